@@ -1,0 +1,28 @@
+/* Human output: everything here goes to stderr; stdout belongs to machine output that was asked for. */
+#ifndef TP_BASE_LOG_H
+#define TP_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* TOMOPROF_LOG=error|warn|info|debug; info is the default. */
+void log_set_level(enum log_level level);
+enum log_level log_level_now(void);
+
+/* One line, newline added; a progress line on the terminal is cleared first. */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
+
+/* True when stderr is a terminal where colour and cursor movement are welcome (NO_COLOR, TERM=dumb). */
+int log_is_terminal(void);
+int log_colour(void);
+
+/* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and time
+ * left; silent elsewhere. `progress_end` clears the line. */
+void progress(const char *label, double done, double total);
+void progress_end(void);
+
+#endif

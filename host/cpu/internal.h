@@ -1,0 +1,57 @@
+/* Inside the CPU back end: the entries of its table, one family per file. Contracts: host/backend/backend.h. */
+#ifndef TP_CPU_INTERNAL_H
+#define TP_CPU_INTERNAL_H
+
+#include "host/backend/backend.h"
+#include "host/cpu/isa.h"
+
+/* project.c (with parallel*.c, cone*.c) */
+enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
+                              struct projector **out);
+void cpu_projector_free(struct backend *be, struct projector *p);
+enum err cpu_forward(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                     const struct buffer *x, struct sinogram y);
+enum err cpu_back(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                  struct sinogram y, struct sinogram w, int power, struct buffer *x);
+enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinogram in,
+                          struct sinogram out);
+
+/* filter.c */
+enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale, const struct buffer *y,
+                         struct buffer *out);
+
+/* median.c */
+enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
+                     const struct buffer *in, struct buffer *out);
+
+/* prior.c */
+enum err cpu_prior_terms(struct backend *be, const struct volume *v, const struct prior *prior,
+                         const struct pixel_set *pixels, const struct buffer *x, struct buffer *g,
+                         struct buffer *h);
+
+/* vcd.c */
+enum err cpu_vcd_direction(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
+                           double sigma_y, const float *damping, const struct buffer *hessian,
+                           const struct buffer *g, const struct buffer *h, struct buffer *d,
+                           struct vcd_sums *sums);
+enum err cpu_weighted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
+                           const struct buffer *d, struct vcd_sums *sums);
+enum err cpu_clip_positive(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
+                           const struct buffer *x, double alpha, struct buffer *d);
+enum err cpu_add_cylinders(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
+                           double alpha, const struct buffer *d, struct buffer *x, double *moved);
+
+/* elementwise.c */
+enum err cpu_axpy(struct backend *be, double alpha, const struct buffer *x, struct buffer *y);
+enum err cpu_scale(struct backend *be, double alpha, struct buffer *x);
+enum err cpu_scale_slices(struct backend *be, const struct volume *v, const float *factor,
+                          struct buffer *x);
+enum err cpu_sum_abs(struct backend *be, const struct buffer *x, double *out);
+enum err cpu_sum(struct backend *be, const struct buffer *x, double *out);
+enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
+                         double *min, double *max);
+
+/* roof.c */
+enum err cpu_measure_roof(struct backend *be, struct roof *out);
+
+#endif

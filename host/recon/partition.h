@@ -1,0 +1,23 @@
+/* Partitions of the region of reconstruction into equal pixel subsets. */
+#ifndef TP_RECON_PARTITION_H
+#define TP_RECON_PARTITION_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+#include "host/recon/rng.h"
+
+/* `subsets` rows of `length` ascending pixel indices, row after row. The last row may repeat up to
+ * subsets*length - P pixels of other rows. Free with partition_free. */
+struct partition {
+    int64_t subsets, length;
+    int32_t *indices;
+};
+
+/* MBIRJAX's gen_pixel_partition over `count` pixels (ascending). subsets is lowered to count when larger
+ * (0 pixels give 1 empty subset). With one subset 0.7 draws nothing from the generator. */
+enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets, struct rng *r,
+                          struct partition *out);
+void partition_free(struct partition *p);
+
+#endif

@@ -1,0 +1,34 @@
+/* The profile suite: catalogue of operations x sizes x runs, each operation and size in its own child
+ * process, collected into timing.json. */
+#ifndef TP_SUITE_SUITE_H
+#define TP_SUITE_SUITE_H
+
+#include <stdint.h>
+
+#include "host/backend/backend.h"
+
+struct suite_plan {
+    const char *ops;         /* comma list or NULL = all */
+    const char *sizes;       /* comma list or NULL = 32,64,128,256 */
+    int64_t runs;            /* >= 1; run 1 is cold */
+    const char *backend;     /* auto | cpu | cuda */
+    int64_t threads;         /* 0 = all */
+    double timeout_s;        /* per child */
+    const char *out;         /* output folder; the run is written to out/<UTC stamp>/ */
+    const char *program;     /* path of this program, to start children */
+    const char *version;
+    uint64_t seed;           /* 42 */
+};
+
+/* Runs the plan; writes timing.json, log.txt; prints progress and the closing table on stderr. Returns
+ * ERR_FAILED when a row failed, ERR_INTERRUPTED after SIGINT (timing.json holds what there is). */
+enum err suite_run(const struct suite_plan *plan);
+
+/* One child: prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
+enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend, int64_t threads,
+                     uint64_t seed, int fd);
+
+/* Prints the catalogue (name, group, what it does) on stdout. */
+void suite_list(void);
+
+#endif
