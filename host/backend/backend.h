@@ -1,9 +1,10 @@
-/* The seam between algorithms and machines. A back end is a table of functions; the algorithms of host/recon
- * and the suite are written against this header alone.
+/* The seam between algorithms and machines. A back end is a table of functions; the algorithms of
+ * host/recon and the suite are written against this header alone.
  *
- * Rules: no compute function transfers; a buffer says where it lives; every compute function declares its
- * ideal work (see struct work); results of forward projection are the same bits for any number of threads.
- * Functions return ERR_OK or leave a sentence (host/base/err.h). Pointers marked (optional) may be NULL. */
+ * Rules: no compute function transfers; a buffer says where it lives; every compute function
+ * declares its ideal work (see struct work); results of forward projection are the same bits for
+ * any number of threads. Functions return ERR_OK or leave a sentence (host/base/err.h). Pointers
+ * marked (optional) may be NULL. */
 #ifndef TP_BACKEND_BACKEND_H
 #define TP_BACKEND_BACKEND_H
 
@@ -23,34 +24,36 @@ struct buffer {
     void *ptr;
 };
 
-/* What a computation would cost on an ideal machine: floating-point operations (a multiply-add is 2), bytes
- * that must cross main memory at least once (inputs + outputs), and bytes through the cache nearest to the
- * arithmetic if nothing were reused there. */
+/* What a computation would cost on an ideal machine: floating-point operations (a multiply-add is
+ * 2), bytes that must cross main memory at least once (inputs + outputs), and bytes through the
+ * cache nearest to the arithmetic if nothing were reused there. */
 struct work {
     double flops, bytes_min, bytes_ideal_cache;
 };
 
-/* Measured ceilings of the machine, in the same process and thread count as the measurement beside it. */
+/* Measured ceilings of the machine, in the same process and thread count as the measurement beside
+ * it. */
 struct roof {
-    double flops_per_s;      /* float32 multiply-add, all threads */
-    double bytes_per_s;      /* copy: read + written bytes, array far larger than the caches */
+    double flops_per_s; /* float32 multiply-add, all threads */
+    double bytes_per_s; /* copy: read + written bytes, array far larger than the caches */
 };
 
 struct backend_options {
-    int threads;             /* 0 = all that the process may use */
-    size_t device_memory;    /* 0 = all; lowers a device's memory to simulate a smaller card */
+    int threads;          /* 0 = all that the process may use */
+    size_t device_memory; /* 0 = all; lowers a device's memory to simulate a smaller card */
 };
 
-/* Pixels of a projection. indices NULL: all pixels of the volume; cylinders of the volume array are then at
- * pixel * slices. packed: cylinder number q of the list is at q * slices ((count, slices) arrays). */
+/* Pixels of a projection. indices NULL: all pixels of the volume; cylinders of the volume array are
+ * then at pixel * slices. packed: cylinder number q of the list is at q * slices ((count, slices)
+ * arrays). */
 struct pixel_set {
-    const int32_t *indices;  /* host memory, any order, repeats add up */
+    const int32_t *indices; /* host memory, any order, repeats add up */
     int64_t count;
     int packed;
 };
 
-/* Order of a sinogram in memory: as users hold it, or with detector rows fastest, which lets repeated sparse
- * projections skip a transposition. */
+/* Order of a sinogram in memory: as users hold it, or with detector rows fastest, which lets
+ * repeated sparse projections skip a transposition. */
 enum sino_order { SINO_CHANNELS_FASTEST /* (V, Mr, Nc) */, SINO_ROWS_FASTEST /* (V, Nc, Mr) */ };
 
 struct sinogram {
@@ -61,7 +64,7 @@ struct sinogram {
 /* qGGMRF (sigma_x, p, q, T, 6 face neighbours) or proximal (sigma_prox, target) prior of VCD. */
 struct prior {
     const struct regularisation *regularisation; /* qGGMRF */
-    const struct buffer *prox_target;            /* volume; non-NULL selects the proximal prior (optional) */
+    const struct buffer *prox_target; /* volume; non-NULL selects the proximal prior (optional) */
 };
 
 /* Sums over one subset of VCD, float64. */
@@ -73,12 +76,13 @@ struct backend;
 struct projector; /* a geometry prepared for one back end: view tables, footprint bounds */
 
 struct backend_ops {
-    const char *name;        /* "cpu", "cuda": what --backend takes */
+    const char *name; /* "cpu", "cuda": what --backend takes */
     enum err (*open)(const struct backend_options *options, struct backend **out);
     void (*close)(struct backend *be);
 
-    /* Buffers. upload makes host memory usable by compute functions, download makes a result readable on the
-     * host; where the place is the host already both are an alias and move no byte. */
+    /* Buffers. upload makes host memory usable by compute functions, download makes a result
+     * readable on the host; where the place is the host already both are an alias and move no byte.
+     */
     enum err (*alloc)(struct backend *be, const char *what, size_t bytes, struct buffer *out);
     void (*release)(struct backend *be, struct buffer *b);
     enum err (*upload)(struct backend *be, const void *host, size_t bytes, struct buffer *out);
@@ -94,13 +98,13 @@ struct backend_ops {
     /* y = A x over the given pixels; y is overwritten. */
     enum err (*forward)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                         const struct buffer *x, struct sinogram y);
-    /* x = A' (w y) over the given pixels with the entries of A raised to `power` (1 or 2); other pixels of a
-     * volume array are left alone. y.data or w.data NULL stands for ones. */
+    /* x = A' (w y) over the given pixels with the entries of A raised to `power` (1 or 2); other
+     * pixels of a volume array are left alone. y.data or w.data NULL stands for ones. */
     enum err (*back)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                      struct sinogram y, struct sinogram w, int power, struct buffer *x);
 
-    /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine y)), h the
-     * band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */
+    /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine
+     * y)), h the band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */
     enum err (*ramp_filter)(struct backend *be, const struct scan *s, double scale,
                             const struct buffer *y, struct buffer *out);
 
@@ -111,26 +115,28 @@ struct backend_ops {
     /* Pieces of VCD. Arrays named with a capital P below are packed (count, slices). */
     /* Gradient gP and curvature hP of the prior at the pixels of x. */
     enum err (*prior_terms)(struct backend *be, const struct volume *v, const struct prior *prior,
-                            const struct pixel_set *pixels, const struct buffer *x, struct buffer *gP,
-                            struct buffer *hP);
+                            const struct pixel_set *pixels, const struct buffer *x,
+                            struct buffer *gP, struct buffer *hP);
     /* On entry dP = back(w e). With g = gP - dP/sigma_y^2, h = hP + H/sigma_y^2 at the pixels:
      * dP = -g/h, or, with damping s_k per slice (host, [slices], optional),
      * dP = -(g - (1 - s_k) gbar_k)/h, gbar_k = sum(g/h)/sum(1/h) over the subset.
      * sums->linear = <gP, dP>, sums->quadratic = <hP dP, dP>. */
-    enum err (*vcd_direction)(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                              double sigma_y, const float *damping, const struct buffer *hessian,
-                              const struct buffer *gP, const struct buffer *hP, struct buffer *dP,
-                              struct vcd_sums *sums);
+    enum err (*vcd_direction)(struct backend *be, const struct volume *v,
+                              const struct pixel_set *pixels, double sigma_y, const float *damping,
+                              const struct buffer *hessian, const struct buffer *gP,
+                              const struct buffer *hP, struct buffer *dP, struct vcd_sums *sums);
     /* sums->linear = <w e, d>, sums->quadratic = <w d, d>; w NULL = ones. Orders must agree. */
     enum err (*weighted_dots)(struct backend *be, const struct buffer *w, const struct buffer *e,
                               const struct buffer *d, struct vcd_sums *sums);
     /* dP = max(-x/(alpha + eps), dP): keeps x + alpha dP >= 0. */
-    enum err (*clip_positive)(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                              const struct buffer *x, double alpha, struct buffer *dP);
-    /* x[pixels] += alpha dP; *moved = sum |alpha dP|. A pixel listed twice takes the last of both sums
-     * as MBIRJAX's indexed add does: both are added. */
-    enum err (*add_cylinders)(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                              double alpha, const struct buffer *dP, struct buffer *x, double *moved);
+    enum err (*clip_positive)(struct backend *be, const struct volume *v,
+                              const struct pixel_set *pixels, const struct buffer *x, double alpha,
+                              struct buffer *dP);
+    /* x[pixels] += alpha dP; *moved = sum |alpha dP|. A pixel listed twice takes the last of both
+     * sums as MBIRJAX's indexed add does: both are added. */
+    enum err (*add_cylinders)(struct backend *be, const struct volume *v,
+                              const struct pixel_set *pixels, double alpha, const struct buffer *dP,
+                              struct buffer *x, double *moved);
     /* y += alpha x, elementwise over the whole buffer. */
     enum err (*axpy)(struct backend *be, double alpha, const struct buffer *x, struct buffer *y);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
@@ -152,8 +158,8 @@ struct backend_ops {
 struct backend {
     const struct backend_ops *ops;
     int threads;
-    char device[128];        /* "Intel(R) Xeon(R), 2 threads, avx512" */
-    struct work declared;    /* grows with each compute call; read and cleared by backend_take_work */
+    char device[128];     /* "Intel(R) Xeon(R), 2 threads, avx512" */
+    struct work declared; /* grows with each compute call; read and cleared by backend_take_work */
     uint64_t uploaded_bytes, downloaded_bytes;
 };
 

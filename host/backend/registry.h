@@ -4,15 +4,18 @@
 
 #include "host/backend/backend.h"
 
-/* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist otherwise;
- * ERR_UNSUPPORTED with the reason when a known one cannot run here. */
-enum err backend_open(const char *name, const struct backend_options *options, struct backend **out);
+/* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist
+ * otherwise; ERR_UNSUPPORTED with the reason when a known one cannot run here. */
+enum err backend_open(const char *name, const struct backend_options *options,
+                      struct backend **out);
 void backend_close(struct backend *be); /* NULL is fine */
 
-/* Row `index` of the table: name, and why it cannot be used ("" when it can). Returns 0 past the end. */
+/* Row `index` of the table: name, and why it cannot be used ("" when it can). Returns 0 past the
+ * end. */
 int backend_describe(int index, const char **name, const char **unusable_reason);
 
-/* Called once by the program's main() (the composition root) for each back end it was linked with. */
+/* Called once by the program's main() (the composition root) for each back end it was linked with.
+ */
 void backend_register(const struct backend_ops *ops);
 
 #endif

@@ -12,8 +12,8 @@ static inline double clock_seconds_since(int64_t start_ns)
     return (double)(clock_ns() - start_ns) * 1e-9;
 }
 
-/* Self-test of the clock, stored with every run: smallest step seen and cost of one read (ns), and whether
- * it ever went backwards in 100,000 reads. */
+/* Self-test of the clock, stored with every run: smallest step seen and cost of one read (ns), and
+ * whether it ever went backwards in 100,000 reads. */
 struct clock_check {
     double read_ns;
     int64_t smallest_step_ns;

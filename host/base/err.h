@@ -1,5 +1,5 @@
-/* Errors: a function that can fail returns `enum err`; the sentence that a person reads is kept in a
- * thread-local buffer until the next failure. Nobody but main() prints it or exits. */
+/* Errors: a function that can fail returns `enum err`; the sentence that a person reads is kept in
+ * a thread-local buffer until the next failure. Nobody but main() prints it or exits. */
 #ifndef TP_BASE_ERR_H
 #define TP_BASE_ERR_H
 

@@ -1,5 +1,5 @@
-/* A streaming JSON writer: no tree, commas and escapes handled, numbers shortest-exact. Non-finite numbers
- * become null (unknown is null, never 0). */
+/* A streaming JSON writer: no tree, commas and escapes handled, numbers shortest-exact. Non-finite
+ * numbers become null (unknown is null, never 0). */
 #ifndef TP_BASE_JSONW_H
 #define TP_BASE_JSONW_H
 
@@ -19,7 +19,8 @@ void jsonw_key(struct jsonw *w, const char *key);
 void jsonw_object(struct jsonw *w); /* "{" */
 void jsonw_array(struct jsonw *w);  /* "[" */
 void jsonw_end(struct jsonw *w);    /* closes the innermost */
-void jsonw_string(struct jsonw *w, const char *s); /* NULL -> null; bytes that are no UTF-8 -> U+FFFD */
+void jsonw_string(struct jsonw *w,
+                  const char *s); /* NULL -> null; bytes that are no UTF-8 -> U+FFFD */
 void jsonw_number(struct jsonw *w, double v);
 void jsonw_int(struct jsonw *w, int64_t v);
 void jsonw_bool(struct jsonw *w, int v);

@@ -1,4 +1,5 @@
-/* Human output: everything here goes to stderr; stdout belongs to machine output that was asked for. */
+/* Human output: everything here goes to stderr; stdout belongs to machine output that was asked
+ * for. */
 #ifndef TP_BASE_LOG_H
 #define TP_BASE_LOG_H
 
@@ -16,12 +17,13 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
-/* True when stderr is a terminal where colour and cursor movement are welcome (NO_COLOR, TERM=dumb). */
+/* True when stderr is a terminal where colour and cursor movement are welcome (NO_COLOR,
+ * TERM=dumb). */
 int log_is_terminal(void);
 int log_colour(void);
 
-/* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and time
- * left; silent elsewhere. `progress_end` clears the line. */
+/* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and
+ * time left; silent elsewhere. `progress_end` clears the line. */
 void progress(const char *label, double done, double total);
 void progress_end(void);
 

@@ -1,4 +1,5 @@
-/* Typed option rows: one table per command feeds the parser, --help, shell completion and the docs. */
+/* Typed option rows: one table per command feeds the parser, --help, shell completion and the docs.
+ */
 #ifndef TP_BASE_OPT_H
 #define TP_BASE_OPT_H
 
@@ -27,10 +28,16 @@ struct opt {
     int seen;        /* set by the parser when given */
 };
 
-/* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional words
- * are moved to the front of argv, their number into *positional. "--" ends options. Unknown options get
- * ERR_USAGE with the nearest known name. */
+/* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional
+ * words are moved to the front of argv, their number into *positional. "--" ends options. Unknown
+ * options get ERR_USAGE with the nearest known name; so do missing, malformed and out-of-range
+ * values. A word after an option that takes a value is its value unless it begins with "--"
+ * (--in=--odd names such a value). */
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
+
+/* The name nearest to `word` in names[0..n) by edit distance, NULL when none is near enough to be
+ * meant. */
+const char *opt_nearest(const char *word, const char *const *names, int n);
 
 /* The option part of --help, on `stdout`. */
 void opt_help(const struct opt *rows);

@@ -1,0 +1,80 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "host/backend/registry.h"
+
+#define ROWS 8
+
+/* Every back end that tomoprof knows, in the order in which "auto" tries them, with the reason that
+ * holds when the program was linked without it. */
+static const struct {
+    const char *name, *absent;
+} known[] = {
+    {"cuda", "this build has no CUDA back end"},
+    {"cpu", "this program was linked without its CPU back end"},
+};
+#define KNOWN (int)(sizeof known / sizeof *known)
+
+static const struct backend_ops *registered[ROWS];
+static int count;
+
+void backend_register(const struct backend_ops *ops)
+{
+    if (count < ROWS)
+        registered[count++] = ops;
+}
+
+static const struct backend_ops *find(const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(registered[i]->name, name))
+            return registered[i];
+    return NULL;
+}
+
+static enum err open_auto(const struct backend_options *options, struct backend **out)
+{
+    enum err e = FAIL(ERR_UNSUPPORTED, "this program was linked without any back end");
+    for (int i = 0; i < KNOWN; i++) {
+        const struct backend_ops *ops = find(known[i].name);
+        if (ops && (e = ops->open(options, out)) == ERR_OK)
+            return ERR_OK;
+    }
+    return e;
+}
+
+enum err backend_open(const char *name, const struct backend_options *options, struct backend **out)
+{
+    *out = NULL;
+    if (!strcmp(name, "auto"))
+        return open_auto(options, out);
+    const struct backend_ops *ops = find(name);
+    if (ops)
+        return ops->open(options, out);
+
+    char names[200] = "auto";
+    for (int i = 0; i < count; i++) {
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, ", %s", registered[i]->name);
+    }
+    for (int i = 0; i < KNOWN; i++)
+        if (!strcmp(name, known[i].name))
+            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name, known[i].absent,
+                        names);
+    return FAIL(ERR_USAGE, "--backend %s: unknown: must be one of %s", name, names);
+}
+
+void backend_close(struct backend *be)
+{
+    if (be)
+        be->ops->close(be);
+}
+
+int backend_describe(int index, const char **name, const char **unusable_reason)
+{
+    if (index < 0 || index >= KNOWN)
+        return 0;
+    *name = known[index].name;
+    *unusable_reason = find(known[index].name) ? "" : known[index].absent;
+    return 1;
+}
