@@ -24,7 +24,9 @@ struct suite_plan {
  * ERR_FAILED when a row failed, ERR_INTERRUPTED after SIGINT (timing.json holds what there is). */
 enum err suite_run(const struct suite_plan *plan);
 
-/* One child: prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
+/* One child, started by the suite as
+ *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
+ * (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend, int64_t threads,
                      uint64_t seed, int fd);
 

@@ -1,0 +1,54 @@
+/* Commands: one row each, defined in its own file and listed in main.c. */
+#ifndef TP_CLI_CLI_H
+#define TP_CLI_CLI_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "host/base/err.h"
+#include "host/base/opt.h"
+
+enum command_flags {
+    CMD_HIDDEN = 1, /* not in --help */
+    CMD_STOPS = 2,  /* ends by itself, with what it has, once cli_stop is set */
+};
+
+struct command {
+    const char *name;
+    const char *summary; /* one line of `tomoprof --help` and the first of `tomoprof CMD --help` */
+    const char *words;   /* positional words as --help shows them ("FILE"), "" for none */
+    const char *text;    /* the rest of --help: what it reads and writes, examples */
+    struct opt *options; /* ended by a row of zeros; the parser sets the command's variables */
+    int min_words, max_words;
+    int flags;
+    enum err (*run)(int words, char **word); /* after the options were parsed */
+};
+
+extern const struct command cmd_run, cmd_op, cmd_recon, cmd_gen, cmd_info, cmd_doctor, cmd_child;
+
+/* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
+ * second signal ends the process at once. Temporaries of half-written outputs are removed either
+ * way. */
+extern volatile sig_atomic_t cli_stop;
+
+/* Absolute path of this program. ERR_IO when the system does not tell. */
+enum err cli_program(const char **path);
+
+/* Rows that several commands share. The variables stand behind the macro's arguments. */
+#define CLI_BACKEND_CHOICES "auto|cpu|cuda"
+#define CLI_OPT_BACKEND(variable)                                                                  \
+    {                                                                                              \
+        "backend", 0, OPT_TEXT, &(variable), CLI_BACKEND_CHOICES,                                  \
+            "where to compute; auto: cuda where it works, else cpu", 0, 0, 0                       \
+    }
+#define CLI_OPT_THREADS(variable)                                                                  \
+    {                                                                                              \
+        "threads", 't', OPT_INT, &(variable), "N",                                                 \
+            "CPU threads; 0: all that this process may use", 0, 4096, 0                            \
+    }
+#define CLI_OPT_JSON(variable)                                                                     \
+    {                                                                                              \
+        "json", 0, OPT_FLAG, &(variable), NULL, "print the answer as JSON on stdout", 0, 0, 0      \
+    }
+
+#endif

@@ -1,0 +1,165 @@
+/* The composition root: registers the back ends, finds the command, turns errors into a sentence
+ * and an exit code. Nobody else prints errors or exits. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/backend/registry.h"
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/cli/cli.h"
+#include "host/cpu/cpu.h"
+
+static const struct command *const commands[] = {
+    &cmd_run, &cmd_recon, &cmd_op, &cmd_gen, &cmd_info, &cmd_doctor, &cmd_child,
+};
+#define COMMANDS (int)(sizeof commands / sizeof *commands)
+
+volatile sig_atomic_t cli_stop;
+static volatile sig_atomic_t command_stops;
+
+static const char exit_codes[] =
+    "Exit codes: 0 done, 1 the work failed, 2 the call or its input is wrong, 130 interrupted.\n";
+
+static void on_signal(int number)
+{
+    if (command_stops && !cli_stop) {
+        cli_stop = 1;
+        return;
+    }
+    outfile_remove_temporaries();
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when this handler returns: the parent sees the true cause */
+}
+
+static void catch_signals(const struct command *c)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    command_stops = (c->flags & CMD_STOPS) != 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction old, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        sigaction(numbers[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) /* nohup and background jobs of a shell ignore some */
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+enum err cli_program(const char **path)
+{
+    static char program[4096];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    FAIL_IF(n <= 0, ERR_IO, "/proc/self/exe: cannot find this program: %s", strerror(errno));
+    program[n] = 0;
+    *path = program;
+    return ERR_OK;
+}
+
+static void help_program(FILE *out)
+{
+    fprintf(out,
+            "tomoprof %s: profiles tomographic reconstruction and reconstructs scans.\n\n"
+            "Usage: tomoprof COMMAND [OPTIONS]\n\n",
+            TP_VERSION);
+    for (int i = 0; i < COMMANDS; i++)
+        if (!(commands[i]->flags & CMD_HIDDEN))
+            fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(
+        out,
+        "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof run --quick\n"
+        "Environment: TOMOPROF_LOG=error|warn|info|debug, TOMOPROF_MEMORY=12GiB (pretend to have\n"
+        "less), TOMOPROF_ISA=plain|avx2|avx512, NO_COLOR=1.\n%s",
+        exit_codes);
+}
+
+static void help_command(const struct command *c)
+{
+    printf("%s\n\nUsage: tomoprof %s%s%s [OPTIONS]\n\n%s\nOptions:\n", c->summary, c->name,
+           *c->words ? " " : "", c->words, c->text);
+    opt_help(c->options);
+    printf("  %-24s this text\n\n%s", "-h, --help", exit_codes);
+}
+
+static int is_help(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+static enum err unknown_command(const char *name)
+{
+    const char *names[COMMANDS];
+    int n = 0;
+    for (int i = 0; i < COMMANDS; i++)
+        if (!(commands[i]->flags & CMD_HIDDEN))
+            names[n++] = commands[i]->name;
+    const char *near = opt_nearest(name, names, n);
+    if (near)
+        return FAIL(ERR_USAGE, "unknown command \"%s\": did you mean `tomoprof %s`?", name, near);
+    return FAIL(ERR_USAGE, "unknown command \"%s\": `tomoprof --help` lists them", name);
+}
+
+static enum err run_command(const struct command *c, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+        if (is_help(argv[i])) {
+            help_command(c);
+            return ERR_OK;
+        }
+    int words = 0;
+    TRY(opt_parse(c->options, argc, argv, &words));
+    FAIL_IF(words < c->min_words, ERR_USAGE, "%s needs %s: `tomoprof %s --help` has examples",
+            c->name, c->words, c->name);
+    FAIL_IF(words > c->max_words, ERR_USAGE,
+            "%s: unexpected word \"%s\": `tomoprof %s --help` has examples", c->name,
+            argv[c->max_words], c->name);
+    catch_signals(c);
+    return c->run(words, argv);
+}
+
+static enum err dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        help_program(stderr);
+        return FAIL(ERR_USAGE, "no command given");
+    }
+    if (is_help(argv[1]) || !strcmp(argv[1], "help")) {
+        const struct command *c = argc > 2 ? find(argv[2]) : NULL;
+        if (c)
+            help_command(c);
+        else
+            help_program(stdout);
+        return argc > 2 && !c ? unknown_command(argv[2]) : ERR_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("tomoprof %s\n", TP_VERSION);
+        return ERR_OK;
+    }
+    const struct command *c = find(argv[1]);
+    if (!c)
+        return unknown_command(argv[1]);
+    return run_command(c, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    backend_register(&cpu_backend);
+    enum err e = dispatch(argc, argv);
+    errno = 0;
+    if ((fflush(stdout) || ferror(stdout)) && e == ERR_OK)
+        e = FAIL(ERR_IO, "standard output: writing failed: %s", strerror(errno ? errno : EIO));
+    if (e) {
+        progress_end();
+        fprintf(stderr, "tomoprof: %s\n", err_text());
+        log_debug("%s at %s", err_name(e), err_where());
+    }
+    return err_exit_code(e);
+}
