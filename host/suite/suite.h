@@ -1,5 +1,5 @@
-/* The profile suite: catalogue of operations x sizes x runs, each operation and size in its own child
- * process, collected into timing.json. */
+/* The profile suite: catalogue of operations x sizes x runs, each operation and size in its own
+ * child process, collected into timing.json. */
 #ifndef TP_SUITE_SUITE_H
 #define TP_SUITE_SUITE_H
 
@@ -8,27 +8,30 @@
 #include "host/backend/backend.h"
 
 struct suite_plan {
-    const char *ops;         /* comma list or NULL = all */
-    const char *sizes;       /* comma list or NULL = 32,64,128,256 */
-    int64_t runs;            /* >= 1; run 1 is cold */
-    const char *backend;     /* auto | cpu | cuda */
-    int64_t threads;         /* 0 = all */
-    double timeout_s;        /* per child */
-    const char *out;         /* output folder; the run is written to out/<UTC stamp>/ */
-    const char *program;     /* path of this program, to start children */
+    const char *ops;     /* comma list or NULL = all */
+    const char *sizes;   /* comma list or NULL = 32,64,128,256 */
+    int64_t runs;        /* >= 1; run 1 is cold */
+    const char *backend; /* auto | cpu | cuda */
+    int64_t threads;     /* 0 = all */
+    double timeout_s;    /* per child */
+    const char *out;     /* output folder; the run is written to out/<UTC stamp>/ */
+    const char *program; /* path of this program, to start children */
     const char *version;
-    uint64_t seed;           /* 42 */
+    uint64_t seed;            /* 42 */
+    const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
 };
 
-/* Runs the plan; writes timing.json, log.txt; prints progress and the closing table on stderr. Returns
- * ERR_FAILED when a row failed, ERR_INTERRUPTED after SIGINT (timing.json holds what there is). */
+/* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
+ * on stderr. Returns ERR_FAILED when a row failed, ERR_INTERRUPTED after *stop (timing.json holds
+ * what there is). */
 enum err suite_run(const struct suite_plan *plan);
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
-enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend, int64_t threads,
-                     uint64_t seed, int fd);
+ * (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes JSON
+ * lines to `fd`. */
+enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend,
+                     int64_t threads, uint64_t seed, int fd);
 
 /* Prints the catalogue (name, group, what it does) on stdout. */
 void suite_list(void);
