@@ -1,4 +1,5 @@
-/* Inside the CPU back end: the entries of its table, one family per file. Contracts: host/backend/backend.h. */
+/* Inside the CPU back end: the entries of its table, one family per file. Contracts:
+ * host/backend/backend.h. */
 #ifndef TP_CPU_INTERNAL_H
 #define TP_CPU_INTERNAL_H
 
@@ -17,8 +18,8 @@ enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinog
                           struct sinogram out);
 
 /* filter.c */
-enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale, const struct buffer *y,
-                         struct buffer *out);
+enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
+                         const struct buffer *y, struct buffer *out);
 
 /* median.c */
 enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
@@ -30,16 +31,18 @@ enum err cpu_prior_terms(struct backend *be, const struct volume *v, const struc
                          struct buffer *h);
 
 /* vcd.c */
-enum err cpu_vcd_direction(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                           double sigma_y, const float *damping, const struct buffer *hessian,
-                           const struct buffer *g, const struct buffer *h, struct buffer *d,
-                           struct vcd_sums *sums);
+enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
+                           const struct pixel_set *pixels, double sigma_y, const float *damping,
+                           const struct buffer *hessian, const struct buffer *g,
+                           const struct buffer *h, struct buffer *d, struct vcd_sums *sums);
 enum err cpu_weighted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
                            const struct buffer *d, struct vcd_sums *sums);
-enum err cpu_clip_positive(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                           const struct buffer *x, double alpha, struct buffer *d);
-enum err cpu_add_cylinders(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
-                           double alpha, const struct buffer *d, struct buffer *x, double *moved);
+enum err cpu_clip_positive(struct backend *be, const struct volume *v,
+                           const struct pixel_set *pixels, const struct buffer *x, double alpha,
+                           struct buffer *d);
+enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
+                           const struct pixel_set *pixels, double alpha, const struct buffer *d,
+                           struct buffer *x, double *moved);
 
 /* elementwise.c */
 enum err cpu_axpy(struct backend *be, double alpha, const struct buffer *x, struct buffer *y);

@@ -1,9 +1,9 @@
-/* Instruction sets: every *_kernel.c is compiled once per set (CMakeLists.txt) and ends in one constant table of
- * functions; drivers pick a table at run time.
+/* Instruction sets: every *_kernel.c is compiled once per set (CMakeLists.txt) and ends in one
+ * constant table of functions; drivers pick a table at run time.
  *
  *   median_kernel.h:  struct median_kernels { void (*row)(...); };  ISA_TABLES(median_kernels);
- *   median_kernel.c:  static functions, then  const struct median_kernels ISA_NAME(median_kernels) = {row};
- *   median.c:         ISA_PICK(median_kernels)->row(...);
+ *   median_kernel.c:  static functions, then  const struct median_kernels ISA_NAME(median_kernels)
+ * = {row}; median.c:         ISA_PICK(median_kernels)->row(...);
  */
 #ifndef TP_CPU_ISA_H
 #define TP_CPU_ISA_H
@@ -21,7 +21,9 @@ const char *isa_name(enum isa isa);
 #ifdef TP_X86
 #define ISA_TABLES(type) extern const struct type type##_plain, type##_avx2, type##_avx512
 #define ISA_PICK(type)                                                                             \
-    (cpu_isa() == ISA_AVX512 ? &type##_avx512 : cpu_isa() == ISA_AVX2 ? &type##_avx2 : &type##_plain)
+    (cpu_isa() == ISA_AVX512 ? &type##_avx512                                                      \
+     : cpu_isa() == ISA_AVX2 ? &type##_avx2                                                        \
+                             : &type##_plain)
 #else
 #define ISA_TABLES(type) extern const struct type type##_plain
 #define ISA_PICK(type)   (&type##_plain)

@@ -1,5 +1,6 @@
-/* Vectors of VEC floats for *_kernel.c, as GCC/Clang vector types: arithmetic operators work on them, -ffp-contract
- * =fast fuses multiply-adds. VEC is 16 with AVX-512, 8 with AVX2, else 4 (SSE2, NEON). */
+/* Vectors of VEC floats for *_kernel.c, as GCC/Clang vector types: arithmetic operators work on
+ * them, -ffp-contract =fast fuses multiply-adds. VEC is 16 with AVX-512, 8 with AVX2, else 4 (SSE2,
+ * NEON). */
 #ifndef TP_CPU_VEC_H
 #define TP_CPU_VEC_H
 
@@ -68,6 +69,57 @@ VEC_INLINE vf vf_iota(void)
     for (int i = 0; i < VEC; i++)
         v[i] = (float)i;
     return v;
+}
+
+VEC_INLINE vf vf_sqrt(vf a)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_sqrt_ps((__m512)a);
+#elif defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)a);
+#else
+    for (int i = 0; i < VEC; i++)
+        a[i] = __builtin_sqrtf(a[i]);
+    return a;
+#endif
+}
+
+/* Look-ups at p[0..31], the 32 floats after `p`: two registers and a permutation where the machine
+ * has it. Adding VF_INDEX_BIAS to a float in [0, 32) rounds it to the nearest integer and leaves
+ * that integer in the low bits, which is what window_get takes. */
+#define VF_INDEX_BIAS 12582912.0f /* 1.5 * 2^23 */
+
+struct window {
+#if defined(__AVX512F__)
+    vf low, high;
+#else
+    const float *p;
+#endif
+};
+
+VEC_INLINE struct window window_open(const float *p)
+{
+#if defined(__AVX512F__)
+    return (struct window){vf_load(p), vf_load(p + VEC)};
+#else
+    return (struct window){p};
+#endif
+}
+
+VEC_INLINE vf window_get(struct window w, vf biased, int plus)
+{
+    vi index = (vi)biased + plus;
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutex2var_ps((__m512)w.low, (__m512i)index, (__m512)w.high);
+#elif defined(__AVX2__)
+    index &= 31;
+    return (vf)_mm256_i32gather_ps(w.p, (__m256i)index, 4);
+#else
+    vf out;
+    for (int i = 0; i < VEC; i++)
+        out[i] = w.p[index[i] & 31];
+    return out;
+#endif
 }
 
 #endif

@@ -1,33 +1,37 @@
-/* What was measured and what is reconstructed: plain data shared by every back end (compiles as C17 and as
- * CUDA C++17). Lengths are in ALU (the user's length unit); angles in radians. Names and signs follow
- * MBIRJAX 0.7; formulas in comments are its geometry.
+/* What was measured and what is reconstructed: plain data shared by every back end (compiles as C17
+ * and as CUDA C++17). Lengths are in ALU (the user's length unit); angles in radians. Names and
+ * signs follow MBIRJAX 0.7; formulas in comments are its geometry.
  *
- * Arrays, float32, C order:  sinogram and weights (views, rows, channels);  volume (rows, cols, slices),
- * slices fastest. A "cylinder" is one pixel (row i, column j; index i*cols + j) with all its slices. */
+ * Arrays, float32, C order:  sinogram and weights (views, rows, channels);  volume (rows, cols,
+ * slices), slices fastest. A "cylinder" is one pixel (row i, column j; index i*cols + j) with all
+ * its slices. */
 #ifndef TP_GEOM_SCAN_H
 #define TP_GEOM_SCAN_H
 
 #include <stdint.h>
 
 enum beam { BEAM_PARALLEL, BEAM_CONE };
-enum ror { ROR_NONE, ROR_ELLIPSE }; /* region of reconstruction: all pixels, or the inscribed ellipse */
+enum ror {
+    ROR_NONE,
+    ROR_ELLIPSE
+}; /* region of reconstruction: all pixels, or the inscribed ellipse */
 
 struct scan {
     enum beam beam;
     int64_t views, rows, channels;
-    double delta_row, delta_channel;         /* detector pitch */
-    double row_offset, channel_offset;       /* ALU, added to v and u before dividing by the pitch */
-    double source_detector, source_iso;      /* cone: D and d, D >= d > 0; both may be INFINITY */
-    int curved;                              /* cone: equiangular detector of radius D */
-    const float *angles;                     /* [views] */
-    const float *z_shifts;                   /* [views] helical shift per view, or NULL for zeros */
+    double delta_row, delta_channel;    /* detector pitch */
+    double row_offset, channel_offset;  /* ALU, added to v and u before dividing by the pitch */
+    double source_detector, source_iso; /* cone: D and d, D >= d > 0; both may be INFINITY */
+    int curved;                         /* cone: equiangular detector of radius D */
+    const float *angles;                /* [views] */
+    const float *z_shifts;              /* [views] helical shift per view, or NULL for zeros */
 };
 
 struct volume {
     int64_t rows, cols, slices;
-    double delta;                            /* column pitch */
-    double row_aspect, slice_aspect;         /* row pitch = row_aspect * delta, slice pitch likewise */
-    double slice_offset;                     /* z of the volume's centre (recon_slice_offset) */
+    double delta;                    /* column pitch */
+    double row_aspect, slice_aspect; /* row pitch = row_aspect * delta, slice pitch likewise */
+    double slice_offset;             /* z of the volume's centre (recon_slice_offset) */
     enum ror ror;
 };
 
@@ -37,7 +41,7 @@ struct regularisation {
     double sharpness, snr_db;
     double sigma_y, sigma_x, sigma_prox;
     double p, q, T;
-    double neighbour_weights[3];             /* row, column, slice */
+    double neighbour_weights[3]; /* row, column, slice */
     int positivity;
     double max_overrelaxation;
 };

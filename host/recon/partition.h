@@ -14,8 +14,8 @@ struct partition {
     int32_t *indices;
 };
 
-/* MBIRJAX's gen_pixel_partition over `count` pixels (ascending). subsets is lowered to count when larger
- * (0 pixels give 1 empty subset). With one subset 0.7 draws nothing from the generator. */
+/* MBIRJAX's gen_pixel_partition over `count` pixels (ascending). subsets is lowered to count when
+ * larger (0 pixels give 1 empty subset). With one subset 0.7 draws nothing from the generator. */
 enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets, struct rng *r,
                           struct partition *out);
 void partition_free(struct partition *p);

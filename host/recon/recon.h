@@ -1,5 +1,6 @@
 /* Reconstruction algorithms, written against host/backend/backend.h alone: MBIRJAX 0.7 semantics.
- * Arrays are buffers of one back end: sinogram (views, rows, channels), volume (rows, cols, slices). */
+ * Arrays are buffers of one back end: sinogram (views, rows, channels), volume (rows, cols,
+ * slices). */
 #ifndef TP_RECON_RECON_H
 #define TP_RECON_RECON_H
 
@@ -20,36 +21,37 @@ enum err hessian_diagonal(struct backend *be, const struct model *m, const struc
  * parallel: scale pi/V / (delta * delta_row);  cone: also * delta_det_row / (delta_slice * M). */
 enum err direct_filter(struct backend *be, const struct model *m, const struct buffer *y,
                        struct buffer *out);
-/* back_project(direct_filter(y)); for helical scans each slice k times V / #views that see it (0 where none).
- * `scratch` is a sinogram-sized buffer that receives the filtered sinogram; it may be y itself. */
+/* back_project(direct_filter(y)); for helical scans each slice k times V / #views that see it (0
+ * where none). `scratch` is a sinogram-sized buffer that receives the filtered sinogram; it may be
+ * y itself. */
 enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x);
 
 /* What a run of MBIR is told. */
 struct mbir_options {
-    int64_t max_iterations;          /* 15 */
-    double stop_threshold_percent;   /* 0.2; 0 = exactly max_iterations */
-    uint32_t seed;                   /* of NumPy's generator, seeded once before the partitions are drawn */
-    const struct buffer *weights;    /* NULL = ones */
-    const struct buffer *initial;    /* NULL = direct_recon with a fitted scale */
+    int64_t max_iterations;        /* 15 */
+    double stop_threshold_percent; /* 0.2; 0 = exactly max_iterations */
+    uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
+    const struct buffer *weights; /* NULL = ones */
+    const struct buffer *initial; /* NULL = direct_recon with a fitted scale */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
-    const volatile int *stop;        /* non-zero ends after the subset at hand (optional) */
+    const volatile int *stop; /* non-zero ends after the subset at hand (optional) */
 };
 
 /* What it says afterwards, one entry per iteration (malloc'ed; free with mbir_report_free). */
 struct mbir_report {
     int64_t iterations;
     int stopped_by_threshold;
-    double initial_scale;            /* alpha_0 */
+    double initial_scale; /* alpha_0 */
     double sigma_y, sigma_x, sigma_prox;
     double *fm_rmse, *change_percent, *alpha;
-    int64_t *subsets;                /* of the partition used */
+    int64_t *subsets; /* of the partition used */
 };
 
-/* VCD with the qGGMRF prior. granularity 1 2 4 8 16 32 64 128 128 128 128, sequence 2 4 6 then 7 8 9 10
- * repeating. x receives the reconstruction. The sentence of ERR_INPUT says what is wrong with y or the
- * weights (not finite, negative, all zero). */
+/* VCD with the qGGMRF prior. granularity 1 2 4 8 16 32 64 128 128 128 128, sequence 2 4 6 then 7 8
+ * 9 10 repeating. x receives the reconstruction. The sentence of ERR_INPUT says what is wrong with
+ * y or the weights (not finite, negative, all zero). */
 enum err mbir_recon(struct backend *be, const struct model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 void mbir_report_free(struct mbir_report *r);
@@ -57,7 +59,8 @@ void mbir_report_free(struct mbir_report *r);
 /* Bytes that mbir_recon needs beside y, weights and x. */
 size_t mbir_scratch_bytes(const struct model *m);
 
-/* Automatic sigma_y, sigma_x, sigma_prox (each rounded to float32) from host arrays; w NULL = ones. */
+/* Automatic sigma_y, sigma_x, sigma_prox (each rounded to float32) from host arrays; w NULL = ones.
+ */
 enum err auto_regularise(const struct model *m, const float *y, const float *w,
                          struct regularisation *out);
 

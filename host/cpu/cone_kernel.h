@@ -1,0 +1,34 @@
+/* Inner loops of cone projection. Horizontal fan: a few channel weights per pixel and view.
+ * Vertical fan: the rows seen by slice k are [edge + width*k, edge + width*(k+1)], so that
+ * resampling a column between rows and slices is the overlap of two uniform grids; each voxel also
+ * carries 1/cos(psi) = sqrt(1 + (slope z)^2). */
+#ifndef TP_CPU_CONE_KERNEL_H
+#define TP_CPU_CONE_KERNEL_H
+
+#include "host/cpu/project.h"
+
+#define CONE_PAD                                                                                   \
+    64 /* floats of zeros on either side of a column: an aligned block of 16 cells at most 1.9     \
+        * apart starts up to 31 below the first and reads 32 */
+
+struct cone_block {
+    const struct projector *projector;
+    const struct pixel_batch *pixels;
+    const struct footprints *footprints; /* [views] */
+    const float *z_squared;              /* of the first view */
+    int views, power;
+    int64_t ld, view_stride; /* tile: floats between columns, between views */
+    float *detector,
+        *cylinder;   /* scratch of CONE_PAD + rows|slices (rounded up to 16) + CONE_PAD */
+    float *copy;     /* scratch of slices (rounded up to 16) */
+    float *fraction; /* scratch of (larger of both)/4 */
+    int32_t *cell;
+};
+
+struct cone_kernels {
+    void (*forward)(const struct cone_block *b, const float *x, float *tile);
+    void (*back)(const struct cone_block *b, const float *tile, int set, float *x);
+};
+ISA_TABLES(cone_kernels);
+
+#endif

@@ -1,0 +1,291 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/mem.h"
+#include "host/cpu/internal.h"
+#include "host/cpu/project.h"
+#include "profiler/mark/mark.h"
+
+/* Distance from the axis of the farthest voxel centre that can be projected. */
+static double reach(const struct volume *v)
+{
+    double half_row = 0.5 * (double)(v->rows - 1) * volume_delta_row(v);
+    double half_col = 0.5 * (double)(v->cols - 1) * v->delta;
+    return hypot(half_row, half_col);
+}
+
+/* Magnification of the voxel nearest to the source; a volume whose corner passes the source (only
+ * its masked pixels are then projected) gets a bound that makes every path the general one. */
+static double largest_gain(const struct projector *p)
+{
+    double inverse = 1 / p->magnification - reach(&p->volume) / p->scan.source_detector;
+    return inverse > 1e-6 ? 1 / inverse : 1e6;
+}
+
+/* Half of a tap window that sees `cells` cells, kept to what an int and a tile can hold. */
+static int radius(double cells)
+{
+    return cells >= 0 && cells < 1e5 ? (int)ceil(ceil(cells) / 2) : 50000;
+}
+
+static double largest_shift(const struct scan *s, int sign)
+{
+    double most = 0;
+    for (int64_t i = 0; s->z_shifts && i < s->views; i++) {
+        double shift = sign * (double)s->z_shifts[i];
+        most = i == 0 || shift > most ? shift : most;
+    }
+    return most;
+}
+
+/* MBIRJAX's tap windows (operators.md 3.1, 3.2): r around the projected centre, r_b around the
+ * slice that a detector row looks at. They bound the voxel's extent at half the volume's *width*
+ * from the axis, so wide footprints in the corners of an extreme cone are clipped; equal results
+ * need equal windows. */
+static void set_windows(struct projector *p, double *widest)
+{
+    const struct scan *s = &p->scan;
+    const struct volume *v = &p->volume;
+    double dy = volume_delta_row(v), dz = volume_delta_slice(v);
+    if (s->beam == BEAM_PARALLEL) {
+        double most = fmax(v->delta, dy);
+        p->radius_back = radius(most / s->delta_channel);
+        *widest = most / s->delta_channel;
+        return;
+    }
+    double half = 0.5 * fmax((double)v->cols * v->delta, (double)v->rows * dy);
+    double near = s->source_iso - half, far = s->source_iso + half;
+    double m_max = isinf(s->source_detector) ? 1 : s->source_detector / near;
+    double m_min = isinf(s->source_detector) ? 1 : s->source_detector / far;
+    double cell = fmin(s->delta_row, s->delta_channel);
+    double most = fmax(fmax(v->delta, dy), dz), least = fmin(fmin(v->delta, dy), dz);
+    p->radius_back = radius(most * m_max / cell);
+    p->radius_forward = radius(cell / (m_min * least));
+    double gain = largest_gain(p);
+    double tangent = gain * reach(v) / s->source_detector;
+    *widest = gain * fmax(v->delta, dy) / s->delta_channel *
+              (s->curved ? 1 : sqrt(1 + tangent * tangent));
+}
+
+/* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, most], as monomials by divided
+ * differences. */
+static void fit_root(double most, double poly[4])
+{
+    double q[4], f[4];
+    for (int i = 0; i < 4; i++) {
+        q[i] = 0.5 * most * (1 + cos(M_PI * (i + 0.5) / 4));
+        f[i] = sqrt(1 + q[i]);
+    }
+    for (int d = 1; d < 4; d++)
+        for (int i = 3; i >= d; i--)
+            f[i] = (f[i] - f[i - 1]) / (q[i] - q[i - d]);
+    memset(poly, 0, 4 * sizeof *poly);
+    for (int i = 3; i >= 0; i--) {
+        for (int d = 3; d > 0; d--)
+            poly[d] = poly[d - 1] - q[i] * poly[d];
+        poly[0] = f[i] - q[i] * poly[0];
+    }
+}
+
+static double root_error(double most, const double poly[4])
+{
+    double worst = 0;
+    for (int i = 0; i <= 200; i++) {
+        double q = most * i / 200, root = sqrt(1 + q);
+        worst =
+            fmax(worst, fabs((poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]))) / root - 1));
+    }
+    return worst;
+}
+
+static enum err set_vertical(struct projector *p, double up, double down)
+{
+    const struct volume *v = &p->volume;
+    const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
+    double highest = middle * dz + fmax(v->slice_offset + down, up - v->slice_offset);
+    double tangent = largest_gain(p) * highest / p->scan.source_detector;
+    double most = fmax(tangent * tangent, 1e-6);
+    fit_root(most, p->cos_poly);
+    p->cos_exact = !(root_error(most, p->cos_poly) < 3e-8);
+
+    int64_t padded = (v->slices + 15) / 16 * 16, tables = p->z_stride ? p->scan.views : 1;
+    p->z_stride = p->z_stride ? padded : 0;
+    void *table;
+    TRY(mem_alloc_zero("slice heights", (size_t)(padded * tables) * sizeof(float), &table));
+    p->z_squared = table;
+    for (int64_t i = 0; i < tables; i++)
+        for (int64_t k = 0; k < v->slices; k++) {
+            double z = dz * ((double)k - middle) + v->slice_offset - p->views[i].z_shift;
+            p->z_squared[i * padded + k] = (float)(z * z);
+        }
+    return ERR_OK;
+}
+
+enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
+                              struct projector **out)
+{
+    (void)be;
+    struct projector *p = calloc(1, sizeof *p);
+    FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
+    enum err e = ERR_OK;
+    double widest = 1;
+    p->scan = *s;
+    p->scan.angles = p->scan.z_shifts = NULL;
+    p->volume = *v;
+    p->magnification =
+        s->beam == BEAM_CONE && !isinf(s->source_detector) ? s->source_detector / s->source_iso : 1;
+    p->views = calloc((size_t)s->views, sizeof *p->views);
+    if (!p->views) {
+        e = FAIL(ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
+        goto out;
+    }
+    for (int64_t i = 0; i < s->views; i++)
+        p->views[i] = (struct view_geometry){cos((double)s->angles[i]), sin((double)s->angles[i]),
+                                             s->z_shifts ? (double)s->z_shifts[i] : 0};
+    set_windows(p, &widest);
+    p->taps = (int)fmin(ceil(widest - 1e-9) + 1, 2.0 * p->radius_back + 1);
+    p->columns = s->channels + 2 * p->taps;
+    if (s->beam == BEAM_CONE) {
+        p->z_stride = s->z_shifts != NULL;
+        e = set_vertical(p, largest_shift(s, 1), largest_shift(s, -1));
+    }
+out:
+    if (e != ERR_OK)
+        cpu_projector_free(be, p);
+    else
+        *out = p;
+    return e;
+}
+
+void cpu_projector_free(struct backend *be, struct projector *p)
+{
+    (void)be;
+    if (!p)
+        return;
+    mem_free(p->z_squared);
+    free(p->views);
+    free(p);
+}
+
+void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
+                struct pixel_batch *b)
+{
+    const struct volume *v = &p->volume;
+    const double i0 = 0.5 * (double)(v->rows - 1), j0 = 0.5 * (double)(v->cols - 1);
+    const double dy = volume_delta_row(v);
+    b->n = pixels->count - first < BATCH ? (int)(pixels->count - first) : BATCH;
+    for (int q = 0; q < b->n; q++) {
+        int64_t pixel = pixels->indices ? pixels->indices[first + q] : first + q;
+        int64_t i = pixel / v->cols;
+        b->x[q] = v->delta * ((double)(pixel - i * v->cols) - j0);
+        b->y[q] = dy * ((double)i - i0);
+        b->cylinder[q] = (pixels->packed ? first + q : pixel) * v->slices;
+    }
+}
+
+static const float *plane(struct sinogram y, const struct scan *s, int64_t view)
+{
+    return y.data && y.data->ptr ? (const float *)y.data->ptr + view * s->rows * s->channels : NULL;
+}
+
+/* One column of a tile from data whose rows are fastest already. */
+static void copy_column(const float *y, const float *w, int64_t rows, float *column)
+{
+    for (int64_t r = 0; r < rows; r++)
+        column[r] = (y ? y[r] : 1) * (w ? w[r] : 1);
+}
+
+void tile_load(const struct projector *p, struct sinogram y, struct sinogram w, int64_t view,
+               int64_t row0, int64_t rows, float *tile, int64_t ld)
+{
+    const struct scan *s = &p->scan;
+    const float *from = plane(y, s, view), *weight = plane(w, s, view);
+    enum sino_order order = from ? y.order : w.order;
+    float *first = tile + p->taps * ld;
+    size_t guard = (size_t)(p->taps * ld) * sizeof *tile;
+    memset(tile, 0, guard);
+    memset(first + s->channels * ld, 0, guard);
+    if (order == SINO_ROWS_FASTEST) {
+        for (int64_t c = 0; c < s->channels; c++)
+            copy_column(from ? from + c * s->rows + row0 : NULL,
+                        weight ? weight + c * s->rows + row0 : NULL, rows, first + c * ld);
+    } else {
+        int64_t skip = row0 * s->channels;
+        ISA_PICK(tile_kernels)
+            ->load(from ? from + skip : NULL, weight ? weight + skip : NULL, s->channels, rows,
+                   first, ld);
+    }
+    for (int64_t c = 0; rows < ld && c < s->channels; c++)
+        memset(first + c * ld + rows, 0, (size_t)(ld - rows) * sizeof *tile);
+}
+
+void tile_store(const struct projector *p, const float *tile, int64_t ld, int64_t view,
+                int64_t row0, int64_t rows, struct sinogram y)
+{
+    const struct scan *s = &p->scan;
+    const float *first = tile + p->taps * ld;
+    float *to = (float *)y.data->ptr + view * s->rows * s->channels;
+    if (y.order == SINO_CHANNELS_FASTEST) {
+        ISA_PICK(tile_kernels)->store(first, ld, s->channels, rows, to + row0 * s->channels);
+        return;
+    }
+    for (int64_t c = 0; c < s->channels; c++)
+        memcpy(to + c * s->rows + row0, first + c * ld, (size_t)rows * sizeof *to);
+}
+
+/* Ideal work of one projection: per voxel and view 2 taps (parallel) or 2 channel taps on the
+ * blended column and 2 row taps on the voxel (cone), a multiply-add each. */
+static void declare(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
+                    int sinograms)
+{
+    double updates = (double)pixels->count * (double)p->volume.slices * (double)p->scan.views;
+    double taps = p->scan.beam == BEAM_PARALLEL ? 2 : 4;
+    double bytes = 4 * ((double)pixels->count * (double)p->volume.slices +
+                        (double)scan_samples(&p->scan) * sinograms);
+    backend_declare(be, 2 * taps * updates, bytes, 4 * taps * updates);
+}
+
+enum err cpu_forward(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                     const struct buffer *x, struct sinogram y)
+{
+    mark_push("forward_project", (uint64_t)pixels->count);
+    enum err e = p->scan.beam == BEAM_PARALLEL ? parallel_forward(be, p, pixels, x->ptr, y)
+                                               : cone_forward(be, p, pixels, x->ptr, y);
+    mark_pop();
+    declare(be, p, pixels, 1);
+    return e;
+}
+
+enum err cpu_back(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                  struct sinogram y, struct sinogram w, int power, struct buffer *x)
+{
+    mark_push("back_project", (uint64_t)pixels->count);
+    enum err e = p->scan.beam == BEAM_PARALLEL ? parallel_back(be, p, pixels, y, w, power, x->ptr)
+                                               : cone_back(be, p, pixels, y, w, power, x->ptr);
+    mark_pop();
+    declare(be, p, pixels, (y.data != NULL) + (w.data != NULL));
+    return e;
+}
+
+enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinogram in,
+                          struct sinogram out)
+{
+    const struct tile_kernels *k = ISA_PICK(tile_kernels);
+    const int64_t plane_size = s->rows * s->channels;
+    const float *from = in.data->ptr;
+    float *to = out.data->ptr;
+#pragma omp parallel for num_threads(be->threads) schedule(static)
+    for (int64_t v = 0; v < s->views; v++) {
+        const float *a = from + v * plane_size;
+        float *b = to + v * plane_size;
+        if (in.order == out.order)
+            memcpy(b, a, (size_t)plane_size * sizeof *b);
+        else if (in.order == SINO_CHANNELS_FASTEST)
+            k->load(a, NULL, s->channels, s->rows, b, s->rows);
+        else
+            k->store(a, s->rows, s->channels, s->rows, b);
+    }
+    backend_declare(be, 0, 8.0 * (double)scan_samples(s), 8.0 * (double)scan_samples(s));
+    return ERR_OK;
+}
