@@ -1,0 +1,295 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/base/log.h"
+#include "host/base/mem.h"
+#include "host/geom/model.h"
+
+void model_init(struct model *m)
+{
+    *m = (struct model){
+        .scan = {.beam = BEAM_PARALLEL, .delta_row = 1, .delta_channel = 1},
+        .volume = {.row_aspect = 1, .slice_aspect = 1, .slice_offset = NAN, .ror = ROR_ELLIPSE},
+        .regularisation = {.automatic = 1,
+                           .sharpness = 1,
+                           .snr_db = 30,
+                           .sigma_y = 1,
+                           .sigma_x = 1,
+                           .sigma_prox = 1,
+                           .p = 2,
+                           .q = 1.2,
+                           .T = 1,
+                           .neighbour_weights = {1, 1, 1},
+                           .max_overrelaxation = 1.5},
+    };
+}
+
+void model_free(struct model *m)
+{
+    free((void *)m->scan.angles);
+    free((void *)m->scan.z_shifts);
+    m->scan.angles = m->scan.z_shifts = NULL;
+}
+
+double scan_magnification(const struct scan *s)
+{
+    return s->beam == BEAM_PARALLEL || isinf(s->source_detector)
+               ? 1
+               : s->source_detector / s->source_iso;
+}
+
+float *angles_even(double start, double range, int64_t views)
+{
+    float *angles = malloc((size_t)(views > 0 ? views : 1) * sizeof *angles);
+    double step = ((start + range) - start) / (double)views;
+    for (int64_t v = 0; angles && v < views; v++)
+        angles[v] = (float)((double)v * step + start);
+    return angles;
+}
+
+/* Numbers beyond these give footprints and indices that no detector has; within them every product
+ * below stays far from overflow in float32. */
+#define LENGTH_MIN 1e-9
+#define LENGTH_MAX 1e12
+
+static enum err check_length(const char *name, double x)
+{
+    FAIL_IF(!(x >= LENGTH_MIN && x <= LENGTH_MAX), ERR_INPUT,
+            "%s is %g: it must be positive, from %g to %g", name, x, LENGTH_MIN, LENGTH_MAX);
+    return ERR_OK;
+}
+
+static enum err check_offset(const char *name, double x)
+{
+    FAIL_IF(!(fabs(x) <= LENGTH_MAX), ERR_INPUT, "%s is %g: it must be a number of at most %g",
+            name, x, LENGTH_MAX);
+    return ERR_OK;
+}
+
+static enum err check_finite(const char *name, const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        FAIL_IF(!isfinite(values[i]), ERR_INPUT, "%s[%" PRId64 "] is not a finite number", name, i);
+    return ERR_OK;
+}
+
+/* Three sizes of an array of float32: each from 1 to 2^31 - 1, the whole below 2^62 bytes. */
+static enum err check_shape(const char *name, int64_t a, int64_t b, int64_t c)
+{
+    const int64_t shape[3] = {a, b, c};
+    for (int i = 0; i < 3; i++)
+        FAIL_IF(shape[i] < 1 || shape[i] > INT32_MAX, ERR_INPUT,
+                "%s is (%" PRId64 ", %" PRId64 ", %" PRId64 "): each size must be from 1 to %d",
+                name, a, b, c, INT32_MAX);
+    size_t bytes;
+    return mem_size(name, a, b, c, sizeof(float), &bytes);
+}
+
+static enum err check_distances(const struct scan *s)
+{
+    double far = s->source_detector, near = s->source_iso;
+    FAIL_IF(
+        !(near > 0), ERR_INPUT,
+        "source_iso_dist is %g: cone beams need a positive distance from source to rotation axis",
+        near);
+    FAIL_IF(
+        !(far > 0), ERR_INPUT,
+        "source_detector_dist is %g: cone beams need a positive distance from source to detector",
+        far);
+    FAIL_IF(far < near, ERR_INPUT,
+            "source_detector_dist (%g) is smaller than source_iso_dist (%g): the detector must lie "
+            "behind the rotation axis",
+            far, near);
+    if (isfinite(far))
+        TRY(check_length("source_detector_dist", far));
+    if (isfinite(near))
+        TRY(check_length("source_iso_dist", near));
+    if ((double)s->rows * s->delta_row / 2 + fabs(s->row_offset) > far)
+        log_warn("the cone angle is more than 45 degrees: expect artefacts");
+    return ERR_OK;
+}
+
+static enum err check_scan(const struct scan *s)
+{
+    TRY(check_shape("sinogram_shape", s->views, s->rows, s->channels));
+    FAIL_IF(!s->angles, ERR_INPUT, "angles are missing: give one per view, in radians");
+    TRY(check_finite("angles", s->angles, s->views));
+    TRY(check_length("delta_det_row", s->delta_row));
+    TRY(check_length("delta_det_channel", s->delta_channel));
+    TRY(check_offset("det_row_offset", s->row_offset));
+    TRY(check_offset("det_channel_offset", s->channel_offset));
+    if (s->z_shifts)
+        TRY(check_finite("helical_z_shifts", s->z_shifts, s->views));
+    return s->beam == BEAM_CONE ? check_distances(s) : ERR_OK;
+}
+
+static enum err check_positive(const char *name, double x)
+{
+    FAIL_IF(!(x > 0 && x <= LENGTH_MAX), ERR_INPUT, "%s is %g: it must be positive", name, x);
+    return ERR_OK;
+}
+
+static enum err check_regularisation(const struct regularisation *r)
+{
+    const struct {
+        const char *name;
+        double value;
+    } positive[] = {{"p", r->p},
+                    {"q", r->q},
+                    {"T", r->T},
+                    {"sigma_y", r->sigma_y},
+                    {"sigma_x", r->sigma_x},
+                    {"sigma_prox", r->sigma_prox},
+                    {"max_overrelaxation", r->max_overrelaxation}};
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+        TRY(check_positive(positive[i].name, positive[i].value));
+    FAIL_IF(!(fabs(r->sharpness) <= 100), ERR_INPUT,
+            "sharpness is %g: it must lie within -100 to 100", r->sharpness);
+    FAIL_IF(!(fabs(r->snr_db) <= 500), ERR_INPUT, "snr_db is %g: it must lie within -500 to 500",
+            r->snr_db);
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        double w = r->neighbour_weights[i];
+        FAIL_IF(!(w >= 0 && w <= LENGTH_MAX), ERR_INPUT,
+                "qggmrf_nbr_wts[%d] is %g: it must be a number >= 0", i, w);
+        sum += w;
+    }
+    FAIL_IF(!(sum > 0), ERR_INPUT, "qggmrf_nbr_wts are all zero: at least one must be positive");
+    return ERR_OK;
+}
+
+/* The smallest and the largest helical shift (0, 0 without). */
+static void z_range(const struct scan *s, float *low, float *high)
+{
+    *low = *high = s->z_shifts ? s->z_shifts[0] : 0;
+    for (int64_t v = 1; s->z_shifts && v < s->views; v++) {
+        *low = fminf(*low, s->z_shifts[v]);
+        *high = fmaxf(*high, s->z_shifts[v]);
+    }
+}
+
+/* MBIRJAX evaluates the argument in float64 and rounds it in float32 (JAX): 27.0000001 has the
+ * ceiling 27. Clipped so that the conversion is defined; check_shape refuses what was clipped. */
+static int64_t size_of(float rounded)
+{
+    return rounded >= 1 && rounded < 0x1p40f ? (int64_t)rounded : rounded >= 1 ? INT64_MAX : 0;
+}
+
+static void automatic_shape(const struct scan *s, struct volume *v)
+{
+    double M = scan_magnification(s), dc = s->delta_channel, dy = volume_delta_row(v);
+    double channels = (double)s->channels;
+    int cone = s->beam == BEAM_CONE;
+    if (!v->rows)
+        v->rows = size_of(cone ? rintf((float)(channels * (dc / dy / M)))
+                               : ceilf((float)(channels * dc / (dy * M))));
+    if (!v->cols)
+        v->cols = size_of(cone ? rintf((float)(channels * (dc / v->delta / M)))
+                               : ceilf((float)(channels * dc / (v->delta * M))));
+    if (v->slices)
+        return;
+    v->slices = s->rows;
+    if (cone) {
+        float low, high;
+        z_range(s, &low, &high);
+        float height = (float)((double)s->rows * (s->delta_row / M)) + (high - low);
+        v->slices = size_of(fmaxf(1, ceilf(height / (float)volume_delta_slice(v))));
+    }
+}
+
+static enum err check_parallel(const struct scan *s, const struct volume *v, int automatic_slices)
+{
+    FAIL_IF(v->slice_aspect != 1, ERR_INPUT, "voxel_slice_aspect is %g: parallel beams need 1",
+            v->slice_aspect);
+    FAIL_IF(v->slice_offset != 0, ERR_INPUT, "recon_slice_offset is %g: only cone beams have it",
+            v->slice_offset);
+    FAIL_IF(s->z_shifts, ERR_INPUT, "helical_z_shifts: only cone beams have them");
+    FAIL_IF(s->curved, ERR_INPUT, "use_curved_detector: only cone beams have it");
+    FAIL_IF(v->slices != s->rows, ERR_INPUT,
+            "recon_shape has %" PRId64 " slices and the detector %" PRId64
+            " rows: for parallel beams they must be equal",
+            v->slices, s->rows);
+    double slices = (double)s->rows * (s->delta_row / v->delta);
+    FAIL_IF(automatic_slices && (double)rintf((float)slices) != (double)s->rows, ERR_INPUT,
+            "delta_det_row %g and delta_voxel %g make %.0f slices of %" PRId64
+            " detector rows: parallel beams need one each; give recon_shape, or equal pitches",
+            s->delta_row, v->delta, slices, s->rows);
+    return ERR_OK;
+}
+
+/* Nearest to the source that any pixel comes: over the corners for each view's angle, and over the
+ * middles of the sides at any angle (the footprint bounds divide by d minus that). */
+static double reach_to_source(const struct scan *s, const struct volume *v)
+{
+    double half_x = v->delta * (double)v->cols / 2,
+           half_y = volume_delta_row(v) * (double)v->rows / 2;
+    double reach = fmax(half_x, half_y);
+    for (int64_t k = 0; k < s->views; k++) {
+        double sn = fabs(sin((double)s->angles[k])), c = fabs(cos((double)s->angles[k]));
+        double y = sn * (half_x - v->delta / 2) + c * (half_y - volume_delta_row(v) / 2);
+        reach = fmax(reach, y);
+    }
+    return reach;
+}
+
+/* A voxel this many detector cells wide, or this small a part of one, is a mistake of units, and
+ * would make footprints of as many taps. */
+#define PITCH_RATIO_MAX 1e5
+
+/* Share of source_iso that the volume may reach: beyond, the magnification bound D/(d - reach) runs
+ * away. */
+#define CLEAR_OF_SOURCE 0.999
+
+static enum err check_volume(const struct scan *s, const struct volume *v)
+{
+    TRY(check_shape("recon_shape", v->rows, v->cols, v->slices));
+    FAIL_IF(v->rows > INT32_MAX / v->cols, ERR_INPUT,
+            "recon_shape: %" PRId64 " x %" PRId64 " pixels are more than 2^31", v->rows, v->cols);
+    double M = scan_magnification(s);
+    const double pitches[3] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
+    const char *const names[3] = {"delta_voxel", "voxel_row_aspect", "voxel_slice_aspect"};
+    for (int i = 0; i < 3; i++) {
+        TRY(check_length(names[i], pitches[i]));
+        double cells = pitches[i] * M / (i < 2 ? s->delta_channel : s->delta_row);
+        FAIL_IF(!(cells < PITCH_RATIO_MAX && cells > 1 / PITCH_RATIO_MAX), ERR_INPUT,
+                "%s makes a voxel %g times as wide as a detector cell: check the units", names[i],
+                cells);
+    }
+    TRY(check_offset("recon_slice_offset", v->slice_offset));
+    if (s->beam == BEAM_CONE && isfinite(s->source_detector)) {
+        double reach = reach_to_source(s, v);
+        FAIL_IF(!(reach < CLEAR_OF_SOURCE * s->source_iso), ERR_INPUT,
+                "source_iso_dist is %g and the volume reaches %g from the axis: it must stay clear "
+                "of the "
+                "source; give a smaller recon_shape or delta_voxel, or check the distances",
+                s->source_iso, reach);
+    }
+    return ERR_OK;
+}
+
+enum err model_resolve(struct model *m)
+{
+    const struct scan *s = &m->scan;
+    struct volume *v = &m->volume;
+    TRY(check_scan(s));
+    TRY(check_regularisation(&m->regularisation));
+    FAIL_IF(v->rows < 0 || v->cols < 0 || v->slices < 0, ERR_INPUT,
+            "recon_shape is (%" PRId64 ", %" PRId64 ", %" PRId64 "): sizes must be positive",
+            v->rows, v->cols, v->slices);
+    if (v->delta == 0)
+        v->delta = s->delta_channel / scan_magnification(s);
+    TRY(check_length("delta_voxel", v->delta));
+    TRY(check_positive("voxel_row_aspect", v->row_aspect));
+    TRY(check_positive("voxel_slice_aspect", v->slice_aspect));
+    if (isnan(v->slice_offset)) {
+        float low, high;
+        z_range(s, &low, &high);
+        v->slice_offset = s->beam == BEAM_CONE ? (double)(0.5f * (low + high)) : 0;
+    }
+    int automatic_slices = v->slices == 0;
+    automatic_shape(s, v);
+    if (s->beam == BEAM_PARALLEL)
+        TRY(check_parallel(s, v, automatic_slices));
+    return check_volume(s, v);
+}
