@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs tomoprof. ./start.sh help says how.
+set -eu
+cd "$(dirname "$0")"
+
+usage() {
+    cat <<'END'
+./start.sh         set up, build, run the quick profile suite (2 minutes), say where the results are
+./start.sh build   set up and build only: the program is then build/tomoprof
+./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers
+./start.sh help    this text
+
+Set-up installs missing packages with apt where it may (root or password-less sudo on Debian and Ubuntu);
+elsewhere it prints the one line to run and stops.
+END
+}
+
+recent_cmake() {
+    local found
+    found=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
+    [ -n "$found" ] && [ "$(printf '3.25\n%s\n' "$found" | sort -V | head -n 1)" = 3.25 ]
+}
+
+python_for_tests() {
+    python3 -c 'import numpy, jsonschema' 2>/dev/null || /usr/bin/python3 -c 'import numpy, jsonschema' 2>/dev/null
+}
+
+# Prints what is missing, one word each.
+missing() {
+    recent_cmake || echo "cmake>=3.25"
+    command -v ninja >/dev/null || echo ninja
+    command -v cc >/dev/null || echo cc
+    if command -v pkg-config >/dev/null; then
+        local package
+        for package in zlib libcjson fftw3f; do
+            pkg-config --exists "$package" || echo "$package"
+        done
+        pkg-config --exists hdf5-serial || pkg-config --exists hdf5 || echo hdf5
+        [ "$1" != test ] || pkg-config --exists cmocka || echo cmocka
+    else
+        echo pkg-config
+    fi
+    [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
+}
+
+debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev"
+debian_test="libcmocka-dev python3-numpy python3-jsonschema"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel"
+fedora_test="libcmocka-devel python3-numpy python3-jsonschema"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5"
+arch_test="cmocka python-numpy python-jsonschema"
+
+set_up() {
+    local absent root=""
+    absent=$(missing "$1")
+    [ -n "$absent" ] || return 0
+    echo "Missing: $(echo "$absent" | paste -sd ' ')"
+    if [ "$1" = test ]; then
+        debian="$debian $debian_test" fedora="$fedora $fedora_test" arch="$arch $arch_test"
+    fi
+    if [ "$(id -u)" != 0 ]; then
+        root="sudo -n"
+    fi
+    if command -v apt-get >/dev/null && { [ -z "$root" ] || $root true 2>/dev/null; }; then
+        $root apt-get update </dev/null
+        # shellcheck disable=SC2086 # lists of words
+        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $debian </dev/null
+        absent=$(missing "$1")
+        [ -n "$absent" ] || return 0
+        echo "Still missing: $(echo "$absent" | paste -sd ' ')"
+    fi
+    cat <<END
+Install them with the line for your system, then run this again:
+  Debian, Ubuntu:  sudo apt-get install $debian
+  Fedora:          sudo dnf install $fedora
+  Arch:            sudo pacman -S --needed $arch
+END
+    exit 1
+}
+
+# build PRESET FOLDER TESTS
+build() {
+    mkdir -p "$2"
+    cmake --preset "$1" -DTP_TESTS="$3" >"$2/configure.log" 2>&1 || {
+        cat "$2/configure.log"
+        exit 1
+    }
+    cmake --build "$2" -j "$(nproc)"
+}
+
+case "${1-run}" in
+run)
+    set_up run
+    build release build OFF
+    build/tomoprof run --quick
+    echo "Results: output/$(cat output/latest)/timing.json; build/tomoprof info output/latest shows them again."
+    ;;
+build)
+    set_up build
+    build release build OFF
+    echo "Built: build/tomoprof (build/tomoprof --help)"
+    ;;
+test)
+    set_up test
+    build release build ON
+    ctest --test-dir build --output-on-failure -j "$(nproc)"
+    build asan build-asan ON
+    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|pipe'
+    ;;
+help | --help | -h)
+    usage
+    ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac
