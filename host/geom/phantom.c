@@ -125,8 +125,9 @@ static void rotate_xy(double p[3], double c, double s)
     p[1] = y;
 }
 
-/* Length of the ray inside e: the roots of |o + t d|^2 = 1 in the frame where e is the unit ball.
- */
+/* Length of the ray inside e, in the frame where e is the unit ball: 2 sqrt(1 - distance^2) over
+ * the speed of the ray there. The distance is taken at the nearest point, which keeps its digits
+ * when the source is far. */
 static double chord(const struct ellipsoid *e, const struct ray *r)
 {
     double o[3] = {r->origin[0] - e->x, r->origin[1] - e->y, r->origin[2] - e->z}, d[3];
@@ -136,15 +137,18 @@ static double chord(const struct ellipsoid *e, const struct ray *r)
     rotate_xy(o, c, s);
     rotate_xy(d, c, s);
     const double axes[3] = {e->a, e->b, e->c};
-    double dd = 0, od = 0, oo = 0;
+    double dd = 0, od = 0, squared_distance = 0;
     for (int i = 0; i < 3; i++) {
-        double oi = o[i] / axes[i], di = d[i] / axes[i];
-        dd += di * di;
-        od += oi * di;
-        oo += oi * oi;
+        o[i] /= axes[i];
+        d[i] /= axes[i];
+        dd += d[i] * d[i];
+        od += o[i] * d[i];
     }
-    double discriminant = od * od - dd * (oo - 1);
-    return discriminant > 0 ? 2 * sqrt(discriminant) / dd * length : 0;
+    for (int i = 0; i < 3; i++) {
+        double nearest = o[i] - od / dd * d[i];
+        squared_distance += nearest * nearest;
+    }
+    return squared_distance < 1 ? 2 * sqrt((1 - squared_distance) / dd) * length : 0;
 }
 
 void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, float *out)
