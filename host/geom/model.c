@@ -243,9 +243,6 @@ static double reach_to_source(const struct scan *s, const struct volume *v)
 
 static enum err check_volume(const struct scan *s, const struct volume *v)
 {
-    TRY(check_shape("recon_shape", v->rows, v->cols, v->slices));
-    FAIL_IF(v->rows > INT32_MAX / v->cols, ERR_INPUT,
-            "recon_shape: %" PRId64 " x %" PRId64 " pixels are more than 2^31", v->rows, v->cols);
     double M = scan_magnification(s);
     const double pitches[3] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
     const char *const names[3] = {"delta_voxel", "voxel_row_aspect", "voxel_slice_aspect"};
@@ -256,6 +253,9 @@ static enum err check_volume(const struct scan *s, const struct volume *v)
                 "%s makes a voxel %g times as wide as a detector cell: check the units", names[i],
                 cells);
     }
+    TRY(check_shape("recon_shape", v->rows, v->cols, v->slices));
+    FAIL_IF(v->rows > INT32_MAX / v->cols, ERR_INPUT,
+            "recon_shape: %" PRId64 " x %" PRId64 " pixels are more than 2^31", v->rows, v->cols);
     TRY(check_offset("recon_slice_offset", v->slice_offset));
     if (s->beam == BEAM_CONE && isfinite(s->source_detector)) {
         double reach = reach_to_source(s, v);
