@@ -8,10 +8,10 @@
 #include "host/base/mem.h"
 #include "host/cpu/cone_kernel.h"
 
-#define OWN_TILE_BYTES                                                                             \
-    (5 << 18) /* forward: views per task whose tiles fit 1.25 MiB of a 2 MiB L2 */
-#define SHARED_TILE_BYTES (4 << 20) /* back: at least this much, else a sixteenth of the sinogram  \
-                                     */
+/* A block of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
+ * ~24 detector columns that it touches. */
+#define PIXEL_ROWS 16
+#define PIXEL_COLS 16
 
 /* Scratch of one thread, carved from one allocation. */
 struct scratch {
@@ -26,6 +26,11 @@ static int64_t round_up(int64_t n, int64_t to)
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static struct scratch scratch_layout(const struct projector *p)
@@ -71,29 +76,41 @@ static void worker_init(struct worker *w, const struct projector *p, float *at,
                                    .cell = (int32_t *)(void *)(at + s->cell)};
 }
 
-static void worker_batch(struct worker *w, const struct pixel_set *pixels, int64_t first,
-                         int64_t view)
+/* Entries [first, end) of the set against the block's views from `view` on: forward into the tiles
+ * when x_out is NULL, else back from them. */
+static void worker_run(struct worker *w, const struct pixel_set *pixels, int64_t first, int64_t end,
+                       int64_t view, int set, float *tile, const float *x, float *x_out)
 {
     const struct projector *p = w->block.projector;
-    const struct footprint_kernels *k = ISA_PICK(footprint_kernels);
-    batch_fill(p, pixels, first, &w->batch);
-    for (int v = 0; v < w->block.views; v++)
-        k->compute(p, view + v, &w->batch, w->block.power, &w->feet[v]);
+    const struct footprint_kernels *footprints = ISA_PICK(footprint_kernels);
+    const struct cone_kernels *kernels = ISA_PICK(cone_kernels);
+    for (; first < end; first += BATCH) {
+        batch_fill(p, pixels, first, end, &w->batch);
+        for (int v = 0; v < w->block.views; v++)
+            footprints->compute(p, view + v, &w->batch, w->block.power, &w->feet[v]);
+        if (x_out)
+            kernels->back(&w->block, tile, set, x_out);
+        else
+            kernels->forward(&w->block, x, tile);
+    }
 }
 
 enum err cone_forward(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
                       const float *x, struct sinogram y)
 {
-    const struct cone_kernels *kernels = ISA_PICK(cone_kernels);
     const struct scratch s = scratch_layout(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
-    int64_t block = OWN_TILE_BYTES / (view_stride * (int64_t)sizeof(float));
-    block = block > 4 ? 4 : block;
-    block = least(block, p->scan.views / (2 * be->threads));
-    block = block < 1 ? 1 : block;
+    const int64_t fit = scratch_floats(p, pixels) / be->threads / view_stride;
+    const int64_t fair = p->scan.views / (4 * be->threads); /* 4 tasks for each thread */
+    const int64_t block = most(1, least(MAX_VIEWS, least(fit, fair)));
     const size_t tile_floats = (size_t)(block * view_stride), each = tile_floats + s.total;
+    struct pixel_blocks blocks;
+    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
-    TRY(mem_alloc("forward projection tiles", (size_t)be->threads * each * sizeof(float), &memory));
+    enum err e =
+        mem_alloc("forward projection tiles", (size_t)be->threads * each * sizeof(float), &memory);
+    if (e != ERR_OK)
+        goto out;
 #pragma omp parallel num_threads(be->threads)
     {
         float *tile = (float *)memory + (size_t)omp_get_thread_num() * each;
@@ -104,34 +121,37 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
             w.block.views = (int)least(block, p->scan.views - view);
             w.block.z_squared = p->z_squared + view * p->z_stride;
             memset(tile, 0, tile_floats * sizeof *tile);
-            for (int64_t first = 0; first < pixels->count; first += BATCH) {
-                worker_batch(&w, pixels, first, view);
-                kernels->forward(&w.block, x, tile);
-            }
+            for (int64_t b = 0; b < blocks.count; b++)
+                worker_run(&w, &blocks.set, blocks.first[b], blocks.first[b + 1], view, 0, tile, x,
+                           NULL);
             for (int v = 0; v < w.block.views; v++)
                 tile_store(p, tile + v * view_stride, ld, view + v, 0, p->scan.rows, y);
         }
     }
     mem_free(memory);
-    return ERR_OK;
+out:
+    pixel_blocks_free(&blocks);
+    return e;
 }
 
 enum err cone_back(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
                    struct sinogram y, struct sinogram w, int power, float *x)
 {
-    const struct cone_kernels *kernels = ISA_PICK(cone_kernels);
     const struct scratch s = scratch_layout(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
-    int64_t block = SHARED_TILE_BYTES / (view_stride * (int64_t)sizeof(float));
-    block = block < p->scan.views / 16 ? p->scan.views / 16 : block;
-    block = least(block < 1 ? 1 : block, least(MAX_VIEWS, p->scan.views));
+    const int64_t fit = scratch_floats(p, pixels) / view_stride;
+    const int64_t block = most(1, least(MAX_VIEWS, least(fit, p->scan.views)));
     const size_t tile_floats = (size_t)(block * view_stride);
+    struct pixel_blocks blocks;
+    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
-    TRY(mem_alloc("back projection tiles",
-                  (tile_floats + (size_t)be->threads * s.total) * sizeof(float), &memory));
-    float *tiles = memory;
+    enum err e = mem_alloc("back projection tiles",
+                           (tile_floats + (size_t)be->threads * s.total) * sizeof(float), &memory);
+    if (e != ERR_OK)
+        goto out;
 #pragma omp parallel num_threads(be->threads)
     {
+        float *tiles = memory;
         struct worker worker;
         worker_init(&worker, p, tiles + tile_floats + (size_t)omp_get_thread_num() * s.total, &s,
                     ld, view_stride, power);
@@ -142,13 +162,14 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
 #pragma omp for schedule(static)
             for (int v = 0; v < views; v++)
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
-#pragma omp for schedule(dynamic, 2)
-            for (int64_t first = 0; first < pixels->count; first += BATCH) {
-                worker_batch(&worker, pixels, first, view);
-                kernels->back(&worker.block, tiles, view == 0, x);
-            }
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t b = 0; b < blocks.count; b++)
+                worker_run(&worker, &blocks.set, blocks.first[b], blocks.first[b + 1], view,
+                           view == 0, tiles, NULL, x);
         }
     }
     mem_free(memory);
-    return ERR_OK;
+out:
+    pixel_blocks_free(&blocks);
+    return e;
 }

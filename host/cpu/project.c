@@ -169,12 +169,12 @@ void cpu_projector_free(struct backend *be, struct projector *p)
 }
 
 void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
-                struct pixel_batch *b)
+                int64_t end, struct pixel_batch *b)
 {
     const struct volume *v = &p->volume;
     const double i0 = 0.5 * (double)(v->rows - 1), j0 = 0.5 * (double)(v->cols - 1);
     const double dy = volume_delta_row(v);
-    b->n = pixels->count - first < BATCH ? (int)(pixels->count - first) : BATCH;
+    b->n = end - first < BATCH ? (int)(end - first) : BATCH;
     for (int q = 0; q < b->n; q++) {
         int64_t pixel = pixels->indices ? pixels->indices[first + q] : first + q;
         int64_t i = pixel / v->cols;
@@ -182,6 +182,12 @@ void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64
         b->y[q] = dy * ((double)i - i0);
         b->cylinder[q] = (pixels->packed ? first + q : pixel) * v->slices;
     }
+}
+
+int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels)
+{
+    int64_t floats = (scan_samples(&p->scan) + pixels->count * p->volume.slices) / 8;
+    return floats < 1 << 20 ? 1 << 20 : floats;
 }
 
 static const float *plane(struct sinogram y, const struct scan *s, int64_t view)

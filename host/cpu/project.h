@@ -61,8 +61,24 @@ struct footprint_kernels {
 };
 ISA_TABLES(footprint_kernels);
 
+/* A pixel set cut into blocks that share detector columns: rectangles of the image where the order
+ * of pixels is free (volume arrays), else runs of the list. Block b holds entries [first[b],
+ * first[b + 1]) of `set`. */
+struct pixel_blocks {
+    struct pixel_set set;
+    int64_t count, *first;
+    int32_t *indices; /* owned, NULL when the set's own order is kept */
+};
+enum err pixel_blocks_create(const struct projector *p, const struct pixel_set *pixels,
+                             int64_t rows, int64_t cols, struct pixel_blocks *out);
+void pixel_blocks_free(struct pixel_blocks *b);
+
+/* Entries [first, first + BATCH) of the set, up to `end`. */
 void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
-                struct pixel_batch *b);
+                int64_t end, struct pixel_batch *b);
+
+/* Floats of scratch that a projection may take: 1/8 of what it reads and writes, at least 4 MiB. */
+int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels);
 
 /* Tiles. `rows` may be a range of detector rows [row0, row0 + rows). */
 struct tile_kernels {
