@@ -27,8 +27,14 @@ enum err err_prefix(enum err code, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof text)
-        snprintf(text + n, sizeof text - (size_t)n, ": %s", old);
+    size_t length = n < 0 ? 0 : (size_t)n;
+    if (length + 3 < sizeof text) {
+        size_t room = sizeof text - length - 3, rest = strlen(old);
+        memcpy(text + length, ": ", 2);
+        rest = rest < room ? rest : room;
+        memcpy(text + length + 2, old, rest);
+        text[length + 2 + rest] = 0;
+    }
     return code;
 }
 

@@ -82,7 +82,9 @@ enum err outfile_open(struct outfile *f, const char *path)
 
     struct stat st;
     int exists = stat(f->path, &st) == 0, fd = -1;
-    if (exists && S_ISDIR(st.st_mode))
+    if (!*path)
+        errno = ENOENT;
+    else if (exists && S_ISDIR(st.st_mode))
         errno = EISDIR;
     else if (exists && !S_ISREG(st.st_mode))
         fd = open(f->path, O_WRONLY | O_CLOEXEC);

@@ -1,0 +1,39 @@
+"""The repository's own C sources, and C text without comments and strings."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def c_files(*tops):
+    """Every .c and .h below the named top-level folders, sorted."""
+    files = []
+    for top in tops:
+        files += [p for p in (ROOT / top).rglob("*.[ch]") if p.is_file()]
+    return sorted(files)
+
+
+_TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S
+)
+
+
+def strip(text, strings=True):
+    """`text` with comments blanked, and the insides of strings too when asked; line numbers are kept."""
+
+    def blank(match):
+        token = match.group(0)
+        if token[0] in "\"'":
+            return token[0] * 2 if strings else token
+        return "\n" * token.count("\n") or " "
+
+    return _TOKEN.sub(blank, text)
+
+
+def report(problems):
+    """Prints the problems; the exit code for the test."""
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} problem(s)" if problems else "ok")
+    return 1 if problems else 0

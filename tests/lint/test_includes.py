@@ -1,0 +1,157 @@
+"""Layers: who may include whom, that the link edges of CMakeLists.txt say the same, and who may print or exit."""
+
+import re
+import sys
+
+from sources import ROOT, c_files, report, strip
+
+# docs/architecture.md holds the same table with its reasons.
+MAY_INCLUDE = {
+    "host/base": set(),
+    "host/geom": {"host/base"},
+    "host/backend": {"host/base", "host/geom"},
+    "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
+    "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
+    "host/io": {"host/base", "host/geom"},
+    "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/io", "profiler/mark"},
+    "profiler/mark": set(),
+}
+MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE)
+
+# Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.
+FOREIGN = {
+    r"fftw3\.h|kissfft/.*": {"host/cpu"},
+    r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
+    r"hdf5.*": {"host/io"},
+    r"zlib\.h": {"host/io"},
+    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli"},
+    r"nvtx3/.*": {"profiler/mark"},
+    r"cuda.*|cufft.*|nvml\.h": set(),
+}
+
+# Printing and ending the process belong to host/cli and the log. What stands here is allowed besides, by file.
+OUTPUT = r"\b(printf|puts|putchar|perror|vprintf)\s*\(|\b(?:fprintf|fputs|putc|fputc|fwrite|vfprintf)\s*\([^;]*\b(stdout|stderr)\b"
+EXIT = r"\b(exit|_exit|_Exit|quick_exit)\s*\("
+MAY_PRINT = {
+    "host/base/log.c": "the log itself",
+    "host/base/opt.c": "opt_help prints --help",
+    "host/suite/list.c": "suite_list prints the catalogue",
+}
+MAY_EXIT = {
+    "host/suite/spawn.c": "a forked child whose exec failed must not return",
+}
+
+
+def folder_of(name):
+    """host/base/err.h -> host/base"""
+    return "/".join(name.split("/")[:2])
+
+
+def check_includes(name, text):
+    problems = []
+    folder = folder_of(name)
+    if folder not in MAY_INCLUDE:
+        return [f"{name}: the folder {folder} is not in the table of layers"]
+    allowed = MAY_INCLUDE[folder] | {folder}
+    depth, seen_own = 0, False
+    for number, line in enumerate(strip(text, strings=False).splitlines(), 1):
+        where = f"{name}:{number}"
+        if re.match(r"\s*#\s*if", line):
+            depth += 1
+        elif re.match(r"\s*#\s*endif", line):
+            depth -= 1
+        own = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+        system = re.match(r"\s*#\s*include\s*<([^>]+)>", line)
+        if own:
+            seen_own = True
+            target = own.group(1)
+            if not (ROOT / target).is_file():
+                problems.append(f'{where}: "{target}" is no path from the top of the repository')
+            elif folder_of(target) not in allowed:
+                problems.append(f"{where}: {folder} may not include {target}")
+        if system:
+            guard = 1 if name.endswith(".h") else 0
+            if seen_own and depth <= guard:
+                problems.append(f"{where}: <{system.group(1)}> after an own header")
+            for pattern, folders in FOREIGN.items():
+                if re.fullmatch(pattern, system.group(1)) and folder not in folders:
+                    problems.append(f"{where}: {folder} may not use <{system.group(1)}>")
+    return problems
+
+
+def check_output(name, text):
+    problems = []
+    if folder_of(name) == "host/cli":
+        return problems
+    code = strip(text)
+    for pattern, allowed, verb in ((OUTPUT, MAY_PRINT, "prints"), (EXIT, MAY_EXIT, "ends the process")):
+        if name in allowed:
+            continue
+        for match in re.finditer(pattern, code):
+            line = code.count("\n", 0, match.start()) + 1
+            problems.append(f"{name}:{line}: {verb} ({match.group(0).split('(')[0].strip()}); only host/cli and the log may")
+    return problems
+
+
+def link_closure(cmake):
+    """folder -> folders that it is linked to, directly or not, from the tp_library lines."""
+    direct = {}
+    folders = {}
+    for folder, links in re.findall(r"^tp_library\(([^\s)]+)([^)]*)\)", cmake, re.M):
+        target = "tp_" + folder.split("/")[1]
+        folders[target] = folder
+        direct[target] = [word for word in links.split() if word.startswith("tp_")]
+    cli = re.search(r"^target_link_libraries\(tomoprof PRIVATE ([^)]*)\)", cmake, re.M)
+    folders["tomoprof"] = "host/cli"
+    direct["tomoprof"] = cli.group(1).split() if cli else []
+
+    def reach(target):
+        found = set()
+        for link in direct[target]:
+            found |= {folders[link]} | reach(link)
+        return found
+
+    return {folders[target]: reach(target) for target in direct}
+
+
+def check_links(cmake):
+    problems = []
+    linked = link_closure(cmake)
+    for folder, allowed in MAY_INCLUDE.items():
+        if linked.get(folder) != allowed:
+            problems.append(
+                f"CMakeLists.txt: {folder} links {sorted(linked.get(folder, ()))}, the table says {sorted(allowed)}"
+            )
+    problems += [f"CMakeLists.txt: {f} is not in the table of layers" for f in set(linked) - set(MAY_INCLUDE)]
+    return problems
+
+
+def self_test():
+    """Each rule must catch its own violation."""
+    bad = [
+        check_includes("host/base/x.c", '#include "host/geom/scan.h"\n'),
+        check_includes("host/base/x.c", '#include "err.h"\n'),
+        check_includes("host/base/x.c", '#include "host/base/err.h"\n#include <stdio.h>\n'),
+        check_includes("host/geom/x.c", "#include <omp.h>\n"),
+        check_includes("host/new/x.c", ""),
+        check_output("host/geom/x.c", 'void f(void) { printf("x"); }'),
+        check_output("host/geom/x.c", 'void f(void) { fprintf(stderr, "x"); }'),
+        check_output("host/geom/x.c", "void f(void) { exit(1); }"),
+        check_links("tp_library(host/base m tp_geom)\ntp_library(host/geom)\n"),
+    ]
+    good = check_output("host/geom/x.c", '/* printf("x") */ const char *s = "exit(1)"; int my_exit(int);')
+    return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + good
+
+
+def main():
+    problems = self_test()
+    for path in c_files("host", "profiler"):
+        name = str(path.relative_to(ROOT))
+        text = path.read_text()
+        problems += check_includes(name, text) + check_output(name, text)
+    problems += check_links((ROOT / "CMakeLists.txt").read_text())
+    return report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
