@@ -76,22 +76,30 @@ static void worker_init(struct worker *w, const struct projector *p, float *at,
                                    .cell = (int32_t *)(void *)(at + s->cell)};
 }
 
-/* Entries [first, end) of the set against the block's views from `view` on: forward into the tiles
- * when x_out is NULL, else back from them. */
-static void worker_run(struct worker *w, const struct pixel_set *pixels, int64_t first, int64_t end,
-                       int64_t view, int set, float *tile, const float *x, float *x_out)
+/* One pixel block against views [view, view + views) whose first tile is `tile`, MAX_VIEWS at a
+ * time: forward into the tiles when x_out is NULL, else back from them (setting x_out in the first
+ * group when `set`). */
+static void worker_run(struct worker *w, const struct pixel_blocks *blocks, int64_t block,
+                       int64_t view, int64_t views, int set, float *tile, const float *x,
+                       float *x_out)
 {
     const struct projector *p = w->block.projector;
     const struct footprint_kernels *footprints = ISA_PICK(footprint_kernels);
     const struct cone_kernels *kernels = ISA_PICK(cone_kernels);
-    for (; first < end; first += BATCH) {
-        batch_fill(p, pixels, first, end, &w->batch);
-        for (int v = 0; v < w->block.views; v++)
-            footprints->compute(p, view + v, &w->batch, w->block.power, &w->feet[v]);
-        if (x_out)
-            kernels->back(&w->block, tile, set, x_out);
-        else
-            kernels->forward(&w->block, x, tile);
+    const int64_t end = blocks->first[block + 1];
+    for (int64_t first = blocks->first[block]; first < end; first += BATCH) {
+        batch_fill(p, &blocks->set, first, end, &w->batch);
+        for (int64_t group = 0; group < views; group += MAX_VIEWS) {
+            w->block.views = (int)least(MAX_VIEWS, views - group);
+            w->block.z_squared = p->z_squared + (view + group) * p->z_stride;
+            for (int v = 0; v < w->block.views; v++)
+                footprints->compute(p, view + group + v, &w->batch, w->block.power, &w->feet[v]);
+            float *at = tile + group * w->block.view_stride;
+            if (x_out)
+                kernels->back(&w->block, at, set && group == 0, x_out);
+            else
+                kernels->forward(&w->block, x, at);
+        }
     }
 }
 
@@ -102,8 +110,8 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels) / be->threads / view_stride;
     const int64_t fair = p->scan.views / (4 * be->threads); /* 4 tasks for each thread */
-    const int64_t block = most(1, least(MAX_VIEWS, least(fit, fair)));
-    const size_t tile_floats = (size_t)(block * view_stride), each = tile_floats + s.total;
+    const int64_t views = most(1, least(fit, fair));
+    const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + s.total;
     struct pixel_blocks blocks;
     TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
@@ -117,14 +125,12 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         struct worker w;
         worker_init(&w, p, tile + tile_floats, &s, ld, view_stride, 1);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t view = 0; view < p->scan.views; view += block) {
-            w.block.views = (int)least(block, p->scan.views - view);
-            w.block.z_squared = p->z_squared + view * p->z_stride;
+        for (int64_t view = 0; view < p->scan.views; view += views) {
+            const int64_t here = least(views, p->scan.views - view);
             memset(tile, 0, tile_floats * sizeof *tile);
             for (int64_t b = 0; b < blocks.count; b++)
-                worker_run(&w, &blocks.set, blocks.first[b], blocks.first[b + 1], view, 0, tile, x,
-                           NULL);
-            for (int v = 0; v < w.block.views; v++)
+                worker_run(&w, &blocks, b, view, here, 0, tile, x, NULL);
+            for (int64_t v = 0; v < here; v++)
                 tile_store(p, tile + v * view_stride, ld, view + v, 0, p->scan.rows, y);
         }
     }
@@ -140,8 +146,8 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
     const struct scratch s = scratch_layout(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels) / view_stride;
-    const int64_t block = most(1, least(MAX_VIEWS, least(fit, p->scan.views)));
-    const size_t tile_floats = (size_t)(block * view_stride);
+    const int64_t views = most(1, least(fit, p->scan.views));
+    const size_t tile_floats = (size_t)(views * view_stride);
     struct pixel_blocks blocks;
     TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
@@ -155,17 +161,14 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
         struct worker worker;
         worker_init(&worker, p, tiles + tile_floats + (size_t)omp_get_thread_num() * s.total, &s,
                     ld, view_stride, power);
-        for (int64_t view = 0; view < p->scan.views; view += block) {
-            const int views = (int)least(block, p->scan.views - view);
-            worker.block.views = views;
-            worker.block.z_squared = p->z_squared + view * p->z_stride;
+        for (int64_t view = 0; view < p->scan.views; view += views) {
+            const int64_t here = least(views, p->scan.views - view);
 #pragma omp for schedule(static)
-            for (int v = 0; v < views; v++)
+            for (int64_t v = 0; v < here; v++)
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t b = 0; b < blocks.count; b++)
-                worker_run(&worker, &blocks.set, blocks.first[b], blocks.first[b + 1], view,
-                           view == 0, tiles, NULL, x);
+                worker_run(&worker, &blocks, b, view, here, view == 0, tiles, NULL, x);
         }
     }
     mem_free(memory);

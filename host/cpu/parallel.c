@@ -70,11 +70,11 @@ static void brick(const struct plan *plan, struct feet *feet, int64_t block, int
                                .slice = slice,
                                .count = least(SLICES, p->volume.slices - slice),
                                .view_stride = plan->view_stride};
-    for (int64_t group = 0; group < views; group += MAX_VIEWS) {
-        b.views = (int)least(MAX_VIEWS, views - group);
-        float *at = tile + group * plan->view_stride;
-        for (int64_t first = plan->blocks.first[block]; first < end; first += BATCH) {
-            batch_fill(p, &plan->blocks.set, first, end, &feet->batch);
+    for (int64_t first = plan->blocks.first[block]; first < end; first += BATCH) {
+        batch_fill(p, &plan->blocks.set, first, end, &feet->batch);
+        for (int64_t group = 0; group < views; group += MAX_VIEWS) {
+            b.views = (int)least(MAX_VIEWS, views - group);
+            float *at = tile + group * plan->view_stride;
             for (int v = 0; v < b.views; v++)
                 footprints->compute(p, view + group + v, &feet->batch, power, &feet->views[v]);
             if (x_out)
@@ -92,7 +92,7 @@ static int64_t forward_views(const struct plan *plan, const struct pixel_set *pi
     const int64_t views = plan->projector->scan.views;
     int64_t fit = scratch_floats(plan->projector, pixels) / threads / plan->view_stride;
     int64_t fair = views * plan->slice_blocks / (4 * threads);
-    return most(1, least(least(fit, fair), least(views, 4 * MAX_VIEWS)));
+    return most(1, least(least(fit, fair), least(views, 8 * MAX_VIEWS)));
 }
 
 enum err parallel_forward(struct backend *be, const struct projector *p,

@@ -67,6 +67,16 @@ static void back_partial(const struct parallel_block *b, const float *tile, int 
     }
 }
 
+/* Columns of 256 B at strides of a cylinder are more than the hardware foresees: without this, half
+ * of the time at 512^3 is the wait for the first vector of a column. */
+VEC_INLINE void prefetch(const struct parallel_block *b, int q, const float *x)
+{
+    enum { AHEAD = 6, LINE = 16 };
+    if (q + AHEAD < b->pixels->n)
+        for (int i = 0; i < SLICES; i += LINE)
+            __builtin_prefetch(x + b->pixels->cylinder[q + AHEAD] + b->slice + i);
+}
+
 static void forward(const struct parallel_block *b, const float *x, float *tile)
 {
     if (b->count < SLICES) {
@@ -75,6 +85,7 @@ static void forward(const struct parallel_block *b, const float *x, float *tile)
     }
     for (int q = 0; q < b->pixels->n; q++) {
         const float *at = x + b->pixels->cylinder[q] + b->slice;
+        prefetch(b, q, x);
         if (b->taps == 2)
             forward_pixel(b, q, at, tile, FULL, 2);
         else
@@ -90,6 +101,7 @@ static void back(const struct parallel_block *b, const float *tile, int set, flo
     }
     for (int q = 0; q < b->pixels->n; q++) {
         float *at = x + b->pixels->cylinder[q] + b->slice;
+        prefetch(b, q, x);
         if (b->taps == 2)
             back_pixel(b, q, tile, set, at, FULL, 2);
         else

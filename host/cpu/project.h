@@ -12,7 +12,7 @@
 #include "host/cpu/isa.h"
 
 #define BATCH     64 /* pixels whose footprints are computed together */
-#define MAX_VIEWS 16 /* views of a block */
+#define MAX_VIEWS 8  /* views of a block: their columns under 8 x 8 pixels fit L1 */
 
 struct view_geometry {
     double cos, sin; /* of the float32 angle, in float64 */
