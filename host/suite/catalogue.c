@@ -1,0 +1,179 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/geom/model.h"
+#include "host/suite/catalogue.h"
+#include "host/suite/check.h"
+#include "host/suite/setup.h"
+
+static const struct buffer *given(const struct array_pair *a)
+{
+    return a->buffer.ptr ? &a->buffer : NULL;
+}
+
+static enum err run_forward(struct run_state *s)
+{
+    return forward_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_back(struct run_state *s)
+{
+    return back_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_hessian(struct run_state *s)
+{
+    return hessian_diagonal(s->be, &s->model, given(&s->weights), &s->out.buffer);
+}
+
+static enum err run_filter(struct run_state *s)
+{
+    return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_recon(struct run_state *s)
+{
+    struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
+    return direct_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
+static enum err run_mbir(struct run_state *s)
+{
+    struct mbir_options o = s->mbir;
+    o.weights = given(&s->weights);
+    o.initial = given(&s->initial);
+    mbir_report_free(&s->report);
+    s->report = (struct mbir_report){0};
+    return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
+}
+
+static enum err run_median(struct run_state *s)
+{
+    const struct volume *v = &s->model.volume;
+    return s->be->ops->median3(s->be, v->rows, v->cols, v->slices, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_partition(struct run_state *s)
+{
+    struct rng generator;
+    int32_t *pixels;
+    int64_t count;
+    partition_free(&s->partition);
+    s->partition = (struct partition){0};
+    rng_seed(&generator, (uint32_t)s->seed);
+    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
+    enum err e = partition_create(pixels, count, s->subsets, &generator, &s->partition);
+    free(pixels);
+    return e;
+}
+
+static struct work work_declared(struct run_state *s)
+{
+    return backend_take_work(s->be);
+}
+
+/* Every index is written once; a shuffle reads and writes two of them in the nearest cache. */
+static struct work work_partition(struct run_state *s)
+{
+    double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
+    return (struct work){0, bytes, 4 * bytes};
+}
+
+/* Cylinders inside the region of reconstruction x slices x views. */
+static enum err updates_inside(const struct run_state *s, double *out)
+{
+    int32_t *pixels;
+    int64_t count;
+    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
+    free(pixels);
+    *out = (double)count * (double)s->model.volume.slices * (double)s->model.scan.views;
+    return ERR_OK;
+}
+
+static enum err updates_all(const struct run_state *s, double *out)
+{
+    *out = (double)volume_voxels(&s->model.volume) * (double)s->model.scan.views;
+    return ERR_OK;
+}
+
+/* clang-format off */
+#define FORWARD(beam) \
+    {#beam "_forward_project", #beam, "projection", "scatter", "volume -> sinogram, A x", \
+     ARRAY_VOLUME, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
+     prepare_volume, run_forward, check_forward, work_declared, updates_inside}
+#define BACK(beam) \
+    {#beam "_back_project", #beam, "projection", "gather", "sinogram -> volume, the exact adjoint A' y", \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0, \
+     prepare_sinogram, run_back, check_back, work_declared, updates_inside}
+#define HESSIAN(beam) \
+    {#beam "_hessian_diagonal", #beam, "projection", "gather", "weights -> volume, sum of A^2 w over the rays", \
+     ARRAY_NONE, ARRAY_VOLUME, SCRATCH_NONE, TAKES_WEIGHTS, \
+     NULL, run_hessian, check_hessian, work_declared, updates_all}
+#define MBIR(beam) \
+    {#beam "_mbir_recon", #beam, "reconstruction", "mixed", "sinogram -> volume, vectorised coordinate descent with qGGMRF", \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
+     prepare_sinogram, run_mbir, check_recon, work_declared, NULL}
+#define FILTER(beam, letters) \
+    {#beam "_" #letters "_filter", #beam, "filter", "stream", "sinogram -> sinogram, ramp filter along channels", \
+     ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
+     prepare_sinogram, run_filter, check_filter, work_declared, NULL}
+#define RECON(beam, letters, text) \
+    {#beam "_" #letters "_recon", #beam, "reconstruction", "gather", text, \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0, \
+     prepare_sinogram, run_recon, check_recon, work_declared, NULL}
+
+static const struct operation operations[] = {
+    FORWARD(parallel),
+    BACK(parallel),
+    HESSIAN(parallel),
+    MBIR(parallel),
+    RECON(parallel, fbp, "sinogram -> volume, filtered back projection"),
+    FILTER(parallel, fbp),
+    RECON(parallel, direct, "sinogram -> volume, the direct method of the geometry: fbp_recon"),
+    FORWARD(cone),
+    BACK(cone),
+    HESSIAN(cone),
+    MBIR(cone),
+    RECON(cone, fdk, "sinogram -> volume, Feldkamp's method with the matched back projection"),
+    FILTER(cone, fdk),
+    RECON(cone, direct, "sinogram -> volume, the direct method of the geometry: fdk_recon"),
+    {"median_filter3d", "any", "utility", "stencil", "volume -> volume, 3x3x3 median with replicated edges",
+     ARRAY_VOLUME, ARRAY_VOLUME, SCRATCH_NONE, 0,
+     prepare_noisy_volume, run_median, check_median, work_declared, NULL},
+    {"gen_pixel_partition", "any", "utility", "random", "geometry -> pixel subsets of MBIR, NumPy's random order",
+     ARRAY_NONE, ARRAY_PARTITION, SCRATCH_NONE, TAKES_SEED | TAKES_SUBSETS,
+     NULL, run_partition, check_partition, work_partition, NULL},
+};
+/* clang-format on */
+#define OPERATIONS (int)(sizeof operations / sizeof *operations)
+
+const struct operation *operation_at(int index)
+{
+    return index >= 0 && index < OPERATIONS ? &operations[index] : NULL;
+}
+
+const struct operation *operation_named(const char *name)
+{
+    for (int i = 0; i < OPERATIONS; i++)
+        if (!strcmp(operations[i].name, name))
+            return &operations[i];
+    return NULL;
+}
+
+static double array_bytes(const struct model *m, enum array array)
+{
+    int64_t shape[3];
+    model_shape(m, array, shape);
+    return 4.0 * (double)shape[0] * (double)shape[1] * (double)shape[2];
+}
+
+double operation_bytes(const struct operation *op, const struct model *m)
+{
+    /* The program itself, its threads' stacks and tile buffers: 16 MiB. Pixel lists: 3 x 4 bytes a
+     * pixel. The check holds one reference of the larger shape. */
+    double input = array_bytes(m, op->input), output = array_bytes(m, op->output);
+    double bytes = 0x1p24 + 12.0 * (double)volume_pixels(&m->volume) + input + output;
+    bytes += op->scratch == SCRATCH_SINOGRAM ? array_bytes(m, ARRAY_SINOGRAM) : 0;
+    bytes += op->scratch == SCRATCH_MBIR ? (double)mbir_scratch_bytes(m) : 0;
+    return bytes + (input > output ? input : output);
+}

@@ -1,0 +1,203 @@
+/* The process that runs one operation at one size. Its lines, one JSON object each:
+ *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates"}       before the first run
+ *   {"run", "time", "flops", "bytes", ..., "fingerprint"}              after each run
+ *   {"error"}                                                          instead of what cannot be
+ * done */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "host/backend/registry.h"
+#include "host/base/clock.h"
+#include "host/base/jsonw.h"
+#include "host/base/log.h"
+#include "host/base/mem.h"
+#include "host/suite/catalogue.h"
+#include "host/suite/suite.h"
+
+#define COPY_SECONDS 0.02
+
+struct measured {
+    double seconds;
+    struct work work;
+    struct fingerprint fingerprint;
+    uint64_t uploaded, downloaded;
+    size_t peak;
+};
+
+/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
+ * its ceiling when they fit the caches. 0 when it cannot be measured. */
+static double cached_copy(struct backend *be, const struct operation *op, const struct model *m)
+{
+    size_t bytes = 0;
+    const enum array arrays[] = {op->input, op->output};
+    for (int i = 0; i < 2; i++) {
+        int64_t shape[3];
+        model_shape(m, arrays[i], shape);
+        bytes += (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float) / 2;
+    }
+    struct buffer from = {0}, to = {0};
+    double best = 0;
+    if (bytes && !be->ops->alloc(be, "calibration", bytes, &from) &&
+        !be->ops->alloc(be, "calibration", bytes, &to) && !be->ops->zero(be, &from) &&
+        !be->ops->zero(be, &to) && !be->ops->sync(be)) {
+        int64_t begin = clock_ns();
+        while (clock_seconds_since(begin) < COPY_SECONDS) {
+            int64_t start = clock_ns();
+            if (be->ops->copy(be, &from, &to) || be->ops->sync(be))
+                break;
+            double seconds = clock_seconds_since(start);
+            best = seconds > 0 ? fmax(best, 2 * (double)bytes / seconds) : best;
+        }
+    }
+    if (from.ptr)
+        be->ops->release(be, &from);
+    if (to.ptr)
+        be->ops->release(be, &to);
+    return best;
+}
+
+/* In the process and with the threads of the runs that follow, because a shared machine's speed
+ * changes within minutes. A calibration that fails leaves the share of the roof unknown and fails
+ * nothing. */
+static enum err calibrate(struct run_state *s, FILE *out)
+{
+    struct roof roof = {0, 0};
+    double updates = 0;
+    if (s->be->ops->measure_roof(s->be, &roof)) {
+        log_warn("no calibration: %s", err_text());
+        roof = (struct roof){0, 0};
+    }
+    double cached = cached_copy(s->be, s->op, &s->model);
+    if (s->op->updates)
+        TRY(s->op->updates(s, &updates));
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_knumber(&w, "gflops", roof.flops_per_s * 1e-9);
+    jsonw_knumber(&w, "gbytes_per_s", roof.bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
+    jsonw_knumber(&w, "updates", updates);
+    jsonw_end(&w);
+    fputc('\n', out);
+    return ERR_OK;
+}
+
+static enum err run_once(struct run_state *s, struct measured *m)
+{
+    struct backend *be = s->be;
+    mem_reset_peak();
+    backend_take_work(be);
+    TRY(be->ops->sync(be));
+    int64_t start = clock_ns();
+    TRY(s->op->run(s));
+    TRY(be->ops->sync(be));
+    m->seconds = clock_seconds_since(start);
+    m->work = s->op->work(s);
+    m->peak = mem_peak();
+    m->uploaded = be->uploaded_bytes;
+    m->downloaded = be->downloaded_bytes;
+    be->uploaded_bytes = be->downloaded_bytes = 0;
+    return state_fingerprint(s, &m->fingerprint);
+}
+
+/* The same bits on every run, and a first result that agrees with something else. */
+static enum err check(struct run_state *s, const struct measured *m, const struct measured *first,
+                      int64_t run)
+{
+    const struct fingerprint *f = &m->fingerprint;
+    FAIL_IF(!isfinite(f->sum) || !isfinite(f->l2), ERR_FAILED,
+            "wrong result: it holds NaN or infinite values");
+    FAIL_IF(!(f->l2 > 0), ERR_FAILED, "wrong result: all of it is zero");
+    if (run == 1)
+        return s->op->check(s);
+    FAIL_IF(memcmp(f, &first->fingerprint, sizeof *f) != 0, ERR_FAILED,
+            "wrong result: run %lld differs from run 1 (l2 %.17g and %.17g)", (long long)run, f->l2,
+            first->fingerprint.l2);
+    return ERR_OK;
+}
+
+static void report(FILE *out, int64_t run, const struct measured *m)
+{
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kint(&w, "run", run);
+    jsonw_knumber(&w, "time", m->seconds);
+    jsonw_knumber(&w, "flops", m->work.flops);
+    jsonw_knumber(&w, "bytes", m->work.bytes_min);
+    jsonw_knumber(&w, "bytes_ideal_cache", m->work.bytes_ideal_cache);
+    jsonw_kint(&w, "h2d_bytes", (int64_t)m->uploaded);
+    jsonw_kint(&w, "d2h_bytes", (int64_t)m->downloaded);
+    jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
+    jsonw_knumber(&w, "sum", m->fingerprint.sum);
+    jsonw_knumber(&w, "l2", m->fingerprint.l2);
+    jsonw_knumber(&w, "min", m->fingerprint.min);
+    jsonw_knumber(&w, "max", m->fingerprint.max);
+    jsonw_end(&w);
+    fputc('\n', out);
+    fflush(out);
+}
+
+static enum err run_all(struct run_state *s, int64_t runs, FILE *out)
+{
+    struct measured first = {0}, now;
+    TRY(calibrate(s, out));
+    TRY(state_prepare(s));
+    for (int64_t run = 1; run <= runs; run++) {
+        TRY(run_once(s, &now));
+        TRY(check(s, &now, &first, run));
+        if (run == 1)
+            first = now;
+        report(out, run, &now);
+    }
+    return ERR_OK;
+}
+
+/* A child must not outlive the suite that counts on it, and is the first to go when memory runs
+ * out. */
+static void tie_to_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    FILE *f = fopen("/proc/self/oom_score_adj", "we");
+    if (f) {
+        fputs("1000", f);
+        fclose(f);
+    }
+}
+
+enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend,
+                     int64_t threads, uint64_t seed, int fd)
+{
+    struct run_state s = {.op = operation_named(op), .seed = seed};
+    struct backend_options options = {.threads = (int)threads};
+    struct backend *be = NULL;
+    FAIL_IF(!s.op, ERR_USAGE, "no operation is called \"%s\"", op);
+    FILE *out = fdopen(fd, "w");
+    FAIL_IF(!out, ERR_USAGE, "--fd %d: %s", fd, strerror(errno));
+    tie_to_parent();
+    enum err e = backend_open(backend, &options, &be);
+    s.be = be;
+    if (!e)
+        e = model_for_size(s.op, size, &s.model);
+    if (!e)
+        e = run_all(&s, runs, out);
+    if (e) {
+        struct jsonw w;
+        jsonw_init(&w, out, 0);
+        jsonw_object(&w);
+        jsonw_kstring(&w, "error", err_text());
+        jsonw_end(&w);
+        fputc('\n', out);
+    }
+    if (be)
+        state_free(&s);
+    backend_close(be);
+    if (fclose(out) && !e)
+        e = FAIL(ERR_IO, "--fd %d: %s", fd, strerror(errno));
+    return e;
+}

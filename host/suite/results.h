@@ -1,0 +1,76 @@
+/* What a run of the suite found: one cell per operation and size, one row per run in it. */
+#ifndef TP_SUITE_RESULTS_H
+#define TP_SUITE_RESULTS_H
+
+#include <stdint.h>
+
+#include "host/base/clock.h"
+#include "host/suite/fit.h"
+#include "host/suite/plan.h"
+#include "host/suite/state.h"
+#include "host/suite/stats.h"
+#include "host/suite/suite.h"
+
+enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
+
+/* One run. Everything but the status is meaningful for ROW_OK alone. Bytes moved count since the
+ * row before. */
+struct row {
+    enum row_status status;
+    double seconds;
+    struct work work;
+    struct fingerprint fingerprint;
+    int64_t h2d_bytes, d2h_bytes, peak_host_bytes;
+};
+
+/* `reason` belongs to all rows that are not ok. roof and cached_bytes_per_s (copy rate of arrays of
+ * the operation's own size: the ceiling of those that fit the caches) were measured in the process
+ * that ran the rows; 0 = unknown. */
+struct cell {
+    const struct operation *op;
+    int64_t size;
+    struct row *rows; /* [runs] */
+    char reason[256];
+    struct roof roof;
+    double cached_bytes_per_s, updates;
+    struct statistics statistics;
+    struct rates rates;
+    int cold_only; /* the statistics rest on the cold run, because no other succeeded */
+};
+
+/* The machine and the build, without host name, user or paths. */
+struct environment {
+    char backend[16], device[128], isa[32], cpu[128], os[128], kernel[128];
+    int threads;
+    double memory_bytes;
+    struct clock_check clock;
+    const char *version, *compiler;
+};
+void environment_read(const struct backend *be, const char *version, struct environment *out);
+
+struct results {
+    struct plan plan;
+    int64_t runs;
+    uint64_t seed;
+    double timeout_s;
+    char timestamp[24]; /* 2026-01-31T12:00:00Z */
+    int interrupted;
+    struct environment environment;
+    struct cell *cells; /* [op_count * size_count], operation by operation */
+    struct fit fits[PLAN_OPS];
+};
+enum err results_create(const struct plan *plan, const struct suite_plan *options,
+                        struct results *out);
+void results_free(struct results *r);
+struct cell *results_cell(const struct results *r, int op, int size);
+/* Statistics, rates and fits of all rows so far. */
+void results_summarise(struct results *r);
+int results_count(const struct results *r, enum row_status status);
+
+/* timing.json (timing.schema.json beside this file), whole or not at all. */
+enum err timing_write(const char *path, const struct results *r);
+
+/* The closing table on stderr, at most 100 columns; colours on a terminal. */
+void table_print(const struct results *r);
+
+#endif

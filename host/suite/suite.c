@@ -1,0 +1,201 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/backend/registry.h"
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/suite/parent.h"
+#include "host/suite/results.h"
+#include "host/suite/suite.h"
+
+#define PATH_MAX_BYTES 4096
+
+struct session {
+    const struct suite_plan *options;
+    struct results results;
+    FILE *log;
+    char folder[PATH_MAX_BYTES - 16];
+    double done, total; /* of the progress line: children weighted by their share of the work */
+};
+
+void suite_list(void)
+{
+    const struct operation *op;
+    for (int i = 0; (op = operation_at(i)); i++)
+        printf("%-26s %-15s %-8s %s\n", op->name, op->group, op->access_pattern, op->help);
+}
+
+/* out/<stamp>, or out/<stamp>-2 and so on when another run began in the same second. */
+static enum err make_folder(struct session *s, const char *out)
+{
+    char stamp[17];
+    TRY(dir_make(out));
+    clock_stamp(stamp);
+    for (int n = 1; n <= 1000; n++) {
+        char suffix[8] = "";
+        if (n > 1)
+            snprintf(suffix, sizeof suffix, "-%d", n);
+        int length = snprintf(s->folder, sizeof s->folder, "%s/%s%s", out, stamp, suffix);
+        FAIL_IF(length >= (int)sizeof s->folder, ERR_USAGE, "--out: the name is too long");
+        if (!mkdir(s->folder, 0777))
+            return ERR_OK;
+        FAIL_IF(errno != EEXIST, ERR_IO, "%s: cannot make the folder: %s", s->folder,
+                strerror(errno));
+    }
+    return FAIL(ERR_IO, "%s: exists, and so do 999 others of this second", s->folder);
+}
+
+static void log_text(struct session *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void log_text(struct session *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(s->log, format, args);
+    va_end(args);
+    fputc('\n', s->log);
+    fflush(s->log); /* children append to the same file */
+}
+
+static enum err open_log(struct session *s)
+{
+    char path[PATH_MAX_BYTES];
+    snprintf(path, sizeof path, "%s/log.txt", s->folder);
+    s->log = fopen(path, "ae");
+    FAIL_IF(!s->log, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    const struct environment *e = &s->results.environment;
+    log_text(s, "tomoprof %s, %s, %s", e->version, e->compiler, e->device);
+    return ERR_OK;
+}
+
+static enum err write_timing(struct session *s)
+{
+    char path[PATH_MAX_BYTES];
+    results_summarise(&s->results);
+    snprintf(path, sizeof path, "%s/timing.json", s->folder);
+    return timing_write(path, &s->results);
+}
+
+static enum err write_latest(const struct session *s)
+{
+    char path[PATH_MAX_BYTES];
+    struct outfile f;
+    int length = snprintf(path, sizeof path, "%s/latest", s->options->out);
+    FAIL_IF(length >= (int)sizeof path, ERR_USAGE, "--out: the name is too long");
+    TRY(outfile_open(&f, path));
+    fprintf(f.stream, "%s\n", strrchr(s->folder, '/') + 1);
+    return outfile_commit(&f);
+}
+
+/* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
+ * views). */
+static double weight(int64_t size)
+{
+    return 1 + pow((double)size / 128, 4);
+}
+
+static void draw_progress(void *context)
+{
+    const struct session *s = context;
+    double children = s->results.plan.op_count * s->results.plan.size_count;
+    progress("suite", children * s->done / s->total, children);
+}
+
+static int stopped(const struct session *s)
+{
+    return s->options->stop && *s->options->stop;
+}
+
+static void log_cell(struct session *s, const struct cell *c)
+{
+    int64_t ok = 0;
+    while (ok < s->options->runs && c->rows[ok].status == ROW_OK)
+        ok++;
+    if (ok == s->options->runs) {
+        log_text(s, "%s %" PRId64 ": ok", c->op->name, c->size);
+        return;
+    }
+    const char *how = c->rows[ok].status == ROW_FAILED ? "failed" : "skipped";
+    log_text(s, "%s %" PRId64 ": run %" PRId64 " %s: %s", c->op->name, c->size, ok + 1, how,
+             c->reason);
+    if (!stopped(s))
+        log_warn("%s at %" PRId64 " %s: %s", c->op->name, c->size, how, c->reason);
+}
+
+/* Small sizes first, so that an early end leaves something to look at for every operation. */
+static enum err run_cells(struct session *s)
+{
+    const struct plan *p = &s->results.plan;
+    for (int size = 0; size < p->size_count; size++)
+        s->total += p->op_count * weight(p->sizes[size]);
+    for (int size = 0; size < p->size_count; size++)
+        for (int op = 0; op < p->op_count && !stopped(s); op++) {
+            struct cell *c = results_cell(&s->results, op, size);
+            draw_progress(s);
+            cell_run(s->options, s->log, c, draw_progress, s);
+            log_cell(s, c);
+            s->done += weight(c->size);
+            TRY(write_timing(s)); /* what there is survives even the loss of this process */
+        }
+    s->results.interrupted = stopped(s);
+    return write_timing(s);
+}
+
+static enum err conclude(const struct session *s)
+{
+    const struct results *r = &s->results;
+    int ok = results_count(r, ROW_OK), failed = results_count(r, ROW_FAILED);
+    int all = r->plan.op_count * r->plan.size_count * (int)r->runs;
+    table_print(r);
+    log_info("%d of %d rows ok, %d failed, %d skipped: %s/timing.json", ok, all, failed,
+             all - ok - failed, s->folder);
+    FAIL_IF(r->interrupted, ERR_INTERRUPTED,
+            "interrupted: %s/timing.json holds the %d rows that were measured", s->folder, ok);
+    FAIL_IF(failed, ERR_FAILED,
+            "%d of %d rows failed: the reasons are in %s/timing.json and log.txt", failed, all,
+            s->folder);
+    return ERR_OK;
+}
+
+/* Refuses a back end that cannot work before anything is written, and learns what it runs on. */
+static enum err read_environment(const struct suite_plan *plan, struct environment *out)
+{
+    struct backend_options options = {.threads = (int)plan->threads};
+    struct backend *be;
+    TRY(backend_open(plan->backend, &options, &be));
+    environment_read(be, plan->version, out);
+    backend_close(be);
+    FAIL_IF(out->clock.went_back, ERR_FAILED,
+            "the monotonic clock of this machine went backwards: its times cannot be trusted");
+    return ERR_OK;
+}
+
+enum err suite_run(const struct suite_plan *options)
+{
+    struct session s = {.options = options};
+    struct environment environment;
+    struct plan plan;
+    TRY(plan_parse(options->ops, options->sizes, &plan));
+    TRY(read_environment(options, &environment));
+    TRY(results_create(&plan, options, &s.results));
+    s.results.environment = environment;
+    enum err e = make_folder(&s, options->out);
+    if (!e)
+        e = open_log(&s);
+    if (!e)
+        e = run_cells(&s);
+    if (!e)
+        e = write_latest(&s);
+    progress_end();
+    if (!e)
+        e = conclude(&s);
+    if (s.log)
+        fclose(s.log);
+    results_free(&s.results);
+    return e;
+}

@@ -1,0 +1,126 @@
+/* links: tp_suite */
+#include <stdio.h>
+
+#include "tests/unit/check.h"
+#include "host/suite/plan.h"
+
+static void the_default_is_everything(void **state)
+{
+    (void)state;
+    struct plan p;
+    assert_int_equal(plan_parse(NULL, NULL, &p), ERR_OK);
+    assert_int_equal(p.op_count, 16);
+    assert_int_equal(p.size_count, 4);
+    static const int64_t sizes[] = {32, 64, 128, 256};
+    assert_memory_equal(p.sizes, sizes, sizeof sizes);
+}
+
+static void names_are_the_public_ones(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "parallel_forward_project", "parallel_back_project", "parallel_hessian_diagonal",
+        "parallel_mbir_recon",      "parallel_fbp_recon",    "parallel_fbp_filter",
+        "parallel_direct_recon",    "cone_forward_project",  "cone_back_project",
+        "cone_hessian_diagonal",    "cone_mbir_recon",       "cone_fdk_recon",
+        "cone_fdk_filter",          "cone_direct_recon",     "median_filter3d",
+        "gen_pixel_partition"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_non_null(operation_named(names[i]));
+        assert_string_equal(operation_at((int)i)->name, names[i]);
+    }
+    assert_null(operation_at(16));
+    assert_null(operation_at(-1));
+    assert_null(operation_named("forward_project"));
+}
+
+static void every_row_is_complete(void **state)
+{
+    (void)state;
+    const struct operation *op;
+    for (int i = 0; (op = operation_at(i)); i++) {
+        assert_non_null(op->group);
+        assert_non_null(op->access_pattern);
+        assert_non_null(op->help);
+        assert_non_null(op->run);
+        assert_non_null(op->check);
+        assert_non_null(op->work);
+        assert_int_equal(op->prepare != NULL, op->input != ARRAY_NONE);
+        assert_int_not_equal(op->output, ARRAY_NONE);
+        if (strcmp(op->geometry, "any"))
+            assert_int_equal(strncmp(op->name, op->geometry, strlen(op->geometry)), 0);
+    }
+}
+
+static void lists_are_ordered_and_without_repeats(void **state)
+{
+    (void)state;
+    struct plan p;
+    assert_int_equal(
+        plan_parse("median_filter3d, cone_fdk_recon,cone_fdk_recon", " 64,32 ,64,5", &p), ERR_OK);
+    assert_int_equal(p.op_count, 2);
+    assert_string_equal(p.ops[0]->name, "cone_fdk_recon");
+    assert_string_equal(p.ops[1]->name, "median_filter3d");
+    assert_int_equal(p.size_count, 3);
+    assert_true(p.sizes[0] == 5 && p.sizes[1] == 32 && p.sizes[2] == 64);
+}
+
+static void stars_choose_several(void **state)
+{
+    (void)state;
+    struct plan p;
+    assert_int_equal(plan_parse("cone_*", "32", &p), ERR_OK);
+    assert_int_equal(p.op_count, 7);
+    assert_int_equal(plan_parse("*_mbir_recon,gen*", "32", &p), ERR_OK);
+    assert_int_equal(p.op_count, 3);
+}
+
+static void wrong_lists_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ops, *sizes, *phrase;
+    } cases[] = {
+        {"cone_fdk_recom", "32", "did you mean cone_fdk_recon"},
+        {"frobnicate_everything", "32", "run --list"},
+        {"cone_fdk_recon,,median_filter3d", "32", "empty"},
+        {"", "32", "empty"},
+        {NULL, "32,x", "\"x\" is no whole number"},
+        {NULL, "32,", "\"\" is no whole number"},
+        {NULL, "0", "0 is outside 4..16384"},
+        {NULL, "-32", "-32 is outside"},
+        {NULL, "3", "3 is outside"},
+        {NULL, "16385", "16385 is outside"},
+        {NULL, "1099511627776", "1099511627776 is outside"},
+        {NULL, "99999999999999999999", "is outside"},
+        {NULL, "64.5", "\"64.5\" is no whole number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan p;
+        assert_error(plan_parse(cases[i].ops, cases[i].sizes, &p), ERR_USAGE, cases[i].phrase);
+    }
+}
+
+static void too_many_sizes(void **state)
+{
+    (void)state;
+    char list[1024] = "4";
+    for (int n = 5; n < 5 + PLAN_SIZES; n++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", n);
+    struct plan p;
+    assert_error(plan_parse(NULL, list, &p), ERR_USAGE, "more than 64 sizes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_is_everything),
+        cmocka_unit_test(names_are_the_public_ones),
+        cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(lists_are_ordered_and_without_repeats),
+        cmocka_unit_test(stars_choose_several),
+        cmocka_unit_test(wrong_lists_are_named),
+        cmocka_unit_test(too_many_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
