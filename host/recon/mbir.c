@@ -1,0 +1,158 @@
+/* Vectorised coordinate descent: subsets of pixels in random order, one line-searched step each,
+ * every voxel of a subset read before any of them moves. e = y - A x holds after every subset. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/recon/mbir.h"
+
+/* What an iteration's subsets add up to. */
+struct totals {
+    double moved, alpha; /* sum |alpha delta|, sum of alpha */
+};
+
+/* The first `count` cylinders of a packed array. */
+static struct buffer packed(const struct vcd *t, const struct buffer *whole, int64_t count)
+{
+    struct buffer part = *whole;
+    part.owned = 0;
+    part.bytes = (size_t)(count * t->m->volume.slices) * sizeof(float);
+    return part;
+}
+
+/* The step that minimises the surrogate cost along delta, within [eps, max_overrelaxation]. */
+static double step_length(const struct vcd *t, const struct vcd_sums *data,
+                          const struct vcd_sums *prior)
+{
+    const double eps = (double)FLT_EPSILON, inverse = 1 / (t->r.sigma_y * t->r.sigma_y);
+    double alpha = (inverse * data->linear - prior->linear) /
+                   (inverse * data->quadratic + prior->quadratic + eps);
+    return fmin(fmax(alpha, eps), t->r.max_overrelaxation);
+}
+
+static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, struct buffer *x,
+                              struct totals *totals)
+{
+    struct backend *be = t->be;
+    const struct backend_ops *ops = be->ops;
+    const struct volume *v = &t->m->volume;
+    const struct prior prior = {&t->r, NULL};
+    const struct buffer *weights = vcd_weights(t);
+    const struct sinogram error = {&t->error, SINO_ROWS_FASTEST};
+    const struct sinogram change = {&t->change, SINO_ROWS_FASTEST};
+    const struct sinogram w = {(struct buffer *)weights, SINO_ROWS_FASTEST};
+    struct buffer g = packed(t, &t->gradient, pixels->count);
+    struct buffer h = packed(t, &t->curvature, pixels->count);
+    struct buffer delta = packed(t, &t->delta, pixels->count);
+    struct vcd_sums priors, data;
+    double moved;
+
+    PHASE("prior", ops->prior_terms(be, v, &prior, pixels, x, &g, &h));
+    PHASE("back projection", ops->back(be, t->projector, pixels, error, w, 1, &delta));
+    PHASE("direction", ops->vcd_direction(be, v, pixels, t->r.sigma_y, t->damping, &t->hessian, &g,
+                                          &h, &delta, &priors));
+    PHASE("forward projection", ops->forward(be, t->projector, pixels, &delta, change));
+    PHASE("step", ops->weighted_dots(be, weights, &t->error, &t->change, &data));
+    const double alpha = step_length(t, &data, &priors);
+    if (t->r.positivity) {
+        PHASE("step", ops->clip_positive(be, v, pixels, x, alpha, &delta));
+        PHASE("forward projection", ops->forward(be, t->projector, pixels, &delta, change));
+    }
+    PHASE("recon update", ops->add_cylinders(be, v, pixels, alpha, &delta, x, &moved));
+    PHASE("sinogram update", ops->axpy(be, -alpha, &t->change, &t->error));
+    totals->moved += moved;
+    totals->alpha += alpha;
+    return ERR_OK;
+}
+
+static enum err record(struct vcd *t, const struct totals *totals, int64_t subsets,
+                       const struct buffer *x, struct mbir_report *report)
+{
+    const struct backend_ops *ops = t->be->ops;
+    const double samples = (double)scan_samples(&t->m->scan);
+    struct vcd_sums residual;
+    double size;
+    TRY(ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->error, &residual));
+    TRY(ops->sum_abs(t->be, x, &size));
+    const int64_t i = report->iterations++;
+    report->fm_rmse[i] = sqrt(residual.linear / (t->mean_weight * samples)) / t->r.sigma_y;
+    report->change_percent[i] = 100 * totals->moved / size;
+    report->alpha[i] = totals->alpha / (double)subsets;
+    report->subsets[i] = subsets;
+    return ERR_OK;
+}
+
+static enum err iterate(struct vcd *t, struct buffer *x, struct mbir_report *report)
+{
+    const struct partition *part = schedule_at(&t->schedule, report->iterations);
+    struct totals totals = {0};
+    int32_t order[128]; /* the finest partition has 128 subsets */
+    for (int32_t s = 0; s < part->subsets; s++)
+        order[s] = s;
+    rng_shuffle(&t->schedule.rng, order, part->subsets);
+    for (int64_t s = 0; s < part->subsets; s++) {
+        const struct pixel_set pixels = {part->indices + order[s] * part->length, part->length, 1};
+        TRY(update_subset(t, &pixels, x, &totals));
+        if (t->options->stop && *t->options->stop)
+            return FAIL(ERR_INTERRUPTED, "interrupted in iteration %lld of %lld",
+                        (long long)report->iterations + 1, (long long)t->options->max_iterations);
+    }
+    PHASE("stats", record(t, &totals, part->subsets, x, report));
+    return ERR_OK;
+}
+
+static enum err report_create(int64_t iterations, struct mbir_report *r)
+{
+    FAIL_IF(iterations < 0, ERR_USAGE, "the number of iterations is %lld: it must be 0 or more",
+            (long long)iterations);
+    const size_t n = (size_t)iterations + 1;
+    r->fm_rmse = calloc(n, sizeof *r->fm_rmse);
+    r->change_percent = calloc(n, sizeof *r->change_percent);
+    r->alpha = calloc(n, sizeof *r->alpha);
+    r->subsets = calloc(n, sizeof *r->subsets);
+    FAIL_IF(!r->fm_rmse || !r->change_percent || !r->alpha || !r->subsets, ERR_MEMORY,
+            "no memory for the trace of %lld iterations", (long long)iterations);
+    return ERR_OK;
+}
+
+void mbir_report_free(struct mbir_report *r)
+{
+    free(r->fm_rmse);
+    free(r->change_percent);
+    free(r->alpha);
+    free(r->subsets);
+    *r = (struct mbir_report){0};
+}
+
+static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
+                    struct mbir_report *report)
+{
+    const struct mbir_options *o = t->options;
+    TRY(vcd_create(t, y));
+    TRY(vcd_start(t, y, x, &report->initial_scale));
+    report->sigma_y = t->r.sigma_y;
+    report->sigma_x = t->r.sigma_x;
+    report->sigma_prox = t->r.sigma_prox;
+    while (report->iterations < o->max_iterations && !report->stopped_by_threshold) {
+        mark_push("iteration", (uint64_t)report->iterations + 1);
+        enum err e = iterate(t, x, report);
+        mark_pop();
+        TRY(e);
+        report->stopped_by_threshold =
+            report->change_percent[report->iterations - 1] < o->stop_threshold_percent;
+        if (o->on_iteration)
+            o->on_iteration(o->context, report->iterations, o->max_iterations);
+    }
+    return ERR_OK;
+}
+
+enum err mbir_recon(struct backend *be, const struct model *m, const struct buffer *y,
+                    const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
+{
+    struct vcd t = {.be = be, .m = m, .options = o};
+    *report = (struct mbir_report){0};
+    TRY(report_create(o->max_iterations, report));
+    enum err e = run(&t, y, x, report);
+    vcd_free(&t);
+    return e;
+}

@@ -1,0 +1,67 @@
+/* Shared by mbir.c, mbir_init.c and mbir_schedule.c: the state of one VCD reconstruction. */
+#ifndef TP_RECON_MBIR_H
+#define TP_RECON_MBIR_H
+
+#include "host/recon/partition.h"
+#include "host/recon/recon.h"
+#include "profiler/mark/mark.h"
+
+#define PARTITIONS 11
+
+/* All partitions of the 0.7 granularity, drawn in order after one seeding: which of them the
+ * iterations use does not change what the generator gives to them. */
+struct schedule {
+    struct rng rng;
+    struct partition partitions[PARTITIONS];
+};
+
+enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, struct schedule *out);
+void schedule_free(struct schedule *s);
+const struct partition *schedule_at(const struct schedule *s, int64_t iteration);
+/* Pixels of the largest subset that any iteration uses. */
+int64_t schedule_longest(int64_t pixels);
+/* Bytes of all index lists. */
+size_t schedule_bytes(int64_t pixels);
+
+/* Cone beams damp each slice's mean update (0.7): s_k into *damping, malloc'ed, [slices]; NULL for
+ * parallel beams.  s_k = mean over views of (c t^p + a b^p)/(t^p + b^p), a, b, p, c = 0.25, 100,
+ * 0.7, 0.5, t = rows*delta * |z_k - h| / (source_iso * delta_slice). */
+enum err slice_damping(const struct model *m, float **damping);
+
+/* Sinograms are kept with detector rows fastest, the order that projections work in. */
+struct vcd {
+    struct backend *be;
+    const struct model *m;
+    const struct mbir_options *options;
+    struct regularisation r;
+    struct projector *projector;
+    int32_t *pixels; /* of the region of reconstruction */
+    int64_t count;
+    struct schedule schedule;
+    float *damping;
+    double mean_weight;
+    struct buffer error, weights, change; /* e, w (empty: ones), d = A delta; all rows fastest */
+    struct buffer hessian;                /* volume */
+    struct buffer gradient, curvature, delta; /* packed, room for the longest subset */
+};
+
+/* Checks y and the weights, finds sigma_*, allocates. */
+enum err vcd_create(struct vcd *t, const struct buffer *y);
+void vcd_free(struct vcd *t);
+/* x = initial image (scaled by *scale), e = y - A x, H. */
+enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale);
+
+/* NULL when all weights are 1. */
+const struct buffer *vcd_weights(const struct vcd *t);
+
+/* One phase on the profiler's timeline; returns from the caller when it fails. */
+#define PHASE(name, expression)                                                                    \
+    do {                                                                                           \
+        mark_push(name, 0);                                                                        \
+        enum err phase_err_ = (expression);                                                        \
+        mark_pop();                                                                                \
+        if (phase_err_ != ERR_OK)                                                                  \
+            return phase_err_;                                                                     \
+    } while (0)
+
+#endif

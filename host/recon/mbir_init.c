@@ -1,0 +1,204 @@
+/* Before the first iteration: checks, memory, initial image, error sinogram, Hessian. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/base/mem.h"
+#include "host/geom/model.h"
+#include "host/recon/mbir.h"
+
+const struct buffer *vcd_weights(const struct vcd *t)
+{
+    return t->options->weights ? &t->weights : NULL;
+}
+
+static struct sinogram as_given(const struct buffer *data)
+{
+    return (struct sinogram){(struct buffer *)data, SINO_CHANNELS_FASTEST};
+}
+
+static struct sinogram rows_fastest(const struct buffer *data)
+{
+    return (struct sinogram){(struct buffer *)data, SINO_ROWS_FASTEST};
+}
+
+/* float64 sums of finite float32 numbers cannot overflow: a sum that is not finite means that a
+ * sample is not. */
+static enum err check_data(struct vcd *t, const struct buffer *y)
+{
+    const struct backend_ops *ops = t->be->ops;
+    double sum, l2, min, max;
+    TRY(ops->fingerprint(t->be, y, &sum, &l2, &min, &max));
+    FAIL_IF(!isfinite(sum), ERR_INPUT,
+            "the sinogram holds NaN or infinity: repair those samples first");
+    FAIL_IF(min == 0 && max == 0, ERR_INPUT,
+            "the sinogram is 0 everywhere: there is nothing to reconstruct");
+    t->mean_weight = 1;
+    if (!t->options->weights)
+        return ERR_OK;
+    TRY(ops->fingerprint(t->be, t->options->weights, &sum, &l2, &min, &max));
+    FAIL_IF(!isfinite(sum), ERR_INPUT, "the weights hold NaN or infinity: give numbers >= 0");
+    FAIL_IF(min < 0, ERR_INPUT, "the weights hold the negative value %g: give numbers >= 0", min);
+    FAIL_IF(max <= 0, ERR_INPUT, "all weights are 0: at least one must be positive");
+    t->mean_weight = sum / (double)scan_samples(&t->m->scan);
+    return ERR_OK;
+}
+
+/* The buffer's numbers in host memory; *copy is to be freed with mem_free. */
+static enum err on_host(struct backend *be, const struct buffer *b, const float **data, void **copy)
+{
+    *copy = NULL;
+    *data = b ? b->ptr : NULL;
+    if (!b || b->place == PLACE_HOST)
+        return ERR_OK;
+    TRY(mem_alloc("host copy for automatic regularisation", b->bytes, copy));
+    *data = *copy;
+    return be->ops->download(be, b, *copy, b->bytes);
+}
+
+static enum err regularise(struct vcd *t, const struct buffer *y)
+{
+    t->r = t->m->regularisation;
+    if (!t->r.automatic)
+        return ERR_OK;
+    const float *sinogram, *weights = NULL;
+    void *copy_y, *copy_w = NULL;
+    enum err e = on_host(t->be, y, &sinogram, &copy_y);
+    if (e == ERR_OK)
+        e = on_host(t->be, t->options->weights, &weights, &copy_w);
+    if (e == ERR_OK)
+        e = auto_regularise(t->m, sinogram, weights, &t->r);
+    mem_free(copy_y);
+    mem_free(copy_w);
+    if (e == ERR_OK && !(t->r.sigma_y > 0 && t->r.sigma_x > 0))
+        e = FAIL(ERR_INPUT,
+                 "automatic regularisation found no signal in every %" PRId64
+                 "th view (sigma_y %g, sigma_x %g): set sigma_y and sigma_x",
+                 t->m->scan.views / 20 + 1, t->r.sigma_y, t->r.sigma_x);
+    return e;
+}
+
+static size_t sinogram_bytes(const struct model *m)
+{
+    return (size_t)scan_samples(&m->scan) * sizeof(float);
+}
+
+static size_t volume_bytes(const struct model *m)
+{
+    return (size_t)volume_voxels(&m->volume) * sizeof(float);
+}
+
+static size_t packed_bytes(const struct model *m, int64_t pixels)
+{
+    return (size_t)(schedule_longest(pixels) * m->volume.slices) * sizeof(float);
+}
+
+static size_t scratch_bytes(const struct model *m, int64_t pixels, int sinograms)
+{
+    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) + 3 * packed_bytes(m, pixels) +
+           schedule_bytes(pixels);
+}
+
+size_t mbir_scratch_bytes(const struct model *m)
+{
+    return scratch_bytes(m, volume_pixels(&m->volume), 3);
+}
+
+static enum err allocate(struct vcd *t)
+{
+    struct backend *be = t->be;
+    const struct model *m = t->m;
+    const struct {
+        const char *what;
+        struct buffer *buffer;
+        size_t bytes;
+    } arrays[] = {
+        {"error sinogram", &t->error, sinogram_bytes(m)},
+        {"projected update", &t->change, sinogram_bytes(m)},
+        {"weights", &t->weights, t->options->weights ? sinogram_bytes(m) : 0},
+        {"Hessian diagonal", &t->hessian, volume_bytes(m)},
+        {"prior gradient", &t->gradient, packed_bytes(m, t->count)},
+        {"prior curvature", &t->curvature, packed_bytes(m, t->count)},
+        {"update", &t->delta, packed_bytes(m, t->count)},
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (arrays[i].bytes)
+            TRY(be->ops->alloc(be, arrays[i].what, arrays[i].bytes, arrays[i].buffer));
+    return ERR_OK;
+}
+
+enum err vcd_create(struct vcd *t, const struct buffer *y)
+{
+    const struct volume *v = &t->m->volume;
+    PHASE("check data", check_data(t, y));
+    PHASE("regularisation", regularise(t, y));
+    TRY(volume_pixels_inside(v, &t->pixels, &t->count));
+    FAIL_IF(t->count == 0, ERR_INPUT,
+            "recon_shape: the region of reconstruction of %" PRId64 " x %" PRId64
+            " pixels is empty: set use_ror_mask to false",
+            v->rows, v->cols);
+    if (y->place == PLACE_HOST)
+        TRY(mem_require("MBIR (beside sinogram, weights and volume)",
+                        scratch_bytes(t->m, t->count, t->options->weights ? 3 : 2),
+                        "try a smaller volume or fewer views"));
+    PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed, &t->schedule));
+    TRY(slice_damping(t->m, &t->damping));
+    TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
+    return allocate(t);
+}
+
+void vcd_free(struct vcd *t)
+{
+    const struct backend_ops *ops = t->be->ops;
+    struct buffer *const arrays[] = {&t->error,    &t->change,    &t->weights, &t->hessian,
+                                     &t->gradient, &t->curvature, &t->delta};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        ops->release(t->be, arrays[i]);
+    ops->projector_free(t->be, t->projector);
+    schedule_free(&t->schedule);
+    free(t->damping);
+    free(t->pixels);
+}
+
+/* With e = y and d = A x: the factor of x that fits y best, then e = y - scale d. */
+static enum err fit_scale(struct vcd *t, struct buffer *x, double *scale)
+{
+    const struct backend_ops *ops = t->be->ops;
+    struct vcd_sums sums;
+    *scale = 1;
+    if (!t->options->initial) {
+        TRY(ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->change, &sums));
+        if (sums.quadratic > 0) {
+            *scale = sums.linear / sums.quadratic;
+            TRY(ops->scale(t->be, *scale, x));
+        }
+    }
+    return ops->axpy(t->be, -*scale, &t->change, &t->error);
+}
+
+static enum err first_image(struct vcd *t, const struct buffer *y, struct buffer *x)
+{
+    if (t->options->initial)
+        return t->be->ops->copy(t->be, t->options->initial, x);
+    return direct_recon(t->be, t->m, y, &t->change, x);
+}
+
+enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale)
+{
+    struct backend *be = t->be;
+    const struct backend_ops *ops = be->ops;
+    const struct scan *s = &t->m->scan;
+    const struct pixel_set inside = {t->pixels, t->count, 0};
+    const struct pixel_set all = {NULL, volume_pixels(&t->m->volume), 0};
+    const struct sinogram weights = rows_fastest(vcd_weights(t));
+    if (t->options->weights)
+        PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
+    PHASE("initial image", first_image(t, y, x));
+    PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
+    PHASE("forward projection",
+          ops->forward(be, t->projector, &inside, x, rows_fastest(&t->change)));
+    PHASE("step", fit_scale(t, x, scale));
+    PHASE("Hessian",
+          ops->back(be, t->projector, &all, rows_fastest(NULL), weights, 2, &t->hessian));
+    return ERR_OK;
+}

@@ -1,0 +1,78 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/recon/mbir.h"
+
+static const int64_t granularity[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128};
+
+/* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. */
+static int partition_index(int64_t iteration)
+{
+    if (iteration < 3)
+        return 2 + 2 * (int)iteration;
+    return iteration < 103 ? 7 + (int)((iteration - 3) % 4) : 10;
+}
+
+enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, struct schedule *out)
+{
+    *out = (struct schedule){0};
+    rng_seed(&out->rng, seed);
+    for (int i = 0; i < PARTITIONS; i++) {
+        enum err e =
+            partition_create(pixels, count, granularity[i], &out->rng, &out->partitions[i]);
+        if (e) {
+            schedule_free(out);
+            return e;
+        }
+    }
+    return ERR_OK;
+}
+
+void schedule_free(struct schedule *s)
+{
+    for (int i = 0; i < PARTITIONS; i++)
+        partition_free(&s->partitions[i]);
+}
+
+const struct partition *schedule_at(const struct schedule *s, int64_t iteration)
+{
+    return &s->partitions[partition_index(iteration)];
+}
+
+int64_t schedule_longest(int64_t pixels)
+{
+    int64_t subsets = granularity[partition_index(0)];
+    return (pixels + subsets - 1) / subsets;
+}
+
+size_t schedule_bytes(int64_t pixels)
+{
+    return (size_t)(PARTITIONS * (pixels + granularity[PARTITIONS - 1])) * sizeof(int32_t);
+}
+
+static double damping_at(double t)
+{
+    const double a = 0.25, b = 100, p = 0.7, c = 0.5;
+    return (c * pow(t, p) + a * pow(b, p)) / (pow(t, p) + pow(b, p));
+}
+
+enum err slice_damping(const struct model *m, float **damping)
+{
+    const struct scan *s = &m->scan;
+    const struct volume *v = &m->volume;
+    *damping = NULL;
+    if (s->beam != BEAM_CONE)
+        return ERR_OK;
+    *damping = malloc((size_t)v->slices * sizeof **damping);
+    FAIL_IF(!*damping, ERR_MEMORY, "no memory for %lld slice weights", (long long)v->slices);
+    const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
+    const double reach = (double)v->rows * v->delta / (s->source_iso * dz);
+    const int64_t heights = s->z_shifts ? s->views : 1;
+    for (int64_t k = 0; k < v->slices; k++) {
+        double z = dz * ((double)k - middle) + v->slice_offset, sum = 0;
+        for (int64_t i = 0; i < heights; i++)
+            sum += damping_at(reach * fabs(z - (s->z_shifts ? (double)s->z_shifts[i] : 0)));
+        (*damping)[k] = (float)(sum / (double)heights);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,70 @@
+#include <stdlib.h>
+
+#include "host/geom/model.h"
+#include "host/recon/recon.h"
+
+/* A model prepared for projection: a projector and the pixels of the region of reconstruction. */
+struct prepared {
+    struct backend *be;
+    struct projector *projector;
+    struct pixel_set pixels;
+    int32_t *indices;
+};
+
+static void release(struct prepared *p)
+{
+    p->be->ops->projector_free(p->be, p->projector);
+    free(p->indices);
+}
+
+static enum err prepare(struct backend *be, const struct model *m, int masked, struct prepared *p)
+{
+    *p = (struct prepared){be, NULL, {NULL, volume_pixels(&m->volume), 0}, NULL};
+    TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p->projector));
+    if (masked && m->volume.ror != ROR_NONE) {
+        enum err e = volume_pixels_inside(&m->volume, &p->indices, &p->pixels.count);
+        if (e) {
+            release(p);
+            return e;
+        }
+        p->pixels.indices = p->indices;
+    }
+    return ERR_OK;
+}
+
+static struct sinogram user_order(const struct buffer *data)
+{
+    return (struct sinogram){(struct buffer *)data, SINO_CHANNELS_FASTEST};
+}
+
+enum err forward_project(struct backend *be, const struct model *m, const struct buffer *x,
+                         struct buffer *y)
+{
+    struct prepared p;
+    TRY(prepare(be, m, 1, &p));
+    enum err e = be->ops->forward(be, p.projector, &p.pixels, x, user_order(y));
+    release(&p);
+    return e;
+}
+
+enum err back_project(struct backend *be, const struct model *m, const struct buffer *y,
+                      struct buffer *x)
+{
+    struct prepared p;
+    TRY(prepare(be, m, 1, &p));
+    enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
+    if (e == ERR_OK)
+        e = be->ops->back(be, p.projector, &p.pixels, user_order(y), user_order(NULL), 1, x);
+    release(&p);
+    return e;
+}
+
+enum err hessian_diagonal(struct backend *be, const struct model *m, const struct buffer *w,
+                          struct buffer *h)
+{
+    struct prepared p;
+    TRY(prepare(be, m, 0, &p));
+    enum err e = be->ops->back(be, p.projector, &p.pixels, user_order(NULL), user_order(w), 2, h);
+    release(&p);
+    return e;
+}
