@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "host/cli/cli.h"
 #include "host/suite/suite.h"
 
@@ -31,10 +33,11 @@ static enum err run(int words, char **word)
 {
     (void)words;
     (void)word;
-    if (list) {
-        suite_list();
+    char line[SUITE_LINE];
+    for (int i = 0; list && suite_describe(i, line); i++)
+        puts(line);
+    if (list)
         return ERR_OK;
-    }
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     struct suite_plan plan = {
         .ops = ops,

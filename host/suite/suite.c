@@ -23,11 +23,13 @@ struct session {
     double done, total; /* of the progress line: children weighted by their share of the work */
 };
 
-void suite_list(void)
+int suite_describe(int index, char line[SUITE_LINE])
 {
-    const struct operation *op;
-    for (int i = 0; (op = operation_at(i)); i++)
-        printf("%-26s %-15s %-8s %s\n", op->name, op->group, op->access_pattern, op->help);
+    const struct operation *op = operation_at(index);
+    if (op)
+        snprintf(line, SUITE_LINE, "%-26s %-15s %-8s %s", op->name, op->group, op->access_pattern,
+                 op->help);
+    return op != NULL;
 }
 
 /* out/<stamp>, or out/<stamp>-2 and so on when another run began in the same second. */

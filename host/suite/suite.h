@@ -33,7 +33,9 @@ enum err suite_run(const struct suite_plan *plan);
 enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend,
                      int64_t threads, uint64_t seed, int fd);
 
-/* Prints the catalogue (name, group, what it does) on stdout. */
-void suite_list(void);
+/* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
+ * most 100 columns. Returns 0 past the end. */
+#define SUITE_LINE 101
+int suite_describe(int index, char line[SUITE_LINE]);
 
 #endif

@@ -12,7 +12,7 @@
 #define OFF    "\033[0m"
 
 /* 26 + 6 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 86 columns. */
-#define LINE "%-26s %6s %10s %8s %11s %11s %8s\n"
+#define LINE "%-26s %6s %10s %8s %11s %11s %8s"
 
 static void human_time(double seconds, char out[16])
 {
@@ -45,41 +45,40 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     snprintf(size, sizeof size, "%lld", (long long)c->size);
     if (!c->statistics.n) {
         int failed = c->rows[0].status == ROW_FAILED;
-        fprintf(stderr, "%-26s %6s %s%s%s: %.56s\n", first ? c->op->name : "", size,
-                colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
-                colour ? OFF : "", c->reason);
+        log_info("%-26s %6s %s%s%s: %.56s", first ? c->op->name : "", size,
+                 colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
+                 colour ? OFF : "", c->reason);
         return;
     }
     human_time(c->statistics.median, median);
     human_rate(&c->rates, rate);
-    snprintf(spread, sizeof spread,
-             c->cold_only              ? "cold"
-             : isnan(c->statistics.cv) ? "1 run"
-                                       : "%.1f %%",
-             c->statistics.cv * 100);
+    if (c->cold_only || isnan(c->statistics.cv))
+        snprintf(spread, sizeof spread, c->cold_only ? "cold" : "1 run");
+    else
+        snprintf(spread, sizeof spread, "%.1f %%", c->statistics.cv * 100);
     if (c->rates.implausible)
         snprintf(roof, sizeof roof, "implausible");
     else if (!isnan(c->rates.roof_share))
         snprintf(roof, sizeof roof, "%.0f %%", c->rates.roof_share * 100);
     if (first && !isnan(fit->p))
         snprintf(growth, sizeof growth, "N^%.2f", fit->p);
-    fprintf(stderr, LINE, first ? c->op->name : "", size, median, spread, rate, roof, growth);
+    log_info(LINE, first ? c->op->name : "", size, median, spread, rate, roof, growth);
 }
 
 void table_print(const struct results *r)
 {
-    int colour = log_colour();
-    if (log_level_now() < LOG_INFO)
-        return;
-    fprintf(stderr, "\n%s" LINE "%s", colour ? BOLD : "", "operation", "size", "median", "spread",
-            "rate", "of roof", "growth", colour ? OFF : "");
+    const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
+    const char *off = log_colour() ? OFF : "";
+    log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of roof",
+             "growth", off);
     for (int op = 0; op < r->plan.op_count; op++)
         for (int s = 0; s < r->plan.size_count; s++)
             print_cell(results_cell(r, op, s), &r->fits[op], s == 0);
-    fprintf(stderr,
-            "%sspread: standard deviation over mean, cold run left out. GUP/s: 10^9 voxel-view "
-            "updates a second.\n"
-            "of roof: share of this machine's measured peak (arithmetic or copy rate, whichever is "
-            "nearer).%s\n",
-            colour ? DIM : "", colour ? OFF : "");
+    log_info("%sspread: standard deviation over mean without the cold run. GUP/s: 10^9 voxel-view "
+             "updates a second.%s",
+             dim, off);
+    log_info(
+        "%sof roof: share of this machine's measured peak (arithmetic or copy rate, whichever is "
+        "nearer).%s",
+        dim, off);
 }
