@@ -50,6 +50,17 @@ static void say_clock(struct facts *f)
     facts_group_end(f);
 }
 
+static void say_hdf5(struct facts *f)
+{
+    static const char version[] = TP_HDF5_NAME; /* "" when the build did not find it */
+    facts_string(f, "hdf5", *version ? version : "not in this build");
+    if (*version)
+        return;
+    facts_string(f, "without_hdf5", "recon and info cannot read .h5 scans, gen writes none");
+    facts_string(f, "to_get_hdf5",
+                 "install libhdf5-dev (Debian), hdf5-devel (Fedora) or hdf5 (Arch), build again");
+}
+
 /* Opens each back end as a command would; returns how many work. */
 static int say_backends(struct facts *f)
 {
@@ -89,11 +100,7 @@ static enum err run(int words, char **word)
     say_memory(&f);
     say_clock(&f);
     facts_string(&f, "fft", TP_FFT_NAME);
-    facts_string(&f, "hdf5",
-                 *TP_HDF5_NAME
-                     ? TP_HDF5_NAME
-                     : "not in this build: recon and info cannot read .h5 scans. Install "
-                       "libhdf5-dev (Debian), hdf5-devel (Fedora) or hdf5 (Arch), build again");
+    say_hdf5(&f);
     facts_end(&f);
     FAIL_IF(!working, ERR_UNSUPPORTED,
             "no back end works on this machine; the reasons stand above");

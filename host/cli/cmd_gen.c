@@ -141,7 +141,7 @@ static enum err write_files(const struct model *m, const float *x, const float *
     if (m->scan.beam == BEAM_PARALLEL) {
         e = write_exchange(names[EXCHANGE], m, y);
         if (e == ERR_UNSUPPORTED) {
-            log_warn("%s: left out: %s", names[EXCHANGE], err_text());
+            log_warn("left out: %s", err_text());
             e = ERR_OK;
         } else if (!e) {
             log_info("%s: the same scan as counts, with flats and darks", names[EXCHANGE]);

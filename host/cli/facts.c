@@ -19,11 +19,18 @@ void facts_end(struct facts *f)
         jsonw_end(&f->w);
 }
 
-static void label(const struct facts *f, const char *key)
+/* The indented name; returns its width. */
+static int name(const struct facts *f, const char *key)
 {
     int width = printf("%*s", 2 * f->level, "");
     for (const char *s = key; *s; s++, width++)
         putchar(*s == '_' ? ' ' : *s);
+    return width;
+}
+
+static void label(const struct facts *f, const char *key)
+{
+    int width = name(f, key);
     printf("%*s", width < 24 ? 24 - width : 1, "");
 }
 
@@ -33,7 +40,7 @@ void facts_group(struct facts *f, const char *key)
         jsonw_key(&f->w, key);
         jsonw_object(&f->w);
     } else {
-        label(f, key);
+        name(f, key);
         putchar('\n');
     }
     f->level++;
