@@ -1,0 +1,134 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/operators/cases.h"
+
+#define PAR(v, m, n) .beam = BEAM_PARALLEL, .views = v, .rows = m, .channels = n
+#define CONE(v, m, n, D, d)                                                                        \
+    .beam = BEAM_CONE, .views = v, .rows = m, .channels = n, .source_detector = D, .source_iso = d
+#define EIGHTHS(v) .start = -6 * M_PI / 4, .extent = (v)*M_PI / 4
+
+const struct test_case cases[] = {
+    {"par_even", PAR(16, 8, 24), .mbir = 1},
+    {"par_prime", PAR(13, 7, 23), .start = -.4},
+    {"par_one_view", PAR(1, 5, 17), .start = .3},
+    {"par_one_row", PAR(9, 1, 16)},
+    {"par_one_channel", PAR(9, 4, 1)}, /* its ellipse holds no pixel */
+    {"par_one_channel_unmasked", PAR(9, 4, 1), .unmasked = 1},
+    {"par_offset", PAR(14, 6, 20), .channel_offset = 1.7, .delta_channel = .8, .delta_row = .8,
+     .mbir = 1},
+    {"par_aspect", PAR(15, 5, 22), .row_aspect = 1.9},
+    {"par_rectangle", PAR(12, 6, 21), .row_aspect = .6, .shape = {17, 26, 6}, .unmasked = 1,
+     .mbir = 1},
+    {"par_eighths", PAR(16, 5, 24), EIGHTHS(16)},
+    {"par_eighths_odd", PAR(8, 3, 21), EIGHTHS(8), .unmasked = 1},
+    {"par_coarse", PAR(11, 6, 30), .delta = 2.5, .shape = {12, 13, 6}},
+    {"par_fine", PAR(11, 5, 12), .delta = .3, .shape = {40, 37, 5}},
+    {"par_missed", PAR(6, 4, 14), .channel_offset = 1e4},
+    {"par_37_slices", PAR(10, 37, 15), .start = .1},
+    {"par_larger_than_detector", PAR(12, 4, 11), .shape = {31, 34, 4}, .unmasked = 1},
+
+    {"cone_even", CONE(16, 10, 20, 80, 40), .mbir = 1},
+    {"cone_prime", CONE(13, 11, 19, 78, 31), .start = -.7},
+    {"cone_one_view", CONE(1, 9, 17, 68, 34), .start = .3},
+    {"cone_one_row", CONE(9, 1, 16, 64, 32)},
+    {"cone_one_slice", CONE(9, 12, 16, 64, 32), .shape = {16, 16, 1}},
+    {"cone_one_channel", CONE(9, 4, 1, 30, 20)},
+    {"cone_one_channel_unmasked", CONE(9, 4, 1, 30, 20), .unmasked = 1},
+    {"cone_offsets", CONE(14, 12, 18, 90, 60), .channel_offset = -1.3, .row_offset = .9,
+     .slice_offset = .7, .mbir = 1},
+    {"cone_pitches", CONE(12, 13, 17, 72, 40), .delta_channel = 1.4, .delta_row = .9},
+    {"cone_aspects", CONE(14, 16, 21, 84, 42), .row_aspect = 1.9, .slice_aspect = 2.9, .mbir = 1},
+    {"cone_rectangle", CONE(12, 10, 20, 80, 50), .shape = {15, 23, 9}, .unmasked = 1, .mbir = 1},
+    {"cone_flat_ellipse", CONE(12, 10, 20, 80, 50), .shape = {11, 24, 9}, .row_aspect = 1.2},
+    {"cone_magnified", CONE(13, 14, 24, 36, 6), .start = -.4}, /* g from 4.5 to 9 */
+    {"cone_low_angle", CONE(10, 9, 18, 4000, 2000)},
+    {"cone_infinite", CONE(10, 9, 18, INFINITY, INFINITY)},
+    {"cone_wide_angle", CONE(10, 40, 18, 24, 12)}, /* up to 40 degrees from the midplane */
+    {"cone_curved", CONE(13, 9, 21, 60, 30), .curved = 1},
+    {"cone_curved_offset", CONE(12, 11, 19, 76, 30), .curved = 1, .channel_offset = 1.3,
+     .row_offset = -.8, .slice_offset = .4},
+    {"cone_helical", CONE(20, 8, 18, 72, 36), .start = -1, .extent = 4 * M_PI, .z_first = -3.2,
+     .z_last = 3.2, .mbir = 1},
+    {"cone_helical_curved", CONE(17, 8, 17, 68, 36), .extent = 3 * M_PI, .z_first = -1,
+     .z_last = 3.5, .curved = 1, .channel_offset = -.6, .mbir = 1},
+    {"cone_coarse", CONE(10, 18, 26, 78, 52), .delta = 2.5 / 1.5, .shape = {10, 11, 7}},
+    {"cone_fine", CONE(10, 9, 14, 80, 40), .delta = .15, .shape = {30, 33, 31}},
+    {"cone_fine_channels", CONE(10, 8, 44, 90, 60), .delta_channel = .25, .delta = .6,
+     .shape = {14, 15, 9}},
+    {"cone_eighths", CONE(16, 8, 20, 60, 40), EIGHTHS(16)},
+    {"cone_37_slices", CONE(8, 23, 13, 60, 30), .shape = {13, 13, 37}},
+    {"cone_missed", CONE(6, 5, 14, 56, 28), .channel_offset = 1e4},
+    {"cone_missed_rows", CONE(6, 5, 14, 56, 28), .row_offset = -1e3},
+    {"cone_larger_than_detector", CONE(12, 6, 9, 90, 60), .shape = {30, 26, 19}, .unmasked = 1},
+    {"cone_tall_rows", CONE(12, 7, 18, 64, 32), .start = .05, .delta_row = 3, .clips = 1,
+     .mbir = 1},
+    {"cone_corner_clip", CONE(12, 20, 16, 40, 8), .start = .05, .delta = .285,
+     .shape = {16, 16, 14}, .unmasked = 1, .clips = 1},
+};
+
+const int case_count = (int)(sizeof cases / sizeof *cases);
+
+static double or_else(double value, double standard)
+{
+    return value != 0 ? value : standard;
+}
+
+static enum err helix(const struct test_case *c, struct scan *s)
+{
+    if (c->z_first == c->z_last)
+        return ERR_OK;
+    float *z = malloc((size_t)c->views * sizeof *z);
+    FAIL_IF(!z, ERR_MEMORY, "no memory for the shifts of %s", c->name);
+    for (int64_t v = 0; v < c->views; v++)
+        z[v] = (float)(c->z_first + (c->z_last - c->z_first) * (double)v / (double)(c->views - 1));
+    s->z_shifts = z;
+    return ERR_OK;
+}
+
+enum err case_model(const struct test_case *c, struct model *m)
+{
+    model_init(m);
+    struct scan *s = &m->scan;
+    struct volume *v = &m->volume;
+    s->beam = c->beam;
+    s->views = c->views;
+    s->rows = c->rows;
+    s->channels = c->channels;
+    s->delta_row = or_else(c->delta_row, 1);
+    s->delta_channel = or_else(c->delta_channel, 1);
+    s->row_offset = c->row_offset;
+    s->channel_offset = c->channel_offset;
+    s->source_detector = c->source_detector;
+    s->source_iso = c->source_iso;
+    s->curved = c->curved;
+    s->angles =
+        angles_even(c->start, or_else(c->extent, s->beam == BEAM_CONE ? 2 * M_PI : M_PI), s->views);
+    v->rows = c->shape[0];
+    v->cols = c->shape[1];
+    v->slices = c->shape[2];
+    v->delta = c->delta;
+    v->row_aspect = or_else(c->row_aspect, 1);
+    v->slice_aspect = or_else(c->slice_aspect, 1);
+    if (c->slice_offset != 0)
+        v->slice_offset = c->slice_offset;
+    v->ror = c->unmasked ? ROR_NONE : ROR_ELLIPSE;
+    TRY(helix(c, s));
+    return model_resolve(m);
+}
+
+/* splitmix64 (Steele, Lea and Flood 2014): a good hash of a counter. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void fill_uniform(uint64_t seed, double low, double high, float *out, int64_t n)
+{
+    uint64_t base = mix(seed);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)(low + (high - low) * (double)(mix(base + (uint64_t)i) >> 40) * 0x1p-24);
+}

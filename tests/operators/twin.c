@@ -1,0 +1,285 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/operators/twin.h"
+
+/* What the formulas call i0, j0, k0, m0, n0, Delta_y, Delta_z, M, r and r_b. */
+struct setup {
+    const struct scan *s;
+    const struct volume *v;
+    double i0, j0, k0, m0, n0, dx, dy, dz, M;
+    int r, r_b;
+};
+
+static int half_window(double cells)
+{
+    return (int)ceil(ceil(cells) / 2);
+}
+
+static struct setup setup_of(const struct model *m)
+{
+    const struct scan *s = &m->scan;
+    const struct volume *v = &m->volume;
+    struct setup t = {.s = s, .v = v};
+    t.i0 = (double)(v->rows - 1) / 2;
+    t.j0 = (double)(v->cols - 1) / 2;
+    t.k0 = (double)(v->slices - 1) / 2;
+    t.m0 = (double)(s->rows - 1) / 2;
+    t.n0 = (double)(s->channels - 1) / 2;
+    t.dx = v->delta;
+    t.dy = v->row_aspect * v->delta;
+    t.dz = v->slice_aspect * v->delta;
+    t.M = 1;
+    if (s->beam == BEAM_PARALLEL) {
+        t.r = half_window(fmax(t.dx, t.dy) / s->delta_channel);
+        return t;
+    }
+    double D = s->source_detector, d = s->source_iso, M_max = 1, M_min = 1;
+    if (!isinf(D)) {
+        double rho = 0.5 * fmax((double)v->cols * t.dx, (double)v->rows * t.dy);
+        t.M = D / d;
+        M_max = D / (d - rho);
+        M_min = D / (d + rho);
+    }
+    double cell = fmin(s->delta_row, s->delta_channel);
+    t.r = half_window(fmax(fmax(t.dx, t.dy), t.dz) * M_max / cell);
+    t.r_b = half_window(cell / (M_min * fmin(fmin(t.dx, t.dy), t.dz)));
+    return t;
+}
+
+/* Overlap of a unit cell with a box of width W whose centre is t away. */
+static double tau(double W, double t)
+{
+    return fmax(0, fmin((W + 1) / 2 - fabs(t), fmin(1, W)));
+}
+
+/* One pixel in one view: where it falls on the channels, how wide it is there (in channels), the
+ * length of a ray through it, and its magnification. */
+struct shadow {
+    double n_p, W, length, g;
+};
+
+static struct shadow shadow_of(const struct setup *t, int64_t view, int64_t pixel)
+{
+    const struct scan *s = t->s;
+    double theta = (double)s->angles[view], D = s->source_detector;
+    double row = t->dy * ((double)(pixel / t->v->cols) - t->i0);
+    double col = t->dx * ((double)(pixel % t->v->cols) - t->j0);
+    double x = cos(theta) * col - sin(theta) * row;
+    double y = sin(theta) * col + cos(theta) * row;
+    double g = 1, u = x, phi = 0, stretch = 1;
+    if (s->beam == BEAM_CONE) {
+        g = 1 / (1 / t->M - y / D);
+        u = s->curved ? D * atan2(x, s->source_iso - y) : g * x;
+        phi = s->curved ? u / D : atan2(u, D);
+        stretch = s->curved ? g : g / cos(phi);
+    }
+    double f = fmax(fabs(cos(theta - phi)) * t->dx, fabs(sin(theta - phi)) * t->dy);
+    return (struct shadow){.n_p = (u + s->channel_offset) / s->delta_channel + t->n0,
+                           .W = stretch * f / s->delta_channel,
+                           .length = t->dx * t->dy / f,
+                           .g = g};
+}
+
+static double channel_weight(const struct setup *t, const struct shadow *p, int64_t n)
+{
+    if (n < 0 || n >= t->s->channels)
+        return 0;
+    return p->length * tau(p->W, p->n_p - (double)n);
+}
+
+static double slice_z(const struct setup *t, int64_t view, int64_t k)
+{
+    double shift = t->s->z_shifts ? (double)t->s->z_shifts[view] : 0;
+    return t->dz * ((double)k - t->k0) + t->v->slice_offset - shift;
+}
+
+static double row_of(const struct setup *t, const struct shadow *p, int64_t view, int64_t k)
+{
+    return (p->g * slice_z(t, view, k) + t->s->row_offset) / t->s->delta_row + t->m0;
+}
+
+/* C[m] of slice k. */
+static double row_weight(const struct setup *t, const struct shadow *p, int64_t view, int64_t k,
+                         int64_t m)
+{
+    double W = p->g * t->dz / t->s->delta_row;
+    double psi = atan2(p->g * slice_z(t, view, k), t->s->source_detector);
+    return tau(W, row_of(t, p, view, k) - (double)m) / cos(psi);
+}
+
+/* What the cylinder x of a pixel adds to detector row m of every channel, before channel_weight. */
+static double row_sum(const struct setup *t, const struct shadow *p, int64_t view, const double *x,
+                      int64_t m)
+{
+    if (t->s->beam == BEAM_PARALLEL)
+        return x[m];
+    double v_m = ((double)m - t->m0) * t->s->delta_row - t->s->row_offset;
+    double k_m = (v_m / p->g - slice_z(t, view, 0)) / t->dz;
+    double sum = 0;
+    for (int64_t k = (int64_t)rint(k_m) - t->r_b; k <= (int64_t)rint(k_m) + t->r_b; k++)
+        if (k >= 0 && k < t->v->slices)
+            sum += row_weight(t, p, view, k, m) * x[k];
+    return sum;
+}
+
+void twin_forward(const struct model *model, const int32_t *pixels, int64_t count, const double *x,
+                  double *y)
+{
+    const struct setup t = setup_of(model);
+    const int64_t rows = t.s->rows, channels = t.s->channels;
+    memset(y, 0, (size_t)(t.s->views * rows * channels) * sizeof *y);
+    for (int64_t view = 0; view < t.s->views; view++)
+        for (int64_t q = 0; q < count; q++) {
+            int64_t pixel = pixels ? pixels[q] : q;
+            const struct shadow p = shadow_of(&t, view, pixel);
+            int64_t centre = (int64_t)rint(p.n_p);
+            for (int64_t m = 0; m < rows; m++) {
+                double sum = row_sum(&t, &p, view, x + pixel * t.v->slices, m);
+                for (int64_t n = centre - t.r; n <= centre + t.r; n++)
+                    if (n >= 0 && n < channels)
+                        y[(view * rows + m) * channels + n] += channel_weight(&t, &p, n) * sum;
+            }
+        }
+}
+
+/* Row m of w y of one view, summed over channels with their weights. */
+static double channel_sum(const struct setup *t, const struct shadow *p, const double *y,
+                          const double *w, int64_t row, int power)
+{
+    int64_t centre = (int64_t)rint(p->n_p);
+    double sum = 0;
+    for (int64_t n = centre - t->r; n <= centre + t->r; n++)
+        if (n >= 0 && n < t->s->channels) {
+            int64_t i = row * t->s->channels + n;
+            sum += pow(channel_weight(t, p, n), power) * (y ? y[i] : 1) * (w ? w[i] : 1);
+        }
+    return sum;
+}
+
+static void back_cylinder(const struct setup *t, const struct shadow *p, int64_t view,
+                          const double *column, int power, double *x)
+{
+    const int64_t rows = t->s->rows;
+    for (int64_t k = 0; k < t->v->slices; k++) {
+        if (t->s->beam == BEAM_PARALLEL) {
+            x[k] += column[k];
+            continue;
+        }
+        int64_t centre = (int64_t)rint(row_of(t, p, view, k));
+        for (int64_t m = centre - t->r; m <= centre + t->r; m++)
+            if (m >= 0 && m < rows)
+                x[k] += pow(row_weight(t, p, view, k, m), power) * column[m];
+    }
+}
+
+void twin_back(const struct model *model, const int32_t *pixels, int64_t count, const double *y,
+               const double *w, int power, double *x)
+{
+    const struct setup t = setup_of(model);
+    const int64_t rows = t.s->rows, slices = t.v->slices;
+    double *column = calloc((size_t)rows, sizeof *column);
+    for (int64_t q = 0; q < count; q++) {
+        int64_t pixel = pixels ? pixels[q] : q;
+        memset(x + pixel * slices, 0, (size_t)slices * sizeof *x);
+        for (int64_t view = 0; view < t.s->views; view++) {
+            const struct shadow p = shadow_of(&t, view, pixel);
+            for (int64_t m = 0; m < rows; m++)
+                column[m] = channel_sum(&t, &p, y, w, view * rows + m, power);
+            back_cylinder(&t, &p, view, column, power, x + pixel * slices);
+        }
+    }
+    free(column);
+}
+
+int twin_is_adjoint(const struct model *model, const int32_t *pixels, int64_t count)
+{
+    const struct setup t = setup_of(model);
+    for (int64_t view = 0; t.s->beam == BEAM_CONE && view < t.s->views; view++)
+        for (int64_t q = 0; q < count; q++) {
+            const struct shadow p = shadow_of(&t, view, pixels ? pixels[q] : q);
+            double W = p.g * t.dz / t.s->delta_row;
+            if (W > 2 * t.r || 1 / W > 2 * t.r_b)
+                return 0;
+        }
+    return 1;
+}
+
+/* h[n] of the unit-pitch ramp. */
+static double ramp(int64_t n)
+{
+    if (n == 0)
+        return 0.25;
+    return n % 2 ? -1 / (M_PI * M_PI * (double)n * (double)n) : 0;
+}
+
+void twin_filter(const struct model *model, const double *y, double *out)
+{
+    const struct setup t = setup_of(model);
+    const struct scan *s = t.s;
+    const int cone = s->beam == BEAM_CONE;
+    double scale = M_PI / (double)s->views / (t.dx * t.dy);
+    if (cone)
+        scale *= s->delta_row / (t.dz * t.M);
+    for (int64_t row = 0; row < s->views * s->rows; row++)
+        for (int64_t n = 0; n < s->channels; n++) {
+            double sum = 0;
+            for (int64_t i = 0; i < s->channels; i++) {
+                double u = ((double)i - t.n0) * s->delta_channel - s->channel_offset;
+                double v = ((double)(row % s->rows) - t.m0) * s->delta_row - s->row_offset;
+                double D = s->source_detector;
+                double w = cone && !isinf(D) ? D / sqrt(D * D + u * u + v * v) : 1;
+                sum += ramp(n - i) * w * y[row * s->channels + i];
+            }
+            out[row * s->channels + n] = scale * sum;
+        }
+}
+
+/* V / number of views in which slice k is in sight on the axis; 0 where there is none. */
+static double coverage_factor(const struct setup *t, int64_t k)
+{
+    const struct scan *s = t->s;
+    int64_t seen = 0;
+    for (int64_t view = 0; view < s->views; view++)
+        seen += fabs(slice_z(t, view, k)) <= (double)s->rows * s->delta_row / (2 * t->M);
+    return seen ? (double)s->views / (double)seen : 0;
+}
+
+void twin_direct_recon(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
+                       double *x)
+{
+    const struct setup t = setup_of(m);
+    double *filtered = calloc((size_t)scan_samples(t.s), sizeof *filtered);
+    twin_filter(m, y, filtered);
+    memset(x, 0, (size_t)volume_voxels(t.v) * sizeof *x);
+    twin_back(m, pixels, count, filtered, NULL, 1, x);
+    for (int64_t i = 0; t.s->z_shifts && i < volume_voxels(t.v); i++)
+        x[i] *= coverage_factor(&t, i % t.v->slices);
+    free(filtered);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t inside(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+void twin_median(int64_t rows, int64_t cols, int64_t slices, const float *in, float *out)
+{
+    for (int64_t at = 0; at < rows * cols * slices; at++) {
+        int64_t i = at / (cols * slices), j = at / slices % cols, k = at % slices;
+        float near[27];
+        for (int o = 0; o < 27; o++) {
+            int64_t a = inside(i + o / 9 - 1, rows), b = inside(j + o / 3 % 3 - 1, cols);
+            near[o] = in[(a * cols + b) * slices + inside(k + o % 3 - 1, slices)];
+        }
+        qsort(near, 27, sizeof *near, by_value);
+        out[at] = near[13];
+    }
+}
