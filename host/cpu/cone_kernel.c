@@ -103,7 +103,7 @@ VEC_INLINE void blend(const struct cone_block *b, const struct footprints *f, in
  * its window. */
 static void back_general(const struct cone_block *b, struct grid g, int64_t low, int64_t high)
 {
-    const int radius = b->projector->radius_back;
+    const int radius = b->projector->windows.back;
     const int64_t rows = b->projector->scan.rows;
     const float *in = b->detector + CONE_PAD;
     for (int64_t k = low; k < high; k++) {
@@ -121,7 +121,7 @@ static void back_general(const struct cone_block *b, struct grid g, int64_t low,
 static void forward_general(const struct cone_block *b, struct grid g, int64_t low, int64_t high,
                             float *out)
 {
-    const int radius = b->projector->radius_forward;
+    const int radius = b->projector->windows.forward;
     const int64_t slices = b->projector->volume.slices;
     const float *in = b->cylinder + CONE_PAD;
     for (int64_t m = low; m < high; m++) {
@@ -194,7 +194,7 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
         blend(b, f, q, column, align_down(row_low), align_up(row_high), 3);
     else
         blend(b, f, q, column, align_down(row_low), align_up(row_high), p->taps);
-    if (g.width > WIDEST || g.width > 2 * p->radius_back) {
+    if (g.width > WIDEST || g.width > 2 * p->windows.back) {
         back_general(b, g, low, high);
         for (int64_t k = low; k < high; k++) {
             float square = 1 + (float)(f->slope[q] * f->slope[q]) * z2[k];
@@ -255,7 +255,7 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
         vf_store(b->cylinder + CONE_PAD + k, vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k)));
     if (!rows_seen(b, g, &low, &high))
         return;
-    if (rows.width > WIDEST || rows.width > 2 * p->radius_forward)
+    if (rows.width > WIDEST || rows.width > 2 * p->windows.forward)
         scatter_general(b, f, q, g, low, high, column);
     else if (rows.width > 1)
         scatter_fast(b, f, q, rows, align_down(low), high, column, 1, p->taps);

@@ -5,29 +5,8 @@
 #include "host/base/mem.h"
 #include "host/cpu/internal.h"
 #include "host/cpu/project.h"
+#include "host/geom/model.h"
 #include "profiler/mark/mark.h"
-
-/* Distance from the axis of the farthest voxel centre that can be projected. */
-static double reach(const struct volume *v)
-{
-    double half_row = 0.5 * (double)(v->rows - 1) * volume_delta_row(v);
-    double half_col = 0.5 * (double)(v->cols - 1) * v->delta;
-    return hypot(half_row, half_col);
-}
-
-/* Magnification of the voxel nearest to the source; a volume whose corner passes the source (only
- * its masked pixels are then projected) gets a bound that makes every path the general one. */
-static double largest_gain(const struct projector *p)
-{
-    double inverse = 1 / p->magnification - reach(&p->volume) / p->scan.source_detector;
-    return inverse > 1e-6 ? 1 / inverse : 1e6;
-}
-
-/* Half of a tap window that sees `cells` cells, kept to what an int and a tile can hold. */
-static int radius(double cells)
-{
-    return cells >= 0 && cells < 1e5 ? (int)ceil(ceil(cells) / 2) : 50000;
-}
 
 static double largest_shift(const struct scan *s, int sign)
 {
@@ -39,33 +18,28 @@ static double largest_shift(const struct scan *s, int sign)
     return most;
 }
 
-/* MBIRJAX's tap windows (operators.md 3.1, 3.2): r around the projected centre, r_b around the
- * slice that a detector row looks at. They bound the voxel's extent at half the volume's *width*
- * from the axis, so wide footprints in the corners of an extreme cone are clipped; equal results
- * need equal windows. */
-static void set_windows(struct projector *p, double *widest)
+/* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
+static double largest_gain(const struct projector *p)
+{
+    struct volume unmasked = p->volume;
+    double least, most;
+    unmasked.ror = ROR_NONE;
+    magnification_range(&p->scan, &unmasked, &least, &most);
+    return most;
+}
+
+/* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
+static int count_taps(const struct projector *p)
 {
     const struct scan *s = &p->scan;
-    const struct volume *v = &p->volume;
-    double dy = volume_delta_row(v), dz = volume_delta_slice(v);
-    if (s->beam == BEAM_PARALLEL) {
-        double most = fmax(v->delta, dy);
-        p->radius_back = radius(most / s->delta_channel);
-        *widest = most / s->delta_channel;
-        return;
+    const double widest = fmax(p->volume.delta, volume_delta_row(&p->volume)) / s->delta_channel;
+    double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
+    if (s->beam == BEAM_CONE) {
+        const double gain = largest_gain(p);
+        const double tangent = gain / p->magnification - 1; /* = gain * reach / D */
+        stretch = gain * (s->curved ? 1 : sqrt(1 + tangent * tangent));
     }
-    double half = 0.5 * fmax((double)v->cols * v->delta, (double)v->rows * dy);
-    double near = s->source_iso - half, far = s->source_iso + half;
-    double m_max = isinf(s->source_detector) ? 1 : s->source_detector / near;
-    double m_min = isinf(s->source_detector) ? 1 : s->source_detector / far;
-    double cell = fmin(s->delta_row, s->delta_channel);
-    double most = fmax(fmax(v->delta, dy), dz), least = fmin(fmin(v->delta, dy), dz);
-    p->radius_back = radius(most * m_max / cell);
-    p->radius_forward = radius(cell / (m_min * least));
-    double gain = largest_gain(p);
-    double tangent = gain * reach(v) / s->source_detector;
-    *widest = gain * fmax(v->delta, dy) / s->delta_channel *
-              (s->curved ? 1 : sqrt(1 + tangent * tangent));
+    return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * p->windows.back + 1);
 }
 
 /* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, most], as monomials by divided
@@ -129,12 +103,10 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
     struct projector *p = calloc(1, sizeof *p);
     FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
     enum err e = ERR_OK;
-    double widest = 1;
     p->scan = *s;
     p->scan.angles = p->scan.z_shifts = NULL;
     p->volume = *v;
-    p->magnification =
-        s->beam == BEAM_CONE && !isinf(s->source_detector) ? s->source_detector / s->source_iso : 1;
+    p->magnification = scan_magnification(s);
     p->views = calloc((size_t)s->views, sizeof *p->views);
     if (!p->views) {
         e = FAIL(ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
@@ -143,8 +115,8 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
     for (int64_t i = 0; i < s->views; i++)
         p->views[i] = (struct view_geometry){cos((double)s->angles[i]), sin((double)s->angles[i]),
                                              s->z_shifts ? (double)s->z_shifts[i] : 0};
-    set_windows(p, &widest);
-    p->taps = (int)fmin(ceil(widest - 1e-9) + 1, 2.0 * p->radius_back + 1);
+    p->windows = tap_windows(s, v);
+    p->taps = count_taps(p);
     p->columns = s->channels + 2 * p->taps;
     if (s->beam == BEAM_CONE) {
         p->z_stride = s->z_shifts != NULL;

@@ -10,6 +10,7 @@
 
 #include "host/backend/backend.h"
 #include "host/cpu/isa.h"
+#include "host/geom/windows.h"
 
 #define BATCH     64 /* pixels whose footprints are computed together */
 #define MAX_VIEWS 8  /* views of a block: their columns under 8 x 8 pixels fit L1 */
@@ -24,13 +25,12 @@ struct projector {
     struct volume volume;
     struct view_geometry *views;
     double magnification;
+    struct tap_windows windows;
     int taps;        /* channels that a footprint can touch */
     int64_t columns; /* scan.channels + 2*taps */
 
     /* cone: vertical fan, rows = (edge of slice 0) + width * slice; width = g * delta_slice /
      * delta_row */
-    int radius_back,
-        radius_forward; /* tap windows r and r_b of MBIRJAX, which clip wide footprints */
     int cos_exact;      /* 1: square root per voxel; 0: cubic in (v/D)^2 */
     double cos_poly[4]; /* sqrt(1 + q) ~ sum cos_poly[i] q^i, relative error < 3e-8 */
     float *z_squared;   /* [views or 1][slices padded], (z - shift)^2 */

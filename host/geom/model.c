@@ -5,6 +5,7 @@
 #include "host/base/log.h"
 #include "host/base/mem.h"
 #include "host/geom/model.h"
+#include "host/geom/windows.h"
 
 void model_init(struct model *m)
 {
@@ -268,6 +269,19 @@ static enum err check_volume(const struct scan *s, const struct volume *v)
     return ERR_OK;
 }
 
+/* Geometries in which the operators, MBIRJAX's to the letter, drop part of the signal. */
+static void warn_clipping(const struct scan *s, const struct volume *v)
+{
+    double least, most;
+    rows_per_slice(s, v, &least, &most);
+    int forward = tap_windows(s, v).forward;
+    if (s->beam == BEAM_CONE && 1 / least > 2 * forward + 1e-6)
+        log_warn(
+            "a detector row spans up to %.1f slices and forward projection looks at %d, as MBIRJAX "
+            "does: signal is lost; a voxel_slice_aspect of at least %.2g avoids it",
+            1 / least, 2 * forward + 1, v->slice_aspect / least / (2 * forward));
+}
+
 enum err model_resolve(struct model *m)
 {
     const struct scan *s = &m->scan;
@@ -291,5 +305,7 @@ enum err model_resolve(struct model *m)
     automatic_shape(s, v);
     if (s->beam == BEAM_PARALLEL)
         TRY(check_parallel(s, v, automatic_slices));
-    return check_volume(s, v);
+    TRY(check_volume(s, v));
+    warn_clipping(s, v);
+    return ERR_OK;
 }
