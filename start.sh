@@ -62,9 +62,9 @@ set_up() {
         root="sudo -n"
     fi
     if command -v apt-get >/dev/null && { [ -z "$root" ] || $root true 2>/dev/null; }; then
-        $root apt-get update </dev/null
+        $root apt-get update </dev/null || true # one broken source need not matter
         # shellcheck disable=SC2086 # lists of words
-        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $debian </dev/null
+        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $debian </dev/null || true
         absent=$(missing "$1")
         [ -n "$absent" ] || return 0
         echo "Still missing: $(echo "$absent" | paste -sd ' ')"
