@@ -11,6 +11,11 @@
 #include "host/recon/recon.h"
 #include "tests/operators/harness.h"
 #include "tests/operators/twin.h"
+#include "tests/operators/twin_mbir.h"
+
+/* Of mbir_recon in every golden. */
+#define ITERATIONS 3
+#define SEED       7
 
 /* A golden folder with a geometry. */
 struct golden {
@@ -167,6 +172,37 @@ static void twins_equal_mbirjax(void **state)
     worst_check(&w);
 }
 
+static void check_mbir_twin(struct golden *g, void *context)
+{
+    float *golden = load(g, is_cone(g) ? "cone_mbir_recon.out" : "parallel_mbir_recon.out", 1, 0);
+    if (!golden)
+        return;
+    double *y = widen(g->sinogram, g->samples), *w = widen(g->weights, g->samples);
+    double *x = doubles(g->voxels), *expected = widen(golden, g->voxels);
+    float *narrow = floats(g->voxels);
+    struct twin_report report;
+    if (g->model.regularisation.automatic)
+        twin_auto_regularise(&g->model, y, w, &g->model.regularisation);
+    twin_mbir(&g->model, g->inside, g->inside_count, y, w, ITERATIONS, SEED, x, &report);
+    for (int64_t i = 0; i < g->voxels; i++)
+        narrow[i] = (float)x[i];
+    worst_note(context, g->name, relative_l2(narrow, expected, g->voxels));
+    mem_free(golden);
+    free(y);
+    free(w);
+    free(x);
+    free(expected);
+    free(narrow);
+}
+
+static void mbir_twin_equals_mbirjax(void **state)
+{
+    (void)state;
+    struct worst w = {.what = "MBIR twin, 3 iterations, against MBIRJAX", .limit = 1e-4};
+    for_each_golden(check_mbir_twin, &w);
+    worst_check(&w);
+}
+
 /* One back end and where its results are noted. */
 struct run {
     struct rig rig; /* only the back end of it */
@@ -221,7 +257,7 @@ static void check_mbir(struct golden *g, struct run *run)
     struct buffer w = rig_push(&run->rig, g->weights, g->samples);
     struct buffer x = rig_push(&run->rig, blank, g->voxels);
     struct mbir_report report;
-    struct mbir_options options = {.max_iterations = 3, .seed = 7, .weights = &w};
+    struct mbir_options options = {.max_iterations = ITERATIONS, .seed = SEED, .weights = &w};
     assert_ok(mbir_recon(run->rig.be, &g->model, &y, &options, &x, &report));
     mbir_report_free(&report);
     run->rig.be->ops->release(run->rig.be, &y);
@@ -257,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twins_equal_mbirjax),
+        cmocka_unit_test(mbir_twin_equals_mbirjax),
         cmocka_unit_test(back_ends_equal_mbirjax),
     };
     return cmocka_run_group_tests(tests, harness_setup, NULL);
