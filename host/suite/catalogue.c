@@ -102,7 +102,7 @@ static enum err updates_all(const struct run_state *s, double *out)
      ARRAY_VOLUME, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
      prepare_volume, run_forward, check_forward, work_declared, updates_inside}
 #define BACK(beam) \
-    {#beam "_back_project", #beam, "projection", "gather", "sinogram -> volume, the exact adjoint A' y", \
+    {#beam "_back_project", #beam, "projection", "gather", "sinogram -> volume, exact adjoint A' y", \
      ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0, \
      prepare_sinogram, run_back, check_back, work_declared, updates_inside}
 #define HESSIAN(beam) \
@@ -110,11 +110,11 @@ static enum err updates_all(const struct run_state *s, double *out)
      ARRAY_NONE, ARRAY_VOLUME, SCRATCH_NONE, TAKES_WEIGHTS, \
      NULL, run_hessian, check_hessian, work_declared, updates_all}
 #define MBIR(beam) \
-    {#beam "_mbir_recon", #beam, "reconstruction", "mixed", "sinogram -> volume, vectorised coordinate descent with qGGMRF", \
+    {#beam "_mbir_recon", #beam, "reconstruction", "mixed", "sinogram -> volume, VCD with the qGGMRF prior", \
      ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
      prepare_sinogram, run_mbir, check_recon, work_declared, NULL}
 #define FILTER(beam, letters) \
-    {#beam "_" #letters "_filter", #beam, "filter", "stream", "sinogram -> sinogram, ramp filter along channels", \
+    {#beam "_" #letters "_filter", #beam, "filter", "stream", "sinogram -> sinogram, ramp along channels", \
      ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
      prepare_sinogram, run_filter, check_filter, work_declared, NULL}
 #define RECON(beam, letters, text) \
@@ -129,18 +129,18 @@ static const struct operation operations[] = {
     MBIR(parallel),
     RECON(parallel, fbp, "sinogram -> volume, filtered back projection"),
     FILTER(parallel, fbp),
-    RECON(parallel, direct, "sinogram -> volume, the direct method of the geometry: fbp_recon"),
+    RECON(parallel, direct, "sinogram -> volume, direct method: fbp_recon"),
     FORWARD(cone),
     BACK(cone),
     HESSIAN(cone),
     MBIR(cone),
-    RECON(cone, fdk, "sinogram -> volume, Feldkamp's method with the matched back projection"),
+    RECON(cone, fdk, "sinogram -> volume, Feldkamp, matched adjoint"),
     FILTER(cone, fdk),
-    RECON(cone, direct, "sinogram -> volume, the direct method of the geometry: fdk_recon"),
-    {"median_filter3d", "any", "utility", "stencil", "volume -> volume, 3x3x3 median with replicated edges",
+    RECON(cone, direct, "sinogram -> volume, direct method: fdk_recon"),
+    {"median_filter3d", "any", "utility", "stencil", "volume -> volume, 3x3x3, edges repeated",
      ARRAY_VOLUME, ARRAY_VOLUME, SCRATCH_NONE, 0,
      prepare_noisy_volume, run_median, check_median, work_declared, NULL},
-    {"gen_pixel_partition", "any", "utility", "random", "geometry -> pixel subsets of MBIR, NumPy's random order",
+    {"gen_pixel_partition", "any", "utility", "random", "geometry -> random pixel subsets of MBIR",
      ARRAY_NONE, ARRAY_PARTITION, SCRATCH_NONE, TAKES_SEED | TAKES_SUBSETS,
      NULL, run_partition, check_partition, work_partition, NULL},
 };

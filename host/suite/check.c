@@ -9,7 +9,10 @@
 #include "host/suite/setup.h"
 
 /* A phantom sampled at N^3 voxels differs from the exact ellipsoids by its staircase surface, so
- * every limit against the exact object shrinks with 1/N. */
+ * every limit against the exact object shrinks with 1/N. Seen at N = 4 to 128: forward 1.0/N
+ * to 1.4/N, back at most 0.6/N, scale of FBP, FDK and MBIR 1.4/N; correlation from 0.70 at 5 to
+ * 0.98, where the noise of larger N will lower it again (1 % of the largest line integral is 0.013
+ * sqrt(N) of a voxel). */
 static double limit_at(const struct run_state *s, double least, double per_edge)
 {
     return least + per_edge / (double)s->model.scan.channels;
@@ -51,7 +54,7 @@ enum err check_forward(struct run_state *s)
             double d = (double)y[i] - (double)exact.host[i];
             difference += d * d;
         }
-        double error = sqrt(difference / norm), limit = limit_at(s, 0.02, 4);
+        double error = sqrt(difference / norm), limit = limit_at(s, 0.002, 2);
         if (!(error <= limit))
             e = FAIL(ERR_FAILED, "wrong result: %.3g from the exact line integrals (limit %.3g)",
                      error, limit);
@@ -77,7 +80,7 @@ enum err check_back(struct run_state *s)
         e = reference(s, ARRAY_SINOGRAM, &exact);
     if (!e) {
         right = dot(s->in.host, exact.host, scan_samples(&s->model.scan));
-        double error = fabs(left / right - 1), limit = limit_at(s, 0.02, 1);
+        double error = fabs(left / right - 1), limit = limit_at(s, 0.002, 1);
         if (!(error <= limit))
             e = FAIL(ERR_FAILED, "wrong result: <A'y, x> and <y, Ax> differ by %.3g (limit %.3g)",
                      error, limit);
@@ -203,7 +206,7 @@ enum err check_recon(struct run_state *s)
     if (!e) {
         double both = dot(x, object.host, n), norm = dot(object.host, object.host, n);
         double scale = both / norm, correlation = both / sqrt(norm * dot(x, x, n));
-        if (!(fabs(scale - 1) <= limit_at(s, 0.1, 2) && correlation >= 0.7))
+        if (!(fabs(scale - 1) <= limit_at(s, 0.02, 2) && 1 - correlation <= limit_at(s, 0.3, 1)))
             e = FAIL(ERR_FAILED,
                      "wrong result: scale %.3g and correlation %.3g against the phantom", scale,
                      correlation);

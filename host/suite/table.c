@@ -59,7 +59,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     if (c->rates.implausible)
         snprintf(roof, sizeof roof, "implausible");
     else if (!isnan(c->rates.roof_share))
-        snprintf(roof, sizeof roof, "%.0f %%", c->rates.roof_share * 100);
+        snprintf(roof, sizeof roof, "%.3g %%", c->rates.roof_share * 100);
     if (first && !isnan(fit->p))
         snprintf(growth, sizeof growth, "N^%.2f", fit->p);
     log_info(LINE, first ? c->op->name : "", size, median, spread, rate, roof, growth);

@@ -1,0 +1,61 @@
+"""Runs tomoprof for the pipe tests, and small helpers that they share."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TOMOPROF = os.environ.get("TOMOPROF") or sys.exit("TOMOPROF: the path of the program is not set (run me through ctest)")
+DATA = pathlib.Path(os.environ.get("TP_DATA", pathlib.Path(__file__).resolve().parents[1] / "data"))
+SANITIZED = os.environ.get("TP_SANITIZE", "OFF") == "ON"
+
+
+def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
+    """A finished run: returncode, stdout, stderr (text)."""
+    full = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_")}
+    full.update(env or {})
+    return subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **kwargs)
+
+
+def relative(x, reference):
+    """l2 of the difference over l2 of the reference, in float64."""
+    x, reference = np.asarray(x, np.float64), np.asarray(reference, np.float64)
+    return np.linalg.norm(x - reference) / np.linalg.norm(reference)
+
+
+def write_json(path, value):
+    pathlib.Path(path).write_text(json.dumps(value))
+    return path
+
+
+class Checks:
+    """Counts what failed, says it at once, and turns it into an exit code."""
+
+    def __init__(self):
+        self.done = self.failed = 0
+
+    def that(self, condition, text):
+        self.done += 1
+        if not condition:
+            self.failed += 1
+            print("FAILED:", text, flush=True)
+        return bool(condition)
+
+    def end(self):
+        print(f"{self.done} checks, {self.failed} failed")
+        return 1 if self.failed or not self.done else 0
+
+
+def main(*tests):
+    """Runs test(checks, folder) for each, every one in an empty folder of its own."""
+    checks = Checks()
+    for test in tests:
+        with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
+            print(test.__name__, flush=True)
+            test(checks, pathlib.Path(folder))
+    sys.exit(checks.end())
