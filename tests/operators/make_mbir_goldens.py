@@ -29,8 +29,8 @@ CASES = {
         cone((24, 7, 22), 88, 44, angles=turn(24, -0.5, 4 * PI), z=np.linspace(-2.5, 2.5, 24), positivity_flag=True,
              use_ror_mask=False, voxel_row_aspect=1.4, voxel_slice_aspect=0.8, recon_shape=(14, 23, 13),
              qggmrf_nbr_wts=[1.0, 2.0, 0.5]), True, 5, 0, 7),
-    "cone_sigmas": (cone((20, 8, 22), 66, 44, p=1.7, q=1.1, T=0.8, sigma_y=0.05, sigma_x=0.03, max_alpha=1.2),
-                    False, 4, 0, 3),
+    "cone_sigmas": (cone((20, 8, 22), 66, 44, p=1.7, q=1.1, T=0.8, auto_regularize_flag=False, sigma_y=0.05, sigma_x=0.03,
+                         max_alpha=1.2), False, 4, 0, 3),
 }
 
 
