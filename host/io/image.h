@@ -2,32 +2,39 @@
 #ifndef TP_IO_IMAGE_H
 #define TP_IO_IMAGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/base/err.h"
 
-/* NIfTI-1, .nii or .nii.gz by the name, float32; x = columns, y = rows, z = slices (the volume array is
- * transposed slab by slab on the way out, never as a whole). `spacing` in millimetres {column, row, slice}.
- * NIfTI-2 when a dimension exceeds 32767. */
-enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices, const double spacing[3],
-                     const float *volume);
+/* NIfTI-1, .nii or .nii.gz by the name, float32; x = columns, y = rows, z = slices (the volume
+ * array is transposed slab by slab on the way out, never as a whole). `spacing` in millimetres
+ * {column, row, slice}. NIfTI-2 when a dimension exceeds 32767. */
+enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices,
+                     const double spacing[3], const float *volume);
 
 struct nifti_header {
     int version;
     int dims;
-    int64_t shape[7];        /* x, y, z, t, ... */
+    int64_t shape[7]; /* x, y, z, t, ... */
     double spacing[7];
     int datatype, bits, big_endian;
     double slope, intercept;
     int64_t data_offset;
 };
+/* .nii, .nii.gz or the .hdr of a pair. ERR_INPUT for impossible headers, and where a plain .nii is
+ * shorter than its header says. */
 enum err nifti_read_header(const char *path, struct nifti_header *h);
+/* The same from the first `n` bytes of the (uncompressed) file; any bytes are safe. */
+enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n,
+                     struct nifti_header *h);
 
-/* 8-bit grey PNG of values[rows][cols] (row stride and column stride in floats), [low, high] -> [0, 255]. */
-enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values, int64_t row_stride,
-                        int64_t col_stride, double low, double high);
+/* 8-bit grey PNG of values[rows][cols] (row stride and column stride in floats), [low, high] -> [0,
+ * 255]. */
+enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
+                        int64_t row_stride, int64_t col_stride, double low, double high);
 /* A window that shows the object: the 0.5 and 99.5 percentiles of the finite values. */
-void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride, int64_t col_stride,
-                  double *low, double *high);
+void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
+                  int64_t col_stride, double *low, double *high);
 
 #endif
