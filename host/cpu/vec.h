@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
 #define VEC 16
 #elif defined(__AVX2__)
-#include <immintrin.h>
 #define VEC 8
 #else
 #define VEC 4
@@ -33,6 +35,28 @@ VEC_INLINE void vf_store(float *p, vf v)
     *(vf_unaligned *)p = v;
 }
 
+/* Past the caches where the machine can; p aligned to a vector. An sfence must follow before others
+ * read. */
+VEC_INLINE void vf_stream(float *p, vf v)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_ps(p, (__m512)v);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(p, (__m256)v);
+#elif defined(__SSE2__)
+    _mm_stream_ps(p, (__m128)v);
+#else
+    vf_store(p, v);
+#endif
+}
+
+VEC_INLINE void vf_stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
 VEC_INLINE vf vf_set(float x)
 {
     return x - (vf){0};
@@ -44,6 +68,8 @@ VEC_INLINE vf vf_min(vf a, vf b)
     return (vf)_mm512_min_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
     return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_min_ps((__m128)a, (__m128)b);
 #else
     vi m = a < b;
     return (vf)(((vi)a & m) | ((vi)b & ~m));
@@ -56,6 +82,8 @@ VEC_INLINE vf vf_max(vf a, vf b)
     return (vf)_mm512_max_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
     return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_max_ps((__m128)a, (__m128)b);
 #else
     vi m = a > b;
     return (vf)(((vi)a & m) | ((vi)b & ~m));

@@ -1,0 +1,29 @@
+#include "host/cpu/internal.h"
+#include "host/cpu/median_kernel.h"
+#include "profiler/mark/mark.h"
+
+/* min and max operations per voxel of the best known network (median_kernel.c): what an ideal
+ * machine would do. They run at half the rate of fused multiply-adds counted as two, so the share
+ * of the roof ends at 50 %. */
+#define OPERATIONS 77
+
+enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
+                     const struct buffer *in, struct buffer *out)
+{
+    const int64_t voxels = rows * cols * slices;
+    const size_t bytes = (size_t)voxels * sizeof(float);
+    FAIL_IF(in->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
+            "median of %zu bytes with buffers of %zu and %zu", bytes, in->bytes, out->bytes);
+    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
+    const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr};
+    const struct median_kernels *kernels = ISA_PICK(median_kernels);
+    const int64_t row_tiles = (rows + MEDIAN_ROWS - 1) / MEDIAN_ROWS;
+    const int64_t slice_tiles = (slices + MEDIAN_SLICES - 1) / MEDIAN_SLICES;
+    mark_push("median3", bytes);
+#pragma omp parallel for num_threads(be->threads) schedule(dynamic)
+    for (int64_t t = 0; t < row_tiles * slice_tiles; t++)
+        kernels->tile(&v, t / slice_tiles * MEDIAN_ROWS, t % slice_tiles * MEDIAN_SLICES);
+    mark_pop();
+    backend_declare(be, OPERATIONS * (double)voxels, 2.0 * (double)bytes, 28.0 * (double)bytes);
+    return ERR_OK;
+}

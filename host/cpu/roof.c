@@ -1,0 +1,119 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/mem.h"
+#include "host/cpu/internal.h"
+#include "host/cpu/roof_kernel.h"
+#include "profiler/mark/mark.h"
+
+enum { REPEATS = 8 };
+
+/* Bytes of each of the two arrays of a copy: twice the last cache, yet no more than 128 MiB,
+ * because the first touch of fresh pages is slow in some virtual machines (2 s/GiB seen) and a
+ * share of a server's 480 MiB cache is not ours alone; and an eighth of the memory for both. */
+static size_t copy_bytes(void)
+{
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t most = (size_t)128 << 20, least = (size_t)32 << 20;
+    size_t bytes = cache > 0 ? 2 * (size_t)cache : least;
+    bytes = bytes > most ? most : bytes < least ? least : bytes;
+    const size_t allowed = mem_available() / 16;
+    return bytes < allowed ? bytes : allowed;
+}
+
+/* One test: what thread t of `threads` does once. */
+struct test {
+    void (*part)(const struct test *test, int t, int threads);
+    const struct roof_kernels *kernels;
+    int64_t steps;
+    float *from, *to;
+    size_t floats;
+};
+
+static void part_arithmetic(const struct test *test, int t, int threads)
+{
+    (void)threads;
+    test->kernels->multiply_add(test->steps, 0.5f, (float)t);
+}
+
+static size_t begin(const struct test *test, int t, int threads)
+{
+    return test->floats / 64 * (size_t)t / (size_t)threads * 64;
+}
+
+static void part_fill(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    memset(test->from + from, 1, (end - from) * sizeof(float));
+    memset(test->to + from, 1, (end - from) * sizeof(float));
+}
+
+static void part_stream(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    test->kernels->stream(test->from + from, test->to + from, end - from);
+}
+
+static void part_copy(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    memcpy(test->to + from, test->from + from, (end - from) * sizeof(float));
+}
+
+/* Seconds from the first thread's start to the last one's end, the best of `repeats`: a thread that
+ * was kept off its CPU spoils one repeat only. */
+static double seconds(const struct test *test, int threads, int repeats)
+{
+    double best = 1e9;
+    for (int repeat = 0; repeat < repeats; repeat++) {
+        int64_t start = INT64_MAX, end = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min                       \
+                                                                         : start) reduction(max    \
+                                                                                            : end)
+        for (int t = 0; t < threads; t++) {
+            start = clock_ns();
+            test->part(test, t, threads);
+            end = clock_ns();
+        }
+        double took = (double)(end - start) * 1e-9;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+static enum err measure_copy(struct test *test, int threads, struct roof *out)
+{
+    void *from = NULL, *to = NULL;
+    const size_t bytes = copy_bytes() / 256 * 256;
+    enum err e = ERR_OK;
+    TRY_OUT(mem_alloc("calibration of the copy bandwidth", bytes, &from));
+    TRY_OUT(mem_alloc("calibration of the copy bandwidth", bytes, &to));
+    test->from = from;
+    test->to = to;
+    test->floats = bytes / sizeof(float);
+    test->part = part_fill;
+    seconds(test, threads, 1);
+    test->part = part_stream;
+    const double streamed = seconds(test, threads, REPEATS);
+    test->part = part_copy;
+    const double plain = seconds(test, threads, REPEATS);
+    out->bytes_per_s = 2.0 * (double)bytes / (streamed < plain ? streamed : plain);
+out:
+    mem_free(from);
+    mem_free(to);
+    return e;
+}
+
+enum err cpu_measure_roof(struct backend *be, struct roof *out)
+{
+    struct test test = {.part = part_arithmetic, .kernels = ISA_PICK(roof_kernels)};
+    mark_push("measure_roof", 0);
+    test.steps = 1000000; /* 6 ms at 4 GHz */
+    const double took = seconds(&test, be->threads, 2 * REPEATS);
+    out->flops_per_s =
+        (double)test.steps * test.kernels->flops_per_step * (double)be->threads / took;
+    enum err e = measure_copy(&test, be->threads, out);
+    mark_pop();
+    return e;
+}
