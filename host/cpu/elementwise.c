@@ -28,7 +28,7 @@ enum err sum_chunks(struct backend *be, chunk_sums *f, struct operands in, int64
     const int64_t chunks = (n + CHUNK - 1) / CHUNK;
     double(*part)[SUMS] = calloc((size_t)chunks + 1, sizeof *part);
     FAIL_IF(!part, ERR_MEMORY, "no memory for %lld partial sums", (long long)chunks);
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < chunks; i++)
         f(at_chunk(in, i), chunk_length(n, i), part[i]);
     for (int s = 0; s < SUMS; s++) {
@@ -126,7 +126,7 @@ enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum
     double sums[SUMS];
     TRY(sum_chunks(be, chunk_plain, (struct operands){a, NULL, NULL}, n, sums));
     float low = INFINITY, high = -INFINITY;
-#pragma omp parallel for num_threads(be->threads) reduction(min : low) reduction(max : high)
+#pragma omp parallel for num_threads(cpu_team(be, n)) reduction(min : low) reduction(max : high)
     for (int64_t i = 0; i < chunks; i++)
         chunk_range(a + i * CHUNK, chunk_length(n, i), &low, &high);
     *sum = sums[0];
@@ -143,7 +143,7 @@ enum err cpu_axpy(struct backend *be, double alpha, const struct buffer *x, stru
     const float *from = x->ptr, factor = (float)alpha;
     float *to = y->ptr;
     const int64_t n = floats(x);
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < n; i++)
         to[i] += factor * from[i];
     backend_declare(be, 2.0 * (double)n, 3.0 * (double)x->bytes, 3.0 * (double)x->bytes);
@@ -155,7 +155,7 @@ enum err cpu_scale(struct backend *be, double alpha, struct buffer *x)
     const float factor = (float)alpha;
     float *a = x->ptr;
     const int64_t n = floats(x);
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < n; i++)
         a[i] *= factor;
     backend_declare(be, (double)n, 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
@@ -167,7 +167,7 @@ enum err cpu_scale_slices(struct backend *be, const struct volume *v, const floa
 {
     const int64_t pixels = volume_pixels(v), slices = v->slices;
     float *a = x->ptr;
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, pixels *slices)) schedule(static)
     for (int64_t p = 0; p < pixels; p++)
         for (int64_t k = 0; k < slices; k++)
             a[p * slices + k] *= factor[k];

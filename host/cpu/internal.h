@@ -6,6 +6,14 @@
 #include "host/backend/backend.h"
 #include "host/cpu/isa.h"
 
+/* Threads for `elements` of work that streams through memory: waking the others costs some 10 us
+ * (much more where they have to wait for a processor), which 64 Ki elements outweigh. One or all,
+ * because libgomp ends the threads that a smaller team leaves over. */
+static inline int cpu_team(const struct backend *be, int64_t elements)
+{
+    return elements < 1 << 16 ? 1 : be->threads;
+}
+
 /* project.c (with parallel*.c, cone*.c) */
 enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                               struct projector **out);

@@ -65,9 +65,11 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
     const int64_t slices = v->slices, row = 3 * (slices + PRIOR_PAD);
     struct qggmrf q;
     TRY(qggmrf_init(r, &q));
+    /* a voxel costs 5 powers: some 16 times what the others' elements cost */
+    const int threads = cpu_team(be, 16 * pixels->count * slices);
     void *scratch;
-    TRY(mem_alloc("prior scratch", (size_t)(row * be->threads) * sizeof(float), &scratch));
-#pragma omp parallel num_threads(be->threads)
+    TRY(mem_alloc("prior scratch", (size_t)(row * threads) * sizeof(float), &scratch));
+#pragma omp parallel num_threads(threads)
     {
         float *own = (float *)scratch + row * omp_get_thread_num();
 #pragma omp for schedule(static)
@@ -93,7 +95,7 @@ static enum err proximal_terms(struct backend *be, const struct volume *v, doubl
     FAIL_IF(!(sigma > 0), ERR_INPUT, "sigma_prox %g must be greater than 0", sigma);
     const int64_t slices = v->slices;
     const float weight = (float)(1 / (sigma * sigma));
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, pixels->count *slices)) schedule(static)
     for (int64_t n = 0; n < pixels->count; n++) {
         const int64_t from = pixel_at(pixels, n) * slices, to = n * slices;
         for (int64_t k = 0; k < slices; k++) {

@@ -60,7 +60,7 @@ static enum err find_pull(struct backend *be, const struct direction *t, const f
     void *table;
     TRY(mem_alloc_zero("slice means", (size_t)(groups * row) * sizeof(double), &table));
     double *mean = table;
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, count * t->slices)) schedule(static)
     for (int64_t i = 0; i < groups; i++)
         add_means(t, i * size, (i + 1) * size < count ? (i + 1) * size : count, mean + i * row);
     for (int64_t k = 0; k < t->slices; k++) {
@@ -124,7 +124,7 @@ enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
         }
         t.pull = pull;
     }
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, count *t.slices)) schedule(static)
     for (int64_t i = 0; i < GROUPS; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++)
             direction_cylinder(&t, q, &part[i]);
@@ -201,7 +201,7 @@ enum err cpu_clip_positive(struct backend *be, const struct volume *v,
     const float factor = (float)(-1 / (alpha + (double)FLT_EPSILON));
     const float *from = x->ptr;
     float *to = d->ptr;
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, pixels->count *slices)) schedule(static)
     for (int64_t q = 0; q < pixels->count; q++) {
         const float *a = from + (pixels->indices ? pixels->indices[q] : q) * slices;
         float *b = to + q * slices;
@@ -250,7 +250,7 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
     float *to = x->ptr;
     double part[GROUPS] = {0};
     /* A list that is not ascending may name a pixel twice, in two groups: then one thread. */
-    const int threads = ascending(pixels) ? be->threads : 1;
+    const int threads = ascending(pixels) ? cpu_team(be, count * slices) : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < GROUPS; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++) {
