@@ -63,11 +63,11 @@ static int open_temporary(struct outfile *f)
     int fd;
     do {
         int n = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
+        temporary_forget(f->temporary);
         snprintf(f->temporary, room, "%s.%ld.%d.tmp", f->path, (long)getpid(), n);
+        temporary_register(f->temporary); /* before it exists: a signal may come right after open */
         fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd < 0 && errno == EEXIST);
-    if (fd >= 0)
-        temporary_register(f->temporary);
     return fd;
 }
 

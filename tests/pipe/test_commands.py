@@ -1,0 +1,227 @@
+"""The command line's own manners, and gen, info and doctor: outputs, exit codes, sentences, signals."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof, write_json
+
+COMMANDS = ["run", "recon", "op", "gen", "info", "doctor"]
+
+
+def ok(check, *args, **options):
+    done = tomoprof(*args, **options)
+    check.that(done.returncode == 0, f"{args}: exit {done.returncode}: {done.stderr}")
+    return done
+
+
+def said_json(check, *args, **options):
+    return json.loads(ok(check, *args, **options).stdout)
+
+
+def refused(check, sentence, *args, code=2, **options):
+    """One sentence on stderr that holds `sentence`, nothing on stdout, exit `code`."""
+    done = tomoprof(*args, **options)
+    one = done.stderr.startswith("tomoprof: ") and done.stderr.count("\n") == 1
+    check.that(done.returncode == code, f"{args}: exit {done.returncode}, expected {code}: {done.stderr}")
+    check.that(sentence in done.stderr, f"{args}: said {done.stderr!r}, expected {sentence!r}")
+    check.that(one, f"{args}: not one sentence: {done.stderr!r}")
+    check.that(done.stdout == "", f"{args}: wrote to stdout: {done.stdout!r}")
+
+
+def help_texts(check, folder):
+    overview = ok(check, "--help").stdout
+    for word in ("help", "-h"):
+        check.that(ok(check, word).stdout == overview, f"{word} and --help differ")
+    check.that("child-run" not in overview, "--help shows a hidden command")
+    for command in COMMANDS:
+        check.that(f"  {command} " in overview, f"--help lacks {command}")
+        text = ok(check, command, "--help").stdout
+        check.that(ok(check, "help", command).stdout == text, f"help {command} differs from {command} --help")
+        for word in ("Usage: tomoprof " + command, "Example", "Options:", "Exit codes:", "--help"):
+            check.that(word in text, f"{command} --help lacks {word!r}")
+        long_lines = [line for line in text.splitlines() if len(line) > 100]
+        check.that(not long_lines, f"{command} --help is wider than 100 columns: {long_lines}")
+    check.that(ok(check, "--version").stdout.startswith("tomoprof "), "--version")
+    nothing = tomoprof()
+    check.that(nothing.returncode == 2 and "Usage:" in nothing.stderr and nothing.stdout == "", "no command at all")
+
+
+def wrong_calls(check, folder):
+    refused(check, 'did you mean `tomoprof recon`?', "reco")
+    refused(check, 'unknown command "xyzzy"', "xyzzy")
+    refused(check, "did you mean --sizes?", "run", "--size", "32")
+    refused(check, "--runs 0: must be between", "run", "--runs", "0")
+    refused(check, "--quick means --sizes 32,64", "run", "--quick", "--sizes", "16")
+    refused(check, "unexpected word", "run", "parallel_fbp_recon")
+    refused(check, "info needs FILE", "info")
+    refused(check, "/no/such/file: cannot read: No such file or directory", "info", "/no/such/file")
+    refused(check, "--phantom cube: must be one of two-ellipsoids|shepp-logan", "gen", "--phantom", "cube")
+    refused(check, "--noise nan: not a finite number", "gen", "--noise", "nan")
+    refused(check, "--size 0: must be between", "gen", "--size", "0")
+    refused(check, "--backend cuda", "gen", "--backend", "cuda", "--out", folder / "never")
+    refused(check, "unknown: must be one of auto", "gen", "--backend", "vulkan", "--out", folder / "never")
+    refused(check, "cannot make the folder", "gen", "--size", "8", "--exact", "--out", "/proc/never/scan", code=1)
+    refused(check, "needs", "gen", "--size", "600", "--exact", "--out", folder / "never", code=1,
+            env={"TOMOPROF_MEMORY": "64MiB"})
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TOMOPROF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    check.that(done.returncode == 1 and "No space left on device" in done.stderr, f"--help on a full disk: {done}")
+
+
+def gen(check, folder):
+    for beam, shape, volume in (("parallel", (7, 5, 13), (13, 13, 5)), ("cone", (7, 5, 13), (13, 13, 5))):
+        prefix = folder / f"made/{beam}"
+        args = ["gen", "--geometry", beam, "--views", 7, "--rows", 5, "--channels", 13, "--noise", 0, "--out"]
+        done = ok(check, *args, prefix)
+        check.that(done.stdout == "", "gen wrote to stdout")
+        y = np.load(f"{prefix}_sinogram.npy")
+        x = np.load(f"{prefix}_volume.npy")
+        check.that(y.shape == shape and y.dtype == np.float32, f"{beam}: sinogram {y.shape} {y.dtype}")
+        check.that(x.shape == volume and x.dtype == np.float32, f"{beam}: volume {x.shape} {x.dtype}")
+        geometry = json.loads((folder / f"made/{beam}.json").read_text())
+        check.that(geometry["geometry"] == beam and geometry["sinogram_shape"] == list(shape), f"{beam}: {geometry}")
+        check.that(len(geometry["angles"]) == 7, f"{beam}: {len(geometry['angles'])} angles")
+
+        # The projector's sinogram is the exact one up to the size of a voxel: 13 across, so within 15 %.
+        ok(check, *args, folder / "exact", "--exact")
+        exact = np.load(folder / "exact_sinogram.npy")
+        distance = np.linalg.norm(y - exact) / np.linalg.norm(exact)
+        check.that(0 < distance < 0.15, f"{beam}: projector and formula differ by {distance:.3f}")
+
+        # A geometry file of gen's makes the same scan again.
+        ok(check, "gen", "--geometry", f"{prefix}.json", "--noise", 0, "--out", folder / "again")
+        check.that(np.array_equal(np.load(folder / "again_sinogram.npy"), y), f"{beam}: not the same from its file")
+        check.that(json.loads((folder / "again.json").read_text()) == geometry, f"{beam}: geometry not the same")
+
+
+def gen_noise(check, folder):
+    def sinogram(*args):
+        ok(check, "gen", "--size", 24, "--exact", "--out", folder / "noisy", *args)
+        return np.load(folder / "noisy_sinogram.npy").astype(np.float64)
+
+    clean, one, two, other = (
+        sinogram("--noise", 0),
+        sinogram("--noise", 0.05),
+        sinogram("--noise", 0.05),
+        sinogram("--noise", 0.05, "--seed", 7),
+    )
+    check.that(np.array_equal(one, two), "the same seed gave other noise")
+    check.that(not np.array_equal(one, other), "another seed gave the same noise")
+    deviation = (one - clean).std() / np.abs(clean).max()
+    # 6912 samples: one sigma of the estimate is 0.9 %.
+    check.that(abs(deviation / 0.05 - 1) < 0.05, f"noise of {deviation:.4f} instead of 0.05")
+    refused(check, "the file says that already", "gen", "--geometry", folder / "noisy.json", "--size", 8)
+
+
+def info(check, folder):
+    ok(check, "gen", "--size", 12, "--exact", "--out", folder / "scan")
+    array = said_json(check, "info", "--json", folder / "scan_volume.npy")
+    check.that(array["shape"] == [12, 12, 12] and array["dtype"] == "<f4" and array["usable_by_op"], f"{array}")
+    x = np.load(folder / "scan_volume.npy")
+    check.that(abs(array["maximum"] - x.max()) < 1e-6 and abs(array["mean"] - x.mean()) < 1e-6, f"{array}")
+    model = said_json(check, "info", "--json", folder / "scan.json")
+    check.that(model["beam"] == "parallel" and model["recon_shape"] == [12, 12, 12], f"{model}")
+
+    np.save(folder / "odd.npy", np.asfortranarray(np.array([[1, np.nan], [np.inf, 4]], np.float32)))
+    odd = said_json(check, "info", "--json", folder / "odd.npy")
+    check.that(odd["not_finite"] == 2 and odd["usable_by_op"] is False and odd["order"] == "Fortran", f"{odd}")
+    (folder / "cut.npy").write_bytes((folder / "scan_volume.npy").read_bytes()[:-40])
+    cut = said_json(check, "info", "--json", folder / "cut.npy")
+    check.that(cut["values_missing"] == 10 and cut["usable_by_op"] is False, f"{cut}")
+
+    parts = said_json(check, "doctor", "--json")
+    if parts["hdf5"].startswith("HDF5"):
+        tooth = said_json(check, "info", "--json", DATA / "tooth.h5")
+        check.that(tooth["shape"] == [181, 2, 640] and tooth["flats"] == 10 and tooth["darks"] == 10, f"{tooth}")
+        check.that(abs(tooth["theta_first"]) < 1e-4 and abs(tooth["theta_last"] - 180 * 180 / 181) < 1e-3, f"{tooth}")
+        check.that("181 x 2 x 640" in ok(check, "info", DATA / "tooth.h5").stdout, "info for people")
+    else:
+        refused(check, "HDF5", "info", DATA / "tooth.h5")
+
+    (folder / "text").write_text("hello")
+    refused(check, "of no known format", "info", folder / "text")
+    (folder / "empty").write_text("")
+    refused(check, "of no known format", "info", folder / "empty")
+    (folder / "half.json").write_text('{"geometry": "parallel", "sinogram_shape": [')
+    refused(check, "half.json", "info", folder / "half.json")
+    refused(check, "a folder without timing.json", "info", folder)
+
+
+def info_run(check, folder):
+    run = folder / "runs" / "20260101T000000Z"
+    run.mkdir(parents=True)
+    timing = {
+        "schema": "tomoprof-timing/1",
+        "environment": {"backend": "cpu", "threads": 2, "driver": None},
+        "measurements": [{"status": "ok"}, {"status": "failed"}, {"status": "skipped"}, {"status": "ok"}],
+        "statistics": [
+            {"operation": "cone_fdk_recon", "volume_size": 64, "median": 0.25, "cv": None, "roof_share": 0.5}
+        ],
+        "scaling": [],
+    }
+    write_json(run / "timing.json", timing)
+    (run.parent / "latest").write_text(run.name + "\n")
+    for path in (run, run / "timing.json", run.parent, run.parent / "latest"):
+        said = said_json(check, "info", "--json", path)
+        check.that(said["measurements"] == {"ok": 2, "skipped": 1, "failed": 1}, f"{path}: {said}")
+        check.that(said["environment"] == {"backend": "cpu", "threads": 2}, f"{path}: {said}")
+        text = ok(check, "info", path).stdout
+        check.that("cone_fdk_recon" in text and "0.25" in text, f"{path}: {text}")
+
+
+def doctor(check, folder):
+    said = said_json(check, "doctor", "--json")
+    check.that(said["back_ends"]["cpu"]["usable"] is True and said["back_ends"]["cpu"]["threads"] >= 1, f"{said}")
+    check.that(said["back_ends"]["cuda"]["usable"] or said["back_ends"]["cuda"]["reason"], f"{said}")
+    check.that(said["clock"]["went_back"] is False and said["clock"]["read"] > 0, f"{said}")
+    check.that(0 < said["memory"]["available"] <= said["memory"]["installed"], f"{said}")
+    check.that("cpu" in ok(check, "doctor").stdout, "doctor for people")
+    limited = said_json(check, "doctor", "--json", env={"TOMOPROF_MEMORY": "1GiB"})
+    check.that(limited["memory"]["available"] <= 2**30, f"{limited}")
+
+
+def signals(check, folder):
+    """Whenever the signal comes, no half-written file stays, and the parent sees the signal."""
+    out = folder / "stopped"
+    out.mkdir()
+    command = [TOMOPROF, "gen", "--size", "96" if SANITIZED else "160", "--exact", "--out", str(out / "scan")]
+    killed = 0
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen(command, stderr=subprocess.PIPE)
+            time.sleep(delay)
+            process.send_signal(number)
+            process.communicate(timeout=300)
+            code = process.returncode
+            check.that(code in (0, -number), f"signal {number} after {delay} s: exit {code}")
+            killed += code == -number
+            left = [path.name for path in out.iterdir() if path.suffix == ".tmp"]
+            check.that(not left, f"signal {number} after {delay} s leaves {left}")
+            for path in out.glob("*.npy"):
+                np.load(path)  # whole, or np.load raises
+    check.that(killed > 0, "no signal came in time")
+
+
+def terminal(check, folder):
+    """Colour on a terminal only where it is welcome."""
+
+    def said(**extra):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([TOMOPROF, "xyzzy"], stderr=slave, env={**os.environ, "TERM": "xterm", **extra})
+        process.wait(timeout=60)
+        os.close(slave)
+        text = os.read(master, 10000).decode()
+        os.close(master)
+        return text
+
+    check.that("\033" not in said(NO_COLOR="1"), "NO_COLOR is not obeyed")
+    check.that("debug: ERR_USAGE at " in said(TOMOPROF_LOG="debug", NO_COLOR="1"), "TOMOPROF_LOG=debug says where")
+
+
+main(help_texts, wrong_calls, doctor, terminal, gen, gen_noise, info, info_run, signals)
