@@ -9,6 +9,7 @@
 #include "host/backend/registry.h"
 #include "host/base/file.h"
 #include "host/base/log.h"
+#include "host/base/mem.h"
 #include "host/cli/cli.h"
 #include "host/cpu/cpu.h"
 
@@ -107,6 +108,30 @@ static enum err unknown_command(const char *name)
     return FAIL(ERR_USAGE, "unknown command \"%s\": `tomoprof --help` lists them", name);
 }
 
+/* A variable with a typing error would otherwise be ignored in silence. */
+static enum err check_environment(void)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
+    static const char *const sets[] = {"plain", "avx2", "avx512", NULL};
+    static const struct {
+        const char *name, *choices;
+        const char *const *values;
+    } rows[] = {{"TOMOPROF_LOG", "error|warn|info|debug", levels},
+                {"TOMOPROF_ISA", "plain|avx2|avx512", sets}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *value = getenv(rows[i].name);
+        int known = !value || !*value;
+        for (int k = 0; !known && rows[i].values[k]; k++)
+            known = !strcmp(value, rows[i].values[k]);
+        FAIL_IF(!known, ERR_USAGE, "%s=%s: must be one of %s", rows[i].name, value,
+                rows[i].choices);
+    }
+    size_t bytes;
+    const char *memory = getenv("TOMOPROF_MEMORY");
+    enum err e = memory && *memory ? mem_parse(memory, &bytes) : ERR_OK;
+    return e ? err_prefix(e, "TOMOPROF_MEMORY") : ERR_OK;
+}
+
 static enum err run_command(const struct command *c, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
@@ -115,6 +140,7 @@ static enum err run_command(const struct command *c, int argc, char **argv)
             return ERR_OK;
         }
     int words = 0;
+    TRY(check_environment());
     TRY(opt_parse(c->options, argc, argv, &words));
     FAIL_IF(words < c->min_words, ERR_USAGE, "%s needs %s: `tomoprof %s --help` has examples",
             c->name, c->words, c->name);
