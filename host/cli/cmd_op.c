@@ -95,6 +95,16 @@ static enum err look_up(const char *name, const struct operation **op)
     return *op ? ERR_OK : unknown_operation(name);
 }
 
+/* The row that does for `beam` what `op` does for the other: fdk_filter for fbp_filter. */
+static const char *counterpart(const struct operation *op, enum beam beam)
+{
+    const struct operation *other;
+    for (int i = 0; (other = operation_at(i)); i++)
+        if (other->run == op->run && !strcmp(other->geometry, beams[beam]))
+            return other->name;
+    return "another operation";
+}
+
 /* The row for the beam of the geometry file. */
 static enum err match_beam(const char *name, enum beam beam, const struct operation **op)
 {
@@ -103,8 +113,8 @@ static enum err match_beam(const char *name, enum beam beam, const struct operat
         *op = same;
     if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, beams[beam]))
         return ERR_OK;
-    return FAIL(ERR_USAGE, "%s is an operation of %s beams, but %s says \"geometry\": \"%s\"", name,
-                (*op)->geometry, geometry, beams[beam]);
+    return FAIL(ERR_USAGE, "%s is for %s beams, but %s says \"geometry\": \"%s\": use %s", name,
+                (*op)->geometry, geometry, beams[beam], counterpart(*op, beam));
 }
 
 /* Options that would silently change nothing are errors where a user could believe that they did.
