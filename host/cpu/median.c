@@ -15,6 +15,8 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
     FAIL_IF(in->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
             "median of %zu bytes with buffers of %zu and %zu", bytes, in->bytes, out->bytes);
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
+    if (voxels == 0)
+        return ERR_OK;
     const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr};
     const struct median_kernels *kernels = ISA_PICK(median_kernels);
     const int64_t row_tiles = (rows + MEDIAN_ROWS - 1) / MEDIAN_ROWS;

@@ -14,12 +14,13 @@ enum { REPEATS = 8 };
  * share of a server's 480 MiB cache is not ours alone; and an eighth of the memory for both. */
 static size_t copy_bytes(void)
 {
+    const size_t least = (size_t)1 << 20, usual = (size_t)32 << 20, most = (size_t)128 << 20;
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const size_t most = (size_t)128 << 20, least = (size_t)32 << 20;
-    size_t bytes = cache > 0 ? 2 * (size_t)cache : least;
-    bytes = bytes > most ? most : bytes < least ? least : bytes;
     const size_t allowed = mem_available() / 16;
-    return bytes < allowed ? bytes : allowed;
+    size_t bytes = cache > 0 ? 2 * (size_t)cache : 0;
+    bytes = bytes > most ? most : bytes < usual ? usual : bytes;
+    bytes = bytes < allowed ? bytes : allowed;
+    return bytes > least ? bytes : least;
 }
 
 /* One test: what thread t of `threads` does once. */
