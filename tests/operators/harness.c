@@ -51,7 +51,7 @@ void for_each_case(void (*check)(struct rig *r, const struct test_case *c, void 
     for (int b = 0; harness_backend(b); b++)
         for (int i = 0; i < case_count; i++) {
             struct rig r;
-            rig_open(&r, harness_backend(b), 0, &cases[i]);
+            rig_open(&r, harness_backend(b), 1, &cases[i]);
             check(&r, &cases[i], context);
             rig_close(&r);
         }
