@@ -9,8 +9,9 @@
 /* Two parallel projections half a turn apart are mirror images: p(theta, n) = p(theta + pi, s - n)
  * with s = 2 * centre. For a pair of views the best s is searched over whole channels on the mean
  * of its rows, then refined by the minimum of the smoothed mismatch of all rows. Partners are
- * rarely exact: over an angle error e the match moves in proportion to e, so each view is matched
- * with two partners and the line through both read at e = 0. */
+ * rarely exact: over an angle error e the match moves in proportion to e, so pairs on both sides of
+ * half a turn are interpolated, or, where the scan stops short of it, a line through the nearest
+ * pairs is read at e = 0. */
 
 #define PAIRS_MAX    24  /* fixed views tried, evenly chosen; the median counts */
 #define EXACT        .01 /* of a step: no correction needed */
@@ -172,14 +173,13 @@ static enum quality find_partners(const struct projections *p, int64_t view, dou
     return bracketed || fabs(error[0]) < EXACT * step ? BRACKETED : EXTRAPOLATED;
 }
 
-/* The shift at no angle error, from one or two partners. */
+/* The shift at no angle error of a view with bracketing partners. */
 static double match_view(const struct search *s, int64_t view, const int64_t partner[2],
                          const double error[2], double step, double *score)
 {
     double first = match(s, view, partner[0], score), unused;
     int exact = fabs(error[0]) < EXACT * step;
-    int second_helps = fabs(error[1]) < 2.02 * step && fabs(error[1] - error[0]) > .1 * step;
-    if (exact || !second_helps)
+    if (exact || error[1] == error[0])
         return first;
     double second = match(s, view, partner[1], &unused);
     return first - error[0] * (second - first) / (error[1] - error[0]);
@@ -211,7 +211,8 @@ static double mean_step(const struct projections *p)
  * number. A scan over 180 degrees has partners at its ends alone, one over 360 degrees everywhere.
  * The search takes views^2 steps: beyond 4096 views it looks at every second, third ... and at all
  * near the ends. */
-static int64_t choose_views(const struct projections *p, double step, int64_t chosen[PAIRS_MAX])
+static int64_t choose_views(const struct projections *p, double step, enum quality *best,
+                            int64_t chosen[PAIRS_MAX])
 {
     int64_t partner[2], count[3] = {0}, stride = p->views / 4096 + 1, kept = 0, seen = 0;
     double error[2];
@@ -222,30 +223,91 @@ static int64_t choose_views(const struct projections *p, double step, int64_t ch
         quality[v] = (unsigned char)find_partners(p, v, step, partner, error);
         count[quality[v]]++;
     }
-    unsigned char best = count[BRACKETED] ? BRACKETED : EXTRAPOLATED;
-    int64_t every = count[best] / PAIRS_MAX + 1;
+    *best = count[BRACKETED] ? BRACKETED : count[EXTRAPOLATED] ? EXTRAPOLATED : NO_PARTNER;
+    int64_t every = count[*best] / PAIRS_MAX + 1;
     for (int64_t v = 0; quality && v < p->views; v++)
-        if (quality[v] == best && seen++ % every == 0)
+        if (quality[v] == *best && seen++ % every == 0)
             chosen[kept++] = v;
     free(quality);
     return kept;
 }
 
+struct match {
+    double error, shift, score;
+};
+
+/* Matches all pairs within `reach` of half a turn, as in a scan over 180 degrees that stops one
+ * step short: its first views against its last. At most PAIRS_MAX; returns their number. */
+static int64_t match_ends(const struct search *s, double reach, struct match out[PAIRS_MAX])
+{
+    const struct projections *p = s->p;
+    int64_t n = 0, ends = p->views > 4096 ? 16 : p->views;
+    for (int64_t a = 0; a < ends; a++)
+        for (int64_t b = p->views > 4096 ? p->views - ends : a + 1; b < p->views; b++) {
+            double e = nearest_turn((double)p->angles[b] - (double)p->angles[a] - M_PI);
+            if (fabs(e) > reach || n == PAIRS_MAX)
+                continue;
+            /* The smaller angle first: exchanged, the error changes sign and the match does not. */
+            int ordered = p->angles[a] <= p->angles[b];
+            out[n].error = ordered ? e : -e;
+            out[n].shift = match(s, ordered ? a : b, ordered ? b : a, &out[n].score);
+            n++;
+        }
+    return n;
+}
+
+/* Least-squares line through shift over error, read at no error. */
+static double intercept(const struct match *m, int64_t n)
+{
+    double e = 0, x = 0, ee = 0, ex = 0;
+    for (int64_t i = 0; i < n; i++) {
+        e += m[i].error / (double)n;
+        x += m[i].shift / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        ee += (m[i].error - e) * (m[i].error - e);
+        ex += (m[i].error - e) * (m[i].shift - x);
+    }
+    return ee > 0 ? x - e * ex / ee : x;
+}
+
+/* Pairs further apart than this are no longer alike enough for a line, closer ones add little but
+ * noise. */
+#define REACH (5 * M_PI / 180)
+
+static int64_t search_ends(const struct search *s, double step, double *shift,
+                           double scores[PAIRS_MAX])
+{
+    struct match m[PAIRS_MAX];
+    int64_t n = match_ends(s, fmax(2.02 * step, fmin(8.05 * step, REACH)), m);
+    *shift = intercept(m, n);
+    for (int64_t i = 0; i < n; i++)
+        scores[i] = m[i].score;
+    return n;
+}
+
 static enum err search_pairs(const struct search *s, double *center, double *score)
 {
     const struct projections *p = s->p;
-    double step = mean_step(p), shifts[PAIRS_MAX], scores[PAIRS_MAX], error[2];
-    int64_t chosen[PAIRS_MAX], partner[2], n = choose_views(p, step, chosen);
-    FAIL_IF(!n || p->channels < CHANNELS_MIN, ERR_INPUT,
+    double step = mean_step(p), shifts[PAIRS_MAX], scores[PAIRS_MAX], error[2], shift = 0;
+    int64_t chosen[PAIRS_MAX], partner[2];
+    enum quality quality;
+    int64_t n = choose_views(p, step, &quality, chosen);
+    FAIL_IF(quality == NO_PARTNER, ERR_INPUT,
             "the rotation centre cannot be found: no two views are 180 degrees apart (within one "
-            "step), or there "
-            "are fewer than 16 channels; give --center");
-    for (int64_t i = 0; i < n; i++) {
-        find_partners(p, chosen[i], step, partner, error);
-        shifts[i] = match_view(s, chosen[i], partner, error, step, &scores[i]);
+            "step); give "
+            "--center");
+    if (quality == BRACKETED) {
+        for (int64_t i = 0; i < n; i++) {
+            find_partners(p, chosen[i], step, partner, error);
+            shifts[i] = match_view(s, chosen[i], partner, error, step, &scores[i]);
+        }
+        shift = median(shifts, n);
+    } else {
+        n = search_ends(s, step, &shift, scores);
     }
-    *center = median(shifts, n) / 2;
-    *score = fmax(0, fmin(1, median(scores, n)));
+    *center = shift / 2;
+    *score = n ? fmax(0, fmin(1, median(scores, n))) : 0;
     FAIL_IF(!(*score > 0), ERR_INPUT,
             "the rotation centre cannot be found: views 180 degrees apart are not alike; give "
             "--center");
@@ -254,6 +316,9 @@ static enum err search_pairs(const struct search *s, double *center, double *sco
 
 enum err find_center(const struct projections *p, double *center, double *score)
 {
+    FAIL_IF(p->channels < CHANNELS_MIN, ERR_INPUT,
+            "the rotation centre cannot be found with fewer than %d channels; give --center",
+            CHANNELS_MIN);
     struct search s = {.p = p, .row_step = p->rows / ROWS_MAX + (p->rows % ROWS_MAX != 0)};
     void *profiles;
     size_t bytes;
