@@ -297,12 +297,13 @@ static enum err exchange_theta(const struct scan_file *s, float **angles)
 
 static enum err check_rows(const struct scan_file *s, int64_t row_first, int64_t *row_count)
 {
+    int inside = row_first >= 0 && row_first < s->rows;
+    int64_t left = inside ? s->rows - row_first : 0;
     if (*row_count < 0)
-        *row_count = s->rows - row_first;
-    FAIL_IF(row_first < 0 || *row_count < 1 || row_first > s->rows - *row_count, ERR_INPUT,
-            "%s: rows %" PRId64 " to %" PRId64
-            " (excluded) are wanted, but it has rows 0 to %" PRId64,
-            s->path, row_first, row_first + *row_count, s->rows);
+        *row_count = left;
+    FAIL_IF(!inside || *row_count < 1 || *row_count > left, ERR_INPUT,
+            "%s: %" PRId64 " rows from row %" PRId64 " are wanted, but it has rows 0 to %" PRId64,
+            s->path, *row_count, row_first, s->rows - 1);
     return ERR_OK;
 }
 
