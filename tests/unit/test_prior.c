@@ -68,7 +68,7 @@ static void test_mbirjax_general(void **state)
     run(&p, &nine, 1, NULL, g, h);
     for (int i = 0; i < 27; i++) {
         assert_near(g[i], gradient[i], 1e-5);
-        assert_near(h[i] / curvature[i], 1, 1e-5);
+        assert_near((double)h[i] / curvature[i], 1, 1e-5);
     }
     free(p.x);
 }
@@ -94,7 +94,7 @@ static void test_mbirjax_default(void **state)
     run(&p, &nine, 1, NULL, g, h);
     for (int i = 0; i < 27; i++) {
         assert_near(g[i], gradient[i], 1e-5 * 13);
-        assert_near(h[i] / curvature[i], 1, 1e-5);
+        assert_near((double)h[i] / curvature[i], 1, 1e-5);
     }
     free(p.x);
 }
