@@ -1,6 +1,6 @@
-/* Named ranges on a profiler's timeline. They cost one predictable branch when no tool listens, and nothing
- * in a build without the NVTX headers. Domain "tomoprof": operation > phase > launch; the payload is bytes
- * or an iteration number. */
+/* Named ranges on a profiler's timeline. They cost one predictable branch when no tool listens, and
+ * nothing in a build without the NVTX headers. Domain "tomoprof": operation > phase > launch; the
+ * payload is bytes or an iteration number. */
 #ifndef TP_PROFILER_MARK_H
 #define TP_PROFILER_MARK_H
 

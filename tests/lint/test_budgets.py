@@ -11,7 +11,8 @@ FUNCTION_P90, FUNCTION_CAP = 50, 100
 
 # Above the cap of their kind, with the reason.
 LARGER = {
-    "host/backend/backend.h": (180, "the whole seam between algorithms and machines, read as one"),
+    "host/backend/backend.h": (200, "the whole seam between algorithms and machines, read as one"),
+    "host/cpu/vec.h": (170, "short inline functions, which can stand nowhere but in a header"),
 }
 
 
