@@ -72,6 +72,14 @@ struct vcd_sums {
     double linear, quadratic;
 };
 
+/* A step that was decided and is still to be taken out of the error sinogram: e -= alpha A delta.
+ */
+struct vcd_move {
+    struct pixel_set pixels;
+    const struct buffer *delta;
+    double alpha;
+};
+
 struct backend;
 struct projector; /* a geometry prepared for one back end: view tables, footprint bounds */
 
@@ -128,6 +136,15 @@ struct backend_ops {
     /* sums->linear = <w e, d>, sums->quadratic = <w d, d>; w NULL = ones. Orders must agree. */
     enum err (*weighted_dots)(struct backend *be, const struct buffer *w, const struct buffer *e,
                               const struct buffer *d, struct vcd_sums *sums);
+    /* The two passes of a subset over the error sinogram e and the weights w (NULL = ones), both
+     * SINO_ROWS_FASTEST. First: sums->linear = <w e, A x>, sums->quadratic = <w A x, A x>. */
+    enum err (*forward_dots)(struct backend *be, struct projector *p,
+                             const struct pixel_set *pixels, const struct buffer *x,
+                             const struct buffer *e, const struct buffer *w, struct vcd_sums *sums);
+    /* Second: the move (optional) leaves e, then x = A' (w e) over pixels (count 0: none). */
+    enum err (*update_back)(struct backend *be, struct projector *p, const struct vcd_move *move,
+                            struct buffer *e, const struct buffer *w,
+                            const struct pixel_set *pixels, struct buffer *x);
     /* dP = max(-x/(alpha + eps), dP): keeps x + alpha dP >= 0. */
     enum err (*clip_positive)(struct backend *be, const struct volume *v,
                               const struct pixel_set *pixels, const struct buffer *x, double alpha,

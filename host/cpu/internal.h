@@ -25,6 +25,14 @@ enum err cpu_back(struct backend *be, struct projector *p, const struct pixel_se
 enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinogram in,
                           struct sinogram out);
 
+/* sweep.c */
+enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                          const struct buffer *x, const struct buffer *e, const struct buffer *w,
+                          struct vcd_sums *sums);
+enum err cpu_update_back(struct backend *be, struct projector *p, const struct vcd_move *move,
+                         struct buffer *e, const struct buffer *w, const struct pixel_set *pixels,
+                         struct buffer *x);
+
 /* filter.c */
 enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
                          const struct buffer *y, struct buffer *out);

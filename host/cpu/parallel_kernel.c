@@ -16,8 +16,8 @@ VEC_INLINE void forward_pixel(const struct parallel_block *b, int q, const float
         column[i] = vf_load(x + i * VEC);
     for (int v = 0; v < b->views; v++) {
         const struct footprints *f = &b->footprints[v];
-        float *out = tile + v * b->view_stride + (int64_t)f->start[q] * SLICES;
-        for (int t = 0; t < taps; t++, out += SLICES) {
+        float *out = tile + v * b->view_stride + (int64_t)f->start[q] * b->ld;
+        for (int t = 0; t < taps; t++, out += b->ld) {
             vf w = vf_set(f->weight[t * BATCH + q]);
             for (int i = 0; i < vectors; i++)
                 vf_store(out + i * VEC, vf_load(out + i * VEC) + w * column[i]);
@@ -33,8 +33,8 @@ VEC_INLINE void back_pixel(const struct parallel_block *b, int q, const float *t
         column[i] = set ? (vf){0} : vf_load(x + i * VEC);
     for (int v = 0; v < b->views; v++) {
         const struct footprints *f = &b->footprints[v];
-        const float *in = tile + v * b->view_stride + (int64_t)f->start[q] * SLICES;
-        for (int t = 0; t < taps; t++, in += SLICES) {
+        const float *in = tile + v * b->view_stride + (int64_t)f->start[q] * b->ld;
+        for (int t = 0; t < taps; t++, in += b->ld) {
             vf w = vf_set(f->weight[t * BATCH + q]);
             for (int i = 0; i < vectors; i++)
                 column[i] += w * vf_load(in + i * VEC);

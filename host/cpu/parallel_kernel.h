@@ -5,15 +5,14 @@
 
 #include "host/cpu/project.h"
 
-#define SLICES                                                                                     \
-    64 /* slices of a block: 4 AVX-512 or 8 AVX2 registers per pixel; one tile column is 256 B */
+#define SLICES 64 /* slices of a block: 4 AVX-512 or 8 AVX2 registers per pixel */
 
 struct parallel_block {
     const struct pixel_batch *pixels;
     const struct footprints *footprints; /* [views] */
     int views, taps;
-    int64_t slice, count; /* slices [slice, slice + count), count <= SLICES */
-    int64_t view_stride;  /* floats between the tiles of two views */
+    int64_t slice, count;    /* slices [slice, slice + count), count <= SLICES */
+    int64_t ld, view_stride; /* tile: floats between columns, between views */
 };
 
 struct parallel_kernels {

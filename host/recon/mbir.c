@@ -1,5 +1,5 @@
 /* Vectorised coordinate descent: subsets of pixels in random order, one line-searched step each,
- * every voxel of a subset read before any of them moves. e = y - A x holds after every subset. */
+ * every voxel of a subset read before any of them moves. e = y - A x but for one pending move. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +30,7 @@ static double step_length(const struct vcd *t, const struct vcd_sums *data,
     return fmin(fmax(alpha, eps), t->r.max_overrelaxation);
 }
 
+/* The last move is taken out of e in the same pass that back projects for this one. */
 static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, struct buffer *x,
                               struct totals *totals)
 {
@@ -38,28 +39,28 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     const struct volume *v = &t->m->volume;
     const struct prior prior = {&t->r, NULL};
     const struct buffer *weights = vcd_weights(t);
-    const struct sinogram error = {&t->error, SINO_ROWS_FASTEST};
-    const struct sinogram change = {&t->change, SINO_ROWS_FASTEST};
-    const struct sinogram w = {(struct buffer *)weights, SINO_ROWS_FASTEST};
     struct buffer g = packed(t, &t->gradient, pixels->count);
     struct buffer h = packed(t, &t->curvature, pixels->count);
-    struct buffer delta = packed(t, &t->delta, pixels->count);
+    struct buffer *delta = &t->step[t->moves % 2];
     struct vcd_sums priors, data;
     double moved;
 
+    *delta = packed(t, &t->delta[t->moves % 2], pixels->count);
     PHASE("prior", ops->prior_terms(be, v, &prior, pixels, x, &g, &h));
-    PHASE("back projection", ops->back(be, t->projector, pixels, error, w, 1, &delta));
+    PHASE("sinogram update and back projection",
+          ops->update_back(be, t->projector, t->pending ? &t->move : NULL, &t->error, weights,
+                           pixels, delta));
     PHASE("direction", ops->vcd_direction(be, v, pixels, t->r.sigma_y, t->damping, &t->hessian, &g,
-                                          &h, &delta, &priors));
-    PHASE("forward projection", ops->forward(be, t->projector, pixels, &delta, change));
-    PHASE("step", ops->weighted_dots(be, weights, &t->error, &t->change, &data));
+                                          &h, delta, &priors));
+    PHASE("forward projection and sums",
+          ops->forward_dots(be, t->projector, pixels, delta, &t->error, weights, &data));
     const double alpha = step_length(t, &data, &priors);
-    if (t->r.positivity) {
-        PHASE("step", ops->clip_positive(be, v, pixels, x, alpha, &delta));
-        PHASE("forward projection", ops->forward(be, t->projector, pixels, &delta, change));
-    }
-    PHASE("recon update", ops->add_cylinders(be, v, pixels, alpha, &delta, x, &moved));
-    PHASE("sinogram update", ops->axpy(be, -alpha, &t->change, &t->error));
+    if (t->r.positivity)
+        PHASE("positivity", ops->clip_positive(be, v, pixels, x, alpha, delta));
+    PHASE("recon update", ops->add_cylinders(be, v, pixels, alpha, delta, x, &moved));
+    t->move = (struct vcd_move){*pixels, delta, alpha};
+    t->pending = 1;
+    t->moves++;
     totals->moved += moved;
     totals->alpha += alpha;
     return ERR_OK;
@@ -97,6 +98,7 @@ static enum err iterate(struct vcd *t, struct buffer *x, struct mbir_report *rep
             return FAIL(ERR_INTERRUPTED, "interrupted in iteration %lld of %lld",
                         (long long)report->iterations + 1, (long long)t->options->max_iterations);
     }
+    PHASE("sinogram update", vcd_take_move(t));
     PHASE("stats", record(t, &totals, part->subsets, x, report));
     return ERR_OK;
 }

@@ -40,9 +40,13 @@ struct vcd {
     struct schedule schedule;
     float *damping;
     double mean_weight;
-    struct buffer error, weights, change; /* e, w (empty: ones), d = A delta; all rows fastest */
-    struct buffer hessian;                /* volume */
-    struct buffer gradient, curvature, delta; /* packed, room for the longest subset */
+    struct buffer error, weights;      /* e, w (empty: ones); rows fastest */
+    struct buffer hessian;             /* volume */
+    struct buffer gradient, curvature; /* packed, room for the longest subset */
+    struct buffer delta[2], step[2];   /* this subset's and the last one's; step: the part in use */
+    struct vcd_move move;              /* still in e while `pending` */
+    int pending;
+    int64_t moves;
 };
 
 /* Checks y and the weights, finds sigma_*, allocates. */
@@ -50,6 +54,9 @@ enum err vcd_create(struct vcd *t, const struct buffer *y);
 void vcd_free(struct vcd *t);
 /* x = initial image (scaled by *scale), e = y - A x, H. */
 enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale);
+
+/* Brings e up to date. */
+enum err vcd_take_move(struct vcd *t);
 
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);

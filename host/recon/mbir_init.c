@@ -95,13 +95,13 @@ static size_t packed_bytes(const struct model *m, int64_t pixels)
 
 static size_t scratch_bytes(const struct model *m, int64_t pixels, int sinograms)
 {
-    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) + 3 * packed_bytes(m, pixels) +
+    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) + 4 * packed_bytes(m, pixels) +
            schedule_bytes(pixels);
 }
 
 size_t mbir_scratch_bytes(const struct model *m)
 {
-    return scratch_bytes(m, volume_pixels(&m->volume), 3);
+    return scratch_bytes(m, volume_pixels(&m->volume), 2);
 }
 
 static enum err allocate(struct vcd *t)
@@ -114,12 +114,12 @@ static enum err allocate(struct vcd *t)
         size_t bytes;
     } arrays[] = {
         {"error sinogram", &t->error, sinogram_bytes(m)},
-        {"projected update", &t->change, sinogram_bytes(m)},
         {"weights", &t->weights, t->options->weights ? sinogram_bytes(m) : 0},
         {"Hessian diagonal", &t->hessian, volume_bytes(m)},
         {"prior gradient", &t->gradient, packed_bytes(m, t->count)},
         {"prior curvature", &t->curvature, packed_bytes(m, t->count)},
-        {"update", &t->delta, packed_bytes(m, t->count)},
+        {"update", &t->delta[0], packed_bytes(m, t->count)},
+        {"last update", &t->delta[1], packed_bytes(m, t->count)},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         if (arrays[i].bytes)
@@ -139,7 +139,7 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
             v->rows, v->cols);
     if (y->place == PLACE_HOST)
         TRY(mem_require("MBIR (beside sinogram, weights and volume)",
-                        scratch_bytes(t->m, t->count, t->options->weights ? 3 : 2),
+                        scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1),
                         "try a smaller volume or fewer views"));
     PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed, &t->schedule));
     TRY(slice_damping(t->m, &t->damping));
@@ -150,8 +150,8 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
 void vcd_free(struct vcd *t)
 {
     const struct backend_ops *ops = t->be->ops;
-    struct buffer *const arrays[] = {&t->error,    &t->change,    &t->weights, &t->hessian,
-                                     &t->gradient, &t->curvature, &t->delta};
+    struct buffer *const arrays[] = {&t->error,     &t->weights,  &t->hessian, &t->gradient,
+                                     &t->curvature, &t->delta[0], &t->delta[1]};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         ops->release(t->be, arrays[i]);
     ops->projector_free(t->be, t->projector);
@@ -160,27 +160,40 @@ void vcd_free(struct vcd *t)
     free(t->pixels);
 }
 
-/* With e = y and d = A x: the factor of x that fits y best, then e = y - scale d. */
-static enum err fit_scale(struct vcd *t, struct buffer *x, double *scale)
+enum err vcd_take_move(struct vcd *t)
+{
+    const struct pixel_set none = {NULL, 0, 1};
+    if (!t->pending)
+        return ERR_OK;
+    t->pending = 0;
+    return t->be->ops->update_back(t->be, t->projector, &t->move, &t->error, vcd_weights(t), &none,
+                                   &t->gradient);
+}
+
+/* With e = y: the factor of x that fits y best, then e = y - A x. */
+static enum err fit_scale(struct vcd *t, const struct pixel_set *inside, struct buffer *x,
+                          double *scale)
 {
     const struct backend_ops *ops = t->be->ops;
     struct vcd_sums sums;
     *scale = 1;
     if (!t->options->initial) {
-        TRY(ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->change, &sums));
+        TRY(ops->forward_dots(t->be, t->projector, inside, x, &t->error, vcd_weights(t), &sums));
         if (sums.quadratic > 0) {
             *scale = sums.linear / sums.quadratic;
             TRY(ops->scale(t->be, *scale, x));
         }
     }
-    return ops->axpy(t->be, -*scale, &t->change, &t->error);
+    t->move = (struct vcd_move){*inside, x, 1};
+    t->pending = 1;
+    return vcd_take_move(t);
 }
 
 static enum err first_image(struct vcd *t, const struct buffer *y, struct buffer *x)
 {
     if (t->options->initial)
         return t->be->ops->copy(t->be, t->options->initial, x);
-    return direct_recon(t->be, t->m, y, &t->change, x);
+    return direct_recon(t->be, t->m, y, &t->error, x); /* which only lends its memory */
 }
 
 enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale)
@@ -195,9 +208,7 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
         PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
     PHASE("initial image", first_image(t, y, x));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
-    PHASE("forward projection",
-          ops->forward(be, t->projector, &inside, x, rows_fastest(&t->change)));
-    PHASE("step", fit_scale(t, x, scale));
+    PHASE("error sinogram", fit_scale(t, &inside, x, scale));
     PHASE("Hessian",
           ops->back(be, t->projector, &all, rows_fastest(NULL), weights, 2, &t->hessian));
     return ERR_OK;
