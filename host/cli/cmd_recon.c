@@ -1,0 +1,295 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/backend/registry.h"
+#include "host/base/clock.h"
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/base/mem.h"
+#include "host/cli/cli.h"
+#include "host/cli/recon_input.h"
+#include "host/io/image.h"
+#include "host/io/npy.h"
+#include "host/recon/recon.h"
+
+enum method { FBP, FDK, MBIR };
+static const char *const method_names[] = {"fbp", "fdk", "mbir"};
+
+static const char *in, *out, *geometry, *rows, *png, *backend = "auto";
+static int method, weighting;
+static int64_t iterations = 15, threads, seed;
+static double center, threshold = 0.2;
+
+enum { ROW_METHOD, ROW_CENTER, ROW_ITERATIONS, ROW_THRESHOLD, ROW_WEIGHTS, ROW_SEED };
+
+static struct opt options[] = {
+    [ROW_METHOD] = {"method", 'm', OPT_CHOICE, &method, "fbp|fdk|mbir",
+                    "default: fbp for parallel beams, fdk for cone beams", 0, 0, 0},
+    [ROW_CENTER] = {"center", 'c', OPT_NUMBER, &center, "CHANNEL",
+                    "rotation axis, 0-based, fractions welcome (default:\nfound and printed)", 0, 0,
+                    0},
+    [ROW_ITERATIONS] = {"iterations", 'n', OPT_INT, &iterations, "N",
+                        "at most, of mbir (default 15)", 1, 1e6, 0},
+    [ROW_THRESHOLD] = {"stop-threshold", 0, OPT_NUMBER, &threshold, "PERCENT",
+                       "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)",
+                       0, 1e6, 0},
+    [ROW_WEIGHTS] = {"weights", 'w', OPT_CHOICE, &weighting, "none|transmission",
+                     "of mbir; transmission: exp(-sinogram)", 0, 0, 0},
+    [ROW_SEED] = {"seed", 0, OPT_INT, &seed, "N", "numpy.random.seed of mbir (default 0)", 0,
+                  4294967295.0, 0},
+    {"in", 'i', OPT_PATH, &in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)", 0, 0, 0},
+    {"geometry", 'g', OPT_PATH, &geometry, "FILE",
+     "geometry of a cone-beam or .npy sinogram (JSON)", 0, 0, 0},
+    {"rows", 'r', OPT_TEXT, &rows, "A:B", "detector rows A to B-1 of the scan (default all)", 0, 0,
+     0},
+    {"out", 'o', OPT_PATH, &out, "FILE", "volume: .nii, .nii.gz or .npy", 0, 0, 0},
+    {"png", 'p', OPT_PATH, &png, "FILE", "picture of the middle slice (default: beside --out)", 0,
+     0, 0},
+    CLI_OPT_BACKEND(backend),
+    CLI_OPT_THREADS(threads),
+    {0},
+};
+
+static const char *const suffixes[] = {".nii.gz", ".nii", ".npy"};
+
+/* The known suffix of `path`, NULL for others. */
+static const char *suffix_of(const char *path)
+{
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t k = strlen(suffixes[i]);
+        if (n > k && !strcmp(path + n - k, suffixes[i]))
+            return suffixes[i];
+    }
+    return NULL;
+}
+
+static enum err check_writable(const char *path)
+{
+    struct outfile f = {0};
+    TRY(outfile_open(&f, path));
+    outfile_abort(&f);
+    return ERR_OK;
+}
+
+/* Everything that can be judged before the input is read, and the name of the picture (malloc'ed).
+ */
+static enum err check_call(char **picture)
+{
+    FAIL_IF(!in, ERR_USAGE, "recon needs --in FILE, a scan");
+    FAIL_IF(!out, ERR_USAGE, "recon needs --out FILE, the volume");
+    const char *suffix = suffix_of(out);
+    FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
+    for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
+        FAIL_IF(options[i].seen && method != MBIR, ERR_USAGE, "--%s is for --method mbir",
+                options[i].name);
+    int stem = (int)(strlen(out) - strlen(suffix));
+    *picture = NULL;
+    FAIL_IF((png ? asprintf(picture, "%s", png) : asprintf(picture, "%.*s.png", stem, out)) < 0,
+            ERR_MEMORY, "no memory left for the name of the picture");
+    TRY(check_writable(out));
+    return check_writable(*picture);
+}
+
+/* fbp is for parallel and fdk for cone beams; mbir for both. */
+static enum err check_method(enum beam beam)
+{
+    if (!options[ROW_METHOD].seen)
+        method = beam == BEAM_CONE ? FDK : FBP;
+    FAIL_IF(method == FDK && beam != BEAM_CONE, ERR_USAGE,
+            "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
+            "take fbp");
+    FAIL_IF(method == FBP && beam == BEAM_CONE, ERR_USAGE,
+            "--method fbp is for parallel beams, and %s has a cone beam: take fdk or mbir",
+            geometry);
+    return ERR_OK;
+}
+
+/* What is held at once at most: sinogram and volume, for mbir its work arrays and the weights. */
+static enum err check_memory(const struct model *m, size_t *bytes)
+{
+    size_t sinogram, volume;
+    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
+                 &sinogram));
+    TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
+                 &volume));
+    *bytes = sinogram + volume;
+    if (method == MBIR)
+        *bytes += mbir_scratch_bytes(m) + (weighting ? sinogram : 0);
+    return mem_require("this reconstruction", *bytes,
+                       geometry ? NULL : "take fewer rows with --rows A:B");
+}
+
+static void tell_input(const struct recon_input *i, size_t bytes)
+{
+    char human[16];
+    const struct model *m = &i->model;
+    log_info("%s: %" PRId64 " views of %" PRId64 " x %" PRId64 "; volume %" PRId64 " x %" PRId64
+             " x %" PRId64 ", %s of memory",
+             in, m->scan.views, m->scan.rows, m->scan.channels, m->volume.rows, m->volume.cols,
+             m->volume.slices, mem_human((double)bytes, human));
+    if (i->repaired)
+        log_info("%" PRId64 " samples without a valid count were filled from their neighbours",
+                 i->repaired);
+    if (isfinite(i->center))
+        log_info("rotation centre: channel %.2f (%s)", i->center,
+                 isfinite(i->score) ? "found" : "given");
+    if (i->score < 0.9)
+        log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
+                 i->score);
+}
+
+/* One reconstruction under way. */
+struct job {
+    struct backend *be;
+    struct recon_input input;
+    float *weights, *volume; /* host, mem_alloc */
+    struct buffer y, w, x;
+    struct mbir_report report;
+};
+
+static void job_free(struct job *j)
+{
+    struct buffer *const buffers[] = {&j->y, &j->w, &j->x};
+    for (size_t i = 0; j->be && i < 3; i++)
+        j->be->ops->release(j->be, buffers[i]);
+    mbir_report_free(&j->report);
+    mem_free(j->weights);
+    mem_free(j->volume);
+    recon_input_free(&j->input);
+    backend_close(j->be);
+}
+
+static enum err make_weights(struct job *j, size_t bytes)
+{
+    void *w;
+    TRY(mem_alloc("weights", bytes, &w));
+    j->weights = w;
+    for (size_t i = 0; i < bytes / sizeof(float); i++)
+        j->weights[i] = expf(-j->input.sinogram[i]);
+    return j->be->ops->upload(j->be, w, bytes, &j->w);
+}
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    (void)context;
+    progress("mbir", (double)done, (double)total);
+}
+
+static enum err run_mbir(struct job *j)
+{
+    struct mbir_options o = {.max_iterations = iterations,
+                             .stop_threshold_percent = threshold,
+                             .seed = (uint32_t)seed,
+                             .weights = weighting ? &j->w : NULL,
+                             .on_iteration = on_iteration,
+                             .stop = &cli_stop};
+    enum err e = mbir_recon(j->be, &j->input.model, &j->y, &o, &j->x, &j->report);
+    progress_end();
+    return e;
+}
+
+/* The volume on the host: where the back end computes there, in its own memory. */
+static enum err compute(struct job *j)
+{
+    const struct backend_ops *ops = j->be->ops;
+    const struct model *m = &j->input.model;
+    size_t y_bytes, x_bytes;
+    void *x;
+    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
+                 &y_bytes));
+    TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
+                 &x_bytes));
+    TRY(mem_alloc("volume", x_bytes, &x));
+    j->volume = x;
+    TRY(ops->upload(j->be, j->input.sinogram, y_bytes, &j->y));
+    TRY(ops->upload(j->be, x, x_bytes, &j->x));
+    if (method == MBIR && weighting)
+        TRY(make_weights(j, y_bytes));
+    TRY(method == MBIR ? run_mbir(j) : direct_recon(j->be, m, &j->y, &j->y, &j->x));
+    return ops->download(j->be, &j->x, x, x_bytes);
+}
+
+static enum err write_volume(const struct volume *v, const float *x)
+{
+    const int64_t shape[] = {v->rows, v->cols, v->slices};
+    const double spacing[] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
+    if (!strcmp(suffix_of(out), ".npy"))
+        return npy_write(out, 3, shape, x);
+    return nifti_write(out, v->rows, v->cols, v->slices, spacing, x);
+}
+
+static enum err write_picture(const char *path, const struct volume *v, const float *x)
+{
+    double low, high;
+    const float *slice = x + v->slices / 2;
+    image_window(v->rows, v->cols, slice, v->cols * v->slices, v->slices, &low, &high);
+    return png_write_grey(path, v->rows, v->cols, slice, v->cols * v->slices, v->slices, low, high);
+}
+
+static enum err finish(struct job *j, const char *picture, double seconds)
+{
+    const struct volume *v = &j->input.model.volume;
+    int stopped = cli_stop && method == MBIR;
+    TRY(write_volume(v, j->volume));
+    TRY(write_picture(picture, v, j->volume));
+    log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
+             method_names[method], seconds, j->be->device, v->slices / 2, v->slices, picture);
+    FAIL_IF(stopped, ERR_INTERRUPTED,
+            "stopped within iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
+            j->report.iterations, iterations, out);
+    return ERR_OK;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    (void)word;
+    struct recon_request r = {in, geometry, rows, options[ROW_CENTER].seen ? &center : NULL};
+    struct backend_options o = {.threads = (int)threads};
+    struct job j = {0};
+    char *picture = NULL;
+    size_t bytes;
+    enum err e;
+    TRY_OUT(check_call(&picture));
+    TRY_OUT(recon_input_plan(&r, &j.input));
+    TRY_OUT(check_method(j.input.model.scan.beam));
+    TRY_OUT(check_memory(&j.input.model, &bytes));
+    TRY_OUT(backend_open(backend, &o, &j.be));
+    TRY_OUT(recon_input_read(&r, &j.input));
+    tell_input(&j.input, bytes);
+    int64_t start = clock_ns();
+    TRY_OUT(compute(&j));
+    e = finish(&j, picture, clock_seconds_since(start));
+out:
+    free(picture);
+    job_free(&j);
+    return e;
+}
+
+const struct command cmd_recon = {
+    .name = "recon",
+    .summary = "Reconstructs a scan.",
+    .words = "",
+    .text = "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
+            "data_dark, theta),\n"
+            "corrects it (-log of the transmission, defects filled), finds the rotation centre "
+            "where --center\n"
+            "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
+            "and own\n"
+            "arrays come with a geometry file (`tomoprof op --help` shows one).\n\n"
+            "Examples:\n"
+            "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
+            "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
+            "transmission \\\n"
+            "    --out part.npy\n"
+            "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
+    .options = options,
+    .min_words = 0,
+    .max_words = 0,
+    .flags = 0,
+    .run = run,
+};
