@@ -7,6 +7,10 @@
  * of the roof ends at 50 %. */
 #define OPERATIONS 77
 
+/* A larger result would not be found in a cache by whoever reads it next: writing past the caches
+ * saves reading the old contents first (1.3 x at 256^3). */
+#define STREAM_BYTES ((size_t)16 << 20)
+
 enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
                      const struct buffer *in, struct buffer *out)
 {
@@ -17,14 +21,17 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
     if (voxels == 0)
         return ERR_OK;
-    const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr};
+    const int stream = bytes >= STREAM_BYTES && slices % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
+    const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr, stream};
     const struct median_kernels *kernels = ISA_PICK(median_kernels);
     const int64_t row_tiles = (rows + MEDIAN_ROWS - 1) / MEDIAN_ROWS;
     const int64_t slice_tiles = (slices + MEDIAN_SLICES - 1) / MEDIAN_SLICES;
     mark_push("median3", bytes);
-#pragma omp parallel for num_threads(be->threads) schedule(dynamic)
-    for (int64_t t = 0; t < row_tiles * slice_tiles; t++)
-        kernels->tile(&v, t / slice_tiles * MEDIAN_ROWS, t % slice_tiles * MEDIAN_SLICES);
+    /* Neighbouring tiles of rows, which share half of their lines, mostly go to the same thread. */
+    const int64_t tiles = row_tiles * slice_tiles, chunk = tiles / (8 * be->threads) + 1;
+#pragma omp parallel for num_threads(be->threads) schedule(dynamic, chunk)
+    for (int64_t t = 0; t < tiles; t++)
+        kernels->tile(&v, t % row_tiles * MEDIAN_ROWS, t / row_tiles * MEDIAN_SLICES);
     mark_pop();
     backend_declare(be, OPERATIONS * (double)voxels, 2.0 * (double)bytes, 28.0 * (double)bytes);
     return ERR_OK;

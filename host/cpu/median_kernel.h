@@ -15,6 +15,7 @@ struct median_volume {
     int64_t rows, cols, slices;
     const float *in;
     float *out;
+    int stream; /* writes past the caches: out is aligned to 64 bytes, slices a multiple of 16 */
 };
 
 struct median_kernels {

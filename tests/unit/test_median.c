@@ -1,6 +1,7 @@
 /* links: tp_cpu */
 /* The 3x3x3 median per instruction set: the published example, all windows of zeros and ones, a
  * twin that sorts. */
+#include "host/base/mem.h"
 #include "host/cpu/internal.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"
@@ -60,37 +61,43 @@ static void test_example(void **state)
     assert_memory_equal(out, expected, sizeof out);
 }
 
+/* All windows of sorted lines of zeros and ones, with the first window's corner at (row, col). */
+static void check_windows(int64_t row, int64_t col, float *x, float *out)
+{
+    const int64_t windows = 1 << 18, slices = 3 * windows, rows = 3 + row, cols = 3 + col;
+    memset(x, 0, (size_t)(rows * cols * slices) * sizeof *x);
+    for (int64_t w = 0; w < windows; w++)
+        for (int line = 0; line < 9; line++) {
+            float *at = x + ((row + line / 3) * cols + col + line % 3) * slices + 3 * w;
+            for (int64_t ones = w >> 2 * line & 3; ones > 0; ones--)
+                at[ones - 1] = 1;
+        }
+    filter(2, rows, cols, slices, x, out);
+    int64_t wrong = 0;
+    for (int64_t w = 0; w < windows; w++) {
+        int64_t ones = 0;
+        for (int line = 0; line < 9; line++)
+            ones += w >> 2 * line & 3;
+        wrong += out[((row + 1) * cols + col + 1) * slices + 3 * w + 1] != (float)(ones >= 14);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* What minima and maxima compute is right for all numbers when it is right for zeros and ones, and
  * a window's lines are sorted first, so that only the number of ones in each of 9 lines counts: 4^9
- * windows. In each of the places of a tile that have code of their own: even and odd rows and
- * columns. */
+ * windows. In each of the places of a tile that have code of their own, even and odd rows and
+ * columns, and with a result of 28 MB that is aligned (written past the caches) or not. */
 static void test_all_windows(void **state)
 {
     (void)state;
-    const int64_t windows = 1 << 18, slices = 3 * windows;
-    for (int place = 0; place < 4; place++) {
-        const int64_t row = place / 2, col = place % 2, rows = 3 + row, cols = 3 + col;
-        float *x = new_floats((size_t)(rows * cols * slices)),
-              *out = new_floats((size_t)(rows * cols * slices));
-        memset(x, 0, (size_t)(rows * cols * slices) * sizeof *x);
-        for (int64_t w = 0; w < windows; w++)
-            for (int line = 0; line < 9; line++) {
-                float *at = x + ((row + line / 3) * cols + col + line % 3) * slices + 3 * w;
-                for (int64_t ones = w >> 2 * line & 3; ones > 0; ones--)
-                    at[ones - 1] = 1;
-            }
-        filter(2, rows, cols, slices, x, out);
-        int64_t wrong = 0;
-        for (int64_t w = 0; w < windows; w++) {
-            int64_t ones = 0;
-            for (int line = 0; line < 9; line++)
-                ones += w >> 2 * line & 3;
-            wrong += out[((row + 1) * cols + col + 1) * slices + 3 * w + 1] != (ones >= 14);
-        }
-        assert_int_equal(wrong, 0);
-        free(x);
-        free(out);
-    }
+    void *x, *out;
+    const size_t bytes = (size_t)16 * 3 * 4 << 18;
+    assert_ok(mem_alloc("test", bytes, &x));
+    assert_ok(mem_alloc("test", bytes + sizeof(float), &out));
+    for (int place = 0; place < 8; place++)
+        check_windows(place / 4, place / 2 % 2, x, (float *)out + place % 2);
+    mem_free(x);
+    mem_free(out);
 }
 
 static const int64_t sizes[][3] = {
