@@ -99,18 +99,23 @@ static int64_t stored(const struct pixel_set *p, int64_t q, int64_t k)
     return p->packed ? q * DENSE_SLICES + k : voxel(p, q, k);
 }
 
+/* A x of listed pixels at sample s. */
+static double project(const struct pixel_set *pixels, const struct buffer *x, int64_t s)
+{
+    double sum = 0;
+    for (int64_t q = 0; q < pixels->count; q++)
+        for (int64_t k = 0; k < DENSE_SLICES; k++)
+            sum +=
+                dense_matrix[s][voxel(pixels, q, k)] * (double)dense_open(x)[stored(pixels, q, k)];
+    return sum;
+}
+
 static enum err d_forward(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                           const struct buffer *x, struct sinogram y)
 {
     (void)be, (void)p;
-    for (int64_t s = 0; s < DENSE_SAMPLES; s++) {
-        double sum = 0;
-        for (int64_t q = 0; q < pixels->count; q++)
-            for (int64_t k = 0; k < DENSE_SLICES; k++)
-                sum += dense_matrix[s][voxel(pixels, q, k)] *
-                       (double)dense_open(x)[stored(pixels, q, k)];
-        dense_open(y.data)[place(y.order, s)] = (float)sum;
-    }
+    for (int64_t s = 0; s < DENSE_SAMPLES; s++)
+        dense_open(y.data)[place(y.order, s)] = (float)project(pixels, x, s);
     return call();
 }
 
@@ -192,6 +197,33 @@ static enum err d_dots(struct backend *be, const struct buffer *w, const struct 
         sums->quadratic += wd * (double)dense_open(d)[i];
     }
     return call();
+}
+
+static enum err d_forward_dots(struct backend *be, struct projector *p,
+                               const struct pixel_set *pixels, const struct buffer *x,
+                               const struct buffer *e, const struct buffer *w,
+                               struct vcd_sums *sums)
+{
+    (void)be, (void)p;
+    *sums = (struct vcd_sums){0};
+    for (int64_t s = 0; s < DENSE_SAMPLES; s++) {
+        const int64_t at = place(SINO_ROWS_FASTEST, s);
+        double d = project(pixels, x, s), wd = (w ? (double)dense_open(w)[at] : 1) * d;
+        sums->linear += wd * (double)dense_open(e)[at];
+        sums->quadratic += wd * d;
+    }
+    return call();
+}
+
+static enum err d_update_back(struct backend *be, struct projector *p, const struct vcd_move *move,
+                              struct buffer *e, const struct buffer *w,
+                              const struct pixel_set *pixels, struct buffer *x)
+{
+    for (int64_t s = 0; move && s < DENSE_SAMPLES; s++)
+        dense_open(e)[place(SINO_ROWS_FASTEST, s)] -=
+            (float)(move->alpha * project(&move->pixels, move->delta, s));
+    return d_back(be, p, pixels, (struct sinogram){e, SINO_ROWS_FASTEST},
+                  (struct sinogram){(struct buffer *)w, SINO_ROWS_FASTEST}, 1, x);
 }
 
 static enum err d_clip(struct backend *be, const struct volume *v, const struct pixel_set *pixels,
@@ -286,6 +318,8 @@ const struct backend_ops dense_backend = {
     .prior_terms = d_prior,
     .vcd_direction = d_direction,
     .weighted_dots = d_dots,
+    .forward_dots = d_forward_dots,
+    .update_back = d_update_back,
     .clip_positive = d_clip,
     .add_cylinders = d_add,
     .axpy = d_axpy,

@@ -270,7 +270,7 @@ static void test_every_failure(void **state)
         assert_int_equal(dense_live_projectors, 0);
     }
     dense_fail_at = -1;
-    assert_true(calls > 50);
+    assert_true(calls > 30);
     close_world(&t);
 }
 
