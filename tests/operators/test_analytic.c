@@ -84,7 +84,7 @@ static struct error error_at(const char *backend, const struct setting *s, int64
 {
     struct rig r;
     struct test_case c = case_of(s, n);
-    rig_open(&r, backend, 0, &c);
+    rig_open(&r, backend, 1, &c);
     struct ellipsoid e[PHANTOM_MAX];
     int count = phantom_ellipsoids(PHANTOM_TWO_ELLIPSOIDS, &r.model.volume, e);
     float *x = floats(r.voxels), *exact = floats(r.samples);

@@ -6,7 +6,7 @@
 #include "tests/operators/harness.h"
 
 /* 1 is the reference; 7 is more than the views or pixel blocks of several cases, and odd. */
-static const int thread_counts[] = {1, 2, 7, 7, 1};
+static const int thread_counts[] = {1, 2, 7, 7};
 #define RUNS (int)(sizeof thread_counts / sizeof *thread_counts)
 
 enum result { FORWARD, SPARSE_FORWARD, BACK, HESSIAN, FILTER, DIRECT, MBIR, RESULTS };

@@ -46,7 +46,7 @@ static void filter_of_one_sample_is_the_ramp(void **state)
         static const struct test_case line = {"line", .beam = BEAM_PARALLEL, .views = 1, .rows = 1,
                                               .channels = 41};
         struct rig r;
-        rig_open(&r, harness_backend(b), 0, &line);
+        rig_open(&r, harness_backend(b), 1, &line);
         float *y = floats(r.samples);
         y[17] = 1;
         float *h = filter(&r, y, 0);
@@ -103,7 +103,8 @@ static void median_equals_its_twin(void **state)
     for (int b = 0; harness_backend(b); b++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             struct rig r = {0};
-            assert_ok(backend_open(harness_backend(b), &(struct backend_options){0}, &r.be));
+            assert_ok(
+                backend_open(harness_backend(b), &(struct backend_options){.threads = 1}, &r.be));
             const int64_t *n = sizes[i], count = n[0] * n[1] * n[2];
             float *x = random_floats(i, -1, 1, count), *expected = floats(count);
             twin_median(n[0], n[1], n[2], x, expected);

@@ -281,7 +281,8 @@ static void back_ends_equal_mbirjax(void **state)
     for (int b = 0; harness_backend(b); b++) {
         struct run run = {.single = {.what = "one operator against MBIRJAX", .limit = 1e-5},
                           .mbir = {.what = "MBIR, 3 iterations, against MBIRJAX", .limit = 1e-4}};
-        assert_ok(backend_open(harness_backend(b), &(struct backend_options){0}, &run.rig.be));
+        assert_ok(
+            backend_open(harness_backend(b), &(struct backend_options){.threads = 1}, &run.rig.be));
         for_each_golden(check_backend, &run);
         backend_close(run.rig.be);
         worst_check(&run.single);

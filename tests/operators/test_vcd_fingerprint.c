@@ -196,7 +196,7 @@ static void vcd_has_the_published_fingerprint(void **state)
     for (int b = 0; harness_backend(b); b++)
         for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
             struct rig r;
-            rig_open(&r, harness_backend(b), 0, &published[i].geometry);
+            rig_open(&r, harness_backend(b), 1, &published[i].geometry);
             check(&r, &published[i]);
             rig_close(&r);
         }
