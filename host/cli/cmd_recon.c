@@ -149,6 +149,7 @@ struct job {
     float *weights, *volume; /* host, mem_alloc */
     struct buffer y, w, x;
     struct mbir_report report;
+    int stopped; /* by a signal, within the iteration after report.iterations */
 };
 
 static void job_free(struct job *j)
@@ -189,7 +190,8 @@ static enum err run_mbir(struct job *j)
                              .stop = &cli_stop};
     enum err e = mbir_recon(j->be, &j->input.model, &j->y, &o, &j->x, &j->report);
     progress_end();
-    return e;
+    j->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset of pixels */
+    return j->stopped ? ERR_OK : e;
 }
 
 /* The volume on the host: where the back end computes there, in its own memory. */
@@ -233,14 +235,19 @@ static enum err write_picture(const char *path, const struct volume *v, const fl
 static enum err finish(struct job *j, const char *picture, double seconds)
 {
     const struct volume *v = &j->input.model.volume;
-    int stopped = cli_stop && method == MBIR;
     TRY(write_volume(v, j->volume));
     TRY(write_picture(picture, v, j->volume));
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], seconds, j->be->device, v->slices / 2, v->slices, picture);
-    FAIL_IF(stopped, ERR_INTERRUPTED,
-            "stopped within iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
-            j->report.iterations, iterations, out);
+    FAIL_IF(j->stopped, ERR_INTERRUPTED,
+            "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
+            j->report.iterations + 1, iterations, out);
+    return ERR_OK;
+}
+
+static enum err check_stop(void)
+{
+    FAIL_IF(cli_stop, ERR_INTERRUPTED, "interrupted: nothing was written");
     return ERR_OK;
 }
 
@@ -262,7 +269,10 @@ static enum err run(int words, char **word)
     TRY_OUT(recon_input_read(&r, &j.input));
     tell_input(&j.input, bytes);
     int64_t start = clock_ns();
+    TRY_OUT(check_stop());
     TRY_OUT(compute(&j));
+    if (method != MBIR) /* mbir ends by itself with what it has */
+        TRY_OUT(check_stop());
     e = finish(&j, picture, clock_seconds_since(start));
 out:
     free(picture);
@@ -290,6 +300,6 @@ const struct command cmd_recon = {
     .options = options,
     .min_words = 0,
     .max_words = 0,
-    .flags = 0,
+    .flags = CMD_STOPS,
     .run = run,
 };
