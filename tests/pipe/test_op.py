@@ -173,6 +173,7 @@ def peak_memory(check, folder):
     for name, beam, source, arrays in cases:
         args = ["--weights" if "hessian" in name else "--in", folder / f"{source}.npy", "--out", folder / "out.npy"]
         args += ["--geometry", folder / f"{beam}.json"] if beam else []
+        args += ["--threads", 2]  # tiles are per thread: many threads are another, smaller share of a larger problem
         r = subprocess.run([sys.executable, "-S", "-c", MEASURE, TOMOPROF, "op", name, *map(str, args)], text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if not check.that(r.returncode == 0, f"{name} {beam}: {r.stderr}"):
