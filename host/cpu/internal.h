@@ -14,7 +14,7 @@ static inline int cpu_team(const struct backend *be, int64_t elements)
     return elements < 1 << 16 ? 1 : be->threads;
 }
 
-/* project.c (with parallel*.c, cone*.c) */
+/* projector.c, project.c (with parallel*.c, cone*.c) */
 enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                               struct projector **out);
 void cpu_projector_free(struct backend *be, struct projector *p);

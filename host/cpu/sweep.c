@@ -123,7 +123,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     const struct planes s = planes_of(p);
     const size_t own = worker_floats(p), each = own + (size_t)s.stride;
     const int64_t views =
-        least(p->scan.views, most(1, least(MAX_VIEWS, scratch_floats(p, pixels) / s.stride)));
+        least(p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels) / s.stride)));
     const int64_t run = most(8, least(BATCH, pixels->count / (8 * be->threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};

@@ -33,13 +33,6 @@ void model_free(struct model *m)
     m->scan.angles = m->scan.z_shifts = NULL;
 }
 
-double scan_magnification(const struct scan *s)
-{
-    return s->beam == BEAM_PARALLEL || isinf(s->source_detector)
-               ? 1
-               : s->source_detector / s->source_iso;
-}
-
 float *angles_even(double start, double range, int64_t views)
 {
     float *angles = malloc((size_t)(views > 0 ? views : 1) * sizeof *angles);

@@ -22,8 +22,6 @@ enum err model_resolve(struct model *m);
 
 void model_free(struct model *m); /* angles and z_shifts */
 
-double scan_magnification(const struct scan *s); /* D/d; 1 for parallel and for D = INFINITY */
-
 /* Ascending pixel indices inside the region of reconstruction:
  * ((j-j0)/j0)^2 + ((i-i0)/i0)^2 <= 1, i0 = (rows-1)/2, j0 = (cols-1)/2 (float64; a size of 1
  * divides 0 by 0 and keeps nothing, as MBIRJAX does). *pixels is malloc'ed; *count may be 0. */

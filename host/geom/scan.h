@@ -8,6 +8,7 @@
 #ifndef TP_GEOM_SCAN_H
 #define TP_GEOM_SCAN_H
 
+#include <math.h>
 #include <stdint.h>
 
 enum beam { BEAM_PARALLEL, BEAM_CONE };
@@ -76,6 +77,14 @@ static inline int64_t volume_voxels(const struct volume *v)
 static inline int64_t scan_samples(const struct scan *s)
 {
     return s->views * s->rows * s->channels;
+}
+
+/* D/d; 1 for parallel beams and for a source at infinity. */
+static inline double scan_magnification(const struct scan *s)
+{
+    return s->beam == BEAM_PARALLEL || isinf(s->source_detector)
+               ? 1
+               : s->source_detector / s->source_iso;
 }
 
 #endif

@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "host/geom/model.h"
 #include "host/geom/windows.h"
 
 #define RADIUS_MAX                                                                                 \
