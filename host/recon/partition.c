@@ -1,26 +1,66 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/mem.h"
 #include "host/recon/partition.h"
 
-static int compare(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
+/* Working memory: order[total], a permutation of 0..count with the repeats behind it; first[count]
+ * and second[count], the row of a pixel and the row that repeats it (-1: none). */
+struct draw {
+    int64_t count, subsets, length, total;
+    int32_t *order, *first, *second;
+};
 
 /* Fills the places that are left over with pixels drawn without replacement from all rows but the
  * last. NumPy draws a whole permutation whatever number is wanted, even none. */
-static void repeat_some(struct rng *r, int32_t *indices, int64_t count, int64_t others,
-                        int64_t total, int32_t *scratch)
+static void repeat_some(struct draw *d, struct rng *r)
 {
-    const int64_t pool = others < count ? others : count;
+    const int64_t others = (d->subsets - 1) * d->length;
+    const int64_t pool = others < d->count ? others : d->count;
+    int32_t *chosen = d->first; /* not in use yet */
     for (int64_t i = 0; i < pool; i++)
-        scratch[i] = (int32_t)i;
-    rng_shuffle(r, scratch, pool);
-    for (int64_t i = 0; i < total - count; i++)
-        indices[count + i] = indices[scratch[i]];
+        chosen[i] = (int32_t)i;
+    rng_shuffle(r, chosen, pool);
+    for (int64_t i = d->count; i < d->total; i++)
+        d->order[i] = d->order[chosen[i - d->count]];
+}
+
+static void draw_order(struct draw *d, struct rng *r)
+{
+    for (int64_t i = 0; i < d->count; i++)
+        d->order[i] = (int32_t)i;
+    rng_shuffle(r, d->order, d->count);
+    repeat_some(d, r);
+}
+
+/* Deals the pixels in ascending order to their rows, which sorts every row without comparing. */
+static void deal(struct draw *d, const int32_t *pixels, int32_t *out)
+{
+    int32_t *next = d->order; /* place of each row; reused when the order has been read */
+    for (int64_t i = 0; i < d->count; i++)
+        d->second[i] = -1;
+    for (int64_t i = 0; i < d->total; i++)
+        (i < d->count ? d->first : d->second)[d->order[i]] = (int32_t)(i / d->length);
+    for (int64_t s = 0; s < d->subsets; s++)
+        next[s] = (int32_t)(s * d->length);
+    for (int64_t i = 0; i < d->count; i++) {
+        out[next[d->first[i]]++] = pixels[i];
+        if (d->second[i] >= 0)
+            out[next[d->second[i]]++] = pixels[i];
+    }
+}
+
+static enum err fill(struct draw *d, const int32_t *pixels, struct rng *r, int32_t *out)
+{
+    void *scratch;
+    TRY(mem_alloc("pixel partition scratch", (size_t)(d->total + 2 * d->count) * sizeof(int32_t),
+                  &scratch));
+    d->order = scratch;
+    d->first = d->order + d->total;
+    d->second = d->first + d->count;
+    draw_order(d, r);
+    deal(d, pixels, out);
+    mem_free(scratch);
+    return ERR_OK;
 }
 
 enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets, struct rng *r,
@@ -32,26 +72,20 @@ enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets,
     subsets = subsets > count ? count : subsets;
     subsets = subsets < 1 ? 1 : subsets;
     const int64_t length = (count + subsets - 1) / subsets, total = subsets * length;
-    size_t bytes;
-    TRY(mem_size("pixel partition", total, 1, 1, sizeof(int32_t), &bytes));
-    void *indices, *scratch;
-    TRY(mem_alloc("pixel partition", bytes, &indices));
-    memcpy(indices, pixels, (size_t)count * sizeof *pixels);
+    FAIL_IF(total > INT32_MAX, ERR_INPUT, "a partition of %lld pixels does not fit 32-bit indices",
+            (long long)total);
+    void *indices;
+    TRY(mem_alloc("pixel partition", (size_t)total * sizeof(int32_t), &indices));
     *out = (struct partition){subsets, length, indices};
-    if (subsets == 1)
+    if (subsets == 1) {
+        memcpy(indices, pixels, (size_t)count * sizeof *pixels);
         return ERR_OK;
-
-    enum err e = mem_alloc("pixel partition scratch", bytes, &scratch);
-    if (e) {
-        partition_free(out);
-        return e;
     }
-    rng_shuffle(r, indices, count);
-    repeat_some(r, indices, count, (subsets - 1) * length, total, scratch);
-    for (int64_t s = 0; s < subsets; s++)
-        qsort(out->indices + s * length, (size_t)length, sizeof *out->indices, compare);
-    mem_free(scratch);
-    return ERR_OK;
+    struct draw d = {.count = count, .subsets = subsets, .length = length, .total = total};
+    enum err e = fill(&d, pixels, r, indices);
+    if (e)
+        partition_free(out);
+    return e;
 }
 
 void partition_free(struct partition *p)
