@@ -230,9 +230,9 @@ static void test_round_trip(void **state)
     (void)state;
     static const char *const texts[] = {
         "{" PARALLEL ", \"delta_det_channel\": 0.1, \"delta_det_row\": 0.1, "
-                     "\"det_channel_offset\": 0.123456789012}",
+        "\"det_channel_offset\": 0.123456789012}",
         "{" CONE ", \"helical_z_shifts\": [-0.1, 0, 0.7], \"use_curved_detector\": true, "
-                 "\"use_ror_mask\": false}",
+        "\"use_ror_mask\": false}",
         "{" CONE ", \"sigma_y\": 0.3, \"sharpness\": 0.5, \"positivity_flag\": true}",
         "{\"geometry\": \"cone\", \"sinogram_shape\": [1, 4, 5], \"angles\": [0.1], "
         "\"source_detector_dist\": \"inf\", \"source_iso_dist\": \"inf\"}",
