@@ -36,7 +36,8 @@ struct mbir_options {
     const struct buffer *initial; /* NULL = direct_recon with a fitted scale */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
-    const volatile int *stop; /* non-zero ends after the subset at hand (optional) */
+    const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand, x as it is then
+                                 (optional) */
 };
 
 /* What it says afterwards, one entry per iteration (malloc'ed; free with mbir_report_free). */
