@@ -1,9 +1,10 @@
 /* links: tp_cpu */
-/* The ramp filter against a direct convolution in float64. */
-#include <stdio.h>
-
+/* The ramp filter per instruction set, against a direct convolution in float64. */
+#include "host/base/mem.h"
 #include "host/cpu/internal.h"
+#include "host/cpu/ramp.h"
 #include "tests/unit/check.h"
+#include "tests/unit/each_isa.h"
 
 static struct buffer wrap(float *p, int64_t floats)
 {
@@ -103,17 +104,41 @@ static void check(struct scan s, double scale, int threads)
 }
 
 /* Odd and even numbers of rows, so that the last one is alone or not; lengths 1, 2, primes, powers.
- */
+ * Those of 32 rows and more with 16 channels and more also take the kernel, in full and ragged
+ * blocks of rows that span few or many detector rows, with a part of a vector at the end; 2 x 150 -
+ * 1 and 2 x 33 - 1 lie far below a power of 2. */
 static void test_convolution(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{1, 1, 1},   {2, 1, 1},  {1, 1, 2},  {3, 1, 3},
-                                       {1, 5, 7},   {4, 3, 31}, {3, 3, 97}, {5, 1, 128},
-                                       {2, 7, 211}, {3, 5, 256}};
+    static const int64_t sizes[][3] = {
+        {1, 1, 1},    {2, 1, 1},    {1, 1, 2},   {3, 1, 3},   {1, 5, 7},
+        {4, 3, 31},   {3, 3, 97},   {5, 1, 128}, {2, 7, 211}, {3, 5, 256},
+        {40, 2, 15},  {4, 8, 16},   {11, 3, 17}, {1, 64, 20}, {33, 1, 31},
+        {1, 33, 32},  {2, 50, 61},  {7, 5, 100}, {9, 4, 128}, {40, 1, 255},
+        {13, 3, 256}, {35, 1, 257}, {6, 6, 509}, {5, 7, 150}, {34, 2, 33},
+    };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *z = sizes[i];
         check(parallel(z[0], z[1], z[2]), 0.37, 1 + (int)i % 3);
         check(cone(z[0], z[1], z[2]), -12.5, 1 + (int)i % 3);
+    }
+}
+
+/* Which of the two ways is taken: the tests above mean to see both. */
+static void test_choice(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t channels, rows;
+        int kernel;
+    } cases[] = {{15, 100, 0},  {16, 100, 1},  {256, 1, 0},
+                 {256, 100, 1}, {150, 100, 0}, {33, 100, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ramp r;
+        assert_ok(ramp_create(cases[i].channels, cases[i].rows, 1, 1, &r));
+        assert_int_equal(r.kernels != NULL, cases[i].kernel);
+        assert_true(r.filter.n >= 2 * cases[i].channels - 1);
+        ramp_free(&r);
     }
 }
 
@@ -166,6 +191,30 @@ static void test_threads_and_place(void **state)
     }
 }
 
+/* A result of more than 16 MiB is written past the caches when it is aligned: the same bits. */
+static void test_large(void **state)
+{
+    (void)state;
+    struct scan s = cone(50, 660, 128);
+    const int64_t n = scan_samples(&s);
+    float *y = random_rows(&s);
+    void *aligned, *shifted;
+    assert_ok(mem_alloc("test", (size_t)n * sizeof *y, &aligned));
+    assert_ok(mem_alloc("test", (size_t)(n + 1) * sizeof *y, &shifted));
+    struct backend be = {.threads = 2};
+    struct buffer from = wrap(y, n), to = wrap(aligned, n);
+    assert_true(to.bytes >= (size_t)16 << 20);
+    assert_ok(cpu_ramp_filter(&be, &s, 1, &from, &to));
+    to.ptr = (float *)shifted + 1;
+    assert_ok(cpu_ramp_filter(&be, &s, 1, &from, &to));
+    assert_memory_equal(aligned, to.ptr, (size_t)n * sizeof *y);
+    s.views = 1; /* the first view's rows, checked like any others */
+    assert_true(error(&s, 1, y, aligned) <= 1e-6);
+    mem_free(aligned);
+    mem_free(shifted);
+    free(y);
+}
+
 static void test_wrong(void **state)
 {
     (void)state;
@@ -177,12 +226,21 @@ static void test_wrong(void **state)
     assert_error(cpu_ramp_filter(&be, &s, 1, &right, &small), ERR_INTERNAL, "28");
 }
 
-int main(void)
+static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolution), cmocka_unit_test(test_cone_kinds),
-        cmocka_unit_test(test_impulse),     cmocka_unit_test(test_threads_and_place),
+        cmocka_unit_test(test_convolution),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_cone_kinds),
+        cmocka_unit_test(test_impulse),
+        cmocka_unit_test(test_threads_and_place),
+        cmocka_unit_test(test_large),
         cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return for_each_isa(all_tests);
 }
