@@ -81,4 +81,6 @@ void table_print(const struct results *r)
         "%sof roof: share of this machine's measured peak (arithmetic or copy rate, whichever is "
         "nearer).%s",
         dim, off);
+    if (r->plan.size_count < 3)
+        log_info("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
 }
