@@ -154,8 +154,6 @@ struct backend_ops {
     enum err (*add_cylinders)(struct backend *be, const struct volume *v,
                               const struct pixel_set *pixels, double alpha, const struct buffer *dP,
                               struct buffer *x, double *moved);
-    /* y += alpha x, elementwise over the whole buffer. */
-    enum err (*axpy)(struct backend *be, double alpha, const struct buffer *x, struct buffer *y);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,

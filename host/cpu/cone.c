@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/base/mem.h"
+#include "host/cpu/internal.h"
 #include "host/cpu/worker.h"
 
 /* A block of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
@@ -16,20 +17,21 @@
 enum err cone_forward(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
                       const float *x, struct sinogram y)
 {
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     const size_t own = worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
-    const int64_t fit = scratch_floats(p, pixels) / be->threads / view_stride;
-    const int64_t fair = p->scan.views / (4 * be->threads); /* 4 tasks for each thread */
+    const int64_t fit = scratch_floats(p, pixels) / threads / view_stride;
+    const int64_t fair = p->scan.views / (4 * threads); /* 4 tasks for each thread */
     const int64_t views = most(1, least(fit, fair));
     const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + own;
     struct pixel_blocks blocks;
     TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
     enum err e =
-        mem_alloc("forward projection tiles", (size_t)be->threads * each * sizeof(float), &memory);
+        mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &memory);
     if (e != ERR_OK)
         goto out;
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)memory + (size_t)omp_get_thread_num() * each;
         struct worker w;
@@ -53,6 +55,7 @@ out:
 enum err cone_back(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
                    struct sinogram y, struct sinogram w, int power, float *x)
 {
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     const size_t own = worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels) / view_stride;
@@ -62,10 +65,10 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
     TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
     void *memory;
     enum err e = mem_alloc("back projection tiles",
-                           (tile_floats + (size_t)be->threads * own) * sizeof(float), &memory);
+                           (tile_floats + (size_t)threads * own) * sizeof(float), &memory);
     if (e != ERR_OK)
         goto out;
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *tiles = memory;
         struct worker worker;

@@ -149,7 +149,6 @@ const struct backend_ops cpu_backend = {
     .update_back = cpu_update_back,
     .clip_positive = cpu_clip_positive,
     .add_cylinders = cpu_add_cylinders,
-    .axpy = cpu_axpy,
     .scale = cpu_scale,
     .scale_slices = cpu_scale_slices,
     .sum_abs = cpu_sum_abs,

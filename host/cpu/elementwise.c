@@ -137,19 +137,6 @@ enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum
     return ERR_OK;
 }
 
-enum err cpu_axpy(struct backend *be, double alpha, const struct buffer *x, struct buffer *y)
-{
-    FAIL_IF(x->bytes != y->bytes, ERR_INTERNAL, "axpy of %zu bytes onto %zu", x->bytes, y->bytes);
-    const float *from = x->ptr, factor = (float)alpha;
-    float *to = y->ptr;
-    const int64_t n = floats(x);
-#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        to[i] += factor * from[i];
-    backend_declare(be, 2.0 * (double)n, 3.0 * (double)x->bytes, 3.0 * (double)x->bytes);
-    return ERR_OK;
-}
-
 enum err cpu_scale(struct backend *be, double alpha, struct buffer *x)
 {
     const float factor = (float)alpha;

@@ -14,6 +14,13 @@ static inline int cpu_team(const struct backend *be, int64_t elements)
     return elements < 1 << 16 ? 1 : be->threads;
 }
 
+/* Threads for a projection: an update (voxel x view) is about 1/8 of such an element in time. */
+static inline int cpu_projection_team(const struct backend *be, const struct scan *s,
+                                      const struct volume *v, int64_t pixels)
+{
+    return cpu_team(be, pixels * v->slices * s->views / 8);
+}
+
 /* projector.c, project.c (with parallel*.c, cone*.c) */
 enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                               struct projector **out);
@@ -61,7 +68,6 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
                            struct buffer *x, double *moved);
 
 /* elementwise.c */
-enum err cpu_axpy(struct backend *be, double alpha, const struct buffer *x, struct buffer *y);
 enum err cpu_scale(struct backend *be, double alpha, struct buffer *x);
 enum err cpu_scale_slices(struct backend *be, const struct volume *v, const float *factor,
                           struct buffer *x);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/base/mem.h"
+#include "host/cpu/internal.h"
 #include "host/cpu/worker.h"
 
 #define PIXEL_ROWS 32
@@ -47,19 +48,20 @@ static void plan_views(struct plan *plan, int64_t views)
 enum err parallel_forward(struct backend *be, const struct projector *p,
                           const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan;
     TRY(plan_create(&plan, p, pixels));
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
-    int64_t fit = scratch_floats(p, pixels) / be->threads / plan.view_stride;
-    int64_t fair = p->scan.views * plan.slice_blocks / (4 * be->threads);
+    int64_t fit = scratch_floats(p, pixels) / threads / plan.view_stride;
+    int64_t fair = p->scan.views * plan.slice_blocks / (4 * threads);
     plan_views(&plan, most(1, least(least(fit, fair), least(p->scan.views, 8 * MAX_VIEWS))));
     const size_t each = plan.tile_floats + plan.worker_floats;
     void *scratch;
     enum err e =
-        mem_alloc("forward projection tiles", (size_t)be->threads * each * sizeof(float), &scratch);
+        mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &scratch);
     if (e != ERR_OK)
         goto out;
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
         struct worker w;
@@ -87,6 +89,7 @@ enum err parallel_back(struct backend *be, const struct projector *p,
                        const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
                        int power, float *x)
 {
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan;
     TRY(plan_create(&plan, p, pixels));
     int64_t fit = scratch_floats(p, pixels) / (plan.slice_blocks * plan.view_stride);
@@ -96,10 +99,10 @@ enum err parallel_back(struct backend *be, const struct projector *p,
     void *scratch;
     enum err e =
         mem_alloc("back projection tiles",
-                  (shared + (size_t)be->threads * plan.worker_floats) * sizeof(float), &scratch);
+                  (shared + (size_t)threads * plan.worker_floats) * sizeof(float), &scratch);
     if (e != ERR_OK)
         goto out;
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *tiles = scratch;
         struct worker worker;

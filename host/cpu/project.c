@@ -46,7 +46,7 @@ enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinog
     const int64_t plane_size = s->rows * s->channels;
     const float *from = in.data->ptr;
     float *to = out.data->ptr;
-#pragma omp parallel for num_threads(be->threads) schedule(static)
+#pragma omp parallel for num_threads(cpu_team(be, scan_samples(s))) schedule(static)
     for (int64_t v = 0; v < s->views; v++) {
         const float *a = from + v * plane_size;
         float *b = to + v * plane_size;

@@ -60,16 +60,16 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
 {
     const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
     const struct planes s = planes_of(p);
+    const int threads = cpu_team(be, scan_samples(&p->scan));
     const size_t own = worker_floats(p), each = own + (size_t)s.stride;
     const size_t partial_bytes = (size_t)p->scan.views * 2 * sizeof(double);
     void *memory;
-    TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)be->threads * each * sizeof(float),
-                  &memory));
+    TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)threads * each * sizeof(float), &memory));
     double(*partial)[2] = memory;
     float *scratch = (float *)memory + partial_bytes / sizeof(float);
     memset(partial, 0, partial_bytes);
     mark_push("forward_dots", (uint64_t)pixels->count);
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *tile = scratch + (size_t)omp_get_thread_num() * each;
         struct worker worker;
@@ -121,19 +121,19 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
                          struct buffer *x)
 {
     const struct planes s = planes_of(p);
+    const int threads = cpu_team(be, scan_samples(&p->scan));
     const size_t own = worker_floats(p), each = own + (size_t)s.stride;
     const int64_t views =
         least(p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels) / s.stride)));
-    const int64_t run = most(8, least(BATCH, pixels->count / (8 * be->threads)));
+    const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
     void *memory;
     TRY(mem_alloc("sweep tiles",
-                  ((size_t)(views * s.stride) + (size_t)be->threads * each) * sizeof(float),
-                  &memory));
+                  ((size_t)(views * s.stride) + (size_t)threads * each) * sizeof(float), &memory));
     float *tiles = memory, *scratch = tiles + views * s.stride;
     mark_push("update_back", (uint64_t)pixels->count);
-#pragma omp parallel num_threads(be->threads)
+#pragma omp parallel num_threads(threads)
     {
         float *d = scratch + (size_t)omp_get_thread_num() * each;
         struct worker worker;

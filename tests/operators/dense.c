@@ -253,14 +253,6 @@ static enum err d_add(struct backend *be, const struct volume *v, const struct p
     return call();
 }
 
-static enum err d_axpy(struct backend *be, double alpha, const struct buffer *x, struct buffer *y)
-{
-    (void)be;
-    for (int64_t i = 0; i < floats(x); i++)
-        dense_open(y)[i] += (float)(alpha * (double)dense_open(x)[i]);
-    return call();
-}
-
 static enum err d_scale(struct backend *be, double alpha, struct buffer *x)
 {
     (void)be;
@@ -322,7 +314,6 @@ const struct backend_ops dense_backend = {
     .update_back = d_update_back,
     .clip_positive = d_clip,
     .add_cylinders = d_add,
-    .axpy = d_axpy,
     .scale = d_scale,
     .sum_abs = d_sum_abs,
     .sino_reorder = d_reorder,

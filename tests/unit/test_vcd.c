@@ -290,35 +290,29 @@ static void test_fingerprint_of_nan(void **state)
     }
 }
 
-static void test_axpy_and_scales(void **state)
+static void test_scales(void **state)
 {
     (void)state;
     for (int n = 0; n < LENGTHS; n++) {
         const int64_t N = lengths[n];
         struct backend be = {.threads = 7};
-        float *x = uniform(N, -1, 1), *y = uniform(N, -1, 1), *out = twin_of(y, N);
-        struct buffer xb = wrap(x, N), ob = wrap(out, N);
-        assert_ok(cpu_axpy(&be, -0.7, &xb, &ob));
-        for (int64_t i = 0; i < N; i++)
-            assert_near(out[i], (double)y[i] - 0.7 * (double)x[i], 3e-7);
+        float *x = uniform(N, -1, 1);
+        struct buffer xb = wrap(x, N);
         float *before = twin_of(x, N);
         assert_ok(cpu_scale(&be, 1.5, &xb));
         for (int64_t i = 0; i < N; i++)
             assert_near(x[i], 1.5f * before[i], 0);
         free(before);
         free(x);
-        free(y);
-        free(out);
     }
     struct backend be = {.threads = 2};
     const struct volume v = volume(33);
     float *x = uniform(PIXELS * 33, -1, 1), *factor = uniform(33, 0, 2);
     float *scaled = twin_of(x, PIXELS * 33);
-    struct buffer b = wrap(scaled, PIXELS * 33), shorter = wrap(x, 5);
+    struct buffer b = wrap(scaled, PIXELS * 33);
     assert_ok(cpu_scale_slices(&be, &v, factor, &b));
     for (int64_t i = 0; i < PIXELS * 33; i++)
         assert_near(scaled[i], x[i] * factor[i % 33], 0);
-    assert_error(cpu_axpy(&be, 1, &shorter, &b), ERR_INTERNAL, "axpy");
     free(x);
     free(scaled);
     free(factor);
@@ -330,7 +324,7 @@ int main(void)
         cmocka_unit_test(test_direction),          cmocka_unit_test(test_clip),
         cmocka_unit_test(test_add_cylinders),      cmocka_unit_test(test_add_repeats),
         cmocka_unit_test(test_weighted_dots),      cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_fingerprint_of_nan), cmocka_unit_test(test_axpy_and_scales),
+        cmocka_unit_test(test_fingerprint_of_nan), cmocka_unit_test(test_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
