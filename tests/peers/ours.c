@@ -1,0 +1,133 @@
+/* One process that keeps arrays and threads warm, so that run.py can time tomoprof's operators in
+ * turn with those of other projects. Reads one command a line, answers with one line of JSON:
+ *   calibrate                        the machine's roof
+ *   prepare OPERATION GEOMETRY INPUT arrays in memory; INPUT is a .npy file or -
+ *   run                              the operation once: seconds of computing alone
+ *   save FILE                        the latest result as .npy
+ * {"ok": false, "reason": ...} says what went wrong; the process goes on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "host/backend/registry.h"
+#include "host/base/clock.h"
+#include "host/base/jsonw.h"
+#include "host/base/mem.h"
+#include "host/cpu/cpu.h"
+#include "host/io/model_json.h"
+#include "host/io/npy.h"
+#include "host/suite/catalogue.h"
+
+enum { WORDS = 4, WORD = 1024 };
+
+static enum err read_input(struct run_state *s, const char *path)
+{
+    static const char *const names[] = {"axis 0", "axis 1", "axis 2"};
+    int64_t shape[3];
+    model_shape(&s->model, s->op->input, shape);
+    TRY(npy_read(path, 3, shape, names, 1, &s->in.host));
+    return state_upload(s, &s->in, shape);
+}
+
+static enum err prepare(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
+{
+    struct backend *be = s->be;
+    (void)answer;
+    state_free(s);
+    s->be = be;
+    s->op = operation_named(word[1]);
+    FAIL_IF(!s->op, ERR_USAGE, "no operation is called %s", word[1]);
+    s->mbir = (struct mbir_options){.max_iterations = 1};
+    TRY(model_read(word[2], &s->model));
+    if (s->op->input != ARRAY_NONE)
+        TRY(read_input(s, word[3]));
+    if (s->op->scratch == SCRATCH_SINOGRAM) /* or the input would not survive the first run */
+        TRY(be->ops->alloc(be, "filtered sinogram", s->in.buffer.bytes, &s->scratch.buffer));
+    return state_allocate_output(s);
+}
+
+static enum err run(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
+{
+    (void)word;
+    FAIL_IF(!s->op, ERR_USAGE, "prepare comes first");
+    TRY(s->be->ops->sync(s->be));
+    int64_t start = clock_ns();
+    TRY(s->op->run(s));
+    TRY(s->be->ops->sync(s->be));
+    jsonw_knumber(answer, "seconds", clock_seconds_since(start));
+    return ERR_OK;
+}
+
+static enum err save(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
+{
+    int64_t shape[3];
+    const float *data;
+    float *copy;
+    (void)answer;
+    FAIL_IF(!s->op, ERR_USAGE, "prepare comes first");
+    model_shape(&s->model, s->op->output, shape);
+    TRY(state_result(s, &data, &copy));
+    enum err e = npy_write(word[1], 3, shape, data);
+    mem_free(copy);
+    return e;
+}
+
+static enum err calibrate(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
+{
+    struct roof roof;
+    (void)word;
+    TRY(s->be->ops->measure_roof(s->be, &roof));
+    jsonw_knumber(answer, "flops_per_s", roof.flops_per_s);
+    jsonw_knumber(answer, "bytes_per_s", roof.bytes_per_s);
+    jsonw_kstring(answer, "device", s->be->device);
+    return ERR_OK;
+}
+
+static const struct {
+    const char *name;
+    int words;
+    enum err (*act)(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer);
+} commands[] = {
+    {"calibrate", 1, calibrate}, {"prepare", 4, prepare}, {"run", 1, run}, {"save", 2, save}};
+
+static enum err act(struct run_state *s, const char *line, struct jsonw *answer)
+{
+    char word[WORDS][WORD] = {""};
+    int words = sscanf(line, "%1023s %1023s %1023s %1023s", word[0], word[1], word[2], word[3]);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(commands[i].name, word[0]) && commands[i].words == words)
+            return commands[i].act(s, word, answer);
+    return FAIL(ERR_USAGE, "not a command: %s", word[0]);
+}
+
+static void answer_line(struct run_state *s, const char *line)
+{
+    struct jsonw answer;
+    jsonw_init(&answer, stdout, 0);
+    jsonw_object(&answer);
+    enum err e = act(s, line, &answer);
+    jsonw_kbool(&answer, "ok", e == ERR_OK);
+    if (e)
+        jsonw_kstring(&answer, "reason", err_text());
+    jsonw_end(&answer);
+    putchar('\n');
+    fflush(stdout);
+}
+
+int main(void)
+{
+    struct run_state s = {0};
+    struct backend_options o = {0};
+    char line[WORDS * WORD];
+    backend_register(&cpu_backend);
+    if (backend_open("cpu", &o, &s.be)) {
+        fprintf(stderr, "%s\n", err_text());
+        return 1;
+    }
+    struct backend *be = s.be;
+    while (fgets(line, sizeof line, stdin))
+        answer_line(&s, line);
+    s.be = be;
+    state_free(&s);
+    backend_close(be);
+    return 0;
+}

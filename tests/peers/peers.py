@@ -1,0 +1,75 @@
+"""Who is compared with tomoprof, and in what. Two tables; nothing else in this folder names an operation of a peer but
+its adapter."""
+
+from collections import namedtuple
+
+# Pinned: a table is worth nothing without the versions. `name` is that of the adapter and of the environment.
+Peer = namedtuple("Peer", "name title requirements environment")
+
+PEERS = [
+    # Two virtual devices, its default on two cores, can deadlock; one takes the same time.
+    Peer("mbirjax", "MBIRJAX 0.7.3", ["mbirjax==0.7.3", "jax==0.10.1", "jaxlib==0.10.1", "numpy==2.4.6"],
+         {"XLA_FLAGS": "--xla_force_host_platform_device_count=1", "JAX_PLATFORMS": "cpu"}),
+    Peer("mbirtorch", "MBIRTorch 0.2.0", ["mbirtorch==0.2.0", "torch==2.13.0", "numpy==2.4.6"], {}),
+    Peer("svmbir", "svmbir 0.5.0", ["svmbir==0.5.0", "numpy==2.4.6"], {}),
+    Peer("rtk", "RTK 2.7", ["itk-rtk==2.7.0.post1", "itk==5.4.7", "numpy==2.4.6"], {}),
+    Peer("astra", "ASTRA 2.5.0", ["astra-toolbox==2.5.0", "scipy==1.17.1", "numpy==2.4.6"], {}),
+    Peer("scipy", "SciPy 1.17.1", ["scipy==1.17.1", "numpy==2.4.6"], {}),
+]
+
+# tolerance: largest relative l2 difference to tomoprof's result, None where results cannot agree (see README.md).
+# same: the peer computes the same numbers but for rounding. variant: which of a peer's ways, when it has several.
+Comparison = namedtuple("Comparison", "operation peer variant tolerance same what", defaults=("", 1e-5, True, ""))
+
+
+def other(operation, peer, variant, tolerance, what):
+    return Comparison(operation, peer, variant, tolerance, False, what)
+
+
+JOSEPH = "Joseph's interpolation along rays instead of footprints"
+COMPARISONS = [
+    Comparison("parallel_forward_project", "mbirjax"),
+    Comparison("parallel_forward_project", "mbirtorch"),
+    other("parallel_forward_project", "svmbir", "", 1e-2, "the same footprints, stored in 8 bits"),
+    other("parallel_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
+    other("parallel_forward_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
+    other("parallel_forward_project", "astra", "linear", 1e-2, JOSEPH + ", slice by slice"),
+    Comparison("parallel_back_project", "mbirjax"),
+    Comparison("parallel_back_project", "mbirtorch"),
+    other("parallel_back_project", "svmbir", "", 1e-2, "the same footprints, stored in 8 bits"),
+    other("parallel_back_project", "rtk", "joseph", 5e-2, JOSEPH),
+    other("parallel_back_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
+    other("parallel_back_project", "astra", "linear", 5e-2, JOSEPH + ", slice by slice"),
+    Comparison("parallel_fbp_filter", "mbirjax"),
+    Comparison("parallel_fbp_filter", "mbirtorch"),
+    Comparison("parallel_fbp_filter", "rtk", what="FFTRampImageFilter"),
+    Comparison("parallel_fbp_filter", "scipy", what="scipy.fft, float32, all threads"),
+    Comparison("parallel_hessian_diagonal", "mbirjax"),
+    Comparison("parallel_hessian_diagonal", "mbirtorch"),
+    Comparison("parallel_fbp_recon", "mbirjax"),
+    Comparison("parallel_fbp_recon", "mbirtorch"),
+    other("parallel_fbp_recon", "astra", "linear", 1e-1, "its own ramp filter, " + JOSEPH + ", slice by slice"),
+    Comparison("parallel_mbir_recon", "mbirjax", tolerance=1e-3),
+    other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, steps a little different"),
+    other("parallel_mbir_recon", "svmbir", "", None, "coordinate descent of another order, from an empty volume"),
+    Comparison("cone_forward_project", "mbirjax"),
+    Comparison("cone_forward_project", "mbirtorch"),
+    other("cone_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
+    Comparison("cone_back_project", "mbirjax"),
+    Comparison("cone_back_project", "mbirtorch"),
+    other("cone_back_project", "rtk", "joseph", 5e-2, JOSEPH),
+    other("cone_back_project", "rtk", "voxel", 1e-2, "voxel-driven, bilinear, 1/distance^2: not the adjoint"),
+    Comparison("cone_fdk_filter", "mbirjax"),
+    Comparison("cone_fdk_filter", "mbirtorch"),
+    Comparison("cone_hessian_diagonal", "mbirjax"),
+    Comparison("cone_hessian_diagonal", "mbirtorch"),
+    Comparison("cone_fdk_recon", "mbirjax"),
+    Comparison("cone_fdk_recon", "mbirtorch"),
+    other("cone_fdk_recon", "rtk", "", 1e-1, "voxel-driven, bilinear, 1/distance^2"),
+    Comparison("cone_mbir_recon", "mbirjax", tolerance=1e-3),
+    other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, steps a little different"),
+    Comparison("median_filter3d", "mbirjax", tolerance=0.0),
+    Comparison("median_filter3d", "mbirtorch", tolerance=0.0),
+    Comparison("median_filter3d", "rtk", tolerance=0.0, what="ITK's MedianImageFilter"),
+    Comparison("median_filter3d", "scipy", tolerance=0.0, what="one thread: it has no more"),
+]

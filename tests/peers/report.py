@@ -1,0 +1,112 @@
+"""Lines and tables of peers.json. By itself it writes the Markdown of a result:
+
+    python3 tests/peers/report.py build/peers/peers.json > docs/peers.md"""
+
+import json
+import statistics
+import sys
+
+from peers import PEERS
+
+TITLES = {peer.name: peer.title for peer in PEERS}
+DISTURBED = 0.15  # a row whose machine was this much slower than in the median row gets a mark
+
+
+def seconds(value):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if value * scale >= 1 or unit == "us":
+            return f"{value * scale:.3g} {unit}"
+
+
+def ratios(row):
+    return [theirs / ours for ours, theirs in zip(row["ours"], row["theirs"])]
+
+
+def spread(values):
+    """(max - min) / median."""
+    return f"{100 * (max(values) - min(values)) / statistics.median(values):.0f} %" if len(values) > 1 else "-"
+
+
+def title(row):
+    return TITLES[row["peer"]] + (f" ({row['variant']})" if row["variant"] else "")
+
+
+def line(row):
+    """One row for a person who waits."""
+    head = f"{row['operation']:26} {row['size']:4} {title(row):22}"
+    if not row["theirs"]:
+        return f"{head} {row['status']}: {row['reason']}"
+    r = statistics.median(ratios(row))
+    return (f"{head} {seconds(min(row['ours'])):>9} {seconds(min(row['theirs'])):>9} x {r:<6.3g} "
+            f"difference {row['difference']:.1e} {row['status']}")
+
+
+def slowdown(row, normal):
+    """How far the slower of the two calibrations around a row lies below the run's median, 0..1, of the worse roof."""
+    return max(1 - min(row["before"][key], row["after"][key]) / normal[key] for key in normal)
+
+
+def machine(rows):
+    return {key: statistics.median(row[side][key] for row in rows for side in ("before", "after"))
+            for key in ("flops_per_s", "bytes_per_s")}
+
+
+def cells(row, mark):
+    if not row["theirs"]:
+        return [title(row), f"{row['status']}: {row['reason']}", "", "", "", "", "", ""]
+    r = sorted(ratios(row))
+    return [title(row) + mark, seconds(min(row["ours"])), seconds(statistics.median(row["ours"])), spread(row["ours"]),
+            seconds(min(row["theirs"])), seconds(statistics.median(row["theirs"])), spread(row["theirs"]),
+            f"**{statistics.median(r):.3g}** ({r[0]:.3g} - {r[-1]:.3g}, {len(r)})"]
+
+
+def agreement(row):
+    if row["difference"] is None:
+        return ""
+    says = "" if row["tolerance"] is None else f" <= {row['tolerance']:g}"
+    if row["status"] == "differs":
+        says = f" > {row['tolerance']:g}: **differs**"
+    return f"{row['difference']:.1e}{says}"
+
+
+HEAD = ("| operation | peer | ours, min | median | spread | peer, min | median | spread | peer / ours (range, pairs) "
+        "| difference |\n" + "|---|---|---|---|---|---|---|---|---|---|\n")
+
+
+def table(rows, normal):
+    text = HEAD
+    for row in rows:
+        mark = " †" if row["theirs"] and slowdown(row, normal) > DISTURBED else ""
+        text += "| " + " | ".join([row["operation"], *cells(row, mark), agreement(row)]) + " |\n"
+    return text
+
+
+def markdown(result):
+    rows = result["rows"]
+    normal = machine(rows)
+    gflops = [row[side]["flops_per_s"] / 1e9 for row in rows for side in ("before", "after")]
+    gbytes = [row[side]["bytes_per_s"] / 1e9 for row in rows for side in ("before", "after")]
+    text = "# tomoprof beside its peers\n\n"
+    text += f"Made {result['made']} by\n\n    python3 {result['command']}\n\n"
+    text += f"{result['tomoprof']} on {result['device']}. The same arrays, runs in turn, results compared: see "
+    text += "[tests/peers/README.md](../tests/peers/README.md).\n\n"
+    text += "| machine, measured around every operation | median | lowest | highest |\n|---|---|---|---|\n"
+    for name, values in (("float32 multiply-add, GFLOP/s", gflops), ("copy, GB/s", gbytes)):
+        text += f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} | {max(values):.0f} |\n"
+    text += (f"\n† The machine was more than {100 * DISTURBED:.0f} % slower around this row than in the median one.\n"
+             "Spread is (max - min) / median. A ratio above 1: the peer takes longer; pair by pair, median.\n")
+    for size in sorted({row["size"] for row in rows}):
+        text += f"\n## N = {size}: {size}^3 voxels, {size // 2} views of {size} x {size}\n\n"
+        text += table([row for row in rows if row["size"] == size], normal)
+    text += "\n## What a peer computes instead\n\n| operation | peer | what |\n|---|---|---|\n"
+    for operation, name, what in dict.fromkeys((r["operation"], title(r), r["what"]) for r in rows if r["what"]):
+        text += f"| {operation} | {name} | {what} |\n"
+    text += "\n## Versions\n\n| peer | packages |\n|---|---|\n"
+    for name, versions in result["versions"].items():
+        text += f"| {TITLES[name]} | {', '.join(f'{package} {v}' for package, v in versions.items())} |\n"
+    return text
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as source:
+        print(markdown(json.load(source)), end="")

@@ -1,0 +1,234 @@
+"""Times tomoprof's operators and other projects' in turn on the same arrays. README.md says how and what.
+
+    python3 tests/peers/run.py --build build [--quick | --sizes 64 128 256] [--peers NAME ...] [--operations TEXT ...]
+
+Writes BUILD/peers/peers.json and peers.md. Exit 0: all that ran agrees; 1: a result differs by more than its
+tolerance, or tomoprof failed; 77: no peer could run."""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+
+import numpy as np
+
+import environments
+import report
+from peers import COMPARISONS, PEERS
+from process import Gone, Process
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SETTLE = 0.05  # seconds between two runs: thread pools stop spinning
+DEATH = 1800   # seconds without an answer after which a peer is ended
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default="build", help="CMake's folder, configured with -DTP_PEERS=ON (default build)")
+    p.add_argument("--environments", help="where the peers are installed (default BUILD/peers)")
+    p.add_argument("--quick", action="store_true", help="N = 64 only")
+    p.add_argument("--sizes", type=int, nargs="+", default=[64, 128, 256])
+    p.add_argument("--peers", nargs="+", choices=[peer.name for peer in PEERS])
+    p.add_argument("--operations", nargs="+", metavar="TEXT", help="only operations whose name holds one of these")
+    p.add_argument("--pairs", type=int, default=11, help="at most, per row (default 11)")
+    p.add_argument("--seconds", type=float, default=60,
+                   help="no further pair that would end later than this after the first began (default 60)")
+    p.add_argument("--longest", type=float, default=300, metavar="SECONDS",
+                   help="leave a row out whose call is expected to take longer, by the size before (default 300)")
+    p.add_argument("--markdown", metavar="FILE", help="another copy of the table")
+    o = p.parse_args()
+    o.build = os.path.abspath(o.build)
+    o.folder = os.path.join(o.build, "peers")
+    o.environments = os.path.abspath(o.environments or o.folder)
+    o.sizes = [64] if o.quick else sorted(o.sizes)
+    return o
+
+
+def beam_of(operation):
+    return "cone" if operation.startswith("cone") else "parallel"
+
+
+class Arrays:
+    """The files of one size, made by tomoprof gen: the published set-up."""
+
+    def __init__(self, o, size):
+        self.folder = os.path.join(o.folder, "arrays", str(size))
+        os.makedirs(self.folder, exist_ok=True)
+        for beam in ("parallel", "cone"):
+            subprocess.run([os.path.join(o.build, "tomoprof"), "gen", "--geometry", beam, "--size", str(size), "--out",
+                            os.path.join(self.folder, beam)], check=True, capture_output=True)
+
+    def of(self, operation):
+        """(geometry file, input file or -)"""
+        prefix = os.path.join(self.folder, beam_of(operation))
+        if "hessian" in operation:
+            return prefix + ".json", "-"
+        volume = "forward" in operation or "median" in operation
+        return prefix + ".json", prefix + ("_volume.npy" if volume else "_sinogram.npy")
+
+
+class Harness:
+    def __init__(self, o):
+        self.o = o
+        self.reasons = {}    # peer -> why it cannot run
+        self.processes = {}  # peer -> Process
+        self.versions = {}
+        self.expected = {}   # (operation, peer, variant) -> (size, seconds) of the latest size
+        os.makedirs(o.folder, exist_ok=True)
+        self.ours = Process([os.path.join(o.build, "tests", "peers", "peers_ours")],
+                            os.path.join(o.folder, "ours.log"), {"GOMP_SPINCOUNT": "10000"})  # as tomoprof run does
+
+    def tomoprof(self, *words):
+        answer = self.ours.ask(*words, limit=DEATH)
+        if not answer["ok"]:
+            sys.exit("tomoprof: " + answer["reason"])
+        return answer
+
+    def calibrate(self):
+        answer = self.tomoprof("calibrate")
+        self.device = answer["device"]
+        return {key: answer[key] for key in ("flops_per_s", "bytes_per_s")}
+
+    def install(self, peer):
+        reason = environments.install(peer, os.path.join(self.o.environments, peer.name))
+        if reason:
+            self.reasons[peer.name] = reason
+
+    def process(self, peer):
+        if peer.name not in self.processes:
+            folder = os.path.join(self.o.environments, peer.name)
+            # Caches of compiled code stay in the environment; no peer looks for a GPU.
+            environment = {"CUDA_VISIBLE_DEVICES": "", "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "compiled"),
+                           **peer.environment}
+            started = Process([os.path.join(folder, "bin", "python"), os.path.join(HERE, "worker.py"), peer.name],
+                              os.path.join(self.o.folder, peer.name + ".log"), environment)
+            self.processes[peer.name] = started
+            self.versions[peer.name] = ask(started, "versions")["versions"]
+        return self.processes[peer.name]
+
+    def compare(self, c, size, arrays):
+        """One row of the result."""
+        row = {"operation": c.operation, "size": size, "peer": c.peer, "variant": c.variant, "what": c.what,
+               "same": c.same, "tolerance": c.tolerance, "status": "skipped", "reason": None, "difference": None,
+               "warm_up": None, "ours": [], "theirs": []}
+        peer = next(p for p in PEERS if p.name == c.peer)
+        key = (c.operation, c.peer, c.variant)
+        before, took = self.expected.get(key, (size, 0.0))
+        guess = took * (size / before) ** 4  # N^3 voxels, N/2 views
+        if c.peer in self.reasons or guess > self.o.longest:
+            row["reason"] = self.reasons.get(c.peer) or f"a call would take about {guess:.0f} s"
+            return row
+        try:
+            self.measure(row, self.process(peer), c, arrays)
+        except (Failed, Gone) as e:
+            row.update(status="failed", reason=str(e))
+            if isinstance(e, Gone):
+                self.processes.pop(c.peer, None)
+        if row["theirs"]:
+            self.expected[key] = (size, min(row["theirs"]))
+        return row
+
+    def measure(self, row, process, c, arrays):
+        geometry, array = arrays.of(c.operation)
+        name = c.operation + ("/" + c.variant if c.variant else "")
+        ask(process, "prepare", name, geometry, array)
+        row["warm_up"] = ask(process, "run")["seconds"]
+        saved = os.path.join(arrays.folder, "theirs.npy")
+        ask(process, "save", saved)
+        row["difference"] = difference(os.path.join(arrays.folder, "ours.npy"), saved, c.operation)
+        start = time.monotonic()
+        pair = 0.0
+        while len(row["ours"]) < self.o.pairs and (not pair or time.monotonic() - start + pair < self.o.seconds):
+            began = time.monotonic()
+            time.sleep(SETTLE)
+            row["ours"].append(self.tomoprof("run")["seconds"])
+            time.sleep(SETTLE)
+            row["theirs"].append(ask(process, "run")["seconds"])
+            pair = time.monotonic() - began
+        wrong = c.tolerance is not None and not row["difference"] <= c.tolerance
+        row["status"] = "differs" if wrong else "ok"
+
+    def operation(self, operation, size, arrays):
+        """The rows of one operation at one size, and the machine before and after."""
+        before = self.calibrate()
+        self.tomoprof("prepare", operation, *arrays.of(operation))
+        self.tomoprof("run")
+        self.tomoprof("save", os.path.join(arrays.folder, "ours.npy"))
+        rows = []
+        for c in COMPARISONS:
+            if c.operation == operation and (not self.o.peers or c.peer in self.o.peers):
+                rows.append(self.compare(c, size, arrays))
+                print(report.line(rows[-1]), file=sys.stderr, flush=True)
+        after = self.calibrate()
+        return [{**row, "before": before, "after": after} for row in rows]
+
+    def end(self):
+        for process in (self.ours, *self.processes.values()):
+            process.end()
+
+
+class Failed(Exception):
+    """A peer said why it could not do something."""
+
+
+def ask(process, *words):
+    answer = process.ask(*words, limit=DEATH)
+    if not answer["ok"]:
+        raise Failed(answer["reason"].strip().splitlines()[0])
+    return answer
+
+
+def difference(ours, theirs, operation):
+    """Relative l2 difference, of reconstructions and back projections inside the ellipse that tomoprof fills."""
+    a, b = np.load(ours).astype(np.float64), np.load(theirs).astype(np.float64)
+    if a.shape != b.shape:
+        raise Failed(f"its result has the shape {b.shape}, tomoprof's {a.shape}")
+    if "back" in operation or "recon" in operation:
+        y, x = (np.linspace(-1, 1, n) for n in a.shape[:2])
+        inside = x[None, :] ** 2 + y[:, None] ** 2 <= 1
+        a, b = a[inside], b[inside]
+    return float(np.linalg.norm(a - b) / np.linalg.norm(a))
+
+
+def chosen(o):
+    """Operations in the order of the table."""
+    names = dict.fromkeys(c.operation for c in COMPARISONS)
+    return [name for name in names if not o.operations or any(text in name for text in o.operations)]
+
+
+def main():
+    o = arguments()
+    os.environ.pop("OMP_WAIT_POLICY", None)  # ctest sets it; each side has its own way to wait
+    h = Harness(o)
+    for peer in PEERS:
+        if not o.peers or peer.name in o.peers:
+            h.install(peer)
+    made = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    rows = []
+    for size in o.sizes:
+        arrays = Arrays(o, size)
+        for operation in chosen(o):
+            rows += h.operation(operation, size, arrays)
+    version = subprocess.run([os.path.join(o.build, "tomoprof"), "--version"], check=True, capture_output=True,
+                             text=True).stdout.strip()
+    result = {"schema": "tomoprof-peers/1", "made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]),
+              "device": h.device, "tomoprof": version, "versions": h.versions, "rows": rows}
+    h.end()
+    with open(os.path.join(o.folder, "peers.json"), "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    for path in filter(None, (os.path.join(o.folder, "peers.md"), o.markdown)):
+        with open(path, "w") as f:
+            f.write(report.markdown(result))
+    if not any(row["status"] in ("ok", "differs") for row in rows):
+        print("skipped: no peer could run: " + "; ".join(sorted({str(row["reason"]) for row in rows})))
+        return 77
+    return 1 if any(row["status"] == "differs" for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
