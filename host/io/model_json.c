@@ -14,6 +14,7 @@
 
 /* What cJSON takes per value: its node of 64 bytes and the allocator's share. */
 #define NODE_BYTES 96
+#define ASK_FROM   ((size_t)1 << 20) /* asking the system takes longer than reading a small file */
 
 struct list {
     float *values;
@@ -352,7 +353,9 @@ static enum err parse_json(char *text, size_t bytes, cJSON **root)
 {
     *root = NULL;
     FAIL_IF(bytes > FILE_MAX, ERR_INPUT, "is larger than 64 MiB, too large for a geometry file");
-    TRY(mem_require("reading it", prepare_text(text, bytes) * NODE_BYTES, NULL));
+    size_t nodes = prepare_text(text, bytes) * NODE_BYTES;
+    if (nodes > ASK_FROM)
+        TRY(mem_require("reading it", nodes, NULL));
     const char *end = NULL;
     *root = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
     if (!*root)

@@ -1,0 +1,74 @@
+/* Runs a harness over the files of a folder, over their beginnings, and over copies with flipped
+ * bits, the same ones every time. For compilers without libFuzzer, and for every run of the tests.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "tests/fuzz/fuzz.h"
+
+#define FLIPS       2000 /* copies with 1 to 8 bits flipped, per file */
+#define SMALL_BYTES 65536
+#define CUTS        4096 /* beginnings, per file: all of small ones */
+
+static long runs;
+
+/* On a block of exactly `size` bytes, so that a sanitizer sees every read past it. */
+static void run_copy(const char *data, size_t size, uint64_t *random)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    if (!copy)
+        abort();
+    memcpy(copy, data, size);
+    if (random && size) {
+        int bits = 1 + (int)(*random >> 60 & 7);
+        for (int i = 0; i < bits; i++) {
+            *random = *random * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+            copy[(*random >> 33) % size] ^= (uint8_t)(1u << (*random >> 29 & 7));
+        }
+    }
+    LLVMFuzzerTestOneInput(copy, size);
+    free(copy);
+    runs++;
+}
+
+static void replay(const char *data, size_t size)
+{
+    uint64_t random = 42;
+    run_copy(data, size, NULL);
+    size_t step = size / CUTS + 1;
+    for (size_t cut = 0; cut < size; cut += step)
+        run_copy(data, cut, NULL);
+    for (int i = 0; size <= SMALL_BYTES && i < FLIPS; i++)
+        run_copy(data, size, &random);
+}
+
+int main(int argc, char **argv)
+{
+    int files = 0;
+    DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+    if (!folder) {
+        fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    LLVMFuzzerInitialize(&argc, &argv);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[4096], *data;
+        size_t size;
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", argv[1], entry->d_name);
+        if (file_read_all(path, 1 << 20, &data, &size)) {
+            fprintf(stderr, "%s\n", err_text());
+            return 1;
+        }
+        replay(data, size);
+        free(data);
+        files++;
+    }
+    closedir(folder);
+    printf("%d files, %ld runs\n", files, runs);
+    return files ? 0 : 1;
+}
