@@ -26,6 +26,8 @@ def other(operation, peer, variant, tolerance, what):
     return Comparison(operation, peer, variant, tolerance, False, what)
 
 
+# The ramp leaves 1 % of a smooth row, and float32 FFTs round relative to all of it.
+FILTERED = 5e-5
 JOSEPH = "Joseph's interpolation along rays instead of footprints"
 COMPARISONS = [
     Comparison("parallel_forward_project", "mbirjax"),
@@ -40,14 +42,14 @@ COMPARISONS = [
     other("parallel_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("parallel_back_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_back_project", "astra", "linear", 5e-2, JOSEPH + ", slice by slice"),
-    Comparison("parallel_fbp_filter", "mbirjax"),
-    Comparison("parallel_fbp_filter", "mbirtorch"),
-    Comparison("parallel_fbp_filter", "rtk", what="FFTRampImageFilter"),
-    Comparison("parallel_fbp_filter", "scipy", what="scipy.fft, float32, all threads"),
+    Comparison("parallel_fbp_filter", "mbirjax", tolerance=FILTERED),
+    Comparison("parallel_fbp_filter", "mbirtorch", tolerance=FILTERED),
+    Comparison("parallel_fbp_filter", "rtk", tolerance=FILTERED, what="FFTRampImageFilter"),
+    Comparison("parallel_fbp_filter", "scipy", tolerance=FILTERED, what="scipy.fft, float32, all threads"),
     Comparison("parallel_hessian_diagonal", "mbirjax"),
     Comparison("parallel_hessian_diagonal", "mbirtorch"),
-    Comparison("parallel_fbp_recon", "mbirjax"),
-    Comparison("parallel_fbp_recon", "mbirtorch"),
+    Comparison("parallel_fbp_recon", "mbirjax", tolerance=FILTERED),
+    Comparison("parallel_fbp_recon", "mbirtorch", tolerance=FILTERED),
     other("parallel_fbp_recon", "astra", "linear", 1e-1, "its own ramp filter, " + JOSEPH + ", slice by slice"),
     Comparison("parallel_mbir_recon", "mbirjax", tolerance=1e-3),
     other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, steps a little different"),
@@ -59,12 +61,12 @@ COMPARISONS = [
     Comparison("cone_back_project", "mbirtorch"),
     other("cone_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("cone_back_project", "rtk", "voxel", 1e-2, "voxel-driven, bilinear, 1/distance^2: not the adjoint"),
-    Comparison("cone_fdk_filter", "mbirjax"),
-    Comparison("cone_fdk_filter", "mbirtorch"),
+    Comparison("cone_fdk_filter", "mbirjax", tolerance=FILTERED),
+    Comparison("cone_fdk_filter", "mbirtorch", tolerance=FILTERED),
     Comparison("cone_hessian_diagonal", "mbirjax"),
     Comparison("cone_hessian_diagonal", "mbirtorch"),
-    Comparison("cone_fdk_recon", "mbirjax"),
-    Comparison("cone_fdk_recon", "mbirtorch"),
+    Comparison("cone_fdk_recon", "mbirjax", tolerance=FILTERED),
+    Comparison("cone_fdk_recon", "mbirtorch", tolerance=FILTERED),
     other("cone_fdk_recon", "rtk", "", 1e-1, "voxel-driven, bilinear, 1/distance^2"),
     Comparison("cone_mbir_recon", "mbirjax", tolerance=1e-3),
     other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, steps a little different"),

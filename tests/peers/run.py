@@ -14,6 +14,7 @@ import sys
 import time
 from datetime import datetime, timezone
 
+import jsonschema
 import numpy as np
 
 import environments
@@ -218,6 +219,8 @@ def main():
     result = {"schema": "tomoprof-peers/1", "made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]),
               "device": h.device, "tomoprof": version, "versions": h.versions, "rows": rows}
     h.end()
+    with open(os.path.join(HERE, "peers.schema.json")) as f:
+        jsonschema.validate(result, json.load(f))
     with open(os.path.join(o.folder, "peers.json"), "w") as f:
         json.dump(result, f, indent=1)
         f.write("\n")
