@@ -9,7 +9,7 @@
 /* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
  * integers. */
 struct grid {
-    double edge, width;
+    double edge, width, inverse; /* inverse = 1 / width */
 };
 
 /* 1/cos(psi): coefficients in z^2. */
@@ -81,18 +81,37 @@ VEC_INLINE vf overlap(const float *source, float fraction, vf width, vf lanes, i
            window_get(w, biased, 2) * third;
 }
 
+/* The part of a footprint that is not zero, at least one tap. Half of all footprints of three taps
+ * have but two, and a tap costs as much as a sixth of the vertical resampling. */
+struct taps {
+    const float *weight; /* at strides of BATCH */
+    int64_t skip;        /* columns before the first */
+    int count;
+};
+
+static struct taps trim(const struct footprints *f, int q, int taps)
+{
+    const float *w = f->weight + q;
+    int first = 0, last = taps - 1;
+    while (first < last && w[first * BATCH] == 0)
+        first++;
+    while (last > first && w[last * BATCH] == 0)
+        last--;
+    return (struct taps){w + first * BATCH, first, last - first + 1};
+}
+
 /* b[m] = sum of the footprint's channels, for rows [low, high), both multiples of VEC, zeros
  * around. */
-VEC_INLINE void blend(const struct cone_block *b, const struct footprints *f, int q,
-                      const float *column, int64_t low, int64_t high, int taps)
+VEC_INLINE void blend(const struct cone_block *b, const float *weight, const float *column,
+                      int64_t low, int64_t high, int taps)
 {
     float *out = b->detector + CONE_PAD;
     for (int64_t m = low - 48; m < low; m += VEC)
         vf_store(out + m, (vf){0});
     for (int64_t m = low; m < high; m += VEC) {
-        vf sum = f->weight[q] * vf_load(column + m);
+        vf sum = weight[0] * vf_load(column + m);
         for (int t = 1; t < taps; t++)
-            sum += f->weight[t * BATCH + q] * vf_load(column + t * b->ld + m);
+            sum += weight[t * BATCH] * vf_load(column + t * b->ld + m);
         vf_store(out + m, sum);
     }
     for (int64_t m = high; m < high + 48; m += VEC)
@@ -138,12 +157,19 @@ static void forward_general(const struct cone_block *b, struct grid g, int64_t l
     }
 }
 
+/* All taps are guards. */
+static int misses(const struct projector *p, int32_t start)
+{
+    return start == 0 || start == p->columns - p->taps;
+}
+
 /* Slices that can touch the detector, one spare on each side: their weights come out as 0. */
 static int slices_seen(const struct cone_block *b, struct grid g, int64_t *low, int64_t *high)
 {
     const int64_t slices = b->projector->volume.slices;
-    *low = clamp(floor((-0.5 - g.edge) / g.width) - 1, 0, slices);
-    *high = clamp(ceil(((double)b->projector->scan.rows - 0.5 - g.edge) / g.width) + 1, 0, slices);
+    *low = clamp(floor((-0.5 - g.edge) * g.inverse) - 1, 0, slices);
+    *high =
+        clamp(ceil(((double)b->projector->scan.rows - 0.5 - g.edge) * g.inverse) + 1, 0, slices);
     return *low < *high;
 }
 
@@ -180,20 +206,24 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct grid g = {f->edge[q], f->width[q]};
-    const float *column = tile + v * b->view_stride + (int64_t)f->start[q] * b->ld;
+    const struct grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
+    const struct taps t = trim(f, q, p->taps);
+    const float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const float *z2 = b->z_squared + v * p->z_stride;
     const struct cosine c = cosine_of(p, f->slope[q]);
     int64_t low, high, row_low, row_high;
-    if (!slices_seen(b, g, &low, &high))
+    if (misses(p, f->start[q]) || !slices_seen(b, g, &low, &high))
         return;
     row_low = low, row_high = high;
     if (!rows_seen(b, g, &row_low, &row_high))
         return;
-    if (p->taps == 3)
-        blend(b, f, q, column, align_down(row_low), align_up(row_high), 3);
+    row_low = align_down(row_low), row_high = align_up(row_high);
+    if (t.count == 2)
+        blend(b, t.weight, column, row_low, row_high, 2);
+    else if (t.count == 3)
+        blend(b, t.weight, column, row_low, row_high, 3);
     else
-        blend(b, f, q, column, align_down(row_low), align_up(row_high), p->taps);
+        blend(b, t.weight, column, row_low, row_high, t.count);
     if (g.width > WIDEST || g.width > 2 * p->windows.back) {
         back_general(b, g, low, high);
         for (int64_t k = low; k < high; k++) {
@@ -211,29 +241,43 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
         back_fast(b, g, &c, z2, low, high, out, 0, 1);
 }
 
-VEC_INLINE void scatter_fast(const struct cone_block *b, const struct footprints *f, int q,
-                             struct grid g, int64_t low, int64_t high, float *column, int wide,
-                             int taps)
+VEC_INLINE void scatter_fast(const struct cone_block *b, const float *weight, struct grid g,
+                             int64_t low, int64_t high, float *column, int wide, int taps)
 {
     const vf width = vf_set((float)g.width), lanes = vf_iota();
-    const float *in = b->cylinder + CONE_PAD, rows_per_slice = (float)(1 / g.width);
+    const float *in = b->cylinder + CONE_PAD, rows_per_slice = (float)g.inverse;
     const int64_t blocks = (high - low + VEC - 1) / VEC;
     locate(g, low, blocks, b->fraction, b->cell);
     for (int64_t i = 0; i < blocks; i++) {
         vf sum = rows_per_slice * overlap(in + b->cell[i], b->fraction[i], width, lanes, wide, 1);
         float *out = column + low + i * VEC;
         for (int t = 0; t < taps; t++, out += b->ld)
-            vf_store(out, vf_load(out) + f->weight[t * BATCH + q] * sum);
+            vf_store(out, vf_load(out) + weight[t * BATCH] * sum);
     }
 }
 
-static void scatter_general(const struct cone_block *b, const struct footprints *f, int q,
-                            struct grid g, int64_t low, int64_t high, float *column)
+static void scatter_general(const struct cone_block *b, const struct taps *t, struct grid g,
+                            int64_t low, int64_t high, float *column)
 {
     forward_general(b, g, low, high, b->detector + CONE_PAD);
-    for (int t = 0; t < b->projector->taps; t++)
+    for (int i = 0; i < t->count; i++)
         for (int64_t m = low; m < high; m++)
-            column[t * b->ld + m] += f->weight[t * BATCH + q] * b->detector[CONE_PAD + m];
+            column[i * b->ld + m] += t->weight[i * BATCH] * b->detector[CONE_PAD + m];
+}
+
+static void scatter(const struct cone_block *b, const struct taps *t, struct grid rows, int64_t low,
+                    int64_t high, float *column)
+{
+    const float *w = t->weight;
+    low = align_down(low);
+    if (rows.width > 1)
+        scatter_fast(b, w, rows, low, high, column, 1, t->count);
+    else if (t->count == 2)
+        scatter_fast(b, w, rows, low, high, column, 0, 2);
+    else if (t->count == 3)
+        scatter_fast(b, w, rows, low, high, column, 0, 3);
+    else
+        scatter_fast(b, w, rows, low, high, column, 0, t->count);
 }
 
 /* `x` is padded to a multiple of VEC. */
@@ -241,28 +285,25 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct grid g = {f->edge[q], f->width[q]};
+    const struct grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
     /* The same overlap seen from the rows: their edges on the axis of slices, whose cells start at
      * integers. */
-    const struct grid rows = {(-0.5 - g.edge) / g.width - 0.5, 1 / g.width};
+    const struct grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width};
     const float *z2 = b->z_squared + v * p->z_stride;
-    float *column = tile + v * b->view_stride + (int64_t)f->start[q] * b->ld;
+    const struct taps t = trim(f, q, p->taps);
+    float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const struct cosine c = cosine_of(p, f->slope[q]);
     int64_t low, high;
-    if (!slices_seen(b, g, &low, &high))
+    if (misses(p, f->start[q]) || !slices_seen(b, g, &low, &high))
         return;
     for (int64_t k = align_down(low); k < high; k += VEC)
         vf_store(b->cylinder + CONE_PAD + k, vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k)));
     if (!rows_seen(b, g, &low, &high))
         return;
     if (rows.width > WIDEST || rows.width > 2 * p->windows.forward)
-        scatter_general(b, f, q, g, low, high, column);
-    else if (rows.width > 1)
-        scatter_fast(b, f, q, rows, align_down(low), high, column, 1, p->taps);
-    else if (p->taps == 3)
-        scatter_fast(b, f, q, rows, align_down(low), high, column, 0, 3);
+        scatter_general(b, &t, g, low, high, column);
     else
-        scatter_fast(b, f, q, rows, align_down(low), high, column, 0, p->taps);
+        scatter(b, &t, rows, low, high, column);
 }
 
 /* The cylinder's values, zero beyond the last slice up to a whole vector. */

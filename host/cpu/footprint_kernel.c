@@ -87,6 +87,7 @@ static void cone(const struct projector *p, const struct view_geometry *g,
         height[q] = (float)(delta * delta_row / footprint);
         double rows = gain * delta_slice / s->delta_row;
         out->width[q] = rows;
+        out->slices_per_row[q] = 1 / rows;
         out->edge[q] = row_centre - rows * bottom;
         out->slope[q] = gain * inverse_d;
     }

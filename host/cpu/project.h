@@ -51,6 +51,7 @@ struct footprints {
     float *weight;      /* [taps][BATCH] */
     double edge[BATCH]; /* row coordinate of the lower edge of slice 0, cells centred at integers */
     double width[BATCH]; /* rows per slice */
+    double slices_per_row[BATCH];
     double slope[BATCH]; /* g/D: tan of the fan angle = slope * z */
 };
 
