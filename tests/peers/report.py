@@ -87,9 +87,14 @@ def markdown(result):
     gflops = [row[side]["flops_per_s"] / 1e9 for row in rows for side in ("before", "after")]
     gbytes = [row[side]["bytes_per_s"] / 1e9 for row in rows for side in ("before", "after")]
     text = "# tomoprof beside its peers\n\n"
-    text += f"Made {result['made']} by\n\n    python3 {result['command']}\n\n"
-    text += f"{result['tomoprof']} on {result['device']}. The same arrays, runs in turn, results compared: see "
-    text += "[tests/peers/README.md](../tests/peers/README.md).\n\n"
+    text += "Pairs of runs in turn on the same arrays, results compared: see "
+    text += "[tests/peers/README.md](../tests/peers/README.md). Made by\n\n"
+    for run in result["runs"]:
+        text += f"    python3 {run['command']}\n"
+    text += "\n"
+    for run in result["runs"]:
+        text += f"- {run['made']}: {run['tomoprof']} on {run['device']}\n"
+    text += "\n"
     text += "| machine, measured around every operation | median | lowest | highest |\n|---|---|---|---|\n"
     for name, values in (("float32 multiply-add, GFLOP/s", gflops), ("copy, GB/s", gbytes)):
         text += f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} | {max(values):.0f} |\n"

@@ -40,6 +40,7 @@ def arguments():
                    help="no further pair that would end later than this after the first began (default 60)")
     p.add_argument("--longest", type=float, default=300, metavar="SECONDS",
                    help="leave a row out whose call is expected to take longer, by the size before (default 300)")
+    p.add_argument("--keep", action="store_true", help="keep rows of the last result that this run lacks")
     p.add_argument("--markdown", metavar="FILE", help="another copy of the table")
     o = p.parse_args()
     o.build = os.path.abspath(o.build)
@@ -165,7 +166,7 @@ class Harness:
                 rows.append(self.compare(c, size, arrays))
                 print(report.line(rows[-1]), file=sys.stderr, flush=True)
         after = self.calibrate()
-        return [{**row, "before": before, "after": after} for row in rows]
+        return [{**row, "run": 0, "before": before, "after": after} for row in rows]
 
     def end(self):
         for process in (self.ours, *self.processes.values()):
@@ -201,6 +202,38 @@ def chosen(o):
     return [name for name in names if not o.operations or any(text in name for text in o.operations)]
 
 
+def identity(row):
+    return row["operation"], row["size"], row["peer"], row["variant"]
+
+
+def with_earlier(result, path):
+    """`result`, and the rows of the file that it lacks with their runs, in the order of the tables."""
+    with open(path) as f:
+        earlier = json.load(f)
+    measured = {identity(row) for row in result["rows"]}
+    kept = [row for row in earlier["rows"] if identity(row) not in measured]
+    shift = len(earlier["runs"])
+    rows = kept + [{**row, "run": row["run"] + shift} for row in result["rows"]]
+    order = [(c.operation, c.peer, c.variant) for c in COMPARISONS]
+    rows.sort(key=lambda row: (row["size"], order.index((row["operation"], row["peer"], row["variant"]))))
+    return {**result, "versions": {**earlier["versions"], **result["versions"]},
+            "runs": earlier["runs"] + result["runs"], "rows": rows}
+
+
+def write(o, result):
+    path = os.path.join(o.folder, "peers.json")
+    if o.keep and os.path.exists(path):
+        result = with_earlier(result, path)
+    with open(os.path.join(HERE, "peers.schema.json")) as f:
+        jsonschema.validate(result, json.load(f))
+    with open(path, "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    for path in filter(None, (os.path.join(o.folder, "peers.md"), o.markdown)):
+        with open(path, "w") as f:
+            f.write(report.markdown(result))
+
+
 def main():
     o = arguments()
     os.environ.pop("OMP_WAIT_POLICY", None)  # ctest sets it; each side has its own way to wait
@@ -216,17 +249,10 @@ def main():
             rows += h.operation(operation, size, arrays)
     version = subprocess.run([os.path.join(o.build, "tomoprof"), "--version"], check=True, capture_output=True,
                              text=True).stdout.strip()
-    result = {"schema": "tomoprof-peers/1", "made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]),
-              "device": h.device, "tomoprof": version, "versions": h.versions, "rows": rows}
+    run = {"made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]), "device": h.device,
+           "tomoprof": version}
+    write(o, {"schema": "tomoprof-peers/1", "runs": [run], "versions": h.versions, "rows": rows})
     h.end()
-    with open(os.path.join(HERE, "peers.schema.json")) as f:
-        jsonschema.validate(result, json.load(f))
-    with open(os.path.join(o.folder, "peers.json"), "w") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
-    for path in filter(None, (os.path.join(o.folder, "peers.md"), o.markdown)):
-        with open(path, "w") as f:
-            f.write(report.markdown(result))
     if not any(row["status"] in ("ok", "differs") for row in rows):
         print("skipped: no peer could run: " + "; ".join(sorted({str(row["reason"]) for row in rows})))
         return 77
