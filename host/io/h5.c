@@ -96,7 +96,8 @@ static enum err check_storage(const struct h5_array *a, hid_t file)
     H5Tclose(type);
     H5Pclose(list);
     FAIL_IF(!good, ERR_INPUT, "%s: %s has chunks of an impossible size", a->path, a->name);
-    return mem_require("a chunk of the file", (size_t)bytes, NULL);
+    /* Asking the system takes longer than reading a small chunk. */
+    return bytes > 1 << 20 ? mem_require("a chunk of the file", (size_t)bytes, NULL) : ERR_OK;
 }
 
 /* Chunks that span views and rows are decompressed once per row in sinogram order unless they stay:
@@ -108,7 +109,7 @@ enum err h5_array_open(const char *path, hid_t file, const char *name, struct h5
     *out = (struct h5_array){.path = path, .name = name, .dataset = -1};
     FAIL_IF(!h5_exists(file, name), ERR_INPUT, "%s: has no dataset %s", path, name);
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_chunk_cache(access, 10007, CHUNK_CACHE, 1);
+    H5Pset_chunk_cache(access, 2003, CHUNK_CACHE, 1);
     out->dataset = H5Dopen2(file, name, access);
     H5Pclose(access);
     FAIL_IF(out->dataset < 0, ERR_INPUT, "%s: %s is no dataset, or a damaged one", path, name);
