@@ -17,5 +17,10 @@ for name in "$@"; do
     echo "== $name"
     $build/tests/fuzz/libfuzzer_$name -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 -max_len=65536 \
         -print_final_stats=1 -artifact_prefix=$build/found/$name/ ${dict:+-dict=$dict} \
-        $build/corpus/$name tests/fuzz/corpus/$name 2>&1 | grep -v '^#' | tail -12
+        $build/corpus/$name tests/fuzz/corpus/$name 2>&1 | grep -v "^#" | tail -12
 done
+found=$(find $build/found -type f)
+[ -z "$found" ] || {
+    echo "inputs that crash, hang or take too much memory:" "$found"
+    exit 1
+}
