@@ -151,20 +151,21 @@ static void sink_abort(struct sink *k)
 static void transpose(const float *volume, int64_t pixels, int64_t slices, int64_t first,
                       int64_t count, float *slab)
 {
-    for (int64_t k = 0; k < count; k += 16) { /* 16 slices: one cache line of the volume */
-        int64_t end = k + 16 < count ? k + 16 : count;
-        for (int64_t p = 0; p < pixels; p++)
-            for (int64_t q = k; q < end; q++)
-                slab[q * pixels + p] = volume[p * slices + first + q];
-    }
+    for (int64_t p = 0; p < pixels; p++)
+        for (int64_t q = 0; q < count; q++)
+            slab[q * pixels + p] = volume[p * slices + first + q];
 }
 
-#define SLAB_BYTES ((int64_t)32 << 20)
+/* 16 slices at a time: one cache line of the volume, read once; fewer where they are larger than
+ * this. */
+#define SLAB_SLICES 16
+#define SLAB_BYTES  ((int64_t)64 << 20)
 
 static enum err write_volume(struct sink *k, int64_t pixels, int64_t slices, const float *volume)
 {
     int64_t count = SLAB_BYTES / (pixels * (int64_t)sizeof(float));
-    count = count < 1 ? 1 : count > slices ? slices : count;
+    count = count < 1 ? 1 : count > SLAB_SLICES ? SLAB_SLICES : count;
+    count = count > slices ? slices : count;
     void *slab;
     TRY(mem_alloc("slices of the file", (size_t)(count * pixels) * sizeof(float), &slab));
     enum err e = ERR_OK;
