@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 usage() {
     cat <<'END'
-./start.sh         set up, build, run the quick profile suite (2 minutes), say where the results are
+./start.sh         set up, build, run the quick profile suite (15 seconds on 2 cores), say where the results are
 ./start.sh build   set up and build only: the program is then build/tomoprof
 ./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers
 ./start.sh help    this text

@@ -15,7 +15,7 @@ static struct opt options[] = {
      0, 0, 0},
     {"runs", 0, OPT_INT, &runs, "N", "runs of each; the first is cold and not counted (default 3)",
      1, 1e6, 0},
-    {"quick", 'q', OPT_FLAG, &quick, NULL, "sizes 32,64: under two minutes on two cores", 0, 0, 0},
+    {"quick", 'q', OPT_FLAG, &quick, NULL, "sizes 32,64: under half a minute on two cores", 0, 0, 0},
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {"timeout", 0, OPT_NUMBER, &timeout, "SECONDS",
