@@ -16,12 +16,16 @@ struct planes {
     int64_t ld, stride; /* floats between columns, of a view */
     int64_t columns;    /* of the detector, without guards */
     int64_t plane;      /* floats of a view of the sinogram */
+    int64_t group; /* views of a thread's own tiles: 1 MiB of L2, so that the pixels are read once
+                      for them */
 };
 
 static struct planes planes_of(const struct projector *p)
 {
     const int64_t ld = round_up(p->scan.rows, 16) + 16;
-    return (struct planes){ld, p->columns * ld, p->scan.channels, p->scan.rows * p->scan.channels};
+    const int64_t stride = p->columns * ld, fit = (1 << 18) / stride;
+    return (struct planes){ld, stride, p->scan.channels, p->scan.rows * p->scan.channels,
+                           most(1, least(4, fit))};
 }
 
 static const float *plane_at(const struct buffer *b, const struct planes *s, int64_t view)
@@ -34,12 +38,12 @@ static struct region whole(const struct projector *p, int64_t view, int64_t view
     return (struct region){view, views, 0, p->volume.slices};
 }
 
-/* Projection of the packed or dense pixels into a fresh tile of one view. */
-static void project_view(struct worker *w, const struct pixel_set *pixels, const float *x,
-                         int64_t view, const struct planes *s, float *tile)
+/* Projection of the packed or dense pixels into fresh tiles of `at.views` views. */
+static void project_views(struct worker *w, const struct pixel_set *pixels, const float *x,
+                          struct region at, const struct planes *s, float *tile)
 {
-    memset(tile, 0, (size_t)s->stride * sizeof *tile);
-    worker_forward(w, pixels, 0, pixels->count, whole(w->projector, view, 1), x, tile);
+    memset(tile, 0, (size_t)(at.views * s->stride) * sizeof *tile);
+    worker_forward(w, pixels, 0, pixels->count, at, x, tile);
 }
 
 static void declare(struct backend *be, const struct projector *p, int64_t pixels, int projections,
@@ -54,14 +58,23 @@ static void declare(struct backend *be, const struct projector *p, int64_t pixel
                     4 * taps * updates * projections + 4 * sinograms * samples);
 }
 
+static void view_dots(const struct projector *p, const struct planes *s, const float *tile,
+                      const float *e, const float *w, double sums[2])
+{
+    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const int64_t rows = p->scan.rows;
+    const float *d = tile + p->taps * s->ld;
+    for (int64_t c = 0; c < s->columns; c++)
+        kernels->dots(w ? w + c * rows : NULL, e + c * rows, d + c * s->ld, rows, sums);
+}
+
 enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                           const struct buffer *x, const struct buffer *e, const struct buffer *w,
                           struct vcd_sums *sums)
 {
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
-    const size_t own = worker_floats(p), each = own + (size_t)s.stride;
+    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
     const size_t partial_bytes = (size_t)p->scan.views * 2 * sizeof(double);
     void *memory;
     TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)threads * each * sizeof(float), &memory));
@@ -73,15 +86,14 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
     {
         float *tile = scratch + (size_t)omp_get_thread_num() * each;
         struct worker worker;
-        worker_init(&worker, p, tile + s.stride, s.ld, s.stride, 1);
+        worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t view = 0; view < p->scan.views; view++) {
-            project_view(&worker, pixels, x->ptr, view, &s, tile);
-            const float *d = tile + p->taps * s.ld;
-            const float *ev = plane_at(e, &s, view), *wv = plane_at(w, &s, view);
-            for (int64_t c = 0; c < s.columns; c++)
-                kernels->dots(wv ? wv + c * p->scan.rows : NULL, ev + c * p->scan.rows,
-                              d + c * s.ld, p->scan.rows, partial[view]);
+        for (int64_t view = 0; view < p->scan.views; view += s.group) {
+            const struct region at = whole(p, view, least(s.group, p->scan.views - view));
+            project_views(&worker, pixels, x->ptr, at, &s, tile);
+            for (int64_t v = 0; v < at.views; v++)
+                view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
+                          plane_at(w, &s, view + v), partial[view + v]);
         }
     }
     mark_pop();
@@ -96,21 +108,19 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
 }
 
 /* One view of pass two: e -= alpha d, and its weighted tile for back projection, guards 0. */
-static void update_view(struct worker *worker, const struct vcd_move *move, struct buffer *e,
-                        const struct buffer *w, int64_t view, const struct planes *s, float *d,
-                        float *tile)
+static void update_view(const struct projector *p, double alpha, struct buffer *e,
+                        const struct buffer *w, int64_t view, const struct planes *s,
+                        const float *d, float *tile)
 {
-    const struct projector *p = worker->projector;
     const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
     const float *wv = plane_at(w, s, view);
     float *ev = (float *)e->ptr + view * s->plane;
-    project_view(worker, &move->pixels, move->delta->ptr, view, s, d);
     memset(tile, 0, (size_t)guard * sizeof *tile);
     memset(tile + guard + s->columns * s->ld, 0, (size_t)guard * sizeof *tile);
     for (int64_t c = 0; c < s->columns; c++) {
         float *column = tile + guard + c * s->ld;
-        kernels->update(wv ? wv + c * rows : NULL, d + guard + c * s->ld, (float)move->alpha, rows,
+        kernels->update(wv ? wv + c * rows : NULL, d + guard + c * s->ld, (float)alpha, rows,
                         ev + c * rows, column);
         memset(column + rows, 0, (size_t)(s->ld - rows) * sizeof *column);
     }
@@ -122,7 +132,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
 {
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
-    const size_t own = worker_floats(p), each = own + (size_t)s.stride;
+    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
     const int64_t views =
         least(p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels) / s.stride)));
     const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
@@ -137,16 +147,22 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     {
         float *d = scratch + (size_t)omp_get_thread_num() * each;
         struct worker worker;
-        worker_init(&worker, p, d + s.stride, s.ld, s.stride, 1);
+        worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
         for (int64_t view = 0; view < p->scan.views; view += views) {
             const struct region at = whole(p, view, least(views, p->scan.views - view));
 #pragma omp for schedule(dynamic, 1)
-            for (int64_t v = 0; v < at.views; v++)
+            for (int64_t v = 0; v < at.views; v += s.group) {
+                const struct region own = whole(p, view + v, least(s.group, at.views - v));
                 if (move)
-                    update_view(&worker, move, e, w, view + v, &s, d, tiles + v * s.stride);
-                else
-                    tile_load(p, error, weights, view + v, 0, p->scan.rows, tiles + v * s.stride,
-                              s.ld);
+                    project_views(&worker, &move->pixels, move->delta->ptr, own, &s, d);
+                for (int64_t i = 0; i < own.views; i++)
+                    if (move)
+                        update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
+                                    tiles + (v + i) * s.stride);
+                    else
+                        tile_load(p, error, weights, own.view + i, 0, p->scan.rows,
+                                  tiles + (v + i) * s.stride, s.ld);
+            }
 #pragma omp for schedule(dynamic, 1)
             for (int64_t first = 0; first < pixels->count; first += run)
                 worker_back(&worker, pixels, first, least(first + run, pixels->count), at, tiles,
