@@ -1,12 +1,10 @@
 /* links: tp_cpu */
 /* The priors of VCD on the CPU, once per instruction set (TOMOPROF_ISA counts at its first use, so
  * each set has a process): MBIRJAX's numbers, a float64 twin of operators' formula, edges. */
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "host/cpu/internal.h"
 #include "tests/unit/check.h"
+#include "tests/unit/each_isa.h"
 
 struct problem {
     struct volume v;
@@ -248,16 +246,5 @@ static int all_tests(void)
 
 int main(void)
 {
-    int failed = 0;
-    for (int isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
-        pid_t child = fork();
-        if (child == 0) {
-            setenv("TOMOPROF_ISA", isa_name((enum isa)isa), 1);
-            fprintf(stderr, "instruction set %s\n", isa_name(cpu_isa()));
-            exit(all_tests());
-        }
-        int status = 1;
-        failed |= child < 0 || waitpid(child, &status, 0) != child || status != 0;
-    }
-    return failed;
+    return for_each_isa(all_tests);
 }
