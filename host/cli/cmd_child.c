@@ -4,6 +4,7 @@
 
 static const char *op, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
+static int bench;
 
 static struct opt options[] = {
     {"op", 0, OPT_TEXT, &op, "NAME", "operation of the catalogue", 0, 0, 0},
@@ -14,6 +15,7 @@ static struct opt options[] = {
     {"seed", 0, OPT_INT, &seed, "N", "seed of the noise", 0, 4294967295.0, 0},
     {"fd", 0, OPT_INT, &fd, "N", "file descriptor that receives one JSON object per line", 0, 65536,
      0},
+    {"bench", 0, OPT_FLAG, &bench, NULL, "as `tomoprof bench` wants it", 0, 0, 0},
     {0},
 };
 
@@ -22,14 +24,22 @@ static enum err run(int words, char **word)
     (void)words;
     (void)word;
     FAIL_IF(!op || !size, ERR_USAGE, "child-run needs --op and --size");
-    return suite_child(op, size, runs, backend, threads, (uint64_t)seed, (int)fd);
+    const struct child_plan plan = {.op = op,
+                                    .backend = backend,
+                                    .size = size,
+                                    .runs = runs,
+                                    .threads = threads,
+                                    .seed = (uint64_t)seed,
+                                    .fd = (int)fd,
+                                    .bench = bench};
+    return suite_child(&plan);
 }
 
 const struct command cmd_child = {
     .name = "child-run",
     .summary = "Runs one operation of the suite in this process.",
     .words = "",
-    .text = "Started by `tomoprof run`; writes JSON lines to --fd.\n",
+    .text = "Started by `tomoprof run` and `tomoprof bench`; writes JSON lines to --fd.\n",
     .options = options,
     .flags = CMD_HIDDEN,
     .run = run,

@@ -27,6 +27,10 @@ struct operation {
     struct work (*work)(struct run_state *s); /* declared since the last call */
     /* Voxel-view updates of one run; NULL where the unit makes no sense. */
     enum err (*updates)(const struct run_state *s, double *out);
+    void (*set_up)(struct model *m, int64_t size); /* changes the published set-up; NULL: nothing */
+    /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
+     * run is a call. */
+    int first_iteration;
 };
 
 /* Row `index` of the catalogue, NULL past the end. */
@@ -34,8 +38,14 @@ const struct operation *operation_at(int index);
 /* The row of exactly that name, NULL when there is none. */
 const struct operation *operation_named(const char *name);
 
-/* Bytes that one process of the suite needs for `op` on this model: arrays, scratch, reference of
- * the check. */
+/* Rows of `tomoprof bench`, which has some of the catalogue and some of its own. */
+const struct operation *bench_operation_at(int index);
+const struct operation *bench_operation_named(const char *name);
+
+/* Bytes of the arrays and of the scratch that `op` holds on this model: what its memory is planned
+ * with. */
+double operation_run_bytes(const struct operation *op, const struct model *m);
+/* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
 double operation_bytes(const struct operation *op, const struct model *m);
 
 #endif

@@ -15,7 +15,7 @@
  * sqrt(N) of a voxel). */
 static double limit_at(const struct run_state *s, double least, double per_edge)
 {
-    return least + per_edge / (double)s->model.scan.channels;
+    return least + per_edge / (double)s->model.volume.cols;
 }
 
 static double dot(const float *a, const float *b, int64_t n)
@@ -194,9 +194,29 @@ enum err check_filter(struct run_state *s)
     return ERR_OK;
 }
 
+/* Slices that every view sees whole, [*first, *end): their half height |z| at the near edge of the
+ * volume still falls on the detector. FDK cannot know the others. */
+static void seen_slices(const struct model *m, int64_t *first, int64_t *end)
+{
+    const struct scan *s = &m->scan;
+    const struct volume *v = &m->volume;
+    *first = 0;
+    *end = v->slices;
+    if (s->beam != BEAM_CONE)
+        return;
+    const double near = s->source_iso - 0.5 * (double)v->cols * v->delta;
+    const double reach = 0.5 * (double)s->rows * s->delta_row * near / s->source_detector;
+    const int64_t lost = (int64_t)ceil(0.5 * (double)v->slices - reach / volume_delta_slice(v));
+    if (lost > 0) {
+        *first = lost;
+        *end = v->slices - lost;
+    }
+}
+
 enum err check_recon(struct run_state *s)
 {
-    const int64_t n = volume_voxels(&s->model.volume);
+    const struct volume *v = &s->model.volume;
+    int64_t first, end;
     const float *x;
     float *copy = NULL;
     struct array_pair object = {0};
@@ -204,8 +224,14 @@ enum err check_recon(struct run_state *s)
     if (!e)
         e = state_result(s, &x, &copy);
     if (!e) {
-        double both = dot(x, object.host, n), norm = dot(object.host, object.host, n);
-        double scale = both / norm, correlation = both / sqrt(norm * dot(x, x, n));
+        double both = 0, norm = 0, square = 0;
+        seen_slices(&s->model, &first, &end);
+        for (int64_t at = first; at < volume_voxels(v); at += v->slices) {
+            both += dot(x + at, object.host + at, end - first);
+            norm += dot(object.host + at, object.host + at, end - first);
+            square += dot(x + at, x + at, end - first);
+        }
+        double scale = both / norm, correlation = both / sqrt(norm * square);
         if (!(fabs(scale - 1) <= limit_at(s, 0.02, 2) && 1 - correlation <= limit_at(s, 0.3, 1)))
             e = FAIL(ERR_FAILED,
                      "wrong result: scale %.3g and correlation %.3g against the phantom", scale,

@@ -1,12 +1,13 @@
 /* The process that runs one operation at one size. Its lines, one JSON object each:
- *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates"}       before the first run
- *   {"run", "time", "flops", "bytes", ..., "fingerprint"}              after each run
- *   {"error"}                                                          instead of what cannot be
- * done */
+ *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates", "cycles_reason"}
+ *                                                  before the first run; bench: after the last too
+ *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
+ *   {"error"}                                      instead of what cannot be done */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -17,12 +18,20 @@
 #include "host/base/log.h"
 #include "host/base/mem.h"
 #include "host/suite/catalogue.h"
+#include "host/suite/cycles.h"
 #include "host/suite/suite.h"
 
 #define COPY_SECONDS 0.02
 
+struct child {
+    struct run_state s;
+    const struct child_plan *plan;
+    FILE *out;
+    struct cycles cycles;
+};
+
 struct measured {
-    double seconds;
+    double seconds, cycles;
     struct work work;
     struct fingerprint fingerprint;
     uint64_t uploaded, downloaded;
@@ -64,8 +73,9 @@ static double cached_copy(struct backend *be, const struct operation *op, const 
 /* In the process and with the threads of the runs that follow, because a shared machine's speed
  * changes within minutes. A calibration that fails leaves the share of the roof unknown and fails
  * nothing. */
-static enum err calibrate(struct run_state *s, FILE *out)
+static enum err calibrate(struct child *c)
 {
+    struct run_state *s = &c->s;
     struct roof roof = {0, 0};
     double updates = 0;
     if (s->be->ops->measure_roof(s->be, &roof)) {
@@ -76,33 +86,43 @@ static enum err calibrate(struct run_state *s, FILE *out)
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;
-    jsonw_init(&w, out, 0);
+    jsonw_init(&w, c->out, 0);
     jsonw_object(&w);
     jsonw_knumber(&w, "gflops", roof.flops_per_s * 1e-9);
     jsonw_knumber(&w, "gbytes_per_s", roof.bytes_per_s * 1e-9);
     jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
     jsonw_knumber(&w, "updates", updates);
+    jsonw_kstring(&w, "cycles_reason", c->cycles.reason);
     jsonw_end(&w);
-    fputc('\n', out);
+    fputc('\n', c->out);
     return ERR_OK;
 }
 
-static enum err run_once(struct run_state *s, struct measured *m)
+/* What happened since `start` and `cycles`. The clock is read first. */
+static enum err take(struct child *c, int64_t start, double cycles, struct measured *m)
 {
-    struct backend *be = s->be;
-    mem_reset_peak();
-    backend_take_work(be);
-    TRY(be->ops->sync(be));
-    int64_t start = clock_ns();
-    TRY(s->op->run(s));
-    TRY(be->ops->sync(be));
+    struct run_state *s = &c->s;
     m->seconds = clock_seconds_since(start);
+    m->cycles = cycles_now(&c->cycles) - cycles;
     m->work = s->op->work(s);
     m->peak = mem_peak();
-    m->uploaded = be->uploaded_bytes;
-    m->downloaded = be->downloaded_bytes;
-    be->uploaded_bytes = be->downloaded_bytes = 0;
+    m->uploaded = s->be->uploaded_bytes;
+    m->downloaded = s->be->downloaded_bytes;
+    s->be->uploaded_bytes = s->be->downloaded_bytes = 0;
     return state_fingerprint(s, &m->fingerprint);
+}
+
+static enum err run_once(struct child *c, struct measured *m)
+{
+    struct run_state *s = &c->s;
+    mem_reset_peak();
+    backend_take_work(s->be);
+    TRY(s->be->ops->sync(s->be));
+    double cycles = cycles_now(&c->cycles);
+    int64_t start = clock_ns();
+    TRY(s->op->run(s));
+    TRY(s->be->ops->sync(s->be));
+    return take(c, start, cycles, m);
 }
 
 /* The same bits on every run, and a first result that agrees with something else. */
@@ -138,24 +158,73 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_knumber(&w, "l2", m->fingerprint.l2);
     jsonw_knumber(&w, "min", m->fingerprint.min);
     jsonw_knumber(&w, "max", m->fingerprint.max);
+    jsonw_knumber(&w, "cycles", m->cycles);
     jsonw_end(&w);
     fputc('\n', out);
     fflush(out);
 }
 
-static enum err run_all(struct run_state *s, int64_t runs, FILE *out)
+static enum err run_each(struct child *c)
 {
     struct measured first = {0}, now;
-    TRY(calibrate(s, out));
-    TRY(state_prepare(s));
-    for (int64_t run = 1; run <= runs; run++) {
-        TRY(run_once(s, &now));
-        TRY(check(s, &now, &first, run));
+    for (int64_t run = 1; run <= c->plan->runs; run++) {
+        TRY(run_once(c, &now));
+        TRY(check(&c->s, &now, &first, run));
         if (run == 1)
             first = now;
-        report(out, run, &now);
+        report(c->out, run, &now);
     }
     return ERR_OK;
+}
+
+struct iterations {
+    struct child *child;
+    struct measured *rows; /* [runs] */
+    int64_t start;
+    double cycles;
+    enum err e;
+};
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    struct iterations *i = context;
+    int64_t row = done - i->child->s.op->first_iteration;
+    (void)total;
+    if (row >= 0 && !i->e)
+        i->e = i->child->s.be->ops->sync(i->child->s.be);
+    if (row >= 0 && !i->e)
+        i->e = take(i->child, i->start, i->cycles, &i->rows[row]);
+    backend_take_work(i->child->s.be);
+    i->cycles = cycles_now(&i->child->cycles);
+    i->start = clock_ns();
+}
+
+/* One call, timed by the iteration; nothing is reported before its result is checked. */
+static enum err run_iterations(struct child *c)
+{
+    const int64_t runs = c->plan->runs;
+    struct iterations i = {.child = c, .rows = calloc((size_t)runs, sizeof *i.rows)};
+    FAIL_IF(!i.rows, ERR_MEMORY, "no memory left for %lld runs", (long long)runs);
+    c->s.mbir.max_iterations = c->s.op->first_iteration + runs - 1;
+    c->s.mbir.on_iteration = on_iteration;
+    c->s.mbir.context = &i;
+    mem_reset_peak();
+    enum err e = c->s.op->run(&c->s);
+    e = e ? e : i.e;
+    if (!e)
+        e = check(&c->s, &i.rows[runs - 1], NULL, 1);
+    for (int64_t run = 0; run < runs && !e; run++)
+        report(c->out, run + 1, &i.rows[run]);
+    free(i.rows);
+    return e;
+}
+
+static enum err run_all(struct child *c)
+{
+    TRY(calibrate(c));
+    TRY(state_prepare(&c->s));
+    TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    return c->plan->bench ? calibrate(c) : ERR_OK;
 }
 
 /* A child must not outlive the suite that counts on it, and is the first to go when memory runs
@@ -170,34 +239,42 @@ static void tie_to_parent(void)
     }
 }
 
-enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend,
-                     int64_t threads, uint64_t seed, int fd)
+static void report_error(FILE *out)
 {
-    struct run_state s = {.op = operation_named(op), .seed = seed};
-    struct backend_options options = {.threads = (int)threads};
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "error", err_text());
+    jsonw_end(&w);
+    fputc('\n', out);
+}
+
+enum err suite_child(const struct child_plan *p)
+{
+    struct child c = {.plan = p, .cycles = {.fd = -1}};
+    struct backend_options options = {.threads = (int)p->threads};
     struct backend *be = NULL;
-    FAIL_IF(!s.op, ERR_USAGE, "no operation is called \"%s\"", op);
-    FILE *out = fdopen(fd, "w");
-    FAIL_IF(!out, ERR_USAGE, "--fd %d: %s", fd, strerror(errno));
+    c.s.op = p->bench ? bench_operation_named(p->op) : operation_named(p->op);
+    c.s.seed = p->seed;
+    FAIL_IF(!c.s.op, ERR_USAGE, "no operation is called \"%s\"", p->op);
+    c.out = fdopen(p->fd, "w");
+    FAIL_IF(!c.out, ERR_USAGE, "--fd %d: %s", p->fd, strerror(errno));
     tie_to_parent();
-    enum err e = backend_open(backend, &options, &be);
-    s.be = be;
+    if (p->bench)
+        cycles_open(&c.cycles); /* before the first thread */
+    enum err e = backend_open(p->backend, &options, &be);
+    c.s.be = be;
     if (!e)
-        e = model_for_size(s.op, size, &s.model);
+        e = model_for_size(c.s.op, p->size, &c.s.model);
     if (!e)
-        e = run_all(&s, runs, out);
-    if (e) {
-        struct jsonw w;
-        jsonw_init(&w, out, 0);
-        jsonw_object(&w);
-        jsonw_kstring(&w, "error", err_text());
-        jsonw_end(&w);
-        fputc('\n', out);
-    }
+        e = run_all(&c);
+    if (e)
+        report_error(c.out);
     if (be)
-        state_free(&s);
+        state_free(&c.s);
     backend_close(be);
-    if (fclose(out) && !e)
-        e = FAIL(ERR_IO, "--fd %d: %s", fd, strerror(errno));
+    cycles_close(&c.cycles);
+    if (fclose(c.out) && !e)
+        e = FAIL(ERR_IO, "--fd %d: %s", p->fd, strerror(errno));
     return e;
 }

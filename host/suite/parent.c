@@ -36,12 +36,15 @@ static double number(const cJSON *line, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-static void take_calibration(struct cell *c, const cJSON *line)
+static void take_calibration(struct child *c, const cJSON *line)
 {
-    c->roof.flops_per_s = number(line, "gflops") * 1e9;
-    c->roof.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
-    c->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
-    c->updates = number(line, "updates");
+    struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
+    const char *reason = cJSON_GetStringValue(cJSON_GetObjectItem(line, "cycles_reason"));
+    to->roof.flops_per_s = number(line, "gflops") * 1e9;
+    to->roof.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
+    to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
+    c->cell->updates = number(line, "updates");
+    snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }
 
 static void take_row(struct row *row, const cJSON *line)
@@ -53,6 +56,7 @@ static void take_row(struct row *row, const cJSON *line)
     row->h2d_bytes = (int64_t)number(line, "h2d_bytes");
     row->d2h_bytes = (int64_t)number(line, "d2h_bytes");
     row->peak_host_bytes = (int64_t)number(line, "peak_host_bytes");
+    row->cycles = number(line, "cycles");
     row->fingerprint = (struct fingerprint){number(line, "sum"), number(line, "l2"),
                                             number(line, "min"), number(line, "max")};
 }
@@ -65,7 +69,7 @@ static void on_line(void *context, char *text)
     if (cJSON_IsString(error))
         end_rows(c, ROW_FAILED, "%s", error->valuestring);
     else if (cJSON_HasObjectItem(line, "gflops"))
-        take_calibration(c->cell, line);
+        take_calibration(c, line);
     else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
         take_row(&c->cell->rows[c->done++], line);
     cJSON_Delete(line);
@@ -152,10 +156,24 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", PROCESS_FD);
-    const char *argv[] = {o->program,  "child-run", "--op",   cell->op->name, "--size",
-                          size,        "--runs",    runs,     "--backend",    o->backend,
-                          "--threads", threads,     "--seed", seed,           "--fd",
-                          fd,          NULL};
+    const char *argv[] = {o->program,
+                          "child-run",
+                          "--op",
+                          cell->op->name,
+                          "--size",
+                          size,
+                          "--runs",
+                          runs,
+                          "--backend",
+                          o->backend,
+                          "--threads",
+                          threads,
+                          "--seed",
+                          seed,
+                          "--fd",
+                          fd,
+                          o->bench ? "--bench" : NULL,
+                          NULL};
     struct process p = {argv, fileno(log), o->timeout_s, o->stop, on_line, on_tick, &c};
     enum process_end end;
     int end_number;

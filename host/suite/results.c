@@ -5,6 +5,13 @@
 
 #include "host/suite/results.h"
 
+void timestamp_now(char out[TIMESTAMP])
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(out, TIMESTAMP, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+}
+
 enum err results_create(const struct plan *plan, const struct suite_plan *options,
                         struct results *out)
 {
@@ -13,10 +20,7 @@ enum err results_create(const struct plan *plan, const struct suite_plan *option
     out->runs = options->runs;
     out->seed = options->seed;
     out->timeout_s = options->timeout_s;
-    time_t now = time(NULL); /* a label: every measurement is monotonic */
-    struct tm utc;
-    strftime(out->timestamp, sizeof out->timestamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-
+    timestamp_now(out->timestamp);
     int n = plan->op_count * plan->size_count;
     out->cells = calloc((size_t)n, sizeof *out->cells);
     FAIL_IF(!out->cells, ERR_MEMORY, "no memory left for the results");
@@ -58,7 +62,7 @@ int results_count(const struct results *r, enum row_status status)
 }
 
 /* Without the cold run, unless it is the only one that succeeded. */
-static void summarise_cell(struct cell *c, int64_t runs)
+const struct row *cell_summarise(struct cell *c, int64_t runs)
 {
     double *seconds = malloc((size_t)runs * sizeof *seconds);
     const struct row *last = NULL;
@@ -74,11 +78,12 @@ static void summarise_cell(struct cell *c, int64_t runs)
         seconds[n++] = last->seconds;
     }
     const struct work nothing = {0, 0, 0};
-    struct roof roof = c->roof;
-    roof.bytes_per_s = fmax(roof.bytes_per_s, c->cached_bytes_per_s);
+    struct roof roof = c->before.roof;
+    roof.bytes_per_s = fmax(roof.bytes_per_s, c->before.cached_bytes_per_s);
     c->statistics = statistics_of(seconds, n);
     c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &roof);
     free(seconds);
+    return last;
 }
 
 void results_summarise(struct results *r)
@@ -88,7 +93,7 @@ void results_summarise(struct results *r)
         int n = 0;
         for (int s = 0; s < r->plan.size_count; s++) {
             struct cell *c = results_cell(r, op, s);
-            summarise_cell(c, r->runs);
+            cell_summarise(c, r->runs);
             if (c->statistics.n && c->statistics.median > 0) {
                 size[n] = (double)c->size;
                 seconds[n++] = c->statistics.median;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "host/base/clock.h"
+#include "host/base/jsonw.h"
 #include "host/suite/fit.h"
 #include "host/suite/plan.h"
 #include "host/suite/state.h"
@@ -21,18 +22,25 @@ struct row {
     struct work work;
     struct fingerprint fingerprint;
     int64_t h2d_bytes, d2h_bytes, peak_host_bytes;
+    double cycles; /* 0 = unknown */
 };
 
-/* `reason` belongs to all rows that are not ok. roof and cached_bytes_per_s (copy rate of arrays of
- * the operation's own size: the ceiling of those that fit the caches) were measured in the process
- * that ran the rows; 0 = unknown. */
+/* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's
+ * own size, the ceiling of those that fit the caches. */
+struct calibration {
+    struct roof roof;
+    double cached_bytes_per_s;
+};
+
+/* `reason` belongs to all rows that are not ok. Calibrated in the process that ran the rows. */
 struct cell {
     const struct operation *op;
     int64_t size;
     struct row *rows; /* [runs] */
     char reason[256];
-    struct roof roof;
-    double cached_bytes_per_s, updates;
+    struct calibration before, after; /* after: bench alone */
+    double updates;
+    char cycles_reason[128]; /* why the cycles are unknown */
     struct statistics statistics;
     struct rates rates;
     int cold_only; /* the statistics rest on the cold run, because no other succeeded */
@@ -48,12 +56,16 @@ struct environment {
 };
 void environment_read(const struct backend *be, const char *version, struct environment *out);
 
+/* UTC now as 2026-01-31T12:00:00Z: a label, never a measurement. */
+#define TIMESTAMP 24
+void timestamp_now(char out[TIMESTAMP]);
+
 struct results {
     struct plan plan;
     int64_t runs;
     uint64_t seed;
     double timeout_s;
-    char timestamp[24]; /* 2026-01-31T12:00:00Z */
+    char timestamp[TIMESTAMP];
     int interrupted;
     struct environment environment;
     struct cell *cells; /* [op_count * size_count], operation by operation */
@@ -63,12 +75,17 @@ enum err results_create(const struct plan *plan, const struct suite_plan *option
                         struct results *out);
 void results_free(struct results *r);
 struct cell *results_cell(const struct results *r, int op, int size);
-/* Statistics, rates and fits of all rows so far. */
+/* Statistics and rates of one cell; the last row that they count, NULL when none is ok. */
+const struct row *cell_summarise(struct cell *c, int64_t runs);
+/* The same of all cells, and fits. */
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);
 
 /* timing.json (timing.schema.json beside this file), whole or not at all. */
 enum err timing_write(const char *path, const struct results *r);
+/* Objects that bench files have too; unknown is null. */
+void timing_write_environment(struct jsonw *w, const struct environment *e);
+void timing_write_calibration(struct jsonw *w, const struct calibration *c);
 
 /* The closing table on stderr, at most 100 columns; colours on a terminal. */
 void table_print(const struct results *r);

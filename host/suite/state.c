@@ -22,6 +22,8 @@ enum err model_for_size(const struct operation *op, int64_t size, struct model *
         m->scan.source_detector = 4 * n;
         m->scan.source_iso = 2 * n;
     }
+    if (op->set_up)
+        op->set_up(m, size);
     m->scan.angles = angles_even(0, cone ? 2 * M_PI : M_PI, m->scan.views);
     enum err e =
         m->scan.angles ? model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");

@@ -182,7 +182,7 @@ enum err suite_run(const struct suite_plan *options)
     struct session s = {.options = options};
     struct environment environment;
     struct plan plan;
-    TRY(plan_parse(options->ops, options->sizes, &plan));
+    TRY(plan_parse(&suite_menu, options->ops, options->sizes, &plan));
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
     s.results.environment = environment;

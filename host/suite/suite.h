@@ -19,6 +19,7 @@ struct suite_plan {
     const char *version;
     uint64_t seed;            /* 42 */
     const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
+    int bench;                /* children of `tomoprof bench` (struct child_plan) */
 };
 
 /* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
@@ -26,12 +27,20 @@ struct suite_plan {
  * what there is). */
 enum err suite_run(const struct suite_plan *plan);
 
+/* What a child is told. */
+struct child_plan {
+    const char *op, *backend;
+    int64_t size, runs, threads;
+    uint64_t seed;
+    int fd;
+    int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
+};
+
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes JSON
- * lines to `fd`. */
-enum err suite_child(const char *op, int64_t size, int64_t runs, const char *backend,
-                     int64_t threads, uint64_t seed, int fd);
+ * [--bench] (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes
+ * JSON lines to `fd`. */
+enum err suite_child(const struct child_plan *plan);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
  * most 100 columns. Returns 0 past the end. */

@@ -15,9 +15,8 @@ static void known_number(struct jsonw *w, const char *key, double v)
     jsonw_knumber(w, key, v > 0 ? v : (double)NAN);
 }
 
-static void write_environment(struct jsonw *w, const struct environment *e)
+void timing_write_environment(struct jsonw *w, const struct environment *e)
 {
-    jsonw_key(w, "environment");
     jsonw_object(w);
     known_string(w, "backend", e->backend);
     jsonw_key(w, "devices");
@@ -68,9 +67,8 @@ static void write_fingerprint(struct jsonw *w, const struct fingerprint *f)
     jsonw_end(w);
 }
 
-static void write_calibration(struct jsonw *w, const struct cell *c)
+void timing_write_calibration(struct jsonw *w, const struct calibration *c)
 {
-    jsonw_key(w, "calibration");
     jsonw_object(w);
     known_number(w, "gflops", c->roof.flops_per_s * 1e-9);
     known_number(w, "gbytes_per_s", c->roof.bytes_per_s * 1e-9);
@@ -88,7 +86,8 @@ static void write_measured(struct jsonw *w, const struct cell *c, const struct r
     jsonw_kint(w, "peak_host_bytes", row->peak_host_bytes);
     jsonw_knull(w, "peak_device_bytes");
     write_fingerprint(w, &row->fingerprint);
-    write_calibration(w, c);
+    jsonw_key(w, "calibration");
+    timing_write_calibration(w, &c->before);
 }
 
 static void write_row(struct jsonw *w, const struct cell *c, int64_t run)
@@ -162,7 +161,8 @@ static void write_all(struct jsonw *w, const struct results *r)
     jsonw_object(w);
     jsonw_kstring(w, "schema", "tomoprof-timing/1");
     jsonw_kstring(w, "timestamp", r->timestamp);
-    write_environment(w, &r->environment);
+    jsonw_key(w, "environment");
+    timing_write_environment(w, &r->environment);
     write_plan(w, r);
     jsonw_key(w, "measurements");
     jsonw_array(w);

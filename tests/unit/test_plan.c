@@ -8,7 +8,7 @@ static void the_default_is_everything(void **state)
 {
     (void)state;
     struct plan p;
-    assert_int_equal(plan_parse(NULL, NULL, &p), ERR_OK);
+    assert_int_equal(plan_parse(&suite_menu, NULL, NULL, &p), ERR_OK);
     assert_int_equal(p.op_count, 16);
     assert_int_equal(p.size_count, 4);
     static const int64_t sizes[] = {32, 64, 128, 256};
@@ -56,8 +56,9 @@ static void lists_are_ordered_and_without_repeats(void **state)
 {
     (void)state;
     struct plan p;
-    assert_int_equal(
-        plan_parse("median_filter3d, cone_fdk_recon,cone_fdk_recon", " 64,32 ,64,5", &p), ERR_OK);
+    assert_int_equal(plan_parse(&suite_menu, "median_filter3d, cone_fdk_recon,cone_fdk_recon",
+                                " 64,32 ,64,5", &p),
+                     ERR_OK);
     assert_int_equal(p.op_count, 2);
     assert_string_equal(p.ops[0]->name, "cone_fdk_recon");
     assert_string_equal(p.ops[1]->name, "median_filter3d");
@@ -69,9 +70,9 @@ static void stars_choose_several(void **state)
 {
     (void)state;
     struct plan p;
-    assert_int_equal(plan_parse("cone_*", "32", &p), ERR_OK);
+    assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
     assert_int_equal(p.op_count, 7);
-    assert_int_equal(plan_parse("*_mbir_recon,gen*", "32", &p), ERR_OK);
+    assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen*", "32", &p), ERR_OK);
     assert_int_equal(p.op_count, 3);
 }
 
@@ -97,7 +98,8 @@ static void wrong_lists_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan p;
-        assert_error(plan_parse(cases[i].ops, cases[i].sizes, &p), ERR_USAGE, cases[i].phrase);
+        assert_error(plan_parse(&suite_menu, cases[i].ops, cases[i].sizes, &p), ERR_USAGE,
+                     cases[i].phrase);
     }
 }
 
@@ -108,7 +110,39 @@ static void too_many_sizes(void **state)
     for (int n = 5; n < 5 + PLAN_SIZES; n++)
         snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", n);
     struct plan p;
-    assert_error(plan_parse(NULL, list, &p), ERR_USAGE, "more than 64 sizes");
+    assert_error(plan_parse(&suite_menu, NULL, list, &p), ERR_USAGE, "more than 64 sizes");
+}
+
+static void the_bench_has_its_own_menu(void **state)
+{
+    (void)state;
+    struct plan p;
+    assert_int_equal(plan_parse(&bench_menu, NULL, NULL, &p), ERR_OK);
+    assert_int_equal(p.size_count, 1);
+    assert_true(p.sizes[0] == 256);
+    assert_string_equal(p.ops[0]->name, "parallel_forward_project");
+    assert_int_equal(plan_parse(&bench_menu, "*_vcd_iteration", "47", &p), ERR_OK);
+    assert_int_equal(p.op_count, 2);
+    assert_error(plan_parse(&suite_menu, "cone_vcd_iteration", NULL, &p), ERR_USAGE, "--ops");
+    assert_error(plan_parse(&bench_menu, "frobnicate_everything", NULL, &p), ERR_USAGE,
+                 "bench --list");
+}
+
+static void threads_are_a_list(void **state)
+{
+    (void)state;
+    int64_t threads[PLAN_THREADS];
+    int n;
+    assert_int_equal(plan_parse_threads(NULL, 2, threads, &n), ERR_OK);
+    assert_true(n == 2 && threads[0] == 1 && threads[1] == 2);
+    assert_int_equal(plan_parse_threads(NULL, 1, threads, &n), ERR_OK);
+    assert_true(n == 1 && threads[0] == 1);
+    assert_int_equal(plan_parse_threads("8, 1,8", 2, threads, &n), ERR_OK);
+    assert_true(n == 2 && threads[0] == 1 && threads[1] == 8);
+    assert_error(plan_parse_threads("0", 2, threads, &n), ERR_USAGE, "--threads: 0 is outside");
+    assert_error(plan_parse_threads("1,", 2, threads, &n), ERR_USAGE, "no whole number");
+    assert_error(plan_parse_threads("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 2, threads, &n),
+                 ERR_USAGE, "more than 16 threads");
 }
 
 int main(void)
@@ -121,6 +155,8 @@ int main(void)
         cmocka_unit_test(stars_choose_several),
         cmocka_unit_test(wrong_lists_are_named),
         cmocka_unit_test(too_many_sizes),
+        cmocka_unit_test(the_bench_has_its_own_menu),
+        cmocka_unit_test(threads_are_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
