@@ -24,7 +24,8 @@ struct command {
     enum err (*run)(int words, char **word); /* after the options were parsed */
 };
 
-extern const struct command cmd_run, cmd_op, cmd_recon, cmd_gen, cmd_info, cmd_doctor, cmd_child;
+extern const struct command cmd_run, cmd_bench, cmd_op, cmd_recon, cmd_gen, cmd_info, cmd_doctor,
+    cmd_child;
 
 /* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
  * second signal ends the process at once. Temporaries of half-written outputs are removed either

@@ -14,7 +14,7 @@
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_run, &cmd_recon, &cmd_op, &cmd_gen, &cmd_info, &cmd_doctor, &cmd_child,
+    &cmd_run, &cmd_recon, &cmd_op, &cmd_bench, &cmd_gen, &cmd_info, &cmd_doctor, &cmd_child,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands)
 
