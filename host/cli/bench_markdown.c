@@ -102,37 +102,40 @@ static void calibration_text(const struct calibration *c, char out[48])
              c->cached_bytes_per_s * 1e-9);
 }
 
-static void print_target(const struct bench_results *r, const struct target *t)
-{
-    static const char *const bounds[] = {"", "arithmetic", "copy"};
-    const struct bench_row *row = best_row(r, t->operation, t->size);
-    const enum bench_unit unit = bench_unit_of(bench_operation_named(t->operation));
-    char goal[64], stretch[64] = "", value[64];
-    value_text(t, t->target, unit, goal);
-    if (t->stretch > 0)
-        value_text(t, t->stretch, unit, stretch);
-    printf("| %s | %" PRId64 " | %s%s%s%s | ", t->operation, t->size, goal, *stretch ? " (" : "",
-           stretch, *stretch ? ")" : "");
-    if (!row) {
-        puts("not measured | | | | |");
-        return;
-    }
-    double v = measured(r, t, row);
-    value_text(t, v, unit, value);
-    printf("%s | %s | %" PRId64 " | %.4g s, %.3g %% | %.3g %% %s |\n", value,
-           reached(t, v, t->stretch)  ? "stretch"
-           : reached(t, v, t->target) ? "yes"
-           : isfinite(v)              ? "no"
-                                      : "-",
-           row->threads, row->median, 100 * row->spread, 100 * row->roof_share, bounds[row->bound]);
-}
-
 static void number_cell(double value, double scale, const char *unit)
 {
     if (isfinite(value))
         printf(" %.3g%s |", value * scale, unit);
     else
         printf(" - |");
+}
+
+static void print_target(const struct bench_results *r, const struct target *t)
+{
+    const struct bench_row *row = best_row(r, t->operation, t->size);
+    const enum bench_unit unit = bench_unit_of(bench_operation_named(t->operation));
+    char goal[64], stretch[64] = "", value[64];
+    value_text(t, t->target, unit, goal);
+    if (t->stretch > 0)
+        value_text(t, t->stretch, unit, stretch);
+    printf("| %s | %" PRId64 " | %s%s%s%s%s | ", t->operation, t->size,
+           t->kind == TARGET_TIMES || t->kind == TARGET_SECONDS ? "at most " : "", goal,
+           *stretch ? " (" : "", stretch, *stretch ? ")" : "");
+    if (!row) {
+        puts("not measured | | | | | |");
+        return;
+    }
+    double v = measured(r, t, row);
+    value_text(t, v, unit, value);
+    printf("%s | %s | %" PRId64 " | %.4g |", value,
+           reached(t, v, t->stretch)  ? "stretch"
+           : reached(t, v, t->target) ? "yes"
+           : isfinite(v)              ? "no"
+                                      : "-",
+           row->threads, row->median);
+    number_cell(row->spread, 100, " %");
+    number_cell(row->roof_share, 100, row->bound == BOUND_COPY ? " % copy" : " % arithmetic");
+    putchar('\n');
 }
 
 static void print_row(const struct bench_row *row)
@@ -209,9 +212,8 @@ void bench_report_markdown(const struct bench_results *r)
     const struct environment *e = &r->environment;
     printf("Measured %s on %s, %d threads, %s, back end %s.\n\n", r->timestamp, e->cpu, e->threads,
            e->isa, e->backend);
-    puts("| operation | N | target (stretch) | measured | reached | threads | median, spread | "
-         "share "
-         "of roof |\n|---|---|---|---|---|---|---|---|");
+    puts("| operation | N | target (stretch) | measured | reached | threads | median s | spread | "
+         "share of roof |\n|---|---|---|---|---|---|---|---|---|");
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         print_target(r, &targets[i]);
     puts(

@@ -38,8 +38,8 @@ struct child_plan {
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--bench] (host/cli/cmd_child.c): prepares operation `op` at `size`, runs it `runs` times, writes
- * JSON lines to `fd`. */
+ * (host/cli/cmd_child.c; --bench sets `bench`): prepares operation `op` at `size`, runs it `runs`
+ * times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at

@@ -122,7 +122,7 @@ def markdown(check, saved, data):
 
     r = tomoprof("bench", changed(saved.parent, data, "targets", at_targets), "--markdown")
     line = {row.split(" | ")[0][2:]: row for row in r.stdout.split("\n\n")[1].splitlines()[2:]}
-    for name, words in (("parallel_forward_project", "26 GUP/s | yes | 2 | 0.6 s"),
+    for name, words in (("parallel_forward_project", "26 GUP/s | yes | 2 | 0.6 |"),
                         ("cone_back_project", "5.5 GUP/s | stretch | 2 | "),
                         ("parallel_vcd_iteration", "3.5 x forward + back | no | 2 | ")):
         check.that(words in line[name], f"{line[name]} lacks {words}")
