@@ -52,17 +52,6 @@ static void print_work(struct jsonw *w, const struct work *work)
     jsonw_end(w);
 }
 
-static void print_fingerprint(struct jsonw *w, const struct fingerprint *f)
-{
-    jsonw_key(w, "fingerprint");
-    jsonw_object(w);
-    jsonw_knumber(w, "sum", f->sum);
-    jsonw_knumber(w, "l2", f->l2);
-    jsonw_knumber(w, "min", f->min);
-    jsonw_knumber(w, "max", f->max);
-    jsonw_end(w);
-}
-
 void op_report_print(const struct op_report *r)
 {
     const struct run_state *s = r->state;
@@ -82,7 +71,10 @@ void op_report_print(const struct op_report *r)
     jsonw_knumber(&w, "time", r->seconds);
     print_work(&w, &r->work);
     jsonw_kint(&w, "peak_host_bytes", (int64_t)r->peak_host_bytes);
-    print_fingerprint(&w, &r->fingerprint);
+    jsonw_key(&w, "fingerprint");
+    jsonw_object(&w);
+    fingerprint_write(&w, &r->fingerprint);
+    jsonw_end(&w);
     if (s->op->takes & TAKES_ITERATIONS)
         print_mbir(&w, &s->report);
     else

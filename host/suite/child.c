@@ -154,10 +154,7 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_kint(&w, "h2d_bytes", (int64_t)m->uploaded);
     jsonw_kint(&w, "d2h_bytes", (int64_t)m->downloaded);
     jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
-    jsonw_knumber(&w, "sum", m->fingerprint.sum);
-    jsonw_knumber(&w, "l2", m->fingerprint.l2);
-    jsonw_knumber(&w, "min", m->fingerprint.min);
-    jsonw_knumber(&w, "max", m->fingerprint.max);
+    fingerprint_write(&w, &m->fingerprint);
     jsonw_knumber(&w, "cycles", m->cycles);
     jsonw_end(&w);
     fputc('\n', out);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/jsonw.h"
 #include "host/base/mem.h"
 #include "host/geom/model.h"
 #include "host/suite/catalogue.h"
@@ -139,4 +140,12 @@ enum err state_result(struct run_state *s, const float **data, float **copy)
     else
         *data = *copy = block;
     return e;
+}
+
+void fingerprint_write(struct jsonw *w, const struct fingerprint *f)
+{
+    jsonw_knumber(w, "sum", f->sum);
+    jsonw_knumber(w, "l2", f->l2);
+    jsonw_knumber(w, "min", f->min);
+    jsonw_knumber(w, "max", f->max);
 }

@@ -60,6 +60,9 @@ struct fingerprint {
     double sum, l2, min, max;
 };
 enum err state_fingerprint(struct run_state *s, struct fingerprint *out);
+/* "sum": .., "l2": .., "min": .., "max": .. inside an object that is open. */
+struct jsonw;
+void fingerprint_write(struct jsonw *w, const struct fingerprint *f);
 
 /* The latest float32 result on the host. *copy is a block to mem_free afterwards, or NULL where the
  * back end works in host memory. */

@@ -56,17 +56,6 @@ static void write_plan(struct jsonw *w, const struct results *r)
     jsonw_kbool(w, "interrupted", r->interrupted);
 }
 
-static void write_fingerprint(struct jsonw *w, const struct fingerprint *f)
-{
-    jsonw_key(w, "fingerprint");
-    jsonw_object(w);
-    jsonw_knumber(w, "sum", f->sum);
-    jsonw_knumber(w, "l2", f->l2);
-    jsonw_knumber(w, "min", f->min);
-    jsonw_knumber(w, "max", f->max);
-    jsonw_end(w);
-}
-
 void timing_write_calibration(struct jsonw *w, const struct calibration *c)
 {
     jsonw_object(w);
@@ -85,7 +74,10 @@ static void write_measured(struct jsonw *w, const struct cell *c, const struct r
     known_number(w, "bytes", row->work.bytes_min);
     jsonw_kint(w, "peak_host_bytes", row->peak_host_bytes);
     jsonw_knull(w, "peak_device_bytes");
-    write_fingerprint(w, &row->fingerprint);
+    jsonw_key(w, "fingerprint");
+    jsonw_object(w);
+    fingerprint_write(w, &row->fingerprint);
+    jsonw_end(w);
     jsonw_key(w, "calibration");
     timing_write_calibration(w, &c->before);
 }
