@@ -20,7 +20,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     const size_t own = worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
-    const int64_t fit = scratch_floats(p, pixels) / threads / view_stride;
+    const int64_t fit = scratch_floats(p, pixels, 1) / threads / view_stride;
     const int64_t fair = p->scan.views / (4 * threads); /* 4 tasks for each thread */
     const int64_t views = most(1, least(fit, fair));
     const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + own;
@@ -58,7 +58,7 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     const size_t own = worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
-    const int64_t fit = scratch_floats(p, pixels) / view_stride;
+    const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / view_stride;
     const int64_t views = most(1, least(fit, p->scan.views));
     const size_t tile_floats = (size_t)(views * view_stride);
     struct pixel_blocks blocks;

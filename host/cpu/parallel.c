@@ -52,7 +52,7 @@ enum err parallel_forward(struct backend *be, const struct projector *p,
     struct plan plan;
     TRY(plan_create(&plan, p, pixels));
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
-    int64_t fit = scratch_floats(p, pixels) / threads / plan.view_stride;
+    int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
     int64_t fair = p->scan.views * plan.slice_blocks / (4 * threads);
     plan_views(&plan, most(1, least(least(fit, fair), least(p->scan.views, 8 * MAX_VIEWS))));
     const size_t each = plan.tile_floats + plan.worker_floats;
@@ -92,7 +92,8 @@ enum err parallel_back(struct backend *be, const struct projector *p,
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan;
     TRY(plan_create(&plan, p, pixels));
-    int64_t fit = scratch_floats(p, pixels) / (plan.slice_blocks * plan.view_stride);
+    int64_t fit =
+        scratch_floats(p, pixels, y.data || w.data) / (plan.slice_blocks * plan.view_stride);
     fit = fit >= MAX_VIEWS ? fit / MAX_VIEWS * MAX_VIEWS : fit;
     plan_views(&plan, least(p->scan.views, most(1, fit)));
     const size_t shared = (size_t)plan.slice_blocks * plan.tile_floats;

@@ -78,8 +78,9 @@ void pixel_blocks_free(struct pixel_blocks *b);
 void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
                 int64_t end, struct pixel_batch *b);
 
-/* Floats of scratch that a projection may take: 1/8 of what it reads and writes, at least 4 MiB. */
-int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels);
+/* Floats of scratch that a projection may take: 1/10 of volume and sinogram (if it has one), at
+ * least 4 MiB. */
+int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels, int sinogram);
 
 /* Tiles. `rows` may be a range of detector rows [row0, row0 + rows). */
 struct tile_kernels {

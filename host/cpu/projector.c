@@ -154,9 +154,10 @@ void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64
     }
 }
 
-int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels)
+int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels, int sinogram)
 {
-    int64_t floats = (scan_samples(&p->scan) + pixels->count * p->volume.slices) / 8;
+    int64_t read = sinogram ? scan_samples(&p->scan) : 0;
+    int64_t floats = (read + pixels->count * p->volume.slices) / 10;
     return floats < 1 << 20 ? 1 << 20 : floats;
 }
 

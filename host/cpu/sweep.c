@@ -133,8 +133,8 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
     const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
-    const int64_t views =
-        least(p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels) / s.stride)));
+    const int64_t views = least(
+        p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
     const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
