@@ -63,14 +63,18 @@ class Arrays:
         for beam in ("parallel", "cone"):
             subprocess.run([os.path.join(o.build, "tomoprof"), "gen", "--geometry", beam, "--size", str(size), "--out",
                             os.path.join(self.folder, beam)], check=True, capture_output=True)
+        clean = np.load(os.path.join(self.folder, "parallel_volume.npy"))
+        noise = np.random.default_rng(42).standard_normal(clean.shape, dtype=np.float32)
+        np.save(os.path.join(self.folder, "noisy_volume.npy"), clean + 0.01 * clean.max() * noise)
 
     def of(self, operation):
         """(geometry file, input file or -)"""
         prefix = os.path.join(self.folder, beam_of(operation))
         if "hessian" in operation:
             return prefix + ".json", "-"
-        volume = "forward" in operation or "median" in operation
-        return prefix + ".json", prefix + ("_volume.npy" if volume else "_sinogram.npy")
+        if "median" in operation:  # noise: some medians are fast where all values are equal
+            return prefix + ".json", os.path.join(self.folder, "noisy_volume.npy")
+        return prefix + ".json", prefix + ("_volume.npy" if "forward" in operation else "_sinogram.npy")
 
 
 class Harness:
@@ -90,9 +94,11 @@ class Harness:
             sys.exit("tomoprof: " + answer["reason"])
         return answer
 
+    def device(self):
+        return self.tomoprof("calibrate")["device"]
+
     def calibrate(self):
         answer = self.tomoprof("calibrate")
-        self.device = answer["device"]
         return {key: answer[key] for key in ("flops_per_s", "bytes_per_s")}
 
     def install(self, peer):
@@ -206,10 +212,8 @@ def identity(row):
     return row["operation"], row["size"], row["peer"], row["variant"]
 
 
-def with_earlier(result, path):
-    """`result`, and the rows of the file that it lacks with their runs, in the order of the tables."""
-    with open(path) as f:
-        earlier = json.load(f)
+def with_earlier(result, earlier):
+    """`result`, and the rows of an earlier one that it lacks with their runs, in the order of the tables."""
     measured = {identity(row) for row in result["rows"]}
     kept = [row for row in earlier["rows"] if identity(row) not in measured]
     shift = len(earlier["runs"])
@@ -220,13 +224,19 @@ def with_earlier(result, path):
             "runs": earlier["runs"] + result["runs"], "rows": rows}
 
 
-def write(o, result):
+def read_earlier(o):
     path = os.path.join(o.folder, "peers.json")
-    if o.keep and os.path.exists(path):
-        result = with_earlier(result, path)
+    if not o.keep or not os.path.exists(path):
+        return None
+    with open(path) as f:
+        return json.load(f)
+
+
+def write(o, result):
+    """After every operation: an interrupted run leaves what it has measured."""
     with open(os.path.join(HERE, "peers.schema.json")) as f:
         jsonschema.validate(result, json.load(f))
-    with open(path, "w") as f:
+    with open(os.path.join(o.folder, "peers.json"), "w") as f:
         json.dump(result, f, indent=1)
         f.write("\n")
     for path in filter(None, (os.path.join(o.folder, "peers.md"), o.markdown)):
@@ -242,16 +252,18 @@ def main():
         if not o.peers or peer.name in o.peers:
             h.install(peer)
     made = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    version = subprocess.run([os.path.join(o.build, "tomoprof"), "--version"], check=True, capture_output=True,
+                             text=True).stdout.strip()
+    run = {"made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]), "device": h.device(),
+           "tomoprof": version}
+    earlier = read_earlier(o)
     rows = []
     for size in o.sizes:
         arrays = Arrays(o, size)
         for operation in chosen(o):
             rows += h.operation(operation, size, arrays)
-    version = subprocess.run([os.path.join(o.build, "tomoprof"), "--version"], check=True, capture_output=True,
-                             text=True).stdout.strip()
-    run = {"made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]), "device": h.device,
-           "tomoprof": version}
-    write(o, {"schema": "tomoprof-peers/1", "runs": [run], "versions": h.versions, "rows": rows})
+            result = {"schema": "tomoprof-peers/1", "runs": [run], "versions": h.versions, "rows": rows}
+            write(o, with_earlier(result, earlier) if earlier else result)
     h.end()
     if not any(row["status"] in ("ok", "differs") for row in rows):
         print("skipped: no peer could run: " + "; ".join(sorted({str(row["reason"]) for row in rows})))
