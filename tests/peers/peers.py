@@ -27,7 +27,10 @@ def other(operation, peer, variant, tolerance, what):
 
 
 # The ramp leaves 1 % of a smooth row, and float32 FFTs round relative to all of it.
-FILTERED = 5e-5
+FILTERED = 1e-4
+# MBIRJAX scales the volume that it starts from by a ratio of two float32 sums over the sinogram: 2e-4 off at N = 128,
+# 1e-3 at 256. From the same first volume the two agree within 1e-6.
+FIRST_SCALE = 5e-3
 JOSEPH = "Joseph's interpolation along rays instead of footprints"
 COMPARISONS = [
     Comparison("parallel_forward_project", "mbirjax"),
@@ -51,8 +54,8 @@ COMPARISONS = [
     Comparison("parallel_fbp_recon", "mbirjax", tolerance=FILTERED),
     Comparison("parallel_fbp_recon", "mbirtorch", tolerance=FILTERED),
     other("parallel_fbp_recon", "astra", "linear", 1e-1, "its own ramp filter, " + JOSEPH + ", slice by slice"),
-    Comparison("parallel_mbir_recon", "mbirjax", tolerance=1e-3),
-    other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, steps a little different"),
+    Comparison("parallel_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
+    other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, another step length (1 %)"),
     other("parallel_mbir_recon", "svmbir", "", None, "coordinate descent of another order, from an empty volume"),
     Comparison("cone_forward_project", "mbirjax"),
     Comparison("cone_forward_project", "mbirtorch"),
@@ -68,8 +71,8 @@ COMPARISONS = [
     Comparison("cone_fdk_recon", "mbirjax", tolerance=FILTERED),
     Comparison("cone_fdk_recon", "mbirtorch", tolerance=FILTERED),
     other("cone_fdk_recon", "rtk", "", 1e-1, "voxel-driven, bilinear, 1/distance^2"),
-    Comparison("cone_mbir_recon", "mbirjax", tolerance=1e-3),
-    other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, steps a little different"),
+    Comparison("cone_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
+    other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, another step length (1 %)"),
     Comparison("median_filter3d", "mbirjax", tolerance=0.0),
     Comparison("median_filter3d", "mbirtorch", tolerance=0.0),
     Comparison("median_filter3d", "rtk", tolerance=0.0, what="ITK's MedianImageFilter"),

@@ -12,10 +12,15 @@ TITLES = {peer.name: peer.title for peer in PEERS}
 DISTURBED = 0.15  # a row whose machine was this much slower than in the median row gets a mark
 
 
+def three(value):
+    """Three digits, and all those before the point."""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.3g}"
+
+
 def seconds(value):
     for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
-        if value * scale >= 1 or unit == "us":
-            return f"{value * scale:.3g} {unit}"
+        if value * scale >= 0.9995 or unit == "us":
+            return f"{three(value * scale)} {unit}"
 
 
 def ratios(row):
@@ -37,7 +42,7 @@ def line(row):
     if not row["theirs"]:
         return f"{head} {row['status']}: {row['reason']}"
     r = statistics.median(ratios(row))
-    return (f"{head} {seconds(min(row['ours'])):>9} {seconds(min(row['theirs'])):>9} x {r:<6.3g} "
+    return (f"{head} {seconds(min(row['ours'])):>9} {seconds(min(row['theirs'])):>9} x {three(r):6} "
             f"difference {row['difference']:.1e} {row['status']}")
 
 
@@ -57,7 +62,7 @@ def cells(row, mark):
     r = sorted(ratios(row))
     return [title(row) + mark, seconds(min(row["ours"])), seconds(statistics.median(row["ours"])), spread(row["ours"]),
             seconds(min(row["theirs"])), seconds(statistics.median(row["theirs"])), spread(row["theirs"]),
-            f"**{statistics.median(r):.3g}** ({r[0]:.3g} - {r[-1]:.3g}, {len(r)})"]
+            f"**{three(statistics.median(r))}** ({three(r[0])} - {three(r[-1])}, {len(r)})"]
 
 
 def agreement(row):

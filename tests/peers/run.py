@@ -136,9 +136,13 @@ class Harness:
             row.update(status="failed", reason=str(e))
             if isinstance(e, Gone):
                 self.processes.pop(c.peer, None)
-        if row["theirs"]:
-            self.expected[key] = (size, min(row["theirs"]))
+        self.expect([row])
         return row
+
+    def expect(self, rows):
+        for row in rows:
+            if row["theirs"]:
+                self.expected[row["operation"], row["peer"], row["variant"]] = row["size"], min(row["theirs"])
 
     def measure(self, row, process, c, arrays):
         geometry, array = arrays.of(c.operation)
@@ -157,8 +161,7 @@ class Harness:
             time.sleep(SETTLE)
             row["theirs"].append(ask(process, "run")["seconds"])
             pair = time.monotonic() - began
-        wrong = c.tolerance is not None and not row["difference"] <= c.tolerance
-        row["status"] = "differs" if wrong else "ok"
+        row["status"] = verdict(row["difference"], c.tolerance)
 
     def operation(self, operation, size, arrays):
         """The rows of one operation at one size, and the machine before and after."""
@@ -208,6 +211,17 @@ def chosen(o):
     return [name for name in names if not o.operations or any(text in name for text in o.operations)]
 
 
+def verdict(found, tolerance):
+    return "ok" if tolerance is None or found <= tolerance else "differs"  # NaN differs
+
+
+def judged(row):
+    """An earlier row by the tables of today."""
+    c = next(c for c in COMPARISONS if identity(row) == (c.operation, row["size"], c.peer, c.variant))
+    status = verdict(row["difference"], c.tolerance) if row["theirs"] else row["status"]
+    return {**row, "tolerance": c.tolerance, "same": c.same, "what": c.what, "status": status}
+
+
 def identity(row):
     return row["operation"], row["size"], row["peer"], row["variant"]
 
@@ -215,7 +229,7 @@ def identity(row):
 def with_earlier(result, earlier):
     """`result`, and the rows of an earlier one that it lacks with their runs, in the order of the tables."""
     measured = {identity(row) for row in result["rows"]}
-    kept = [row for row in earlier["rows"] if identity(row) not in measured]
+    kept = [judged(row) for row in earlier["rows"] if identity(row) not in measured]
     shift = len(earlier["runs"])
     rows = kept + [{**row, "run": row["run"] + shift} for row in result["rows"]]
     order = [(c.operation, c.peer, c.variant) for c in COMPARISONS]
@@ -257,6 +271,7 @@ def main():
     run = {"made": made, "command": shlex.join(["tests/peers/run.py", *sys.argv[1:]]), "device": h.device(),
            "tomoprof": version}
     earlier = read_earlier(o)
+    h.expect(earlier["rows"] if earlier else [])
     rows = []
     for size in o.sizes:
         arrays = Arrays(o, size)
