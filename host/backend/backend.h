@@ -159,7 +159,6 @@ struct backend_ops {
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,
                              struct buffer *x);
     enum err (*sum_abs)(struct backend *be, const struct buffer *x, double *out);
-    enum err (*sum)(struct backend *be, const struct buffer *x, double *out);
     /* (V, Mr, Nc) <-> (V, Nc, Mr), in and out differ. */
     enum err (*sino_reorder)(struct backend *be, const struct scan *s, struct sinogram in,
                              struct sinogram out);

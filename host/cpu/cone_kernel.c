@@ -4,7 +4,8 @@
 #include "host/cpu/vec.h"
 
 #define WIDEST                                                                                     \
-    1.9 /* cells of the finer grid per cell of the other one that a 32-float window can serve */
+    1.9 /* cells of one grid per cell of the other that a 32-float window can serve; below the 2   \
+         * that the narrowest tap window holds, so what stays within it is never clipped */
 
 /* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
  * integers. */
@@ -224,7 +225,7 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
         blend(b, t.weight, column, row_low, row_high, 3);
     else
         blend(b, t.weight, column, row_low, row_high, t.count);
-    if (g.width > WIDEST || g.width > 2 * p->windows.back) {
+    if (g.width > WIDEST) {
         back_general(b, g, low, high);
         for (int64_t k = low; k < high; k++) {
             float square = 1 + (float)(f->slope[q] * f->slope[q]) * z2[k];
@@ -300,7 +301,7 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
         vf_store(b->cylinder + CONE_PAD + k, vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k)));
     if (!rows_seen(b, g, &low, &high))
         return;
-    if (rows.width > WIDEST || rows.width > 2 * p->windows.forward)
+    if (rows.width > WIDEST)
         scatter_general(b, &t, g, low, high, column);
     else
         scatter(b, &t, rows, low, high, column);

@@ -152,7 +152,6 @@ const struct backend_ops cpu_backend = {
     .scale = cpu_scale,
     .scale_slices = cpu_scale_slices,
     .sum_abs = cpu_sum_abs,
-    .sum = cpu_sum,
     .sino_reorder = cpu_sino_reorder,
     .fingerprint = cpu_fingerprint,
     .measure_roof = cpu_measure_roof,

@@ -79,15 +79,6 @@ static void chunk_abs(struct operands in, int64_t n, double out[SUMS])
     out[0] = add_lanes(sum);
 }
 
-enum err cpu_sum(struct backend *be, const struct buffer *x, double *out)
-{
-    double sums[SUMS];
-    TRY(sum_chunks(be, chunk_plain, (struct operands){x->ptr, NULL, NULL}, floats(x), sums));
-    *out = sums[0];
-    backend_declare(be, (double)floats(x), (double)x->bytes, (double)x->bytes);
-    return ERR_OK;
-}
-
 enum err cpu_sum_abs(struct backend *be, const struct buffer *x, double *out)
 {
     double sums[SUMS];
