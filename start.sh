@@ -43,11 +43,11 @@ missing() {
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
-debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev"
+debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev"
 debian_test="libcmocka-dev python3-numpy python3-jsonschema"
-fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel"
 fedora_test="libcmocka-devel python3-numpy python3-jsonschema"
-arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf"
 arch_test="cmocka python-numpy python-jsonschema"
 
 set_up() {

@@ -15,6 +15,9 @@ MAY_INCLUDE = {
     "host/io": {"host/base", "host/geom"},
     "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/io", "profiler/mark"},
     "profiler/mark": set(),
+    "profiler/trace": {"host/base"},
+    "profiler/capture": {"profiler/trace"},
+    "profiler/analyze": {"host/base", "profiler/trace"},
 }
 MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE)
 
@@ -23,9 +26,10 @@ FOREIGN = {
     r"fftw3\.h|kissfft/.*": {"host/cpu"},
     r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
     r"hdf5.*": {"host/io"},
-    r"zlib\.h": {"host/io"},
-    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli"},
+    r"zlib\.h": {"host/io", "profiler/analyze"},
+    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze"},
     r"nvtx3/.*": {"profiler/mark"},
+    r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": set(),
 }
 

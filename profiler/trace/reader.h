@@ -1,0 +1,54 @@
+/* Reading traces, trusted or not: streams a file chunk by chunk in bounded memory (one chunk),
+ * repairs a torn tail, never trusts a length. */
+#ifndef TP_TRACE_READER_H
+#define TP_TRACE_READER_H
+
+#include <stddef.h>
+
+#include "host/base/err.h"
+#include "profiler/trace/records_gpu.h"
+#include "profiler/trace/records_host.h"
+
+struct trace_reader;
+
+/* What was wrong with the file; 0 everywhere for a clean one. */
+struct trace_damage {
+    uint64_t bad_chunks; /* magic, length or CRC wrong: skipped, reading goes on at the next page
+                            that looks like a chunk */
+    uint64_t unsealed; /* chunks that their thread did not finish: normal after a kill, read as far
+                          as they go */
+    uint64_t torn_records;   /* a record's length did not fit: the rest of its chunk was left out */
+    uint64_t missing_chunks; /* gaps in the sequence of a thread */
+    uint64_t unknown_records;
+    uint64_t truncated_bytes; /* the file is shorter than its header says */
+};
+
+/* ERR_INPUT with a sentence for what is no trace, of another version or byte order, or shorter than
+ * its header. */
+enum err trace_open(const char *path, struct trace_reader **out);
+void trace_reader_free(struct trace_reader *r);
+const struct trace_header *
+trace_reader_header(const struct trace_reader *r); /* a copy, as read at opening */
+
+/* The next record in file order (in order of time within one thread only), `*more` is 0 at its end.
+ * The record is at least as long as the struct of its kind and valid until the next call; `tail` is
+ * what follows the struct, tail lengths that the record names are checked. tid = the writing
+ * thread. Unknown kinds are skipped and counted. */
+struct trace_item {
+    const struct trace_record *record;
+    const char *tail;
+    size_t tail_bytes;
+    uint32_t tid;
+};
+enum err trace_next(struct trace_reader *r, struct trace_item *item, int *more);
+const struct trace_damage *trace_reader_damage(const struct trace_reader *r);
+uint64_t trace_reader_position(const struct trace_reader *r); /* bytes read, for progress */
+
+const char *trace_kind_name(uint16_t kind); /* "?" unknown */
+
+/* The .tpt files of a folder sorted by start time; paths malloc'ed. An empty folder is ERR_INPUT.
+ */
+enum err trace_list(const char *folder, char ***paths, size_t *count);
+void trace_list_free(char **paths, size_t count);
+
+#endif

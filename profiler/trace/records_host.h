@@ -1,0 +1,150 @@
+/* Records of the host side: texts, stacks, samples, allocations, ranges (kinds: format.h). `id`s
+ * are 64-bit hashes of the content (trace_hash), so any thread may write a definition, twice does
+ * no harm, and a reference may come before it. 0 = none. Tails: bytes are not terminated; their
+ * length is in the record. */
+#ifndef TP_TRACE_RECORDS_HOST_H
+#define TP_TRACE_RECORDS_HOST_H
+
+#include "profiler/trace/format.h"
+
+struct trace_text { /* STRING: a text by its id. META: one fact, `key` '\0' value; id unused */
+    struct trace_record r;
+    uint64_t id;
+    uint32_t bytes, reserved; /* tail */
+};
+struct trace_code { /* Python code object: tail = file name, qualified name */
+    struct trace_record r;
+    uint64_t id;
+    int32_t first_line;
+    uint16_t file_bytes, name_bytes;
+};
+
+/* Frames from the leaf to the root in the tail: `native` program counters, then `python` pairs
+ * {line | flags, code id}. Native: counters of callers are return addresses (their line is that of
+ * address - 1), the first is exact when TRACE_STACK_EXACT. */
+enum trace_stack_flags {
+    TRACE_STACK_EXACT = 1,      /* from a signal context */
+    TRACE_STACK_CUT = 2,        /* native part does not reach the thread's root */
+    TRACE_STACK_PYTHON_CUT = 4, /* Python part is incomplete */
+    TRACE_STACK_NO_PYTHON = 8,  /* no interpreter, or the thread has no state */
+};
+#define TRACE_PYTHON_ENTRY                                                                         \
+    (1ull << 32) /* outermost frame of one call into the interpreter's C loop */
+struct trace_stack {
+    struct trace_record r;
+    uint64_t id;
+    uint16_t native, python;
+    uint32_t flags;
+};
+struct trace_module { /* tail = path, build id. Addresses of the process; bias = address - address
+                         in the ELF file */
+    struct trace_record r;
+    uint64_t start, end, bias;
+    uint16_t path_bytes, build_id_bytes;
+    uint32_t reserved;
+};
+struct trace_thread { /* start or first sight of a thread, or its new name (tail) */
+    struct trace_record r;
+    uint32_t tid, name_bytes;
+    uint32_t flags; /* 1: main thread. 2: belongs to the capture library */
+    uint32_t parent_tid;
+};
+struct trace_thread_end {
+    struct trace_record r;
+    uint32_t tid, reserved;
+    uint64_t user_ns, system_ns; /* of the thread by the kernel; 0, 0 = unknown */
+    uint64_t sampled_ns;         /* sum of the weights of its SAMPLEs */
+};
+
+enum trace_mode { TRACE_USER, TRACE_SYSTEM };
+struct trace_sample { /* the thread of the chunk was on a CPU */
+    struct trace_record r;
+    uint64_t stack;
+    uint64_t weight_ns; /* CPU time that this sample stands for */
+    uint32_t tid, mode; /* enum trace_mode */
+};
+enum trace_state {
+    TRACE_ON_CPU,
+    TRACE_RUNNABLE,
+    TRACE_SLEEP,
+    TRACE_DISK,
+    TRACE_IN_CUDA,
+    TRACE_STOPPED
+};
+struct trace_wait { /* wall time of thread `tid` in a state other than on-CPU, seen from outside */
+    struct trace_record r;
+    uint64_t stack;
+    uint64_t weight_ns; /* wall time that this sample stands for */
+    uint32_t tid;
+    int16_t state;   /* enum trace_state */
+    int16_t syscall; /* number, -1 unknown */
+};
+
+enum trace_heap { TRACE_MALLOC, TRACE_NEW, TRACE_MMAP, TRACE_PYTHON_HEAP };
+struct trace_alloc {
+    struct trace_record r;
+    uint64_t address, bytes, stack;
+    double
+        weight; /* bytes of allocation that this record stands for; its count is weight / bytes */
+    uint32_t heap, tid;
+};
+struct trace_free { /* of an address that an ALLOC recorded, or part of a mapping */
+    struct trace_record r;
+    uint64_t address, bytes, stack;
+    uint32_t heap, tid;
+};
+struct trace_footprint {
+    struct trace_record r;
+    uint64_t rss, heap_live; /* resident bytes by the kernel; estimate of live heap bytes */
+};
+struct trace_copy { /* sampled memcpy, memmove: `weight` bytes for this stack */
+    struct trace_record r;
+    uint64_t stack;
+    double weight;
+    uint32_t tid, reserved;
+};
+
+enum trace_range_op { TRACE_PUSH, TRACE_POP, TRACE_START, TRACE_STOP, TRACE_MARK };
+enum trace_payload { TRACE_PAYLOAD_NONE, TRACE_PAYLOAD_U64, TRACE_PAYLOAD_I64, TRACE_PAYLOAD_F64 };
+struct trace_range { /* NVTX */
+    struct trace_record r;
+    uint64_t domain, message, stack; /* STRING ids; domain 0 = default */
+    uint64_t handle;                 /* START and STOP: which */
+    uint64_t payload;                /* bits by payload_kind */
+    uint32_t op, payload_kind, category, color;
+    uint32_t tid, reserved;
+};
+
+enum trace_process_op { TRACE_FORKED, TRACE_EXECED, TRACE_SPAWNED };
+struct trace_process { /* `child` was made by tid; tail = path of the new program where known */
+    struct trace_record r;
+    int32_t child;
+    uint32_t op, tid, path_bytes;
+};
+struct trace_note { /* something to say in data quality: tail = key '\0' sentence. severity 0 info,
+                       1 warning, 2 error */
+    struct trace_record r;
+    uint32_t severity, bytes;
+};
+enum trace_part {
+    TRACE_PART_SAMPLER,
+    TRACE_PART_WAIT,
+    TRACE_PART_ALLOC,
+    TRACE_PART_COPY,
+    TRACE_PART_NVTX,
+    TRACE_PART_CUDA,
+    TRACE_PART_WRITER,
+    TRACE_PARTS
+};
+struct trace_cost { /* our own time in the process so far, by part (enum trace_part), of one thread;
+                       the last record counts */
+    struct trace_record r;
+    uint32_t tid, part;
+    uint64_t ns, calls;
+};
+struct trace_clock { /* one bracketed reading of three clocks; cupti_ns 0 = not read */
+    struct trace_record r;
+    uint64_t realtime_ns, cupti_ns, bracket_ns;
+};
+
+#endif

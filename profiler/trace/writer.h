@@ -1,0 +1,55 @@
+/* Writing a trace from inside the profiled process. Every function here is async-signal-safe,
+ * allocates nothing from the heap, takes no lock and never blocks longer than the system calls that
+ * give the file room (once per chunk). What finds no room is counted in the header. */
+#ifndef TP_TRACE_WRITER_H
+#define TP_TRACE_WRITER_H
+
+#include <stddef.h>
+
+#include "profiler/trace/records_gpu.h"
+#include "profiler/trace/records_host.h"
+
+/* One file; a plain object of the caller, all zero before trace_create. */
+struct trace_writer {
+    int fd;
+    int failed; /* errno of the first failure, after which all is counted as lost */
+    struct trace_header *header;
+    uint64_t byte_limit; /* 0 none */
+    char path[512];
+};
+
+/* One thread's place in it; used by that thread and signal handlers on it only (the caller keeps a
+ * handler out while the thread itself writes: a record that a handler wants to write meanwhile is
+ * refused and counted). */
+struct trace_stream {
+    struct trace_writer *writer;
+    struct trace_chunk *chunk; /* mapped; NULL before the first record */
+    uint32_t tid, sequence;
+    volatile int busy;
+};
+
+/* Makes `folder`/PID-START.tpt. 0, or errno: the trace is then off and every later call a no-op. */
+int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
+                 uint64_t byte_limit);
+/* Seals nothing of other threads: their chunks stay readable unsealed. */
+void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
+/* In a forked child: lets go of the parent's file without touching it. */
+void trace_abandon(struct trace_writer *w);
+
+void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid);
+void trace_stream_close(struct trace_stream *s); /* seals its chunk and unmaps it */
+
+/* Appends `record` (its kind set; words, and time when 0, are filled in) and a tail, cut to what
+ * fits into TRACE_RECORD_MAX. 1 written, 0 lost (and counted). */
+int trace_put(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
+              const void *tail, size_t tail_bytes);
+/* The same with the tail in two parts. */
+int trace_put2(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
+               const void *tail, size_t tail_bytes, const void *more, size_t more_bytes);
+
+void trace_lost(struct trace_writer *w, enum trace_loss what, uint64_t n);
+uint64_t trace_hash(const void *bytes, size_t n, uint64_t seed); /* never 0 */
+uint32_t trace_crc(uint32_t crc, const void *bytes, size_t n);   /* CRC-32C */
+uint64_t trace_now(void);                                        /* CLOCK_MONOTONIC, ns */
+
+#endif
