@@ -18,14 +18,44 @@ static const struct {
 static const struct backend_ops *registered[ROWS];
 static int count;
 
+/* By row of `known`: how to load it, NULL once that was tried, and why it failed. */
+static backend_loader *loaders[KNOWN];
+static char failures[KNOWN][512];
+
 void backend_register(const struct backend_ops *ops)
 {
     if (count < ROWS)
         registered[count++] = ops;
 }
 
+void backend_register_loader(const char *name, backend_loader *load)
+{
+    for (int i = 0; i < KNOWN; i++)
+        if (!strcmp(name, known[i].name))
+            loaders[i] = load;
+}
+
+static void load(int row)
+{
+    const struct backend_ops *ops = NULL;
+    backend_loader *loader = loaders[row];
+    loaders[row] = NULL;
+    if (loader && loader(&ops) == ERR_OK)
+        backend_register(ops);
+    else if (loader)
+        snprintf(failures[row], sizeof failures[row], "%s", err_text());
+}
+
+static const char *reason(int row)
+{
+    return *failures[row] ? failures[row] : known[row].absent;
+}
+
 static const struct backend_ops *find(const char *name)
 {
+    for (int i = 0; i < KNOWN; i++)
+        if (!strcmp(name, known[i].name))
+            load(i);
     for (int i = 0; i < count; i++)
         if (!strcmp(registered[i]->name, name))
             return registered[i];
@@ -59,8 +89,7 @@ enum err backend_open(const char *name, const struct backend_options *options, s
     }
     for (int i = 0; i < KNOWN; i++)
         if (!strcmp(name, known[i].name))
-            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name, known[i].absent,
-                        names);
+            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name, reason(i), names);
     return FAIL(ERR_USAGE, "--backend %s: unknown: must be one of %s", name, names);
 }
 
@@ -75,6 +104,6 @@ int backend_describe(int index, const char **name, const char **unusable_reason)
     if (index < 0 || index >= KNOWN)
         return 0;
     *name = known[index].name;
-    *unusable_reason = find(known[index].name) ? "" : known[index].absent;
+    *unusable_reason = find(known[index].name) ? "" : reason(index);
     return 1;
 }

@@ -18,4 +18,9 @@ int backend_describe(int index, const char **name, const char **unusable_reason)
  */
 void backend_register(const struct backend_ops *ops);
 
+/* For a known back end that is opened at run time: `load` is called when its name is first asked
+ * for, once; a failure's sentence becomes the reason. */
+typedef enum err backend_loader(const struct backend_ops **ops);
+void backend_register_loader(const char *name, backend_loader *load);
+
 #endif

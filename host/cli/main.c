@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/cuda.h"
 #include "host/backend/registry.h"
 #include "host/base/file.h"
 #include "host/base/log.h"
@@ -177,6 +178,7 @@ static enum err dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    backend_register_loader("cuda", cuda_load);
     backend_register(&cpu_backend);
     enum err e = dispatch(argc, argv);
     errno = 0;

@@ -15,6 +15,7 @@ MAY_INCLUDE = {
     "host/io": {"host/base", "host/geom"},
     "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/io", "profiler/mark"},
     "profiler/mark": set(),
+    "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace"},
     "profiler/analyze": {"host/base", "profiler/trace"},
@@ -30,7 +31,7 @@ FOREIGN = {
     r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
-    r"cuda.*|cufft.*|nvml\.h": set(),
+    r"cuda.*|cufft.*|nvml\.h": {"cuda"},
 }
 
 # Printing and ending the process belong to host/cli and the log. What stands here is allowed besides, by file.
@@ -44,8 +45,8 @@ MAY_EXIT = {}
 
 
 def folder_of(name):
-    """host/base/err.h -> host/base"""
-    return "/".join(name.split("/")[:2])
+    """host/base/err.h -> host/base, cuda/cuda.h -> cuda"""
+    return "/".join(name.split("/")[:-1][:2])
 
 
 def check_includes(name, text):
@@ -99,7 +100,7 @@ def link_closure(cmake):
     direct = {}
     folders = {}
     for folder, links in re.findall(r"^tp_library\(([^\s)]+)([^)]*)\)", cmake, re.M):
-        target = "tp_" + folder.split("/")[1]
+        target = "tp_" + folder.split("/")[-1]
         folders[target] = folder
         direct[target] = [word for word in links.split() if word.startswith("tp_")]
     cli = re.search(r"^target_link_libraries\(tomoprof PRIVATE ([^)]*)\)", cmake, re.M)
@@ -146,7 +147,7 @@ def self_test():
 
 def main():
     problems = self_test()
-    for path in c_files("host", "profiler"):
+    for path in c_files("host", "profiler", "cuda"):
         name = str(path.relative_to(ROOT))
         text = path.read_text()
         problems += check_includes(name, text) + check_output(name, text)

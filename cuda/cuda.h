@@ -1,0 +1,33 @@
+/* The face of the CUDA back end, in plain C: a shared object that is opened at run time, so that
+ * the same program runs where no CUDA driver exists. */
+#ifndef TP_CUDA_CUDA_H
+#define TP_CUDA_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/backend/backend.h"
+
+/* What the shared object takes from the program that opens it: there is one error text per thread,
+ * and one domain of marks, for both. */
+struct cuda_services {
+    size_t seam; /* sizeof(struct backend_ops): both sides were built from the same backend.h */
+    enum err (*err_set)(enum err code, const char *file, int line, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+    char *(*human)(double bytes, char out[16]);
+    void (*mark_push)(const char *name, uint64_t payload);
+    void (*mark_pop)(void);
+};
+
+/* The only symbol of the shared object. NULL when it was built from another backend.h. */
+#define CUDA_ENTRY_NAME "tomoprof_cuda"
+typedef const struct backend_ops *cuda_entry(const struct cuda_services *services);
+
+/* The services of this program, which a test passes to the entry itself. */
+extern const struct cuda_services cuda_services;
+
+/* Opens the shared object: $TOMOPROF_CUDA, or libtomoprof_cuda.so beside the program or in
+ * ../lib/tomoprof. ERR_UNSUPPORTED with the reason. For backend_register_loader. */
+enum err cuda_load(const struct backend_ops **ops);
+
+#endif
