@@ -4,22 +4,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "host/backend/registry.h"
-#include "host/base/file.h"
 #include "host/base/log.h"
+#include "host/base/run.h"
 #include "host/suite/parent.h"
 #include "host/suite/results.h"
 #include "host/suite/suite.h"
-
-#define PATH_MAX_BYTES 4096
 
 struct session {
     const struct suite_plan *options;
     struct results results;
     FILE *log;
-    char folder[PATH_MAX_BYTES - 16];
+    char folder[RUN_PATH];
     double done, total; /* of the progress line: children weighted by their share of the work */
 };
 
@@ -30,26 +27,6 @@ int suite_describe(int index, char line[SUITE_LINE])
         snprintf(line, SUITE_LINE, "%-26s %-15s %-8s %s", op->name, op->group, op->access_pattern,
                  op->help);
     return op != NULL;
-}
-
-/* out/<stamp>, or out/<stamp>-2 and so on when another run began in the same second. */
-static enum err make_folder(struct session *s, const char *out)
-{
-    char stamp[17];
-    TRY(dir_make(out));
-    clock_stamp(stamp);
-    for (int n = 1; n <= 1000; n++) {
-        char suffix[8] = "";
-        if (n > 1)
-            snprintf(suffix, sizeof suffix, "-%d", n);
-        int length = snprintf(s->folder, sizeof s->folder, "%s/%s%s", out, stamp, suffix);
-        FAIL_IF(length >= (int)sizeof s->folder, ERR_USAGE, "--out: the name is too long");
-        if (!mkdir(s->folder, 0777))
-            return ERR_OK;
-        FAIL_IF(errno != EEXIST, ERR_IO, "%s: cannot make the folder: %s", s->folder,
-                strerror(errno));
-    }
-    return FAIL(ERR_IO, "%s: exists, and so do 999 others of this second", s->folder);
 }
 
 static void log_text(struct session *s, const char *format, ...)
@@ -66,7 +43,7 @@ static void log_text(struct session *s, const char *format, ...)
 
 static enum err open_log(struct session *s)
 {
-    char path[PATH_MAX_BYTES];
+    char path[RUN_PATH + 16];
     snprintf(path, sizeof path, "%s/log.txt", s->folder);
     s->log = fopen(path, "ae");
     FAIL_IF(!s->log, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -77,21 +54,10 @@ static enum err open_log(struct session *s)
 
 static enum err write_timing(struct session *s)
 {
-    char path[PATH_MAX_BYTES];
+    char path[RUN_PATH + 16];
     results_summarise(&s->results);
     snprintf(path, sizeof path, "%s/timing.json", s->folder);
     return timing_write(path, &s->results);
-}
-
-static enum err write_latest(const struct session *s)
-{
-    char path[PATH_MAX_BYTES];
-    struct outfile f;
-    int length = snprintf(path, sizeof path, "%s/latest", s->options->out);
-    FAIL_IF(length >= (int)sizeof path, ERR_USAGE, "--out: the name is too long");
-    TRY(outfile_open(&f, path));
-    fprintf(f.stream, "%s\n", strrchr(s->folder, '/') + 1);
-    return outfile_commit(&f);
 }
 
 /* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
@@ -186,13 +152,13 @@ enum err suite_run(const struct suite_plan *options)
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
     s.results.environment = environment;
-    enum err e = make_folder(&s, options->out);
+    enum err e = run_make(options->out, s.folder);
     if (!e)
         e = open_log(&s);
     if (!e)
         e = run_cells(&s);
     if (!e)
-        e = write_latest(&s);
+        e = run_latest(s.folder);
     progress_end();
     if (!e)
         e = conclude(&s);
