@@ -72,7 +72,7 @@ struct trace_header {
 
 struct trace_chunk {
     uint32_t magic,
-        crc;         /* CRC-32C of the bytes from `tid` to the end of the records; 0 until sealed */
+        crc; /* CRC-32C of what lies from `bytes` to the end of the records; 0 until sealed */
     uint32_t sealed; /* 1: crc is valid and `used` final */
     uint32_t bytes;  /* space in the file, this header included */
     uint32_t tid, sequence;
@@ -95,8 +95,8 @@ struct trace_record {
 #define TRACE_KIND_LIST(X)                                                                         \
     X(META, 1, trace_text)                                                                         \
     X(STRING, 2, trace_text)                                                                       \
-    X(CODE, 3, trace_code) X(STACK, 4, trace_stack) X(MODULE, 5, trace_module) X(MODULE_GONE, 6,   \
-                                                                                 trace_module)     \
+    X(CODE, 3, trace_code)                                                                         \
+    X(STACK, 4, trace_stack) X(MODULE, 5, trace_module) X(MODULE_GONE, 6, trace_module)            \
         X(THREAD, 7, trace_thread) X(THREAD_END, 8, trace_thread_end) X(SAMPLE, 9, trace_sample)   \
             X(WAIT, 10, trace_wait) X(ALLOC, 11, trace_alloc) X(FREE, 12, trace_free) X(           \
                 FOOTPRINT, 13, trace_footprint) X(COPY, 14, trace_copy) X(RANGE, 15, trace_range)  \

@@ -8,16 +8,77 @@ static const uint32_t crc_nibble[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
 
-uint32_t trace_crc(uint32_t crc, const void *bytes, size_t n)
+static uint32_t crc_plain(uint32_t crc, const uint8_t *p, size_t n)
 {
-    const uint8_t *p = bytes;
-    crc = ~crc;
     for (size_t i = 0; i < n; i++) {
         crc ^= p[i];
         crc = crc >> 4 ^ crc_nibble[crc & 15];
         crc = crc >> 4 ^ crc_nibble[crc & 15];
     }
-    return ~crc;
+    return crc;
+}
+
+#ifdef __x86_64__
+/* a * b modulo the polynomial, bits reflected: bit 31 is x^0 */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+        product ^= a & bit ? b : 0;
+        b = b >> 1 ^ (b & 1 ? 0x82f63b78 : 0);
+    }
+    return product;
+}
+
+/* The instruction takes 3 cycles but may start every cycle: three stripes side by side, joined by
+ * x^(8 * bytes of a stripe). 64 KiB in 4.6 us instead of 9 us in one go and 190 us by nibbles. */
+__attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const uint8_t *p,
+                                                            size_t n)
+{
+    uint64_t lane[3] = {crc, 0, 0}, w[3];
+    size_t stripe = n / 24 * 8;
+    if (stripe >= 512) {
+        for (size_t i = 0; i < stripe; i += 8)
+            for (int k = 0; k < 3; k++) {
+                memcpy(&w[k], p + (size_t)k * stripe + i, 8);
+                lane[k] = __builtin_ia32_crc32di(lane[k], w[k]);
+            }
+        uint32_t shift = 1u << 31, square = 1u << 30; /* x^0, x^1 */
+        for (size_t bits = stripe * 8; bits; bits >>= 1) {
+            shift = bits & 1 ? multiply(shift, square) : shift;
+            square = multiply(square, square);
+        }
+        lane[1] ^= multiply(shift, (uint32_t)lane[0]);
+        lane[0] = lane[2] ^ multiply(shift, (uint32_t)lane[1]);
+        p += 3 * stripe;
+        n -= 3 * stripe;
+    }
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&w[0], p, 8);
+        lane[0] = __builtin_ia32_crc32di(lane[0], w[0]);
+    }
+    return crc_plain((uint32_t)lane[0], p, n);
+}
+
+/* Before main and in signal handlers too: asks the processor itself, once. */
+static int has_sse42(void)
+{
+    static volatile signed char known;
+    if (!known) {
+        __builtin_cpu_init();
+        known = __builtin_cpu_supports("sse4.2") ? 1 : -1;
+    }
+    return known > 0;
+}
+#endif
+
+uint32_t trace_crc(uint32_t crc, const void *bytes, size_t n)
+{
+#ifdef __x86_64__
+    if (has_sse42())
+        return ~crc_sse42(~crc, bytes, n);
+#endif
+    return ~crc_plain(~crc, bytes, n);
 }
 
 static uint64_t mix(uint64_t x)

@@ -12,9 +12,11 @@
 /* One file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {
     int fd;
-    int failed; /* errno of the first failure, after which all is counted as lost */
+    int failed; /* errno of the first failure, after which threads get no more chunks */
     struct trace_header *header;
-    uint64_t byte_limit; /* 0 none */
+    const volatile int *alive; /* 0 in every forked child, however it was made: it writes nothing */
+    uint64_t byte_limit;       /* 0 none */
+    uint64_t device, inode;    /* of fd, which the program may have closed and reused */
     char path[512];
 };
 
@@ -28,12 +30,15 @@ struct trace_stream {
     volatile int busy;
 };
 
-/* Makes `folder`/PID-START.tpt. 0, or errno: the trace is then off and every later call a no-op. */
+/* Makes `folder`/PID-START.tpt (`folder` absolute: programs change theirs). 0, or errno: the trace
+ * is then off and every later call a no-op. */
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit);
-/* Seals nothing of other threads: their chunks stay readable unsealed. */
+/* Says how the process image ended; TRACE_RUNNING takes it back (an exec failed). Seals nothing:
+ * chunks stay readable unsealed, and what threads still write is kept. */
 void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
-/* In a forked child: lets go of the parent's file without touching it. */
+/* In a forked child: lets go of the parent's file without touching it. The child closes the
+ * parent's streams before it makes a file of its own; that only unmaps them. */
 void trace_abandon(struct trace_writer *w);
 
 void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid);

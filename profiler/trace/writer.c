@@ -1,0 +1,373 @@
+#include "profiler/trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* System calls are made raw: the library's own wrappers of mmap stand before libc's, and libc's
+ * open, close, fallocate are points where a thread may be cancelled. */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it */
+#endif
+#define FD_FROM 400 /* above the numbers that programs expect to get or close by hand */
+
+uint64_t trace_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int writable(const struct trace_writer *w)
+{
+    return w && w->header && *w->alive;
+}
+
+void trace_lost(struct trace_writer *w, enum trace_loss what, uint64_t n)
+{
+    if (writable(w))
+        __atomic_fetch_add(&w->header->lost[what], n, __ATOMIC_RELAXED);
+}
+
+static void *map(size_t bytes, int flags, int fd, uint64_t offset)
+{
+    long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+    return p == -1 ? NULL : (void *)p;
+}
+
+static void unmap(const volatile void *p, size_t bytes)
+{
+    if (p)
+        syscall(SYS_munmap, p, bytes);
+}
+
+/* Gives the file space on the disk, so that a full one is an error here and not SIGBUS later. 0 or
+ * errno. */
+static int make_room(int fd, uint64_t offset, size_t bytes)
+{
+    static const char zeros[TRACE_PAGE];
+    struct rlimit limit;
+    /* past the limit the kernel would send SIGXFSZ, which ends the program */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + bytes > limit.rlim_cur)
+        return EFBIG;
+    for (int i = 0; i < 100; i++) { /* tmpfs gives up on every signal */
+        if (syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
+            return 0;
+        if (errno != EINTR)
+            break;
+    }
+    if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+        return errno;
+    for (size_t done = 0; done < bytes; done += sizeof zeros)
+        if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, offset + done) != sizeof zeros)
+            return errno ? errno : ENOSPC;
+    return 0;
+}
+
+static void *map_room(int fd, uint64_t offset, size_t bytes, int *why)
+{
+    *why = make_room(fd, offset, bytes);
+    if (*why)
+        return NULL;
+    void *p = map(bytes, MAP_SHARED, fd, offset);
+    if (!p) {
+        *why = errno;
+        return NULL;
+    }
+    /* One call instead of a page fault per page; EFAULT: they would have been SIGBUS. */
+    if (syscall(SYS_madvise, p, bytes, MADV_POPULATE_WRITE) && errno == EFAULT) {
+        *why = EIO;
+        unmap(p, bytes);
+        return NULL;
+    }
+    return p;
+}
+
+/* PID-START.tpt without printf, which is not async-signal-safe. 0 or ENAMETOOLONG. */
+static int make_path(char *path, size_t room, const char *folder, int pid, uint64_t start)
+{
+    size_t n = strlen(folder);
+    if (n + 48 > room)
+        return ENAMETOOLONG;
+    memcpy(path, folder, n);
+    char digits[40], *p = digits + sizeof digits;
+    p -= sizeof ".tpt";
+    memcpy(p, ".tpt", sizeof ".tpt");
+    do
+        *--p = "0123456789abcdef"[start % 16];
+    while (start /= 16);
+    *--p = '-';
+    do
+        *--p = (char)('0' + pid % 10);
+    while (pid /= 10);
+    *--p = '/';
+    memcpy(path + n, p, (size_t)(digits + sizeof digits - p));
+    return 0;
+}
+
+static int open_file(struct trace_writer *w, int flags)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags,
+                        0600);
+}
+
+static int is_ours(const struct trace_writer *w, int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode;
+}
+
+/* The file's descriptor, opened again when the program closed it (daemons close all), -1 when it
+ * cannot be had: never the file that the program has under this number now. */
+static int own_fd(struct trace_writer *w)
+{
+    int old = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
+    if (is_ours(w, old))
+        return old;
+    int fd = open_file(w, 0);
+    if (is_ours(w, fd) &&
+        __atomic_compare_exchange_n(&w->fd, &old, fd, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return fd;
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    return is_ours(w, old) ? old : -1; /* another thread was faster */
+}
+
+static int open_new(struct trace_writer *w, struct trace_header **header)
+{
+    struct stat st;
+    int why = 0, fd = open_file(w, O_CREAT | O_EXCL);
+    *header = NULL;
+    if (fd < 0)
+        return errno;
+    int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_FROM);
+    if (high >= 0) {
+        syscall(SYS_close, fd);
+        fd = high;
+    }
+    if (fstat(fd, &st))
+        why = errno;
+    else
+        *header = map_room(fd, 0, TRACE_HEADER_BYTES, &why);
+    if (!*header) {
+        syscall(SYS_unlinkat, AT_FDCWD, w->path, 0);
+        syscall(SYS_close, fd);
+        return why;
+    }
+    w->fd = fd;
+    w->device = st.st_dev;
+    w->inode = st.st_ino;
+    return 0;
+}
+
+static int create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
+{
+    struct trace_header *h = NULL;
+    struct timespec real;
+    uint64_t start = trace_now();
+    int *alive = map(TRACE_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int why = alive ? make_path(w->path, sizeof w->path, folder, getpid(), start) : errno;
+    if (!why)
+        why = open_new(w, &h);
+    if (why) {
+        unmap(alive, TRACE_PAGE);
+        return why;
+    }
+    syscall(SYS_madvise, alive, TRACE_PAGE, MADV_WIPEONFORK);
+    *alive = 1;
+    w->alive = alive;
+    clock_gettime(CLOCK_REALTIME, &real);
+    h->version = TRACE_VERSION;
+    h->header_bytes = TRACE_HEADER_BYTES;
+    h->pid = getpid();
+    h->parent = getppid();
+    h->start_ns = start;
+    h->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    h->file_bytes = TRACE_HEADER_BYTES;
+    h->capture_bytes = TRACE_HEADER_BYTES + TRACE_PAGE;
+    memcpy(h->run_id, run_id, sizeof h->run_id);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic);
+    w->header = h;
+    return 0;
+}
+
+int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
+                 uint64_t byte_limit)
+{
+    int saved = errno;
+    *w = (struct trace_writer){.fd = -1, .byte_limit = byte_limit};
+    w->failed = create(w, folder, run_id);
+    errno = saved;
+    return w->failed;
+}
+
+void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
+{
+    if (!writable(w))
+        return;
+    w->header->end_detail = detail;
+    w->header->end_ns = end == TRACE_RUNNING ? 0 : trace_now();
+    __atomic_store_n(&w->header->end, end, __ATOMIC_RELEASE);
+}
+
+void trace_abandon(struct trace_writer *w)
+{
+    int saved = errno;
+    unmap(w->header, TRACE_HEADER_BYTES);
+    unmap(w->alive, TRACE_PAGE);
+    if (w->header && is_ours(w, w->fd))
+        syscall(SYS_close, w->fd);
+    *w = (struct trace_writer){.fd = -1};
+    errno = saved;
+}
+
+static void fail(struct trace_writer *w, int why)
+{
+    int none = 0;
+    __atomic_compare_exchange_n(&w->failed, &none, why, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* NULL: no room, w->failed says why. */
+static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
+{
+    if (w->failed)
+        return NULL;
+    int why, fd = own_fd(w);
+    if (fd < 0) {
+        fail(w, EBADF);
+        return NULL;
+    }
+    uint64_t *end = &w->header->file_bytes, offset = __atomic_load_n(end, __ATOMIC_RELAXED);
+    do {
+        if (w->byte_limit && offset + bytes > w->byte_limit) {
+            fail(w, EFBIG);
+            return NULL;
+        }
+    } while (!__atomic_compare_exchange_n(end, &offset, offset + bytes, 0, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    struct trace_chunk *c = map_room(fd, offset, bytes, &why);
+    if (c) {
+        __atomic_fetch_add(&w->header->capture_bytes, bytes, __ATOMIC_RELAXED);
+        return c;
+    }
+    fail(w, why);
+    uint64_t mine = offset + bytes; /* unless another thread has already got what follows */
+    __atomic_compare_exchange_n(end, &mine, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void release_chunk(struct trace_stream *s)
+{
+    struct trace_chunk *c = s->chunk;
+    uint32_t bytes = c->bytes;
+    if (writable(s->writer)) {
+        c->crc = trace_crc(0, &c->bytes, sizeof *c - offsetof(struct trace_chunk, bytes) + c->used);
+        __atomic_store_n(&c->sealed, 1, __ATOMIC_RELEASE);
+        __atomic_fetch_sub(&s->writer->header->capture_bytes, bytes, __ATOMIC_RELAXED);
+    }
+    s->chunk = NULL;
+    unmap(c, bytes);
+}
+
+/* When there is no room for a new chunk the old one stays: smaller records may still fit. */
+static int next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
+{
+    int saved = errno;
+    uint32_t bytes = TRACE_CHUNK_BYTES;
+    if (!s->sequence && sizeof(struct trace_chunk) + record_bytes <= TRACE_CHUNK_FIRST)
+        bytes = TRACE_CHUNK_FIRST;
+    struct trace_chunk *c = new_chunk(s->writer, bytes);
+    if (c) {
+        c->bytes = bytes;
+        c->tid = s->tid;
+        c->sequence = s->sequence++;
+        c->first_ns = now;
+        __atomic_store_n(&c->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
+        if (s->chunk)
+            release_chunk(s);
+        s->chunk = c;
+    }
+    errno = saved;
+    return c != NULL;
+}
+
+void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid)
+{
+    *s = (struct trace_stream){.writer = w, .tid = tid};
+}
+
+void trace_stream_close(struct trace_stream *s)
+{
+    int saved = errno;
+    s->busy = 1;
+    if (s->chunk)
+        release_chunk(s);
+    s->writer = NULL;
+    s->busy = 0;
+    errno = saved;
+}
+
+static int append(struct trace_stream *s, const struct trace_record *record, size_t record_bytes,
+                  const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)
+{
+    size_t bytes = (size_t)record->words * 8;
+    struct trace_chunk *c = s->chunk;
+    if (!c || sizeof *c + c->used + bytes > c->bytes) {
+        if (!next_chunk(s, bytes, record->time_ns))
+            return 0;
+        c = s->chunk;
+    }
+    char *start = (char *)(c + 1) + c->used, *to = start;
+    memcpy(to, record, record_bytes);
+    to += record_bytes;
+    if (tail_bytes)
+        memcpy(to, tail, tail_bytes);
+    to += tail_bytes;
+    if (more_bytes)
+        memcpy(to, more, more_bytes);
+    to += more_bytes;
+    memset(to, 0, (size_t)(start + bytes - to));
+    __atomic_store_n(&c->used, c->used + (uint32_t)bytes, __ATOMIC_RELEASE);
+    return 1;
+}
+
+int trace_put2(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
+               const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)
+{
+    if (!writable(s->writer))
+        return 0;
+    int written = 0;
+    if (!s->busy && record_bytes <= TRACE_RECORD_MAX) {
+        s->busy = 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        size_t room = TRACE_RECORD_MAX - record_bytes;
+        if (tail_bytes > room || more_bytes > room - tail_bytes) {
+            tail_bytes = tail_bytes < room ? tail_bytes : room;
+            more_bytes = room - tail_bytes;
+            record->flags |= TRACE_CUT;
+        }
+        record->words = (uint16_t)((record_bytes + tail_bytes + more_bytes + 7) / 8);
+        if (!record->time_ns)
+            record->time_ns = trace_now();
+        written = append(s, record, record_bytes, tail, tail_bytes, more, more_bytes);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        s->busy = 0;
+    }
+    if (!written)
+        trace_lost(s->writer, TRACE_LOST_RECORDS, 1);
+    return written;
+}
+
+int trace_put(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
+              const void *tail, size_t tail_bytes)
+{
+    return trace_put2(s, record, record_bytes, tail, tail_bytes, NULL, 0);
+}
