@@ -30,34 +30,39 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* The instruction takes 3 cycles but may start every cycle: three stripes side by side, joined by
- * x^(8 * bytes of a stripe). 64 KiB in 4.6 us instead of 9 us in one go and 190 us by nibbles. */
+__attribute__((target("sse4.2"))) static uint64_t crc_word(uint64_t crc, const uint8_t *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return __builtin_ia32_crc32di(crc, w);
+}
+
+/* The instruction takes 3 cycles but one may start every cycle: three stripes side by side, joined
+ * by x^(8 * bytes of a stripe). 64 KiB: 3.2 us, in one go 8, by nibbles 190. */
 __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const uint8_t *p,
                                                             size_t n)
 {
-    uint64_t lane[3] = {crc, 0, 0}, w[3];
+    uint64_t a = crc, b = 0, c = 0;
     size_t stripe = n / 24 * 8;
     if (stripe >= 512) {
-        for (size_t i = 0; i < stripe; i += 8)
-            for (int k = 0; k < 3; k++) {
-                memcpy(&w[k], p + (size_t)k * stripe + i, 8);
-                lane[k] = __builtin_ia32_crc32di(lane[k], w[k]);
-            }
+        for (size_t i = 0; i < stripe; i += 8) {
+            a = crc_word(a, p + i);
+            b = crc_word(b, p + stripe + i);
+            c = crc_word(c, p + 2 * stripe + i);
+        }
         uint32_t shift = 1u << 31, square = 1u << 30; /* x^0, x^1 */
         for (size_t bits = stripe * 8; bits; bits >>= 1) {
             shift = bits & 1 ? multiply(shift, square) : shift;
             square = multiply(square, square);
         }
-        lane[1] ^= multiply(shift, (uint32_t)lane[0]);
-        lane[0] = lane[2] ^ multiply(shift, (uint32_t)lane[1]);
+        b ^= multiply(shift, (uint32_t)a);
+        a = c ^ multiply(shift, (uint32_t)b);
         p += 3 * stripe;
         n -= 3 * stripe;
     }
-    for (; n >= 8; n -= 8, p += 8) {
-        memcpy(&w[0], p, 8);
-        lane[0] = __builtin_ia32_crc32di(lane[0], w[0]);
-    }
-    return crc_plain((uint32_t)lane[0], p, n);
+    for (; n >= 8; n -= 8, p += 8)
+        a = crc_word(a, p);
+    return crc_plain((uint32_t)a, p, n);
 }
 
 /* Before main and in signal handlers too: asks the processor itself, once. */
