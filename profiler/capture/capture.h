@@ -70,6 +70,10 @@ struct capture_thread *capture_enter_handler(void);
 void capture_leave(struct capture_thread *t, enum trace_part part,
                    uint64_t entered_ns); /* 0: cost not counted */
 
+/* The calling thread where it is registered, entered or not, else NULL: for functions of parts that
+ * are not given one. Async-signal-safe. */
+struct capture_thread *capture_self(void);
+
 /* One thing that is recorded. Functions may be NULL. All but fork_child run with the thread
  * entered. */
 struct capture_part {
