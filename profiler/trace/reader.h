@@ -14,10 +14,11 @@ struct trace_reader;
 /* What was wrong with the file; 0 everywhere for a clean one. */
 struct trace_damage {
     uint64_t bad_chunks; /* magic, length or CRC wrong: skipped, reading goes on at the next page
-                            that looks like a chunk */
+                            that looks like a chunk; neighbours without magic count as one */
     uint64_t unsealed; /* chunks that their thread did not finish: normal after a kill, read as far
                           as they go */
-    uint64_t torn_records;   /* a record's length did not fit: the rest of its chunk was left out */
+    uint64_t torn_records;   /* a record's length did not fit: the rest of its chunk was left out;
+                                or the length of its tail, then it alone */
     uint64_t missing_chunks; /* gaps in the sequence of a thread */
     uint64_t unknown_records;
     uint64_t truncated_bytes; /* the file is shorter than its header says */

@@ -17,6 +17,10 @@ enum trace_api_class {
     TRACE_API_GRAPH,
     TRACE_API_MODULE,
 };
+enum trace_api_flags {
+    TRACE_API_CAPTURED = 1, /* the call went into a graph instead of being executed */
+    TRACE_API_MORE = 2, /* more correlation ids of the record that follows; no time of its own */
+};
 struct trace_api { /* outermost CUDA call on its thread, written on its return; start_ns, end_ns are
                       CLOCK_MONOTONIC */
     struct trace_record r;
@@ -26,7 +30,7 @@ struct trace_api { /* outermost CUDA call on its thread, written on its return; 
     uint32_t tid;
     int32_t result;          /* CUDA error, 0 ok */
     uint32_t api_class;      /* enum trace_api_class */
-    uint32_t context, flags; /* flags 1: stream is being captured */
+    uint32_t context, flags; /* enum trace_api_flags */
     uint32_t correlations;   /* used entries of correlation[] */
     uint32_t correlation[4];
 };
@@ -89,10 +93,13 @@ struct trace_gpu_memory {
     uint32_t operation,
         memory_kind; /* 1 allocate, 2 release, 3 pool created, 4 pool destroyed, 5 pool trimmed */
 };
+enum trace_overhead {
+    TRACE_OVERHEAD_JIT = 0x1000000, /* | CUpti_ActivityJitEntryType << 8 | ..JitOperationType */
+};
 struct trace_gpu_overhead {
     struct trace_record r;
     uint64_t start, end;
-    uint32_t kind, correlation; /* kind as CUpti_ActivityOverheadKind; 0x10000: JIT */
+    uint32_t kind, correlation; /* CUpti_ActivityOverheadKind, or enum trace_overhead */
 };
 struct trace_device { /* tail = name */
     struct trace_record r;
