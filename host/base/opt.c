@@ -172,17 +172,18 @@ static struct opt *row_for(struct opt *rows, char *word, char **inline_value)
     return NULL;
 }
 
-enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
+static enum err parse(struct opt *rows, int argc, char **argv, int leading, int *positional)
 {
     int words = 0;
     for (int i = 0; i < argc; i++) {
         char *word = argv[i];
-        if (!strcmp(word, "--")) {
-            while (++i < argc)
+        int plain = word[0] != '-' || !word[1], rest = !strcmp(word, "--");
+        if (rest || (plain && leading)) {
+            for (i += rest; i < argc; i++)
                 argv[words++] = argv[i];
             break;
         }
-        if (word[0] != '-' || !word[1]) {
+        if (plain) {
             argv[words++] = word;
             continue;
         }
@@ -201,6 +202,16 @@ enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
     }
     *positional = words;
     return ERR_OK;
+}
+
+enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
+{
+    return parse(rows, argc, argv, 0, positional);
+}
+
+enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional)
+{
+    return parse(rows, argc, argv, 1, positional);
 }
 
 void opt_help(const struct opt *rows)

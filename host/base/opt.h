@@ -35,6 +35,10 @@ struct opt {
  * (--in=--odd names such a value). */
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
 
+/* The same for a command that runs another one: options end at the first positional word, and all
+ * from there on is left alone. */
+enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional);
+
 /* The name nearest to `word` in names[0..n) by edit distance, NULL when none is near enough to be
  * meant. */
 const char *opt_nearest(const char *word, const char *const *names, int n);

@@ -11,6 +11,7 @@
 enum command_flags {
     CMD_HIDDEN = 1, /* not in --help */
     CMD_STOPS = 2,  /* ends by itself, with what it has, once cli_stop is set */
+    CMD_WRAPS = 4,  /* its words are another command: options end at the first of them */
 };
 
 struct command {
@@ -24,13 +25,19 @@ struct command {
     enum err (*run)(int words, char **word); /* after the options were parsed */
 };
 
-extern const struct command cmd_run, cmd_bench, cmd_op, cmd_recon, cmd_gen, cmd_info, cmd_doctor,
-    cmd_child;
+extern const struct command cmd_run, cmd_record, cmd_bench, cmd_op, cmd_recon, cmd_gen, cmd_info,
+    cmd_doctor, cmd_child;
 
 /* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
  * second signal ends the process at once. Temporaries of half-written outputs are removed either
  * way. */
 extern volatile sig_atomic_t cli_stop;
+
+/* How main ends after a command that did its work: as the program ended that `record` ran. */
+struct cli_end {
+    int exit_code, signal; /* signal 0: exits */
+};
+extern struct cli_end cli_end;
 
 /* Absolute path of this program. ERR_IO when the system does not tell. */
 enum err cli_program(const char **path);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cuda/cuda.h"
@@ -15,11 +16,13 @@
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_run, &cmd_recon, &cmd_op, &cmd_bench, &cmd_gen, &cmd_info, &cmd_doctor, &cmd_child,
+    &cmd_run, &cmd_record, &cmd_recon,  &cmd_op,    &cmd_bench,
+    &cmd_gen, &cmd_info,   &cmd_doctor, &cmd_child,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands)
 
 volatile sig_atomic_t cli_stop;
+struct cli_end cli_end;
 static volatile sig_atomic_t command_stops;
 
 static const char exit_codes[] =
@@ -135,14 +138,15 @@ static enum err check_environment(void)
 
 static enum err run_command(const struct command *c, int argc, char **argv)
 {
-    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+    int wraps = (c->flags & CMD_WRAPS) != 0;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") && !(wraps && i); i++)
         if (is_help(argv[i])) {
             help_command(c);
             return ERR_OK;
         }
     int words = 0;
     TRY(check_environment());
-    TRY(opt_parse(c->options, argc, argv, &words));
+    TRY((wraps ? opt_parse_leading : opt_parse)(c->options, argc, argv, &words));
     FAIL_IF(words < c->min_words, ERR_USAGE, "%s needs %s: `tomoprof %s --help` has examples",
             c->name, c->words, c->name);
     FAIL_IF(words > c->max_words, ERR_USAGE,
@@ -176,6 +180,19 @@ static enum err dispatch(int argc, char **argv)
     return run_command(c, argc - 2, argv + 2);
 }
 
+/* As the program did, without a second core file. */
+static void die_of(int number)
+{
+    sigset_t set;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+    cli_end.exit_code = 128 + number; /* a signal whose default is not to kill */
+}
+
 int main(int argc, char **argv)
 {
     backend_register_loader("cuda", cuda_load);
@@ -189,5 +206,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "tomoprof: %s\n", err_text());
         log_debug("%s at %s", err_name(e), err_where());
     }
-    return err_exit_code(e);
+    if (!e && cli_end.signal)
+        die_of(cli_end.signal);
+    return e ? err_exit_code(e) : cli_end.exit_code;
 }

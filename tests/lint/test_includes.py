@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/io", "profiler/mark"},
     "profiler/mark": set(),
     "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
+    "profiler/record": {"host/base"},
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace"},
     "profiler/analyze": {"host/base", "profiler/trace"},

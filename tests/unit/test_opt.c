@@ -77,6 +77,31 @@ static void values_reach_their_variables(void **state)
     assert_string_equal(label, "");
 }
 
+static void a_wrapped_command_keeps_its_own_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argv[6];
+        int argc, words;
+        const char *first, *last;
+    } cases[] = {
+        {{"-j", "--runs", "3", "prog", "--in", "x"}, 6, 3, "prog", "x"},
+        {{"--runs=3", "-j", "--", "--in", "--", "-j"}, 6, 3, "--in", "-j"},
+        {{"-j", "--runs=3", "--", "prog", "--", "--help"}, 6, 3, "prog", "--help"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *argv[6];
+        int words;
+        memcpy(argv, cases[i].argv, sizeof argv);
+        json = 0, runs = 0, in = NULL;
+        assert_int_equal(opt_parse_leading(rows, cases[i].argc, argv, &words), ERR_OK);
+        assert_int_equal(words, cases[i].words);
+        assert_string_equal(argv[0], cases[i].first);
+        assert_string_equal(argv[words - 1], cases[i].last);
+        assert_true(json && runs == 3 && !in);
+    }
+}
+
 static void wrong_calls_say_what_is_wrong(void **state)
 {
     (void)state;
@@ -169,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_reach_their_variables),
+        cmocka_unit_test(a_wrapped_command_keeps_its_own_options),
         cmocka_unit_test(wrong_calls_say_what_is_wrong),
         cmocka_unit_test(nearest_name_is_near),
         cmocka_unit_test(help_has_a_line_for_each_option),

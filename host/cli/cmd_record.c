@@ -1,0 +1,226 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/file.h"
+#include "host/base/jsonw.h"
+#include "host/base/log.h"
+#include "host/cli/cli.h"
+#include "profiler/record/record.h"
+
+extern char **environ;
+
+static const char *modes, *out = "output";
+static double rate;
+static int baseline;
+
+static struct opt options[] = {
+    {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
+     "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all)", 0, 0, 0},
+    {"rate", 'r', OPT_NUMBER, &rate, "HZ",
+     "samples per second of CPU time of each thread (default 200)", 1, 10000, 0},
+    {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
+     0, 0, 0},
+    {"baseline", 'b', OPT_FLAG, &baseline, NULL,
+     "first run it once bare and silent, to know the slow-down", 0, 0, 0},
+    {0},
+};
+
+static enum err check_modes(const char *list)
+{
+    static const char *const known[] = {"cpu",    "wait", "memory", "copies",
+                                        "python", "nvtx", "cuda"};
+    const int n = sizeof known / sizeof *known;
+    FAIL_IF(list && !*list, ERR_USAGE, "--modes: the list is empty");
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        char word[24];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+        int i = 0;
+        while (i < n && strcmp(word, known[i]))
+            i++;
+        const char *near = opt_nearest(word, known, n);
+        FAIL_IF(i == n && near, ERR_USAGE, "--modes: unknown mode \"%s\": did you mean %s?", word,
+                near);
+        FAIL_IF(i == n, ERR_USAGE,
+                "--modes: unknown mode \"%s\": use some of cpu,wait,memory,copies,python,nvtx,cuda",
+                word);
+    }
+    return ERR_OK;
+}
+
+struct session {
+    char folder[RUN_PATH], trace[512]; /* what the library takes */
+    struct record_target target;
+    struct record_end bare, end;
+    char note[256];
+};
+
+static void write_end(struct jsonw *w, const char *key, const struct record_end *e)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+    jsonw_key(w, "exit_code");
+    if (e->signal)
+        jsonw_null(w);
+    else
+        jsonw_int(w, e->exit_code);
+    jsonw_key(w, "signal");
+    if (e->signal)
+        jsonw_int(w, e->signal);
+    else
+        jsonw_null(w);
+    jsonw_knumber(w, "wall_s", e->wall_s);
+    jsonw_knumber(w, "user_s", e->user_s);
+    jsonw_knumber(w, "system_s", e->system_s);
+    jsonw_kint(w, "peak_rss_bytes", e->peak_rss_bytes);
+    jsonw_kint(w, "left_running", e->left_running);
+    jsonw_end(w);
+}
+
+static void write_texts(struct jsonw *w, const char *key, const char *const *texts, int n)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+    for (int i = 0; i < n; i++)
+        if (texts[i] && *texts[i])
+            jsonw_string(w, texts[i]);
+    jsonw_end(w);
+}
+
+/* What only the launcher knows. */
+static enum err write_record(const struct session *s, int words, char **word)
+{
+    char path[RUN_PATH + 16];
+    struct outfile f;
+    struct jsonw w;
+    const char *notes[] = {s->target.limits, s->note};
+    snprintf(path, sizeof path, "%s/record.json", s->folder);
+    TRY(outfile_open(&f, path));
+    jsonw_init(&w, f.stream, 1);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "schema", "tomoprof-record/1");
+    jsonw_kstring(&w, "tomoprof_version", TP_VERSION);
+    write_texts(&w, "command", (const char *const *)word, words);
+    jsonw_kint(&w, "pid", s->end.pid);
+    jsonw_kstring(&w, "modes", modes);
+    jsonw_knumber(&w, "rate_hz", rate > 0 ? rate : 1 / 0.0);
+    write_end(&w, "end", &s->end);
+    if (baseline)
+        write_end(&w, "baseline", &s->bare);
+    else
+        jsonw_knull(&w, "baseline");
+    write_texts(&w, "notes", notes, 2);
+    jsonw_end(&w);
+    return outfile_commit(&f);
+}
+
+static enum err make_folders(struct session *s)
+{
+    char name[RUN_PATH + 16];
+    TRY(run_make(out, s->folder));
+    snprintf(name, sizeof name, "%s/trace", s->folder);
+    FAIL_IF(mkdir(name, 0777), ERR_IO, "%s: cannot make the folder: %s", name, strerror(errno));
+    char *real = realpath(name, NULL);
+    FAIL_IF(!real, ERR_IO, "%s: %s", name, strerror(errno));
+    size_t length = strlen(real);
+    if (length >= sizeof s->trace) {
+        free(real);
+        return FAIL(ERR_USAGE, "--out: the absolute name is longer than %zu bytes",
+                    sizeof s->trace - 1);
+    }
+    snprintf(s->trace, sizeof s->trace, "%s", real);
+    free(real);
+    return ERR_OK;
+}
+
+static enum err run_program(struct session *s, char **word)
+{
+    char library[RUN_PATH], **environment;
+    const char *program;
+    TRY(cli_program(&program));
+    TRY(record_library(program, library));
+    TRY(make_folders(s));
+    const struct record_settings settings = {.library = library,
+                                             .folder = s->trace,
+                                             .modes = modes,
+                                             .rate_hz = rate,
+                                             .preload = s->target.preload};
+    TRY(record_environment(&settings, environ, &environment, s->note));
+    if (*s->note)
+        log_warn("%s", s->note);
+    enum err e = ERR_OK;
+    if (baseline)
+        e = record_launch(s->target.path, word, environ, 1, &s->bare);
+    if (!e)
+        e = record_launch(s->target.path, word, environment, 0, &s->end);
+    record_environment_free(environment);
+    return e;
+}
+
+/* Nothing from here on changes how this process ends: that is the program's. */
+static void conclude(struct session *s, int words, char **word)
+{
+    enum err e = write_record(s, words, word);
+    if (!e)
+        e = run_latest(s->folder);
+    if (s->end.left_running)
+        log_warn("%d process%s of the program still run%s: what they do from now on is not in the "
+                 "profile",
+                 s->end.left_running, s->end.left_running > 1 ? "es" : "",
+                 s->end.left_running > 1 ? "" : "s");
+    progress_end();
+    if (e)
+        log_error("%s", err_text());
+    if (baseline && s->bare.wall_s > 0)
+        log_info("%.3g s recorded, %.3g s bare: %+.1f %% wall, %+.1f %% CPU", s->end.wall_s,
+                 s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1),
+                 100 *
+                     ((s->end.user_s + s->end.system_s) / (s->bare.user_s + s->bare.system_s) - 1));
+    log_info("tomoprof: %s", s->folder);
+}
+
+static enum err run(int words, char **word)
+{
+    static struct session s;
+    TRY(check_modes(modes));
+    TRY(record_target(word[0], &s.target));
+    if (*s.target.limits)
+        log_warn("%s", s.target.limits);
+    char **argv = calloc((size_t)words + 1, sizeof *argv); /* execve wants a NULL at the end */
+    FAIL_IF(!argv, ERR_MEMORY, "no memory for %d words", words);
+    memcpy(argv, word, (size_t)words * sizeof *argv);
+    enum err e = run_program(&s, argv);
+    if (!e) {
+        conclude(&s, words, word);
+        cli_end = (struct cli_end){s.end.exit_code, s.end.signal};
+    }
+    free(argv);
+    return e;
+}
+
+const struct command cmd_record = {
+    .name = "record",
+    .summary = "Profiles any program down to the line, with no change to it.",
+    .words = "[--] CMD ARGS",
+    .text =
+        "Runs CMD with the capture library in it and all that it starts: where CPU time goes by "
+        "source\n"
+        "line, what waits, who allocates and copies, Python and native code alike, NVTX ranges, "
+        "and on a\n"
+        "GPU each kernel and transfer by the line that launched it. CMD's input, output, signals "
+        "and exit\n"
+        "code are its own; what it would have said, it says. The recording survives crashes and "
+        "kills.\n"
+        "Writes DIR/<stamp>/trace, and record.json.\n\n"
+        "Examples:\n"
+        "  tomoprof record python3 reconstruct.py --views 180\n"
+        "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1 << 20,
+    .flags = CMD_STOPS | CMD_WRAPS,
+    .run = run,
+};

@@ -1,0 +1,157 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "profiler/record/record.h"
+
+#define LIBRARY "libtomoprof_capture.so"
+#define ADDED   12
+
+enum err record_library(const char *program, char path[RUN_PATH])
+{
+    static const char *const places[] = {"", "../lib/tomoprof/"};
+    const char *slash = strrchr(program, '/');
+    int folder = slash ? (int)(slash - program) + 1 : 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char name[RUN_PATH + 64];
+        snprintf(name, sizeof name, "%.*s%s%s", folder, program, places[i], LIBRARY);
+        char *real = realpath(name, NULL);
+        if (!real)
+            continue;
+        int n = snprintf(path, RUN_PATH, "%s", real);
+        /* The loader takes blanks and colons for separators; the open file has a name without. */
+        int odd = strpbrk(real, " :") != NULL, fd = odd ? open(real, O_RDONLY | O_CLOEXEC) : -1;
+        free(real);
+        FAIL_IF(n >= RUN_PATH || (odd && fd < 0), ERR_IO, "%s: cannot be loaded from there", name);
+        if (odd)
+            snprintf(path, RUN_PATH, "/proc/%d/fd/%d", (int)getpid(), fd);
+        return ERR_OK;
+    }
+    return FAIL(ERR_UNSUPPORTED,
+                "%.*s" LIBRARY " is missing, also in ../lib/tomoprof: build or install it beside "
+                "tomoprof",
+                folder, program);
+}
+
+struct list {
+    char **rows;
+    size_t n, room;
+    int failed;
+};
+
+static const char *value_of(char *const *environment, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *environment; environment++)
+        if (!strncmp(*environment, name, n) && (*environment)[n] == '=')
+            return *environment + n + 1;
+    return NULL;
+}
+
+/* Sets name to value and, with more, ":more". */
+static void put(struct list *l, const char *name, const char *value, const char *more)
+{
+    size_t n = strlen(name);
+    char *row;
+    if (asprintf(&row, "%s=%s%s%s", name, value, more ? ":" : "", more ? more : "") < 0) {
+        l->failed = 1;
+        return;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        if (!strncmp(l->rows[i], name, n) && l->rows[i][n] == '=') {
+            free(l->rows[i]);
+            l->rows[i] = row;
+            return;
+        }
+    if (l->n < l->room)
+        l->rows[l->n++] = row;
+    else
+        free(row);
+}
+
+static int has_mode(const struct record_settings *s, const char *mode)
+{
+    size_t n = strlen(mode);
+    for (const char *at = s->modes; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == n && !strncmp(at, mode, n))
+            return 1;
+    return !s->modes;
+}
+
+static void put_preload(struct list *l, const struct record_settings *s, char *const *base)
+{
+    const char *old = value_of(base, "LD_PRELOAD");
+    if (old && strstr(old, LIBRARY)) /* recorded by somebody already: once is enough */
+        return;
+    put(l, "LD_PRELOAD", s->library, old && *old ? old : NULL);
+}
+
+/* CUPTI takes one subscriber per process, so somebody else's CUDA injection stays alone; NVTX has
+ * no such limit and ours calls the other one. */
+static void put_injections(struct list *l, const struct record_settings *s, char *const *base,
+                           char note[256])
+{
+    const char *nvtx = value_of(base, "NVTX_INJECTION64_PATH");
+    const char *cuda = value_of(base, "CUDA_INJECTION64_PATH");
+    if (has_mode(s, "nvtx")) {
+        put(l, "NVTX_INJECTION64_PATH", s->library, NULL);
+        if (nvtx && *nvtx && !strstr(nvtx, LIBRARY))
+            put(l, "TOMOPROF_CAPTURE_NVTX_CHAIN", nvtx, NULL);
+    }
+    if (has_mode(s, "cuda") && (!cuda || !*cuda || strstr(cuda, LIBRARY)))
+        put(l, "CUDA_INJECTION64_PATH", s->library, NULL);
+    else if (has_mode(s, "cuda"))
+        snprintf(note, 256,
+                 "CUDA_INJECTION64_PATH=%.120s is set already: that tool keeps the GPU, whose work "
+                 "will be missing here",
+                 cuda);
+}
+
+enum err record_environment(const struct record_settings *s, char *const *base, char ***out,
+                            char note[256])
+{
+    struct list l = {.room = ADDED};
+    while (base[l.room - ADDED])
+        l.room++;
+    *note = 0;
+    l.rows = calloc(l.room + 1, sizeof *l.rows);
+    FAIL_IF(!l.rows, ERR_MEMORY, "no memory for the environment");
+    for (; *base; base++, l.n++)
+        if (!(l.rows[l.n] = strdup(*base)))
+            l.failed = 1;
+    base -= l.n;
+
+    unsigned char id[16];
+    char hex[33], rate[40];
+    if (getrandom(id, sizeof id, 0) != sizeof id)
+        memcpy(id, &(pid_t){getpid()}, sizeof(pid_t));
+    for (int i = 0; i < 16; i++)
+        sprintf(hex + 2 * i, "%02x", id[i]);
+    snprintf(rate, sizeof rate, "%.9g", s->rate_hz);
+    put(&l, "TOMOPROF_CAPTURE_DIR", s->folder, NULL);
+    put(&l, "TOMOPROF_CAPTURE_RUN", hex, NULL);
+    if (s->modes)
+        put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);
+    if (s->rate_hz > 0)
+        put(&l, "TOMOPROF_CAPTURE_RATE", rate, NULL);
+    if (s->preload)
+        put_preload(&l, s, base);
+    put_injections(&l, s, base, note);
+    *out = l.rows;
+    if (!l.failed)
+        return ERR_OK;
+    record_environment_free(l.rows);
+    *out = NULL;
+    return FAIL(ERR_MEMORY, "no memory for the environment");
+}
+
+void record_environment_free(char **environment)
+{
+    for (char **row = environment; row && *row; row++)
+        free(*row);
+    free(environment);
+}
