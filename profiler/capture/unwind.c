@@ -1,0 +1,108 @@
+#include <string.h>
+#include <ucontext.h>
+
+#include "profiler/capture/modules.h"
+#include "profiler/capture/peek.h"
+#include "profiler/capture/unwind.h"
+
+void unwind_from_context(struct unwind_registers *r, const void *ucontext)
+{
+    const ucontext_t *u = ucontext;
+#if defined __x86_64__
+    /* DWARF's order of the registers in the kernel's. */
+    static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                      REG_R12, REG_R13, REG_R14, REG_R15};
+    for (int i = 0; i < 16; i++)
+        r->r[i] = (uintptr_t)u->uc_mcontext.gregs[order[i]];
+    r->pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+    r->known = 0xffff;
+#else
+    memcpy(r->r, u->uc_mcontext.regs, sizeof u->uc_mcontext.regs);
+    r->r[UNWIND_SP] = u->uc_mcontext.sp;
+    r->pc = u->uc_mcontext.pc;
+    r->known = 0xffffffff;
+#endif
+}
+
+int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value)
+{
+    if (address >= m->floor && address <= m->high - sizeof *value && m->floor < m->high) {
+        memcpy(value, (const void *)address, sizeof *value);
+        return 1;
+    }
+    size_t into = address - m->window_at;
+    if (address < m->window_at || into + sizeof *value > m->window_bytes) {
+        m->window_at = address;
+        m->window_bytes = peek_some(address, m->window, m->window_room);
+        if (m->window_bytes < sizeof *value)
+            return 0;
+        into = 0;
+    }
+    memcpy(value, m->window + into, sizeof *value);
+    return 1;
+}
+
+/* What lies below the stack pointer of a stopped thread may never have been touched; what lies
+ * above it has. */
+static void set_floor(struct unwind_memory *m, uintptr_t sp)
+{
+    m->floor = sp >= m->low && sp < m->high ? sp : m->high;
+}
+
+/* Return addresses outside of any image (generated code) are believed when a call stands before
+ * them. */
+static int is_return_address(uintptr_t pc)
+{
+    struct module m;
+    if (modules_find(pc - 1, &m))
+        return 1;
+#if defined __x86_64__
+    uint8_t b[7];
+    if (!peek(pc - 7, b, 7))
+        return 0;
+    return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+           (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
+           (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[0] == 0xff && (b[1] & 0xf8) == 0x90);
+#else
+    uint32_t b;
+    return peek(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
+#endif
+}
+
+enum step { STEP_DONE, STEP_ROOT, STEP_LOST };
+
+static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_memory *m)
+{
+    uintptr_t fp = r->r[UNWIND_FP], next, pc;
+    if (!(r->known >> UNWIND_FP & 1) || fp < r->r[UNWIND_SP] || fp % sizeof fp)
+        return STEP_LOST;
+    if (!unwind_read(m, fp, &next) || !unwind_read(m, fp + sizeof fp, &pc))
+        return STEP_LOST;
+    if (!pc)
+        return STEP_ROOT;
+    if ((next && next <= fp) || !is_return_address(pc))
+        return STEP_LOST;
+    r->pc = pc;
+    r->r[UNWIND_FP] = next;
+    r->r[UNWIND_SP] = fp + 2 * sizeof fp;
+    r->known = 1ull << UNWIND_FP | 1ull << UNWIND_SP;
+    return STEP_DONE;
+}
+
+size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
+              int *complete)
+{
+    size_t n = 0;
+    *complete = 0;
+    set_floor(m, r->r[UNWIND_SP]);
+    while (n < room) {
+        pc[n++] = r->pc;
+        enum step step = frame_pointer_step(r, m);
+        if (step == STEP_DONE)
+            continue;
+        *complete = step == STEP_ROOT;
+        break;
+    }
+    return n;
+}
