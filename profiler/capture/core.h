@@ -1,0 +1,88 @@
+/* What the files of the library's core share: start, thread, process, signals, sampler, wait. */
+#ifndef TP_CAPTURE_CORE_H
+#define TP_CAPTURE_CORE_H
+
+#include "profiler/capture/capture.h"
+
+#define HANDLER_STACK (64 * 1024) /* the sampler's handler runs here, not on the target's stack */
+
+/* A thread and its place in a list that only grows; slots of ended threads are used again. */
+struct slot {
+    struct capture_thread t; /* first: a capture_thread of ours is its slot */
+    struct slot *next;
+    int used; /* claimed by compare and swap */
+    int key_rounds;
+    uint32_t parent_tid;
+    void *(*start)(void *); /* pthread_create's, run by the trampoline */
+    void *argument;
+    int timer, timer_on;          /* kernel's timer id */
+    int blocked;                  /* the target believes that it blocks the sampler's signal */
+    int given_up;                 /* and it now does: the target uses this signal itself */
+    volatile uint32_t interrupts; /* system calls that only the sampler's signal ended */
+    uint64_t cpu_last, cpu_next;  /* CPU clock at the last sample, and for the next */
+    uint64_t sampled_ns, jitter;
+    /* the wait scan's view */
+    uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, wait_stack;
+    int64_t look_at;
+    uint64_t look_every;
+    int16_t wait_state, wait_syscall;
+    char name[16];
+    char stack[HANDLER_STACK] __attribute__((aligned(64)));
+};
+
+/* config.c: 0 when no folder is named; what was wrong with other variables goes to `bad`. */
+int config_read(struct capture_config *c, char *bad, size_t bad_bytes);
+void config_mode_names(unsigned modes, char *out, size_t bytes);
+
+/* facts.c */
+void facts_write(struct capture_thread *t);
+void facts_clock(struct capture_thread *t);
+/* A small file, read with raw calls; terminated; bytes read, 0 on any error. */
+size_t facts_read(const char *path, char *out, size_t bytes);
+
+/* thread.c */
+int thread_setup(void); /* once per process; 0, or errno */
+struct slot *thread_claim(void);
+struct slot *thread_register(struct slot *given, uint32_t parent_tid); /* the calling thread */
+void thread_end(struct slot *s);                                       /* on that thread */
+void thread_put_end(struct capture_thread *writer, struct slot *s);    /* THREAD_END, COST */
+void thread_forget(struct slot *s);                                    /* from any other */
+struct slot *thread_first(void); /* walk with ->next; look at ->used and ->t.tid */
+struct slot *thread_self(void);  /* NULL: none, or it has ended */
+void thread_become(struct slot *s);
+void thread_cost(struct capture_thread *writer, struct slot *s); /* its COST records */
+void thread_fork_child(void);
+void thread_name(struct capture_thread *writer, struct slot *s, const char *name);
+uint32_t thread_count(void); /* of the target's that are registered */
+
+/* parts.c: calls to all parts that are on */
+void parts_start(struct capture_thread *t);
+void parts_thread_start(struct capture_thread *t);
+void parts_thread_end(struct capture_thread *t);
+void parts_tick(struct capture_thread *t);
+void parts_fork(int where); /* 0 prepare, 1 parent, 2 child */
+void parts_stop(void);
+int part_is_on(const struct capture_part *p);
+
+/* start.c */
+int start_trace(void);  /* a new file for this process; errno or 0 */
+void text_forget(void); /* text.c: nothing is written yet in a new file */
+
+/* process.c */
+int process_setup(void);
+int process_is_ours(void); /* 0 in a child of vfork, whose memory is the parent's */
+
+/* wait.c */
+void wait_begin(void);  /* starts our own thread */
+void wait_stop(void);   /* asks it to end and waits at most 50 ms */
+void wait_hold(int on); /* keeps it out of libc around a fork */
+void wait_forked(void);
+void wait_wake(void);
+
+/* signals.c */
+int signals_choose(int wanted); /* a free real-time signal, 0 none */
+int signals_install(int signal, void (*handler)(int, siginfo_t *, void *));
+void signals_thread(struct slot *s); /* lets the signal through on the calling thread */
+void signals_foreign(struct slot *s, siginfo_t *info, void *context);
+
+#endif
