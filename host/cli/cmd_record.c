@@ -15,7 +15,7 @@ extern char **environ;
 
 static const char *modes, *out = "output";
 static double rate;
-static int baseline;
+static int baseline, no_analysis;
 
 static struct opt options[] = {
     {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
@@ -26,6 +26,8 @@ static struct opt options[] = {
      0, 0, 0},
     {"baseline", 'b', OPT_FLAG, &baseline, NULL,
      "first run it once bare and silent, to know the slow-down", 0, 0, 0},
+    {"no-analysis", 0, OPT_FLAG, &no_analysis, NULL,
+     "record only; `tomoprof report RUN` analyses later", 0, 0, 0},
     {0},
 };
 
@@ -167,10 +169,9 @@ static void conclude(struct session *s, int words, char **word)
     if (!e)
         e = run_latest(s->folder);
     if (s->end.left_running)
-        log_warn("%d process%s of the program still run%s: what they do from now on is not in the "
+        log_warn("%d of the program's processes still run: what they do from now on is not in the "
                  "profile",
-                 s->end.left_running, s->end.left_running > 1 ? "es" : "",
-                 s->end.left_running > 1 ? "" : "s");
+                 s->end.left_running);
     progress_end();
     if (e)
         log_error("%s", err_text());

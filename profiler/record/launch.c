@@ -60,6 +60,13 @@ static void signals_give_back(const struct signals *s)
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
 }
 
+static int is_text(const char *path)
+{
+    char head[4];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, head, sizeof head) == sizeof head && memcmp(head, "\177ELF", 4);
+}
+
 /* In the child: never returns. */
 static void become(const char *path, char *const *argv, char *const *environment, int silent,
                    const struct signals *s, int report)
@@ -73,8 +80,10 @@ static void become(const char *path, char *const *argv, char *const *environment
             dup2(null, fd);
     }
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
-    execvpe(path, argv, environment);
+    execve(path, argv, environment);
     int why = errno;
+    if (why == ENOEXEC && is_text(path))
+        execvpe(path, argv, environment); /* hands a script without "#!" to sh, as shells do */
     while (write(report, &why, sizeof why) < 0 && errno == EINTR)
         ;
     _exit(127);

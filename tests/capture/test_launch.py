@@ -1,0 +1,218 @@
+"""`tomoprof record` is not there: exit status, signals, terminal, pipes and environment are those of a bare run."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from recorded import TOMOPROF, command, compiled, main, need_library, newest, run, tomoprof
+
+QUIET = ["--no-analysis"]
+
+
+def recorded(folder, *args):
+    return command(folder / "runs", *QUIET, "--", *args)
+
+
+def the_exit_status_is_the_programs(check, folder):
+    for code in (0, 1, 2, 77, 255):
+        done = run(recorded(folder, "sh", "-c", f"echo out; echo err >&2; exit {code}"))
+        check.that(done.returncode == code, f"exit {done.returncode} instead of {code}")
+        check.that(done.stdout == b"out\n", f"stdout {done.stdout}")
+        check.that(done.stderr.startswith(b"err\n"), f"stderr {done.stderr}")
+        check.that(newest(folder / "runs").name.encode() in done.stderr.splitlines()[-1], f"last line {done.stderr}")
+    for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL, signal.SIGINT, signal.SIGUSR1, signal.SIGPIPE):
+        done = run(recorded(folder, "sh", "-c", f"kill -{int(number)} $$"), preexec_fn=signal_defaults)
+        check.that(done.returncode == -number, f"{number.name}: returncode {done.returncode}")
+        said = json.loads((newest(folder / "runs") / "record.json").read_text())
+        check.that(said["end"]["signal"] == number and said["end"]["exit_code"] is None, f"{said['end']}")
+
+
+def signal_defaults():
+    for number in (signal.SIGPIPE, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def signals_reach_the_program(check, folder):
+    program = "trap 'echo got; exit 3' {}; echo ready; i=0; while [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done"
+    for name in ("INT", "TERM", "HUP", "USR1", "USR2", "QUIT"):
+        p = subprocess.Popen(recorded(folder, "sh", "-c", program.format(name)), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
+        check.that(p.stdout.readline() == b"ready\n", "the program did not start")
+        p.send_signal(getattr(signal, f"SIG{name}"))
+        out, err = p.communicate(timeout=60)
+        check.that(p.returncode == 3 and out == b"got\n", f"SIG{name}: exit {p.returncode}, {out} {err}")
+
+
+def ignored_signals_stay_ignored(check, folder):
+    done = run(recorded(folder, "sh", "-c", "kill -HUP $$; echo alive"),
+               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    check.that(done.returncode == 0 and done.stdout == b"alive\n", f"{done}")
+
+
+def a_terminals_interrupt_comes_once(check, folder):
+    """The program counts what Ctrl-C sends; the terminal sends it to both."""
+    counter = ("import signal, sys, time\nn = 0\ndef f(*a):\n    global n\n    n += 1\nsignal.signal(signal.SIGINT, f)\n"
+               "print('ready', flush=True)\nend = time.monotonic() + 60\n"
+               "while not n and time.monotonic() < end:\n    time.sleep(0.05)\n"
+               "time.sleep(0.5)\nprint('interrupts', n, sys.stdin.isatty(), flush=True)\n")
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.execv(TOMOPROF, recorded(folder, sys.executable, "-c", counter))
+    text = b""
+    while b"ready" not in text:
+        text += os.read(screen, 1000)
+    os.write(screen, b"\x03")
+    while True:
+        try:
+            more = os.read(screen, 1000)
+        except OSError:
+            break
+        if not more:
+            break
+        text += more
+    _, status = os.waitpid(pid, 0)
+    os.close(screen)
+    check.that(b"interrupts 1 True" in text, f"{text}")
+    check.that(os.waitstatus_to_exitcode(status) == 0, f"status {status}")
+
+
+def a_stopped_program_stops_the_launcher(check, folder):
+    p = subprocess.Popen(recorded(folder, "sh", "-c", "kill -STOP $$; exit 5"), stderr=subprocess.PIPE, start_new_session=True)
+    pid, status = os.waitpid(p.pid, os.WUNTRACED)
+    check.that(os.WIFSTOPPED(status), f"status {status}")
+    os.kill(p.pid, signal.SIGCONT)
+    p.communicate(timeout=60)
+    check.that(p.returncode == 5, f"exit {p.returncode}")
+
+
+def pipes_end_when_the_program_ends_them(check, folder):
+    """Nobody but the program holds the other end."""
+    begin = time.monotonic()
+    feeder = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+    program = "import os, time; os.read(0, 1); os.write(1, b'x'); os.close(0); os.close(1); time.sleep(20)"
+    p = subprocess.Popen(recorded(folder, sys.executable, "-c", program), stdin=feeder.stdout, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    feeder.stdout.close()
+    check.that(p.stdout.read() == b"x", "stdout")
+    feeder.wait(timeout=60)
+    check.that(time.monotonic() - begin < 15, "a pipe stayed open")
+    p.terminate()
+    p.communicate(timeout=60)
+    check.that(p.returncode == -signal.SIGTERM, f"exit {p.returncode}")
+
+
+def standard_input_arrives(check, folder):
+    data = os.urandom(300000)
+    done = subprocess.run(
+        recorded(folder, "cat"), input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    check.that(done.stdout == data, f"{len(done.stdout)} bytes of {len(data)}")
+
+
+def the_environment_is_kept(check, folder):
+    other = pathlib.Path("/lib/x86_64-linux-gnu/libutil.so.1")
+    other = str(other) if other.exists() else "libm.so.6"
+    env = {**os.environ, "LD_PRELOAD": other, "NVTX_INJECTION64_PATH": "/nowhere/nvtx.so", "CUDA_INJECTION64_PATH": "/nowhere/cuda.so"}
+    done = run(recorded(folder, "/usr/bin/env"), env=env)
+    said = dict(line.split("=", 1) for line in done.stdout.decode().splitlines() if "=" in line)
+    check.that(said["LD_PRELOAD"].split(":")[1:] == [other], said["LD_PRELOAD"])
+    check.that(said["LD_PRELOAD"].split(":")[0].endswith("libtomoprof_capture.so"), said["LD_PRELOAD"])
+    check.that(said["TOMOPROF_CAPTURE_NVTX_CHAIN"] == "/nowhere/nvtx.so", "the other NVTX tool is lost")
+    check.that(said["CUDA_INJECTION64_PATH"] == "/nowhere/cuda.so", "the other CUDA tool lost its place")
+    check.that(b"CUDA_INJECTION64_PATH=/nowhere/cuda.so is set already" in done.stderr, f"{done.stderr}")
+    for key, value in env.items():
+        if key not in ("LD_PRELOAD", "NVTX_INJECTION64_PATH", "_"):
+            check.that(said.get(key, value) == value, f"{key}: {said.get(key)} instead of {value}")
+
+
+def odd_names_work(check, folder):
+    """Blanks, colons and letters beyond ASCII in the path of library, program, output and argument."""
+    place = folder / "a b:c ä'\"\\n"
+    place.mkdir()
+    program = place / "tomo prof"
+    shutil.copy(TOMOPROF, program)
+    shutil.copy(pathlib.Path(TOMOPROF).with_name("libtomoprof_capture.so"), place)
+    script = place / "skript ü.sh"
+    script.write_text("#!/bin/sh\nprintf '%s|' \"$@\"\n")
+    script.chmod(0o755)
+    words = [program, "record", "--no-analysis", "--out", place / "aus gäbe", "--", script, "", "a b", "ä\n'\"$x", "--help", "--"]
+    done = run(words)
+    check.that(done.returncode == 0, f"{done}")
+    check.that(done.stdout.decode() == "|a b|ä\n'\"$x|--help|--|", f"{done.stdout}")
+    check.that(b"cannot be preloaded" not in done.stderr, f"{done.stderr}")
+
+
+def options_end_at_the_program(check, folder):
+    done = run([TOMOPROF, "record", "--no-analysis", "--out", folder / "runs", "printf", "%s", "--help"])
+    check.that(done.stdout == b"--help", f"{done}")
+    check.that(b"Usage: tomoprof record" in run([TOMOPROF, "record", "--help"]).stdout, "no help")
+
+
+def wrong_calls_run_nothing(check, folder):
+    text = folder / "text"
+    text.write_text("no program")
+    for words, sentence in (
+        (["no-such-program-here"], "no such program is in PATH"),
+        (["/no/such/file"], "No such file"),
+        ([str(text)], "no executable file"),
+        ([str(folder)], "no executable file"),
+        ([""], "name of the program is empty"),
+        (["--modes", "cpu,pyton", "--", "true"], "did you mean python?"),
+        (["--modes", "", "--", "true"], "list is empty"),
+        (["--rate", "0.5", "--", "true"], "--rate 0.5: must be between 1 and 10000"),
+        ([], "record needs"),
+    ):
+        done = tomoprof("record", "--out", folder / "never", *words)
+        check.that(done.returncode == 2 and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+        check.that(done.stdout == "" and not (folder / "never").exists(), f"{words}: something was made")
+    done = tomoprof("record", "--out", "/proc/never", "echo", "ran")
+    check.that(done.returncode == 1 and done.stdout == "", f"{done}")
+    junk = folder / "junk"
+    junk.write_bytes(b"\x7fELF" + b"\xff" * 60)
+    junk.chmod(0o755)
+    done = tomoprof("record", "--out", folder / "runs", junk)
+    check.that(done.returncode == 2 and "cannot be executed" in done.stderr, f"{done}")
+
+
+def what_cannot_be_seen_is_said(check, folder):
+    source = "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 4; }\n"
+    for flags, sentence in ((["-static"], "statically linked"), (["-static-pie"], "statically linked"),
+                            (["-fsanitize=address"], "built with a sanitizer"), (["-m32"], "no 64-bit program")):
+        try:
+            program = compiled(folder, "p", source, *flags)
+        except RuntimeError:
+            print(f"  skipped: the compiler cannot link {flags[0]}")
+            continue
+        done = run(recorded(folder, program))
+        check.that(done.returncode == 4 and done.stdout == b"ran\n", f"{flags}: {done}")
+        check.that(sentence in done.stderr.decode() and done.stderr.count(b"\n") == 2, f"{flags}: {done.stderr}")
+    done = run(recorded(folder, sys.executable, "-c", ""))
+    check.that(done.stderr.count(b"\n") == 1, f"an ordinary program: {done.stderr}")
+
+
+def what_outlives_the_program_is_said(check, folder):
+    begin = time.monotonic()
+    done = run(recorded(folder, "sh", "-c", "sleep 30 >/dev/null 2>&1 &"))
+    check.that(time.monotonic() - begin < 20, "waited for a process that the program left behind")
+    check.that(b"1 of the program's processes still run" in done.stderr, f"{done.stderr}")
+
+
+def a_bare_run_is_compared(check, folder):
+    marker = folder / "count"
+    done = run(command(folder / "runs", "--baseline", *QUIET, "--", "sh", "-c", f"echo x >> {marker}; cat; sleep 0.1"))
+    check.that(marker.read_text() == "x\nx\n" and done.returncode == 0, f"{done}")
+    said = json.loads((newest(folder / "runs") / "record.json").read_text())
+    check.that(said["baseline"]["wall_s"] >= 0.1 and said["end"]["wall_s"] >= 0.1, f"{said}")
+    check.that(b" s bare: " in done.stderr, f"{done.stderr}")
+
+
+need_library()
+main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
+     a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
+     the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
+     what_cannot_be_seen_is_said, what_outlives_the_program_is_said, a_bare_run_is_compared)
