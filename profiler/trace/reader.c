@@ -188,8 +188,8 @@ static enum err next_chunk(struct trace_reader *r, int *more)
         struct trace_chunk *c = (struct trace_chunk *)bytes;
         if (got < sizeof *c || blank(c))
             continue;
-        int looks = plausible(c);
-        if (looks) {
+        int magic = c->magic == TRACE_CHUNK_MAGIC;
+        if (plausible(c)) {
             TRY(view(r, r->position, c->bytes, &bytes, &got));
             c = (struct trace_chunk *)bytes;
             if (!c->sealed || sizeof *c + c->used > got || crc_fits(c)) {
@@ -197,7 +197,7 @@ static enum err next_chunk(struct trace_reader *r, int *more)
                 return enter(r, c, got);
             }
         }
-        r->damage.bad_chunks += looks || !r->lost; /* one of other pages is the rest of a bad one */
+        r->damage.bad_chunks += magic || !r->lost; /* other pages are the rest of a bad one */
         r->lost = 1;
     }
     return ERR_OK;

@@ -187,7 +187,7 @@ static int create(struct trace_writer *w, const char *folder, const uint8_t run_
     h->parent = getppid();
     h->start_ns = start;
     h->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
-    h->file_bytes = TRACE_HEADER_BYTES;
+    h->file_bytes = w->taken = TRACE_HEADER_BYTES;
     h->capture_bytes = TRACE_HEADER_BYTES + TRACE_PAGE;
     memcpy(h->run_id, run_id, sizeof h->run_id);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -242,23 +242,28 @@ static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
         fail(w, EBADF);
         return NULL;
     }
-    uint64_t *end = &w->header->file_bytes, offset = __atomic_load_n(end, __ATOMIC_RELAXED);
+    uint64_t offset = __atomic_load_n(&w->taken, __ATOMIC_RELAXED);
     do {
         if (w->byte_limit && offset + bytes > w->byte_limit) {
             fail(w, EFBIG);
             return NULL;
         }
-    } while (!__atomic_compare_exchange_n(end, &offset, offset + bytes, 0, __ATOMIC_RELAXED,
+    } while (!__atomic_compare_exchange_n(&w->taken, &offset, offset + bytes, 0, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
     struct trace_chunk *c = map_room(fd, offset, bytes, &why);
-    if (c) {
-        __atomic_fetch_add(&w->header->capture_bytes, bytes, __ATOMIC_RELAXED);
-        return c;
+    if (!c) {
+        fail(w, why);
+        return NULL;
     }
-    fail(w, why);
-    uint64_t mine = offset + bytes; /* unless another thread has already got what follows */
-    __atomic_compare_exchange_n(end, &mine, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return NULL;
+    struct trace_header *h = w->header;
+    __atomic_fetch_add(&h->capture_bytes, bytes, __ATOMIC_RELAXED);
+    /* only now, so that after a kill the file is not shorter than its header says */
+    uint64_t end = __atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED);
+    while (end < offset + bytes &&
+           !__atomic_compare_exchange_n(&h->file_bytes, &end, offset + bytes, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+        ;
+    return c;
 }
 
 static void release_chunk(struct trace_stream *s)

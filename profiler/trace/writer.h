@@ -16,6 +16,7 @@ struct trace_writer {
     struct trace_header *header;
     const volatile int *alive; /* 0 in every forked child, however it was made: it writes nothing */
     uint64_t byte_limit;       /* 0 none */
+    uint64_t taken;            /* bytes of the file that threads took for chunks */
     uint64_t device, inode;    /* of fd, which the program may have closed and reused */
     char path[512];
 };
