@@ -1,0 +1,254 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/heap.h"
+
+__thread struct heap_thread heap_thread;
+
+static volatile int recording; /* this part was started and records allocations */
+static int64_t live_sum;
+
+double heap_draw(double uniform, double mean)
+{
+    return floor(-log(uniform) * mean);
+}
+
+double heap_weight(size_t bytes, double mean)
+{
+    double n = (double)bytes;
+    return n / -expm1(-n / mean);
+}
+
+uint64_t heap_live(void)
+{
+    int64_t sum = __atomic_load_n(&live_sum, __ATOMIC_RELAXED);
+    return sum > 0 ? (uint64_t)sum : 0;
+}
+
+int heap_recording(void)
+{
+    return recording;
+}
+
+static void live_changed(const struct live_block *b, int sign)
+{
+    if (b->heap != TRACE_MMAP)
+        __atomic_fetch_add(&live_sum, sign * (int64_t)b->weight, __ATOMIC_RELAXED);
+}
+
+int heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)
+{
+    if (!c->armed) { /* was no draw: this block is the first that one decides on */
+        c->armed = 1;
+        c->left = (int64_t)heap_draw(capture_random(t), mean) - (int64_t)bytes;
+    }
+    if (c->left >= 0)
+        return 0;
+    c->left = (int64_t)heap_draw(capture_random(t), mean);
+    return 1;
+}
+
+void heap_put_alloc(struct capture_thread *t, const struct live_block *b, const void *caller)
+{
+    struct trace_alloc a = {.r.kind = TRACE_ALLOC, .address = b->address, .bytes = b->bytes};
+    a.stack = capture_stack(t, NULL, caller);
+    a.weight = b->weight;
+    a.heap = b->heap;
+    a.tid = t->tid;
+    trace_put(&t->stream, &a.r, sizeof a, NULL, 0);
+    live_changed(b, 1);
+}
+
+void heap_put_free(struct capture_thread *t, const struct live_block *b, uint64_t time_ns)
+{
+    struct trace_free f = {.r.kind = TRACE_FREE, .address = b->address, .bytes = b->bytes};
+    f.r.time_ns = time_ns;
+    f.heap = b->heap;
+    f.tid = t->tid;
+    trace_put(&t->stream, &f.r, sizeof f, NULL, 0);
+    live_changed(b, -1);
+}
+
+/* What finds no room in the table is recorded as freed at once: it counts as allocated, not as
+ * live. */
+static void record(struct capture_thread *t, const struct live_block *b, const void *caller)
+{
+    struct live_block stale;
+    enum live_added added = live_add(b, &stale);
+    if (added == LIVE_REPLACED)
+        heap_put_free(t, &stale, 0);
+    heap_put_alloc(t, b, caller);
+    if (added == LIVE_LOST) {
+        heap_put_free(t, b, 0);
+        trace_lost(&capture.writer, TRACE_LOST_ALLOCATIONS, 1);
+    }
+}
+
+static struct live_block block_of(void *p, size_t bytes, enum trace_heap heap)
+{
+    double weight =
+        bytes >= HEAP_LARGE ? (double)bytes : heap_weight(bytes, capture.config.alloc_mean);
+    return (struct live_block){(uintptr_t)p, bytes, weight, heap};
+}
+
+void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *caller)
+{
+    struct heap_countdown *c = &heap_thread.alloc;
+    if (!p) { /* nothing was allocated */
+        c->left = (int64_t)((uint64_t)c->left + bytes);
+        return;
+    }
+    int saved = errno;
+    struct capture_thread *t = recording ? capture_enter() : NULL;
+    if (t) {
+        uint64_t entered = 0;
+        if (heap_counted(c, t, bytes, capture.config.alloc_mean) || bytes >= HEAP_LARGE) {
+            entered = trace_now();
+            struct live_block b = block_of(p, bytes, heap);
+            record(t, &b, caller);
+            heap_python_install();
+        }
+        capture_leave(t, TRACE_PART_ALLOC, entered);
+    } else if (c->left < 0) {
+        c->left = HEAP_IDLE;
+        c->armed = 0;
+    }
+    errno = saved;
+}
+
+static int take(void *p, enum trace_heap heap, struct live_block *out)
+{
+    int taken = live_take((uintptr_t)p, heap, out);
+    if (taken < 0)
+        trace_lost(&capture.writer, TRACE_LOST_ALLOCATIONS, 1);
+    return taken > 0;
+}
+
+void heap_freed(void *p, enum trace_heap heap)
+{
+    struct live_block b;
+    int saved = errno;
+    struct capture_thread *t = recording ? capture_enter() : NULL;
+    if (t) {
+        uint64_t entered = 0;
+        if (take(p, heap, &b)) {
+            entered = trace_now();
+            heap_put_free(t, &b, entered);
+        }
+        capture_leave(t, TRACE_PART_ALLOC, entered);
+    }
+    errno = saved;
+}
+
+void heap_move_begin(struct heap_move *m, void *old, enum trace_heap heap)
+{
+    int saved = errno;
+    struct capture_thread *t = recording ? capture_enter() : NULL;
+    m->old.address = 0;
+    if (t) {
+        m->time_ns = take(old, heap, &m->old) ? trace_now() : 0;
+        capture_leave(t, TRACE_PART_ALLOC, m->time_ns);
+    }
+    errno = saved;
+}
+
+/* A large block that was resized in place by less than an eighth keeps its record: growing it step
+ * by step is one allocation, not many. */
+static int same_block(const struct live_block *old, void *now, size_t bytes)
+{
+    return old->address == (uintptr_t)now && old->bytes >= HEAP_LARGE && bytes >= HEAP_LARGE &&
+           (bytes > old->bytes ? bytes - old->bytes : old->bytes - bytes) < old->bytes / 8;
+}
+
+/* The FREE bears the time before the call, for another thread may have got the address since. */
+void heap_move_end(struct heap_move *m, void *now, size_t bytes, enum trace_heap heap,
+                   const void *caller)
+{
+    int saved = errno, kept = 0;
+    struct capture_thread *t = m->old.address ? capture_enter() : NULL;
+    if (t) {
+        uint64_t entered = trace_now();
+        struct live_block stale;
+        kept = (!now && bytes) || same_block(&m->old, now, bytes);
+        if (!kept || live_add(&m->old, &stale) == LIVE_LOST)
+            heap_put_free(t, &m->old, m->time_ns);
+        capture_leave(t, TRACE_PART_ALLOC, entered);
+    }
+    errno = saved;
+    if (now && !kept && heap_due(bytes))
+        heap_allocated(now, bytes, heap, caller);
+}
+
+static int sanitized(void)
+{
+    static const char *const entry[] = {"__asan_init", "__tsan_init", "__msan_init",
+                                        "__hwasan_init"};
+    for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+        if (dlsym(RTLD_DEFAULT, entry[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static void count_tables(void)
+{
+    struct trace_header *h = capture.writer.header;
+    if (h)
+        __atomic_fetch_add(&h->capture_bytes, live_bytes(), __ATOMIC_RELAXED);
+}
+
+static int heap_start(void)
+{
+    struct capture_thread *t = capture_self();
+    if (sanitized())
+        return ENOTSUP;
+    if (capture.config.modes & CAPTURE_COPIES)
+        copies_start();
+    if (!(capture.config.modes & CAPTURE_MEMORY))
+        return 0;
+    int e = live_start();
+    if (e)
+        return e;
+    malloc_resolve();
+    if (t && !malloc_is_ours())
+        capture_note(t, 1, "malloc",
+                     "The program brings its own malloc, or this library was loaded late: "
+                     "allocations are not recorded.");
+    mappings_start(malloc_next());
+    heap_python_look();
+    count_tables();
+    recording = 1;
+    return 0;
+}
+
+static void heap_tick(struct capture_thread *ours)
+{
+    (void)ours;
+    if (recording)
+        heap_python_look();
+}
+
+static void heap_fork_child(void)
+{
+    live_clear();
+    mappings_clear();
+    live_sum = 0;
+    if (recording)
+        count_tables();
+}
+
+static void heap_stop(void)
+{
+    recording = 0;
+}
+
+const struct capture_part part_heap = {
+    .name = "heap",
+    .modes = CAPTURE_MEMORY | CAPTURE_COPIES,
+    .start = heap_start,
+    .tick = heap_tick,
+    .fork_child = heap_fork_child,
+    .stop = heap_stop,
+};
