@@ -91,7 +91,7 @@ enum err model_create(struct model **out)
     return ERR_OK;
 }
 
-void model_free(struct model *m)
+void model_destroy(struct model *m)
 {
     if (m)
         arena_free(m->arena);

@@ -75,7 +75,7 @@ void *model_at(const struct model_field *f, const void *item);
 int *model_count_at(const struct model_field *f, const void *item); /* of the kinds with counts */
 
 enum err model_create(struct model **out);
-void model_free(struct model *m);
+void model_destroy(struct model *m);
 void model_blank(const struct model_record *type, void *item); /* all unknown, FLAG 0 */
 
 /* Room for `count` items, all unknown, in the model's memory: model_list(m, model_line, file,

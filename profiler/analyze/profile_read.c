@@ -207,7 +207,7 @@ enum err profile_read(const char *path, struct model **out)
         e = cJSON_IsObject(root) ? read_root(root, m) : FAIL(ERR_INPUT, "no valid JSON object");
     cJSON_Delete(root);
     if (e != ERR_OK) {
-        model_free(m);
+        model_destroy(m);
         return err_prefix(e, "%s", path);
     }
     *out = m;

@@ -51,12 +51,12 @@ static void what_is_read_is_written_again(void **state)
     assert_int_equal(m->kernels[0].variants[0].grid[0], 4096);
     assert_null(m->frames[0].file);
     assert_ok(profile_write(m, path));
-    model_free(m);
+    model_destroy(m);
 
     char *first = text_of(path);
     assert_ok(profile_read(path, &m));
     assert_ok(profile_write(m, path));
-    model_free(m);
+    model_destroy(m);
     char *second = text_of(path);
     assert_string_equal(first, second);
     free(first);
@@ -70,7 +70,7 @@ static void nothing_known_is_null_everywhere(void **state)
     assert_ok(model_create(&m));
     assert_true(isnan(m->totals.cpu.user) && m->totals.kernels == MODEL_UNKNOWN);
     assert_ok(profile_write(m, path));
-    model_free(m);
+    model_destroy(m);
     char *text = text_of(path);
     assert_non_null(strstr(text, "\"gpu_busy_s\":null"));
     assert_non_null(strstr(text, "\"kernels\":null"));
