@@ -1,5 +1,3 @@
-#include "profiler/trace/reader.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/trace/reader.h"
 #include "profiler/trace/sequence.h"
 #include "profiler/trace/writer.h"
 

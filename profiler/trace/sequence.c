@@ -1,6 +1,6 @@
-#include "profiler/trace/sequence.h"
-
 #include <stdlib.h>
+
+#include "profiler/trace/sequence.h"
 
 struct sequence {
     uint32_t tid, next, known;

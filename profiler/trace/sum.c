@@ -1,6 +1,6 @@
-#include "profiler/trace/writer.h"
-
 #include <string.h>
+
+#include "profiler/trace/writer.h"
 
 /* CRC-32C (Castagnoli), reflected polynomial 0x82f63b78, four bits a step: 64 bytes of table, no
  * start-up work in a process that is not ours. */

@@ -1,5 +1,3 @@
-#include "profiler/trace/writer.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,6 +8,8 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "profiler/trace/writer.h"
 
 /* System calls are made raw: the library's own wrappers of mmap stand before libc's, and libc's
  * open, close, fallocate are points where a thread may be cancelled. */
