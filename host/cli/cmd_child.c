@@ -4,7 +4,7 @@
 
 static const char *op, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
-static int bench;
+static int bench, traced;
 
 static struct opt options[] = {
     {"op", 0, OPT_TEXT, &op, "NAME", "operation of the catalogue", 0, 0, 0},
@@ -16,6 +16,7 @@ static struct opt options[] = {
     {"fd", 0, OPT_INT, &fd, "N", "file descriptor that receives one JSON object per line", 0, 65536,
      0},
     {"bench", 0, OPT_FLAG, &bench, NULL, "as `tomoprof bench` wants it", 0, 0, 0},
+    {"traced", 0, OPT_FLAG, &traced, NULL, "no calibration", 0, 0, 0},
     {0},
 };
 
@@ -31,6 +32,7 @@ static enum err run(int words, char **word)
                                     .threads = threads,
                                     .seed = (uint64_t)seed,
                                     .fd = (int)fd,
+                                    .traced = traced,
                                     .bench = bench};
     return suite_child(&plan);
 }

@@ -1,14 +1,13 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/base/file.h"
 #include "host/base/jsonw.h"
 #include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/tracing.h"
 #include "profiler/record/record.h"
 
 extern char **environ;
@@ -54,7 +53,7 @@ static enum err check_modes(const char *list)
 }
 
 struct session {
-    char folder[RUN_PATH], trace[512]; /* what the library takes */
+    char folder[RUN_PATH], trace[TRACING_PATH];
     struct record_target target;
     struct record_end bare, end;
     char note[256];
@@ -119,32 +118,14 @@ static enum err write_record(const struct session *s, int words, char **word)
     return outfile_commit(&f);
 }
 
-static enum err make_folders(struct session *s)
-{
-    char name[RUN_PATH + 16];
-    TRY(run_make(out, s->folder));
-    snprintf(name, sizeof name, "%s/trace", s->folder);
-    FAIL_IF(mkdir(name, 0777), ERR_IO, "%s: cannot make the folder: %s", name, strerror(errno));
-    char *real = realpath(name, NULL);
-    FAIL_IF(!real, ERR_IO, "%s: %s", name, strerror(errno));
-    size_t length = strlen(real);
-    if (length >= sizeof s->trace) {
-        free(real);
-        return FAIL(ERR_USAGE, "--out: the absolute name is longer than %zu bytes",
-                    sizeof s->trace - 1);
-    }
-    snprintf(s->trace, sizeof s->trace, "%s", real);
-    free(real);
-    return ERR_OK;
-}
-
 static enum err run_program(struct session *s, char **word)
 {
     char library[RUN_PATH], **environment;
     const char *program;
     TRY(cli_program(&program));
     TRY(record_library(program, library));
-    TRY(make_folders(s));
+    TRY(run_make(out, s->folder));
+    TRY(tracing_folder(s->folder, s->trace));
     const struct record_settings settings = {.library = library,
                                              .folder = s->trace,
                                              .modes = modes,

@@ -1,12 +1,13 @@
 #include <stdio.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/tracing.h"
 #include "host/suite/suite.h"
 
 static const char *ops, *sizes, *backend = "auto", *out = "output";
 static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
-static int quick, list;
+static int quick, list, no_trace;
 
 static struct opt options[] = {
     {"ops", 0, OPT_TEXT, &ops, "A,B,...", "operations, by name (default: all; --list shows them)",
@@ -26,6 +27,7 @@ static struct opt options[] = {
      0, 4294967295.0, 0},
     {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
      0, 0, 0},
+    {"no-trace", 0, OPT_FLAG, &no_trace, NULL, "timings alone: no second, profiled pass", 0, 0, 0},
     {"list", 0, OPT_FLAG, &list, NULL, "print the operations and stop", 0, 0, 0},
     {0},
 };
@@ -51,6 +53,7 @@ static enum err run(int words, char **word)
         .version = TP_VERSION,
         .seed = (uint64_t)seed,
         .stop = &cli_stop,
+        .tracer = no_trace ? NULL : &tracing_suite,
     };
     TRY(cli_program(&plan.program));
     return suite_run(&plan);

@@ -20,6 +20,7 @@
 #include "host/suite/catalogue.h"
 #include "host/suite/cycles.h"
 #include "host/suite/suite.h"
+#include "profiler/mark/mark.h"
 
 #define COPY_SECONDS 0.02
 
@@ -120,9 +121,12 @@ static enum err run_once(struct child *c, struct measured *m)
     TRY(s->be->ops->sync(s->be));
     double cycles = cycles_now(&c->cycles);
     int64_t start = clock_ns();
-    TRY(s->op->run(s));
-    TRY(s->be->ops->sync(s->be));
-    return take(c, start, cycles, m);
+    mark_push(s->op->name, (uint64_t)c->plan->size);
+    enum err e = s->op->run(s);
+    if (!e)
+        e = s->be->ops->sync(s->be);
+    mark_pop();
+    return e ? e : take(c, start, cycles, m);
 }
 
 /* The same bits on every run, and a first result that agrees with something else. */
@@ -206,7 +210,9 @@ static enum err run_iterations(struct child *c)
     c->s.mbir.on_iteration = on_iteration;
     c->s.mbir.context = &i;
     mem_reset_peak();
+    mark_push(c->s.op->name, (uint64_t)c->plan->size);
     enum err e = c->s.op->run(&c->s);
+    mark_pop();
     e = e ? e : i.e;
     if (!e)
         e = check(&c->s, &i.rows[runs - 1], NULL, 1);
@@ -218,8 +224,12 @@ static enum err run_iterations(struct child *c)
 
 static enum err run_all(struct child *c)
 {
-    TRY(calibrate(c));
-    TRY(state_prepare(&c->s));
+    if (!c->plan->traced)
+        TRY(calibrate(c));
+    mark_push("prepare", (uint64_t)c->plan->size);
+    enum err e = state_prepare(&c->s);
+    mark_pop();
+    TRY(e);
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
     return c->plan->bench ? calibrate(c) : ERR_OK;
 }

@@ -172,9 +172,12 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
                           seed,
                           "--fd",
                           fd,
-                          o->bench ? "--bench" : NULL,
+                          o->bench    ? "--bench"
+                          : o->traced ? "--traced"
+                                      : NULL,
                           NULL};
-    struct process p = {argv, fileno(log), o->timeout_s, o->stop, on_line, on_tick, &c};
+    struct process p = {argv,    o->environment, fileno(log), o->timeout_s,
+                        o->stop, on_line,        on_tick,     &c};
     enum process_end end;
     int end_number;
     if (process_run(&p, &end, &end_number))

@@ -44,7 +44,8 @@ static enum err spawn(const struct process *p, int pipe_end, pid_t *pid)
     posix_spawnattr_setpgroup(&attributes, 0); /* Ctrl-C on the terminal reaches the parent alone */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     shorten_spin();
-    why = posix_spawn(pid, p->argv[0], &files, &attributes, (char *const *)p->argv, environ);
+    why = posix_spawn(pid, p->argv[0], &files, &attributes, (char *const *)p->argv,
+                      p->environment ? p->environment : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     FAIL_IF(why, ERR_FAILED, "cannot start a process of this program: %s", strerror(why));

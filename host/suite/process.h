@@ -7,8 +7,9 @@
 #define PROCESS_FD 3 /* the child's end of the pipe */
 
 struct process {
-    const char *const *argv; /* argv[0] is the program's path; ended by NULL */
-    int log_fd;              /* becomes the child's stderr; its stdin and stdout are /dev/null */
+    const char *const *argv;  /* argv[0] is the program's path; ended by NULL */
+    char *const *environment; /* NULL: this process's */
+    int log_fd;               /* becomes the child's stderr; its stdin and stdout are /dev/null */
     double timeout_s;
     const volatile int *stop;                   /* non-zero ends the child (optional) */
     void (*on_line)(void *context, char *line); /* each line without its end */

@@ -81,8 +81,9 @@ const struct row *cell_summarise(struct cell *c, int64_t runs);
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);
 
-/* timing.json (timing.schema.json beside this file), whole or not at all. */
-enum err timing_write(const char *path, const struct results *r);
+/* timing.json (timing.schema.json beside this file), whole or not at all. `traced`: rows of the
+ * traced pass, may be NULL. */
+enum err timing_write(const char *path, const struct results *r, const struct results *traced);
 /* Objects that bench files have too; unknown is null. */
 void timing_write_environment(struct jsonw *w, const struct environment *e);
 void timing_write_calibration(struct jsonw *w, const struct calibration *c);

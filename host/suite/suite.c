@@ -14,7 +14,7 @@
 
 struct session {
     const struct suite_plan *options;
-    struct results results;
+    struct results results, traced; /* traced: empty without a traced pass */
     FILE *log;
     char folder[RUN_PATH];
     double done, total; /* of the progress line: children weighted by their share of the work */
@@ -57,7 +57,7 @@ static enum err write_timing(struct session *s)
     char path[RUN_PATH + 16];
     results_summarise(&s->results);
     snprintf(path, sizeof path, "%s/timing.json", s->folder);
-    return timing_write(path, &s->results);
+    return timing_write(path, &s->results, s->traced.cells ? &s->traced : NULL);
 }
 
 /* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
@@ -65,6 +65,12 @@ static enum err write_timing(struct session *s)
 static double weight(int64_t size)
 {
     return 1 + pow((double)size / 128, 4);
+}
+
+/* A cold run and one like all others. */
+static int64_t traced_runs(const struct suite_plan *options)
+{
+    return options->runs < 2 ? options->runs : 2;
 }
 
 static void draw_progress(void *context)
@@ -79,12 +85,12 @@ static int stopped(const struct session *s)
     return s->options->stop && *s->options->stop;
 }
 
-static void log_cell(struct session *s, const struct cell *c)
+static void log_cell(struct session *s, const struct cell *c, int64_t runs)
 {
     int64_t ok = 0;
-    while (ok < s->options->runs && c->rows[ok].status == ROW_OK)
+    while (ok < runs && c->rows[ok].status == ROW_OK)
         ok++;
-    if (ok == s->options->runs) {
+    if (ok == runs) {
         log_text(s, "%s %" PRId64 ": ok", c->op->name, c->size);
         return;
     }
@@ -100,13 +106,11 @@ static enum err run_cells(struct session *s)
 {
     const struct plan *p = &s->results.plan;
     for (int size = 0; size < p->size_count; size++)
-        s->total += p->op_count * weight(p->sizes[size]);
-    for (int size = 0; size < p->size_count; size++)
         for (int op = 0; op < p->op_count && !stopped(s); op++) {
             struct cell *c = results_cell(&s->results, op, size);
             draw_progress(s);
             cell_run(s->options, s->log, c, draw_progress, s);
-            log_cell(s, c);
+            log_cell(s, c, s->options->runs);
             s->done += weight(c->size);
             TRY(write_timing(s)); /* what there is survives even the loss of this process */
         }
@@ -114,11 +118,48 @@ static enum err run_cells(struct session *s)
     return write_timing(s);
 }
 
+/* What was timed once more, with the capture library in it. That a trace cannot be had is no
+ * failure of the run. */
+static enum err run_traced(struct session *s)
+{
+    const struct plan *p = &s->results.plan;
+    char **environment = s->options->tracer->environment(s->folder);
+    if (!environment) {
+        log_warn("no traced pass: %s", err_text());
+        log_text(s, "no traced pass: %s", err_text());
+        return ERR_OK;
+    }
+    struct suite_plan options = *s->options;
+    options.runs = traced_runs(s->options);
+    options.environment = environment;
+    options.traced = 1;
+    log_text(s, "traced pass");
+    enum err e = results_create(p, &options, &s->traced);
+    for (int i = 0; i < p->op_count * p->size_count && !e && !stopped(s); i++) {
+        int op = i % p->op_count, size = i / p->op_count;
+        struct cell *c = results_cell(&s->traced, op, size);
+        draw_progress(s);
+        if (results_cell(&s->results, op, size)->statistics.n) {
+            cell_run(&options, s->log, c, draw_progress, s);
+            log_cell(s, c, options.runs);
+        } else {
+            strcpy(c->reason, "not timed either");
+        }
+        s->done += weight(c->size);
+        e = write_timing(s);
+    }
+    s->options->tracer->release(environment);
+    s->results.interrupted = stopped(s);
+    return e ? e : write_timing(s);
+}
+
 static enum err conclude(const struct session *s)
 {
     const struct results *r = &s->results;
-    int ok = results_count(r, ROW_OK), failed = results_count(r, ROW_FAILED);
-    int all = r->plan.op_count * r->plan.size_count * (int)r->runs;
+    int cells = r->plan.op_count * r->plan.size_count;
+    int ok = results_count(r, ROW_OK) + results_count(&s->traced, ROW_OK);
+    int failed = results_count(r, ROW_FAILED) + results_count(&s->traced, ROW_FAILED);
+    int all = cells * (int)r->runs + (s->traced.cells ? cells * (int)s->traced.runs : 0);
     table_print(r);
     log_info("%d of %d rows ok, %d failed, %d skipped: %s/timing.json", ok, all, failed,
              all - ok - failed, s->folder);
@@ -152,11 +193,15 @@ enum err suite_run(const struct suite_plan *options)
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
     s.results.environment = environment;
+    for (int size = 0; size < plan.size_count; size++)
+        s.total += plan.op_count * weight(plan.sizes[size]) * (options->tracer ? 2 : 1);
     enum err e = run_make(options->out, s.folder);
     if (!e)
         e = open_log(&s);
     if (!e)
         e = run_cells(&s);
+    if (!e && options->tracer && !stopped(&s))
+        e = run_traced(&s);
     if (!e)
         e = run_latest(s.folder);
     progress_end();
@@ -165,5 +210,6 @@ enum err suite_run(const struct suite_plan *options)
     if (s.log)
         fclose(s.log);
     results_free(&s.results);
+    results_free(&s.traced);
     return e;
 }

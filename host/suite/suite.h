@@ -7,6 +7,14 @@
 
 #include "host/backend/backend.h"
 
+/* The traced pass: the same operations again, fewer runs, with the capture library in them. */
+struct suite_tracer {
+    /* Environment of children whose traces go to run/trace, which it makes. NULL with the reason in
+     * err_text() when there can be no trace. */
+    char **(*environment)(const char *run);
+    void (*release)(char **environment);
+};
+
 struct suite_plan {
     const char *ops;     /* comma list or NULL = all */
     const char *sizes;   /* comma list or NULL = 32,64,128,256 */
@@ -19,7 +27,10 @@ struct suite_plan {
     const char *version;
     uint64_t seed;            /* 42 */
     const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
-    int bench;                /* children of `tomoprof bench` (struct child_plan) */
+    const struct suite_tracer *tracer; /* NULL: no traced pass */
+    char *const *environment;          /* of children; NULL: this process's */
+    int traced;                        /* children need not calibrate */
+    int bench;                         /* children of `tomoprof bench` (struct child_plan) */
 };
 
 /* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
@@ -33,7 +44,8 @@ struct child_plan {
     int64_t size, runs, threads;
     uint64_t seed;
     int fd;
-    int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
+    int traced; /* no calibration: its time would be in the profile */
+    int bench;  /* the bench's own operations too; calibrates again after the runs, counts cycles */
 };
 
 /* One child, started by the suite as

@@ -66,7 +66,7 @@ void timing_write_calibration(struct jsonw *w, const struct calibration *c)
 }
 
 /* The keys that only a run that succeeded can fill. */
-static void write_measured(struct jsonw *w, const struct cell *c, const struct row *row)
+static void write_measured(struct jsonw *w, const struct cell *c, const struct row *row, int traced)
 {
     jsonw_kint(w, "h2d_bytes", row->h2d_bytes);
     jsonw_kint(w, "d2h_bytes", row->d2h_bytes);
@@ -79,10 +79,13 @@ static void write_measured(struct jsonw *w, const struct cell *c, const struct r
     fingerprint_write(w, &row->fingerprint);
     jsonw_end(w);
     jsonw_key(w, "calibration");
-    timing_write_calibration(w, &c->before);
+    if (traced)
+        jsonw_null(w);
+    else
+        timing_write_calibration(w, &c->before);
 }
 
-static void write_row(struct jsonw *w, const struct cell *c, int64_t run)
+static void write_row(struct jsonw *w, const struct cell *c, int64_t run, int traced)
 {
     static const char *const status[] = {
         [ROW_SKIPPED] = "skipped", [ROW_OK] = "ok", [ROW_FAILED] = "failed"};
@@ -96,18 +99,25 @@ static void write_row(struct jsonw *w, const struct cell *c, int64_t run)
     jsonw_kint(w, "volume_size", c->size);
     jsonw_kint(w, "run", run + 1);
     jsonw_knumber(w, "time", ok ? row->seconds : (double)NAN);
-    jsonw_kbool(w, "traced", 0);
+    jsonw_kbool(w, "traced", traced);
     jsonw_kbool(w, "cold", run == 0);
     jsonw_kstring(w, "status", status[row->status]);
     jsonw_kstring(w, "reason", ok ? NULL : c->reason);
     jsonw_knull(w, "gpu_time");
     if (ok)
-        write_measured(w, c, row);
+        write_measured(w, c, row, traced);
     else
         for (size_t i = 0; i < sizeof unmeasured / sizeof *unmeasured; i++)
             jsonw_knull(w, unmeasured[i]);
     jsonw_knull(w, "clocks");
     jsonw_end(w);
+}
+
+static void write_rows(struct jsonw *w, const struct results *r, int traced)
+{
+    for (int i = 0; i < r->plan.op_count * r->plan.size_count; i++)
+        for (int64_t run = 0; run < r->runs; run++)
+            write_row(w, &r->cells[i], run, traced);
 }
 
 static void write_statistics(struct jsonw *w, const struct cell *c)
@@ -147,7 +157,7 @@ static void write_fit(struct jsonw *w, const struct operation *op, const struct 
     jsonw_end(w);
 }
 
-static void write_all(struct jsonw *w, const struct results *r)
+static void write_all(struct jsonw *w, const struct results *r, const struct results *traced)
 {
     const struct plan *p = &r->plan;
     jsonw_object(w);
@@ -158,9 +168,9 @@ static void write_all(struct jsonw *w, const struct results *r)
     write_plan(w, r);
     jsonw_key(w, "measurements");
     jsonw_array(w);
-    for (int i = 0; i < p->op_count * p->size_count; i++)
-        for (int64_t run = 0; run < r->runs; run++)
-            write_row(w, &r->cells[i], run);
+    write_rows(w, r, 0);
+    if (traced)
+        write_rows(w, traced, 1);
     jsonw_end(w);
     jsonw_key(w, "statistics");
     jsonw_array(w);
@@ -175,12 +185,12 @@ static void write_all(struct jsonw *w, const struct results *r)
     jsonw_end(w);
 }
 
-enum err timing_write(const char *path, const struct results *r)
+enum err timing_write(const char *path, const struct results *r, const struct results *traced)
 {
     struct outfile f;
     struct jsonw w;
     TRY(outfile_open(&f, path));
     jsonw_init(&w, f.stream, 1);
-    write_all(&w, r);
+    write_all(&w, r, traced);
     return outfile_commit(&f);
 }

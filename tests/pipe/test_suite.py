@@ -30,24 +30,28 @@ def newest(out):
 
 
 def timing(check, folder, operations, sizes, runs):
-    """The validated timing.json with every planned row exactly once."""
+    """The validated timing.json with every planned row exactly once. Rows of the traced pass come apart, as "traced"."""
     text = (folder / "timing.json").read_text()
     data = json.loads(text, parse_constant=lambda c: check.that(False, f"{c} in timing.json"))
     errors = list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(data))
     check.that(not errors, f"schema: {[e.json_path + ': ' + e.message for e in errors[:3]]}")
-    rows = [(m["operation"], m["volume_size"], m["run"]) for m in data["measurements"]]
-    planned = [(o, s, r) for o in operations for s in sizes for r in range(1, runs + 1)]
-    check.that(sorted(rows) == sorted(planned), f"{len(rows)} rows, {len(planned)} planned")
+    data["traced"] = [m for m in data["measurements"] if m["traced"]]
+    data["measurements"] = [m for m in data["measurements"] if not m["traced"]]
+    for part, times in (("measurements", runs), ("traced", min(runs, 2) if data["traced"] else 0)):
+        rows = [(m["operation"], m["volume_size"], m["run"]) for m in data[part]]
+        planned = [(o, s, r) for o in operations for s in sizes for r in range(1, times + 1)]
+        check.that(sorted(rows) == sorted(planned), f"{part}: {len(rows)} rows, {len(planned)} planned")
     cells = [(s["operation"], s["volume_size"]) for s in data["statistics"]]
     check.that(sorted(cells) == sorted((o, s) for o in operations for s in sizes), f"{len(cells)} statistics")
     check.that(sorted(s["operation"] for s in data["scaling"]) == sorted(operations), "one scaling per operation")
-    check.that([n for n in folder.iterdir() if n.name not in ("timing.json", "log.txt")] == [],
+    named = ("timing.json", "log.txt") + (("trace", "profile.json") if data["traced"] else ())
+    check.that([n for n in folder.iterdir() if n.name not in named] == [],
                f"files in the run's folder: {list(folder.iterdir())}")
     return data
 
 
 def start(out, *args, **environment):
-    return subprocess.Popen([TOMOPROF, "run", "--out", str(out), *map(str, args)], stderr=subprocess.PIPE, text=True,
+    return subprocess.Popen([TOMOPROF, "run", "--no-trace", "--out", str(out), *map(str, args)], stderr=subprocess.PIPE, text=True,
                             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
 
 
@@ -78,6 +82,11 @@ def everything(check, folder):
     r = tomoprof("run", "--sizes", ",".join(map(str, sizes)), "--runs", 3, "--out", folder)
     check.that(r.returncode == 0 and r.stdout == "", f"exit {r.returncode}: {r.stderr} {r.stdout}")
     data = timing(check, newest(folder), NAMES, sizes, 3)
+    if not data["traced"]:
+        check.that("no traced pass: " in r.stderr, f"no traced rows, no reason: {r.stderr}")
+    for m in data["traced"]:
+        timed = next(t for t in rows_of(data, m["operation"]) if t["volume_size"] == m["volume_size"])
+        check.that(m["status"] == "ok" and m["fingerprint"] == timed["fingerprint"], f"the trace changes results: {m}")
     for m in data["measurements"]:
         where = f"{m['operation']} {m['volume_size']} run {m['run']}"
         check.that(m["status"] == "ok", f"{where}: {m['reason']}")
@@ -123,7 +132,7 @@ def table(check, text, operations, sizes):
 def growth(check, folder):
     """Three sizes give an exponent that stands in the table, or a reason why there is none. Times are not judged."""
     ops, sizes = ["cone_back_project", "median_filter3d"], [8, 32, 64]
-    r = tomoprof("run", "--ops", ",".join(ops), "--sizes", "8,32,64", "--runs", 4, "--out", folder)
+    r = tomoprof("run", "--no-trace", "--ops", ",".join(ops), "--sizes", "8,32,64", "--runs", 4, "--out", folder)
     data = timing(check, newest(folder), ops, sizes, 4)
     for f in data["scaling"]:
         check.that(f["sizes"] == 3, f"{f}")
@@ -139,7 +148,7 @@ def growth(check, folder):
 
 def one_run_is_cold(check, folder):
     """With one run and one size there is a median, said to be cold, and no growth, said why."""
-    r = tomoprof("run", "--ops", "parallel_fbp_filter", "--sizes", 8, "--runs", 1, "--out", folder)
+    r = tomoprof("run", "--no-trace", "--ops", "parallel_fbp_filter", "--sizes", 8, "--runs", 1, "--out", folder)
     data = timing(check, newest(folder), ["parallel_fbp_filter"], [8], 1)
     s, f = data["statistics"][0], data["scaling"][0]
     check.that(r.returncode == 0 and s["n"] == 1 and s["cold"] and s["cv"] is None, f"{s}")
@@ -169,7 +178,7 @@ def a_killed_child_is_a_failed_row(check, folder):
 
 def a_slow_child_is_a_failed_row(check, folder):
     ops = ["cone_mbir_recon", "parallel_fbp_filter"]
-    r = tomoprof("run", "--ops", ",".join(ops), "--sizes", 64, "--runs", 2, "--timeout", 0.01, "--out", folder)
+    r = tomoprof("run", "--no-trace", "--ops", ",".join(ops), "--sizes", 64, "--runs", 2, "--timeout", 0.01, "--out", folder)
     data = timing(check, newest(folder), ops, [64], 2)
     check.that(r.returncode == 1, f"exit {r.returncode}")
     for m in rows_of(data, "cone_mbir_recon"):
@@ -178,7 +187,7 @@ def a_slow_child_is_a_failed_row(check, folder):
 
 def too_little_memory_is_a_skipped_row(check, folder):
     ops = ["median_filter3d", "parallel_forward_project"]
-    r = tomoprof("run", "--ops", ",".join(ops), "--sizes", "16,128,512", "--runs", 1, "--out", folder,
+    r = tomoprof("run", "--no-trace", "--ops", ",".join(ops), "--sizes", "16,128,512", "--runs", 1, "--out", folder,
                  env={"TOMOPROF_MEMORY": "64MiB"})
     data = timing(check, newest(folder), ops, [16, 128, 512], 1)
     check.that(r.returncode == 0, f"exit {r.returncode}: {r.stderr}")
@@ -265,7 +274,7 @@ def threads_and_seed(check, folder):
     """--threads is obeyed and leaves the results alone; --seed changes the noise."""
     prints = {}
     for threads, seed in ((1, 42), (2, 42), (2, 43)):
-        tomoprof("run", "--ops", "parallel_back_project", "--sizes", 16, "--threads", threads, "--seed", seed, "--out", folder)
+        tomoprof("run", "--no-trace", "--ops", "parallel_back_project", "--sizes", 16, "--threads", threads, "--seed", seed, "--out", folder)
         data = timing(check, newest(folder), ["parallel_back_project"], [16], 3)
         check.that(data["environment"]["threads"] == threads and data["seed"] == seed, f"{data['environment']}")
         prints[threads, seed] = data["measurements"][0]["fingerprint"]
