@@ -96,20 +96,35 @@ struct trace_record {
     X(META, 1, trace_text)                                                                         \
     X(STRING, 2, trace_text)                                                                       \
     X(CODE, 3, trace_code)                                                                         \
-    X(STACK, 4, trace_stack) X(MODULE, 5, trace_module) X(MODULE_GONE, 6, trace_module)            \
-        X(THREAD, 7, trace_thread) X(THREAD_END, 8, trace_thread_end) X(SAMPLE, 9, trace_sample)   \
-            X(WAIT, 10, trace_wait) X(ALLOC, 11, trace_alloc) X(FREE, 12, trace_free) X(           \
-                FOOTPRINT, 13, trace_footprint) X(COPY, 14, trace_copy) X(RANGE, 15, trace_range)  \
-                X(PROCESS, 16, trace_process) X(NOTE, 17, trace_note) X(COST, 18, trace_cost)      \
-                    X(CLOCK, 19, trace_clock) X(API, 32, trace_api) X(KERNEL, 33, trace_kernel)    \
-                        X(GPU_COPY, 34, trace_gpu_copy) X(GPU_SET, 35, trace_gpu_set)              \
-                            X(GPU_SYNC, 36, trace_gpu_sync) X(GPU_MEMORY, 37, trace_gpu_memory)    \
-                                X(GPU_OVERHEAD, 38, trace_gpu_overhead)                            \
-                                    X(DEVICE, 39, trace_device) X(CONTEXT, 40, trace_context)      \
-                                        X(GPU_STREAM, 41, trace_gpu_stream)                        \
-                                            X(GRAPH_NODE, 42, trace_graph_node)                    \
-                                                X(CUBIN, 43, trace_cubin)                          \
-                                                    X(GPU_FAULT, 44, trace_gpu_fault)
+    X(STACK, 4, trace_stack)                                                                       \
+    X(MODULE, 5, trace_module)                                                                     \
+    X(MODULE_GONE, 6, trace_module)                                                                \
+    X(THREAD, 7, trace_thread)                                                                     \
+    X(THREAD_END, 8, trace_thread_end)                                                             \
+    X(SAMPLE, 9, trace_sample)                                                                     \
+    X(WAIT, 10, trace_wait)                                                                        \
+    X(ALLOC, 11, trace_alloc)                                                                      \
+    X(FREE, 12, trace_free)                                                                        \
+    X(FOOTPRINT, 13, trace_footprint)                                                              \
+    X(COPY, 14, trace_copy)                                                                        \
+    X(RANGE, 15, trace_range)                                                                      \
+    X(PROCESS, 16, trace_process)                                                                  \
+    X(NOTE, 17, trace_note)                                                                        \
+    X(COST, 18, trace_cost)                                                                        \
+    X(CLOCK, 19, trace_clock)                                                                      \
+    X(API, 32, trace_api)                                                                          \
+    X(KERNEL, 33, trace_kernel)                                                                    \
+    X(GPU_COPY, 34, trace_gpu_copy)                                                                \
+    X(GPU_SET, 35, trace_gpu_set)                                                                  \
+    X(GPU_SYNC, 36, trace_gpu_sync)                                                                \
+    X(GPU_MEMORY, 37, trace_gpu_memory)                                                            \
+    X(GPU_OVERHEAD, 38, trace_gpu_overhead)                                                        \
+    X(DEVICE, 39, trace_device)                                                                    \
+    X(CONTEXT, 40, trace_context)                                                                  \
+    X(GPU_STREAM, 41, trace_gpu_stream)                                                            \
+    X(GRAPH_NODE, 42, trace_graph_node)                                                            \
+    X(CUBIN, 43, trace_cubin)                                                                      \
+    X(GPU_FAULT, 44, trace_gpu_fault)
 
 enum trace_kind {
 #define X(name, number, type) TRACE_##name = (number),
