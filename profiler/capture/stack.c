@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/capture.h"
-#include "profiler/capture/modules.h"
+#include "profiler/capture/cfi.h"
 #include "profiler/capture/peek.h"
 #include "profiler/capture/unwind.h"
 
@@ -23,9 +23,16 @@ struct stack_thread {
     uintptr_t pc[UNWIND_DEPTH + OWN_FRAMES];
     uint64_t python[2 * UNWIND_DEPTH];
     uint8_t window[WINDOW_BYTES];
+    struct cfi_scratch cfi;
 };
 
 static _Atomic(uint64_t) *written;
+
+static void *map(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
 
 static int was_written(uint64_t id)
 {
@@ -90,8 +97,11 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
     if (!s)
         return 0;
     struct unwind_registers r;
-    struct unwind_memory m = {
-        .low = t->stack_low, .high = t->stack_high, .window = s->window, .window_room = 4096};
+    struct unwind_memory m = {.low = t->stack_low,
+                              .high = t->stack_high,
+                              .window = s->window,
+                              .scratch = &s->cfi,
+                              .window_room = 4096};
     if (ucontext)
         unwind_from_context(&r, ucontext);
     else
@@ -113,21 +123,17 @@ uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uin
 {
     struct stack_thread *s = t->part[INDEX];
     (void)tid;
+    if (!s && written) /* the library's own thread has no thread_start */
+        s = t->part[INDEX] = map(sizeof *s);
     if (!s)
         return 0;
     struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
-    struct unwind_memory m = {.window = s->window, .window_room = WINDOW_BYTES};
+    struct unwind_memory m = {.window = s->window, .scratch = &s->cfi, .window_room = WINDOW_BYTES};
     r.r[UNWIND_SP] = sp;
     int complete;
     size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH, &complete);
     return write_stack(t, s->pc, n, s->python, 0,
                        TRACE_STACK_NO_PYTHON | (complete ? 0 : TRACE_STACK_CUT));
-}
-
-static void *map(size_t bytes)
-{
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
 }
 
 static int start(void)
@@ -136,6 +142,8 @@ static int start(void)
     if (!written)
         return ENOMEM;
     int failed = modules_start();
+    if (!failed)
+        failed = cfi_start();
     if (failed)
         return failed;
     (void)peek_start(); /* without it stacks are cut where they leave the thread's own */
@@ -143,31 +151,21 @@ static int start(void)
     return 0;
 }
 
-static void find_bounds(struct capture_thread *t)
+/* The thread's mapping is known; its neighbours may have been merged into it. */
+static void trim_bounds(struct capture_thread *t)
 {
-    extern void *__libc_stack_end __attribute__((weak));
-    if (t->tid == (uint32_t)getpid() && &__libc_stack_end) {
+    uintptr_t control = (uintptr_t)pthread_self(); /* glibc keeps it above the frames */
+    if (t->tid == (uint32_t)getpid())
         /* The main stack grows; at least 128 MiB below it stay free of other mappings. */
-        t->stack_high = ((uintptr_t)__libc_stack_end | 4095) + 1;
         t->stack_low = t->stack_high - (120ul << 20);
-        return;
-    }
-    pthread_attr_t attributes;
-    void *low;
-    size_t bytes;
-    if (pthread_getattr_np(pthread_self(), &attributes))
-        return;
-    if (!pthread_attr_getstack(&attributes, &low, &bytes)) {
-        t->stack_low = (uintptr_t)low;
-        t->stack_high = (uintptr_t)low + bytes;
-    }
-    pthread_attr_destroy(&attributes);
+    else if (control >= t->stack_low && control < t->stack_high)
+        t->stack_high = control;
 }
 
 static void thread_start(struct capture_thread *t)
 {
-    if (!t->stack_high)
-        find_bounds(t);
+    if (t->stack_high)
+        trim_bounds(t);
     if (written)
         t->part[INDEX] = map(sizeof(struct stack_thread));
 }

@@ -1,7 +1,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "profiler/capture/modules.h"
+#include "profiler/capture/cfi.h"
 #include "profiler/capture/peek.h"
 #include "profiler/capture/unwind.h"
 
@@ -50,13 +50,9 @@ static void set_floor(struct unwind_memory *m, uintptr_t sp)
     m->floor = sp >= m->low && sp < m->high ? sp : m->high;
 }
 
-/* Return addresses outside of any image (generated code) are believed when a call stands before
- * them. */
-static int is_return_address(uintptr_t pc)
+/* The forms of "call" by how many bytes they have. */
+static int follows_call(uintptr_t pc)
 {
-    struct module m;
-    if (modules_find(pc - 1, &m))
-        return 1;
 #if defined __x86_64__
     uint8_t b[7];
     if (!peek(pc - 7, b, 7))
@@ -68,6 +64,14 @@ static int is_return_address(uintptr_t pc)
     uint32_t b;
     return peek(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
 #endif
+}
+
+/* Return addresses outside of any image (generated code) are believed when a call stands before
+ * them. */
+static int is_return_address(uintptr_t pc)
+{
+    struct module m;
+    return modules_find(pc - 1, &m) || follows_call(pc);
 }
 
 enum step { STEP_DONE, STEP_ROOT, STEP_LOST };
@@ -90,19 +94,51 @@ static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_me
     return STEP_DONE;
 }
 
+/* Hand-written code without call frame information that has pushed nothing yet. */
+static enum step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
+{
+    uintptr_t pc;
+    if (UNWIND_RETURN != 16 || !unwind_read(m, r->r[UNWIND_SP], &pc) || !follows_call(pc))
+        return STEP_LOST;
+    r->pc = pc;
+    r->r[UNWIND_SP] += sizeof pc;
+    return STEP_DONE;
+}
+
+static enum step blind_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
+{
+    struct module module;
+    if (exact && modules_find(r->pc, &module) && leaf_step(r, m) == STEP_DONE)
+        return STEP_DONE;
+    return frame_pointer_step(r, m);
+}
+
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
               int *complete)
 {
     size_t n = 0;
+    int exact = 1;
     *complete = 0;
     set_floor(m, r->r[UNWIND_SP]);
     while (n < room) {
-        pc[n++] = r->pc;
-        enum step step = frame_pointer_step(r, m);
-        if (step == STEP_DONE)
-            continue;
-        *complete = step == STEP_ROOT;
-        break;
+        pc[n] = exact && n ? r->pc + 1 : r->pc;
+        n++;
+        enum cfi_step step = cfi_step(r, m, exact);
+        if (step == CFI_ROOT) {
+            *complete = 1;
+            break;
+        }
+        if (step == CFI_FAILED)
+            break;
+        if (step == CFI_NONE) {
+            enum step blind = blind_step(r, m, exact);
+            *complete = blind == STEP_ROOT;
+            if (blind != STEP_DONE)
+                break;
+        }
+        exact = step == CFI_DONE_SIGNAL;
+        if (exact)
+            set_floor(m, r->r[UNWIND_SP]);
     }
     return n;
 }

@@ -30,6 +30,7 @@ struct unwind_memory {
     uintptr_t window_at;
     size_t window_bytes, window_room;
     uint8_t *window;
+    struct cfi_scratch *scratch;
 };
 
 void unwind_from_context(struct unwind_registers *r, const void *ucontext);

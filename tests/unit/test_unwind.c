@@ -1,0 +1,469 @@
+/* links: tp_stacks tp_trace */
+/* The unwinder against glibc's, on whole, foreign, broken and interrupted stacks. */
+#include <errno.h>
+#include <execinfo.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/cfi.h"
+#include "profiler/capture/peek.h"
+#include "profiler/capture/unwind.h"
+#include "tests/unit/check.h"
+
+struct capture capture; /* what the library's core would have */
+struct capture_thread *capture_self(void)
+{
+    return NULL;
+}
+
+enum { ROOM = 200 };
+static uint8_t window[16384];
+static struct cfi_scratch scratch;
+static uintptr_t stack_low, stack_high;
+
+struct taken {
+    uintptr_t pc[ROOM];
+    size_t n;
+    int complete;
+};
+
+static struct unwind_memory memory(void)
+{
+    return (struct unwind_memory){.low = stack_low,
+                                  .high = stack_high,
+                                  .window = window,
+                                  .window_room = sizeof window,
+                                  .scratch = &scratch};
+}
+
+static void find_stack(void)
+{
+    pthread_attr_t a;
+    void *low;
+    size_t bytes;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &a), 0);
+    assert_int_equal(pthread_attr_getstack(&a, &low, &bytes), 0);
+    pthread_attr_destroy(&a);
+    stack_low = (uintptr_t)low;
+    stack_high = stack_low + bytes;
+}
+
+static void take(struct taken *t, const void *ucontext)
+{
+    struct unwind_registers r;
+    struct unwind_memory m = memory();
+    if (ucontext)
+        unwind_from_context(&r, ucontext);
+    else
+        unwind_from_here(&r);
+    t->n = unwind(&r, &m, t->pc, UNWIND_DEPTH, &t->complete);
+}
+
+/* 1 when all of `t` behind its first `skip` frames is in glibc's view from the same frame on. */
+static int agrees(const struct taken *t, size_t skip, void **theirs, size_t n)
+{
+    for (size_t from = 0; from < n; from++) {
+        size_t i = 0;
+        while (skip + i < t->n && from + i < n &&
+               (t->pc[skip + i] == (uintptr_t)theirs[from + i] ||
+                t->pc[skip + i] - 1 == (uintptr_t)theirs[from + i]))
+            i++;
+        if (skip + i == t->n && i >= 2)
+            return from + i == n;
+    }
+    return 0;
+}
+
+static struct taken last;
+static void *theirs[ROOM];
+static int their_n;
+
+__attribute__((noinline)) static void both(void)
+{
+    their_n = backtrace(theirs, ROOM);
+    take(&last, NULL);
+    __asm__ volatile(""); /* so that it is no tail call, which would leave no frame */
+}
+
+static void check_both(void)
+{
+    assert_true(last.complete);
+    assert_true(agrees(&last, 2, theirs, (size_t)their_n));
+}
+
+__attribute__((noinline)) static int recurse(int depth)
+{
+    volatile char pad[64];
+    pad[depth % 64] = 1;
+    if (!depth)
+        both();
+    else
+        recurse(depth - 1);
+    return pad[depth % 64];
+}
+
+static void test_recursion_is_followed_to_the_root(void **state)
+{
+    (void)state;
+    recurse(50);
+    check_both();
+    assert_true(last.n > 50);
+}
+
+static void test_a_stack_above_the_limit_is_cut(void **state)
+{
+    (void)state;
+    recurse(500);
+    assert_int_equal(last.n, UNWIND_DEPTH);
+    assert_false(last.complete);
+}
+
+__attribute__((noinline, optimize("omit-frame-pointer"))) static int bare(int depth)
+{
+    volatile int keep = depth;
+    if (depth)
+        keep += bare(depth - 1);
+    else
+        both();
+    return keep;
+}
+
+static void test_functions_without_frame_pointer(void **state)
+{
+    (void)state;
+    bare(20);
+    check_both();
+    assert_true(last.n > 20);
+}
+
+__attribute__((noinline)) static int aligned(int depth)
+{
+    volatile double pad[8] __attribute__((aligned(64)));
+    pad[0] = depth;
+    if (depth)
+        aligned(depth - 1);
+    else
+        both();
+    return (int)pad[0];
+}
+
+static void test_frames_that_are_aligned_by_hand(void **state)
+{
+    (void)state;
+    aligned(10);
+    check_both();
+}
+
+static int compare(const void *a, const void *b)
+{
+    if (!last.n)
+        both();
+    return *(const int *)a - *(const int *)b;
+}
+
+static void test_a_callback_through_libc(void **state)
+{
+    (void)state;
+    int values[] = {3, 1, 2};
+    last.n = 0;
+    qsort(values, 3, sizeof *values, compare);
+    check_both();
+}
+
+static struct taken interrupted;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    both();
+    take(&interrupted, context);
+}
+
+static void with_signal(int flags)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | flags}, old;
+    assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &old, NULL);
+}
+
+static void test_through_a_signal_frame(void **state)
+{
+    (void)state;
+    with_signal(0);
+    check_both();
+    assert_true(interrupted.complete);
+    assert_true(agrees(&interrupted, 0, theirs, (size_t)their_n));
+}
+
+static void test_from_an_alternate_stack(void **state)
+{
+    (void)state;
+    void *place = malloc(65536);
+    stack_t alternate = {.ss_sp = place, .ss_size = 65536}, none = {.ss_flags = SS_DISABLE};
+    assert_int_equal(sigaltstack(&alternate, NULL), 0);
+    with_signal(SA_ONSTACK);
+    sigaltstack(&none, NULL);
+    free(place);
+    check_both();
+    assert_true(interrupted.complete);
+    assert_true(agrees(&interrupted, 0, theirs, (size_t)their_n));
+}
+
+static ucontext_t here, there;
+
+static void on_fiber(void)
+{
+    recurse(5);
+}
+
+static void test_on_a_stack_that_nobody_announced(void **state)
+{
+    (void)state;
+    char *place = malloc(65536);
+    getcontext(&there);
+    there.uc_stack.ss_sp = place;
+    there.uc_stack.ss_size = 65536;
+    there.uc_link = &here;
+    makecontext(&there, on_fiber, 0);
+    assert_int_equal(swapcontext(&here, &there), 0);
+    free(place);
+    check_both();
+}
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+/* Words that look like what a stack holds: addresses of code, of itself, and nonsense. */
+static uintptr_t odd_word(uintptr_t base, size_t bytes)
+{
+    uint64_t x = next_random();
+    switch (x % 4) {
+    case 0:
+        return (uintptr_t)test_on_a_stack_that_nobody_announced + x / 4 % 4096;
+    case 1:
+        return base + x / 4 % bytes;
+    case 2:
+        return (uintptr_t)qsort + x / 4 % 4096;
+    default:
+        return x;
+    }
+}
+
+static void test_garbage_ends_and_does_not_fault(void **state)
+{
+    (void)state;
+    enum { BYTES = 16384 };
+    uintptr_t base = (uintptr_t)mmap(NULL, BYTES + 4096, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect((void *)(base + BYTES), 4096, PROT_NONE);
+    size_t frames = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct taken t;
+        struct unwind_registers r = {.known = 0xffff};
+        struct unwind_memory m = memory();
+        if (i % 2) {
+            m.low = base;
+            m.high = base + BYTES;
+        }
+        for (int k = 0; k < 64; k++)
+            ((uintptr_t *)base)[next_random() % (BYTES / 8)] = odd_word(base, BYTES);
+        for (int k = 0; k < UNWIND_COLUMNS; k++)
+            r.r[k] = odd_word(base, BYTES);
+        r.r[UNWIND_SP] = base + next_random() % BYTES;
+        r.pc = odd_word(base, BYTES);
+        t.n = unwind(&r, &m, t.pc, UNWIND_DEPTH, &t.complete);
+        assert_true(t.n <= UNWIND_DEPTH);
+        frames += t.n;
+    }
+    munmap((void *)base, BYTES + 4096);
+    assert_true(frames > 25000); /* some of it was believed: the loop was exercised */
+}
+
+/* The program's own image, copied in front of a page that cannot be read. */
+static uintptr_t guarded_copy(const struct module *m, size_t bytes, uintptr_t *map, size_t *mapped)
+{
+    *mapped = (m->end - m->start + 4095) / 4096 * 4096 + 4096;
+    *map =
+        (uintptr_t)mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t at = *map + *mapped - 4096 - bytes;
+    (void)peek_some(m->start, (void *)at, bytes);
+    mprotect((void *)(*map + *mapped - 4096), 4096, PROT_NONE);
+    return at;
+}
+
+static int describe(const struct module *m, uintptr_t pc)
+{
+    struct cfi_function f;
+    return cfi_find(m, pc, &f) && cfi_row(&f, pc, &scratch);
+}
+
+static void test_truncated_tables_are_refused(void **state)
+{
+    (void)state;
+    struct module m;
+    uintptr_t self = (uintptr_t)test_truncated_tables_are_refused + 8;
+    assert_true(modules_find(self, &m));
+    assert_true(describe(&m, self));
+    size_t header = m.eh_frame_hdr - m.start, whole = m.end - m.start, found = 0;
+    for (size_t bytes = header; bytes < whole; bytes += 1 + (bytes - header) / 16) {
+        uintptr_t map;
+        size_t mapped;
+        uintptr_t at = guarded_copy(&m, bytes, &map, &mapped);
+        struct module copy = {at, at + bytes, at, at + header};
+        found += (size_t)describe(&copy, at + (self - m.start));
+        munmap((void *)map, mapped);
+    }
+    assert_true(found > 0);
+}
+
+static void test_flipped_tables_do_not_fault(void **state)
+{
+    (void)state;
+    struct module m;
+    uintptr_t self = (uintptr_t)test_flipped_tables_do_not_fault + 8, map;
+    assert_true(modules_find(self, &m));
+    size_t whole = m.end - m.start, header = m.eh_frame_hdr - m.start, mapped, found = 0;
+    uintptr_t at = guarded_copy(&m, whole, &map, &mapped);
+    struct module copy = {at, at + whole, at, at + header};
+    uint8_t *tables = (uint8_t *)at + header;
+    size_t bytes = whole - header < 8192 ? whole - header : 8192;
+    for (int i = 0; i < 50000; i++) {
+        size_t where = next_random() % bytes;
+        uint8_t old = tables[where];
+        tables[where] ^= (uint8_t)(1u << next_random() % 8);
+        found += (size_t)describe(&copy, at + (self - m.start) + next_random() % 512);
+        if (i % 4)
+            tables[where] = old;
+    }
+    munmap((void *)map, mapped);
+    assert_true(found > 0);
+}
+
+/* Generated code: known to no image. One function with a frame, one without. */
+static void test_code_without_tables(void **state)
+{
+    (void)state;
+    static const uint8_t with_frame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+    static const uint8_t without[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+                                      0x48, 0x83, 0xc4, 0x08, 0xc3};
+    uint8_t *code =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED) {
+        print_message("no memory for generated code here: %s\n", strerror(errno));
+        skip();
+    }
+    memcpy(code, with_frame, sizeof with_frame);
+    memcpy(code + 64, without, sizeof without);
+    ((void (*)(void (*)(void)))code)(both);
+    assert_true(last.complete);
+    assert_int_equal(last.pc[2], (uintptr_t)code + 6);
+    size_t whole = last.n;
+    ((void (*)(void (*)(void)))(code + 64))(both);
+    assert_int_equal(last.pc[2], (uintptr_t)code + 64 + 6);
+    assert_true(!last.complete || last.n <= whole); /* the caller may be skipped, no more */
+    munmap(code, 4096);
+}
+
+enum { SAMPLES = 3000 };
+static volatile int samples, whole_stacks, same_stacks;
+
+static void on_timer(int number, siginfo_t *info, void *context)
+{
+    static struct taken t;
+    static void *view[ROOM];
+    (void)number;
+    (void)info;
+    if (samples >= SAMPLES)
+        return;
+    take(&t, context);
+    int n = backtrace(view, ROOM);
+    samples++;
+    whole_stacks += t.complete;
+    same_stacks += agrees(&t, 0, view, (size_t)n);
+}
+
+static volatile double sink;
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+__attribute__((noinline)) static void work(void)
+{
+    double v[64];
+    char text[64];
+    for (int i = 0; i < 64; i++)
+        v[i] = sin((double)(next_random() % 1000)) * pow(1.01, (double)i);
+    qsort(v, 64, sizeof *v, by_value);
+    for (int i = 0; i < 8; i++) {
+        snprintf(text, sizeof text, "%.17g %d", v[i], i);
+        sink += strtod(text, NULL);
+    }
+    free(realloc(malloc(100), 5000));
+    sink += v[0];
+}
+
+static void test_random_points_of_a_busy_program(void **state)
+{
+    (void)state;
+    void *warm[4];
+    backtrace(warm, 4);
+    struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
+    sigaction(SIGALRM, &action, &old);
+    struct itimerval every = {{0, 300}, {0, 300}}, off = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &every, NULL);
+    while (samples < SAMPLES)
+        work();
+    setitimer(ITIMER_REAL, &off, NULL);
+    sigaction(SIGALRM, &old, NULL);
+    print_message("%d samples: %.2f %% complete, %.2f %% as glibc's\n", samples,
+                  100.0 * whole_stacks / samples, 100.0 * same_stacks / samples);
+    assert_true(whole_stacks > 0.99 * samples);
+    assert_true(same_stacks > 0.99 * samples);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    find_stack();
+    return peek_start() || modules_start() || cfi_start();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recursion_is_followed_to_the_root),
+        cmocka_unit_test(test_a_stack_above_the_limit_is_cut),
+        cmocka_unit_test(test_functions_without_frame_pointer),
+        cmocka_unit_test(test_frames_that_are_aligned_by_hand),
+        cmocka_unit_test(test_a_callback_through_libc),
+        cmocka_unit_test(test_through_a_signal_frame),
+        cmocka_unit_test(test_from_an_alternate_stack),
+        cmocka_unit_test(test_on_a_stack_that_nobody_announced),
+        cmocka_unit_test(test_garbage_ends_and_does_not_fault),
+        cmocka_unit_test(test_truncated_tables_are_refused),
+        cmocka_unit_test(test_flipped_tables_do_not_fault),
+        cmocka_unit_test(test_code_without_tables),
+        cmocka_unit_test(test_random_points_of_a_busy_program),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
