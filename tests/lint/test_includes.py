@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace"},
     "profiler/analyze": {"host/base", "profiler/trace"},
+    "profiler/report": {"host/base", "profiler/trace", "profiler/analyze"},
 }
 MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE)
 
@@ -28,8 +29,8 @@ FOREIGN = {
     r"fftw3\.h|kissfft/.*": {"host/cpu"},
     r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
     r"hdf5.*": {"host/io"},
-    r"zlib\.h": {"host/io", "profiler/analyze"},
-    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze"},
+    r"zlib\.h": {"host/io", "profiler/analyze", "profiler/report"},
+    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},

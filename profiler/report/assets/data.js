@@ -1,0 +1,110 @@
+// The data blocks of this file: gzip in base64, unpacked by the browser itself. null where a run has none.
+
+async function unpack(id) {
+  const node = document.getElementById(id);
+  if (!node) return null;
+  const raw = Uint8Array.from(atob(node.textContent.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const text = await new Response(stream).text();
+  node.remove();
+  return JSON.parse(text);
+}
+
+// A table of columns {a: [...], b: [...]} has as many rows as its first column.
+const rowsOf = (columns) => { const first = columns && Object.values(columns)[0]; return first ? first.length : 0; };
+
+const list = (x) => (Array.isArray(x) ? x : []);
+const mapRows = (x, key) => Object.entries(x || {}).map(([name, value]) => ({ [key]: name, ...value }));
+
+// Measured rows of the operations, by name: {name, sizes: [statistics], scaling}
+function operations(timing) {
+  if (!timing) return [];
+  const all = new Map();
+  for (const row of list(timing.measurements)) {
+    if (!all.has(row.operation)) all.set(row.operation, { name: row.operation, sizes: [], failed: [], scaling: null });
+    if (row.status !== "ok") all.get(row.operation).failed.push(row);
+  }
+  for (const row of list(timing.statistics)) all.get(row.operation)?.sizes.push(row);
+  for (const row of list(timing.scaling)) if (all.has(row.operation)) all.get(row.operation).scaling = row;
+  for (const op of all.values()) op.sizes.sort((a, b) => a.volume_size - b.volume_size);
+  return [...all.values()];
+}
+
+// Peak rates that stood beside the measurements of an operation: {flops, bytes} per second.
+function roofOf(timing, operation, size) {
+  const row = list(timing.measurements).find((m) => m.operation === operation && m.volume_size === size && m.calibration);
+  if (!row) return null;
+  return { flops: row.calibration.gflops * 1e9, bytes: row.calibration.gbytes_per_s * 1e9, calls: row };
+}
+
+// What binds an operation: the nearer of the two roofs. null when it cannot be told.
+function boundBy(timing, statistic) {
+  const roof = roofOf(timing, statistic.operation, statistic.volume_size);
+  if (!roof || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
+  const compute = (statistic.gflops * 1e9) / roof.flops, memory = (statistic.gbytes_per_s * 1e9) / roof.bytes;
+  return compute >= memory ? { what: "arithmetic", share: compute } : { what: "memory bandwidth", share: memory };
+}
+
+// All lines of a profile as rows with their file.
+function allLines(profile) {
+  const rows = [];
+  for (const [path, file] of Object.entries(profile?.files || {}))
+    for (const line of list(file.lines)) rows.push({ path, file, ...line });
+  return rows;
+}
+
+const cpuOf = (row) => (row.cpu ? (row.cpu.user || 0) + (row.cpu.sys || 0) : 0);
+const shortPath = (path) => plain(path).split("/").slice(-2).join("/");
+
+// Icicle trees from the chains of profile.stacks. weight: cpu_ns wait_ns gpu_ns alloc_bytes.
+// A node is {frame, value, self, children: Map}; nodes of one function under one parent are one.
+function frameKey(frames, i) { return (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
+
+function frameTree(profile, weight, reverse) {
+  const { stacks, frames } = profile;
+  const root = { frame: -1, value: 0, self: 0, children: new Map() };
+  const n = rowsOf(stacks), weights = stacks[weight] || [];
+  const keys = frames.function.map((_, i) => frameKey(frames, i));
+  const enter = (node, frame, value) => {
+    let child = node.children.get(keys[frame]);
+    if (!child) node.children.set(keys[frame], (child = { frame, value: 0, self: 0, children: new Map() }));
+    child.value += value;
+    return child;
+  };
+  for (let i = 0; i < n; i++) {
+    const value = weights[i];
+    if (!(value > 0)) continue;
+    const chain = [];
+    for (let s = i; s >= 0 && s !== null; s = stacks.parent[s] ?? -1) chain.push(stacks.frame[s]);
+    if (!reverse) chain.reverse();
+    root.value += value;
+    let node = root;
+    for (const frame of chain) if (frame >= 0 && frame !== null) node = enter(node, frame, value);
+    node.self += value;
+  }
+  return root;
+}
+
+// The same in order of time: samples of one thread side by side, neighbours with the same frames joined.
+function frameTimeline(profile, track) {
+  const { stacks, frames } = profile;
+  const root = { frame: -1, value: 0, self: 0, children: [] };
+  const keys = frames.function.map((_, i) => frameKey(frames, i));
+  const { what, busy } = track.events;
+  let open = [root];
+  for (let e = 0; e < what.length; e++) {
+    const chain = [];
+    for (let s = what[e]; s !== null && s >= 0; s = stacks.parent[s] ?? -1) chain.unshift(stacks.frame[s]);
+    let depth = 0;
+    while (depth < chain.length && depth + 1 < open.length && keys[open[depth + 1].frame] === keys[chain[depth]]) depth++;
+    open.length = depth + 1;
+    for (; depth < chain.length; depth++) {
+      const node = { frame: chain[depth], value: 0, self: 0, children: [] };
+      open[depth].children.push(node);
+      open.push(node);
+    }
+    for (const node of open) node.value += busy[e];
+    open[open.length - 1].self += busy[e];
+  }
+  return root;
+}

@@ -1,0 +1,54 @@
+// Kernels, transfers, CUDA calls, ranges: statistics as Nsight Systems prints them, with both denominators.
+
+const statColumns = (of) => [
+  { title: "Total", number: true, value: (r) => of(r)?.total_s, format: seconds }, { title: "Count", number: true, value: (r) => of(r)?.n, format: count },
+  { title: "Average", number: true, value: (r) => (of(r)?.n ? of(r).total_s / of(r).n : null), format: seconds }, { title: "Median", number: true, value: (r) => of(r)?.median_s, format: seconds },
+  { title: "Min", number: true, value: (r) => of(r)?.min_s, format: seconds }, { title: "Max", number: true, value: (r) => of(r)?.max_s, format: seconds },
+  { title: "Std dev", number: true, value: (r) => of(r)?.sd_s, format: seconds }];
+const timeOf = (r) => r.time;
+const grid = (v) => list(v).join("×");
+const placeText = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : "no host line");
+
+function kernelsPanel(profile) {
+  const variants = list(profile.kernels).flatMap((k) => list(k.variants).map((v) => ({ kernel: k, ...v })));
+  return [
+    el("h2", {}, "Kernels"),
+    table([
+      { title: "Kernel", key: "name", show: (k) => code(k.name, 200) }, ...statColumns(timeOf),
+      { title: "of kernel time", hint: "of the rows listed here", number: true, key: "share_of_kernel_time", format: percent },
+      { title: "of wall time", hint: "above 100 % where kernels overlap", number: true, key: "share_of_wall", format: percent },
+      { title: "Launch calls", hint: "host time in the launching calls", number: true, key: "api_s", format: seconds }, { title: "Queued", hint: "from the call's end to the kernel's start", number: true, key: "queue_s", format: seconds },
+      { title: "Launched at", value: (k) => list(k.launched_at).slice(0, 4).map(placeText).join(", ") || "no host line" },
+      { title: "Code", value: (k) => (k.file ? `${shortPath(k.file)}:${k.line}` : UNKNOWN) }], list(profile.kernels), { caption: "All kernels, by total device time", sort: 1, name: "kernels" }),
+    variants.length > 0 && [el("h2", {}, "Launch configurations"), table([
+      { title: "Kernel", value: (v) => v.kernel.name, show: (v) => code(v.kernel.name, 120) }, { title: "Grid", value: (v) => grid(v.grid) }, { title: "Block", value: (v) => grid(v.block) },
+      { title: "Registers", number: true, key: "registers", format: count }, { title: "Shared static", number: true, key: "static_shared", format: bytes }, { title: "Shared dynamic", number: true, key: "dynamic_shared", format: bytes },
+      { title: "Local", number: true, key: "local_bytes", format: bytes }, { title: "Occupancy", hint: "theoretical: resident warps of those that fit", number: true, key: "occupancy", format: percent },
+      { title: "Limited by", key: "limiter" }, { title: "Waves", number: true, key: "waves", format: (v) => number(v) }, ...statColumns(timeOf)], variants, { sort: 10, name: "launch configurations" })],
+    list(profile.gpu?.gaps).length > 0 && [el("h2", {}, "Longest gaps"), table([
+      { title: "Device", key: "device", number: true }, { title: "At", number: true, key: "start_s", format: seconds }, { title: "Length", number: true, key: "length_s", format: seconds },
+      { title: "Host lines meanwhile", value: (g) => list(g.lines).map((p) => `${placeText(p)} (${seconds(p.value)})`).join(", ") }], profile.gpu.gaps, { caption: "No operation ran on the device", sort: 2, name: "gaps" })],
+    list(profile.apis).length > 0 && [el("h2", {}, "CUDA calls"), table([
+      { title: "Call", key: "name", show: (a) => code(a.name) }, { title: "Class", key: "api_class" }, ...statColumns(timeOf), { title: "of listed time", number: true, key: "share_of_api", format: percent },
+      { title: "of wall time", number: true, key: "share_of_wall", format: percent }, { title: "Errors", number: true, key: "errors", format: count }], profile.apis, { sort: 2, name: "CUDA calls" })],
+  ].flat().filter(Boolean);
+}
+
+function transfersPanel(profile) {
+  const t = profile.totals;
+  return [
+    el("p", { class: "note" }, `To the device ${bytes(t.h2d_bytes)}, from it ${bytes(t.d2h_bytes)}; copies take ${seconds(t.copy_s)} of device time.`),
+    table([{ title: "Direction", key: "direction" }, { title: "From", key: "from" }, { title: "To", key: "to" }, { title: "Asynchronous", value: (x) => (x.asynchronous ? "yes" : "no") },
+      { title: "Bytes", number: true, key: "bytes", format: bytes }, { title: "GB/s", number: true, key: "gb_s", format: (v) => number(v) }, ...statColumns(timeOf)], list(profile.transfers), { caption: "Copies by direction and kind of memory", sort: 4, name: "transfers" }),
+    list(profile.memsets).length > 0 && [el("h2", {}, "Memsets"), table([{ title: "Memory", key: "memory" }, { title: "Bytes", number: true, key: "bytes", format: bytes }, ...statColumns(timeOf)], profile.memsets, { name: "memsets" })],
+    [["syncs", "Synchronisations"], ["overhead", "Overhead of driver and profiler"], ["unified_memory", "Unified memory"]].map(([key, title]) => list(profile.gpu?.[key]).length > 0 &&
+      [el("h2", {}, title), table([{ title: "Kind", key: "kind" }, { title: "Count", number: true, key: "n", format: count }, { title: "Value", number: true, key: "value", format: count }, { title: "Time", number: true, key: "s", format: seconds }], profile.gpu[key], { name: title, filter: false })]),
+  ].flat(2).filter(Boolean);
+}
+
+function rangesPanel(profile) {
+  return [table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf),
+    { title: "GPU operations", number: true, key: "gpu_n", format: count }, { title: "GPU time", hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
+    { title: "GPU span", hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", number: true, key: "open", format: count }],
+  list(profile.ranges), { caption: "NVTX ranges", sort: 3, name: "ranges" })];
+}

@@ -1,0 +1,109 @@
+// Line and scatter plots in SVG, always with their numbers in a table beside them.
+
+const ticksLinear = (low, high) => {
+  const rough = (high - low) / 5 || 1, unit = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= rough), out = [];
+  for (let v = Math.ceil(low / step) * step; v <= high * 1.0001; v += step) out.push(v);
+  return out;
+};
+const ticksLog = (low, high) => {
+  const out = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) if (10 ** e >= low * 0.999 && 10 ** e <= high * 1.001) out.push(10 ** e);
+  return out.length > 1 ? out : [low, high];
+};
+
+// axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, k, dash, title(point)}
+function plot(name, x, y, series, height = 340) {
+  const W = 760, L = 74, B = 46, T = 12, R = 14;
+  const all = series.flatMap((s) => s.points).filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0));
+  if (!all.length) return el("p", {}, "Nothing to draw.");
+  const range = (axis, values) => {
+    let low = Math.min(...values), high = Math.max(...values);
+    if (axis.log) return [low / 1.4, high * 1.4];
+    if (axis.zero !== false) low = Math.min(0, low);
+    return [low, high === low ? low + 1 : high + (high - low) * 0.05];
+  };
+  const [x0, x1] = range(x, all.map((p) => p[0])), [y0, y1] = range(y, all.map((p) => p[1]));
+  const to = (axis, v, a, b) => (axis.log ? Math.log(v / a) / Math.log(b / a) : (v - a) / (b - a));
+  const px = (v) => L + to(x, v, x0, x1) * (W - L - R), py = (v) => height - B - to(y, v, y0, y1) * (height - B - T);
+  const node = svg("svg", { class: "plot", viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": name });
+  for (const v of x.ticks || (x.log ? ticksLog : ticksLinear)(x0, x1)) {
+    node.append(svg("line", { class: "grid", x1: px(v), x2: px(v), y1: T, y2: height - B }), svg("text", { x: px(v), y: height - B + 16, "text-anchor": "middle" }, (x.format || number)(v)));
+  }
+  for (const v of (y.log ? ticksLog : ticksLinear)(y0, y1)) {
+    node.append(svg("line", { class: "grid", x1: L, x2: W - R, y1: py(v), y2: py(v) }), svg("text", { x: L - 6, y: py(v) + 4, "text-anchor": "end" }, (y.format || number)(v)));
+  }
+  node.append(svg("text", { x: (L + W - R) / 2, y: height - 8, "text-anchor": "middle" }, x.label), svg("text", { x: 14, y: (height - B) / 2, "text-anchor": "middle", transform: `rotate(-90 14 ${(height - B) / 2})` }, y.label));
+  for (const s of series) {
+    const points = s.points.filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0)), color = `var(--c${s.k % 8})`;
+    if (s.line) node.append(svg("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: color, "stroke-width": 2, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
+    if (s.dots) for (const p of points) {
+      const dot = svg("circle", { cx: px(p[0]), cy: py(p[1]), r: s.radius ? s.radius(p) : 4, fill: color, "fill-opacity": 0.85, stroke: "var(--back)" });
+      dot.append(svg("title", {}, s.title ? s.title(p) : `${s.name}: ${number(p[0])}, ${number(p[1])}`));
+      node.append(dot);
+    }
+  }
+  return node;
+}
+
+function legend(series) { return el("ul", { class: "legend" }, series.map((s) => el("li", {}, el("i", { class: "k" + (s.k % 8) }), plain(s.name)))); }
+
+function rooflinePanel(timing) {
+  const points = operations(timing).flatMap((op) => op.sizes.map((s) => ({ op, s, roof: roofOf(timing, op.name, s.volume_size) })))
+    .filter((p) => p.s.gflops > 0 && p.s.gbytes_per_s > 0).map((p) => ({ ...p, intensity: p.s.gflops / p.s.gbytes_per_s }));
+  if (!points.length) return [el("p", {}, "No operation declares both its arithmetic and its bytes.")];
+  const flops = Math.max(...points.map((p) => (p.roof ? p.roof.flops : 0))) / 1e9, memory = Math.max(...points.map((p) => (p.roof ? p.roof.bytes : 0))) / 1e9;
+  const low = Math.min(...points.map((p) => p.intensity), flops / memory || 1) / 2, high = Math.max(...points.map((p) => p.intensity), flops / memory || 1) * 2;
+  const roofs = flops > 0 && memory > 0 ? [{ name: `measured roof: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, k: 5, line: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
+  const largest = points.filter((p) => p.s === p.op.sizes[p.op.sizes.length - 1]), most = Math.max(...points.map((p) => p.s.median));
+  const dots = (name, k, rows) => ({ name, k, dots: true, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
+  const series = [...roofs, dots("smaller sizes", 4, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", 0, largest)];
+  return [
+    el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Roofs were measured on this machine beside the operations."),
+    plot("Roofline: rate over arithmetic intensity, operations below the measured roof", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series), legend(series),
+    table([{ title: "Operation", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
+      { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
+      { title: "Share of roof", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
+      { title: "Flag", value: (p) => (p.s.implausible ? "above the roof: implausible" : "") }], points, { sort: 5, name: "roofline points" }),
+  ];
+}
+
+function scalingPanel(timing) {
+  const ops = operations(timing).filter((op) => op.sizes.length > 1);
+  if (!ops.length) return [el("p", {}, "One size was measured: growth needs more.")];
+  const view = el("div");
+  const draw = (name) => {
+    const op = ops.find((o) => o.name === name), f = op.scaling, fitted = f && known(f.p);
+    const sizes = op.sizes.map((s) => s.volume_size), model = (n) => f.a + f.b * n ** f.p;
+    const curve = fitted ? Array.from({ length: 40 }, (_, i) => sizes[0] * (sizes[sizes.length - 1] / sizes[0]) ** (i / 39)) : [];
+    const series = [{ name: "median", k: 0, dots: true, line: true, points: op.sizes.map((s) => [s.volume_size, s.median]) },
+      ...(fitted ? [{ name: `t = ${number(f.a)} + ${number(f.b)} N^${f.p.toFixed(2)}`, k: 5, line: true, dash: "6 4", points: curve.map((n) => [n, model(n)]) }] : [])];
+    view.replaceChildren(
+      plot(`${op.name}: time over size`, { label: "size N", log: true, ticks: sizes, format: String }, { label: "s", log: true, format: seconds }, series), legend(series),
+      el("p", {}, fitted ? `Grows like N^${f.p.toFixed(2)}; r² ${number(f.r2, 4)}` + (known(f.overhead_share) ? `; a constant part of ${percent(f.overhead_share)} at the smallest size.` : ".") : `No exponent: ${plain(f?.reason ?? "not fitted")}.`),
+      table([{ title: "Size", number: true, key: "volume_size", format: String }, { title: "Median", number: true, key: "median", format: seconds }, { title: "Min", number: true, key: "min", format: seconds },
+        { title: "Fit", number: true, value: (s) => (fitted ? model(s.volume_size) : null), format: seconds }, { title: "Residual", hint: "(median - fit) / fit", number: true, value: (s) => (fitted ? s.median / model(s.volume_size) - 1 : null), format: percent },
+        { title: "Updates/s", number: true, key: "updates_per_s", format: (v) => number(v) }], op.sizes, { name: `sizes of ${op.name}`, filter: false }));
+  };
+  draw(ops[0].name);
+  return [el("div", { class: "tools" }, choice("Operation", ops.map((o) => [o.name, o.name]), ops[0].name, draw)), view,
+    el("h2", {}, "All operations"), table([{ title: "Operation", key: "name" }, { title: "Exponent", number: true, value: (o) => o.scaling?.p, format: (v) => (known(v) ? v.toFixed(2) : UNKNOWN) }, { title: "r²", number: true, value: (o) => o.scaling?.r2, format: (v) => number(v, 4) },
+      { title: "Constant part", number: true, value: (o) => o.scaling?.a, format: seconds }, { title: "By size", value: (o) => o.sizes.map((s) => seconds(s.median)).join(", "), show: (o) => sparkline(o.sizes.map((s) => Math.log(s.median)), o.sizes.map((s) => `${s.volume_size}: ${seconds(s.median)}`).join(", ")) },
+      { title: "Why none", value: (o) => o.scaling?.reason ?? "" }], ops, { name: "growth" })];
+}
+
+function memoryPanel(profile) {
+  const series = list(profile.memory?.series).flatMap((s, i) => {
+    const process = list(profile.processes)[s.process], name = process ? `process ${process.pid}` : `process ${i}`;
+    return [{ name: `${name}, resident`, k: (2 * i) % 8, line: true, points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }, { name: `${name}, live heap (estimate)`, k: (2 * i + 1) % 8, line: true, dash: "5 3", points: s.t_s.map((t, j) => [t, list(s.heap_mb)[j]]) }];
+  }).filter((s) => s.points.some(([, v]) => known(v)));
+  const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) },
+    { title: "Live", number: true, key: "value", format: megabytes }, { title: "Blocks", number: true, key: "n", format: count }], rows, { sort: 1, name: title })];
+  const t = profile.totals;
+  return [
+    el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, live heap at ${megabytes(t.peak_heap_mb)}` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
+    series.length > 0 && [plot("Memory over time", { label: "s" }, { label: "MiB" }, series), legend(series)],
+    places("Live at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
+    list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
+      { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],
+  ].flat(2).filter(Boolean);
+}

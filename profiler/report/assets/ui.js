@@ -1,0 +1,204 @@
+// Elements, numbers as text, tables, plots. Text enters the page through text nodes alone.
+
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "css") for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v);
+    else node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return node;
+}
+
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+// Control characters and marks that turn the direction of writing are shown, not obeyed.
+function plain(text) {
+  return String(text ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+function code(text, limit = 400) {
+  const shown = plain(text);
+  if (shown.length <= limit) return el("code", {}, shown);
+  return el("code", { title: shown.slice(0, 4000) }, shown.slice(0, limit) + "…");
+}
+
+const UNKNOWN = "–"; // not measured
+const known = (x) => typeof x === "number" && Number.isFinite(x);
+
+function number(x, digits = 3) {
+  if (!known(x)) return UNKNOWN;
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  if (size >= 1e6 || size < 1e-3) return x.toExponential(digits - 1);
+  return size >= 10 ** (digits - 1) ? Math.round(x).toString() : x.toPrecision(digits);
+}
+
+function scaled(x, units) {
+  if (!known(x)) return UNKNOWN;
+  if (x === 0) return "0";
+  for (const [factor, unit] of units) if (Math.abs(x) >= factor) return number(x / factor) + " " + unit;
+  const [factor, unit] = units[units.length - 1];
+  return number(x / factor) + " " + unit;
+}
+const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+const bytes = (x) => scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
+const count = (x) => (known(x) ? Math.round(x).toLocaleString("en-US") : UNKNOWN);
+const percent = (x) => (known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
+
+function say(text) { document.getElementById("live").textContent = text; }
+
+function button(label, act, more) { return el("button", { type: "button", class: "button", onclick: act, ...more }, label); }
+
+// A button that stays pressed. act(pressed)
+function toggle(label, pressed, act) {
+  const node = button(label, () => {
+    const now = node.getAttribute("aria-pressed") !== "true";
+    node.setAttribute("aria-pressed", now);
+    act(now);
+  }, { "aria-pressed": String(!!pressed) });
+  return node;
+}
+
+function choice(label, options, value, act) {
+  const select = el("select", { onchange: () => act(select.value) },
+    options.map(([key, text]) => el("option", { value: key, selected: key === value }, text)));
+  return el("label", {}, label + " ", select);
+}
+
+function search(label, act) {
+  const input = el("input", { type: "search", "aria-label": label, placeholder: label, oninput: () => act(input.value) });
+  return input;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = el("textarea", { class: "unseen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  say("Copied.");
+}
+
+const cell = (column, row) => (column.value ? column.value(row) : row[column.key]);
+const cellText = (column, row) => {
+  const value = cell(column, row);
+  return column.format ? column.format(value, row) : plain(value ?? UNKNOWN);
+};
+
+function markdown(columns, rows) {
+  const line = (cells) => "| " + cells.map((c) => String(c).replace(/\|/g, "\\|").replace(/\s+/g, " ")).join(" | ") + " |";
+  return [line(columns.map((c) => c.title)), line(columns.map((c) => (c.number ? "--:" : "---"))),
+    ...rows.map((row) => line(columns.map((c) => cellText(c, row))))].join("\n") + "\n";
+}
+
+// columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint}
+// options: {caption, sort: index or null, filter: bool, limit, rowClass(row), name}
+function table(columns, rows, options = {}) {
+  const state = { by: options.sort ?? -1, down: true, text: "", all: false };
+  const limit = options.limit ?? 100;
+  const body = el("tbody");
+  const more = el("p", { class: "tools" });
+  const heads = columns.map((column, i) =>
+    el("th", { scope: "col", class: column.number ? "number" : null, title: column.hint },
+      el("button", { type: "button", class: "sort", onclick: () => sortBy(i) }, column.title)));
+
+  function chosen() {
+    let list = rows;
+    const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length) {
+      list = list.filter((row) => {
+        const text = columns.map((c) => cellText(c, row)).join(" ").toLowerCase();
+        return words.every((w) => text.includes(w));
+      });
+    }
+    if (state.by >= 0) {
+      const column = columns[state.by];
+      const rank = (row) => { const v = column.rank ? column.rank(row) : cell(column, row); return v ?? (column.number ? -Infinity : ""); };
+      const sign = state.down ? -1 : 1;
+      list = [...list].sort((a, b) => {
+        const x = rank(a), y = rank(b);
+        return sign * (typeof x === "number" && typeof y === "number" ? x - y || 0 : String(x).localeCompare(String(y)));
+      });
+    }
+    return list;
+  }
+  function draw() {
+    const list = chosen();
+    const shown = state.all ? list : list.slice(0, limit);
+    body.replaceChildren(...shown.map((row) =>
+      el("tr", { class: options.rowClass ? options.rowClass(row) : null }, columns.map((column) => {
+        const content = column.show ? column.show(row) : el("bdi", {}, cellText(column, row));
+        return el("td", { class: column.number ? "number" : "text" }, content);
+      }))));
+    heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.by ? "none" : state.down ? "descending" : "ascending"));
+    more.replaceChildren(...(list.length > shown.length
+      ? [button(`Show all ${count(list.length)} rows`, () => { state.all = true; draw(); }), `${count(shown.length)} shown`]
+      : list.length === 0 ? ["No rows."] : []));
+  }
+  function sortBy(i) {
+    state.down = state.by === i ? !state.down : !!columns[i].number;
+    state.by = i;
+    draw();
+    say(`Sorted by ${columns[i].title}, ${state.down ? "descending" : "ascending"}.`);
+  }
+  draw();
+  const name = options.name || options.caption || "table";
+  return el("div", {},
+    el("div", { class: "tools" },
+      options.filter !== false && rows.length > 8 && search(`Filter ${name}`, (text) => { state.text = text; draw(); }),
+      button("Copy as Markdown", () => copy(markdown(columns, state.all ? chosen() : chosen().slice(0, limit))), { "aria-label": `Copy ${name} as Markdown` })),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name },
+      el("table", {}, options.caption && el("caption", {}, options.caption), el("thead", {}, el("tr", {}, heads)), body)),
+    more);
+}
+
+// parts: [{name, value, k (colour), text}] of `total`
+function stackedBar(label, parts, total) {
+  const real = parts.filter((p) => known(p.value) && p.value > 0);
+  const sum = total || real.reduce((a, p) => a + p.value, 0);
+  if (!sum) return el("p", { class: "note" }, `${label}: nothing was measured.`);
+  const words = real.map((p) => `${p.name} ${seconds(p.value)} (${percent(p.value / sum)})`).join(", ");
+  return el("div", {},
+    el("div", { class: "bar", role: "img", "aria-label": `${label}: ${words}` },
+      real.map((p) => el("span", { class: "k" + p.k, css: { width: `${(100 * p.value) / sum}%` }, title: `${p.name}: ${seconds(p.value)}` }))),
+    el("ul", { class: "legend" }, real.map((p) => el("li", {}, el("i", { class: "k" + p.k }), `${p.name} ${seconds(p.value)} · ${percent(p.value / sum)}`))));
+}
+
+function cellBar(parts, total, label) {
+  return el("span", { class: "cell-bar", role: "img", "aria-label": label },
+    parts.map(([value, k]) => known(value) && value > 0 && el("span", { class: "k" + k, css: { width: `${Math.min(100, (100 * value) / total)}%` } })));
+}
+
+function sparkline(values, label) {
+  const real = values.filter(known);
+  const node = svg("svg", { viewBox: "0 0 80 20", width: 80, height: 20, role: "img", "aria-label": label });
+  if (real.length < 2) return node;
+  const low = Math.min(...real), high = Math.max(...real);
+  const points = values.map((v, i) => known(v) && `${(2 + (76 * i) / (values.length - 1)).toFixed(1)},${(18 - (16 * (v - low)) / (high - low || 1)).toFixed(1)}`);
+  node.append(svg("polyline", { points: points.filter(Boolean).join(" "), fill: "none", stroke: "var(--c0)", "stroke-width": 1.5 }));
+  return node;
+}
+
+const tip = el("div", { class: "tip", hidden: true });
+function showTip(event, text) {
+  tip.textContent = text;
+  tip.hidden = false;
+  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
+  tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8) + "px";
+}
+const hideTip = () => { tip.hidden = true; };
