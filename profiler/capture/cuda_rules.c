@@ -1,0 +1,112 @@
+/* Which API calls are followed. The numbers of calls differ between CUPTI's versions, their names
+ * do not, so CUPTI is asked for the name of every number and this table for what it means. The
+ * first row that fits counts. Offsets of sizes: the calls' public parameters, 8 bytes each. */
+#include <string.h>
+
+#include "profiler/capture/cuda.h"
+
+#define NONE 255
+enum { L = TRACE_API_LAUNCH, C = TRACE_API_COPY, S = TRACE_API_SET, M = TRACE_API_MEMORY };
+enum { Y = TRACE_API_SYNC, G = TRACE_API_GRAPH, D = TRACE_API_MODULE, O = TRACE_API_OTHER };
+
+static const struct cuda_rule rules[] = {
+    {"LaunchHostFunc", NONE, 0, 0, 0},
+    {"Launch", L, 0, 0, 0},
+    {"cudaMemcpy2DToArray", C, 40, 48, 1},
+    {"cudaMemcpy2DFromArray", C, 40, 48, 1},
+    {"cudaMemcpy2DArrayToArray", C, 48, 56, 1},
+    {"cudaMemcpy2D", C, 32, 40, 1},
+    {"Memcpy2D", C, 0, 0, 0},
+    {"Memcpy3D", C, 0, 0, 0},
+    {"MemcpyBatch", C, 0, 0, 0},
+    {"cudaMemcpyToArray", C, 32, 0, 1},
+    {"cudaMemcpyFromArray", C, 32, 0, 1},
+    {"cudaMemcpyArrayToArray", C, 48, 0, 1},
+    {"MemcpyPeer", C, 32, 0, 1},
+    {"cuMemcpyAtoA", C, 32, 0, 1},
+    {"cuMemcpyAto", C, 24, 0, 1},
+    {"cuMemcpyHtoA", C, 24, 0, 1},
+    {"cuMemcpyDtoA", C, 24, 0, 1},
+    {"Memcpy", C, 16, 0, 1},
+    {"cudaMemset2D", S, 24, 32, 1},
+    {"cudaMemset3D", S, 0, 0, 0},
+    {"cudaMemset", S, 16, 0, 1},
+    {"cuMemsetD2D8", S, 24, 32, 1},
+    {"cuMemsetD2D16", S, 24, 32, 2},
+    {"cuMemsetD2D32", S, 24, 32, 4},
+    {"cuMemsetD8", S, 16, 0, 1},
+    {"cuMemsetD16", S, 16, 0, 2},
+    {"cuMemsetD32", S, 16, 0, 4},
+    {"MallocPitch", M, 16, 24, 1},
+    {"MallocArray", M, 0, 0, 0},
+    {"MallocMipmapped", M, 0, 0, 0},
+    {"Malloc3D", M, 0, 0, 0},
+    {"Malloc", M, 8, 0, 1},
+    {"HostAlloc", M, 8, 0, 1},
+    {"HostRegister", M, 8, 0, 1},
+    {"HostUnregister", M, 0, 0, 0},
+    {"Free", M, 0, 0, 0},
+    {"MemAllocPitch", M, 16, 24, 1},
+    {"MemAlloc", M, 8, 0, 1},
+    {"MemFree", M, 0, 0, 0},
+    {"MemHostAlloc", M, 8, 0, 1},
+    {"MemHostRegister", M, 8, 0, 1},
+    {"MemHostUnregister", M, 0, 0, 0},
+    {"MemCreate", M, 8, 0, 1},
+    {"MemRelease", M, 0, 0, 0},
+    {"MemMap", M, 0, 0, 0},
+    {"MemUnmap", M, 0, 0, 0},
+    {"MemPoolCreate", M, 0, 0, 0},
+    {"MemPoolDestroy", M, 0, 0, 0},
+    {"MemPoolTrimTo", M, 0, 0, 0},
+    {"MemPrefetch", M, 8, 0, 1},
+    {"MemAdvise", M, 8, 0, 1},
+    {"ArrayCreate", M, 0, 0, 0},
+    {"Array3DCreate", M, 0, 0, 0},
+    {"ArrayDestroy", M, 0, 0, 0},
+    {"MipmappedArrayCreate", M, 0, 0, 0},
+    {"MipmappedArrayDestroy", M, 0, 0, 0},
+    {"DeviceSynchronize", Y, 0, 0, 0},
+    {"CtxSynchronize", Y, 0, 0, 0},
+    {"ThreadSynchronize", Y, 0, 0, 0},
+    {"StreamSynchronize", Y, 0, 0, 0},
+    {"EventSynchronize", Y, 0, 0, 0},
+    {"StreamWaitEvent", Y, 0, 0, 0},
+    {"GraphAdd", G, 0, 0, 0},
+    {"GraphInstantiate", G, 0, 0, 0},
+    {"GraphLaunch", G, 0, 0, 0},
+    {"GraphUpload", G, 0, 0, 0},
+    {"GraphExec", G, 0, 0, 0},
+    {"GraphClone", G, 0, 0, 0},
+    {"GraphDestroy", G, 0, 0, 0},
+    {"StreamBeginCapture", G, 0, 0, 0},
+    {"StreamEndCapture", G, 0, 0, 0},
+    {"ModuleLoad", D, 0, 0, 0},
+    {"ModuleUnload", D, 0, 0, 0},
+    {"LibraryLoad", D, 0, 0, 0},
+    {"LibraryUnload", D, 0, 0, 0},
+    {"LinkAdd", D, 0, 0, 0},
+    {"LinkComplete", D, 0, 0, 0},
+    {"Init", O, 0, 0, 0}, /* cuInit, cudaInitDevice */
+    {"SetDevice", O, 0, 0, 0},
+    {"DeviceReset", O, 0, 0, 0},
+    {"CtxCreate", O, 0, 0, 0},
+    {"CtxDestroy", O, 0, 0, 0},
+    {"DevicePrimaryCtxRetain", O, 0, 0, 0},
+    {"DevicePrimaryCtxReset", O, 0, 0, 0},
+};
+
+const struct cuda_rule *cuda_rule(const char *name)
+{
+    const char *rest = name;
+    if (!strncmp(name, "cuda", 4))
+        rest = name + 4;
+    else if (!strncmp(name, "cu", 2))
+        rest = name + 2;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *pattern = rules[i].pattern;
+        if (!strncmp(pattern[0] == 'c' ? name : rest, pattern, strlen(pattern)))
+            return rules[i].api_class == NONE ? NULL : rules + i;
+    }
+    return NULL;
+}
