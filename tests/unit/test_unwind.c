@@ -57,7 +57,7 @@ static void find_stack(void)
     stack_high = stack_low + bytes;
 }
 
-static void take(struct taken *t, const void *ucontext)
+__attribute__((noinline, noclone)) static void take(struct taken *t, const void *ucontext)
 {
     struct unwind_registers r;
     struct unwind_memory m = memory();
@@ -87,7 +87,7 @@ static struct taken last;
 static void *theirs[ROOM];
 static int their_n;
 
-__attribute__((noinline)) static void both(void)
+__attribute__((noinline, noclone)) static void both(void)
 {
     their_n = backtrace(theirs, ROOM);
     take(&last, NULL);
@@ -356,6 +356,14 @@ static void test_flipped_tables_do_not_fault(void **state)
     assert_true(found > 0);
 }
 
+static int holds(const struct taken *t, uintptr_t pc)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->pc[i] == pc)
+            return 1;
+    return 0;
+}
+
 /* Generated code: known to no image. One function with a frame, one without. */
 static void test_code_without_tables(void **state)
 {
@@ -373,10 +381,10 @@ static void test_code_without_tables(void **state)
     memcpy(code + 64, without, sizeof without);
     ((void (*)(void (*)(void)))code)(both);
     assert_true(last.complete);
-    assert_int_equal(last.pc[2], (uintptr_t)code + 6);
+    assert_true(holds(&last, (uintptr_t)code + 6));
     size_t whole = last.n;
     ((void (*)(void (*)(void)))(code + 64))(both);
-    assert_int_equal(last.pc[2], (uintptr_t)code + 64 + 6);
+    assert_true(holds(&last, (uintptr_t)code + 64 + 6));
     assert_true(!last.complete || last.n <= whole); /* the caller may be skipped, no more */
     munmap(code, 4096);
 }
