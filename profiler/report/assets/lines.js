@@ -17,7 +17,7 @@ function lineColumns(profile) {
     { title: "Line", number: true, key: "line", format: (v) => String(v), used: true },
     { title: "CPU", number: true, value: cpuOf, hint: "Python, native and system time of the line itself", used: cpu > 0, format: (v) => (v ? amount(v, cpu) : ""),
       show: (l) => cpuOf(l) > 0 && el("span", {}, cellBar([[l.cpu.python, 1], [l.cpu.native ?? l.cpu.user, 0], [l.cpu.sys, 5]], cpu,
-        `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}`), amount(cpuOf(l), cpu)) },
+        `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}`), el("span", { class: "amount" }, amount(cpuOf(l), cpu))) },
     time("with callees", (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), cpu, "CPU time here and below; recursion counts once"),
     time("waits", (l) => l.cpu?.wait, t.cpu?.wait, "wall time blocked or ready without a CPU"),
     time("GPU", (l) => l.gpu_self_s, t.gpu_sum_s, "device time of what this line launched"),
@@ -37,12 +37,12 @@ function lineColumns(profile) {
 function fileSection(path, file, profile, columns, open) {
   const rows = list(linesState.functions ? file.functions : file.lines);
   const named = linesState.functions
-    ? [{ title: "Function", key: "name", show: (f) => code(f.name, 120) }, ...columns]
-    : [...columns, { title: "Source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 240) }];
+    ? [{ title: "Function", key: "name", kind: "source", show: (f) => code(f.name, 120) }, ...columns]
+    : [columns[0], { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 240) }, ...columns.slice(1)];
   const holder = el("div");
   const fill = () => {
     if (holder.childElementCount) return;
-    const by = named.findIndex((c) => c.title === (profile.totals.gpu_sum_s > 0 ? "GPU" : "CPU"));
+    const by = named.findIndex((c) => c.title === (profile.totals.gpu_sum_s > 0 ? "GPU" : "CPU")); // functions; lines stand in their order
     holder.append(table(named, rows, { name: `${linesState.functions ? "functions" : "lines"} of ${shortPath(path)}`, limit: 200,
       sort: linesState.functions ? by : 0, rowClass: (l) => ((l.cpu?.share || 0) > 0.05 || (l.gpu?.share || 0) > 0.05 ? "hot" : null) }));
     if (!linesState.functions) holder.querySelector("thead .sort").click(); // by number, ascending

@@ -1,5 +1,6 @@
 // Line and scatter plots in SVG, always with their numbers in a table beside them.
 
+const tick = (v) => String(Number(v.toPrecision(4)));
 const ticksLinear = (low, high) => {
   const rough = (high - low) / 5 || 1, unit = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= rough), out = [];
   for (let v = Math.ceil(low / step) * step; v <= high * 1.0001; v += step) out.push(v);
@@ -27,10 +28,10 @@ function plot(name, x, y, series, height = 340) {
   const px = (v) => L + to(x, v, x0, x1) * (W - L - R), py = (v) => height - B - to(y, v, y0, y1) * (height - B - T);
   const node = svg("svg", { class: "plot", viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": name });
   for (const v of x.ticks || (x.log ? ticksLog : ticksLinear)(x0, x1)) {
-    node.append(svg("line", { class: "grid", x1: px(v), x2: px(v), y1: T, y2: height - B }), svg("text", { x: px(v), y: height - B + 16, "text-anchor": "middle" }, (x.format || number)(v)));
+    node.append(svg("line", { class: "grid", x1: px(v), x2: px(v), y1: T, y2: height - B }), svg("text", { x: px(v), y: height - B + 16, "text-anchor": "middle" }, (x.format || tick)(v)));
   }
   for (const v of (y.log ? ticksLog : ticksLinear)(y0, y1)) {
-    node.append(svg("line", { class: "grid", x1: L, x2: W - R, y1: py(v), y2: py(v) }), svg("text", { x: L - 6, y: py(v) + 4, "text-anchor": "end" }, (y.format || number)(v)));
+    node.append(svg("line", { class: "grid", x1: L, x2: W - R, y1: py(v), y2: py(v) }), svg("text", { x: L - 6, y: py(v) + 4, "text-anchor": "end" }, (y.format || tick)(v)));
   }
   node.append(svg("text", { x: (L + W - R) / 2, y: height - 8, "text-anchor": "middle" }, x.label), svg("text", { x: 14, y: (height - B) / 2, "text-anchor": "middle", transform: `rotate(-90 14 ${(height - B) / 2})` }, y.label));
   for (const s of series) {

@@ -61,12 +61,12 @@ function whereTheTimeWent(profile) {
   const t = profile.totals, wall = profile.meta.wall_s, nodes = [];
   if (t.gpu_busy_s > 0) {
     const busy = Math.min(t.gpu_busy_s, wall), kernels = busy * (t.kernel_s / t.gpu_sum_s), sets = busy * ((t.set_s || 0) / t.gpu_sum_s);
-    nodes.push(el("h3", {}, "Wall time"), stackedBar("Wall time", [
+    nodes.push(el("h2", {}, "Wall time"), stackedBar("Wall time", [
       { name: "GPU computes", value: kernels + sets, k: 0 }, { name: "GPU copies", value: busy - kernels - sets, k: 1 },
       { name: "host waits while the GPU is idle", value: Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0)), k: 3 },
       { name: "host only", value: Math.max(0, wall - busy - Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0))), k: 7 }], wall));
   }
-  nodes.push(el("h3", {}, "Time of all threads"), stackedBar("Time of all threads", [
+  nodes.push(el("h2", {}, "Time of all threads"), stackedBar("Time of all threads", [
     { name: "Python", value: t.cpu?.python, k: 1 }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: 0 }, { name: "system", value: t.cpu?.sys, k: 5 },
     { name: "waiting for a CPU", value: t.wait?.runnable, k: 6 }, { name: "disk", value: t.wait?.disk, k: 4 }, { name: "in CUDA calls", value: t.wait?.cuda, k: 2 },
     { name: "asleep", value: t.wait?.sleep, k: 7 }]));

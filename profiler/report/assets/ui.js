@@ -143,7 +143,7 @@ function table(columns, rows, options = {}) {
     body.replaceChildren(...shown.map((row) =>
       el("tr", { class: options.rowClass ? options.rowClass(row) : null }, columns.map((column) => {
         const content = column.show ? column.show(row) : el("bdi", {}, cellText(column, row));
-        return el("td", { class: column.number ? "number" : "text" }, content);
+        return el("td", { class: column.number ? "number" : column.kind || "text" }, content);
       }))));
     heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.by ? "none" : state.down ? "descending" : "ascending"));
     more.replaceChildren(...(list.length > shown.length
@@ -161,7 +161,7 @@ function table(columns, rows, options = {}) {
   return el("div", {},
     el("div", { class: "tools" },
       options.filter !== false && rows.length > 8 && search(`Filter ${name}`, (text) => { state.text = text; draw(); }),
-      button("Copy as Markdown", () => copy(markdown(columns, state.all ? chosen() : chosen().slice(0, limit))), { "aria-label": `Copy ${name} as Markdown` })),
+      button("Copy as Markdown", () => copy(markdown(columns, state.all ? chosen() : chosen().slice(0, limit))), { "aria-label": `Copy as Markdown: ${name}` })),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name },
       el("table", {}, options.caption && el("caption", {}, options.caption), el("thead", {}, el("tr", {}, heads)), body)),
     more);
