@@ -8,6 +8,7 @@
 #include "host/base/mem.h"
 #include "host/cli/cli.h"
 #include "host/cli/facts.h"
+#include "host/cli/probes.h"
 
 static int json;
 
@@ -101,6 +102,7 @@ static enum err run(int words, char **word)
     say_clock(&f);
     facts_string(&f, "fft", TP_FFT_NAME);
     say_hdf5(&f);
+    probes_say(&f);
     facts_end(&f);
     FAIL_IF(!working, ERR_UNSUPPORTED,
             "no back end works on this machine; the reasons stand above");
@@ -111,12 +113,13 @@ const struct command cmd_doctor = {
     .name = "doctor",
     .summary = "Says what this build and this machine can do, and why not the rest.",
     .words = "",
-    .text = "Checks processor, memory, clock, libraries and back ends, each for itself; what is "
-            "missing is\n"
-            "named with its consequence and what to install.\n\n"
-            "Examples:\n"
-            "  tomoprof doctor\n"
-            "  tomoprof doctor --json\n",
+    .text =
+        "Checks processor, memory, clock, libraries, back ends and what profiling needs, each for "
+        "itself;\n"
+        "what is missing is named with its consequence and what to install.\n\n"
+        "Examples:\n"
+        "  tomoprof doctor\n"
+        "  tomoprof doctor --json\n",
     .options = options,
     .run = run,
 };

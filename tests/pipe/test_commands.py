@@ -53,7 +53,7 @@ def help_texts(check, folder):
 
 
 def wrong_calls(check, folder):
-    refused(check, 'did you mean `tomoprof recon`?', "reco")
+    refused(check, 'did you mean `tomoprof recon`?', "recom")
     refused(check, 'unknown command "xyzzy"', "xyzzy")
     refused(check, "did you mean --sizes?", "run", "--size", "32")
     refused(check, "--runs 0: must be between", "run", "--runs", "0")
@@ -182,6 +182,14 @@ def doctor(check, folder):
     check.that(said["clock"]["went_back"] is False and said["clock"]["read"] > 0, f"{said}")
     check.that(0 < said["memory"]["available"] <= said["memory"]["installed"], f"{said}")
     check.that("cpu" in ok(check, "doctor").stdout, "doctor for people")
+    for name, probe in said["profiling"].items():
+        check.that(probe["state"] in ("ok", "limited", "missing") and probe["found"], f"{name}: {probe}")
+        if probe["state"] != "ok":
+            check.that(probe["consequence"] and probe["fix"], f"{name}: {probe}")
+    if not SANITIZED:
+        check.that(said["profiling"]["capture_library"]["state"] == "ok", f"{said['profiling']['capture_library']}")
+    taken = said_json(check, "doctor", "--json", env={"CUDA_INJECTION64_PATH": "/nowhere/other.so"})
+    check.that(taken["profiling"]["other_tools"]["state"] == "limited", f"{taken['profiling']['other_tools']}")
     limited = said_json(check, "doctor", "--json", env={"TOMOPROF_MEMORY": "1GiB"})
     check.that(limited["memory"]["available"] <= 2**30, f"{limited}")
 
