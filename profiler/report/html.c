@@ -20,8 +20,10 @@ static const struct part {
     {"data-timing", "timing.json", "tomoprof-timing/"},
     {"data-triage", "triage.json", "tomoprof-triage/"},
     {"data-previews", "previews.json", NULL},
+    {"data-compare", NULL, NULL}, /* of report_html_compare */
 };
-#define PARTS (sizeof parts / sizeof *parts)
+#define PARTS   (sizeof parts / sizeof *parts)
+#define COMPARE (PARTS - 1)
 
 struct text {
     char *data; /* NULL: the run has none */
@@ -45,6 +47,8 @@ static enum err check(const struct part *part, const char *path, const struct te
 static enum err load(const char *folder, const struct part *part, struct text *out)
 {
     char path[4096];
+    if (!part->file)
+        return ERR_OK;
     FAIL_IF(snprintf(path, sizeof path, "%s/%s", folder, part->file) >= (int)sizeof path, ERR_INPUT,
             "the path of the run is longer than %zu bytes: %s", sizeof path, folder);
     FILE *there = fopen(path, "rb");
@@ -143,18 +147,10 @@ static enum err write_page(struct outfile *f, const struct text texts[PARTS], co
     return ERR_OK;
 }
 
-enum err report_html(const char *folder, const char *path, long long *bytes)
+static enum err write_report(const char *path, const struct text texts[PARTS], long long *bytes)
 {
-    struct text texts[PARTS] = {0};
     struct outfile f = {0};
     enum err e = ERR_OK;
-    for (size_t i = 0; i < PARTS; i++)
-        TRY_OUT(load(folder, &parts[i], &texts[i]));
-    if (!texts[0].data && !texts[1].data) {
-        e = FAIL(ERR_INPUT, "%s holds neither profile.json nor timing.json: it is no finished run",
-                 folder);
-        goto out;
-    }
     /* Keeps any other script out of the page; the page itself is the only one that knows it. */
     char nonce[20];
     uLong sum = crc32(0, NULL, 0);
@@ -169,7 +165,28 @@ enum err report_html(const char *folder, const char *path, long long *bytes)
     e = outfile_commit(&f);
 out:
     outfile_abort(&f);
+    return e;
+}
+
+enum err report_html(const char *folder, const char *path, long long *bytes)
+{
+    struct text texts[PARTS] = {0};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < PARTS; i++)
+        TRY_OUT(load(folder, &parts[i], &texts[i]));
+    if (!texts[0].data && !texts[1].data)
+        e = FAIL(ERR_INPUT, "%s holds neither profile.json nor timing.json: it is no finished run",
+                 folder);
+    else
+        e = write_report(path, texts, bytes);
+out:
     for (size_t i = 0; i < PARTS; i++)
         free(texts[i].data);
     return e;
+}
+
+enum err report_html_compare(const char *json, size_t bytes, const char *path)
+{
+    struct text texts[PARTS] = {[COMPARE] = {(char *)json, bytes}};
+    return write_report(path, texts, NULL);
 }

@@ -4,11 +4,16 @@
 #ifndef TP_REPORT_HTML_H
 #define TP_REPORT_HTML_H
 
+#include <stddef.h>
+
 #include "host/base/err.h"
 
 /* Writes `path` from what the run folder holds; any part may be missing. ERR_INPUT when there is
  * neither a profile.json nor a timing.json, or one of them is no JSON of ours; the old report then
  * stays. `bytes` (optional): size written. */
 enum err report_html(const char *folder, const char *path, long long *bytes);
+
+/* The page of a comparison from the JSON of compare_json(). */
+enum err report_html_compare(const char *json, size_t bytes, const char *path);
 
 #endif

@@ -63,15 +63,15 @@ function buildTabs(parts) {
 }
 
 async function start() {
-  const [profile, timing, triage, previews] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews"].map(unpack));
+  const [profile, timing, triage, previews, pair] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare"].map(unpack));
   document.body.append(tip);
   const help = helpDialog();
   document.body.append(help);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Keys ?", () => help.showModal())));
-  const what = profile ? list(profile.meta.command).join(" ") : timing ? `suite of ${operations(timing).length} operations on ${list(timing.environment?.devices).join(", ")}` : "no data";
+  const what = pair ? `A: ${pair.a}, B: ${pair.b}` : profile ? list(profile.meta.command).join(" ") : timing ? `suite of ${operations(timing).length} operations on ${list(timing.environment?.devices).join(", ")}` : "no data";
   document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(profile?.meta.started ?? timing.timestamp)}` : "");
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
-  const parts = [
+  const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
     profile && ["lines", "Lines", () => linesPanel(profile)],
     profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
