@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "host/base/log.h"
-#include "host/cpu/cpu.h"
 #include "tests/operators/harness.h"
 
 int harness_setup(void **state)
 {
     (void)state;
     log_set_level(LOG_ERROR); /* extreme geometries warn */
-    backend_register(&cpu_backend);
+    harness_register();
     return harness_backend(0) ? 0 : -1;
 }
 

@@ -9,6 +9,7 @@
 
 /* For cmocka_run_group_tests: registers the back ends. */
 int harness_setup(void **state);
+void harness_register(void); /* backends.c; tests/device has another */
 /* Name of back end `index` that works here; NULL past the last. */
 const char *harness_backend(int index);
 

@@ -1,0 +1,155 @@
+/* Sorting of pixels by the first channel that they touch, view by view: a stable counting sort. The
+ * list is cut into segments; a warp takes the pixels of one segment in order, 32 at a time, and
+ * lanes with equal bins take ranks in the order of lanes. So a bin lists its pixels in the order of
+ * the caller's list, always. */
+#include "cuda/footprint.cuh"
+
+#define SEGMENTS      64  /* at most: cursors of a view take SEGMENTS * bins * 4 bytes */
+#define SEGMENT_LEAST 512 /* pixels */
+#define SCAN_THREADS  256
+#define SCRATCH_LEAST ((size_t)64 << 20)
+
+struct sort {
+    struct geometry g;
+    struct pixel_list pixels;
+    struct batch batch;
+    int bins, segments;
+    int64_t segment;
+    int32_t *cursor; /* [views][segments][bins] */
+    int32_t *first;  /* [views][bins + 1] */
+    int32_t *list;   /* [views][count] */
+};
+
+static __device__ inline int bin_of(const struct sort &s, int view, int64_t q)
+{
+    const int pixel = s.pixels.indices ? s.pixels.indices[q] : (int)q;
+    const struct footprint f =
+        s.g.cone ? footprint_of<1>(s.g, view, pixel) : footprint_of<0>(s.g, view, pixel);
+    return first_channel(s.g, f.position) + s.g.taps;
+}
+
+/* Counts (place = 0) or places the pixels of one segment in one view; a warp each. */
+static __global__ void __launch_bounds__(WARP) segment_kernel(struct sort s, int place)
+{
+    const int lane = threadIdx.x, view = blockIdx.x / s.segments;
+    const int64_t begin = (int64_t)(blockIdx.x % s.segments) * s.segment;
+    const int64_t end = begin + s.segment < s.pixels.count ? begin + s.segment : s.pixels.count;
+    volatile int32_t *cursor = s.cursor + (int64_t)blockIdx.x * s.bins;
+    int32_t *list = s.list + (int64_t)view * s.pixels.count;
+    for (int64_t at = begin; at < end; at += WARP) {
+        const int64_t q = at + lane;
+        const int bin = q < end ? bin_of(s, s.batch.view + view, q) : -1;
+        const unsigned same = __match_any_sync(ALL_LANES, bin);
+        const int rank = __popc(same & ((1u << lane) - 1));
+        const int32_t next = bin >= 0 ? cursor[bin] : 0;
+        __syncwarp();
+        if (bin >= 0 && rank == 0)
+            cursor[bin] = next + __popc(same);
+        if (place && bin >= 0)
+            list[next + rank] = (int32_t)q;
+        __syncwarp();
+    }
+}
+
+/* Counts -> where each segment's pixels of a bin begin; a block per view. */
+static __global__ void __launch_bounds__(SCAN_THREADS) scan_kernel(struct sort s)
+{
+    SHARED_ARRAY(int32_t, sum);
+    const int t = threadIdx.x;
+    int32_t *cursor = s.cursor + (int64_t)blockIdx.x * s.segments * s.bins;
+    int32_t *first = s.first + (int64_t)blockIdx.x * (s.bins + 1);
+    int32_t carry = 0;
+    for (int base = 0; base < s.bins; base += SCAN_THREADS) {
+        const int bin = base + t;
+        int32_t total = 0;
+        for (int i = 0; i < s.segments && bin < s.bins; i++)
+            total += cursor[(int64_t)i * s.bins + bin];
+        sum[t] = total;
+        __syncthreads();
+        for (int step = 1; step < SCAN_THREADS; step *= 2) {
+            const int32_t before = t >= step ? sum[t - step] : 0;
+            __syncthreads();
+            sum[t] += before;
+            __syncthreads();
+        }
+        int32_t at = carry + sum[t] - total;
+        carry += sum[SCAN_THREADS - 1];
+        if (bin < s.bins)
+            first[bin] = at;
+        for (int i = 0; i < s.segments && bin < s.bins; i++) {
+            const int32_t n = cursor[(int64_t)i * s.bins + bin];
+            cursor[(int64_t)i * s.bins + bin] = at;
+            at += n;
+        }
+        __syncthreads();
+    }
+    if (t == 0)
+        first[s.bins] = carry;
+}
+
+enum err bins_fill(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                   const struct pixel_list *pixels, struct batch b, struct bins *out)
+{
+    struct sort s = {};
+    s.g = p->g;
+    s.pixels = *pixels;
+    s.batch = b;
+    s.bins = p->g.channels + p->g.taps + 1;
+    s.segments = plan->segments;
+    s.segment = plan->segment;
+    s.cursor = plan->cursor;
+    s.first = plan->first;
+    s.list = plan->list;
+    const int64_t warps = (int64_t)b.views * s.segments;
+    TRY_CUDA(cudaMemsetAsync(s.cursor, 0, (size_t)(warps * s.bins) * sizeof *s.cursor, be->stream),
+             "sorting pixels");
+    LAUNCH(be, segment_kernel, warps, WARP, 0, s, 0);
+    LAUNCH(be, scan_kernel, b.views, SCAN_THREADS, SCAN_THREADS * sizeof(int32_t), s);
+    LAUNCH(be, segment_kernel, warps, WARP, 0, s, 1);
+    *out = bins{s.list, s.first, s.bins};
+    return ERR_OK;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* A tenth of volume and sinogram, at least 64 MiB, and one view in any case. */
+static size_t budget(const struct geometry *g, int64_t pixels)
+{
+    const double floats = (double)g->views * (double)g->rows * (double)g->channels +
+                          (double)pixels * (double)g->slices;
+    const size_t tenth = (size_t)(floats * sizeof(float) / 10);
+    return tenth > SCRATCH_LEAST ? tenth : SCRATCH_LEAST;
+}
+
+enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
+                     struct plan *out)
+{
+    const struct geometry *g = &p->g;
+    const int64_t bins = g->channels + g->taps + 1;
+    out->segments = (int)most(1, least(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
+    out->segment = most(1, ceil_div(sorted, out->segments));
+    const size_t list = sorted > 0 ? (size_t)sorted * sizeof(int32_t) : 0;
+    const size_t cursor = sorted >= 0 ? (size_t)(out->segments * bins) * sizeof(int32_t) : 0;
+    const size_t first = sorted >= 0 ? (size_t)(bins + 1) * sizeof(int32_t) : 0;
+    const size_t plane = tile ? (size_t)g->rows * (size_t)g->channels * sizeof(float) : 0;
+    const size_t each = list + cursor + first + plane;
+    out->views =
+        (int)most(1, least(g->views, each ? (int64_t)(budget(g, sorted) / each) : g->views));
+    const size_t n = (size_t)out->views;
+    TRY(workspace_hold(be, "scratch of a projection",
+                       aligned(n * list) + aligned(n * cursor) + aligned(n * first) +
+                           aligned(n * plane),
+                       &be->scratch));
+    char *at = static_cast<char *>(be->scratch.ptr);
+    out->list = reinterpret_cast<int32_t *>(at);
+    at += aligned(n * list);
+    out->cursor = reinterpret_cast<int32_t *>(at);
+    at += aligned(n * cursor);
+    out->first = reinterpret_cast<int32_t *>(at);
+    at += aligned(n * first);
+    out->tile = tile ? reinterpret_cast<float *>(at) : NULL;
+    return ERR_OK;
+}

@@ -1,0 +1,264 @@
+/* Cone beam: every pixel and view has its own vertical magnification, so a warp resamples the piece
+ * of a column that it needs between rows and slices: the overlap of two uniform grids, after the
+ * piece is put into shared memory (forward: slices times 1/cos psi; back: the blend of the columns
+ * under the footprint). Positions within a piece are float32 with the width in two parts, so that
+ * index * width is exact to 1e-7 of a cell. */
+#include "cuda/gather.cuh"
+#include "cuda/spread.cuh"
+
+#define PIECE(LANES) ((int)((LANES)*1.9 + 4)) /* cells under so many intervals of WIDEST */
+
+/* Intervals i = 0, 1, ... of `width` cells, the first from `cell` + `fraction` - 1/2 on (cells span
+ * [n - 1/2, n + 1/2)). */
+struct grid {
+    int cell;
+    float fraction, width, high, low; /* width = high + low, high with 12 bits */
+};
+
+static __device__ inline struct grid grid_at(double edge, double width)
+{
+    struct grid g;
+    const double nearest = floor(edge + 0.5);
+    g.cell = (int)fmin(fmax(nearest, -2e9), 2e9);
+    g.fraction = (float)(edge - nearest);
+    g.width = (float)width;
+    g.high = __int_as_float(__float_as_int(g.width) & ~0xfff);
+    g.low = (float)(width - (double)g.high);
+    return g;
+}
+
+/* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i. */
+template <int SQUARED>
+static __device__ inline float overlap(const struct grid &g, int i, const float *piece)
+{
+    const float whole = (float)i * g.high, rest = g.fraction + (float)i * g.low;
+    const int cell = (int)rintf(whole + rest);
+    const float inside = (whole - (float)cell) + rest;
+    float first = fminf(0.5f - inside, g.width), second = fminf(g.width - first, 1.f);
+    float third = g.width - first - second;
+    if (SQUARED)
+        first *= first, second *= second, third *= third;
+    float sum = piece[cell] * first + piece[cell + 1] * second;
+    if (g.width > 1)
+        sum += piece[cell + 2] * third;
+    return sum;
+}
+
+/* Overlap of a unit cell at `distance` from the middle of a box of `width`: the contract's own
+ * form, for pixels beyond WIDEST. */
+static __device__ inline double tau(double width, double distance)
+{
+    const double t = 0.5 * (width + 1) - fabs(distance), top = width < 1 ? width : 1;
+    return t < 0 ? 0 : t > top ? top : t;
+}
+
+static __device__ inline int clamp_to(double value, int low, int high)
+{
+    return value < low ? low : value > high ? high : (int)value;
+}
+
+template <int TAPS, int ROWS> struct fan_forward {
+    struct hit : ::hit<TAPS> {
+        int64_t cylinder;
+        struct grid grid; /* of rows on slices */
+        float slope2;
+        int pixel;
+    };
+
+    const struct gather &a;
+    const int view, row0, lane;
+    float *const piece;
+    const float z_zero;
+
+    static __host__ __device__ constexpr size_t shared_bytes()
+    {
+        return (WARP * sizeof(hit) + PIECE(WARP * ROWS) * sizeof(float) + 15) / 16 * 16;
+    }
+
+    __device__ fan_forward(const struct gather &job, int local_view, int first_row, int own_lane,
+                           float *window)
+        : a(job), view(job.batch.view + local_view), row0(first_row), lane(own_lane), piece(window),
+          z_zero(slice_zero_z(job.g, job.batch.view + local_view))
+    {
+    }
+
+    __device__ void prepare(int q, int c0, struct hit *h) const
+    {
+        h->pixel = a.pixels.indices ? a.pixels.indices[q] : q;
+        const struct footprint f = footprint_of<1>(a.g, view, h->pixel);
+        const struct vertical v = vertical_fan(a.g, view, f.gain);
+        const double slices = 1 / v.width;
+        const int wide = (float)slices > WIDEST;
+        weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
+        h->cylinder = cylinder_of(a.pixels, q, h->pixel, a.g.slices);
+        h->grid = grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
+        h->slope2 = v.slope2;
+    }
+
+    __device__ float sample(const struct hit &h, int k) const
+    {
+        const float z = slice_z(a.g, k, z_zero);
+        return a.x[h.cylinder + k] * inverse_cosine(a.g, h.slope2 * z * z);
+    }
+
+    __device__ void values(const struct hit &h, float value[ROWS]) const
+    {
+        if (h.grid.width > WIDEST) {
+            for (int i = 0; i < ROWS; i++)
+                value[i] = value_wide(h, row0 + lane + i * WARP);
+            return;
+        }
+        const int cells = (int)((float)(WARP * ROWS) * h.grid.width) + 3;
+        __syncwarp();
+        for (int i = lane; i < cells; i += WARP) {
+            const int k = h.grid.cell + i;
+            piece[i] = k >= 0 && k < a.g.slices ? sample(h, k) : 0;
+        }
+        __syncwarp();
+        for (int i = 0; i < ROWS; i++)
+            value[i] = overlap<0>(h.grid, lane + i * WARP, piece);
+    }
+
+    OUTLINE __device__ float value_wide(const struct hit &h, int row) const
+    {
+        const struct footprint f = footprint_of<1>(a.g, view, h.pixel);
+        const struct vertical v = vertical_fan(a.g, view, f.gain);
+        const double middle = rint(((double)row - v.edge) / v.width - 0.5);
+        const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
+        const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
+        double sum = 0;
+        for (int k = from; k < to; k++)
+            sum += tau(v.width, v.edge + v.width * ((double)k + 0.5) - (double)row) *
+                   (double)sample(h, k);
+        return (float)sum;
+    }
+};
+
+template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
+{
+    return gather_rows(a.g.rows) == 4 ? gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a)
+                                      : gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
+}
+
+enum err cone_gather(struct cuda_backend *be, const struct projector *p,
+                     const struct pixel_list *pixels, const struct bins *bins, struct batch b,
+                     const float *x, struct sink sink)
+{
+    const struct gather a = {p->g, *pixels, *bins, b, sink, x, 0, 0};
+    switch (gather_taps(p->g.taps)) {
+    case 2:
+        return gather_any_rows<2>(be, a);
+    case 3:
+        return gather_any_rows<3>(be, a);
+    case 4:
+        return gather_any_rows<4>(be, a);
+    default:
+        return gather_any_rows<0>(be, a);
+    }
+}
+
+template <int TAPS, int SLICES> struct fan_back {
+    struct column : ::column<TAPS> {
+        struct grid grid; /* of slices on rows */
+        float slope2, z_zero;
+        int view;
+    };
+
+    const struct spread &a;
+    const int slice0, lane;
+    float *const piece;
+
+    static __host__ __device__ constexpr size_t shared_bytes()
+    {
+        return (WARP * sizeof(column) + PIECE(WARP * SLICES) * sizeof(float) + 15) / 16 * 16;
+    }
+
+    __device__ fan_back(const struct spread &job, int first_slice, int own_lane, float *window)
+        : a(job), slice0(first_slice), lane(own_lane), piece(window)
+    {
+    }
+
+    __device__ void prepare(int pixel, int local_view, struct column *c) const
+    {
+        c->view = a.batch.view + local_view;
+        const struct footprint f = footprint_of<1>(a.g, c->view, pixel);
+        const struct vertical v = vertical_fan(a.g, c->view, f.gain);
+        weigh_column<TAPS>(a, f, local_view, c);
+        c->grid = grid_at(fma(v.width, (double)slice0, v.edge), v.width);
+        c->slope2 = v.slope2;
+        c->z_zero = slice_zero_z(a.g, c->view);
+    }
+
+    /* The footprint's channels at one row. */
+    __device__ float blend(const struct column &c, int row) const
+    {
+        const float *const y = a.y + (int64_t)c.index * a.g.rows + row;
+        const int taps = tap_count<TAPS>(c);
+        float sum = 0;
+        for (int t = 0; t < taps; t++)
+            sum += tap_weight<TAPS>(c, t, a.power) * y[(int64_t)t * a.g.rows];
+        return sum;
+    }
+
+    __device__ void add(const struct column &c, int pixel, float sum[SLICES]) const
+    {
+        const int wide = c.grid.width > WIDEST;
+        const int cells = wide ? 0 : (int)((float)(WARP * SLICES) * c.grid.width) + 3;
+        __syncwarp();
+        for (int i = lane; i < cells; i += WARP) {
+            const int row = c.grid.cell + i;
+            piece[i] = row >= 0 && row < a.g.rows ? blend(c, row) : 0;
+        }
+        __syncwarp();
+        for (int i = 0; i < SLICES; i++) {
+            const int k = slice0 + lane + i * WARP;
+            const float z = slice_z(a.g, k, c.z_zero);
+            const float factor = inverse_cosine(a.g, c.slope2 * z * z);
+            if (wide)
+                sum[i] += (a.power == 2 ? factor * factor : factor) * value_wide(c, pixel, k);
+            else if (a.power == 2)
+                sum[i] += factor * factor * overlap<1>(c.grid, lane + i * WARP, piece);
+            else
+                sum[i] += factor * overlap<0>(c.grid, lane + i * WARP, piece);
+        }
+    }
+
+    OUTLINE __device__ float value_wide(const struct column &c, int pixel, int k) const
+    {
+        const struct footprint f = footprint_of<1>(a.g, c.view, pixel);
+        const struct vertical v = vertical_fan(a.g, c.view, f.gain);
+        const double row = v.edge + v.width * ((double)k + 0.5), middle = rint(row);
+        const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
+        const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);
+        double sum = 0;
+        for (int m = from; m < to; m++) {
+            const double t = tau(v.width, row - (double)m);
+            if (t > 0)
+                sum += (a.power == 2 ? t * t : t) * (double)blend(c, m);
+        }
+        return (float)sum;
+    }
+};
+
+template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
+{
+    return spread_slices(a.g.slices) == 4 ? spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a)
+                                          : spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
+}
+
+enum err cone_spread(struct cuda_backend *be, const struct projector *p,
+                     const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                     int set, float *x)
+{
+    const struct spread a = {p->g, *pixels, b, y, x, power, set, 0};
+    switch (spread_taps(&p->g)) {
+    case 2:
+        return spread_any_slices<2>(be, a);
+    case 3:
+        return spread_any_slices<3>(be, a);
+    case 4:
+        return spread_any_slices<4>(be, a);
+    default:
+        return spread_any_slices<0>(be, a);
+    }
+}

@@ -1,0 +1,121 @@
+/* Footprints of pixels on detector channels: operators.md's tau(W, t), the overlap of a unit cell
+ * with a box of width W. Positions in float64 (a channel coordinate near 1000 has an error of 6e-5
+ * in float32), written with explicit fused operations so that every kernel finds the same bits;
+ * weights in float32. */
+#ifndef TP_CUDA_FOOTPRINT_CUH
+#define TP_CUDA_FOOTPRINT_CUH
+
+#include "cuda/project.cuh"
+
+struct footprint {
+    double position;     /* on the axis of channels */
+    float width, height; /* of the trapezoid: cells, and the path length through the voxel */
+    double gain;         /* cone: magnification */
+};
+
+struct centre {
+    double x, y;
+};
+
+static __device__ inline struct centre pixel_centre(const struct geometry &g, int pixel)
+{
+    const int i = pixel / g.cols, j = pixel - i * g.cols;
+    return centre{g.delta * ((double)j - g.j0), g.delta_row * ((double)i - g.i0)};
+}
+
+static __device__ inline struct footprint parallel_footprint(const struct geometry &g,
+                                                             const struct view &v, struct centre at)
+{
+    const double c = v.cos * g.inverse_cell, s = v.sin * g.inverse_cell;
+    const double along = fabs(v.cos) * g.delta, across = fabs(v.sin) * g.delta_row;
+    const double shadow = along > across ? along : across;
+    struct footprint f;
+    f.position = fma(c, at.x, fma(-s, at.y, g.centre));
+    f.width = (float)(shadow * g.inverse_cell);
+    f.height = (float)(g.delta * g.delta_row / shadow);
+    f.gain = 1;
+    return f;
+}
+
+static __device__ inline struct footprint cone_footprint(const struct geometry &g,
+                                                         const struct view &v, struct centre at)
+{
+    const double x = fma(v.cos, at.x, -(v.sin * at.y)), y = fma(v.sin, at.x, v.cos * at.y);
+    const double gain = 1 / fma(-y, g.inverse_d, g.inverse_m);
+    const double tangent = g.curved ? x / (g.source_iso - y) : gain * x * g.inverse_d;
+    const double cosine = 1 / sqrt(fma(tangent, tangent, 1.0)), sine = tangent * cosine;
+    const double along = fabs(fma(v.cos, cosine, v.sin * sine)) * g.delta;
+    const double across = fabs(fma(v.sin, cosine, -(v.cos * sine))) * g.delta_row;
+    const double shadow = along > across ? along : across;
+    const double u = g.curved ? g.source_detector * atan2(x, g.source_iso - y) : gain * x;
+    struct footprint f;
+    f.position = fma(u, g.inverse_cell, g.centre);
+    f.width = (float)(gain * shadow * g.inverse_cell * (g.curved ? 1 : 1 / cosine));
+    f.height = (float)(g.delta * g.delta_row / shadow);
+    f.gain = gain;
+    return f;
+}
+
+template <int CONE>
+static __device__ inline struct footprint footprint_of(const struct geometry &g, int view,
+                                                       int pixel)
+{
+    const struct view v = g.view[view];
+    const struct centre at = pixel_centre(g, pixel);
+    return CONE ? cone_footprint(g, v, at) : parallel_footprint(g, v, at);
+}
+
+/* First of the `taps` channels that hold every tap; -taps or channels when all of them miss. */
+static __device__ inline int first_channel(const struct geometry &g, double position)
+{
+    const double first = floor(position + (1 - 0.5 * g.taps));
+    return (int)fmin(fmax(first, -(double)g.taps), (double)g.channels);
+}
+
+/* Entry of A (or its square) of the horizontal fan in the channel at this distance. */
+static __device__ inline float entry(const struct footprint &f, float distance, int power)
+{
+    float overlap = 0.5f * (f.width + 1) - fabsf(distance);
+    overlap = fminf(fmaxf(overlap, 0.f), fminf(f.width, 1.f)) * f.height;
+    return power == 2 ? overlap * overlap : overlap;
+}
+
+/* Vertical fan: slice k of a pixel covers rows [edge + width k, edge + width (k + 1)), cells
+ * centred at integers. */
+struct vertical {
+    double edge, width;
+    float slope2; /* (tangent of the cone angle / z)^2 */
+};
+
+static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
+                                                      double gain)
+{
+    struct vertical f;
+    const double bottom = fma(g.view[view].z_shift, g.slices_per_shift, g.slice_zero);
+    const float slope = (float)(gain * g.inverse_d);
+    f.width = gain * g.rows_per_slice;
+    f.edge = fma(-f.width, bottom, g.row_centre);
+    f.slope2 = slope * slope;
+    return f;
+}
+
+/* 1/cos(psi) at squared tangent q. */
+static __device__ inline float inverse_cosine(const struct geometry &g, float q)
+{
+    if (g.cos_exact)
+        return sqrtf(1 + q);
+    return g.cos_poly[0] + q * (g.cos_poly[1] + q * (g.cos_poly[2] + q * g.cos_poly[3]));
+}
+
+/* Height of slice k over the source's plane. */
+static __device__ inline float slice_z(const struct geometry &g, int k, float z_zero)
+{
+    return (float)k * (float)g.dz + z_zero;
+}
+
+static __device__ inline float slice_zero_z(const struct geometry &g, int view)
+{
+    return (float)(g.z_first - g.view[view].z_shift);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* Forward projection of one batch: a warp owns CHANNELS neighbouring channels and 32 * ROWS
+ * detector rows of a view. It walks through the bins that touch them; TAPS accumulators per row
+ * hold the channels under the bin at hand and move on with it, so that each pixel is read once per
+ * view and tile. TAPS = 0: any number of taps, one channel. FAN turns a pixel's cylinder into rows.
+ */
+#ifndef TP_CUDA_GATHER_CUH
+#define TP_CUDA_GATHER_CUH
+
+#include "cuda/footprint.cuh"
+
+#define CHANNELS   16 /* of a warp: a bin in front of them is read twice, 6 % */
+#define TILE(TAPS) ((TAPS) ? CHANNELS : 1)
+
+struct gather {
+    struct geometry g;
+    struct pixel_list pixels;
+    struct bins bins;
+    struct batch batch;
+    struct sink sink;
+    const float *x;
+    int tiles, chunks; /* of channels, of rows */
+};
+
+/* What lanes compute for 32 pixels, and the warp then reads one by one. */
+template <int TAPS> struct hit {
+    int bin;
+    float weight[TAPS ? TAPS : 1];
+};
+
+static __device__ inline int64_t cylinder_of(const struct pixel_list &pixels, int64_t q, int pixel,
+                                             int slices)
+{
+    return (pixels.packed ? q : pixel) * (int64_t)slices;
+}
+
+/* One finished sample. */
+static __device__ inline void finish(const struct sink &s, int64_t at, float d, float *linear,
+                                     float *quadratic)
+{
+    if (s.mode == SINK_STORE) {
+        s.y[at] = d;
+        return;
+    }
+    const float w = s.w ? s.w[at] : 1;
+    if (s.mode == SINK_DOTS) {
+        const float wd = w * d;
+        *linear += wd * s.e[at];
+        *quadratic += wd * d;
+        return;
+    }
+    const float e = s.e[at] - s.alpha * d;
+    s.e[at] = e;
+    if (s.weighted)
+        s.weighted[at] = w * e;
+}
+
+/* The sums of a warp's samples in float32: at most 64 terms a lane. */
+static __device__ inline void finish_dots(const struct sink &s, int64_t warp, float linear,
+                                          float quadratic)
+{
+    double a = (double)linear, b = (double)quadratic;
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        a += __shfl_down_sync(ALL_LANES, a, step);
+        b += __shfl_down_sync(ALL_LANES, b, step);
+    }
+    if (threadIdx.x % WARP == 0) {
+        s.partial[2 * warp] = a;
+        s.partial[2 * warp + 1] = b;
+    }
+}
+
+template <int TAPS, int ROWS, class FAN>
+static __global__ void __launch_bounds__(WARPS *WARP) gather_kernel(const struct gather a)
+{
+    typedef typename FAN::hit HIT;
+    SHARED_ARRAY(char, shared);
+    const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
+    HIT *const hits = reinterpret_cast<HIT *>(shared + own * FAN::shared_bytes());
+    float *const window = reinterpret_cast<float *>(hits + WARP);
+
+    /* Neighbouring warps: neighbouring views of the same channels and rows, which read nearly the
+     * same pixels. */
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
+    const int view = (int)(warp % a.batch.views);
+    const int tile = (int)(warp / a.batch.views % a.tiles);
+    const int chunk = (int)(warp / a.batch.views / a.tiles);
+    if (chunk >= a.chunks)
+        return;
+    const int c0 = tile * TILE(TAPS), row0 = chunk * WARP * ROWS;
+    const int32_t *const first = a.bins.first + (int64_t)view * (a.bins.bins + 1);
+    const int32_t *const list = a.bins.list + (int64_t)view * a.pixels.count;
+    const int last = c0 + TILE(TAPS) < a.g.channels ? c0 + TILE(TAPS) : a.g.channels;
+    const int bin_end = last + a.g.taps; /* bin of start = last */
+    const int32_t begin = first[c0 + 1], end = first[bin_end];
+    const FAN fan(a, view, row0, lane, window);
+
+    float sum[TAPS ? TAPS : 1][ROWS] = {};
+    float linear = 0, quadratic = 0;
+    int bin = TAPS ? c0 + 1 : 0;
+    for (int32_t at = begin;; at += WARP) {
+        const int n = end - at < WARP ? (int)(end - at) : WARP;
+        if (lane < n)
+            fan.prepare(list[at + lane], c0, &hits[lane]);
+        __syncwarp();
+        const int tail = n <= 0; /* no pixel is left: only channels to finish */
+        for (int h = 0; h < (tail ? 1 : n); h++) {
+            const int next = tail ? bin_end : TAPS ? hits[h].bin : 0;
+            for (; TAPS && bin < next; bin++) {
+                const int channel = bin - a.g.taps;
+                for (int i = 0; i < ROWS; i++) {
+                    const int row = row0 + i * WARP + lane;
+                    if (channel >= c0 && row < a.g.rows)
+                        finish(a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row,
+                               sum[0][i], &linear, &quadratic);
+                    for (int t = 0; t + 1 < TAPS; t++)
+                        sum[t][i] = sum[t + 1][i];
+                    sum[TAPS ? TAPS - 1 : 0][i] = 0;
+                }
+            }
+            if (tail)
+                break;
+            float value[ROWS];
+            fan.values(hits[h], value);
+            for (int t = 0; t < (TAPS ? TAPS : 1); t++)
+                for (int i = 0; i < ROWS; i++)
+                    sum[t][i] += hits[h].weight[t] * value[i];
+        }
+        __syncwarp();
+        if (tail)
+            break;
+    }
+    if (!TAPS)
+        for (int i = 0; i < ROWS; i++) {
+            const int row = row0 + i * WARP + lane;
+            if (row < a.g.rows)
+                finish(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row, sum[0][i],
+                       &linear, &quadratic);
+        }
+    if (a.sink.mode == SINK_DOTS)
+        finish_dots(a.sink, warp, linear, quadratic);
+}
+
+/* Entries of the horizontal fan at the channels of a hit; its bin. */
+template <int TAPS>
+static __device__ inline void weigh(const struct geometry &g, const struct footprint &f, int c0,
+                                    float factor, struct hit<TAPS> *h)
+{
+    const int start = first_channel(g, f.position);
+    h->bin = start + g.taps;
+    if (TAPS) {
+        const float offset = (float)(f.position - (double)start);
+        for (int t = 0; t < TAPS; t++)
+            h->weight[t] = factor * entry(f, offset - (float)t, 1);
+    } else {
+        h->weight[0] = factor * entry(f, (float)(f.position - (double)c0), 1);
+    }
+}
+
+/* 32 * 4 rows where there are that many: fewer warps then read the lists. */
+static inline int gather_rows(int rows)
+{
+    return rows > 2 * WARP ? 4 : 1;
+}
+
+static inline int gather_taps(int taps)
+{
+    return taps <= 4 && taps >= 2 ? taps : 0;
+}
+
+template <int TAPS, int ROWS, class FAN>
+static enum err gather_launch(struct cuda_backend *be, struct gather a)
+{
+    a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
+    a.chunks = (int)ceil_div(a.g.rows, WARP * ROWS);
+    const int64_t warps = (int64_t)a.tiles * a.chunks * a.batch.views;
+    void (*const kernel)(struct gather) = gather_kernel<TAPS, ROWS, FAN>;
+    LAUNCH(be, kernel, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(), a);
+    return ERR_OK;
+}
+
+#endif

@@ -1,0 +1,156 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/project.cuh"
+
+static double largest_shift(const struct scan *s, int sign)
+{
+    double largest = 0;
+    for (int64_t i = 0; s->z_shifts && i < s->views; i++) {
+        const double shift = sign * (double)s->z_shifts[i];
+        largest = i == 0 || shift > largest ? shift : largest;
+    }
+    return largest;
+}
+
+/* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
+static double largest_gain(const struct scan *s, const struct volume *v)
+{
+    struct volume unmasked = *v;
+    double smallest, largest;
+    unmasked.ror = ROR_NONE;
+    magnification_range(s, &unmasked, &smallest, &largest);
+    return largest;
+}
+
+/* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
+static int count_taps(const struct scan *s, const struct volume *v, int window)
+{
+    const double widest = fmax(v->delta, volume_delta_row(v)) / s->delta_channel;
+    double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
+    if (s->beam == BEAM_CONE) {
+        const double gain = largest_gain(s, v);
+        const double tangent = gain / scan_magnification(s) - 1; /* = gain * reach / D */
+        stretch = gain * (s->curved ? 1 : sqrt(1 + tangent * tangent));
+    }
+    return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * window + 1);
+}
+
+/* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, largest], as monomials by divided
+ * differences. */
+static void fit_root(double largest, double poly[4])
+{
+    double q[4], f[4];
+    for (int i = 0; i < 4; i++) {
+        q[i] = 0.5 * largest * (1 + cos(M_PI * (i + 0.5) / 4));
+        f[i] = sqrt(1 + q[i]);
+    }
+    for (int d = 1; d < 4; d++)
+        for (int i = 3; i >= d; i--)
+            f[i] = (f[i] - f[i - 1]) / (q[i] - q[i - d]);
+    memset(poly, 0, 4 * sizeof *poly);
+    for (int i = 3; i >= 0; i--) {
+        for (int d = 3; d > 0; d--)
+            poly[d] = poly[d - 1] - q[i] * poly[d];
+        poly[0] = f[i] - q[i] * poly[0];
+    }
+}
+
+static double root_error(double largest, const double poly[4])
+{
+    double worst = 0;
+    for (int i = 0; i <= 200; i++) {
+        const double q = largest * i / 200, root = sqrt(1 + q);
+        const double fit = poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]));
+        worst = fmax(worst, fabs(fit / root - 1));
+    }
+    return worst;
+}
+
+static void set_vertical(const struct scan *s, const struct volume *v, struct geometry *g)
+{
+    const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
+    const double up = v->slice_offset + largest_shift(s, -1);
+    const double down = largest_shift(s, 1) - v->slice_offset;
+    const double tangent = largest_gain(s, v) * (middle * dz + fmax(up, down)) / s->source_detector;
+    const double largest = fmax(tangent * tangent, 1e-6);
+    double poly[4];
+    fit_root(largest, poly);
+    g->cos_exact = !(root_error(largest, poly) < 3e-8);
+    for (int i = 0; i < 4; i++)
+        g->cos_poly[i] = (float)poly[i];
+    g->rows_per_slice = dz / s->delta_row;
+    g->row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
+    g->slice_zero = 0.5 * (double)v->slices - v->slice_offset / dz;
+    g->slices_per_shift = 1 / dz;
+    g->dz = dz;
+    g->z_first = v->slice_offset - dz * middle;
+}
+
+static struct geometry geometry_of(const struct scan *s, const struct volume *v)
+{
+    const struct tap_windows windows = tap_windows(s, v);
+    struct geometry g = {};
+    g.cone = s->beam == BEAM_CONE;
+    g.curved = s->curved;
+    g.taps = count_taps(s, v, windows.back);
+    g.views = (int)s->views;
+    g.rows = (int)s->rows;
+    g.channels = (int)s->channels;
+    g.cols = (int)v->cols;
+    g.slices = (int)v->slices;
+    g.window_back = windows.back;
+    g.window_forward = windows.forward;
+    g.delta = v->delta;
+    g.delta_row = volume_delta_row(v);
+    g.i0 = 0.5 * (double)(v->rows - 1);
+    g.j0 = 0.5 * (double)(v->cols - 1);
+    g.inverse_cell = 1 / s->delta_channel;
+    g.centre = s->channel_offset / s->delta_channel + 0.5 * (double)(s->channels - 1);
+    g.source_detector = s->source_detector;
+    g.source_iso = s->source_iso;
+    g.inverse_m = 1 / scan_magnification(s);
+    g.inverse_d = g.cone ? 1 / s->source_detector : 0;
+    if (g.cone)
+        set_vertical(s, v, &g);
+    return g;
+}
+
+static enum err put_views(struct cuda_backend *be, const struct scan *s, struct projector *p)
+{
+    p->view_bytes = (size_t)s->views * sizeof(struct view);
+    struct view *table = static_cast<struct view *>(malloc(p->view_bytes));
+    FAIL_IF(!table, ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
+    for (int64_t i = 0; i < s->views; i++)
+        table[i] = view{cos((double)s->angles[i]), sin((double)s->angles[i]),
+                        s->z_shifts ? (double)s->z_shifts[i] : 0};
+    enum err e = device_alloc(be, "the table of views", p->view_bytes, (void **)&p->views);
+    if (e == ERR_OK)
+        e = device_put(be, p->views, table, p->view_bytes);
+    free(table);
+    return e;
+}
+
+enum err cuda_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
+                               struct projector **out)
+{
+    struct projector *p = static_cast<struct projector *>(calloc(1, sizeof *p));
+    FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
+    p->g = geometry_of(s, v);
+    const enum err e = put_views(device_of(be), s, p);
+    p->g.view = p->views;
+    if (e)
+        cuda_projector_free(be, p);
+    else
+        *out = p;
+    return e;
+}
+
+void cuda_projector_free(struct backend *be, struct projector *p)
+{
+    if (!p)
+        return;
+    if (p->views)
+        device_free(device_of(be), p->views, p->view_bytes);
+    free(p);
+}

@@ -1,0 +1,70 @@
+/* CUDA's runtime, or its stand-in of tests/device, and what every kernel and launcher uses. */
+#ifndef TP_CUDA_RUNTIME_CUH
+#define TP_CUDA_RUNTIME_CUH
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "host/backend/backend.h"
+#include "profiler/mark/mark.h"
+}
+
+/* Kernels take their shared memory at launch only: one way in, which the stand-in can bound and
+ * fill with NaN. */
+#ifdef __CUDACC__
+#define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \
+    kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define SHARED_ARRAY(type, name)                                                                   \
+    extern __shared__ __align__(16) unsigned char shared_bytes_[];                                 \
+    type *const name = reinterpret_cast<type *>(shared_bytes_)
+#define OUTLINE __noinline__
+#endif
+
+#define WARP      32
+#define ALL_LANES 0xffffffffu
+
+struct cuda_backend;
+
+/* Launches blocks of `threads` (numbered along x alone) and returns from the calling function when
+ * the launch fails. No block: nothing to do. */
+#define LAUNCH(be, kernel, blocks, threads, shared, ...)                                           \
+    do {                                                                                           \
+        const int64_t blocks_ = (blocks);                                                          \
+        TRY(launch_allowed(#kernel, blocks_));                                                     \
+        if (blocks_ > 0) {                                                                         \
+            CALL_KERNEL(kernel, dim3((unsigned)blocks_), dim3(threads), shared, (be)->stream,      \
+                        __VA_ARGS__);                                                              \
+            TRY(launch_done(#kernel));                                                             \
+        }                                                                                          \
+    } while (0)
+enum err launch_allowed(const char *kernel, int64_t blocks);
+enum err launch_done(const char *kernel);
+
+/* The sentence for what CUDA reports: `doing` completes "the GPU failed while ...". */
+enum err cuda_failed(cudaError_t code, const char *doing);
+#define TRY_CUDA(call, doing)                                                                      \
+    do {                                                                                           \
+        cudaError_t code_ = (call);                                                                \
+        if (code_ != cudaSuccess)                                                                  \
+            return cuda_failed(code_, doing);                                                      \
+    } while (0)
+
+static inline int64_t ceil_div(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* Back projection of one batch: a warp owns a pixel and 32 * SLICES of its slices, kept in
+ * registers over all views. For 32 views at a time each lane prepares the footprint of one; then
+ * the warp takes them one by one. TAPS = 0: any number of taps, or fewer channels than taps. */
+#ifndef TP_CUDA_SPREAD_CUH
+#define TP_CUDA_SPREAD_CUH
+
+#include "cuda/footprint.cuh"
+
+struct spread {
+    struct geometry g;
+    struct pixel_list pixels;
+    struct batch batch;
+    const float *y; /* [views][channels][rows] */
+    float *x;
+    int power, set;
+    int chunks; /* of slices */
+};
+
+/* The detector columns under a pixel: `index` is that of the first one with data, counted over the
+ * batch's views. */
+template <int TAPS> struct column {
+    int index;
+    float weight[TAPS];
+};
+template <> struct column<0> {
+    int index, taps;
+    float width, height, offset; /* of the position from the first */
+};
+
+template <int TAPS>
+static __device__ inline void weigh_column(const struct spread &a, const struct footprint &f,
+                                           int local_view, struct column<TAPS> *c)
+{
+    const int start = first_channel(a.g, f.position), most_base = a.g.channels - TAPS;
+    const int base = start < 0 ? 0 : start > most_base ? most_base : start;
+    const float offset = (float)(f.position - (double)base);
+    for (int t = 0; t < TAPS; t++) {
+        const int tap = base + t - start;
+        c->weight[t] = tap >= 0 && tap < TAPS ? entry(f, offset - (float)t, a.power) : 0;
+    }
+    c->index = local_view * a.g.channels + base;
+}
+
+template <>
+__device__ inline void weigh_column<0>(const struct spread &a, const struct footprint &f,
+                                       int local_view, struct column<0> *c)
+{
+    const int start = first_channel(a.g, f.position), end = start + a.g.taps;
+    const int from = start < 0 ? 0 : start, to = end < a.g.channels ? end : a.g.channels;
+    c->taps = to > from ? to - from : 0;
+    c->index = local_view * a.g.channels + (c->taps ? from : 0);
+    c->offset = (float)(f.position - (double)from);
+    c->width = f.width;
+    c->height = f.height;
+}
+
+template <int TAPS>
+static __device__ inline float tap_weight(const struct column<TAPS> &c, int t, int)
+{
+    return c.weight[t];
+}
+
+template <> __device__ inline float tap_weight<0>(const struct column<0> &c, int t, int power)
+{
+    struct footprint f;
+    f.width = c.width;
+    f.height = c.height;
+    return entry(f, c.offset - (float)t, power);
+}
+
+template <int TAPS> static __device__ inline int tap_count(const struct column<TAPS> &)
+{
+    return TAPS;
+}
+
+template <> __device__ inline int tap_count<0>(const struct column<0> &c)
+{
+    return c.taps;
+}
+
+template <int TAPS, int SLICES, class FAN>
+static __global__ void __launch_bounds__(WARPS *WARP) spread_kernel(const struct spread a)
+{
+    typedef typename FAN::column COLUMN;
+    SHARED_ARRAY(char, shared);
+    const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
+    COLUMN *const columns = reinterpret_cast<COLUMN *>(shared + own * FAN::shared_bytes());
+    float *const window = reinterpret_cast<float *>(columns + WARP);
+
+    /* Neighbouring warps: neighbouring pixels, which share most columns. */
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
+    const int64_t q = warp % a.pixels.count;
+    const int chunk = (int)(warp / a.pixels.count);
+    if (chunk >= a.chunks)
+        return;
+    const int pixel = a.pixels.indices ? a.pixels.indices[q] : (int)q;
+    const int slice0 = chunk * WARP * SLICES;
+    float *const x = a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices + slice0 + lane;
+    const FAN fan(a, slice0, lane, window);
+
+    float sum[SLICES];
+    for (int i = 0; i < SLICES; i++)
+        sum[i] = !a.set && slice0 + lane + i * WARP < a.g.slices ? x[i * WARP] : 0;
+    for (int view = 0; view < a.batch.views; view += WARP) {
+        const int n = a.batch.views - view < WARP ? a.batch.views - view : WARP;
+        if (lane < n)
+            fan.prepare(pixel, view + lane, &columns[lane]);
+        __syncwarp();
+        for (int i = 0; i < n; i++)
+            fan.add(columns[i], pixel, sum);
+        __syncwarp();
+    }
+    for (int i = 0; i < SLICES; i++)
+        if (slice0 + lane + i * WARP < a.g.slices)
+            x[i * WARP] = sum[i];
+}
+
+static inline int spread_slices(int slices)
+{
+    return slices > 2 * WARP ? 4 : 1;
+}
+
+static inline int spread_taps(const struct geometry *g)
+{
+    return g->taps >= 2 && g->taps <= 4 && g->channels >= g->taps ? g->taps : 0;
+}
+
+template <int TAPS, int SLICES, class FAN>
+static enum err spread_launch(struct cuda_backend *be, struct spread a)
+{
+    a.chunks = (int)ceil_div(a.g.slices, WARP * SLICES);
+    const int64_t warps = a.pixels.count * a.chunks;
+    void (*const kernel)(struct spread) = spread_kernel<TAPS, SLICES, FAN>;
+    LAUNCH(be, kernel, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(), a);
+    return ERR_OK;
+}
+
+#endif

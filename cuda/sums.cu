@@ -1,0 +1,50 @@
+#include <string.h>
+
+#include "cuda/sums.cuh"
+
+/* partial [n][K] -> out [K] */
+template <int K>
+static __global__ void total_kernel(const double *partial, int64_t n, int sums, double *out)
+{
+    SHARED_ARRAY(struct tally<K>, shared);
+    struct tally<K> t;
+    for (int i = 0; i < K; i++)
+        t.value[i] = i < sums ? 0 : HUGE_VAL;
+    for (int64_t at = threadIdx.x; at < n; at += SUM_THREADS) {
+        struct tally<K> one;
+        for (int i = 0; i < K; i++)
+            one.value[i] = partial[at * K + i];
+        tally_join(&t, one, sums);
+    }
+    block_tally(&t, sums, shared);
+    if (threadIdx.x == 0)
+        for (int i = 0; i < K; i++)
+            out[i] = t.value[i];
+}
+
+enum err tally_hold(struct cuda_backend *be, int64_t n, int k, double **partial)
+{
+    TRY(workspace_hold(be, "partial sums", (size_t)((n + 1) * k) * sizeof(double), &be->partial));
+    *partial = static_cast<double *>(be->partial.ptr);
+    return ERR_OK;
+}
+
+/* A few bytes to the host: scalars that the caller decides on. */
+enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double *total)
+{
+    const double *partial = static_cast<const double *>(be->partial.ptr);
+    double *out = static_cast<double *>(be->partial.ptr) + n * k;
+    FAIL_IF(k != 1 && k != 2 && k != 4, ERR_INTERNAL, "a total of %d numbers", k);
+    if (k == 1)
+        LAUNCH(be, total_kernel<1>, 1, SUM_THREADS, TALLY_BYTES(1), partial, n, sums, out);
+    else if (k == 2)
+        LAUNCH(be, total_kernel<2>, 1, SUM_THREADS, TALLY_BYTES(2), partial, n, sums, out);
+    else
+        LAUNCH(be, total_kernel<4>, 1, SUM_THREADS, TALLY_BYTES(4), partial, n, sums, out);
+    const size_t bytes = (size_t)k * sizeof(double);
+    TRY_CUDA(cudaMemcpyAsync(be->result, out, bytes, cudaMemcpyDeviceToHost, be->stream),
+             "sending sums");
+    TRY(cuda_sync(&be->base));
+    memcpy(total, be->result, bytes);
+    return ERR_OK;
+}

@@ -1,0 +1,206 @@
+/* CUDA's language and runtime for g++, as far as cuda/ uses them: kernels run on the host, one
+ * block after the other, each thread a fiber that yields at barriers and shuffles. Device memory
+ * lies in an address range that only kernels can touch. */
+#ifndef TP_SHIM_CUDA_RUNTIME_H
+#define TP_SHIM_CUDA_RUNTIME_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <tuple>
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+#define OUTLINE __attribute__((noinline))
+
+struct uint3 {
+    unsigned x, y, z;
+};
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+static inline float2 make_float2(float x, float y)
+{
+    return float2{x, y};
+}
+
+/* The running thread; set at every switch. */
+extern struct uint3 threadIdx, blockIdx;
+extern struct dim3 blockDim, gridDim;
+
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
+    cudaErrorNoDevice = 100,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorECCUncorrectable = 214,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorSystemNotReady = 802
+};
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice
+};
+#define cudaStreamNonBlocking 1
+typedef struct shim_stream *cudaStream_t;
+typedef struct shim_event *cudaEvent_t;
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem;
+    int major, minor, multiProcessorCount;
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device);
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
+cudaError_t cudaMalloc(void **out, size_t bytes);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaMallocHost(void **out, size_t bytes);
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreate(cudaEvent_t *out);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorName(cudaError_t code);
+const char *cudaGetErrorString(cudaError_t code);
+template <class K> cudaError_t cudaFuncSetAttribute(K *, enum cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
+
+/* Fibers. */
+void __syncthreads(void);
+void __syncwarp(unsigned mask = 0xffffffffu);
+/* Gives `bits` to the warp and returns the slots of all lanes, valid until the next exchange. */
+const uint64_t *shim_exchange(unsigned mask, uint64_t bits);
+int shim_lane(void);
+
+template <class T> T shim_take(unsigned mask, T value, int from)
+{
+    uint64_t bits = 0;
+    static_assert(sizeof value <= sizeof bits, "a shuffle moves at most 8 bytes");
+    memcpy(&bits, &value, sizeof value);
+    const uint64_t *slots = shim_exchange(mask, bits);
+    memcpy(&value, &slots[from], sizeof value);
+    return value;
+}
+template <class T> T __shfl_sync(unsigned mask, T value, int lane)
+{
+    return shim_take(mask, value, lane & 31);
+}
+template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by)
+{
+    const int lane = shim_lane(), from = lane + (int)by;
+    return shim_take(mask, value, from < 32 ? from : lane);
+}
+template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned by)
+{
+    const int lane = shim_lane(), from = lane - (int)by;
+    return shim_take(mask, value, from >= 0 ? from : lane);
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T value, int by)
+{
+    return shim_take(mask, value, shim_lane() ^ by);
+}
+unsigned __match_any_sync(unsigned mask, int value);
+unsigned __ballot_sync(unsigned mask, int predicate);
+
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+static inline int __float_as_int(float x)
+{
+    int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline float __int_as_float(int bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+template <class T> T __ldg(const T *p)
+{
+    return *p;
+}
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+static inline float saturate(float x)
+{
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+/* Launches. A kernel's arguments must not lead to host memory. */
+void shim_check_argument(const char *kernel, const void *bytes, size_t size);
+void *shim_shared(void);
+void shim_run(const char *kernel, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
+              void *context);
+
+template <class... P> struct shim_call {
+    void (*kernel)(P...);
+    std::tuple<P...> arguments;
+    static void thread(void *context)
+    {
+        const shim_call *call = static_cast<const shim_call *>(context);
+        std::apply(call->kernel, call->arguments);
+    }
+};
+template <class... P, class... A>
+void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                 A... arguments)
+{
+    shim_call<P...> call = {kernel, std::tuple<P...>(arguments...)};
+    std::apply([&](const P &...p) { (shim_check_argument(name, &p, sizeof p), ...); },
+               call.arguments);
+    shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
+}
+#define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \
+    ((void)(stream), shim_launch(#kernel, kernel, grid, block, shared, __VA_ARGS__))
+#define SHARED_ARRAY(type, name) type *const name = static_cast<type *>(shim_shared())
+
+#endif

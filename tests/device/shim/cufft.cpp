@@ -1,0 +1,87 @@
+#include <stdlib.h>
+
+#include <map>
+
+#include "tests/device/shim/cufft.h"
+#include "tests/device/shim/memory.h"
+
+extern "C" {
+#include "host/cpu/fft.h"
+}
+
+namespace
+{
+struct plan {
+    struct fft *fft;
+    int n, batch;
+    void *area;
+    size_t area_bytes;
+    bool has_stream;
+};
+std::map<cufftHandle, plan> plans;
+cufftHandle next_handle = 1;
+} // namespace
+
+cufftResult cufftCreate(cufftHandle *handle)
+{
+    *handle = next_handle++;
+    plans[*handle] = plan{};
+    return CUFFT_SUCCESS;
+}
+
+cufftResult cufftDestroy(cufftHandle handle)
+{
+    fft_free(plans.at(handle).fft);
+    plans.erase(handle);
+    return CUFFT_SUCCESS;
+}
+
+cufftResult cufftSetAutoAllocation(cufftHandle, int automatic)
+{
+    return automatic ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+
+cufftResult cufftMakePlanMany(cufftHandle handle, int rank, int *n, int *, int, int in_distance,
+                              int *, int, int out_distance, cufftType, int batch, size_t *workspace)
+{
+    plan &p = plans.at(handle);
+    if (rank != 1 || in_distance != *n || out_distance != *n || fft_create(*n, &p.fft))
+        return CUFFT_INVALID_PLAN;
+    p.n = *n;
+    p.batch = batch;
+    *workspace = p.area_bytes = (size_t)*n * 8;
+    return CUFFT_SUCCESS;
+}
+
+cufftResult cufftSetWorkArea(cufftHandle handle, void *memory)
+{
+    plan &p = plans.at(handle);
+    p.area = memory;
+    return shim_is_device(memory, p.area_bytes) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+}
+
+cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream)
+{
+    plans.at(handle).has_stream = stream != NULL;
+    return CUFFT_SUCCESS;
+}
+
+cufftResult cufftExecC2C(cufftHandle handle, cufftComplex *in, cufftComplex *out, int direction)
+{
+    const plan &p = plans.at(handle);
+    const size_t row = (size_t)p.n * 8, padded = (row + 63) / 64 * 64;
+    if (!p.area || !p.has_stream || in != out || !shim_is_device(in, row * (size_t)p.batch))
+        return CUFFT_INVALID_PLAN;
+    float *a = static_cast<float *>(aligned_alloc(64, padded));
+    float *b = static_cast<float *>(aligned_alloc(64, padded));
+    shim_unlock();
+    for (int i = 0; i < p.batch; i++) {
+        memcpy(a, in + (size_t)i * (size_t)p.n, row);
+        (direction == CUFFT_FORWARD ? fft_forward : fft_inverse)(p.fft, a, b);
+        memcpy(out + (size_t)i * (size_t)p.n, b, row);
+    }
+    shim_lock();
+    free(a);
+    free(b);
+    return CUFFT_SUCCESS;
+}

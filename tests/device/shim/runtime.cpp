@@ -1,0 +1,381 @@
+/* The runtime: device memory in a range of its own, copies that finish only when the stream is
+ * waited for, failures on demand. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <map>
+#include <vector>
+
+#include "tests/device/shim/cuda_runtime.h"
+#include "tests/device/shim/memory.h"
+#include "tests/device/shim/shim.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   __asan_poison_memory_region(p, n)
+#define UNPOISON(p, n) __asan_unpoison_memory_region(p, n)
+#else
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+#define PAGE    ((size_t)4096)
+#define SPACE   ((size_t)1 << 40) /* addresses; each is used once, so that freed memory faults */
+#define CANARY  0xa5
+#define VERSION 13000
+
+struct shim_faults shim_faults;
+size_t shim_memory = (size_t)4 << 30;
+
+namespace
+{
+struct block {
+    char *pages;
+    size_t size, bytes; /* of the mapping, of the allocation */
+};
+std::map<char *, block> blocks; /* by first byte */
+char *space, *unused;
+size_t allocated;
+int unlocked;
+cudaError_t last, lost;
+struct shim_counts counts;
+
+struct pending {
+    void *to;
+    std::vector<char> bytes;
+};
+std::vector<pending> copies;
+} // namespace
+
+struct shim_stream {
+    int used;
+};
+struct shim_event {
+    double seconds;
+};
+
+void shim_die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("device shim: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    abort();
+}
+
+struct shim_counts shim_counts(void)
+{
+    counts.live = (int64_t)blocks.size();
+    return counts;
+}
+
+static void protect(int protection)
+{
+    for (auto &entry : blocks)
+        if (mprotect(entry.second.pages, entry.second.size, protection))
+            shim_die("mprotect: %s", strerror(errno));
+}
+
+void shim_unlock(void)
+{
+    if (unlocked++ == 0)
+        protect(PROT_READ | PROT_WRITE);
+}
+
+void shim_lock(void)
+{
+    if (--unlocked == 0)
+        protect(PROT_NONE);
+}
+
+int shim_is_device(const void *p, size_t bytes)
+{
+    char *at = static_cast<char *>(const_cast<void *>(p));
+    auto next = blocks.upper_bound(at);
+    if (next == blocks.begin())
+        return 0;
+    --next;
+    return at + bytes <= next->first + next->second.bytes;
+}
+
+/* Anything of the host that a pointer could lead to. */
+int shim_is_mapped_host(const void *p)
+{
+    const uintptr_t at = (uintptr_t)p;
+    unsigned char there;
+    if (at < 0x10000 || at >> 47 || (at >= (uintptr_t)space && at < (uintptr_t)space + SPACE))
+        return 0;
+    return mincore(reinterpret_cast<void *>(at & ~(PAGE - 1)), 1, &there) == 0;
+}
+
+/* A pointer parameter must be NULL or device memory; a struct's words must not be host addresses.
+ */
+void shim_check_argument(const char *kernel, const void *bytes, size_t size)
+{
+    for (size_t at = 0; at + sizeof(void *) <= size; at += sizeof(void *)) {
+        void *p;
+        memcpy(&p, static_cast<const char *>(bytes) + at, sizeof p);
+        if (shim_is_mapped_host(p))
+            shim_die("%s is launched with the host address %p", kernel, p);
+    }
+}
+
+int shim_may_launch(const char *kernel, size_t threads, size_t shared)
+{
+    counts.launches++;
+    if (threads == 0 || threads > 1024 || threads % 32 || shared > 227 << 10)
+        shim_die("%s: %zu threads, %zu bytes of shared memory", kernel, threads, shared);
+    if (lost) {
+        last = lost;
+        return 0;
+    }
+    if (shim_faults.launch > 0 && --shim_faults.launch == 0) {
+        last = cudaErrorInvalidConfiguration;
+        return 0;
+    }
+    return 1;
+}
+
+static cudaError_t note(cudaError_t code)
+{
+    if (code)
+        last = code;
+    return code;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t code = last;
+    last = cudaSuccess;
+    return code;
+}
+
+const char *cudaGetErrorName(cudaError_t code)
+{
+    return code ? "cudaErrorOfTheShim" : "cudaSuccess";
+}
+
+const char *cudaGetErrorString(cudaError_t code)
+{
+    return code == cudaErrorInvalidConfiguration ? "invalid configuration argument"
+           : code == cudaErrorDevicesUnavailable
+               ? "CUDA-capable device(s) is/are busy or unavailable"
+               : "an error of the stand-in";
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = shim_faults.no_driver ? 0 : shim_faults.old_driver ? 12040 : VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = shim_faults.no_device ? 0 : 1;
+    return shim_faults.no_device ? cudaErrorNoDevice : cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int)
+{
+    lost = cudaSuccess;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
+{
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "host stand-in");
+    out->totalGlobalMem = shim_memory;
+    out->major = 9;
+    out->multiProcessorCount = 3;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    *total = shim_memory;
+    *free_bytes = allocated < shim_memory ? shim_memory - allocated : 0;
+    return note(lost);
+}
+
+/* The end is 16-byte aligned and next to a page that is never mapped. */
+cudaError_t cudaMalloc(void **out, size_t bytes)
+{
+    counts.allocations++;
+    if (lost)
+        return note(lost);
+    if ((shim_faults.allocation > 0 && --shim_faults.allocation == 0) ||
+        bytes > shim_memory - allocated)
+        return note(cudaErrorMemoryAllocation);
+    if (!space) {
+        space = static_cast<char *>(mmap(reinterpret_cast<void *>(0x200000000000), SPACE, PROT_NONE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        if (space == MAP_FAILED)
+            shim_die("no room for device addresses: %s", strerror(errno));
+        unused = space + PAGE;
+    }
+    const size_t padded = (bytes + 15) / 16 * 16, size = (padded + PAGE - 1) / PAGE * PAGE;
+    char *pages = unused, *first = pages + size - padded;
+    unused += size + PAGE;
+    if (mprotect(pages, size, PROT_READ | PROT_WRITE))
+        shim_die("no memory for %zu bytes: %s", bytes, strerror(errno));
+    memset(pages, CANARY, size);
+    memset(first, 0xff, bytes); /* NaN */
+    POISON(pages, size);
+    UNPOISON(first, bytes);
+    blocks[first] = block{pages, size, bytes};
+    allocated += bytes;
+    if (!unlocked && mprotect(pages, size, PROT_NONE))
+        shim_die("mprotect: %s", strerror(errno));
+    *out = first;
+    return cudaSuccess;
+}
+
+static int intact(const block &b)
+{
+    const size_t front = b.size - (b.bytes + 15) / 16 * 16;
+    UNPOISON(b.pages, b.size);
+    for (size_t i = 0; i < b.size; i++)
+        if ((i < front || i >= front + b.bytes) && (unsigned char)b.pages[i] != CANARY)
+            return 0;
+    return 1;
+}
+
+cudaError_t cudaFree(void *p)
+{
+    if (!p)
+        return cudaSuccess;
+    auto entry = blocks.find(static_cast<char *>(p));
+    if (entry == blocks.end())
+        shim_die("cudaFree of %p, which was not allocated", p);
+    const block b = entry->second;
+    shim_unlock();
+    if (!intact(b))
+        shim_die("something wrote around an allocation of %zu bytes", b.bytes);
+    blocks.erase(entry);
+    shim_lock();
+    /* The addresses stay, without memory. */
+    if (mmap(b.pages, b.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+             -1, 0) == MAP_FAILED)
+        shim_die("mmap: %s", strerror(errno));
+    allocated -= b.bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    *out = malloc(bytes);
+    return *out ? cudaSuccess : note(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+static void expect(const char *what, const void *p, size_t bytes, int device)
+{
+    if (shim_is_device(p, bytes) != device)
+        shim_die("%s: %zu bytes at %p are %s memory", what, bytes, p,
+                 device ? "not allocated device" : "device");
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t)
+{
+    if (lost)
+        return note(lost);
+    expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
+    expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
+    counts.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;
+    counts.to_host += kind == cudaMemcpyDeviceToHost ? (int64_t)bytes : 0;
+    shim_unlock();
+    if (kind == cudaMemcpyDeviceToHost) { /* arrives when somebody waits for it */
+        const char *first = static_cast<const char *>(from);
+        copies.push_back(pending{to, std::vector<char>(first, first + bytes)});
+        memset(to, 0xff, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+    shim_lock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
+{
+    if (lost)
+        return note(lost);
+    expect("memset", to, bytes, 1);
+    shim_unlock();
+    memset(to, value, bytes);
+    shim_lock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
+{
+    *out = new shim_stream{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    if (shim_faults.lost > 0 && --shim_faults.lost == 0)
+        lost = cudaErrorDevicesUnavailable;
+    for (const pending &copy : copies)
+        memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
+    copies.clear();
+    return note(lost);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+    *out = new shim_event{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return note(lost);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return note(lost);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(1e3 * (to->seconds - from->seconds));
+    return cudaSuccess;
+}

@@ -1,0 +1,36 @@
+/* What tests ask of the stand-in: failures, and another order of blocks and threads. */
+#ifndef TP_SHIM_SHIM_H
+#define TP_SHIM_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All 0: everything works. Counts are from 1 and count down. */
+struct shim_faults {
+    int no_driver, old_driver, no_device;
+    int64_t allocation; /* this cudaMalloc fails */
+    int64_t launch;     /* this launch fails */
+    int64_t lost;       /* from this synchronisation on the device is gone */
+};
+extern struct shim_faults shim_faults;
+
+/* 0: blocks and threads in their natural order; else a permutation of both. */
+void shim_order(unsigned seed);
+
+extern size_t shim_memory; /* of the card, bytes */
+
+/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from. */
+struct shim_counts {
+    int64_t live, launches, allocations, to_device, to_host;
+};
+struct shim_counts shim_counts(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
