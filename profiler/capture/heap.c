@@ -192,6 +192,22 @@ static int sanitized(void)
     return 0;
 }
 
+/* What makes the records incomplete, as far as one can see it from here. */
+static void say_limits(struct capture_thread *t)
+{
+    Dl_info a, b;
+    void *new_operator = dlsym(RTLD_DEFAULT, "_Znwm");
+    if (!malloc_is_ours())
+        capture_note(t, 1, "malloc",
+                     "The program brings its own malloc, or this library was loaded late: "
+                     "allocations are not recorded.");
+    else if (new_operator && dladdr(new_operator, &a) && dladdr(malloc_next(), &b) &&
+             a.dli_fbase == b.dli_fbase)
+        capture_note(t, 1, "malloc",
+                     "%s serves the C++ operator new itself: what it allocates is not recorded.",
+                     a.dli_fname);
+}
+
 static void count_tables(void)
 {
     struct trace_header *h = capture.writer.header;
@@ -212,10 +228,8 @@ static int heap_start(void)
     if (e)
         return e;
     malloc_resolve();
-    if (t && !malloc_is_ours())
-        capture_note(t, 1, "malloc",
-                     "The program brings its own malloc, or this library was loaded late: "
-                     "allocations are not recorded.");
+    if (t)
+        say_limits(t);
     mappings_start(malloc_next());
     heap_python_look();
     count_tables();

@@ -23,39 +23,48 @@ struct allocator { /* PyMemAllocatorEx, unchanged since 3.5 */
 };
 enum domain { MEM = 1, OBJ = 2, DOMAINS };
 
+struct arenas { /* PyObjectArenaAllocator */
+    void *context;
+    void *(*alloc)(void *context, size_t bytes);
+    void (*free)(void *context, void *p, size_t bytes);
+};
+
 static struct allocator next[DOMAINS];
+static struct arenas next_arenas;
 static struct {
     void *(*own_state)(void);     /* the calling thread's Python state, NULL none */
     void *(*running_state)(void); /* of the thread that holds the interpreter */
     int (*initialized)(void);
     void (*get)(int domain, struct allocator *);
     void (*set)(int domain, struct allocator *);
+    void (*get_arenas)(struct arenas *);
+    void (*set_arenas)(struct arenas *);
 } python;
 static int found, installed;
 
-/* What reached malloc was counted there: then the countdown has moved. */
-static inline void counted(int64_t before, void *p, size_t bytes, const void *caller)
+/* Entered by a jump, as in malloc.c. */
+static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 {
-    heap_thread.inside_python--;
-    if (heap_thread.alloc.left == before && p && heap_due(bytes))
-        heap_allocated(p, bytes, TRACE_PYTHON_HEAP, caller);
+    heap_allocated(p, bytes, TRACE_PYTHON_HEAP, CALLER);
+    return p;
 }
 
-static inline int64_t begin(void)
-{
-    heap_thread.inside_python++;
-    return heap_thread.alloc.left;
-}
+/* What reached malloc was counted there: then the countdown has moved. */
+#define COUNTED(call, bytes)                                                                       \
+    int64_t before_ = heap_thread.alloc.left;                                                      \
+    void *block_ = (call);                                                                         \
+    return heap_thread.alloc.left == before_ && heap_due(bytes) ? due(block_, bytes) : block_
 
 /* Looks up the old block only afterwards: nobody else gets its address while this thread holds the
  * interpreter. */
-static void *moved(const struct allocator *a, void *p, size_t bytes, const void *caller)
+static __attribute__((noinline, cold)) void *moved(const struct allocator *a, void *p, size_t bytes)
 {
-    int64_t before = begin();
+    int64_t before = heap_thread.alloc.left;
     void *q = a->realloc(a->context, p, bytes);
-    if (q && live_maybe(p))
+    if (q)
         heap_freed(p, TRACE_PYTHON_HEAP);
-    counted(before, q, bytes, caller);
+    if (heap_thread.alloc.left == before && heap_due(bytes))
+        heap_allocated(q, bytes, TRACE_PYTHON_HEAP, CALLER);
     return q;
 }
 
@@ -64,23 +73,19 @@ static void *moved(const struct allocator *a, void *p, size_t bytes, const void 
     static void *domain##_malloc(void *context, size_t bytes)                                      \
     {                                                                                              \
         (void)context;                                                                             \
-        int64_t before = begin();                                                                  \
-        void *p = next[domain].malloc(next[domain].context, bytes);                                \
-        counted(before, p, bytes, CALLER);                                                         \
-        return p;                                                                                  \
+        COUNTED(next[domain].malloc(next[domain].context, bytes), bytes);                          \
     }                                                                                              \
     static void *domain##_calloc(void *context, size_t count, size_t bytes)                        \
     {                                                                                              \
         (void)context;                                                                             \
-        int64_t before = begin();                                                                  \
-        void *p = next[domain].calloc(next[domain].context, count, bytes);                         \
-        counted(before, p, count *bytes, CALLER);                                                  \
-        return p;                                                                                  \
+        COUNTED(next[domain].calloc(next[domain].context, count, bytes), count *bytes);            \
     }                                                                                              \
     static void *domain##_realloc(void *context, void *p, size_t bytes)                            \
     {                                                                                              \
         (void)context;                                                                             \
-        return moved(&next[domain], p, bytes, CALLER);                                             \
+        if (HEAP_UNLIKELY(live_maybe(p)))                                                          \
+            return moved(&next[domain], p, bytes);                                                 \
+        COUNTED(next[domain].realloc(next[domain].context, p, bytes), bytes);                      \
     }                                                                                              \
     static void domain##_free(void *context, void *p)                                              \
     {                                                                                              \
@@ -92,28 +97,48 @@ static void *moved(const struct allocator *a, void *p, size_t bytes, const void 
 HOOKS(MEM)
 HOOKS(OBJ)
 
+/* What the objects live in is no allocation of its own. */
+static void *arena_alloc(void *context, size_t bytes)
+{
+    (void)context;
+    heap_thread.inside_python++;
+    void *p = next_arenas.alloc(next_arenas.context, bytes);
+    heap_thread.inside_python--;
+    return p;
+}
+
+static void arena_free(void *context, void *p, size_t bytes)
+{
+    (void)context;
+    next_arenas.free(next_arenas.context, p, bytes);
+}
+
 void heap_python_look(void)
 {
     if (found || !(capture.config.modes & CAPTURE_PYTHON))
         return;
-    static const char *const names[] = {"PyGILState_GetThisThreadState",
-                                        "_PyThreadState_UncheckedGet", "Py_IsInitialized",
-                                        "PyMem_GetAllocator", "PyMem_SetAllocator"};
-    void *at[5];
-    for (int i = 0; i < 5; i++) {
-        at[i] = dlsym(RTLD_DEFAULT, names[i]);
-        if (!at[i] && i == 1)
-            at[i] = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
-        if (!at[i])
+    static const struct {
+        const char *name, *other;
+        void *slot;
+    } rows[] = {
+        {"PyGILState_GetThisThreadState", NULL, &python.own_state},
+        {"_PyThreadState_UncheckedGet", "PyThreadState_GetUnchecked", &python.running_state},
+        {"Py_IsInitialized", NULL, &python.initialized},
+        {"PyMem_GetAllocator", NULL, &python.get},
+        {"PyMem_SetAllocator", NULL, &python.set},
+        {"PyObject_GetArenaAllocator", NULL, &python.get_arenas},
+        {"PyObject_SetArenaAllocator", NULL, &python.set_arenas},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *at = dlsym(RTLD_DEFAULT, rows[i].name);
+        if (!at && rows[i].other)
+            at = dlsym(RTLD_DEFAULT, rows[i].other);
+        if (!at)
             return;
+        *(void **)rows[i].slot = at;
     }
     if (dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount")) /* of free-threaded builds only */
         return;
-    python.own_state = at[0];
-    python.running_state = at[1];
-    python.initialized = at[2];
-    python.get = at[3];
-    python.set = at[4];
     __atomic_store_n(&found, 1, __ATOMIC_RELEASE);
 }
 
@@ -134,4 +159,7 @@ void heap_python_install(void)
         python.get(d, &next[d]);
         python.set(d, &mine);
     }
+    struct arenas arenas = {NULL, arena_alloc, arena_free};
+    python.get_arenas(&next_arenas);
+    python.set_arenas(&arenas);
 }

@@ -1,0 +1,119 @@
+"""ALLOC, FREE and COPY records of a trace folder with the source lines of their stacks, read without the analysis:
+its sums are what the analysis must find."""
+
+import pathlib
+import struct
+import subprocess
+
+STRING, CODE, STACK, MODULE, ALLOC, FREE, COPY, NOTE = 2, 3, 4, 5, 11, 12, 14, 17
+MALLOC, NEW, MMAP, PYTHON = range(4)
+LOST_AT, LOST_ALLOCATIONS = 72, 5  # trace_header.lost[], its index
+
+
+class Process:
+    """One trace file."""
+
+    def __init__(self, path):
+        self.data = pathlib.Path(path).read_bytes()
+        self.pid = struct.unpack_from("<i", self.data, 16)[0]
+        self.lost = struct.unpack_from("<32Q", self.data, LOST_AT)
+        self.stacks, self.codes, self.modules, self.notes = {}, {}, [], []
+        self.allocs, self.frees, self.copies = [], [], []
+        for start, end in self._chunks():
+            self._records(start, end)
+        self.allocs.sort()
+        self.frees.sort()
+
+    def _chunks(self):
+        at = 4096
+        while at + 40 <= len(self.data):
+            magic, _, _, size, _, _, used = struct.unpack_from("<7I", self.data, at)
+            if magic != 0x4B435054:
+                at += 4096
+                continue
+            yield at + 40, at + 40 + used
+            at += max(size, 4096)
+
+    def _records(self, at, end):
+        data = self.data
+        while at + 16 <= end:
+            kind, words, _, time = struct.unpack_from("<HHIQ", data, at)
+            if not words:
+                break
+            body = at + 16
+            if kind == CODE:
+                key, first, files, names = struct.unpack_from("<QiHH", data, body)
+                tail = body + 16
+                self.codes[key] = data[tail : tail + files].decode(), data[tail + files : tail + files + names].decode()
+            elif kind == STACK:
+                key, native, python, _ = struct.unpack_from("<QHHI", data, body)
+                words_of = struct.unpack_from(f"<{native + 2 * python}Q", data, body + 16)
+                self.stacks[key] = words_of[:native], list(zip(words_of[native::2], words_of[native + 1 :: 2]))
+            elif kind == MODULE:
+                start, stop, bias, length = struct.unpack_from("<QQQH", data, body)
+                self.modules.append((start, stop, bias, data[body + 32 : body + 32 + length].decode()))
+            elif kind == ALLOC:
+                address, size, stack, weight, heap, tid = struct.unpack_from("<QQQdII", data, body)
+                self.allocs.append((time, address, size, stack, weight, heap, tid))
+            elif kind == FREE:
+                address, size, stack, heap, tid = struct.unpack_from("<QQQII", data, body)
+                self.frees.append((time, address, size, heap))
+            elif kind == COPY:
+                stack, weight = struct.unpack_from("<Qd", data, body)
+                self.copies.append((stack, weight))
+            elif kind == NOTE:
+                severity, length = struct.unpack_from("<II", data, body)
+                self.notes.append(data[body + 8 : body + 8 + length].decode(errors="replace"))
+            at += 8 * words
+
+    def python_line(self, stack, file):
+        """Line of the innermost frame in `file` (end of its name), None without."""
+        for line, code in self.stacks.get(stack, ((), ()))[1]:
+            if self.codes.get(code, ("", ""))[0].endswith(file):
+                return line & 0xFFFFFFFF
+        return None
+
+    def native_lines(self, stacks, program):
+        """{stack: line of the innermost frame, inlined ones too, in the C source of `program`}"""
+        ours = [m for m in self.modules if m[3].endswith(f"/{program}")]
+        wanted = {}
+        for stack in stacks:
+            pcs = self.stacks.get(stack, ((), ()))[0]
+            wanted[stack] = [pc - 1 - m[2] for pc in pcs for m in ours if m[0] <= pc < m[1]]
+        places = sorted({pc for pcs in wanted.values() for pc in pcs})
+        if not places:
+            return {}
+        out = subprocess.run(["addr2line", "-a", "-i", "-e", ours[0][3]], input="\n".join(map(hex, places)), text=True,
+                             capture_output=True, check=True)
+        line_at, at = {}, None
+        for row in out.stdout.splitlines():
+            if row.startswith("0x"):
+                at = int(row, 16)
+            elif row.rsplit(":", 1)[0].endswith(f"/{program}.c"):
+                line_at.setdefault(at, int(row.rsplit(":", 1)[1].split()[0]))
+        return {s: next((line_at[pc] for pc in pcs if pc in line_at), None) for s, pcs in wanted.items()}
+
+    def live_at_end(self):
+        """Sampled blocks that no FREE took, mappings cut to what is left of them: [(bytes, stack, weight, heap)]."""
+        events = [(t, 0, r) for t, *r in self.frees] + [(t, 1, r) for t, *r in self.allocs]
+        live, maps = {}, []
+        for _, is_alloc, r in sorted(events, key=lambda e: (e[0], e[1])):
+            if is_alloc:
+                address, size, stack, weight, heap, _ = r
+                if heap == MMAP:
+                    maps.append((address, address + size, stack))
+                else:
+                    live[address, heap] = (size, stack, weight, heap)
+            elif r[2] == MMAP:
+                low, high = r[0], r[0] + r[1]
+                cut = []
+                for start, end, stack in maps:
+                    cut += [(a, b, stack) for a, b in ((start, min(end, low)), (max(start, high), end)) if a < b]
+                maps = cut
+            else:
+                live.pop((r[0], r[2]), None)
+        return list(live.values()) + [(b - a, s, float(b - a), MMAP) for a, b, s in maps]
+
+
+def processes(folder):
+    return [Process(p) for p in sorted(pathlib.Path(folder).rglob("*.tpt"))]
