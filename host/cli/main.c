@@ -16,8 +16,8 @@
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_run, &cmd_record, &cmd_recon,  &cmd_op,    &cmd_bench,
-    &cmd_gen, &cmd_info,   &cmd_doctor, &cmd_child,
+    &cmd_run,  &cmd_record, &cmd_recon, &cmd_op,     &cmd_bench,   &cmd_gen,
+    &cmd_info, &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands)
 

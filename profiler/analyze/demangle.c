@@ -1,9 +1,9 @@
-#include "profiler/analyze/demangle.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "profiler/analyze/demangle.h"
 
 /* The C++ ABI's own function, found at run time: a C program need not link the C++ library. */
 typedef char *demangler(const char *mangled, char *buffer, size_t *length, int *status);

@@ -84,7 +84,7 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
     const struct model_track *t = &m->timeline[index];
     int64_t pid =
         t->process >= 0 && t->process < m->processes_count ? m->processes[t->process].pid : 0;
-    double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : INFINITY;
+    double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
     int slices = nests(t);
     int64_t at = 0;
     char name[256];

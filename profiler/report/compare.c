@@ -1,9 +1,8 @@
-#include "profiler/report/compare.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/report/compare.h"
 #include "profiler/report/compare_read.h"
 
 #define DRAWS 4000
@@ -47,8 +46,8 @@ static enum err add_operation(struct comparison *c, const struct compare_times *
     struct compare_operation *o = &c->operations[c->operations_count];
     *o = (struct compare_operation){.name = strdup(a ? a->name : b->name),
                                     .size = a ? a->size : b->size,
-                                    .a = a ? median(a->seconds, a->count) : NAN,
-                                    .b = b ? median(b->seconds, b->count) : NAN,
+                                    .a = a ? median(a->seconds, a->count) : (double)NAN,
+                                    .b = b ? median(b->seconds, b->count) : (double)NAN,
                                     .ratio = NAN,
                                     .low = NAN,
                                     .high = NAN,

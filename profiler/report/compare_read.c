@@ -41,7 +41,7 @@ static enum err add_row(struct compare_side *s, const cJSON *row)
     FAIL_IF(!cJSON_IsString(name) || !cJSON_IsNumber(size) || !cJSON_IsNumber(time) ||
                 !(time->valuedouble > 0),
             ERR_INPUT, "%s has a measurement without operation, volume_size or time", s->path);
-    struct compare_times *t;
+    struct compare_times *t = NULL;
     TRY(grow(s, name->valuestring, size->valueint, &t));
     double *more = realloc(t->seconds, (size_t)(t->count + 1) * sizeof *more);
     FAIL_IF(!more, ERR_MEMORY, "no memory left for the times of %s", s->path);

@@ -24,6 +24,7 @@ static const char *time_text(double s, char out[32])
 void compare_text(const struct comparison *c, FILE *out, int top)
 {
     char a[32], b[32], interval[48];
+    int unsure = 0;
     fprintf(out, "A %s\nB %s\n", c->a, c->b);
     for (int i = 0; i < c->warnings_count; i++)
         fprintf(out, "! %s\n", c->warnings[i]);
@@ -33,13 +34,21 @@ void compare_text(const struct comparison *c, FILE *out, int top)
     for (int i = 0; i < c->operations_count; i++) {
         const struct compare_operation *o = &c->operations[i];
         interval[0] = '\0';
+        unsure += o->verdict == COMPARE_UNSURE;
         if (isfinite(o->low))
             snprintf(interval, sizeof interval, "%.3f to %.3f", o->low, o->high);
         fprintf(out, "%-32s %5d %10s %10s ", o->name, o->size, time_text(o->a, a),
                 time_text(o->b, b));
-        fprintf(out, isfinite(o->ratio) ? "%7.3f" : "%7s", isfinite(o->ratio) ? o->ratio : 0.0);
+        if (isfinite(o->ratio))
+            fprintf(out, "%7.3f", o->ratio);
+        else
+            fprintf(out, "%7s", "-");
         fprintf(out, "  %-15s %s\n", interval, compare_verdict_name(o->verdict));
     }
+    if (unsure)
+        fputs("too few runs: from 4 runs on (run --runs 4; the first is cold) a change can be told "
+              "from noise\n",
+              out);
     if (c->lines_count)
         fprintf(out, "\n%10s %10s %10s  %-8s %s\n", "A", "B", "B - A", "verdict", "line");
     for (int i = 0; i < c->lines_count && i < top; i++) {
@@ -52,14 +61,21 @@ void compare_text(const struct comparison *c, FILE *out, int top)
     }
 }
 
+/* The name of a run without the folders above it, which may name a person. */
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return path[0] == '/' && slash && slash[1] ? slash + 1 : path;
+}
+
 void compare_json(const struct comparison *c, FILE *out)
 {
     struct jsonw w;
     jsonw_init(&w, out, 1);
     jsonw_object(&w);
     jsonw_kstring(&w, "schema", "tomoprof-compare/1");
-    jsonw_kstring(&w, "a", c->a);
-    jsonw_kstring(&w, "b", c->b);
+    jsonw_kstring(&w, "a", last_part(c->a));
+    jsonw_kstring(&w, "b", last_part(c->b));
     jsonw_kbool(&w, "machines_differ", c->machines_differ);
     jsonw_key(&w, "warnings");
     jsonw_array(&w);

@@ -1,11 +1,10 @@
-#include "profiler/report/export.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
 
 #include "host/base/file.h"
+#include "profiler/report/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
     export_callgrind;
