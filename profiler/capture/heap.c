@@ -253,16 +253,10 @@ static void heap_fork_child(void)
         count_tables();
 }
 
-static void heap_stop(void)
-{
-    recording = 0;
-}
-
 const struct capture_part part_heap = {
     .name = "heap",
     .modes = CAPTURE_MEMORY | CAPTURE_COPIES,
     .start = heap_start,
     .tick = heap_tick,
     .fork_child = heap_fork_child,
-    .stop = heap_stop,
 };
