@@ -223,18 +223,19 @@ static void write_gone(struct capture_thread *t, const struct table *old, const 
     }
 }
 
-static void refresh(struct capture_thread *t, const struct table *old)
+static int refresh(struct capture_thread *t, const struct table *old)
 {
     struct table *now = atomic_load(&current);
     struct refresh r = {.thread = t, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
     r.new->n = 0;
     dl_iterate_phdr(visit, &r);
     if (r.unchanged)
-        return;
+        return 0;
     if (t && old)
         write_gone(t, old, r.new);
     atomic_store(&current, r.new);
     atomic_fetch_add(&generation, 1);
+    return 1;
 }
 
 int modules_start(void)
@@ -250,18 +251,19 @@ int modules_start(void)
     return 0;
 }
 
-void modules_refresh(struct capture_thread *t)
+int modules_refresh(struct capture_thread *t)
 {
     if (!tables[0] || atomic_flag_test_and_set(&held))
-        return;
-    refresh(t, atomic_load(&current));
+        return 0;
+    int changed = refresh(t, atomic_load(&current));
     atomic_flag_clear(&held);
+    return changed;
 }
 
 void modules_forked(struct capture_thread *t)
 {
     if (tables[0])
-        refresh(t, NULL);
+        (void)refresh(t, NULL);
 }
 
 void modules_hold(void)

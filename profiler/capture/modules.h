@@ -13,9 +13,9 @@ struct module {
 };
 
 int modules_start(void);
-/* Writes what came and went since; cheap when nothing did. Takes the loader's lock for a moment:
- * never from a handler. */
-void modules_refresh(struct capture_thread *t);
+/* Writes what came and went since, returns 1; 0, cheaply, when nothing did. Takes the loader's lock
+ * for a moment: never from a handler. */
+int modules_refresh(struct capture_thread *t);
 /* In a forked child: all of them are written again, to the new file. */
 void modules_forked(struct capture_thread *t);
 /* Around fork, so that the child does not inherit the loader's lock from a refresh. */

@@ -8,6 +8,7 @@
 #include "profiler/capture/capture.h"
 #include "profiler/capture/cfi.h"
 #include "profiler/capture/peek.h"
+#include "profiler/capture/python.h"
 #include "profiler/capture/unwind.h"
 
 enum {
@@ -24,6 +25,7 @@ struct stack_thread {
     uint64_t python[2 * UNWIND_DEPTH];
     uint8_t window[WINDOW_BYTES];
     struct cfi_scratch cfi;
+    uint8_t text[PYTHON_SCRATCH];
 };
 
 static _Atomic(uint64_t) *written;
@@ -34,7 +36,7 @@ static void *map(size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static int was_written(uint64_t id)
+int stack_was_written(uint64_t id)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
         uint64_t seen = atomic_load_explicit(&written[(id + i) % WRITTEN], memory_order_relaxed);
@@ -46,7 +48,7 @@ static int was_written(uint64_t id)
     return 0;
 }
 
-static void remember_written(uint64_t id)
+void stack_remember(uint64_t id)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
         uint64_t empty = 0;
@@ -70,11 +72,11 @@ static uint64_t write_stack(struct capture_thread *t, const uintptr_t *pc, size_
         trace_lost(&capture.writer, TRACE_LOST_FRAMES, 1);
     if (flags & TRACE_STACK_PYTHON_CUT)
         trace_lost(&capture.writer, TRACE_LOST_PYTHON, 1);
-    if (was_written(record.id))
+    if (stack_was_written(record.id))
         return record.id;
     if (!trace_put2(&t->stream, &record.r, sizeof record, pc, natives * 8, python, pythons * 16))
         return 0;
-    remember_written(record.id);
+    stack_remember(record.id);
     return record.id;
 }
 
@@ -89,6 +91,15 @@ static size_t own_frames(const uintptr_t *pc, size_t n, const void *caller)
     for (own = 0; own < n && pc[own] >= modules_own.start && pc[own] < modules_own.end;)
         own++;
     return own;
+}
+
+static size_t python_stack(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
+                           uint32_t *flags)
+{
+    if (capture.config.modes & CAPTURE_PYTHON)
+        return python_frames(t, v, pair, UNWIND_DEPTH, flags);
+    *flags |= TRACE_STACK_NO_PYTHON;
+    return 0;
 }
 
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller)
@@ -109,20 +120,21 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
     int complete;
     size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH + (ucontext ? 0 : OWN_FRAMES), &complete);
     size_t own = ucontext ? 0 : own_frames(s->pc, n, caller);
-    uint32_t flags = TRACE_STACK_NO_PYTHON | (ucontext ? TRACE_STACK_EXACT : 0);
+    uint32_t flags = ucontext ? TRACE_STACK_EXACT : 0;
     if (n - own > UNWIND_DEPTH) {
         n = own + UNWIND_DEPTH;
         complete = 0;
     }
     if (!complete)
         flags |= TRACE_STACK_CUT;
-    return write_stack(t, s->pc + own, n - own, s->python, 0, flags);
+    struct python_view view = {.floor = m.floor, .high = m.high, .scratch = s->text};
+    size_t pythons = python_stack(t, &view, s->python, &flags);
+    return write_stack(t, s->pc + own, n - own, s->python, pythons, flags);
 }
 
 uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp)
 {
     struct stack_thread *s = t->part[INDEX];
-    (void)tid;
     if (!s && written) /* the library's own thread has no thread_start */
         s = t->part[INDEX] = map(sizeof *s);
     if (!s)
@@ -132,8 +144,19 @@ uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uin
     r.r[UNWIND_SP] = sp;
     int complete;
     size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH, &complete);
-    return write_stack(t, s->pc, n, s->python, 0,
-                       TRACE_STACK_NO_PYTHON | (complete ? 0 : TRACE_STACK_CUT));
+    uint32_t flags = complete ? 0 : TRACE_STACK_CUT;
+    struct python_view view = {.tid = tid, .scratch = s->text};
+    size_t pythons = python_stack(t, &view, s->python, &flags);
+    return write_stack(t, s->pc, n, s->python, pythons, flags);
+}
+
+static void look(struct capture_thread *t)
+{
+    if (!modules_refresh(t) || !t || !(capture.config.modes & CAPTURE_PYTHON))
+        return;
+    modules_hold();
+    python_look(t);
+    modules_release();
 }
 
 static int start(void)
@@ -147,7 +170,7 @@ static int start(void)
     if (failed)
         return failed;
     (void)peek_start(); /* without it stacks are cut where they leave the thread's own */
-    modules_refresh(capture_self());
+    look(capture_self());
     return 0;
 }
 
@@ -180,7 +203,7 @@ static void thread_end(struct capture_thread *t)
 
 static void tick(struct capture_thread *ours)
 {
-    modules_refresh(ours);
+    look(ours);
 }
 
 static void fork_child(void)
@@ -188,6 +211,7 @@ static void fork_child(void)
     if (written)
         memset((void *)written, 0, WRITTEN * sizeof *written);
     (void)peek_start();
+    python_forked();
     struct capture_thread *t = capture_self();
     if (t)
         modules_forked(t);
