@@ -1,0 +1,121 @@
+"""A profile in the formats of other tools holds the same numbers as profile.json."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+
+from tool import DATA, main, tomoprof
+
+WEIGHTS = {"cpu": "cpu_ns", "gpu": "gpu_ns", "wait": "wait_ns", "alloc": "alloc_bytes"}
+
+
+def run_folder(folder):
+    shutil.copy(DATA / "profile" / "example.json", folder / "profile.json")
+    return json.loads((folder / "profile.json").read_text())
+
+
+def export(check, folder, *args):
+    out = folder / "out"
+    done = tomoprof("export", folder, "--out", out, *args)
+    check.that(done.returncode == 0, f"export {args}: {done.stderr}")
+    return out.read_bytes()
+
+
+def sums(profile):
+    return {name: sum(v or 0 for v in profile["stacks"][column]) for name, column in WEIGHTS.items()}
+
+
+def speedscope_adds_up(check, folder):
+    profile = run_folder(folder)
+    file = json.loads(export(check, folder, "--to", "speedscope"))
+    frames = file["shared"]["frames"]
+    check.that(file["$schema"] == "https://www.speedscope.app/file-format-schema.json", "schema")
+    for p in file["profiles"]:
+        check.that(p["type"] == "sampled" and len(p["samples"]) == len(p["weights"]), f"{p['name']}: lengths")
+        check.that(sum(p["weights"]) == p["endValue"] - p["startValue"], f"{p['name']}: weights do not fill its span")
+        check.that(all(0 <= f < len(frames) for s in p["samples"] for f in s), f"{p['name']}: a frame that is not there")
+    totals = dict(zip(WEIGHTS, file["profiles"]))
+    for name, total in sums(profile).items():
+        check.that(sum(totals[name]["weights"]) == total, f"{name}: {sum(totals[name]['weights'])}, profile.json has {total}")
+
+
+def folded_adds_up(check, folder):
+    profile = run_folder(folder)
+    for name, total in sums(profile).items():
+        lines = export(check, folder, "--to", "folded", "--weight", name).decode().splitlines()
+        check.that(all(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line) for line in lines), f"{name}: a line of another form")
+        check.that(sum(int(line.rsplit(" ", 1)[1]) for line in lines) == total, f"folded {name} does not add up to {total}")
+
+
+def csv_has_every_line(check, folder):
+    profile = run_folder(folder)
+    rows = list(csv.DictReader(io.StringIO(export(check, folder, "--to", "csv").decode(), newline="")))
+    lines = {(path, line["line"]): line for path, f in profile["files"].items() for line in f["lines"]}
+    check.that({(r["file"], int(r["line"])) for r in rows} == set(lines), "other lines than profile.json")
+    for r in rows:
+        line = lines[r["file"], int(r["line"])]
+        for column, value in {"cpu_user_s": line["cpu"]["user"], "gpu_self_s": line["gpu_self_s"],
+                              "alloc_mb": line["mem"]["alloc_mb"], "h2d_bytes": line["copy"]["h2d"]["bytes"]}.items():
+            check.that((float(r[column]) if r[column] else None) == value, f"{r['file']}:{r['line']} {column}: {r[column]}, not {value}")
+        check.that(r["text"] == (line["text"] or ""), f"source of line {r['line']}")
+
+
+def chrome_nests_and_keeps_to_its_window(check, folder):
+    profile = run_folder(folder)
+    everything = json.loads(export(check, folder, "--to", "chrome"))["traceEvents"]
+    events = sum(len(t["events"]["start"]) for t in profile["timeline"])
+    slices = [e for e in everything if e["ph"] in "Xb"]
+    check.that(len(slices) == events, f"{len(slices)} events, profile.json has {events}")
+    for tid in {e["tid"] for e in slices}:
+        open_until = []
+        for e in sorted((e for e in slices if e["tid"] == tid and e["ph"] == "X"), key=lambda e: (e["ts"], -e["dur"])):
+            while open_until and open_until[-1] <= e["ts"] + 1e-6:
+                open_until.pop()
+            check.that(not open_until or e["ts"] + e["dur"] <= open_until[-1] + 1e-6, f"track {tid}: slices overlap at {e['ts']}")
+            open_until.append(e["ts"] + e["dur"])
+    packed = export(check, folder, "--to", "chrome", "--from", "1", "--until", "1.2", "--min-duration", "0.001", "--gzip")
+    some = [e for e in json.loads(gzip.decompress(packed))["traceEvents"] if e["ph"] == "X"]
+    check.that(0 < len(some) < len(slices), "the window leaves nothing or everything")
+    check.that(all(e["ts"] <= 1.2e6 and e["ts"] + e["dur"] >= 1e6 and e["dur"] >= 1e3 for e in some), "events outside of the window")
+
+
+def callgrind_adds_up(check, folder):
+    profile = run_folder(folder)
+    text = export(check, folder, "--to", "callgrind").decode()
+    summary = [int(v) for v in re.search(r"^summary: (.*)$", text, re.M).group(1).split()]
+    check.that(summary == list(sums(profile).values()), f"summary {summary}")
+    own = [0] * 4
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("calls="):
+            next(lines)  # inclusive cost
+        elif re.fullmatch(r"\d+( \d+){4}", line):
+            own = [a + int(b) for a, b in zip(own, line.split()[1:])]
+    check.that(own == summary, f"self costs {own} do not add up to {summary}")
+    if shutil.which("callgrind_annotate"):
+        (folder / "callgrind.out.1").write_text(text)
+        done = subprocess.run(["callgrind_annotate", folder / "callgrind.out.1"], capture_output=True, text=True)
+        check.that(done.returncode == 0 and "filter_rows" in done.stdout, f"callgrind_annotate: {done.stdout[:500]}{done.stderr}")
+    else:
+        print("callgrind_annotate is not installed: its reading was not checked")
+
+
+def wrong_calls_say_what_is_wrong(check, folder):
+    run_folder(folder)
+    for args, word in [((), "--to FORMAT"), (("--to", "pdf"), "speedscope"), (("--to", "csv", "--from", "1"), "chrome"),
+                       (("--to", "chrome", "--from", "2", "--until", "1"), "--until"), (("--to", "csv", "--weight", "gpu"), "folded")]:
+        done = tomoprof("export", folder, *args)
+        check.that(done.returncode == 2 and word in done.stderr, f"{args}: {done.returncode} {done.stderr}")
+    done = tomoprof("export", folder / "nothing", "--to", "csv")
+    check.that(done.returncode == 2 and done.stderr.count("\n") == 1, f"no run: {done.stderr}")
+    (folder / "profile.json").write_text("{")
+    done = tomoprof("export", folder, "--to", "csv", "--out", folder / "x.csv")
+    check.that(done.returncode == 2 and not (folder / "x.csv").exists(), f"broken profile: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, wrong_calls_say_what_is_wrong)
