@@ -22,9 +22,9 @@ struct slot {
     uint64_t cpu_last, cpu_next;  /* CPU clock at the last sample, and for the next */
     uint64_t sampled_ns, jitter;
     /* the wait scan's view */
-    uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, wait_stack;
-    int64_t look_at;
-    uint64_t look_every;
+    uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, runnable_pending, wait_stack;
+    uint64_t look_at, look_every, generation;
+    int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */
     int16_t wait_state, wait_syscall;
     char name[16];
     char stack[HANDLER_STACK] __attribute__((aligned(64)));
@@ -47,11 +47,11 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid); /* the ca
 void thread_end(struct slot *s);                                       /* on that thread */
 void thread_put_end(struct capture_thread *writer, struct slot *s);    /* THREAD_END, COST */
 void thread_forget(struct slot *s);                                    /* from any other */
-struct slot *thread_first(void); /* walk with ->next; look at ->used and ->t.tid */
-struct slot *thread_self(void);  /* NULL: none, or it has ended */
-void thread_become(struct slot *s);
+struct slot *thread_first(void);  /* walk with ->next; look at ->used and ->t.tid */
+struct slot *thread_self(void);   /* NULL: none, or it has ended */
+int thread_adopt(struct slot *s); /* in the handler: the calling thread takes its slot over */
 void thread_cost(struct capture_thread *writer, struct slot *s); /* its COST records */
-void thread_fork_child(void);
+struct slot *thread_fork_child(void); /* the calling thread's, the only one left */
 void thread_name(struct capture_thread *writer, struct slot *s, const char *name);
 uint32_t thread_count(void); /* of the target's that are registered */
 
@@ -70,19 +70,36 @@ void text_forget(void); /* text.c: nothing is written yet in a new file */
 
 /* process.c */
 int process_setup(void);
-int process_is_ours(void); /* 0 in a child of vfork, whose memory is the parent's */
+int process_is_ours(void);           /* 0 in a child of vfork, whose memory is the parent's */
+int process_leave(const char *path); /* before exec, which may fail: then process_return */
+void process_return(int left);
 
 /* wait.c */
-void wait_begin(void);  /* starts our own thread */
-void wait_stop(void);   /* asks it to end and waits at most 50 ms */
-void wait_hold(int on); /* keeps it out of libc around a fork */
-void wait_forked(void);
-void wait_wake(void);
+void wait_begin(void);             /* starts our own thread */
+void wait_stop(void);              /* asks it to end and waits at most 50 ms */
+void wait_hold(int on);            /* keeps it out of libc around a fork */
+void wait_forked(uint32_t others); /* child: it is gone; the parent had so many other threads */
+void wait_late(void);              /* ... or here, when it was not */
+void wait_begin_child(void);       /* starts it in the child where that is safe */
+void wait_wake(void);              /* a thread has ended */
+
+/* look.c, tasks.c: what it does */
+void look_at_threads(struct capture_thread *t, uint64_t interval);
+size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes);
+int tasks_scan(struct slot *self, int each_second); /* 0: no thread of the target is left */
+
+/* sampler.c: the timer of a thread, made by itself or by another */
+void sampler_watch(struct slot *s, int other);
+void sampler_unwatch(struct slot *s);
 
 /* signals.c */
-int signals_choose(int wanted); /* a free real-time signal, 0 none */
-int signals_install(int signal, void (*handler)(int, siginfo_t *, void *));
+int signals_mask(int how, const sigset_t *set, sigset_t *old); /* the real one */
+int signals_choose(int wanted);                                /* a free real-time signal, 0 none */
+int signals_install(int number, void (*handler)(int, siginfo_t *, void *));
 void signals_thread(struct slot *s); /* lets the signal through on the calling thread */
-void signals_foreign(struct slot *s, siginfo_t *info, void *context);
+void signals_hold(int on);           /* blocks it there around a fork */
+void signals_leave(int leaving);     /* before exec: the mask as the target wants it */
+void signals_foreign(struct slot *s, siginfo_t *info, void *context); /* not the sampler's */
+const sigset_t *signals_without(const sigset_t *set, sigset_t *room);
 
 #endif

@@ -10,6 +10,12 @@
 
 #pragma weak capture_stack
 
+/* A sample's weight is the CPU time since the one before, read from the thread's clock: exact where
+ * the kernel's tick (4 ms at 250 Hz) makes signals come later and fewer than asked. Beyond this
+ * many periods it is not known where the thread was, and the rest stays unsampled. */
+#define PERIODS_MAX      10
+#define WEIGHT_LEAST_CAP 100000000u /* ns */
+
 /* Timers of the kernel itself: glibc's may allocate, and a child of fork makes them in a handler.
  */
 struct kernel_event {
@@ -19,10 +25,11 @@ struct kernel_event {
 
 static uint64_t period; /* ns of CPU time */
 
-static uint64_t cpu_now(void)
+static uint64_t cpu_of(uint32_t tid)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    struct timespec t = {0};
+    /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
+    clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -40,6 +47,32 @@ static void arm(struct slot *s, uint64_t at)
     syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL);
 }
 
+/* Makes the timer of `s`, which may be another thread. */
+void sampler_watch(struct slot *s, int other)
+{
+    struct kernel_event event = {.value.sival_ptr = s,
+                                 .number = capture.config.signal,
+                                 .notify = SIGEV_THREAD_ID,
+                                 .tid = (int)s->t.tid};
+    clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
+    if (!part_is_on(&part_sampler))
+        return;
+    s->cpu_last = cpu_of(other ? s->t.tid : 0);
+    if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
+        trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
+        return;
+    }
+    s->timer_on = 1;
+    arm(s, s->cpu_last + (uint64_t)((double)period * capture_random(&s->t)));
+}
+
+void sampler_unwatch(struct slot *s)
+{
+    if (s->timer_on)
+        syscall(SYS_timer_delete, s->timer);
+    s->timer_on = 0;
+}
+
 /* In the kernel: the signal found the thread at the end of a system call. */
 static enum trace_mode mode_of(const ucontext_t *u)
 {
@@ -55,66 +88,121 @@ static enum trace_mode mode_of(const ucontext_t *u)
 #endif
 }
 
+/* The call returns EINTR because of this signal alone: then it is made again (shield.c). Signals of
+ * the target that wait now will be delivered at the same place and must end it. */
+static int interrupted(const ucontext_t *u)
+{
+#ifdef __x86_64__
+    uint64_t pending = 0, blocked;
+    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
+        return 0;
+    memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
+    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
+#else
+    (void)u;
+    return 0;
+#endif
+}
+
 static void sample(struct slot *s, void *context)
 {
-    uint64_t entered = trace_now(), now = cpu_now();
-    struct trace_sample r = {.r.kind = TRACE_SAMPLE,
-                             .r.time_ns = entered,
-                             .weight_ns = now - s->cpu_last,
-                             .tid = s->t.tid,
-                             .mode = mode_of(context)};
-    uint64_t next = s->cpu_next + jittered(s);
+    enum trace_mode mode = mode_of(context);
+    if (mode == TRACE_SYSTEM && interrupted(context))
+        s->interrupts++;
+    if (!s->timer_on || !capture.on)
+        return;
+    uint64_t entered = trace_now(), now = cpu_of(0), cap = PERIODS_MAX * period;
+    uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
     arm(s, next > now ? next : now + jittered(s));
     if (!capture_enter_handler()) {
         trace_lost(&capture.writer, TRACE_LOST_SAMPLES, 1);
         return;
     }
-    r.stack = capture_stack ? capture_stack(&s->t, context, NULL) : 0;
+    cap = cap > WEIGHT_LEAST_CAP ? cap : WEIGHT_LEAST_CAP;
+    if (weight > cap) {
+        trace_lost(&capture.writer, TRACE_LOST_SAMPLES, (weight - cap) / period);
+        weight = cap;
+    }
+    struct trace_sample r = {.r.kind = TRACE_SAMPLE,
+                             .r.time_ns = entered,
+                             .stack = capture_stack ? capture_stack(&s->t, context, NULL) : 0,
+                             .weight_ns = weight,
+                             .tid = s->t.tid,
+                             .mode = mode};
     if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
-        s->sampled_ns += r.weight_ns;
+        s->sampled_ns += weight;
     s->cpu_last = now;
     capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
+}
+
+/* The target's stack may be small (fibers, sigaltstack): unwinding happens on the slot's. */
+static void sample_on_own_stack(struct slot *s, void *context)
+{
+#ifdef __x86_64__
+    char *top = s->stack + sizeof s->stack;
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %[top], %%rsp\n\t"
+                     "call *%[f]\n\t"
+                     "movq %%rbx, %%rsp"
+                     : [s] "+D"(s), [context] "+S"(context), [top] "+a"(top)
+                     : [f] "r"(sample)
+                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#else
+    sample(s, context);
+#endif
+}
+
+/* Whose timer this is: ours carry their slot. */
+static struct slot *slot_of(const siginfo_t *info)
+{
+    struct slot *s = thread_self();
+    if (info->si_code != SI_TIMER)
+        return NULL;
+    if (s && s == info->si_value.sival_ptr)
+        return s;
+    s = thread_first();
+    while (s && s != info->si_value.sival_ptr)
+        s = s->next;
+    return s;
 }
 
 static void handler(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
+    struct slot *s = slot_of(info), *self = thread_self();
     (void)number;
-    (void)info;
-    struct slot *s = thread_self();
-    if (s && s->timer_on && capture.on)
-        sample(s, context);
+    if (!s)
+        signals_foreign(self, info, context);
+    else if (s == self || (!self && thread_adopt(s)))
+        sample_on_own_stack(s, context);
     errno = saved;
 }
 
 static void thread_start(struct capture_thread *t)
 {
     struct slot *s = (struct slot *)t;
-    struct kernel_event event = {
-        .value.sival_ptr = s, .number = capture.config.signal, .notify = 4, .tid = (int)t->tid};
-    s->cpu_last = cpu_now();
-    if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &s->timer)) {
-        trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
-        return;
-    }
-    s->timer_on = 1;
-    arm(s, s->cpu_last + (uint64_t)((double)period * capture_random(t)));
+    if (!s->timer_on) /* an adopted thread has one */
+        sampler_watch(s, 0);
 }
 
 static void thread_stop(struct capture_thread *t)
 {
-    struct slot *s = (struct slot *)t;
-    if (s->timer_on)
-        syscall(SYS_timer_delete, s->timer);
-    s->timer_on = 0;
+    sampler_unwatch((struct slot *)t);
+}
+
+static void fork_child(void)
+{
+    if (thread_self())
+        sampler_watch(thread_self(), 0); /* timers are not inherited */
 }
 
 static int start(void)
 {
     period = (uint64_t)(1e9 / capture.config.cpu_hz);
-    if (!capture.config.signal)
-        return EBUSY;
-    return signals_install(capture.config.signal, handler);
+    return capture.config.signal ? signals_install(capture.config.signal, handler) : EBUSY;
 }
 
 const struct capture_part part_sampler = {.name = "sampler",
@@ -122,4 +210,5 @@ const struct capture_part part_sampler = {.name = "sampler",
                                           .modes = CAPTURE_CPU,
                                           .start = start,
                                           .thread_start = thread_start,
-                                          .thread_end = thread_stop};
+                                          .thread_end = thread_stop,
+                                          .fork_child = fork_child};

@@ -31,11 +31,6 @@ struct slot *thread_self(void)
     return self == &closed ? NULL : self;
 }
 
-void thread_become(struct slot *s)
-{
-    self = s;
-}
-
 struct capture_thread *capture_self(void)
 {
     struct slot *s = thread_self();
@@ -53,6 +48,7 @@ struct capture_thread *capture_enter(void)
         return NULL;
     if (!self)
         thread_register(NULL, 0);
+    wait_late();
     return capture_enter_handler();
 }
 
@@ -152,6 +148,16 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     syscall(SYS_close, fd);
 }
 
+/* It may have been found in /proc before it came here. */
+static void drop_adopted(uint32_t tid)
+{
+    for (struct slot *s = thread_first(); s; s = s->next)
+        if (s->used && s->adopted && s->t.tid == tid) {
+            sampler_unwatch(s);
+            release(s);
+        }
+}
+
 /* Async-signal-safe but for pthread_setspecific, which allocates only above 32 keys. */
 struct slot *thread_register(struct slot *given, uint32_t parent_tid)
 {
@@ -163,10 +169,12 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
         errno = saved;
         return NULL;
     }
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    drop_adopted(tid);
     s->t.busy = 1;
     s->parent_tid = parent_tid;
     s->t.random = trace_now() ^ (uintptr_t)s;
-    trace_stream_open(&s->t.stream, &capture.writer, (uint32_t)syscall(SYS_gettid));
+    trace_stream_open(&s->t.stream, &capture.writer, tid);
     __atomic_store_n(&s->t.tid, s->t.stream.tid, __ATOMIC_RELEASE);
     if (!s->t.stack_high)
         find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
@@ -184,6 +192,21 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
     s->t.busy = 0;
     errno = saved;
     return s;
+}
+
+int thread_adopt(struct slot *s)
+{
+    if (self || !s->adopted || s->t.tid != (uint32_t)syscall(SYS_gettid))
+        return 0;
+    self = s;
+    if (key_made)
+        pthread_setspecific(key, s);
+    trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
+    find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
+    parts_thread_start(&s->t);
+    s->adopted = 0;
+    s->t.busy = 0;
+    return 1;
 }
 
 void thread_cost(struct capture_thread *writer, struct slot *s)
@@ -269,21 +292,24 @@ uint32_t thread_count(void)
     return n;
 }
 
-void thread_fork_child(void)
+struct slot *thread_fork_child(void)
 {
     struct slot *keep = thread_self();
     for (struct slot *s = thread_first(); s; s = s->next)
         if (s->used && s != keep)
             thread_forget(s);
     if (!keep)
-        return;
+        return NULL;
+    keep->t.busy = 1;
     trace_stream_close(&keep->t.stream); /* the parent's chunk: unmapped, not sealed */
     memset(keep->t.cost_ns, 0, sizeof keep->t.cost_ns);
     memset(keep->t.cost_calls, 0, sizeof keep->t.cost_calls);
-    keep->parent_tid = keep->t.tid;
+    keep->parent_tid = 0;
     keep->timer_on = 0;
     keep->sampled_ns = 0;
     keep->t.tid = (uint32_t)syscall(SYS_gettid);
+    keep->t.random ^= trace_now();
+    return keep;
 }
 
 static void *trampoline(void *argument)
@@ -310,6 +336,7 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
         (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))capture_next(
             &slot_of_real, "pthread_create");
+    wait_late();
     struct slot *me = thread_self(), *s = live() && me && !me->t.busy ? thread_claim() : NULL;
     if (!s)
         return real(thread, attr, start, argument);

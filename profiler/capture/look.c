@@ -1,0 +1,139 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/capture/core.h"
+
+#pragma weak capture_stack_of
+
+/* Waiting threads, seen from outside: no signal disturbs a sleeping thread. The kernel's counters
+ * give the time asleep and the time spent waiting for a CPU exactly; where a thread sleeps is read
+ * when it is found asleep. */
+#define SLEEP_LEAST 1000000u   /* ns: shorter sleeps are gathered */
+#define SLEEP_MOST  250000000u /* a longer one is told piece by piece */
+#define BUDGET      50         /* a turn takes at most this part of the time between two */
+
+static const char *number(const char *p, uint64_t *out)
+{
+    *out = 0;
+    while (*p == ' ')
+        p++;
+    if (p[0] == '0' && p[1] == 'x') {
+        for (p += 2; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
+            *out = *out * 16 + (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+        return p;
+    }
+    for (; *p >= '0' && *p <= '9'; p++)
+        *out = *out * 10 + (uint64_t)(*p - '0');
+    return p;
+}
+
+/* /proc/self/task/TID/NAME without printf. */
+size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes)
+{
+    char path[64] = "/proc/self/task/", digits[12], *d = digits + sizeof digits;
+    size_t n = strlen(path);
+    for (*--d = 0; tid || !*d; tid /= 10)
+        *--d = (char)('0' + tid % 10);
+    size_t k = (size_t)(digits + sizeof digits - 1 - d);
+    memcpy(path + n, d, k);
+    path[n + k] = '/';
+    strcpy(path + n + k + 1, name);
+    return facts_read(path, out, bytes);
+}
+
+static int state_of(uint32_t tid)
+{
+    char text[256], *p;
+    if (!look_read(tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')) || !p[1])
+        return TRACE_SLEEP;
+    return p[2] == 'D' ? TRACE_DISK : p[2] == 'T' || p[2] == 't' ? TRACE_STOPPED : TRACE_SLEEP;
+}
+
+static void put(struct capture_thread *t, struct slot *s, uint64_t weight, int runnable)
+{
+    struct trace_wait r = {.r.kind = TRACE_WAIT,
+                           .stack = s->wait_stack,
+                           .weight_ns = weight,
+                           .tid = s->t.tid,
+                           .state = runnable ? TRACE_RUNNABLE : s->wait_state,
+                           .syscall = runnable ? -1 : s->wait_syscall};
+    if (runnable)
+        r.stack = 0;
+    trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+}
+
+/* Where the thread sleeps now; 0 when it runs. */
+static int find_place(struct capture_thread *t, struct slot *s)
+{
+    char text[256];
+    uint64_t call, unused, sp, pc;
+    s->wait_stack = 0;
+    if (!look_read(s->t.tid, "syscall", text, sizeof text) || text[0] == 'r')
+        return 0;
+    const char *p = text;
+    int none = *p == '-'; /* asleep, but in no call: a page fault */
+    p = number(p + none, &call);
+    for (int i = 0; i < 6 && !none; i++)
+        p = number(p, &unused);
+    number(number(p, &sp), &pc);
+    s->wait_syscall = none ? -1 : (int16_t)call;
+    s->wait_state = (int16_t)state_of(s->t.tid);
+    s->wait_stack = capture_stack_of ? capture_stack_of(t, (pid_t)s->t.tid, pc, sp) : 0;
+    return 1;
+}
+
+static void look(struct capture_thread *t, struct slot *s, uint64_t interval)
+{
+    char text[96];
+    uint64_t cpu, delay;
+    if (!look_read(s->t.tid, "schedstat", text, sizeof text))
+        return;
+    uint64_t now = trace_now();
+    number(number(text, &cpu), &delay);
+    uint64_t ran = cpu - s->seen_cpu, queued = delay - s->seen_delay, wall = now - s->seen_ns;
+    int first = !s->seen_ns;
+    s->seen_ns = now;
+    s->seen_cpu = cpu;
+    s->seen_delay = delay;
+    if (first)
+        return;
+    uint64_t asleep = wall > ran + queued ? wall - ran - queued : 0;
+    s->runnable_pending += queued;
+    if (s->runnable_pending >= SLEEP_LEAST) {
+        put(t, s, s->runnable_pending, 1);
+        s->runnable_pending = 0;
+    }
+    if (!ran && s->wait_known) { /* still there */
+        s->sleep_pending += asleep;
+        s->look_every = s->look_every * 2 < SLEEP_MOST ? s->look_every * 2 : SLEEP_MOST;
+    } else {
+        if (s->wait_known && s->sleep_pending) {
+            put(t, s, s->sleep_pending, 0);
+            s->sleep_pending = 0;
+        }
+        s->look_every = interval;
+        s->sleep_pending += asleep;
+        s->wait_known = s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
+    }
+    if (s->wait_known && s->sleep_pending >= SLEEP_MOST) {
+        put(t, s, s->sleep_pending, 0);
+        s->sleep_pending = 0;
+    }
+    s->look_at = now + s->look_every;
+}
+
+void look_at_threads(struct capture_thread *t, uint64_t interval)
+{
+    static struct slot *from; /* where the last turn ran out of time */
+    uint64_t end = trace_now() + interval / BUDGET;
+    struct slot *s = from ? from : thread_first(), *stop = s;
+    do {
+        uint64_t now = trace_now();
+        if (now > end)
+            break;
+        if (s->used && s->t.tid && !s->t.ours && now >= s->look_at)
+            look(t, s, interval);
+        s = s->next ? s->next : thread_first();
+    } while (s != stop);
+    from = s;
+}
