@@ -106,12 +106,14 @@ int shim_is_device(const void *p, size_t bytes)
     return at + bytes <= next->first + next->second.bytes;
 }
 
-/* Anything of the host that a pointer could lead to. */
+/* Heap, stack or program. Two ints side by side, or an int and the padding behind it, look like a
+ * pointer too: not when the lower one is below 2^20, or the upper one below 256. */
 int shim_is_mapped_host(const void *p)
 {
     const uintptr_t at = (uintptr_t)p;
     unsigned char there;
-    if (at < 0x10000 || at >> 47 || (at >= (uintptr_t)space && at < (uintptr_t)space + SPACE))
+    if (at >> 40 == 0 || (uint32_t)at < 1u << 20 || at % 4 || at >> 47 ||
+        (at >= (uintptr_t)space && at < (uintptr_t)space + SPACE))
         return 0;
     return mincore(reinterpret_cast<void *>(at & ~(PAGE - 1)), 1, &there) == 0;
 }
@@ -300,6 +302,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 {
     if (lost)
         return note(lost);
+    if (!bytes)
+        return cudaSuccess;
     expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
     expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
     counts.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;

@@ -21,6 +21,9 @@ extern struct shim_faults shim_faults;
 /* 0: blocks and threads in their natural order; else a permutation of both. */
 void shim_order(unsigned seed);
 
+/* What a kernel in which all threads write to one place leaves there. */
+int shim_race(unsigned seed);
+
 extern size_t shim_memory; /* of the card, bytes */
 
 /* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from. */

@@ -1,0 +1,228 @@
+/* What the CUDA back end says when a driver, a device, memory or a launch fails; what it leaves. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/recon/recon.h"
+#include "tests/device/shim/shim.h"
+#include "tests/operators/harness.h"
+
+static enum err open_device(size_t limit, struct backend **out)
+{
+    const struct backend_options options = {.device_memory = limit};
+    return backend_open("cuda", &options, out);
+}
+
+static void opening_says_what_is_missing(void **state)
+{
+    (void)state;
+    struct backend *be = NULL;
+    shim_faults = (struct shim_faults){.no_driver = 1};
+    assert_error(open_device(0, &be), ERR_UNSUPPORTED, "no NVIDIA driver is installed");
+    shim_faults = (struct shim_faults){.old_driver = 1};
+    assert_error(open_device(0, &be), ERR_UNSUPPORTED,
+                 "too old: it serves CUDA 12.4, this build needs 13.0");
+    shim_faults = (struct shim_faults){.no_device = 1};
+    assert_error(open_device(0, &be), ERR_UNSUPPORTED, "finds no GPU");
+    shim_faults = (struct shim_faults){0};
+    assert_null(be);
+    assert_ok(open_device(0, &be));
+    backend_close(be);
+    assert_int_equal(shim_counts().live, 0);
+}
+
+static void too_large_an_array_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    struct backend *be;
+    struct buffer b;
+    assert_ok(open_device(0, &be));
+    const int64_t before = shim_counts().allocations;
+    assert_error(be->ops->alloc(be, "a volume", (size_t)5 << 30, &b), ERR_MEMORY,
+                 "a volume needs 5.0 GiB of GPU memory, 4.0 GiB available");
+    assert_int_equal(shim_counts().allocations, before); /* the driver was not asked */
+    backend_close(be);
+    assert_ok(open_device((size_t)1 << 20, &be));
+    assert_error(be->ops->alloc(be, "a volume", (size_t)2 << 20, &b), ERR_MEMORY,
+                 "2.0 MiB of GPU memory, 1.0 MiB available (limited by --device-memory)");
+    assert_ok(be->ops->alloc(be, "half", (size_t)1 << 19, &b));
+    struct buffer second;
+    assert_error(be->ops->alloc(be, "a volume", (size_t)1 << 20, &second), ERR_MEMORY,
+                 "512 KiB available");
+    be->ops->release(be, &b);
+    assert_ok(be->ops->alloc(be, "a volume", (size_t)1 << 20, &b));
+    be->ops->release(be, &b);
+    backend_close(be);
+    assert_int_equal(shim_counts().live, 0);
+}
+
+/* One MBIR iteration with every piece of the back end in it. */
+static enum err small_recon(void)
+{
+    struct rig r;
+    struct buffer y = {0}, w = {0}, x = {0};
+    struct mbir_report report = {0};
+    const struct mbir_options o = {.max_iterations = 1, .weights = &w};
+    memset(&r, 0, sizeof r);
+    static const struct test_case tiny = {"tiny",          .beam = BEAM_CONE, .views = 4,
+                                          .rows = 5,       .channels = 6,     .source_detector = 24,
+                                          .source_iso = 12};
+    assert_ok(case_model(&tiny, &r.model));
+    r.model.regularisation.automatic = 0;
+    const size_t sino = (size_t)scan_samples(&r.model.scan) * sizeof(float);
+    const size_t vol = (size_t)volume_voxels(&r.model.volume) * sizeof(float);
+    float *host = random_floats(1, 1, 2, scan_samples(&r.model.scan) + (int64_t)vol);
+    enum err e = open_device(0, &r.be);
+    if (e == ERR_OK && (e = r.be->ops->upload(r.be, host, sino, &y)) == ERR_OK &&
+        (e = r.be->ops->upload(r.be, host, sino, &w)) == ERR_OK &&
+        (e = r.be->ops->alloc(r.be, "volume", vol, &x)) == ERR_OK &&
+        (e = mbir_recon(r.be, &r.model, &y, &o, &x, &report)) == ERR_OK)
+        e = r.be->ops->download(r.be, &x, host, vol);
+    mbir_report_free(&report);
+    if (r.be) {
+        r.be->ops->release(r.be, &y);
+        r.be->ops->release(r.be, &w);
+        r.be->ops->release(r.be, &x);
+    }
+    backend_close(r.be);
+    model_free(&r.model);
+    free(host);
+    return e;
+}
+
+/* Fails at the 1st, 2nd, ... until the run ends well; returns how many did not. */
+static int64_t sweep(int64_t *counter, enum err expected, const char *words, int64_t step)
+{
+    for (int64_t n = 1;; n += step) {
+        shim_faults = (struct shim_faults){0};
+        *counter = n;
+        const enum err e = small_recon();
+        const int reached = *counter == 0;
+        shim_faults = (struct shim_faults){0};
+        assert_int_equal(shim_counts().live, 0);
+        if (!reached) {
+            assert_int_equal(e, ERR_OK);
+            return n - 1;
+        }
+        if (e != expected)
+            fail_msg("failure %lld: %s (%s), expected %s", (long long)n, err_name(e), err_text(),
+                     err_name(expected));
+        if (!strstr(err_text(), words))
+            fail_msg("failure %lld: \"%s\" does not say \"%s\"", (long long)n, err_text(), words);
+    }
+}
+
+static void every_failing_allocation_ends_in_a_sentence(void **state)
+{
+    (void)state;
+    assert_true(sweep(&shim_faults.allocation, ERR_MEMORY, "of GPU memory", 1) > 10);
+}
+
+static void every_failing_launch_ends_in_a_sentence(void **state)
+{
+    (void)state;
+    assert_true(sweep(&shim_faults.launch, ERR_FAILED, "the GPU failed while starting", 7) > 20);
+}
+
+static void a_lost_device_ends_in_a_sentence(void **state)
+{
+    (void)state;
+    assert_true(sweep(&shim_faults.lost, ERR_FAILED, "the GPU was lost while", 3) > 10);
+}
+
+/* Runs `touch` in a child; 1 when a signal ends it. */
+static int dies(void (*touch)(float *device), float *device)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); /* cmocka catches it */
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(3);
+        touch(device);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void read_it(float *device)
+{
+    volatile float *p = device;
+    (void)*p;
+}
+
+static void do_nothing(float *device)
+{
+    (void)device;
+}
+
+static void the_host_cannot_touch_device_memory(void **state)
+{
+    (void)state;
+    struct backend *be;
+    struct buffer b;
+    assert_ok(open_device(0, &be));
+    assert_ok(be->ops->alloc(be, "array", 4000, &b));
+    assert_int_equal(b.place, PLACE_DEVICE);
+    assert_false(dies(do_nothing, b.ptr));
+    assert_true(dies(read_it, b.ptr));
+    be->ops->release(be, &b);
+    backend_close(be);
+}
+
+/* Contents of fresh memory, and what lies behind it, must not be relied on. */
+static void fresh_memory_holds_nan(void **state)
+{
+    (void)state;
+    struct backend *be;
+    struct buffer b;
+    float host[5];
+    assert_ok(open_device(0, &be));
+    assert_ok(be->ops->alloc(be, "array", sizeof host, &b));
+    assert_ok(be->ops->download(be, &b, host, sizeof host));
+    for (int i = 0; i < 5; i++)
+        assert_true(isnan(host[i]));
+    be->ops->release(be, &b);
+    backend_close(be);
+}
+
+/* Uploads and downloads are the caller's; a compute function moves pixel lists and sums at most. */
+static void compute_functions_transfer_no_arrays(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_open(&r, "cuda", 1, &cases[0]);
+    float *blank = floats(r.voxels);
+    struct buffer x = rig_push(&r, blank, r.voxels), y = rig_push(&r, blank, r.samples);
+    const struct pixel_set all = {.count = r.pixels};
+    const struct shim_counts before = shim_counts();
+    assert_ok(r.be->ops->forward(r.be, r.projector, &all, &x, (struct sinogram){.data = &y}));
+    assert_ok(r.be->ops->back(r.be, r.projector, &all, (struct sinogram){.data = &y},
+                              (struct sinogram){0}, 1, &x));
+    const struct shim_counts after = shim_counts();
+    assert_int_equal(after.to_device, before.to_device);
+    assert_int_equal(after.to_host, before.to_host);
+    assert_true(after.launches > before.launches);
+    r.be->ops->release(r.be, &x);
+    r.be->ops->release(r.be, &y);
+    free(blank);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_says_what_is_missing),
+        cmocka_unit_test(too_large_an_array_is_refused_with_both_numbers),
+        cmocka_unit_test(every_failing_allocation_ends_in_a_sentence),
+        cmocka_unit_test(every_failing_launch_ends_in_a_sentence),
+        cmocka_unit_test(a_lost_device_ends_in_a_sentence),
+        cmocka_unit_test(the_host_cannot_touch_device_memory),
+        cmocka_unit_test(fresh_memory_holds_nan),
+        cmocka_unit_test(compute_functions_transfer_no_arrays),
+    };
+    return cmocka_run_group_tests(tests, harness_setup, NULL);
+}
