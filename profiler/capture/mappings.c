@@ -167,6 +167,7 @@ static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offs
     int saved = errno;
     if (counts && p != MAP_FAILED)
         record_mapping(t, pages(p, bytes), caller);
+    heap_python_install(); /* that was an arena of its, if it allocates nothing larger */
     capture_leave(t, TRACE_PART_ALLOC, entered);
     errno = saved;
     return p;

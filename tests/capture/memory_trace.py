@@ -93,26 +93,39 @@ class Process:
                 line_at.setdefault(at, int(row.rsplit(":", 1)[1].split()[0]))
         return {s: next((line_at[pc] for pc in pcs if pc in line_at), None) for s, pcs in wanted.items()}
 
-    def live_at_end(self):
-        """Sampled blocks that no FREE took, mappings cut to what is left of them: [(bytes, stack, weight, heap)]."""
-        events = [(t, 0, r) for t, *r in self.frees] + [(t, 1, r) for t, *r in self.allocs]
-        live, maps = {}, []
-        for _, is_alloc, r in sorted(events, key=lambda e: (e[0], e[1])):
-            if is_alloc:
-                address, size, stack, weight, heap, _ = r
-                if heap == MMAP:
-                    maps.append((address, address + size, stack))
-                else:
-                    live[address, heap] = (size, stack, weight, heap)
-            elif r[2] == MMAP:
-                low, high = r[0], r[0] + r[1]
-                cut = []
-                for start, end, stack in maps:
-                    cut += [(a, b, stack) for a, b in ((start, min(end, low)), (max(start, high), end)) if a < b]
-                maps = cut
+    def events(self):
+        """ALLOC and FREE in order of time: [(time, is_alloc, address, bytes, heap, stack, weight)]"""
+        found = [(t, 0, address, size, heap, 0, 0.0) for t, address, size, heap in self.frees]
+        found += [(t, 1, address, size, heap, stack, w) for t, address, size, stack, w, heap, _ in self.allocs]
+        return sorted(found, key=lambda e: e[:2])
+
+    def live(self, until=1 << 64):
+        """Sampled blocks alive after `until`, mappings cut to what is left of them: [(stack, weight)]"""
+        blocks, maps = {}, []
+        for time, is_alloc, address, size, heap, stack, weight in self.events():
+            if time > until:
+                break
+            if heap != MMAP and is_alloc:
+                blocks[address, heap] = stack, weight
+            elif heap != MMAP:
+                blocks.pop((address, heap), None)
+            elif is_alloc:
+                maps.append((address, address + size, stack))
             else:
-                live.pop((r[0], r[2]), None)
-        return list(live.values()) + [(b - a, s, float(b - a), MMAP) for a, b, s in maps]
+                parts = [((a, min(b, address)), (max(a, address + size), b), s) for a, b, s in maps]
+                maps = [(*part, s) for low, high, s in parts for part in (low, high) if part[0] < part[1]]
+        return list(blocks.values()) + [(s, float(b - a)) for a, b, s in maps]
+
+    def peak(self):
+        """The time at which the sampled malloc blocks weigh most."""
+        blocks, total, best = {}, 0.0, (0.0, 0)
+        for time, is_alloc, address, _, heap, _, weight in self.events():
+            total -= blocks.pop((address, heap), 0.0)
+            if is_alloc and heap != MMAP:
+                blocks[address, heap] = weight
+                total += weight
+            best = max(best, (total, time))
+        return best[1]
 
 
 def processes(folder):
