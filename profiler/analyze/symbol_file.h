@@ -13,6 +13,7 @@ enum symbol_file_state { SYMBOL_FILE_FOUND, SYMBOL_FILE_MISSING, SYMBOL_FILE_CHA
 struct symbol_facts {
     enum symbol_file_state state;
     int symbols, lines; /* it has some */
+    uint64_t bytes;     /* of its debug information */
 };
 struct file_frame {       /* texts live until the file is closed; NULL and 0 unknown */
     const char *function; /* as linked: mangled */

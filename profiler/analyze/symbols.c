@@ -8,9 +8,11 @@
 #include "profiler/analyze/table.h"
 
 enum {
-    OPEN_FILES = 24, /* libdw keeps what it has read of each: up to some 100 MB */
-    FRAMES = 64,     /* of one address */
-    TEXT = 4096      /* of a file name */
+    OPEN_FILES = 256,       /* descriptors */
+    OPEN_BYTES = 100000000, /* of debug information; libdw needs 13 times what was looked at */
+    OPEN_FEW = 4,           /* are kept whatever their size: to open a large one takes a second */
+    FRAMES = 64,            /* of one address */
+    TEXT = 4096             /* of a file name */
 };
 
 struct span { /* a module in a process; sorted by start */
@@ -45,7 +47,7 @@ struct symbols {
     const char **names; /* readable, by name_of the linked one */
     size_t process_count, process_room, image_count, image_room, chain_count, chain_room;
     size_t frame_count, frame_room, name_count, name_room;
-    uint64_t clock;
+    uint64_t clock, open_bytes;
     int open;
 };
 
@@ -178,6 +180,7 @@ static void close_oldest(struct symbols *s)
     if (oldest) {
         symbol_file_close(oldest->file);
         oldest->file = NULL;
+        s->open_bytes -= oldest->facts.bytes;
         s->open--;
     }
 }
@@ -186,13 +189,15 @@ static void close_oldest(struct symbols *s)
 static struct symbol_file *file_of(struct symbols *s, struct image *image)
 {
     if (!image->file && (!image->asked || image->facts.state == SYMBOL_FILE_FOUND)) {
-        if (s->open >= OPEN_FILES)
+        while (s->open >= OPEN_FILES || (s->open >= OPEN_FEW && s->open_bytes > OPEN_BYTES))
             close_oldest(s);
         image->asked = 1;
         if (symbol_file_open(image->path, image->build_id, image->build_id_bytes, &image->file,
                              &image->facts) == ERR_OK &&
-            image->file)
+            image->file) {
             s->open++;
+            s->open_bytes += image->facts.bytes;
+        }
     }
     image->used = ++s->clock;
     return image->file;

@@ -212,6 +212,18 @@ static enum err read_units(struct symbol_file *f)
     return ERR_OK;
 }
 
+static uint64_t debug_bytes(const struct symbol_file *f)
+{
+    uint64_t bytes = 0;
+    Elf *elf = f->dwarf ? dwarf_getelf(f->dwarf) : NULL;
+    for (Elf_Scn *s = NULL; elf && (s = elf_nextscn(elf, s));) {
+        GElf_Shdr header;
+        if (gelf_getshdr(s, &header) && !(header.sh_flags & SHF_ALLOC))
+            bytes += header.sh_size;
+    }
+    return bytes;
+}
+
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts)
 {
@@ -228,6 +240,7 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
             e = read_units(f);
         facts->symbols = f->symbols.count > 0;
         facts->lines = f->ranges.count > 0;
+        facts->bytes = debug_bytes(f);
     }
     if (e || facts->state != SYMBOL_FILE_FOUND) {
         symbol_file_close(f);
@@ -325,7 +338,7 @@ static int number(Dwarf_Die *die, unsigned name)
     return (int)value;
 }
 
-/* Of a compiler's own code (line 0) the line before it counts. */
+/* For a compiler's own code (line 0) the line before it in the same file counts. */
 static void line_at(struct unit *u, uint64_t address, uint64_t function, struct file_frame *frame)
 {
     if (!u->lines && dwarf_getsrclines(&u->die, &u->lines, &u->line_count))
@@ -348,8 +361,10 @@ static void line_at(struct unit *u, uint64_t address, uint64_t function, struct 
         dwarf_lineendsequence(line, &ends);
         if (ends || at < function)
             return;
-        frame->file = dwarf_linesrc(line, NULL, NULL);
-        if (!dwarf_lineno(line, &frame->line) && frame->line)
+        const char *file = dwarf_linesrc(line, NULL, NULL);
+        int same = !frame->file || (file && !strcmp(file, frame->file));
+        frame->file = frame->file ? frame->file : file;
+        if (same && !dwarf_lineno(line, &frame->line) && frame->line)
             return;
     }
 }
