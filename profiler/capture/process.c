@@ -56,6 +56,9 @@ static void finish(enum trace_end end, int detail)
         wait_stop();
     seal(end, detail, NULL);
     capture.on = 0;
+    struct slot *s = thread_self();
+    if (s)
+        trace_stream_close(&s->t.stream);
 }
 
 /* Preloaded, the library registers this before anything else does, so it comes last of all. */

@@ -184,8 +184,10 @@ static void handler(int number, siginfo_t *info, void *context)
 static void thread_start(struct capture_thread *t)
 {
     struct slot *s = (struct slot *)t;
-    if (!s->timer_on) /* an adopted thread has one */
-        sampler_watch(s, 0);
+    if (s->timer_on) /* an adopted thread has one, and lets the signal through */
+        return;
+    signals_thread(s);
+    sampler_watch(s, 0);
 }
 
 static void thread_stop(struct capture_thread *t)

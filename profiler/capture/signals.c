@@ -100,6 +100,7 @@ void signals_leave(int leaving)
 static void give_up(struct slot *s, siginfo_t *info, ucontext_t *u)
 {
     s->given_up = 1;
+    sampler_unwatch(s);
     trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
     sigaddset(&u->uc_sigmask, installed);
     if (info->si_code == SI_TKILL)
@@ -112,7 +113,7 @@ void signals_foreign(struct slot *s, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
     struct sigaction act = theirs;
-    if (s && s->blocked) {
+    if (s && s->blocked && !s->given_up) {
         give_up(s, info, u);
         return;
     }

@@ -184,10 +184,8 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
     prctl(PR_GET_NAME, name);
     thread_name(&s->t, s, name);
     self = s;
-    if (!s->t.ours) {
-        signals_thread(s);
+    if (!s->t.ours)
         parts_thread_start(&s->t);
-    }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     s->t.busy = 0;
     errno = saved;
