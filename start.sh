@@ -88,6 +88,17 @@ build() {
     cmake --build "$2" -j "$(nproc)"
 }
 
+# The browser tests skip with a reason where these cannot be had: not every system has them under these names.
+set_up_browser() {
+    local root="" wanted=""
+    command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || wanted="chromium-headless-shell"
+    command -v npm >/dev/null || wanted="$wanted nodejs npm"
+    [ -n "$wanted" ] && command -v apt-get >/dev/null || return 0
+    [ "$(id -u)" = 0 ] || root="sudo -n"
+    # shellcheck disable=SC2086 # a list of words
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted </dev/null || true
+}
+
 case "${1-run}" in
 run)
     set_up run
@@ -102,6 +113,7 @@ build)
     ;;
 test)
     set_up test
+    set_up_browser
     build release build ON
     ctest --test-dir build --output-on-failure -j "$(nproc)"
     build asan build-asan ON

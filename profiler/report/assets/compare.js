@@ -1,7 +1,7 @@
 // Two runs side by side.
 
 function comparePanel(c) {
-  const verdict = { title: "Verdict", key: "verdict" };
+  const verdict = { title: "Verdict", kind: "name", key: "verdict" };
   const slower = list(c.operations).filter((o) => o.verdict === "slower"), faster = list(c.operations).filter((o) => o.verdict === "faster");
   const worst = slower.reduce((a, o) => (!a || o.ratio > a.ratio ? o : a), null);
   const words = list(c.operations).length === 0 ? "The runs have no times of operations in common."
@@ -9,11 +9,11 @@ function comparePanel(c) {
   return [
     el("p", { class: "answer", id: "answer" }, plain(words)),
     list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are no fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
-    list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
+    list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
       { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) },
-      { title: "95 %", hint: "bootstrap of the ratio of medians over the runs", value: (o) => (known(o.low) ? `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", value: (o) => `${o.runs_a} and ${o.runs_b}` }, verdict],
+      { title: "95 %", kind: "name", hint: "bootstrap of the ratio of medians over the runs", value: (o) => (known(o.low) ? `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", kind: "name", value: (o) => `${o.runs_a} and ${o.runs_b}` }, verdict],
     c.operations, { caption: "Medians of warm runs", sort: 4, name: "operations", rowClass: (o) => (o.verdict === "slower" ? "hot" : null) })],
-    list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
+    list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
       { title: "B - A", number: true, value: (l) => l.b - l.a, format: (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v)) }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
       { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 200) }], c.lines, { caption: "CPU time of the lines themselves", name: "lines", rowClass: (l) => (l.verdict === "slower" ? "hot" : null) })],
   ].flat(2).filter(Boolean);

@@ -29,8 +29,8 @@ function environmentPanel(profile, timing) {
       { title: "Waiting", number: true, key: "wait_s", format: seconds }, { title: "CPU by the kernel", number: true, key: "kernel_cpu_s", format: seconds }, { title: "Coverage", number: true, key: "coverage", format: percent }], profile.threads, { sort: 2, name: "threads" })],
     q && [el("h2", {}, "Checks"), table([{ title: "Law", key: "text" }, { title: "Holds", value: (c) => (c.ok ? "yes" : "no") }, { title: "Expected", number: true, key: "expected", format: (v) => number(v, 6) }, { title: "Found", number: true, key: "found", format: (v) => number(v, 6) }], list(q.checks), { name: "checks", filter: false }),
       el("h2", {}, "Cost of the profiler"), table([{ title: "Part", key: "part" }, { title: "Time", number: true, key: "s", format: seconds }, { title: "Calls", number: true, key: "calls", format: count }], list(q.overhead), { name: "cost of the profiler", filter: false })],
-    timing && [el("h2", {}, "All measurements"), table([{ title: "Operation", key: "operation" }, { title: "Size", number: true, key: "volume_size", format: String }, { title: "Run", number: true, key: "run", format: String }, { title: "Time", number: true, key: "time", format: seconds },
-      { title: "Status", key: "status" }, { title: "Reason", key: "reason" }, { title: "Cold", value: (m) => (m.cold ? "yes" : "") }, { title: "Traced", value: (m) => (m.traced ? "yes" : "") }, { title: "Peak memory", number: true, key: "peak_host_bytes", format: bytes },
+    timing && [el("h2", {}, "All measurements"), table([{ title: "Operation", kind: "name", key: "operation" }, { title: "Size", number: true, key: "volume_size", format: String }, { title: "Run", number: true, key: "run", format: String }, { title: "Time", number: true, key: "time", format: seconds },
+      { title: "Status", kind: "name", key: "status" }, { title: "Reason", key: "reason" }, { title: "Cold", value: (m) => (m.cold ? "yes" : "") }, { title: "Traced", value: (m) => (m.traced ? "yes" : "") }, { title: "Peak memory", number: true, key: "peak_host_bytes", format: bytes },
       { title: "l2 of the result", number: true, value: (m) => m.fingerprint?.l2, format: (v) => number(v, 7) }], list(timing.measurements), { name: "measurements", limit: 50 })],
   ].flat(3).filter(Boolean);
 }
@@ -42,6 +42,6 @@ function previewPanel(previews) {
 
 function triagePanel(triage) {
   return [el("p", { class: "answer" }, plain(triage.headline ?? "Which operation deserves an FPGA")),
-    table([{ title: "Operation", key: "operation" }, { title: "Verdict", key: "verdict" }, { title: "Reasons", value: (c) => list(c.reasons).join(" ") },
+    table([{ title: "Operation", kind: "name", key: "operation" }, { title: "Verdict", kind: "name", key: "verdict" }, { title: "Reasons", value: (c) => list(c.reasons).join(" ") },
       { title: "Speedup", value: (c) => (c.speedup ? `${number(c.speedup.low)} to ${number(c.speedup.high)}` : UNKNOWN) }, { title: "Confidence", key: "confidence" }], list(triage.candidates), { name: "candidates" })];
 }

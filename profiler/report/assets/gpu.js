@@ -29,7 +29,7 @@ function kernelsPanel(profile) {
       { title: "Device", key: "device", number: true }, { title: "At", number: true, key: "start_s", format: seconds }, { title: "Length", number: true, key: "length_s", format: seconds },
       { title: "Host lines meanwhile", value: (g) => list(g.lines).map((p) => `${placeText(p)} (${seconds(p.value)})`).join(", ") }], profile.gpu.gaps, { caption: "No operation ran on the device", sort: 2, name: "gaps" })],
     list(profile.apis).length > 0 && [el("h2", {}, "CUDA calls"), table([
-      { title: "Call", key: "name", show: (a) => code(a.name) }, { title: "Class", key: "api_class" }, ...statColumns(timeOf), { title: "of listed time", number: true, key: "share_of_api", format: percent },
+      { title: "Call", kind: "name", key: "name", show: (a) => code(a.name) }, { title: "Class", key: "api_class" }, ...statColumns(timeOf), { title: "of listed time", number: true, key: "share_of_api", format: percent },
       { title: "of wall time", number: true, key: "share_of_wall", format: percent }, { title: "Errors", number: true, key: "errors", format: count }], profile.apis, { sort: 2, name: "CUDA calls" })],
   ].flat().filter(Boolean);
 }
@@ -38,11 +38,11 @@ function transfersPanel(profile) {
   const t = profile.totals;
   return [
     el("p", { class: "note" }, `To the device ${bytes(t.h2d_bytes)}, from it ${bytes(t.d2h_bytes)}; copies take ${seconds(t.copy_s)} of device time.`),
-    table([{ title: "Direction", key: "direction" }, { title: "From", key: "from" }, { title: "To", key: "to" }, { title: "Asynchronous", value: (x) => (x.asynchronous ? "yes" : "no") },
+    table([{ title: "Direction", kind: "name", key: "direction" }, { title: "From", key: "from" }, { title: "To", key: "to" }, { title: "Asynchronous", value: (x) => (x.asynchronous ? "yes" : "no") },
       { title: "Bytes", number: true, key: "bytes", format: bytes }, { title: "GB/s", number: true, key: "gb_s", format: (v) => number(v) }, ...statColumns(timeOf)], list(profile.transfers), { caption: "Copies by direction and kind of memory", sort: 4, name: "transfers" }),
     list(profile.memsets).length > 0 && [el("h2", {}, "Memsets"), table([{ title: "Memory", key: "memory" }, { title: "Bytes", number: true, key: "bytes", format: bytes }, ...statColumns(timeOf)], profile.memsets, { name: "memsets" })],
     [["syncs", "Synchronisations"], ["overhead", "Overhead of driver and profiler"], ["unified_memory", "Unified memory"]].map(([key, title]) => list(profile.gpu?.[key]).length > 0 &&
-      [el("h2", {}, title), table([{ title: "Kind", key: "kind" }, { title: "Count", number: true, key: "n", format: count }, { title: "Value", number: true, key: "value", format: count }, { title: "Time", number: true, key: "s", format: seconds }], profile.gpu[key], { name: title, filter: false })]),
+      [el("h2", {}, title), table([{ title: "Kind", kind: "name", key: "kind" }, { title: "Count", number: true, key: "n", format: count }, { title: "Value", number: true, key: "value", format: count }, { title: "Time", number: true, key: "s", format: seconds }], profile.gpu[key], { name: title, filter: false })]),
   ].flat(2).filter(Boolean);
 }
 

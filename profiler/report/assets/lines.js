@@ -84,7 +84,7 @@ function linesPanel(profile) {
       button("Close all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = false; }))),
     linesBody,
     list(profile.unattributed).length > 0 && [el("h2", {}, "Without a source line"), table([
-      { title: "Module", key: "module", show: (m) => code(m.module) },
+      { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },
       { title: "CPU", number: true, value: cpuOf, format: seconds }, { title: "of all CPU", number: true, value: (m) => m.cpu?.share, format: percent },
       { title: "GPU", number: true, key: "gpu_s", format: seconds }, { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
     profile.unattributed, { name: "modules without lines", sort: 1 })],

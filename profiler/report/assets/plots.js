@@ -61,9 +61,9 @@ function rooflinePanel(timing) {
   return [
     el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Roofs were measured on this machine beside the operations."),
     plot("Roofline: rate over arithmetic intensity, operations below the measured roof", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series), legend(series),
-    table([{ title: "Operation", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
+    table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
-      { title: "Share of roof", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
+      { title: "Share of roof", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
       { title: "Flag", value: (p) => (p.s.implausible ? "above the roof: implausible" : "") }], points, { sort: 5, name: "roofline points" }),
   ];
 }
@@ -87,7 +87,7 @@ function scalingPanel(timing) {
   };
   draw(ops[0].name);
   return [el("div", { class: "tools" }, choice("Operation", ops.map((o) => [o.name, o.name]), ops[0].name, draw)), view,
-    el("h2", {}, "All operations"), table([{ title: "Operation", key: "name" }, { title: "Exponent", number: true, value: (o) => o.scaling?.p, format: (v) => (known(v) ? v.toFixed(2) : UNKNOWN) }, { title: "r²", number: true, value: (o) => o.scaling?.r2, format: (v) => number(v, 4) },
+    el("h2", {}, "All operations"), table([{ title: "Operation", kind: "name", key: "name" }, { title: "Exponent", number: true, value: (o) => o.scaling?.p, format: (v) => (known(v) ? v.toFixed(2) : UNKNOWN) }, { title: "r²", number: true, value: (o) => o.scaling?.r2, format: (v) => number(v, 4) },
       { title: "Constant part", number: true, value: (o) => o.scaling?.a, format: seconds }, { title: "By size", value: (o) => o.sizes.map((s) => seconds(s.median)).join(", "), show: (o) => sparkline(o.sizes.map((s) => Math.log(s.median)), o.sizes.map((s) => `${s.volume_size}: ${seconds(s.median)}`).join(", ")) },
       { title: "Why none", value: (o) => o.scaling?.reason ?? "" }], ops, { name: "growth" })];
 }
@@ -97,14 +97,14 @@ function memoryPanel(profile) {
     const process = list(profile.processes)[s.process], name = process ? `process ${process.pid}` : `process ${i}`;
     return [{ name: `${name}, resident`, k: (2 * i) % 8, line: true, points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }, { name: `${name}, live heap (estimate)`, k: (2 * i + 1) % 8, line: true, dash: "5 3", points: s.t_s.map((t, j) => [t, list(s.heap_mb)[j]]) }];
   }).filter((s) => s.points.some(([, v]) => known(v)));
-  const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) },
+  const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) },
     { title: "Live", number: true, key: "value", format: megabytes }, { title: "Blocks", number: true, key: "n", format: count }], rows, { sort: 1, name: title })];
   const t = profile.totals;
   return [
     el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, live heap at ${megabytes(t.peak_heap_mb)}` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
     series.length > 0 && [plot("Memory over time", { label: "s" }, { label: "MiB" }, series), legend(series)],
     places("Live at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
-    list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
+    list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
       { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],
   ].flat(2).filter(Boolean);
 }

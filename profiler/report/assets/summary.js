@@ -51,7 +51,7 @@ function qualityBadge(profile, timing) {
     el("summary", {}, el("span", { class: "badge " + (complete ? "good" : "bad") }, (complete ? "✓ " : "! ") + title)),
     items.length === 0 ? el("p", {}, "No loss, drop or clock trouble was seen.")
       : table([
-        { title: "Severity", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
+        { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
         { title: "Effect", key: "effect" }, { title: "What to do", key: "fix" }], items, { name: "data quality", filter: false }),
     profile && el("p", { class: "note" }, `CPU samples cover ${percent(profile.quality.cpu_sample_coverage)} of the CPU time that the kernel counted; ` +
       `${percent(profile.quality.unattributed_cpu_share)} has no source line; the profiler itself took ${percent(profile.quality.overhead_share)}.`));
@@ -78,7 +78,7 @@ function operationTable(timing, triage) {
   const verdict = new Map(list(triage?.candidates).map((c) => [c.operation, c.verdict]));
   const total = ops.reduce((a, op) => a + (largest(op)?.median || 0), 0);
   return table([
-    { title: "Operation", key: "name", show: (op) => code(op.name) },
+    { title: "Operation", kind: "name", key: "name", show: (op) => code(op.name) },
     { title: "Largest size", number: true, value: (op) => largest(op)?.volume_size, format: (v) => (known(v) ? v + "³" : UNKNOWN) },
     { title: "Median", number: true, value: (op) => largest(op)?.median, format: seconds },
     { title: "Share", hint: "of the sum of the medians listed here", number: true, value: (op) => (largest(op) ? largest(op).median / total : null), format: percent },
@@ -87,7 +87,7 @@ function operationTable(timing, triage) {
     { title: "GFLOP/s", number: true, value: (op) => largest(op)?.gflops, format: (v) => number(v) },
     { title: "GB/s", number: true, value: (op) => largest(op)?.gbytes_per_s, format: (v) => number(v) },
     { title: "Share of roof", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
-    { title: "Bound by", value: (op) => (largest(op) && boundBy(timing, largest(op))?.what) ?? UNKNOWN },
+    { title: "Bound by", kind: "name", value: (op) => (largest(op) && boundBy(timing, largest(op))?.what) ?? UNKNOWN },
     { title: "Runs", number: true, value: (op) => largest(op)?.n, format: count },
     { title: "Spread", hint: "standard deviation / mean", number: true, value: (op) => largest(op)?.cv, format: percent },
     ...(verdict.size ? [{ title: "FPGA", value: (op) => verdict.get(op.name) ?? UNKNOWN }] : []),
@@ -98,7 +98,7 @@ function operationTable(timing, triage) {
 function topLines(profile) {
   const rows = allLines(profile).filter((l) => cpuOf(l) > 0 || l.gpu_self_s > 0).sort((a, b) => cpuOf(b) + (b.gpu_self_s || 0) - cpuOf(a) - (a.gpu_self_s || 0)).slice(0, 10);
   return table([
-    { title: "Line", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: () => openLine(l.path, l.line) }, code(`${shortPath(l.path)}:${l.line}`)) },
+    { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: () => openLine(l.path, l.line) }, code(`${shortPath(l.path)}:${l.line}`)) },
     { title: "CPU", number: true, value: cpuOf, format: seconds },
     { title: "of all CPU", number: true, value: (l) => l.cpu?.share, format: percent },
     { title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds },

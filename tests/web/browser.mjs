@@ -1,0 +1,253 @@
+// Opens reports as a person would, from the disk, and uses them. Exit 1 when a check failed. Times are printed, never judged.
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const job = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const require = createRequire(job.modules + "/");
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+let checks = 0, failed = 0;
+const that = (condition, text) => { checks++; if (!condition) { failed++; console.log("FAILED:", text); } return condition; };
+
+const browser = await chromium.launch({ executablePath: job.browser, args: ["--no-sandbox", "--allow-file-access-from-files"] });
+
+// A page with every request, console message and error held against it.
+async function open(name, options = {}) {
+  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: 900 }, colorScheme: options.dark ? "dark" : "light", reducedMotion: "reduce", permissions: [] });
+  const page = await context.newPage();
+  page.on("request", (r) => { if (!r.url().startsWith("file:///") && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) that(false, `${name}: request of ${r.url()}`); });
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) that(false, `${name}: console: ${m.text()}`); });
+  page.on("pageerror", (e) => that(false, `${name}: ${e.message}`));
+  const begun = Date.now();
+  await page.goto("file://" + job.pages[name] + (options.hash ?? ""));
+  await page.waitForFunction(() => document.documentElement.dataset.ready);
+  page.opened = Date.now() - begun;
+  that(await page.evaluate(() => document.documentElement.dataset.ready) === "1", `${name}: did not start`);
+  return page;
+}
+
+const tabs = (page) => page.$$eval("[role=tab]", (nodes) => nodes.map((n) => n.id.slice(4)));
+
+async function everyPart(name, options = {}) {
+  const page = await open(name, options);
+  for (const id of await tabs(page)) {
+    await page.click("#tab-" + id);
+    const panel = page.locator("#" + id);
+    that(await panel.isVisible(), `${name}: ${id} is not shown`);
+    that((await panel.innerText()).trim().length > 10, `${name}: ${id} is empty`);
+    that(await page.locator('[role="alert"]').count() === 0, `${name}: ${id}: ${await page.locator('[role="alert"]').allInnerTexts()}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    that(wide <= 0, `${name}: ${id} is ${wide} px wider than the screen of ${options.width ?? 1280}`);
+    if (job.pictures) await page.screenshot({ path: `${job.pictures}/${name}${options.dark ? "-dark" : ""}${options.width ? "-" + options.width : ""}-${id}.png` });
+  }
+  return page;
+}
+
+async function accessible(name, options) {
+  const page = await everyPart(name, options);
+  for (const id of await tabs(page)) {
+    await page.click("#tab-" + id);
+    await page.evaluate(axe + ";0");
+    const result = await page.evaluate(() => axe.run());
+    for (const v of result.violations) that(false, `${name}: ${id}: axe ${v.id}: ${v.nodes[0].html.slice(0, 160)}`);
+    that(result.passes.length > 5, `${name}: ${id}: axe looked at nothing`);
+  }
+  await page.context().close();
+}
+
+const column = (page, table, i) => page.$$eval(`${table} tbody tr`, (rows, i) => rows.map((r) => r.cells[i].innerText), i);
+
+async function tables() {
+  const page = await open("both");
+  const operations = 'div[role=region][aria-label="operations"] table';
+  const heads = await page.$$eval(`${operations} thead th`, (n) => n.map((h) => h.innerText));
+  const share = heads.indexOf("Share"), button = page.locator(`${operations} thead th .sort`).nth(share);
+  const values = async () => (await column(page, operations, share)).map((t) => parseFloat(t));
+  await button.click();
+  that(await page.locator(`${operations} thead th`).nth(share).getAttribute("aria-sort") === "descending", "the head does not say how it sorts");
+  const down = await values();
+  that(down.every((v, i) => i === 0 || v <= down[i - 1]), `not descending: ${down}`);
+  await button.press("Enter");
+  const up = await values();
+  that(up.every((v, i) => i === 0 || v >= up[i - 1]), `not ascending: ${up}`);
+  that(Math.abs(down.reduce((a, b) => a + b, 0) - 100) < 5, `shares add up to ${down.reduce((a, b) => a + b, 0)} %`);
+  const all = await page.locator(`${operations} tbody tr`).count();
+  await page.fill('input[aria-label="Filter operations"]', "cone back");
+  const some = await column(page, operations, 0);
+  that(some.length > 0 && some.length < all && some.every((t) => t.includes("cone") && t.includes("back")), `filter: ${some}`);
+  await page.fill('input[aria-label="Filter operations"]', "");
+  that(await page.locator(`${operations} tbody tr`).count() === all, "an empty filter does not show all rows");
+  await page.evaluate(() => { window.copied = ""; navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }; });
+  await page.click('button[aria-label="Copy as Markdown: operations"]');
+  const text = await page.evaluate(() => window.copied);
+  that(text.split("\n").length === all + 3 && text.startsWith("| Operation |") && text.includes("| --"), `Markdown: ${text.slice(0, 200)}`);
+  await page.context().close();
+}
+
+async function keyboard() {
+  const page = await open("both");
+  await page.keyboard.press("Tab");
+  that(await page.evaluate(() => document.activeElement.className) === "skip", "the first stop is not the skip link");
+  await page.focus("#tab-summary");
+  await page.keyboard.press("ArrowRight");
+  that(await page.locator("#lines").isVisible() && await page.evaluate(() => document.activeElement.id) === "tab-lines", "ArrowRight does not open the next part");
+  await page.keyboard.press("End");
+  that(await page.locator("#environment").isVisible(), "End does not open the last part");
+  await page.keyboard.press("3");
+  that(await page.locator("#flame-graph").isVisible(), "3 does not open the third part");
+  await page.focus("#flame");
+  const detail = () => page.locator("#flame-detail").innerText();
+  const root = await detail();
+  await page.keyboard.press("ArrowDown");
+  const child = await detail();
+  that(root.startsWith("all") && child !== root, `flame graph: ${root} then ${child}`);
+  that((await page.locator("#live").innerText()).length > 5, "the choice is not said aloud");
+  const height = () => page.$eval("#flame", (n) => n.clientHeight);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  that((await detail()) === root && await height() > 20, "Escape does not lead back to the root");
+  await page.keyboard.press("/");
+  that(await page.evaluate(() => document.activeElement.type) === "search", "/ does not find the search field");
+  await page.keyboard.type("filter_rows");
+  that(/\d %/.test(await page.locator("#flame-found").innerText()), "the search does not sum what it found");
+  await page.click("#tab-time");
+  await page.focus("#timeline");
+  const view = () => page.locator("#timeline-view").innerText();
+  await page.waitForTimeout(60);
+  const whole = await view();
+  await page.keyboard.press("+");
+  await page.waitForTimeout(60);
+  const near = await view();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForTimeout(60);
+  const moved = await view();
+  await page.keyboard.press("0");
+  await page.waitForTimeout(60);
+  that(whole !== near && near !== moved && (await view()) === whole, `timeline: ${whole} / ${near} / ${moved} / ${await view()}`);
+  await page.keyboard.press("Enter");
+  that((await page.locator("#live").innerText()).length > 5, "Enter in the timeline says nothing");
+  await page.focus("#tab-summary");
+  await page.keyboard.press("?");
+  that(await page.locator("dialog[open]").count() === 1, "? shows no help");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("1");
+  await page.focus("#quality summary");
+  await page.keyboard.press("Enter");
+  that(await page.locator("#quality[open]").count() === 1, "the quality badge does not open by key");
+  await page.context().close();
+}
+
+// The numbers on the page are those of the files.
+async function numbers() {
+  const page = await open("both", { hash: "#lines" });
+  that(await page.locator("#lines").isVisible(), "#lines in the address does not open the lines");
+  const openAll = async () => { await page.click("text=Open all"); await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table"))); };
+  await openAll();
+  const profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
+  const shown = await page.$$eval("#lines details.file", (nodes) => nodes.map((n) => [n.dataset.path, n.querySelectorAll("tbody tr").length]));
+  that(shown.length === Object.keys(profile.files).length, "not every file is listed");
+  for (const [path, rows] of shown) that(rows === profile.files[path].lines.length, `${path}: ${rows} rows, ${profile.files[path].lines.length} lines`);
+  await page.click("text=% of total");
+  await openAll();
+  const share = await page.$$eval("#lines details.file .amount", (nodes) => nodes.reduce((a, n) => a + parseFloat(n.innerText), 0));
+  const cpu = profile.totals.cpu.user + profile.totals.cpu.sys, lines = Object.values(profile.files).flatMap((f) => f.lines).reduce((a, l) => a + (l.cpu.user || 0) + (l.cpu.sys || 0), 0);
+  that(Math.abs(share - (100 * lines) / cpu) < 3, `the lines' shares add up to ${share} %, the profile's to ${(100 * lines) / cpu} %`);
+  await page.click("#tab-flame-graph");
+  const total = profile.stacks.cpu_ns.reduce((a, b) => a + b, 0) * 1e-9;
+  that((await page.locator("#flame-detail").innerText()).includes(Number(total.toPrecision(3)).toString()), `the flame graph does not add up to ${total} s`);
+  await page.context().close();
+}
+
+async function themes() {
+  const back = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const light = await open("both"), dark = await open("both", { dark: true });
+  const [a, b] = [await back(light), await back(dark)];
+  that(a !== b, `light and dark look the same: ${a}`);
+  await light.click("#theme");
+  await light.click("#theme");
+  that((await back(light)) === b, "the button does not lead to the dark theme");
+  await light.emulateMedia({ media: "print" });
+  await light.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const visible = await light.$$eval("[role=tabpanel]", (n) => n.filter((p) => p.offsetHeight > 0 && p.innerText.length > 10).length);
+  that(visible === (await tabs(light)).length, `in print ${visible} parts are visible`);
+  that(!(await light.locator("nav").isVisible()), "in print the tabs are still there");
+  await light.context().close();
+  await dark.context().close();
+}
+
+async function hostile() {
+  const page = await everyPart("hostile");
+  that(await page.evaluate(() => window.hacked) === undefined, "a text of the profile ran as a script");
+  that(await page.$$eval("main img, main script, main iframe, main a[href^=javascript], main a[href^=http]", (n) => n.length) === 0, "a text of the profile became an element");
+  const text = await page.evaluate(() => document.body.innerText);
+  that(text.includes("</script>") && text.includes("\\u202e"), "hostile texts are not shown as text");
+  that(!/[\u202e\u0000]/.test(text), "marks that turn the direction of writing are obeyed");
+  await page.context().close();
+}
+
+async function large() {
+  const page = await open("million", { hash: "#time" });
+  await page.waitForSelector("#timeline");
+  console.log(`1,000,000 events: opened and drawn after ${page.opened} ms`);
+  const { times, drawn } = await page.evaluate(() => new Promise((done) => {
+    const canvas = document.getElementById("timeline"), out = [];
+    canvas.focus();
+    let last = performance.now(), i = 0, drawn = 0;
+    const step = () => {
+      const now = performance.now();
+      out.push(now - last);
+      last = now;
+      drawn = Math.max(drawn, Number(canvas.dataset.drawn));
+      if (i++ === 90) return done({ times: out.slice(1), drawn });
+      canvas.dispatchEvent(new KeyboardEvent("keydown", { key: i < 30 ? "+" : i < 60 ? "ArrowRight" : "-", bubbles: true }));
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }));
+  times.sort((a, b) => a - b);
+  console.log(`pan and zoom: median ${times[45].toFixed(1)} ms a frame, longest ${times[89].toFixed(1)} ms`);
+  that(drawn > 100 && drawn < 50000, `${drawn} boxes drawn`);
+  await page.context().close();
+}
+
+async function damaged() {
+  const page = await everyPart("lossy");
+  await page.click("#tab-summary");
+  that((await page.locator("#quality summary").innerText()).includes("incomplete"), "the badge does not say that data are missing");
+  await page.click("#quality summary");
+  const text = await page.locator("#quality").innerText();
+  that(text.includes("12 records found no room") && text.includes("interrupted") && text.includes("rows failed"), `quality: ${text.slice(0, 400)}`);
+  await page.context().close();
+  await (await everyPart("old")).context().close();
+  await (await everyPart("compare")).context().close();
+}
+
+// speedscope itself reads its export: it takes a script that hands the file over.
+async function speedscope() {
+  const profile = readFileSync(job.folder + "/speedscope.json");
+  writeFileSync(job.folder + "/speedscope.js", `speedscope.loadFileFromBase64("run.json", ${JSON.stringify(profile.toString("base64"))});`);
+  const page = await (await browser.newContext()).newPage();
+  const errors = [];
+  page.on("pageerror", (e) => errors.push(e.message));
+  page.on("dialog", (d) => { errors.push(d.message()); d.dismiss(); });
+  await page.goto(`file://${require.resolve("speedscope/package.json").replace("package.json", "dist/release/index.html")}#localProfilePath=${job.folder}/speedscope.js`);
+  await page.waitForFunction(() => /CPU time/.test(document.title + document.body.innerText), null, { timeout: 30000 }).catch(() => errors.push("it shows no CPU time"));
+  that(errors.length === 0, `speedscope: ${errors.join("; ")}`);
+  await page.context().close();
+}
+
+for (const test of [() => accessible("both"), () => accessible("both", { dark: true }), () => accessible("both", { width: 400 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
+  tables, keyboard, numbers, themes, hostile, large, damaged, speedscope]) {
+  const begun = Date.now();
+  try {
+    await test();
+  } catch (error) {
+    that(false, `${test}: ${error.message.split("\n").slice(0, 3).join(" ")}`);
+  }
+  console.log(`${test.name || String(test).slice(6)} ${Date.now() - begun} ms`);
+}
+await browser.close();
+console.log(`${checks} checks, ${failed} failed`);
+process.exit(failed || !checks ? 1 : 0);

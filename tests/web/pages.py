@@ -1,0 +1,114 @@
+"""The runs whose reports the browser tests open."""
+
+import copy
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pipe"))
+from tool import DATA, TOMOPROF, tomoprof, write_json  # noqa: E402
+
+EVIL = ['</script><script>window.hacked=1</script>', '"><img src=x onerror=window.hacked=1>', "';--", "a\u0000b", "\u202eevil\u202c", "{{data}}", "\ufffd\ud83d\ude00",
+        "kernel<" + "int, " * 2000 + ">", "line\nbreak\ttab", "http://example.com/x.png", "javascript:window.hacked=1", "| a | b |"]
+
+
+def example():
+    return json.loads((DATA / "profile" / "example.json").read_text())
+
+
+def hostile():
+    """Every text of the profile becomes something that would run, break out or turn around where it is not shown as text."""
+    random.seed(7)
+    fixed = {"schema", "kind", "language", "severity", "style", "direction", "from", "to", "end"}
+
+    def poison(value, key=None):
+        if isinstance(value, str):
+            return value if key in fixed else random.choice(EVIL)
+        if isinstance(value, list):
+            return [poison(v, key) for v in value]
+        if isinstance(value, dict):
+            if key in ("files", "environment"):
+                return {f"{random.choice(EVIL)} {i}": poison(v) for i, v in enumerate(value.values())}
+            return {k: poison(v, k) for k, v in value.items()}
+        return value
+
+    return poison(example())
+
+
+def million(n=1_000_000):
+    """A timeline of n events on four tracks, in no regular rhythm."""
+    random.seed(1)
+    profile = example()
+    kernels = len(profile["kernels"])
+    tracks = []
+    for i in range(4):
+        count = n // 4
+        length = [random.randint(500, 4000) for _ in range(count)]
+        start = [0] + [b + random.randint(1, 3000) for b in length[:-1]]
+        tracks.append({**copy.deepcopy(profile["timeline"][0]), "kind": "kernel", "thread": None, "device": 0, "context": 1, "stream": i, "resolution_ns": 0,
+                       "events": {"start": start, "length": length, "busy": length, "count": [1] * count, "what": [random.randrange(kernels) for _ in range(count)]}})
+    profile["timeline"] = tracks
+    profile["meta"]["wall_s"] = max(sum(t["events"]["start"]) for t in tracks) * 1e-9
+    return profile
+
+
+def old():
+    """What a version with fewer blocks would have written."""
+    profile = example()
+    for key in ("findings", "ranges", "apis", "gpu", "memsets", "processes", "threads"):
+        profile.pop(key)
+    for file in profile["files"].values():
+        file["functions"] = []
+        for line in file["lines"]:
+            line.pop("scalene", None)
+            line["text"] = None
+    profile["totals"]["cpu"]["python"] = None
+    return profile
+
+
+def lossy():
+    profile = example()
+    profile["quality"]["complete"] = False
+    profile["quality"]["items"] = [{"id": "records", "severity": "error", "count": 12, "share": None, "text": "12 records found no room", "effect": "times are too low", "fix": "free disk space"}]
+    profile["meta"]["end"] = "running"
+    return profile
+
+
+def interrupted(timing):
+    timing = copy.deepcopy(timing)
+    timing["interrupted"] = True
+    for row in timing["measurements"][20:40]:
+        row.update(status="failed", time=None, reason="killed by signal 9 (SIGKILL): out of memory?")
+    return timing
+
+
+def make(folder):
+    """{name: folder of the run with its report.html}; the quick suite is real."""
+    folder = pathlib.Path(folder)
+    done = tomoprof("run", "--quick", "--out", folder / "suite")
+    if done.returncode:
+        sys.exit(f"the quick suite failed: {done.stderr}")
+    suite = folder / "suite" / (folder / "suite" / "latest").read_text().strip()
+    timing = json.loads((suite / "timing.json").read_text())
+    runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(), None), "million": (million(), None),
+            "old": (old(), None), "lossy": (lossy(), interrupted(timing))}
+    pages = {"suite": suite}
+    for name, (profile, times) in runs.items():
+        pages[name] = folder / name
+        pages[name].mkdir()
+        if profile:
+            write_json(pages[name] / "profile.json", profile)
+        if times:
+            write_json(pages[name] / "timing.json", times)
+    for page in pages.values():
+        done = tomoprof("report", page)
+        if done.returncode or not (page / "report.html").is_file():
+            sys.exit(f"tomoprof report {page.name}: exit {done.returncode}: {done.stderr}")
+    pages["compare"] = folder / "compare"
+    pages["compare"].mkdir()
+    subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL)
+    for form in ("speedscope", "chrome"):
+        subprocess.run([TOMOPROF, "export", folder / "both", "--to", form, "--out", folder / f"{form}.json"], check=True, stderr=subprocess.DEVNULL)
+    return pages

@@ -1,0 +1,87 @@
+"""report.html in a real browser (browser.mjs), and what can be said of the file without one."""
+
+import getpass
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def modules():
+    """node_modules of package-lock.json, installed once beside the build."""
+    folder = pathlib.Path(os.environ["TOMOPROF"]).resolve().parent / "web"
+    lock = (HERE / "package-lock.json").read_text()
+    if (folder / "done").is_file() and (folder / "done").read_text() == lock:
+        return folder / "node_modules"
+    folder.mkdir(exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, folder)
+    done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        skip(f"npm could not install the test's packages: {done.stderr.strip()[-300:]}")
+    (folder / "done").write_text(lock)
+    return folder / "node_modules"
+
+
+def file_checks(pages):
+    """Size, secrecy, and that the blocks of the page are the files of the run."""
+    import base64
+    import gzip
+
+    sys.path.insert(0, str(HERE.parent / "pipe"))
+    from tool import Checks
+
+    check = Checks()
+    personal = {socket.gethostname(), getpass.getuser(), str(pathlib.Path.home()), str(pages["both"].parent)} - {"root", "localhost", ""}
+    for name, folder in pages.items():
+        page = (folder / "report.html").read_bytes()
+        text = page.decode()
+        print(f"{name}: {len(page) / 1e6:.2f} MB")
+        blocks = {m[1]: gzip.decompress(base64.b64decode(m[2])) for m in re.finditer(r'<script type="text/plain" id="([a-z-]+)">([A-Za-z0-9+/=]*)</script>', text)}
+        check.that(blocks, f"{name}: no data in the page")
+        for key, file in (("data-profile", "profile.json"), ("data-timing", "timing.json")):
+            if (folder / file).is_file():
+                check.that(blocks.get(key) == (folder / file).read_bytes(), f"{name}: {key} is not {file}")
+        check.that(not re.search(r"<(link|iframe|object|embed|img|script)[^>]*\s(src|href)=", text), f"{name}: the page refers to something outside of itself")
+        check.that("default-src 'none'" in text, f"{name}: no policy")
+        for word in personal:
+            for key, block in blocks.items():
+                check.that(not re.search(rf"\b{re.escape(word)}\b", block.decode()), f"{name}: {word!r} stands in {key}")
+    check.that(len((pages["suite"] / "report.html").read_bytes()) <= 1.5e6, "the quick suite's report is above 1.5 MB")
+    return check.end()
+
+
+def main():
+    browser = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if not browser:
+        skip(f"no browser ({', '.join(BROWSERS)})")
+    if not shutil.which("node") or not shutil.which("npm"):
+        skip("no node or npm")
+    found = modules()
+    from pages import make
+
+    with tempfile.TemporaryDirectory(prefix="tomoprof-web-") as folder:
+        pages = make(folder)
+        failed = file_checks(pages)
+        pictures = os.environ.get("TP_WEB_PICTURES")  # a folder: keep screenshots of every part there
+        job = {"browser": browser, "pages": {name: str(page / "report.html") for name, page in pages.items()}, "modules": str(found), "pictures": pictures, "folder": folder}
+        (pathlib.Path(folder) / "job.json").write_text(json.dumps(job))
+        done = subprocess.run(["node", HERE / "browser.mjs", pathlib.Path(folder) / "job.json"], timeout=540)
+        sys.exit(1 if failed or done.returncode else 0)
+
+
+if __name__ == "__main__":
+    main()
