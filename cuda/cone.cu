@@ -38,10 +38,7 @@ static __device__ inline float overlap(const struct grid &g, int i, const float 
     float third = g.width - first - second;
     if (SQUARED)
         first *= first, second *= second, third *= third;
-    float sum = piece[cell] * first + piece[cell + 1] * second;
-    if (g.width > 1)
-        sum += piece[cell + 2] * third;
-    return sum;
+    return piece[cell] * first + piece[cell + 1] * second + piece[cell + 2] * third;
 }
 
 /* Overlap of a unit cell at `distance` from the middle of a box of `width`: the contract's own
@@ -95,31 +92,37 @@ template <int TAPS, int ROWS> struct fan_forward {
         h->slope2 = v.slope2;
     }
 
-    __device__ float sample(const struct hit &h, int k) const
+    __device__ float sample(const float *x, float slope2, int k) const
     {
         const float z = slice_z(a.g, k, z_zero);
-        return a.x[h.cylinder + k] * inverse_cosine(a.g, h.slope2 * z * z);
+        return x[k] * inverse_cosine(slope2 * z * z);
     }
 
     __device__ void values(const struct hit &h, float value[ROWS]) const
     {
-        if (h.grid.width > WIDEST) {
-            for (int i = 0; i < ROWS; i++)
-                value[i] = value_wide(h, row0 + lane + i * WARP);
-            return;
-        }
-        const int cells = (int)((float)(WARP * ROWS) * h.grid.width) + 3;
+        /* Copies: what lies in shared memory is read again after every store to the piece. */
+        const struct grid grid = h.grid;
+        const float *const x = a.x + h.cylinder;
+        const float slope2 = h.slope2;
+        const int wide = grid.width > WIDEST;
         __syncwarp();
-        for (int i = lane; i < cells; i += WARP) {
-            const int k = h.grid.cell + i;
-            piece[i] = k >= 0 && k < a.g.slices ? sample(h, k) : 0;
+        if (wide) {
+            NOT_UNROLLED
+            for (int i = lane; i < WARP * ROWS; i += WARP)
+                piece[i] = value_wide(h, row0 + i);
+        } else {
+            const int cells = (int)((float)(WARP * ROWS) * grid.width) + 4;
+            for (int i = lane; i < cells; i += WARP) {
+                const int k = grid.cell + i;
+                piece[i] = k >= 0 && k < a.g.slices ? sample(x, slope2, k) : 0;
+            }
         }
         __syncwarp();
         for (int i = 0; i < ROWS; i++)
-            value[i] = overlap<0>(h.grid, lane + i * WARP, piece);
+            value[i] = wide ? piece[lane + i * WARP] : overlap<0>(grid, lane + i * WARP, piece);
     }
 
-    OUTLINE __device__ float value_wide(const struct hit &h, int row) const
+    __device__ float value_wide(const struct hit &h, int row) const
     {
         const struct footprint f = footprint_of<1>(a.g, view, h.pixel);
         const struct vertical v = vertical_fan(a.g, view, f.gain);
@@ -127,9 +130,10 @@ template <int TAPS, int ROWS> struct fan_forward {
         const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
         const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
         double sum = 0;
+        NOT_UNROLLED
         for (int k = from; k < to; k++)
             sum += tau(v.width, v.edge + v.width * ((double)k + 0.5) - (double)row) *
-                   (double)sample(h, k);
+                   (double)sample(a.x + h.cylinder, h.slope2, k);
         return (float)sum;
     }
 };
@@ -200,30 +204,35 @@ template <int TAPS, int SLICES> struct fan_back {
         return sum;
     }
 
-    __device__ void add(const struct column &c, int pixel, float sum[SLICES]) const
+    __device__ void add(const struct column &shared, int pixel, float sum[SLICES]) const
     {
+        const struct column c = shared;
         const int wide = c.grid.width > WIDEST;
-        const int cells = wide ? 0 : (int)((float)(WARP * SLICES) * c.grid.width) + 3;
         __syncwarp();
-        for (int i = lane; i < cells; i += WARP) {
-            const int row = c.grid.cell + i;
-            piece[i] = row >= 0 && row < a.g.rows ? blend(c, row) : 0;
+        if (wide) {
+            NOT_UNROLLED
+            for (int i = lane; i < WARP * SLICES; i += WARP)
+                piece[i] = value_wide(c, pixel, slice0 + i);
+        } else {
+            const int cells = (int)((float)(WARP * SLICES) * c.grid.width) + 4;
+            for (int i = lane; i < cells; i += WARP) {
+                const int row = c.grid.cell + i;
+                piece[i] = row >= 0 && row < a.g.rows ? blend(c, row) : 0;
+            }
         }
         __syncwarp();
         for (int i = 0; i < SLICES; i++) {
-            const int k = slice0 + lane + i * WARP;
-            const float z = slice_z(a.g, k, c.z_zero);
-            const float factor = inverse_cosine(a.g, c.slope2 * z * z);
-            if (wide)
-                sum[i] += (a.power == 2 ? factor * factor : factor) * value_wide(c, pixel, k);
-            else if (a.power == 2)
-                sum[i] += factor * factor * overlap<1>(c.grid, lane + i * WARP, piece);
+            const int at = lane + i * WARP;
+            const float z = slice_z(a.g, slice0 + at, c.z_zero);
+            const float factor = inverse_cosine(c.slope2 * z * z);
+            if (a.power == 2)
+                sum[i] += factor * factor * (wide ? piece[at] : overlap<1>(c.grid, at, piece));
             else
-                sum[i] += factor * overlap<0>(c.grid, lane + i * WARP, piece);
+                sum[i] += factor * (wide ? piece[at] : overlap<0>(c.grid, at, piece));
         }
     }
 
-    OUTLINE __device__ float value_wide(const struct column &c, int pixel, int k) const
+    __device__ float value_wide(const struct column &c, int pixel, int k) const
     {
         const struct footprint f = footprint_of<1>(a.g, c.view, pixel);
         const struct vertical v = vertical_fan(a.g, c.view, f.gain);
@@ -231,6 +240,7 @@ template <int TAPS, int SLICES> struct fan_back {
         const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
         const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);
         double sum = 0;
+        NOT_UNROLLED
         for (int m = from; m < to; m++) {
             const double t = tau(v.width, row - (double)m);
             if (t > 0)

@@ -10,6 +10,7 @@ template <int TAPS, int ROWS> struct straight {
 
     const struct gather &a;
     const int view, row; /* the lane's first */
+    const bool whole;    /* all rows of the warp exist */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
@@ -17,7 +18,8 @@ template <int TAPS, int ROWS> struct straight {
     }
 
     __device__ straight(const struct gather &job, int local_view, int row0, int lane, float *)
-        : a(job), view(job.batch.view + local_view), row(row0 + lane)
+        : a(job), view(job.batch.view + local_view), row(row0 + lane),
+          whole(row0 + WARP * ROWS <= job.g.slices)
     {
     }
 
@@ -31,8 +33,12 @@ template <int TAPS, int ROWS> struct straight {
     __device__ void values(const struct hit &h, float value[ROWS]) const
     {
         const float *const x = a.x + h.cylinder + row;
-        for (int i = 0; i < ROWS; i++)
-            value[i] = row + i * WARP < a.g.slices ? x[i * WARP] : 0;
+        if (whole)
+            for (int i = 0; i < ROWS; i++)
+                value[i] = x[i * WARP];
+        else
+            for (int i = 0; i < ROWS; i++)
+                value[i] = row + i * WARP < a.g.slices ? x[i * WARP] : 0;
     }
 };
 
@@ -64,7 +70,8 @@ template <int TAPS, int SLICES> struct straight_back {
     typedef struct column<TAPS> column;
 
     const struct spread &a;
-    const int slice; /* the lane's first */
+    const int slice;  /* the lane's first */
+    const bool whole; /* all slices of the warp exist */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
@@ -72,7 +79,7 @@ template <int TAPS, int SLICES> struct straight_back {
     }
 
     __device__ straight_back(const struct spread &job, int slice0, int lane, float *)
-        : a(job), slice(slice0 + lane)
+        : a(job), slice(slice0 + lane), whole(slice0 + WARP * SLICES <= job.g.slices)
     {
     }
 
@@ -89,7 +96,7 @@ template <int TAPS, int SLICES> struct straight_back {
         for (int t = 0; t < taps; t++) {
             const float w = tap_weight<TAPS>(c, t, a.power);
             for (int i = 0; i < SLICES; i++)
-                if (slice + i * WARP < a.g.rows)
+                if (whole || slice + i * WARP < a.g.rows)
                     sum[i] += w * y[(int64_t)t * a.g.rows + i * WARP];
         }
     }

@@ -28,7 +28,7 @@ struct view {
 
 /* A scan and a volume as kernels see them. Offsets are 64-bit; single sizes fit 31 bits. */
 struct geometry {
-    int cone, curved, cos_exact, taps;
+    int cone, curved, taps;
     int views, rows, channels;
     int cols, slices;
     int window_back, window_forward; /* host/geom/windows.h */
@@ -38,7 +38,6 @@ struct geometry {
     double rows_per_slice, row_centre; /* of a pixel with magnification 1 */
     double slice_zero, slices_per_shift;
     double z_first, dz;
-    float cos_poly[4]; /* sqrt(1 + q) ~ sum cos_poly[i] q^i */
     const struct view *view;
 };
 

@@ -1,17 +1,6 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda/project.cuh"
-
-static double largest_shift(const struct scan *s, int sign)
-{
-    double largest = 0;
-    for (int64_t i = 0; s->z_shifts && i < s->views; i++) {
-        const double shift = sign * (double)s->z_shifts[i];
-        largest = i == 0 || shift > largest ? shift : largest;
-    }
-    return largest;
-}
 
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
 static double largest_gain(const struct scan *s, const struct volume *v)
@@ -36,49 +25,9 @@ static int count_taps(const struct scan *s, const struct volume *v, int window)
     return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * window + 1);
 }
 
-/* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, largest], as monomials by divided
- * differences. */
-static void fit_root(double largest, double poly[4])
-{
-    double q[4], f[4];
-    for (int i = 0; i < 4; i++) {
-        q[i] = 0.5 * largest * (1 + cos(M_PI * (i + 0.5) / 4));
-        f[i] = sqrt(1 + q[i]);
-    }
-    for (int d = 1; d < 4; d++)
-        for (int i = 3; i >= d; i--)
-            f[i] = (f[i] - f[i - 1]) / (q[i] - q[i - d]);
-    memset(poly, 0, 4 * sizeof *poly);
-    for (int i = 3; i >= 0; i--) {
-        for (int d = 3; d > 0; d--)
-            poly[d] = poly[d - 1] - q[i] * poly[d];
-        poly[0] = f[i] - q[i] * poly[0];
-    }
-}
-
-static double root_error(double largest, const double poly[4])
-{
-    double worst = 0;
-    for (int i = 0; i <= 200; i++) {
-        const double q = largest * i / 200, root = sqrt(1 + q);
-        const double fit = poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]));
-        worst = fmax(worst, fabs(fit / root - 1));
-    }
-    return worst;
-}
-
 static void set_vertical(const struct scan *s, const struct volume *v, struct geometry *g)
 {
     const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
-    const double up = v->slice_offset + largest_shift(s, -1);
-    const double down = largest_shift(s, 1) - v->slice_offset;
-    const double tangent = largest_gain(s, v) * (middle * dz + fmax(up, down)) / s->source_detector;
-    const double largest = fmax(tangent * tangent, 1e-6);
-    double poly[4];
-    fit_root(largest, poly);
-    g->cos_exact = !(root_error(largest, poly) < 3e-8);
-    for (int i = 0; i < 4; i++)
-        g->cos_poly[i] = (float)poly[i];
     g->rows_per_slice = dz / s->delta_row;
     g->row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
     g->slice_zero = 0.5 * (double)v->slices - v->slice_offset / dz;

@@ -20,7 +20,17 @@ extern "C" {
 #define SHARED_ARRAY(type, name)                                                                   \
     extern __shared__ __align__(16) unsigned char shared_bytes_[];                                 \
     type *const name = reinterpret_cast<type *>(shared_bytes_)
-#define OUTLINE __noinline__
+#define NOT_UNROLLED _Pragma("unroll 1")
+static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#endif
+
+#ifndef __CUDACC__
+#define NOT_UNROLLED
 #endif
 
 #define WARP      32

@@ -14,8 +14,8 @@
 #define __global__
 #define __device__
 #define __host__
+#define __grid_constant__
 #define __launch_bounds__(...)
-#define OUTLINE __attribute__((noinline))
 
 struct uint3 {
     unsigned x, y, z;
@@ -170,9 +170,9 @@ static inline int max(int a, int b)
 {
     return a > b ? a : b;
 }
-static inline float saturate(float x)
+static inline float rsqrt_approx(float x)
 {
-    return x < 0 ? 0 : x > 1 ? 1 : x;
+    return 1 / sqrtf(x);
 }
 
 /* Launches. A kernel's arguments must not lead to host memory. */
