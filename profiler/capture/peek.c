@@ -59,3 +59,20 @@ int peek(uintptr_t address, void *to, size_t bytes)
 {
     return peek_some(address, to, bytes) == bytes;
 }
+
+int peek2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second, void *to_second,
+          size_t second_bytes)
+{
+    if (self) {
+        int saved = errno;
+        struct iovec here[] = {{to_first, first_bytes}, {to_second, second_bytes}};
+        struct iovec there[] = {{(void *)first, first_bytes}, {(void *)second, second_bytes}};
+        ssize_t n = process_vm_readv(self, here, 2, there, 2, 0);
+        errno = saved;
+        if (n == (ssize_t)(first_bytes + second_bytes))
+            return 2;
+    }
+    if (!peek(first, to_first, first_bytes))
+        return 0;
+    return 1 + peek(second, to_second, second_bytes);
+}

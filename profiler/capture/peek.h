@@ -14,5 +14,8 @@ int peek_start(void);
 size_t peek_some(uintptr_t address, void *to, size_t bytes);
 /* 1: all of it. */
 int peek(uintptr_t address, void *to, size_t bytes);
+/* Two places in one call. 0: not even the first. 1: the first. 2: both. */
+int peek2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second, void *to_second,
+          size_t second_bytes);
 
 #endif

@@ -140,28 +140,43 @@ static void add_range(struct python_walk *w, uintptr_t low, uintptr_t high)
 
 /* The chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as long as
  * it is linked, and only this thread, which stands still, unlinks them. */
-static void add_chunks(struct python_walk *w, uintptr_t chunk)
+static void add_chunks(struct python_walk *w, uintptr_t chunk, int plainly)
 {
     uintptr_t head[2];
     for (; chunk && w->ranges < PYTHON_RANGES; chunk = head[0]) {
-        if (w->ranges < 2 ? !peek(chunk, head, sizeof head)
-                          : !python_get(w, chunk, head, sizeof head))
+        if (plainly)
+            memcpy(head, (const void *)chunk, sizeof head);
+        else if (!peek(chunk, head, sizeof head))
             return;
         add_range(w, chunk, chunk + head[1]);
     }
 }
 
-/* The innermost frame; 0: none, or it cannot be known. */
-static uintptr_t first_frame(struct python_walk *w, uintptr_t state, uint32_t *flags)
+/* Only the thread itself ends its state, but for an interpreter that ends: then nothing of it is
+ * certain. */
+static int is_ending(const struct python_layout *l)
+{
+    uintptr_t by;
+    memcpy(&by, (const void *)(python_runtime.runtime + l->finalizing), sizeof by);
+    return by != 0;
+}
+
+/* What leads to the innermost frame: that frame, or (3.11, 3.12) a C structure that does. 0: cannot
+ * be known. */
+static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
 {
     const struct python_layout *l = w->l;
     uint8_t head[512];
-    uintptr_t frame = 0, chunk = 0, id;
+    uintptr_t chunk = 0, id;
     size_t bytes = (l->chunk > l->thread_id ? l->chunk : l->thread_id) + sizeof chunk;
-    *flags |= TRACE_STACK_PYTHON_CUT;
-    if (bytes > sizeof head || !peek(state, head, bytes))
+    int plainly = !w->view->tid && !is_ending(l);
+    if (bytes > sizeof head)
         return 0;
-    memcpy(&frame, head + l->frame, sizeof frame);
+    if (plainly)
+        memcpy(head, (const void *)state, bytes);
+    else if (!peek(state, head, bytes))
+        return 0;
+    memcpy(top, head + l->frame, sizeof *top);
     memcpy(&id, head + l->thread_id, sizeof id);
     if (l->chunk)
         memcpy(&chunk, head + l->chunk, sizeof chunk);
@@ -169,12 +184,11 @@ static uintptr_t first_frame(struct python_walk *w, uintptr_t state, uint32_t *f
         if (id != (uintptr_t)pthread_self())
             return 0;
         add_range(w, w->view->floor, w->view->high);
-        add_chunks(w, chunk);
+        if (plainly) /* it holds the outermost of the C structures */
+            add_range(w, state, state + 384);
+        add_chunks(w, chunk, plainly);
     }
-    if (l->cframe && frame && !python_get(w, frame + l->cframe_frame, &frame, sizeof frame))
-        return 0;
-    *flags &= ~(uint32_t)TRACE_STACK_PYTHON_CUT;
-    return frame;
+    return 1;
 }
 
 struct frame {
@@ -213,43 +227,75 @@ static int read_frame(struct python_walk *w, uintptr_t address, int plainly, str
     return 1;
 }
 
-size_t python_frames(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
-                     size_t room, uint32_t *flags)
+/* From `address` to the root, on the way past `through` unless 0; 1 when it was reached. */
+static int walk(struct python_walk *w, uintptr_t address, uintptr_t through, uint64_t *pair,
+                size_t room, size_t *n)
 {
-    if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        *flags |= TRACE_STACK_NO_PYTHON;
-        return 0;
-    }
-    struct python_walk w = {.l = &python_runtime.layout, .thread = t, .view = v};
-    uintptr_t state = v->tid ? other_state(w.l, v->tid) : own_state(w.l);
-    if (!state) {
-        *flags |= TRACE_STACK_NO_PYTHON;
-        return 0;
-    }
-    size_t n = 0, steps = 0;
-    uintptr_t address = first_frame(&w, state, flags), last = 0;
-    for (; address && n < room && steps < 4 * room; steps++) {
+    uintptr_t last = 0;
+    int alive = !w->view->tid;
+    *n = 0;
+    for (size_t steps = 0; address && *n < room && steps < 4 * room; steps++) {
         struct frame f;
         uint32_t line;
         /* A frame object that runs holds the one that called it, so behind the first, which was
          * checked, they can be read plainly; other frames lie in the ranges of the walk. */
-        int plainly = !v->tid && w.l->frame_object && steps;
-        if (address == last || !read_frame(&w, address, plainly, &f))
-            break;
+        if (address == last || !read_frame(w, address, alive && steps && w->l->frame_object, &f))
+            return 0;
+        uint64_t *to = pair + 2 * *n;
         if (f.shim) {
-            if (n)
-                pair[2 * n - 2] |= TRACE_PYTHON_ENTRY;
-        } else if (python_code(&w, f.code, f.at, !v->tid && n, &pair[2 * n + 1], &line)) {
-            pair[2 * n++] = line | (f.entry ? TRACE_PYTHON_ENTRY : 0);
+            if (*n)
+                to[-2] |= TRACE_PYTHON_ENTRY;
+        } else if (python_code(w, f.code, f.at, alive && *n, &to[1], &line)) {
+            to[0] = line | (f.entry ? TRACE_PYTHON_ENTRY : 0);
+            ++*n;
         } else if (steps) {
-            break; /* the first may be half made; below it nothing changes */
+            return 0; /* the first may be half made; below it nothing changes */
         }
         last = address;
         address = f.previous;
+        if (address == through)
+            through = 0;
     }
-    if (address)
+    if (!address && *n)
+        pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
+    return !address && !through;
+}
+
+/* 3.11 and 3.12: each call of the interpreter's loop has a structure on the C stack. On its way
+ * into the loop a thread has one whose frame is not set yet, or is a leftover: then the one before
+ * holds, whose frame each right walk must pass. */
+static int walk_cframes(struct python_walk *w, uintptr_t top, uint64_t *pair, size_t room,
+                        size_t *n)
+{
+    uintptr_t frame, previous, below = 0;
+    if (!python_get(w, top + w->l->cframe_frame, &frame, sizeof frame) ||
+        !python_get(w, top + w->l->cframe_previous, &previous, sizeof previous) ||
+        (previous && !python_get(w, previous + w->l->cframe_frame, &below, sizeof below)))
+        return 0;
+    if (frame || !below) {
+        int whole = walk(w, frame, below, pair, room, n);
+        if (whole || *n == room)
+            return whole;
+    }
+    return walk(w, below, 0, pair, room, n);
+}
+
+size_t python_frames(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
+                     size_t room, uint32_t *flags)
+{
+    struct python_walk w = {.l = &python_runtime.layout, .thread = t, .view = v};
+    uintptr_t state = 0, top;
+    if (atomic_load_explicit(&ready, memory_order_acquire))
+        state = v->tid ? other_state(w.l, v->tid) : own_state(w.l);
+    if (!state) {
+        *flags |= TRACE_STACK_NO_PYTHON;
+        return 0;
+    }
+    size_t n = 0;
+    int whole =
+        read_state(&w, state, &top) && (w.l->cframe && top ? walk_cframes(&w, top, pair, room, &n)
+                                                           : walk(&w, top, 0, pair, room, &n));
+    if (!whole)
         *flags |= TRACE_STACK_PYTHON_CUT;
-    else if (n)
-        pair[2 * n - 2] |= TRACE_PYTHON_ENTRY;
     return n;
 }

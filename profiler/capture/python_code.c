@@ -95,13 +95,18 @@ static int same(const struct code *a, const struct code *b)
            a->table_hash == b->table_hash;
 }
 
-static int read_code(uintptr_t address, int plainly, struct code *c)
+/* As it is now. `expected`, when not 0, is where its line table was last time, which saves a system
+ * call. */
+static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct code *c)
 {
     const struct python_layout *l = &python_runtime.layout;
     uint8_t copy[HEADER_BYTES], head[BYTES_CONTENT + HASHED];
     const uint8_t *h = (const uint8_t *)address;
+    int got = 0;
     if (!plainly) {
-        if (!peek(address, copy, sizeof copy))
+        got = expected ? peek2(address, copy, sizeof copy, expected, head, sizeof head)
+                       : peek(address, copy, sizeof copy);
+        if (!got)
             return 0;
         h = copy;
     }
@@ -113,22 +118,21 @@ static int read_code(uintptr_t address, int plainly, struct code *c)
     memcpy(&c->table, h + l->table, sizeof c->table);
     memcpy(&c->first_line, h + l->line, sizeof c->first_line);
     const uint8_t *table = (const uint8_t *)c->table;
-    size_t bytes, hashed;
+    size_t bytes, there = HASHED;
     if (!plainly) {
-        size_t got = peek_some(c->table, head, sizeof head);
-        if (got < BYTES_CONTENT)
-            return 0;
         table = head;
-        memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
-        hashed = bytes < got - BYTES_CONTENT ? bytes : got - BYTES_CONTENT;
-    } else {
-        memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
-        hashed = bytes < HASHED ? bytes : HASHED;
+        if (got < 2 || c->table != expected) {
+            there = peek_some(c->table, head, sizeof head);
+            if (there < BYTES_CONTENT)
+                return 0;
+            there -= BYTES_CONTENT;
+        }
     }
+    memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
     if (bytes > UINT32_MAX)
         return 0;
     c->table_bytes = (uint32_t)bytes;
-    c->table_hash = trace_hash(table + BYTES_CONTENT, hashed, 0);
+    c->table_hash = trace_hash(table + BYTES_CONTENT, bytes < there ? bytes : there, 0);
     return 1;
 }
 
@@ -218,7 +222,7 @@ int python_code(struct python_walk *w, uintptr_t address, intptr_t at, int alive
     if (address % sizeof address || address < 4096)
         return 0;
     int recalled = recall(address, &before, id);
-    if (!read_code(address, alive && recalled, &now))
+    if (!read_code(address, alive && recalled, before.table, &now))
         return 0;
     if (!recalled || !same(&now, &before)) {
         *id = describe(w, &now);

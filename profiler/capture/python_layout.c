@@ -5,85 +5,32 @@
 
 /* Structures of the default builds, as compiled from each version's own headers. They do not change
  * within a minor version. */
+/* clang-format off */
 static const struct python_layout layouts[] = {
-    {.minor = 9,
-     .lines = PYTHON_LNOTAB,
-     .frame_object = 1,
-     .interpreters = 32,
-     .threads = 8,
-     .thread_next = 8,
-     .thread_id = 176,
-     .frame = 24,
-     .previous = 24,
-     .code = 32,
-     .instruction = 104,
-     .file = 104,
-     .name = 112,
-     .line = 40,
-     .table = 120,
-     .ascii = 48,
-     .compact = 72},
-    {.minor = 10,
-     .lines = PYTHON_LINES,
-     .frame_object = 1,
-     .interpreters = 32,
-     .threads = 8,
-     .thread_next = 8,
-     .thread_id = 176,
-     .frame = 24,
-     .previous = 24,
-     .code = 32,
-     .instruction = 96,
-     .file = 104,
-     .name = 112,
-     .line = 40,
-     .table = 120,
-     .ascii = 48,
-     .compact = 72},
-    {.minor = 11,
-     .lines = PYTHON_LOCATIONS,
-     .interpreters = 40,
-     .threads = 16,
-     .thread_next = 8,
-     .thread_id = 152,
-     .native_id = 160,
-     .frame = 56,
-     .cframe = 1,
-     .cframe_frame = 8,
-     .chunk = 296,
-     .previous = 48,
-     .code = 32,
-     .instruction = 56,
-     .entry = 68,
-     .owner = 69,
-     .file = 112,
-     .name = 128,
-     .line = 72,
-     .table = 136,
-     .instructions = 184,
-     .ascii = 48,
-     .compact = 72},
-    {.minor = 12,
-     .lines = PYTHON_LOCATIONS,
-     .shim_owner = 3,
-     .interpreters = 40,
-     .threads = 72,
-     .thread_next = 8,
-     .thread_id = 136,
-     .native_id = 144,
-     .frame = 56,
-     .cframe = 1,
-     .chunk = 232,
-     .previous = 8,
-     .instruction = 56,
-     .owner = 70,
-     .file = 112,
-     .name = 128,
-     .line = 68,
-     .table = 136,
-     .instructions = 192,
-     .ascii = 40,
-     .compact = 56},
+    {.minor = 9, .lines = PYTHON_LNOTAB, .frame_object = 1,
+     .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
+     .thread_id = 176, .frame = 24,
+     .previous = 24, .code = 32, .instruction = 104,
+     .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
+    {.minor = 10, .lines = PYTHON_LINES, .frame_object = 1,
+     .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
+     .thread_id = 176, .frame = 24,
+     .previous = 24, .code = 32, .instruction = 96,
+     .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
+    {.minor = 11, .lines = PYTHON_LOCATIONS,
+     .finalizing = 24, .interpreters = 40, .threads = 16, .thread_next = 8,
+     .thread_id = 152, .native_id = 160, .chunk = 296, .frame = 56,
+     .cframe = 1, .cframe_frame = 8, .cframe_previous = 16,
+     .previous = 48, .code = 32, .instruction = 56, .entry = 68, .owner = 69,
+     .file = 112, .name = 128, .line = 72, .table = 136, .instructions = 184,
+     .ascii = 48, .compact = 72},
+    {.minor = 12, .lines = PYTHON_LOCATIONS, .shim_owner = 3,
+     .finalizing = 24, .interpreters = 40, .threads = 72, .thread_next = 8,
+     .thread_id = 136, .native_id = 144, .chunk = 232, .frame = 56,
+     .cframe = 1, .cframe_frame = 0, .cframe_previous = 8,
+     .previous = 8, .code = 0, .instruction = 56, .owner = 70,
+     .file = 112, .name = 128, .line = 68, .table = 136, .instructions = 192,
+     .ascii = 40, .compact = 56},
     /* From 3.13 on the runtime says most of it itself; these are the rest. */
     {.minor = 13, .lines = PYTHON_LOCATIONS, .shim_owner = 3, .ascii = 40, .compact = 56},
     {.minor = 14, .lines = PYTHON_LOCATIONS, .shim_owner = 3, .tag = 3, .ascii = 40, .compact = 56},
@@ -91,15 +38,9 @@ static const struct python_layout layouts[] = {
 
 /* The runtime of 3.13 and later begins with a cookie, its version, and the offsets that debuggers
  * need; which word is which differs by version. */
-enum {
-    COOKIE,
-    VERSION,
-    FREE_THREADED,
-    INTERPRETERS = 5,
-    INTERPRETER_NEXT = 8,
-    THREADS = 9,
-    WORDS = 64
-};
+enum { COOKIE, VERSION, FREE_THREADED, FINALIZING = 4, INTERPRETERS = 5, INTERPRETER_NEXT = 8,
+       THREADS = 9, WORDS = 64 };
+/* clang-format on */
 struct published {
     uint8_t minor, thread, frame, code; /* the words where these groups begin */
 };
@@ -124,6 +65,7 @@ static const char *read_published(struct python_runtime *r)
     if (w[FREE_THREADED])
         return "free-threaded builds are not supported";
     const uint64_t *thread = w + p->thread, *frame = w + p->frame, *code = w + p->code;
+    l->finalizing = (uint32_t)w[FINALIZING];
     l->interpreters = (uint32_t)w[INTERPRETERS];
     l->interpreter_next = (uint32_t)w[INTERPRETER_NEXT];
     l->threads = (uint32_t)w[THREADS];

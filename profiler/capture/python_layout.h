@@ -14,10 +14,10 @@ struct python_layout {
     uint8_t shim_owner;   /* frames of this owner and above belong to the interpreter; 0 none */
     uint8_t tag;          /* bits of a frame's code pointer that are not address */
     /* runtime -> interpreters -> threads */
-    uint32_t interpreters, interpreter_next, threads, thread_next;
+    uint32_t finalizing, interpreters, interpreter_next, threads, thread_next;
     uint16_t thread_id, native_id, frame, chunk; /* native_id, chunk: 0 = there is none */
     uint8_t cframe; /* 1: `frame` leads to a C structure whose `cframe_frame` is the frame */
-    uint8_t cframe_frame;
+    uint8_t cframe_frame, cframe_previous;
     /* frame */
     uint8_t previous, code, instruction, owner, entry; /* entry: 0 = none */
     /* code object */

@@ -10,7 +10,7 @@
 
 extern struct python_runtime python_runtime;
 
-enum { PYTHON_RANGES = 4 };
+enum { PYTHON_RANGES = 6 };
 struct python_walk {
     const struct python_layout *l;
     struct capture_thread *thread; /* whose stream is written */
