@@ -13,11 +13,10 @@ enum symbol_file_state { SYMBOL_FILE_FOUND, SYMBOL_FILE_MISSING, SYMBOL_FILE_CHA
 struct symbol_facts {
     enum symbol_file_state state;
     int symbols, lines; /* it has some */
-    uint64_t bytes;     /* of its debug information */
 };
-struct file_frame {       /* texts live until the file is closed; NULL and 0 unknown */
-    const char *function; /* as linked: mangled */
-    const char *file;     /* with its folder where that is known */
+struct file_frame {            /* texts live until the file is closed; NULL and 0 unknown */
+    const char *function;      /* as linked: mangled */
+    const char *file, *folder; /* the folder counts when the file's path is relative */
     int line, function_line;
 };
 
@@ -25,6 +24,8 @@ struct file_frame {       /* texts live until the file is closed; NULL and 0 unk
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts);
 void symbol_file_close(struct symbol_file *f);
+/* Memory that it holds by now, estimated: it grows as parts are looked at. */
+uint64_t symbol_file_memory(const struct symbol_file *f);
 /* Frames at an address of the file, innermost first, all but the last inlined; 0 when it knows
  * nothing there. */
 int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *out, int max);

@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/mem.h"
 #include "profiler/analyze/arena.h"
 #include "profiler/analyze/demangle.h"
 #include "profiler/analyze/symbol_file.h"
@@ -8,11 +10,9 @@
 #include "profiler/analyze/table.h"
 
 enum {
-    OPEN_FILES = 256,       /* descriptors */
-    OPEN_BYTES = 100000000, /* of debug information; libdw needs 13 times what was looked at */
-    OPEN_FEW = 4,           /* are kept whatever their size: to open a large one takes a second */
-    FRAMES = 64,            /* of one address */
-    TEXT = 4096             /* of a file name */
+    OPEN_FILES = 256, /* descriptors */
+    FRAMES = 64,      /* of one address */
+    TEXT = 4096       /* of a file name */
 };
 
 struct span { /* a module in a process; sorted by start */
@@ -31,7 +31,7 @@ struct image { /* a file, once per build id */
     int asked; /* symbol_file_open was called */
     struct symbol_facts facts;
     struct symbol_file *file; /* NULL: cannot be had, or closed for now */
-    uint64_t used;
+    uint64_t used, memory;
 };
 struct chain { /* frames of an address */
     uint32_t first, count;
@@ -47,7 +47,7 @@ struct symbols {
     const char **names; /* readable, by name_of the linked one */
     size_t process_count, process_room, image_count, image_room, chain_count, chain_room;
     size_t frame_count, frame_room, name_count, name_room;
-    uint64_t clock, open_bytes;
+    uint64_t clock, memory, memory_limit; /* of the open files */
     int open;
 };
 
@@ -56,6 +56,7 @@ enum err symbols_create(struct symbols **out)
     struct symbols *s = calloc(1, sizeof *s);
     *out = s;
     FAIL_IF(!s, ERR_MEMORY, "no memory for symbols");
+    s->memory_limit = mem_available() / 4;
     enum err e = arena_create(&s->texts);
     if (e) {
         symbols_free(s);
@@ -180,7 +181,8 @@ static void close_oldest(struct symbols *s)
     if (oldest) {
         symbol_file_close(oldest->file);
         oldest->file = NULL;
-        s->open_bytes -= oldest->facts.bytes;
+        s->memory -= oldest->memory;
+        oldest->memory = 0;
         s->open--;
     }
 }
@@ -189,15 +191,13 @@ static void close_oldest(struct symbols *s)
 static struct symbol_file *file_of(struct symbols *s, struct image *image)
 {
     if (!image->file && (!image->asked || image->facts.state == SYMBOL_FILE_FOUND)) {
-        while (s->open >= OPEN_FILES || (s->open >= OPEN_FEW && s->open_bytes > OPEN_BYTES))
+        if (s->open >= OPEN_FILES)
             close_oldest(s);
         image->asked = 1;
         if (symbol_file_open(image->path, image->build_id, image->build_id_bytes, &image->file,
                              &image->facts) == ERR_OK &&
-            image->file) {
+            image->file)
             s->open++;
-            s->open_bytes += image->facts.bytes;
-        }
     }
     image->used = ++s->clock;
     return image->file;
@@ -222,15 +222,18 @@ static const char *readable(struct symbols *s, const char *linked)
     return text;
 }
 
-/* Without //, /./ and /a/../ */
-static const char *clean_path(struct symbols *s, const char *path)
+/* `file` in `folder` (may be NULL), without //, /./ and /a/../ */
+static const char *clean_path(struct symbols *s, const char *folder, const char *file)
 {
-    char clean[TEXT];
+    char path[TEXT], clean[TEXT];
     size_t n = 0;
-    if (!path || !*path)
+    if (!file || !*file)
         return NULL;
-    if (strlen(path) >= sizeof clean)
-        return arena_text(s->texts, path);
+    int in_folder = *file != '/' && folder && *folder;
+    int all =
+        snprintf(path, sizeof path, "%s%s%s", in_folder ? folder : "", in_folder ? "/" : "", file);
+    if (all >= TEXT)
+        return arena_text(s->texts, file);
     for (const char *p = path; *p;) {
         size_t length = strcspn(p, "/");
         if (length == 2 && !strncmp(p, "..", 2) && n > 1 && clean[n - 1] == '/' &&
@@ -259,6 +262,12 @@ static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t a
     struct file_frame found[FRAMES];
     struct symbol_file *file = file_of(s, &s->images[image]);
     int n = file ? symbol_file_at(file, address, found, FRAMES) : 0;
+    if (file) {
+        s->memory += symbol_file_memory(file) - s->images[image].memory;
+        s->images[image].memory = symbol_file_memory(file);
+        while (s->memory > s->memory_limit && s->open > 1) /* this one is the newest */
+            close_oldest(s);
+    }
     if (array_room(&s->frames, &s->frame_room, s->frame_count + FRAMES, sizeof *s->frames) ||
         array_room(&s->chains, &s->chain_room, s->chain_count + 1, sizeof *s->chains) ||
         table_put(&s->chain_of, key, (uint32_t)s->chain_count))
@@ -269,7 +278,7 @@ static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t a
     *frame = (struct symbol_frame){.module = s->images[image].path};
     for (int i = 0; i < n; i++)
         frame[i] = (struct symbol_frame){.function = readable(s, found[i].function),
-                                         .file = clean_path(s, found[i].file),
+                                         .file = clean_path(s, found[i].folder, found[i].file),
                                          .module = s->images[image].path,
                                          .line = found[i].line > 0 ? found[i].line : 0,
                                          .function_line = found[i].function_line,

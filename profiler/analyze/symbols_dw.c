@@ -17,7 +17,11 @@
  * looking at all of them, and inlined calls by walking a whole unit: three sorted tables here do
  * that in microseconds. Units and functions are read when an address falls into them. */
 
-enum { DEPTH = 128, NEAR = 16 };
+enum {
+    DEPTH = 128,
+    NEAR = 16,
+    MEMORY_FACTOR = 24 /* heap that libdw takes for a byte of .debug_info (CPython 3.12: 21) */
+};
 
 struct range {
     uint64_t start, end;
@@ -47,6 +51,7 @@ struct symbol_file {
     struct ranges ranges; /* of units */
     struct unit *units;
     size_t unit_count, unit_room;
+    uint64_t memory;
     long budget; /* entries that may still be read in this walk: a loop of siblings ends */
 };
 
@@ -212,18 +217,6 @@ static enum err read_units(struct symbol_file *f)
     return ERR_OK;
 }
 
-static uint64_t debug_bytes(const struct symbol_file *f)
-{
-    uint64_t bytes = 0;
-    Elf *elf = f->dwarf ? dwarf_getelf(f->dwarf) : NULL;
-    for (Elf_Scn *s = NULL; elf && (s = elf_nextscn(elf, s));) {
-        GElf_Shdr header;
-        if (gelf_getshdr(s, &header) && !(header.sh_flags & SHF_ALLOC))
-            bytes += header.sh_size;
-    }
-    return bytes;
-}
-
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts)
 {
@@ -240,7 +233,7 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
             e = read_units(f);
         facts->symbols = f->symbols.count > 0;
         facts->lines = f->ranges.count > 0;
-        facts->bytes = debug_bytes(f);
+        f->memory += f->symbols.count * 32 + f->unit_count * sizeof *f->units;
     }
     if (e || facts->state != SYMBOL_FILE_FOUND) {
         symbol_file_close(f);
@@ -262,6 +255,11 @@ void symbol_file_close(struct symbol_file *f)
     if (f->dwfl)
         dwfl_end(f->dwfl);
     free(f);
+}
+
+uint64_t symbol_file_memory(const struct symbol_file *f)
+{
+    return f->memory;
 }
 
 /* Functions stand below units and namespaces; deep: below classes, blocks and other functions too
@@ -293,8 +291,7 @@ static enum err collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent
 /* A unit has at most as many entries as bytes. */
 static long unit_bytes(struct unit *u)
 {
-    Dwarf_Off offset = dwarf_dieoffset(&u->functions) - dwarf_cuoffset(&u->functions), next;
-    Dwarf_Off start = dwarf_dieoffset(&u->functions) - offset;
+    Dwarf_Off start = dwarf_dieoffset(&u->functions) - dwarf_cuoffset(&u->functions), next;
     size_t header;
     if (dwarf_nextcu(dwarf_cu_getdwarf(u->functions.cu), start, &next, &header, NULL, NULL, NULL))
         return 1 << 20;
@@ -309,6 +306,7 @@ static const struct range *function_at(struct symbol_file *f, struct unit *u, ui
             u->deep = deep;
             u->ranges.count = 0;
             f->budget = unit_bytes(u);
+            f->memory += deep ? 0 : (uint64_t)f->budget * MEMORY_FACTOR;
             if (collect(f, u, &u->functions, 0))
                 u->ranges.count = 0;
             sort(&u->ranges);
@@ -320,13 +318,10 @@ static const struct range *function_at(struct symbol_file *f, struct unit *u, ui
     return NULL;
 }
 
-static const char *linked_name(Dwarf_Die *die)
+static const char *text(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute a;
-    if (!dwarf_attr_integrate(die, DW_AT_linkage_name, &a) &&
-        !dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
-        return NULL;
-    return dwarf_formstring(&a);
+    return dwarf_attr_integrate(die, name, &a) ? dwarf_formstring(&a) : NULL;
 }
 
 static int number(Dwarf_Die *die, unsigned name)
@@ -420,7 +415,8 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
     struct unit *u = unit ? &f->units[unit->unit] : NULL;
     const struct range *function = u ? function_at(f, u, at) : NULL;
     int n = function ? scopes_at(f, u, function, at, scopes) : 0;
-    *out = (struct file_frame){.function = symbol};
+    *out =
+        (struct file_frame){.function = symbol, .folder = u ? text(&u->die, DW_AT_comp_dir) : NULL};
     if (u)
         line_at(u, at, function ? function->start : unit->start, out);
     if (!n)
@@ -432,10 +428,13 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
         if (i) {
             Dwarf_Die *call = die + 1;
             *frame = (struct file_frame){.file = file_name(u, number(call, DW_AT_call_file)),
+                                         .folder = out->folder,
                                          .line = number(call, DW_AT_call_line)};
         }
         /* without a linkage name C++ says no more than "operator()"; the symbol does */
-        const char *name = linked_name(die), *plain = dwarf_diename(die);
+        const char *name = text(die, DW_AT_linkage_name), *plain = text(die, DW_AT_name);
+        if (!name)
+            name = text(die, DW_AT_MIPS_linkage_name);
         int outermost = i == n - 1;
         if (!name && outermost && symbol && !strncmp(symbol, "_Z", 2))
             name = symbol;

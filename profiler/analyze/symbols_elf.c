@@ -143,6 +143,11 @@ void symbol_file_close(struct symbol_file *f)
     free(f);
 }
 
+uint64_t symbol_file_memory(const struct symbol_file *f)
+{
+    return f->table.count * 80; /* entry, symbol, name */
+}
+
 int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *out, int max)
 {
     (void)max;
