@@ -237,11 +237,15 @@ static int heap_start(void)
     return 0;
 }
 
+/* An interpreter that is loaded later is looked for once in about a second. */
 static void heap_tick(struct capture_thread *ours)
 {
+    static unsigned ticks;
     (void)ours;
-    if (recording)
+    if (recording && ++ticks >= (unsigned)capture.config.wait_hz) {
+        ticks = 0;
         heap_python_look();
+    }
 }
 
 static void heap_fork_child(void)

@@ -5,7 +5,7 @@
 #include "profiler/capture/live.h"
 
 enum {
-    STRIPES = 64, /* each with its lock, its buckets and its share of the entries */
+    STRIPES = 256, /* each with its lock, its buckets and its share of the entries */
     STRIPE_ENTRIES = LIVE_BLOCKS / STRIPES,
     STRIPE_BUCKETS = LIVE_BUCKETS / STRIPES,
     SPINS = 100, /* a lock is held for some 50 ns */

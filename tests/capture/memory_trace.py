@@ -7,7 +7,7 @@ import subprocess
 
 STRING, CODE, STACK, MODULE, ALLOC, FREE, COPY, NOTE = 2, 3, 4, 5, 11, 12, 14, 17
 MALLOC, NEW, MMAP, PYTHON = range(4)
-LOST_AT, LOST_ALLOCATIONS = 72, 5  # trace_header.lost[], its index
+LOST_AT, LOST_ALLOCATIONS = 64, 5  # trace_header.lost[], its index
 
 
 class Process:
