@@ -104,3 +104,9 @@ enum err array_room(void *items, size_t *room, size_t need, size_t size)
     *room = now;
     return ERR_OK;
 }
+
+void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    if (n > 1)
+        qsort(items, n, size, compare);
+}

@@ -14,6 +14,8 @@ LARGER = {
     "host/backend/backend.h": (200, "the whole seam between algorithms and machines, read as one"),
     "profiler/analyze/model_fields.h": (480, "profile.json read as one: structs, writer, reader and schema come from it"),
     "profiler/trace/format.h": (150, "the file format, read as one"),
+    "profiler/analyze/run.h": (250, "what the analysis adds up, read as one"),
+    "profiler/analyze/image.h": (190, "what is known while a trace file streams by, read as one"),
     "profiler/trace/records_gpu.h": (150, "the file format, read as one"),
     "profiler/trace/records_host.h": (170, "the file format, read as one"),
     "host/cpu/vec.h": (170, "short inline functions, which can stand nowhere but in a header"),

@@ -1,0 +1,369 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "profiler/analyze/image.h"
+
+enum { SERIES_POINTS = 1000 };
+enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };
+
+/* Allocations in the order of their reading; replayed in order of time at the end of the file. */
+struct heap_event {
+    uint64_t time, address, bytes;
+    double weight;
+    uint32_t spot : 28, kind : 4;
+    uint32_t order;
+};
+struct live {
+    uint64_t address, bytes;
+    double weight;
+    uint32_t spot, map;
+};
+struct point {
+    uint64_t time;
+    double rss, heap;
+};
+struct heap {
+    struct heap_event *events;
+    size_t count, room;
+    struct point *points;
+    size_t points_count, points_room;
+    uint64_t spacing; /* points closer than this are merged, keeping the larger */
+    double peak_rss;
+};
+
+static enum err create(struct image *im)
+{
+    im->heap = calloc(1, sizeof *im->heap);
+    FAIL_IF(!im->heap, ERR_MEMORY, "no memory for the analysis");
+    return ERR_OK;
+}
+
+static void destroy(struct image *im)
+{
+    if (!im->heap)
+        return;
+    free(im->heap->events);
+    free(im->heap->points);
+    free(im->heap);
+}
+
+static enum err keep(struct image *im, struct heap_event e)
+{
+    struct heap *h = im->heap;
+    im->run->has_heap = 1;
+    if (h->count >= HEAP_EVENTS_MAX) {
+        im->run->q.heap_full++;
+        return ERR_OK;
+    }
+    TRY(array_room(&h->events, &h->room, h->count + 1, sizeof *h->events));
+    e.order = (uint32_t)h->count;
+    h->events[h->count++] = e;
+    return ERR_OK;
+}
+
+enum err heap_alloc(struct image *im, const struct trace_alloc *a)
+{
+    uint32_t spot;
+    double bytes = (double)a->bytes;
+    if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    TRY(image_spot(im, a->tid, a->stack, 0, &spot));
+    struct sums *s = &im->spots[spot].sums;
+    double n = bytes > 0 ? a->weight / bytes : 1;
+    s->alloc += a->weight;
+    s->allocs += n;
+    s->alloc_variance += fmax(0, a->weight * (a->weight - bytes));
+    s->allocs_variance += fmax(0, n * (n - 1));
+    int map = a->heap == TRACE_MMAP;
+    return keep(im, (struct heap_event){image_time(im, a->r.time_ns), a->address, a->bytes,
+                                        a->weight, spot, map ? EVENT_MAP : EVENT_ALLOC, 0});
+}
+
+enum err heap_free(struct image *im, const struct trace_free *f)
+{
+    int map = f->heap == TRACE_MMAP;
+    return keep(im, (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
+                                        map ? EVENT_UNMAP : EVENT_FREE, 0});
+}
+
+enum err heap_copy(struct image *im, const struct trace_copy *c)
+{
+    uint32_t spot;
+    im->run->has_copies = 1;
+    if (!isfinite(c->weight) || c->weight < 0 || c->weight > 1e18) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    TRY(image_spot(im, c->tid, c->stack, 0, &spot));
+    im->spots[spot].sums.copied += c->weight;
+    return ERR_OK;
+}
+
+static void thin(struct heap *h)
+{
+    uint64_t span = h->points[h->points_count - 1].time - h->points[0].time;
+    h->spacing = span / (SERIES_POINTS / 2) + 1;
+    size_t kept = 0;
+    for (size_t i = 1; i < h->points_count; i++) {
+        struct point *last = &h->points[kept], *p = &h->points[i];
+        if (p->time - last->time < h->spacing) {
+            last->rss = fmax(last->rss, p->rss);
+            last->heap = fmax(last->heap, p->heap);
+        } else {
+            h->points[++kept] = *p;
+        }
+    }
+    h->points_count = kept + 1;
+}
+
+enum err heap_footprint(struct image *im, const struct trace_footprint *f)
+{
+    struct heap *h = im->heap;
+    uint64_t time = image_time(im, f->r.time_ns);
+    struct point *last = h->points_count ? &h->points[h->points_count - 1] : NULL;
+    if (f->rss > 1ull << 53 || f->heap_live > 1ull << 53) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    h->peak_rss = fmax(h->peak_rss, (double)f->rss);
+    if (last && (time <= last->time || time - last->time < h->spacing)) {
+        last->rss = fmax(last->rss, (double)f->rss);
+        last->heap = fmax(last->heap, (double)f->heap_live);
+        return ERR_OK;
+    }
+    TRY(array_room(&h->points, &h->points_room, h->points_count + 1, sizeof *h->points));
+    h->points[h->points_count++] = (struct point){time, (double)f->rss, (double)f->heap_live};
+    if (h->points_count > SERIES_POINTS)
+        thin(h);
+    return ERR_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct heap_event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* What a replay holds. */
+struct replay {
+    struct image *im;
+    struct table by_address;
+    struct live *live;
+    size_t count, room, free_count, free_room, maps;
+    uint32_t *free;
+    double total, peak;
+    uint64_t peak_time;
+};
+
+static void hold(struct run *r, int site, double bytes, uint64_t time)
+{
+    if (site < 0)
+        return;
+    struct holding *h = &r->sites[site].heap;
+    h->integral += h->live * (double)(time - h->since);
+    h->since = time;
+    h->live += bytes;
+    h->live = h->live > 0 ? h->live : 0;
+    h->peak = fmax(h->peak, h->live);
+    if (bytes > 0) {
+        h->first = h->allocs > 0 ? h->first : time;
+        h->allocs++;
+    } else if (bytes < 0) {
+        h->frees++;
+    }
+}
+
+static void change(struct replay *p, uint32_t spot, double bytes, uint64_t time)
+{
+    hold(p->im->run, p->im->spots[spot].site, bytes, time);
+    hold(p->im->run, p->im->spots[spot].function, bytes, time);
+    p->total += bytes;
+    if (p->total > p->peak) {
+        p->peak = p->total;
+        p->peak_time = time;
+    }
+}
+
+static enum err replay_alloc(struct replay *p, const struct heap_event *e)
+{
+    uint32_t at = table_get(&p->by_address, e->address);
+    if (at != TABLE_NONE) { /* its free was lost */
+        p->im->run->q.no_free++;
+        p->maps -= p->live[at].map;
+        change(p, p->live[at].spot, -p->live[at].weight, e->time);
+    } else {
+        if (p->free_count) {
+            at = p->free[--p->free_count];
+        } else {
+            TRY(array_room(&p->live, &p->room, p->count + 1, sizeof *p->live));
+            at = (uint32_t)p->count++;
+        }
+        TRY(table_put(&p->by_address, e->address, at));
+    }
+    p->live[at] = (struct live){e->address, e->bytes, e->weight, e->spot, e->kind == EVENT_MAP};
+    p->maps += e->kind == EVENT_MAP;
+    change(p, e->spot, e->weight, e->time);
+    return ERR_OK;
+}
+
+static enum err forget(struct replay *p, uint32_t at, uint64_t time)
+{
+    struct live *l = &p->live[at];
+    p->maps -= l->map;
+    change(p, l->spot, -l->weight, time);
+    table_remove(&p->by_address, l->address);
+    *l = (struct live){0};
+    TRY(array_room(&p->free, &p->free_room, p->free_count + 1, sizeof *p->free));
+    p->free[p->free_count++] = at;
+    return ERR_OK;
+}
+
+/* Takes [address, address + bytes) out of all mappings, where there are not too many to look at. */
+static enum err unmap(struct replay *p, const struct heap_event *e)
+{
+    if (!p->maps || p->count > 100000)
+        return ERR_OK;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct live *l = &p->live[i];
+        uint64_t from = e->address > l->address ? e->address : l->address;
+        uint64_t end = e->address + e->bytes, l_end = l->address + l->bytes;
+        uint64_t to = end < l_end ? end : l_end;
+        if (!l->map || !l->bytes || from >= to)
+            continue;
+        if (to - from == l->bytes) {
+            TRY(forget(p, i, e->time));
+            continue;
+        }
+        double part = l->weight * (double)(to - from) / (double)l->bytes;
+        change(p, l->spot, -part, e->time);
+        l->weight -= part;
+        l->bytes -= to - from;
+        if (from == l->address) { /* its begin goes: it lives on at `to` */
+            table_remove(&p->by_address, l->address);
+            l->address = to;
+            TRY(table_put(&p->by_address, l->address, i));
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err play(struct replay *p, const struct heap_event *e)
+{
+    if (e->kind == EVENT_ALLOC || e->kind == EVENT_MAP)
+        return replay_alloc(p, e);
+    uint32_t at = table_get(&p->by_address, e->address);
+    if (at != TABLE_NONE && (e->kind == EVENT_FREE || e->bytes == p->live[at].bytes))
+        return forget(p, at, e->time);
+    return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
+}
+
+static void finish_holding(struct run *r, struct holding *h, uint64_t end, int largest,
+                           double at_peak)
+{
+    (void)r;
+    if (end > h->since)
+        h->integral += h->live * (double)(end - h->since);
+    h->end += h->live;
+    if (largest)
+        h->at_peak = at_peak;
+    h->live = 0;
+    h->since = 0;
+}
+
+/* Live bytes of every site at the peak: a second replay up to it. */
+static enum err replay_to(struct image *im, uint64_t until, double stop_at, struct replay *p)
+{
+    struct heap *h = im->heap;
+    p->im = im;
+    for (size_t i = 0; i < h->count; i++) {
+        TRY(play(p, &h->events[i]));
+        if (h->events[i].time >= until && p->total >= stop_at)
+            break;
+    }
+    return ERR_OK;
+}
+
+static void free_replay(struct replay *p)
+{
+    table_free(&p->by_address);
+    free(p->live);
+    free(p->free);
+}
+
+static enum err charge_peak(struct image *im, const struct replay *whole)
+{
+    struct run *r = im->run;
+    struct holding *saved = calloc(r->sites_count + 1, sizeof *saved);
+    FAIL_IF(!saved, ERR_MEMORY, "no memory for the analysis");
+    for (size_t i = 0; i < r->sites_count; i++) {
+        saved[i] = r->sites[i].heap;
+        r->sites[i].heap.live = 0;
+    }
+    struct replay p = {0};
+    uint64_t no_free = r->q.no_free;
+    enum err e = replay_to(im, whole->peak_time, whole->peak, &p);
+    r->q.no_free = no_free;
+    for (size_t i = 0; i < r->sites_count; i++) {
+        double live = r->sites[i].heap.live;
+        r->sites[i].heap = saved[i];
+        r->sites[i].heap.at_peak = live;
+    }
+    free_replay(&p);
+    free(saved);
+    if (whole->peak > r->largest_heap) {
+        r->largest_heap = whole->peak;
+        r->m->memory.peak_s = (double)whole->peak_time * 1e-9;
+    }
+    return e;
+}
+
+static enum err write_series(struct image *im, double peak_heap)
+{
+    struct run *r = im->run;
+    struct heap *h = im->heap;
+    struct model_process *row = &r->processes[im->index];
+    if (h->points_count)
+        row->peak_rss_mb = h->peak_rss / 1048576;
+    if (h->count)
+        row->peak_heap_mb = peak_heap / 1048576;
+    if (!h->points_count)
+        return ERR_OK;
+    TRY(array_room(&r->series, &r->series_room, r->series_count + 1, sizeof *r->series));
+    struct model_series *s = &r->series[r->series_count++];
+    size_t bytes = h->points_count * sizeof(double);
+    *s = (struct model_series){.process = im->index};
+    s->t_s = arena_take(r->m->arena, bytes);
+    s->rss_mb = arena_take(r->m->arena, bytes);
+    s->heap_mb = arena_take(r->m->arena, bytes);
+    FAIL_IF(!s->t_s || !s->rss_mb || !s->heap_mb, ERR_MEMORY, "no memory for the profile");
+    s->t_s_count = s->rss_mb_count = s->heap_mb_count = (int)h->points_count;
+    for (size_t i = 0; i < h->points_count; i++) {
+        s->t_s[i] = (double)h->points[i].time * 1e-9;
+        s->rss_mb[i] = h->points[i].rss / 1048576;
+        s->heap_mb[i] = h->points[i].heap / 1048576;
+    }
+    return ERR_OK;
+}
+
+static enum err charge(struct image *im)
+{
+    struct run *r = im->run;
+    struct heap *h = im->heap;
+    struct replay p = {.im = im};
+    array_sort(h->events, h->count, sizeof *h->events, by_time);
+    enum err e = replay_to(im, UINT64_MAX, INFINITY, &p);
+    int largest = p.peak > r->largest_heap;
+    uint64_t end = im->last > r->origin ? im->last - r->origin : 0;
+    for (size_t i = 0; i < r->sites_count; i++)
+        finish_holding(r, &r->sites[i].heap, end, 0, 0);
+    free_replay(&p);
+    if (e == ERR_OK && h->count && largest)
+        e = charge_peak(im, &p);
+    return e == ERR_OK ? write_series(im, p.peak) : e;
+}
+
+const struct part part_heap = {create, NULL, charge, destroy};

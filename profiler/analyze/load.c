@@ -1,0 +1,236 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "profiler/analyze/build.h"
+#include "profiler/analyze/image.h"
+
+static const struct part *const parts[] = {&part_cpu, &part_heap, &part_gpu, &part_ranges};
+#define PARTS (sizeof parts / sizeof *parts)
+
+static enum err fact(struct image *im, const struct trace_item *item)
+{
+    struct run *r = im->run;
+    const char *text = arena_text_n(im->arena, item->tail, item->tail_bytes);
+    FAIL_IF(!text, ERR_MEMORY, "no memory for the texts of a trace");
+    size_t key = strlen(text);
+    const char *value = "";
+    if (key + 1 < item->tail_bytes)
+        value = arena_text_n(im->arena, item->tail + key + 1, item->tail_bytes - key - 1);
+    FAIL_IF(!value, ERR_MEMORY, "no memory for the texts of a trace");
+    return build_fact(r, im, text, value);
+}
+
+static enum err note(struct image *im, const struct trace_item *item)
+{
+    static const char *const severities[] = {"info", "warning", "error"};
+    const struct trace_note *n = (const void *)item->record;
+    struct quality_count *q = &im->run->q;
+    struct arena *kept = im->run->m->arena;
+    const char *key = arena_text_n(kept, item->tail, item->tail_bytes);
+    size_t at = key ? strlen(key) + 1 : item->tail_bytes;
+    const char *text =
+        at < item->tail_bytes ? arena_text_n(kept, item->tail + at, item->tail_bytes - at) : "";
+    for (size_t i = 0; i < q->notes_count; i++)
+        if (q->notes[i].id == key && q->notes[i].text == text) {
+            q->notes[i].count++;
+            return ERR_OK;
+        }
+    if (q->notes_count >= 200)
+        return ERR_OK;
+    TRY(array_room(&q->notes, &q->notes_room, q->notes_count + 1, sizeof *q->notes));
+    struct model_item *row = &q->notes[q->notes_count++];
+    model_blank(&record_model_item, row);
+    row->id = key;
+    row->text = text;
+    row->severity = severities[n->severity < 3 ? n->severity : 2];
+    row->count = 1;
+    return ERR_OK;
+}
+
+static enum err dispatch(struct image *im, const struct trace_item *item)
+{
+    const void *r = item->record;
+    switch (item->record->kind) {
+    case TRACE_SAMPLE:
+        return cpu_sample(im, r);
+    case TRACE_WAIT:
+        return cpu_wait(im, r);
+    case TRACE_ALLOC:
+        return heap_alloc(im, r);
+    case TRACE_FREE:
+        return heap_free(im, r);
+    case TRACE_COPY:
+        return heap_copy(im, r);
+    case TRACE_FOOTPRINT:
+        return heap_footprint(im, r);
+    case TRACE_RANGE:
+        return range_record(im, r);
+    case TRACE_META:
+        return fact(im, item);
+    case TRACE_NOTE:
+        return note(im, item);
+    default:
+        return item->record->kind >= TRACE_API ? gpu_record(im, item) : image_define(im, item);
+    }
+}
+
+/* CLOCK records are read ahead before the first device time, unless its clock is ours already. */
+static enum err need_clock(struct image *im, const char *path, const struct trace_record *record)
+{
+    struct quality_count *q = &im->run->q;
+    int timed = record->kind >= TRACE_KERNEL && record->kind <= TRACE_GPU_OVERHEAD;
+    if (!timed || im->clock || im->monotonic)
+        return ERR_OK;
+    q->clock_method = "interpolated";
+    return clock_read(im, path);
+}
+
+static enum err stream(struct image *im, const char *path, struct trace_reader *reader,
+                       double before, double total)
+{
+    const struct analyze_options *o = im->run->options;
+    for (uint64_t n = 0;; n++) {
+        struct trace_item item;
+        int more;
+        TRY(trace_next(reader, &item, &more));
+        if (!more)
+            return ERR_OK;
+        if (item.record->time_ns > im->last && item.record->time_ns - im->run->origin < 1ull << 53)
+            im->last = item.record->time_ns;
+        TRY(need_clock(im, path, item.record));
+        TRY(dispatch(im, &item));
+        if (o->progress && n % 65536 == 0)
+            o->progress(o->context, before + (double)trace_reader_position(reader), total);
+    }
+}
+
+static void add_damage(struct quality_count *q, const struct trace_reader *reader)
+{
+    const struct trace_damage *d = trace_reader_damage(reader);
+    q->damage.bad_chunks += d->bad_chunks;
+    q->damage.torn_records += d->torn_records;
+    q->damage.missing_chunks += d->missing_chunks;
+    q->damage.unknown_records += d->unknown_records;
+    q->damage.truncated_bytes += d->truncated_bytes;
+}
+
+static enum err settle(struct image *im)
+{
+    for (size_t i = 0; i < PARTS; i++)
+        if (parts[i]->settle)
+            TRY(parts[i]->settle(im));
+    TRY(charge_spots(im));
+    for (size_t i = 0; i < PARTS; i++)
+        if (parts[i]->charge)
+            TRY(parts[i]->charge(im));
+    return build_image(im);
+}
+
+static enum err read_image(struct run *r, const char *path, struct trace_reader *reader,
+                           double before, double total)
+{
+    struct image im = {.run = r, .header = *trace_reader_header(reader), .index = -1};
+    enum err e = arena_create(&im.arena);
+    im.last = im.header.start_ns;
+    if (e == ERR_OK)
+        e = build_process(r, &im);
+    for (size_t i = 0; i < PARTS && e == ERR_OK; i++)
+        e = parts[i]->create(&im);
+    uint32_t other; /* spot 0 takes what finds no room */
+    if (e == ERR_OK)
+        e = image_spot(&im, (uint32_t)im.header.pid, 0, 0, &other);
+    if (e == ERR_OK)
+        e = stream(&im, path, reader, before, total);
+    add_damage(&r->q, reader);
+    if (e == ERR_OK)
+        e = settle(&im);
+    for (size_t i = 0; i < PARTS; i++)
+        parts[i]->free(&im);
+    clock_free(&im);
+    if (im.arena)
+        image_free_definitions(&im);
+    return e;
+}
+
+/* The first look: when the run began, how large the files are. */
+static enum err survey(struct run *r, char **paths, size_t count, double *total, size_t *readable)
+{
+    r->origin = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_reader *reader;
+        struct stat st;
+        if (trace_open(paths[i], &reader) != ERR_OK)
+            continue;
+        const struct trace_header *h = trace_reader_header(reader);
+        r->origin = h->start_ns < r->origin ? h->start_ns : r->origin;
+        trace_reader_free(reader);
+        ++*readable;
+        *total += stat(paths[i], &st) ? 0 : (double)st.st_size;
+    }
+    FAIL_IF(!*readable, ERR_INPUT, "none of the %zu trace files can be read: %s", count,
+            err_text());
+    return ERR_OK;
+}
+
+static enum err read_all(struct run *r, char **paths, size_t count)
+{
+    double total = 0, before = 0;
+    size_t readable = 0;
+    TRY(survey(r, paths, count, &total, &readable));
+    r->q.unreadable = count - readable;
+    r->m->meta.trace_bytes = (int64_t)total;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_reader *reader;
+        struct stat st;
+        if (trace_open(paths[i], &reader) != ERR_OK)
+            continue;
+        enum err e = read_image(r, paths[i], reader, before, total);
+        trace_reader_free(reader);
+        TRY(e);
+        before += stat(paths[i], &st) ? 0 : (double)st.st_size;
+    }
+    if (r->options->progress)
+        r->options->progress(r->options->context, total, total);
+    return build_model(r);
+}
+
+static enum err with_folder(struct run *r, const char *folder)
+{
+    char **paths;
+    size_t count;
+    r->folder = folder;
+    r->home = getenv("HOME");
+    TRY(trace_list(folder, &paths, &count));
+    enum err e = symbols_create(&r->symbols);
+    if (e == ERR_OK)
+        e = read_all(r, paths, count);
+    trace_list_free(paths, count);
+    return e;
+}
+
+enum err analyze_run(const char *run_folder, const struct analyze_options *options,
+                     struct model **out)
+{
+    static const struct analyze_options none;
+    struct stat st;
+    char folder[4096];
+    int n = snprintf(folder, sizeof folder, "%s/trace", run_folder);
+    FAIL_IF(n < 0 || n >= (int)sizeof folder, ERR_INPUT, "the path %.100s... is too long",
+            run_folder);
+    if (stat(folder, &st))
+        folder[strlen(run_folder)] = 0;
+    struct run *r = calloc(1, sizeof *r);
+    FAIL_IF(!r, ERR_MEMORY, "no memory for the analysis");
+    r->options = options ? options : &none;
+    enum err e = model_create(&r->m);
+    if (e == ERR_OK)
+        e = with_folder(r, folder);
+    if (e == ERR_OK) {
+        *out = r->m;
+        r->m = NULL;
+    }
+    build_free(r);
+    return e;
+}

@@ -1,0 +1,176 @@
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/image.h"
+
+/* Libraries that serve whoever calls them: their time is their caller's. Prefixes of file names. */
+static const char *const runtimes[] = {
+    "libc.so",
+    "libc-",
+    "libm.so",
+    "libm-",
+    "libmvec",
+    "ld-linux",
+    "ld-musl",
+    "libpthread",
+    "libdl.so",
+    "libdl-",
+    "librt.so",
+    "librt-",
+    "libstdc++",
+    "libc++",
+    "libgcc_s",
+    "libgomp",
+    "libomp",
+    "libiomp5",
+    "libasan",
+    "libtsan",
+    "libubsan",
+    "libtcmalloc",
+    "libjemalloc",
+    "libcuda.so",
+    "libcudart",
+    "libcupti",
+    "libnvidia",
+    "libnvToolsExt",
+    "libtomoprof_capture",
+    "tomoprof_capture",
+    "linux-vdso",
+    "[vdso]",
+};
+
+/* Source files of libraries, of any language. Their lines are charged only when no user code is
+ * below them on the stack, or on request. */
+static const char *const library_paths[] = {
+    "/site-packages/",     "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen ",
+    "<__array_function__", "/usr/include/",   "/usr/lib/",    "/usr/src/",      "/usr/local/cuda",
+    "/include/c++/",       "/lib/gcc/",       "/build/glibc", "/build/gcc",     "../sysdeps/",
+    "./malloc/",           "./nptl/",         "./string/",    "../nptl/",       "/.cargo/registry/",
+    "/go/pkg/mod/",
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int begins(const char *s, const char *prefix)
+{
+    return !strncmp(s, prefix, strlen(prefix));
+}
+
+int rules_interpreter(const char *module)
+{
+    if (!module)
+        return 0;
+    const char *name = base_name(module);
+    return begins(name, "libpython") || begins(name, "python3") || !strcmp(name, "python");
+}
+
+int rules_eval(const char *function)
+{
+    return function &&
+           (begins(function, "_PyEval_EvalFrameDefault") || begins(function, "_TAIL_CALL_"));
+}
+
+static int listed(const char *const *patterns, const char *recorded, const char *shown)
+{
+    for (; *patterns; patterns++)
+        if (!fnmatch(*patterns, recorded, 0) || !fnmatch(*patterns, shown, 0) ||
+            strstr(recorded, *patterns))
+            return 1;
+    return 0;
+}
+
+static enum frame_class classify(struct run *r, const char *file, const char *module, int python)
+{
+    const struct analyze_options *o = r->options;
+    if (!python && (!module || rules_interpreter(module)))
+        return FRAME_RUNTIME;
+    for (size_t i = 0; !python && i < sizeof runtimes / sizeof *runtimes; i++)
+        if (begins(base_name(module), runtimes[i]))
+            return FRAME_RUNTIME;
+    if (!file)
+        return FRAME_LIBRARY;
+    const char *shown = rules_path(r, file);
+    shown = shown ? shown : file;
+    if (o->exclude && listed(o->exclude, file, shown))
+        return FRAME_LIBRARY;
+    if (o->include && *o->include)
+        return listed(o->include, file, shown) ? FRAME_USER : FRAME_LIBRARY;
+    if (o->libraries)
+        return FRAME_USER;
+    for (size_t i = 0; i < sizeof library_paths / sizeof *library_paths; i++)
+        if (strstr(file, library_paths[i]))
+            return FRAME_LIBRARY;
+    return FRAME_USER;
+}
+
+enum frame_class rules_class(struct run *r, const char *file, const char *module, int python)
+{
+    uint64_t key = table_mix((uintptr_t)file + (uint64_t)(python != 0), (uintptr_t)module);
+    uint32_t class = table_get(&r->class_of, key);
+    if (class != TABLE_NONE)
+        return (enum frame_class) class;
+    class = classify(r, file, module, python);
+    (void)table_put(&r->class_of, key, class); /* a cache: it may be full */
+    return (enum frame_class) class;
+}
+
+/* Where the rest of `path` begins below `folder`; NULL: it is not below it. */
+static const char *below(const char *path, const char *folder)
+{
+    size_t n = folder ? strlen(folder) : 0;
+    while (n && folder[n - 1] == '/')
+        n--;
+    return n && !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* "/home/NAME/rest" -> rest */
+static const char *below_any_home(const char *path)
+{
+    static const char *const homes[] = {"/home/", "/Users/"};
+    if (begins(path, "/root/"))
+        return path + 6;
+    for (size_t i = 0; i < 2; i++)
+        if (begins(path, homes[i])) {
+            const char *slash = strchr(path + strlen(homes[i]), '/');
+            return slash ? slash + 1 : NULL;
+        }
+    return NULL;
+}
+
+/* Nothing personal: below the working folder relative to it, packages by their own path, the home
+ * folder as ~. */
+static const char *shown_path(struct run *r, const char *recorded)
+{
+    char text[4200];
+    const char *rest, *packages;
+    if (r->options->absolute_paths || recorded[0] != '/')
+        return run_text(r, recorded);
+    if ((rest = below(recorded, r->cwd)))
+        return run_text(r, rest);
+    if ((packages = strstr(recorded, "/site-packages/")) ||
+        (packages = strstr(recorded, "/dist-packages/")))
+        return run_text(r, packages + 1);
+    if (!(rest = below(recorded, r->home)))
+        rest = below_any_home(recorded);
+    if (!rest)
+        return run_text(r, recorded);
+    snprintf(text, sizeof text, "~/%s", rest);
+    return run_text(r, text);
+}
+
+const char *rules_path(struct run *r, const char *recorded)
+{
+    uint32_t at = table_get(&r->path_of, (uintptr_t)recorded);
+    if (!recorded || at != TABLE_NONE)
+        return recorded ? r->paths[at] : NULL;
+    const char *shown = shown_path(r, recorded);
+    if (array_room(&r->paths, &r->paths_room, r->paths_count + 1, sizeof *r->paths) == ERR_OK &&
+        table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths_count) == ERR_OK)
+        r->paths[r->paths_count++] = shown;
+    return shown;
+}

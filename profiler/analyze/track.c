@@ -1,0 +1,58 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/arena.h"
+#include "profiler/analyze/track.h"
+
+void track_free(struct track *t)
+{
+    free(t->events);
+    memset(t, 0, sizeof *t);
+}
+
+static void join(struct track_event *to, const struct track_event *e)
+{
+    to->start = to->start < e->start ? to->start : e->start;
+    to->end = to->end > e->end ? to->end : e->end;
+    to->busy += e->busy;
+    to->count += e->count;
+    if (e->largest > to->largest) {
+        to->largest = e->largest;
+        to->what = e->what;
+    }
+}
+
+static int near(const struct track *t, const struct track_event *last, const struct track_event *e)
+{
+    return e->start < last->start || (t->resolution && e->start - last->start < t->resolution);
+}
+
+void track_reduce(struct track *t, size_t limit)
+{
+    while (t->count > limit && limit) {
+        uint64_t span = t->events[t->count - 1].start - t->events[0].start;
+        uint64_t least = span / limit + 1;
+        t->resolution = t->resolution * 2 > least ? t->resolution * 2 : least;
+        size_t kept = 0;
+        for (size_t i = 1; i < t->count; i++)
+            if (near(t, &t->events[kept], &t->events[i]))
+                join(&t->events[kept], &t->events[i]);
+            else
+                t->events[++kept] = t->events[i];
+        t->count = kept + 1;
+    }
+}
+
+enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit)
+{
+    struct track_event e = {start, end, end - start, end - start, 1, what};
+    if (t->count && near(t, &t->events[t->count - 1], &e)) {
+        join(&t->events[t->count - 1], &e);
+        return ERR_OK;
+    }
+    TRY(array_room(&t->events, &t->room, t->count + 1, sizeof *t->events));
+    t->events[t->count++] = e;
+    if (t->count > limit + limit / 2)
+        track_reduce(t, limit);
+    return ERR_OK;
+}
