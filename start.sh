@@ -7,6 +7,7 @@ usage() {
     cat <<'END'
 ./start.sh         set up, build, run the quick profile suite (15 seconds on 2 cores), say where the results are
 ./start.sh build   set up and build only: the program is then build/tomoprof
+./start.sh cuda    the same with the CUDA back end: installs NVIDIA's toolkit into build-toolkit (pip, no root, 600 MB)
 ./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers
 ./start.sh help    this text
 
@@ -40,13 +41,14 @@ missing() {
     else
         echo pkg-config
     fi
+    [ "$1" = build ] || [ "$1" = run ] || command -v c++ >/dev/null || echo c++
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
 debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev"
-debian_test="libcmocka-dev python3-numpy python3-jsonschema"
+debian_test="g++ libcmocka-dev python3-numpy python3-jsonschema"
 fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel"
-fedora_test="libcmocka-devel python3-numpy python3-jsonschema"
+fedora_test="gcc-c++ libcmocka-devel python3-numpy python3-jsonschema"
 arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf"
 arch_test="cmocka python-numpy python-jsonschema"
 
@@ -55,6 +57,9 @@ set_up() {
     absent=$(missing "$1")
     [ -n "$absent" ] || return 0
     echo "Missing: $(echo "$absent" | paste -sd ' ')"
+    if [ "$1" = cuda ]; then
+        debian="$debian g++ python3-pip" fedora="$fedora gcc-c++ python3-pip" arch="$arch python-pip"
+    fi
     if [ "$1" = test ]; then
         debian="$debian $debian_test" fedora="$fedora $fedora_test" arch="$arch $arch_test"
     fi
@@ -111,13 +116,19 @@ build)
     build release build OFF
     echo "Built: build/tomoprof (build/tomoprof --help)"
     ;;
+cuda)
+    set_up cuda
+    cuda/toolkit.sh
+    build cuda build OFF
+    echo "Built: build/tomoprof and build/libtomoprof_cuda.so (build/tomoprof doctor says whether it works here)"
+    ;;
 test)
     set_up test
     set_up_browser
     build release build ON
     ctest --test-dir build --output-on-failure -j "$(nproc)"
     build asan build-asan ON
-    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|pipe'
+    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|pipe'
     ;;
 help | --help | -h)
     usage

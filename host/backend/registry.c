@@ -1,7 +1,9 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/backend/registry.h"
+#include "host/base/mem.h"
 
 #define ROWS 8
 
@@ -73,14 +75,27 @@ static enum err open_auto(const struct backend_options *options, struct backend 
     return e;
 }
 
-enum err backend_open(const char *name, const struct backend_options *options, struct backend **out)
+/* `options` with the environment's limit where they have none. */
+static enum err limited(const struct backend_options *options, struct backend_options *out)
 {
+    const char *limit = getenv(BACKEND_DEVICE_MEMORY);
+    *out = *options;
+    if (out->device_memory || !limit || !*limit)
+        return ERR_OK;
+    enum err e = mem_parse(limit, &out->device_memory);
+    return e ? err_prefix(e, BACKEND_DEVICE_MEMORY) : ERR_OK;
+}
+
+enum err backend_open(const char *name, const struct backend_options *wish, struct backend **out)
+{
+    struct backend_options options;
     *out = NULL;
+    TRY(limited(wish, &options));
     if (!strcmp(name, "auto"))
-        return open_auto(options, out);
+        return open_auto(&options, out);
     const struct backend_ops *ops = find(name);
     if (ops)
-        return ops->open(options, out);
+        return ops->open(&options, out);
 
     char names[200] = "auto";
     for (int i = 0; i < count; i++) {

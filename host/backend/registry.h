@@ -4,6 +4,10 @@
 
 #include "host/backend/backend.h"
 
+/* The environment's limit of a device's memory (4GiB), for options that name none: it reaches child
+ * processes too. */
+#define BACKEND_DEVICE_MEMORY "TOMOPROF_DEVICE_MEMORY"
+
 /* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist
  * otherwise; ERR_UNSUPPORTED with the reason when a known one cannot run here. */
 enum err backend_open(const char *name, const struct backend_options *options,

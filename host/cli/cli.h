@@ -39,15 +39,27 @@ struct cli_end {
 };
 extern struct cli_end cli_end;
 
+/* --device-memory of the command at hand, for the back end and for child processes. */
+extern const char *cli_device_memory;
+
 /* Absolute path of this program. ERR_IO when the system does not tell. */
 enum err cli_program(const char **path);
 
 /* Rows that several commands share. The variables stand behind the macro's arguments. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"
 #define CLI_OPT_BACKEND(variable)                                                                  \
+    {"backend",                                                                                    \
+     0,                                                                                            \
+     OPT_TEXT,                                                                                     \
+     &(variable),                                                                                  \
+     CLI_BACKEND_CHOICES,                                                                          \
+     "where to compute; auto: cuda where it works, else cpu",                                      \
+     0,                                                                                            \
+     0,                                                                                            \
+     0},                                                                                           \
     {                                                                                              \
-        "backend", 0, OPT_TEXT, &(variable), CLI_BACKEND_CHOICES,                                  \
-            "where to compute; auto: cuda where it works, else cpu", 0, 0, 0                       \
+        "device-memory", 0, OPT_TEXT, &cli_device_memory, "SIZE",                                  \
+            "use no more of the GPU's memory, to simulate a smaller card (4GiB)", 0, 0, 0          \
     }
 #define CLI_OPT_THREADS(variable)                                                                  \
     {                                                                                              \

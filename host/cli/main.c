@@ -22,6 +22,7 @@ static const struct command *const commands[] = {
 #define COMMANDS (int)(sizeof commands / sizeof *commands)
 
 volatile sig_atomic_t cli_stop;
+const char *cli_device_memory;
 struct cli_end cli_end;
 static volatile sig_atomic_t command_stops;
 
@@ -130,10 +131,29 @@ static enum err check_environment(void)
         FAIL_IF(!known, ERR_USAGE, "%s=%s: must be one of %s", rows[i].name, value,
                 rows[i].choices);
     }
+    static const char *const amounts[] = {"TOMOPROF_MEMORY", BACKEND_DEVICE_MEMORY};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        size_t bytes;
+        const char *memory = getenv(amounts[i]);
+        enum err e = memory && *memory ? mem_parse(memory, &bytes) : ERR_OK;
+        if (e)
+            return err_prefix(e, "%s", amounts[i]);
+    }
+    return ERR_OK;
+}
+
+/* --device-memory, handed on as the environment has it. */
+static enum err limit_device(void)
+{
     size_t bytes;
-    const char *memory = getenv("TOMOPROF_MEMORY");
-    enum err e = memory && *memory ? mem_parse(memory, &bytes) : ERR_OK;
-    return e ? err_prefix(e, "TOMOPROF_MEMORY") : ERR_OK;
+    if (!cli_device_memory)
+        return ERR_OK;
+    enum err e = mem_parse(cli_device_memory, &bytes);
+    if (e)
+        return err_prefix(e, "--device-memory");
+    FAIL_IF(setenv(BACKEND_DEVICE_MEMORY, cli_device_memory, 1), ERR_MEMORY,
+            "no memory for the environment");
+    return ERR_OK;
 }
 
 static enum err run_command(const struct command *c, int argc, char **argv)
@@ -147,6 +167,7 @@ static enum err run_command(const struct command *c, int argc, char **argv)
     int words = 0;
     TRY(check_environment());
     TRY((wraps ? opt_parse_leading : opt_parse)(c->options, argc, argv, &words));
+    TRY(limit_device());
     FAIL_IF(words < c->min_words, ERR_USAGE, "%s needs %s: `tomoprof %s --help` has examples",
             c->name, c->words, c->name);
     FAIL_IF(words > c->max_words, ERR_USAGE,
