@@ -124,6 +124,8 @@ size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc
         pc[n] = exact && n ? r->pc + 1 : r->pc;
         n++;
         enum cfi_step step = cfi_step(r, m, exact);
+        if (step == CFI_FAILED && unwind_search(r, m, exact))
+            step = cfi_step(r, m, exact);
         if (step == CFI_ROOT) {
             *complete = 1;
             break;

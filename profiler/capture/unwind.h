@@ -63,6 +63,9 @@ static inline __attribute__((always_inline)) void unwind_from_here(struct unwind
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
               int *complete);
 
+/* unwind_search.c: the frame pointer where it is not known; 0: not found. */
+int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact);
+
 int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value);
 
 #endif

@@ -389,6 +389,72 @@ static void test_code_without_tables(void **state)
     munmap(code, 4096);
 }
 
+static int pipe_ends[2];
+static volatile pid_t waiter;
+
+/* As an unoptimised program has them: the system call's wrapper does not save the frame pointer. */
+__attribute__((noinline, optimize("O0"))) static void wait_inside(void)
+{
+    char c;
+    their_n = backtrace(theirs, ROOM);
+    waiter = gettid();
+    while (read(pipe_ends[0], &c, 1) < 0)
+        ;
+}
+
+__attribute__((noinline, optimize("O0"))) static void *waiting_thread(void *unused)
+{
+    volatile char space[300];
+    space[0] = 1;
+    wait_inside();
+    return space[0] ? unused : NULL;
+}
+
+static int where_blocked(pid_t tid, uintptr_t *sp, uintptr_t *pc)
+{
+    char path[64], text[256] = "";
+    unsigned long v[2];
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    if (!n || sscanf(text, "%*s %*s %*s %*s %*s %*s %*s %lx %lx", &v[0], &v[1]) != 2)
+        return 0;
+    *sp = v[0];
+    *pc = v[1];
+    return 1;
+}
+
+static void test_another_thread_that_waits(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    uintptr_t sp = 0, pc = 0;
+    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(pthread_create(&thread, NULL, waiting_thread, NULL), 0);
+    for (int i = 0; i < 500 && (!waiter || !where_blocked(waiter, &sp, &pc)); i++)
+        usleep(10000);
+    struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
+    struct unwind_memory m = {.window = window, .window_room = sizeof window, .scratch = &scratch};
+    r.r[UNWIND_SP] = sp;
+    last.n = unwind(&r, &m, last.pc, UNWIND_DEPTH, &last.complete);
+    assert_int_equal(write(pipe_ends[1], "x", 1), 1);
+    pthread_join(thread, NULL);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    if (!pc) {
+        print_message("/proc/self/task/TID/syscall tells nothing here\n");
+        skip();
+    }
+    assert_true(last.complete);
+    size_t at = 0; /* of waiting_thread's frame, which looks the same from both sides */
+    while (at < last.n && last.pc[at] != (uintptr_t)theirs[1])
+        at++;
+    assert_true(at < last.n && agrees(&last, at, theirs, (size_t)their_n));
+}
+
 enum { SAMPLES = 3000 };
 static volatile int samples, whole_stacks, same_stacks;
 
@@ -471,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_truncated_tables_are_refused),
         cmocka_unit_test(test_flipped_tables_do_not_fault),
         cmocka_unit_test(test_code_without_tables),
+        cmocka_unit_test(test_another_thread_that_waits),
         cmocka_unit_test(test_random_points_of_a_busy_program),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
