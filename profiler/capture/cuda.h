@@ -63,6 +63,7 @@ int cuda_buffers_open(void); /* 0 or errno */
 void cuda_buffers_abandon(void);
 cupti_request cuda_request;
 cupti_complete cuda_complete;
+void cuda_count_dropped(void *context, uint32_t stream);
 void cuda_drain(struct capture_thread *t); /* decodes what was delivered */
 
 /* Decodes one buffer into t's stream. One thread at a time: the caller holds the pool's lock. */

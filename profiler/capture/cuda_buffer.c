@@ -110,6 +110,14 @@ static void decode_extra(struct capture_thread *t, uint8_t *buffer, size_t valid
     __atomic_sub_fetch(&extra_out, 1, __ATOMIC_ACQ_REL);
 }
 
+/* CUPTI forgets its count when it tells it. No lock may be held here. */
+void cuda_count_dropped(void *context, uint32_t stream)
+{
+    size_t dropped = 0;
+    if (!cuda.cupti.dropped(context, stream, &dropped) && dropped)
+        trace_lost(&capture.writer, TRACE_LOST_GPU_DROPPED, dropped);
+}
+
 void cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
     (void)bytes;

@@ -58,6 +58,7 @@ static void flush(struct capture_thread *t, uint32_t how)
     int code = cuda.cupti.flush(how);
     flushing_since = 0;
     cuda_check(t, code, "cuptiActivityFlushAll", "GPU work of this moment may be missing");
+    cuda_count_dropped(NULL, 0);
     cuda_drain(t);
 }
 

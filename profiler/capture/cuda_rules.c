@@ -61,6 +61,9 @@ static const struct cuda_rule rules[] = {
     {"MemPoolTrimTo", M, 0, 0, 0},
     {"MemPrefetch", M, 8, 0, 1},
     {"MemAdvise", M, 8, 0, 1},
+    {"MemDiscard", M, 0, 0, 0},
+    {"MemBatchDecompress", C, 0, 0, 0},
+    {"StreamAttachMem", M, 0, 0, 0},
     {"ArrayCreate", M, 0, 0, 0},
     {"Array3DCreate", M, 0, 0, 0},
     {"ArrayDestroy", M, 0, 0, 0},
@@ -87,6 +90,7 @@ static const struct cuda_rule rules[] = {
     {"LibraryUnload", D, 0, 0, 0},
     {"LinkAdd", D, 0, 0, 0},
     {"LinkComplete", D, 0, 0, 0},
+    {"InitModule", D, 0, 0, 0},
     {"Init", O, 0, 0, 0}, /* cuInit, cudaInitDevice */
     {"SetDevice", O, 0, 0, 0},
     {"DeviceReset", O, 0, 0, 0},
@@ -98,6 +102,7 @@ static const struct cuda_rule rules[] = {
 
 const struct cuda_rule *cuda_rule(const char *name)
 {
+    name += strspn(name, "_"); /* __cudaLaunchKernel: what <<<>>> calls from CUDA 13 on */
     const char *rest = name;
     if (!strncmp(name, "cuda", 4))
         rest = name + 4;

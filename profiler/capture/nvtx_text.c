@@ -71,7 +71,7 @@ uint64_t nvtx_wide(struct capture_thread *t, const wchar_t *s)
             continue;
         }
         int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-        text[n++] = (char)((0xf00 >> more & 0xff) | c >> 6 * more);
+        text[n++] = (char)((0xff00 >> (more + 1) & 0xff) | c >> 6 * more);
         while (more--)
             text[n++] = (char)(0x80 | (c >> 6 * more & 0x3f));
     }

@@ -21,6 +21,8 @@ CAPTURED, MORE = 1, 2
 
 # number of a kind: name, fields, their struct format, whether a tail follows
 KINDS = {
+    4: ("stack", "id native python flags", "QHHI", True),
+    5: ("module", "start end bias path_bytes build_id_bytes", "QQQHH4x", True),
     1: ("meta", "id bytes reserved", "QII", True),
     2: ("string", "id bytes reserved", "QII", True),
     15: ("range", "domain message stack handle payload op payload_kind category color tid", "5Q5I4x", False),
@@ -81,7 +83,8 @@ class Trace:
             for k, (n, f, s, tail) in KINDS.items()
             if only is None or n in only
         }
-        self.strings, self.meta, self.notes = {0: ""}, {}, {}
+        self.strings, self.meta, self.notes, self.stacks, self.modules = {0: ""}, {}, {}, {}, []
+        self.thread_names = collections.defaultdict(list)
         at = 4096
         while at + 40 <= len(data):
             magic, _, _, size, _, _, used = struct.unpack_from("<7I", data, at)
@@ -109,9 +112,36 @@ class Trace:
     def _tail(self, kind, record, tail):
         if kind == "string":
             self.strings[record.id] = tail[: record.bytes].decode(errors="replace")
+        elif kind == "thread":
+            self.thread_names[record.tid].append(tail[: record.name_bytes].decode(errors="replace"))
+        elif kind == "stack":
+            self.stacks[record.id] = struct.unpack_from(f"<{record.native}Q", tail)
+        elif kind == "module":
+            self.modules.append((record, tail[: record.path_bytes].decode(errors="replace")))
         elif kind in ("meta", "note"):
             key, _, value = tail[: record.bytes].decode(errors="replace").partition("\0")
             (self.meta if kind == "meta" else self.notes).setdefault(key, value)
+
+    def lines(self, stacks, program="fake_app"):
+        """{stack: line of the innermost frame in the source of `program`, NVTX's headers apart}; None without addr2line"""
+        wanted = []
+        for stack in stacks:
+            for pc in self.stacks.get(stack, ()):
+                module = next((r for r, path in self.modules if path.endswith("/" + program) and r.start <= pc < r.end), None)
+                if module:
+                    wanted.append((stack, pc - 1 - module.bias))
+        words = ["addr2line", "-a", "-i", "-e", str(FAKES / program), *(hex(pc) for _, pc in wanted)]
+        try:
+            out = subprocess.run(words, stdout=subprocess.PIPE, text=True).stdout
+        except FileNotFoundError:
+            return None
+        found, turn = {}, iter(wanted)
+        for row in out.splitlines():  # an address, then its inlined frames, innermost first
+            if row.startswith("0x"):
+                stack, _ = next(turn)
+            elif "?" not in row and "/nvtx3/" not in row:
+                found.setdefault(stack, int(row.rpartition(":")[2].split()[0]))
+        return found
 
     def apis(self):
         """{correlation id: API record}, the ids of continuations with those of their record"""

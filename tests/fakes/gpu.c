@@ -119,10 +119,11 @@ static void enqueue(struct stream *s, struct fake_activity *a)
     static uint32_t work;
     uint32_t n = __atomic_fetch_add(&work, 1, __ATOMIC_RELAXED);
     uint64_t length = 1000 + n * 37 % 5000, at = now() + 2000;
-    if (n % 100 == 99)
-        at -= (uint64_t)fake_option("early", 0); /* begins before the call that asked for it */
+    uint64_t early = n % 100 == 99 ? (uint64_t)fake_option("early", 0) : 0;
     pthread_mutex_lock(&lock);
     a->start = at > s->free_at ? at : s->free_at;
+    if (early) /* begins before the call that asked for it */
+        a->start = at - early;
     a->end = s->free_at = a->start + length;
     pthread_mutex_unlock(&lock);
     a->device = s->device;

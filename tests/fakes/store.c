@@ -100,16 +100,16 @@ static void append(const void *record, size_t known, size_t length)
     used += length;
 }
 
-/* Lengths of the records of CUDA 12.0, 13.0 and of one to come. */
+/* Lengths of the records of CUDA 11.2, 12.0, 13.0 and of one to come. */
 static const struct length {
     uint8_t kind;
-    uint16_t of[3];
+    uint16_t of[4];
 } lengths[] = {
-    {CUPTI_KERNEL, {200, 216, 264}},    {CUPTI_MEMCPY, {80, 96, 128}},
-    {CUPTI_MEMCPY_PEER, {88, 96, 112}}, {CUPTI_MEMSET, {80, 88, 104}},
-    {CUPTI_MEMORY, {120, 128, 160}},    {CUPTI_MEMORY_POOL, {72, 80, 96}},
-    {CUPTI_DEVICE, {176, 184, 240}},    {CUPTI_CONTEXT, {16, 40, 64}},
-    {CUPTI_STREAM, {24, 24, 32}},       {CUPTI_SYNC, {48, 56, 72}},
+    {CUPTI_KERNEL, {160, 200, 216, 264}},   {CUPTI_MEMCPY, {72, 80, 96, 128}},
+    {CUPTI_MEMCPY_PEER, {80, 88, 96, 112}}, {CUPTI_MEMSET, {72, 80, 88, 104}},
+    {CUPTI_MEMORY, {120, 120, 128, 160}},   {CUPTI_MEMORY_POOL, {72, 72, 80, 96}},
+    {CUPTI_DEVICE, {176, 176, 184, 240}},   {CUPTI_CONTEXT, {16, 16, 40, 64}},
+    {CUPTI_STREAM, {24, 24, 24, 32}},       {CUPTI_SYNC, {40, 48, 56, 72}},
 };
 
 size_t store_length(uint32_t kind)
@@ -117,7 +117,7 @@ size_t store_length(uint32_t kind)
     long layout = store_option("layout", 13);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         if (lengths[i].kind == kind)
-            return lengths[i].of[layout <= 12 ? 0 : layout == 13 ? 1 : 2];
+            return lengths[i].of[layout < 11 || layout > 14 ? 2 : layout - 11];
     return 48; /* of a kind that is unknown */
 }
 
