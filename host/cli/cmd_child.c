@@ -2,7 +2,7 @@
 #include "host/cli/cli.h"
 #include "host/suite/suite.h"
 
-static const char *op, *backend = "cpu";
+static const char *op, *previews, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
 static int bench, traced;
 
@@ -15,6 +15,7 @@ static struct opt options[] = {
     {"seed", 0, OPT_INT, &seed, "N", "seed of the noise", 0, 4294967295.0, 0},
     {"fd", 0, OPT_INT, &fd, "N", "file descriptor that receives one JSON object per line", 0, 65536,
      0},
+    {"previews", 0, OPT_PATH, &previews, "DIR", "draw the reconstruction there", 0, 0, 0},
     {"bench", 0, OPT_FLAG, &bench, NULL, "as `tomoprof bench` wants it", 0, 0, 0},
     {"traced", 0, OPT_FLAG, &traced, NULL, "no calibration", 0, 0, 0},
     {0},
@@ -32,6 +33,7 @@ static enum err run(int words, char **word)
                                     .threads = threads,
                                     .seed = (uint64_t)seed,
                                     .fd = (int)fd,
+                                    .previews = previews,
                                     .traced = traced,
                                     .bench = bench};
     return suite_child(&plan);

@@ -19,6 +19,7 @@
 #include "host/base/mem.h"
 #include "host/suite/catalogue.h"
 #include "host/suite/cycles.h"
+#include "host/suite/preview.h"
 #include "host/suite/suite.h"
 #include "profiler/mark/mark.h"
 
@@ -231,6 +232,8 @@ static enum err run_all(struct child *c)
     mark_pop();
     TRY(e);
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
+        log_warn("no preview: %s", err_text()); /* the times stand without it */
     return c->plan->bench ? calibrate(c) : ERR_OK;
 }
 

@@ -156,26 +156,16 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", PROCESS_FD);
-    const char *argv[] = {o->program,
-                          "child-run",
-                          "--op",
-                          cell->op->name,
-                          "--size",
-                          size,
-                          "--runs",
-                          runs,
-                          "--backend",
-                          o->backend,
-                          "--threads",
-                          threads,
-                          "--seed",
-                          seed,
-                          "--fd",
-                          fd,
-                          o->bench    ? "--bench"
-                          : o->traced ? "--traced"
-                                      : NULL,
-                          NULL};
+    const char *argv[20] = {
+        o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
+        "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
+    int n = 16;
+    if (o->previews) {
+        argv[n++] = "--previews";
+        argv[n++] = o->previews;
+    }
+    if (o->bench || o->traced)
+        argv[n] = o->bench ? "--bench" : "--traced";
     struct process p = {argv,    o->environment, fileno(log), o->timeout_s,
                         o->stop, on_line,        on_tick,     &c};
     enum process_end end;

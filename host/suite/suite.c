@@ -16,7 +16,7 @@ struct session {
     const struct suite_plan *options;
     struct results results, traced; /* traced: empty without a traced pass */
     FILE *log;
-    char folder[RUN_PATH];
+    char folder[RUN_PATH], previews[RUN_PATH + 16];
     double done, total; /* of the progress line: children weighted by their share of the work */
 };
 
@@ -105,11 +105,14 @@ static void log_cell(struct session *s, const struct cell *c, int64_t runs)
 static enum err run_cells(struct session *s)
 {
     const struct plan *p = &s->results.plan;
+    struct suite_plan options = *s->options;
+    snprintf(s->previews, sizeof s->previews, "%s/previews", s->folder);
+    options.previews = s->previews;
     for (int size = 0; size < p->size_count; size++)
         for (int op = 0; op < p->op_count && !stopped(s); op++) {
             struct cell *c = results_cell(&s->results, op, size);
             draw_progress(s);
-            cell_run(s->options, s->log, c, draw_progress, s);
+            cell_run(&options, s->log, c, draw_progress, s);
             log_cell(s, c, s->options->runs);
             s->done += weight(c->size);
             TRY(write_timing(s)); /* what there is survives even the loss of this process */
@@ -133,6 +136,7 @@ static enum err run_traced(struct session *s)
     options.runs = traced_runs(s->options);
     options.environment = environment;
     options.traced = 1;
+    options.previews = NULL;
     log_text(s, "traced pass");
     enum err e = results_create(p, &options, &s->traced);
     for (int i = 0; i < p->op_count * p->size_count && !e && !stopped(s); i++) {

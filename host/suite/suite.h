@@ -29,6 +29,7 @@ struct suite_plan {
     const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
     const struct suite_tracer *tracer; /* NULL: no traced pass */
     char *const *environment;          /* of children; NULL: this process's */
+    const char *previews;              /* folder for pictures of reconstructions; NULL: none */
     int traced;                        /* children need not calibrate */
     int bench;                         /* children of `tomoprof bench` (struct child_plan) */
 };
@@ -44,14 +45,15 @@ struct child_plan {
     int64_t size, runs, threads;
     uint64_t seed;
     int fd;
-    int traced; /* no calibration: its time would be in the profile */
-    int bench;  /* the bench's own operations too; calibrates again after the runs, counts cycles */
+    const char *previews; /* folder for the picture of a reconstruction, NULL: none */
+    int traced;           /* no calibration: its time would be in the profile */
+    int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
 };
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * (host/cli/cmd_child.c; --bench sets `bench`): prepares operation `op` at `size`, runs it `runs`
- * times, writes JSON lines to `fd`. */
+ * [--previews DIR] (host/cli/cmd_child.c; --bench sets `bench`): prepares operation `op` at `size`,
+ * runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at

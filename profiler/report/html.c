@@ -8,6 +8,7 @@
 #include "host/base/file.h"
 #include "profiler/report/assets.h"
 #include "profiler/report/html.h"
+#include "profiler/report/pictures.h"
 
 #define DATA_LIMIT (1ull << 30) /* of one part: more than that no browser unpacks */
 
@@ -19,11 +20,12 @@ static const struct part {
     {"data-profile", "profile.json", "tomoprof-profile/"},
     {"data-timing", "timing.json", "tomoprof-timing/"},
     {"data-triage", "triage.json", "tomoprof-triage/"},
-    {"data-previews", "previews.json", NULL},
-    {"data-compare", NULL, NULL}, /* of report_html_compare */
+    {"data-previews", NULL, NULL}, /* of report_pictures */
+    {"data-compare", NULL, NULL},  /* of report_html_compare */
 };
-#define PARTS   (sizeof parts / sizeof *parts)
-#define COMPARE (PARTS - 1)
+#define PARTS    (sizeof parts / sizeof *parts)
+#define PICTURES (PARTS - 2)
+#define COMPARE  (PARTS - 1)
 
 struct text {
     char *data; /* NULL: the run has none */
@@ -59,21 +61,12 @@ static enum err load(const char *folder, const struct part *part, struct text *o
     return check(part, path, out);
 }
 
-static void write_base64(struct outfile *f, enum err *e, const unsigned char *in, size_t n)
+static enum err write_base64(struct outfile *f, const unsigned char *in, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char out[4 * 1024];
-    for (size_t i = 0; i < n && *e == ERR_OK;) {
-        size_t used = 0;
-        for (; i < n && used < sizeof out; i += 3) {
-            unsigned a = in[i], b = i + 1 < n ? in[i + 1] : 0, c = i + 2 < n ? in[i + 2] : 0;
-            out[used++] = digits[a >> 2];
-            out[used++] = digits[(a & 3) << 4 | b >> 4];
-            out[used++] = i + 1 < n ? digits[(b & 15) << 2 | c >> 6] : '=';
-            out[used++] = i + 2 < n ? digits[c & 63] : '=';
-        }
-        *e = outfile_write(f, out, used);
-    }
+    char out[4096];
+    for (size_t i = 0; i < n; i += 3072) /* a multiple of 3: no padding in between */
+        TRY(outfile_write(f, out, base64(in + i, n - i < 3072 ? n - i : 3072, out)));
+    return ERR_OK;
 }
 
 /* gzip, which DecompressionStream of all browsers since 2023 unpacks. */
@@ -111,7 +104,7 @@ static enum err write_data(struct outfile *f, const struct text texts[PARTS])
         int n = snprintf(head, sizeof head, "<script type=\"text/plain\" id=\"%s\">", parts[i].id);
         if ((e = gzip(&texts[i], &packed, &bytes)) == ERR_OK &&
             (e = outfile_write(f, head, (size_t)n)) == ERR_OK)
-            write_base64(f, &e, packed, bytes);
+            e = write_base64(f, packed, bytes);
         if (e == ERR_OK)
             e = outfile_write(f, "</script>\n", 10);
         free(packed);
@@ -174,6 +167,7 @@ enum err report_html(const char *folder, const char *path, long long *bytes)
     enum err e = ERR_OK;
     for (size_t i = 0; i < PARTS; i++)
         TRY_OUT(load(folder, &parts[i], &texts[i]));
+    TRY_OUT(report_pictures(folder, &texts[PICTURES].data, &texts[PICTURES].bytes));
     if (!texts[0].data && !texts[1].data)
         e = FAIL(ERR_INPUT, "%s holds neither profile.json nor timing.json: it is no finished run",
                  folder);

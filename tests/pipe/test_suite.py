@@ -44,7 +44,10 @@ def timing(check, folder, operations, sizes, runs):
     cells = [(s["operation"], s["volume_size"]) for s in data["statistics"]]
     check.that(sorted(cells) == sorted((o, s) for o in operations for s in sizes), f"{len(cells)} statistics")
     check.that(sorted(s["operation"] for s in data["scaling"]) == sorted(operations), "one scaling per operation")
-    named = ("timing.json", "log.txt") + (("trace", "profile.json") if data["traced"] else ())
+    pictures = {f"{o}{end}" for o in operations if o.endswith("_recon") for end in (".json", "-slice.png", "-difference.png")}
+    drawn = {f.name for f in (folder / "previews").iterdir()} if pictures else set()
+    check.that(drawn == pictures or any(m["status"] != "ok" for m in data["measurements"]), f"previews: {drawn ^ pictures}")
+    named = ("timing.json", "log.txt", "previews") + (("trace", "profile.json") if data["traced"] else ())
     check.that([n for n in folder.iterdir() if n.name not in named] == [],
                f"files in the run's folder: {list(folder.iterdir())}")
     return data
