@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import sys
 
-from memory_trace import LOST_ALLOCATIONS, MALLOC, PYTHON, processes
+from memory_trace import LOST_ALLOCATIONS, MALLOC, MMAP, PYTHON, processes
 from recorded import command, compiled, main, need_library, newest, run
 
 MEAN = 65536  # bytes between samples: 100 MiB are 1600 samples, 2.5 % standard error
@@ -370,6 +370,56 @@ def strays(process):
     return found
 
 
+HANDLERS = """
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+static volatile int handled, bad;
+static char a[1 << 16], b[1 << 16];
+static void handler(int s)
+{
+    (void)s;
+    char *p = malloc(3 << 20), *q = realloc(malloc(100), 2 << 20);
+    memcpy(p, a, sizeof a);
+    bad += memcmp(p, a, sizeof a) != 0;
+    free(p), free(q);
+    handled++;
+}
+int main(void) /* allocates nothing by malloc itself: the C library does not stand that */
+{
+    struct itimerval t = {{0, 300}, {0, 300}};
+    struct sigaction s = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &s, NULL);
+    setitimer(ITIMER_REAL, &t, NULL);
+    for (int i = 0; handled < 2000; i++) {
+        char *p = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        p[1000] = 1;
+        memcpy(b, a, sizeof a);
+        p = mremap(p, 1 << 20, 2 << 20, MREMAP_MAYMOVE);
+        bad += p[1000] != 1;
+        munmap(p, 2 << 20);
+    }
+    dprintf(1, "bad %d\\n", bad);
+    return 0;
+}
+"""
+
+
+def handlers_may_allocate(check, folder):
+    """They come while the library itself is at work."""
+    program = compiled(folder, "handlers", HANDLERS, "-O1", "-fno-builtin")
+    if not program:
+        return print("skipped: no C compiler")
+    done, (p,) = record(folder, program, modes="memory,copies,cpu,wait", env={"TOMOPROF_CAPTURE_COPY_MEAN": "1000"})
+    check.that(done.returncode == 0 and done.stdout == b"bad 0\n", f"{done}")
+    check.that(not p.live() and strays(p) == 0, f"live {p.live()[:5]}, strays {strays(p)}")
+    check.that({a[5] for a in p.allocs} == {MALLOC, MMAP}, "no allocation of the handler, or none of the program")
+
+
 COPIES = """
 #include <string.h>
 static char a[1 << 20], b[1 << 20];
@@ -402,4 +452,4 @@ def copies_by_line(check, folder):
 
 need_library()
 main(bytes_of_c_lines, bytes_of_cxx_lines, bytes_of_python_lines, mappings_are_followed, malloc_means_the_same,
-     threads_and_forks_at_once, copies_by_line)
+     handlers_may_allocate, threads_and_forks_at_once, copies_by_line)
