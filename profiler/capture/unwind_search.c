@@ -40,7 +40,8 @@ static enum verdict calls(uintptr_t pc, uintptr_t function)
     memcpy(&distance, b + 3, sizeof distance);
     if (b[2] == 0xe8) {
         target = pc + (uintptr_t)(intptr_t)distance;
-        return target == function || behind_stub(target) == function ? THIS_CALL : NO_CALL;
+        /* Of another function: it may have passed on to this one by a jump. */
+        return target == function || behind_stub(target) == function ? THIS_CALL : SOME_CALL;
     }
     if (b[1] == 0xff && b[2] == 0x15) { /* call *slot(%rip) */
         int known = peek(pc + (uintptr_t)(intptr_t)distance, &target, sizeof target);
@@ -53,7 +54,8 @@ static enum verdict calls(uintptr_t pc, uintptr_t function)
     return through_register ? SOME_CALL : NO_CALL;
 }
 
-/* A call through a register is believed when the frame pointers go on from here. */
+/* Other calls, as those through a register, are believed when the frame pointers go on from here.
+ */
 static int chain_goes_on(struct unwind_memory *m, uintptr_t frame)
 {
     uintptr_t next, pc;
