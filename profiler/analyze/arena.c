@@ -110,3 +110,9 @@ void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *,
     if (n > 1)
         qsort(items, n, size, compare);
 }
+
+void array_copy(void *to, const void *from, size_t n, size_t size)
+{
+    if (n)
+        memcpy(to, from, n * size);
+}

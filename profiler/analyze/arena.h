@@ -20,7 +20,8 @@ const char *arena_text_n(struct arena *a, const char *s, size_t n); /* ends at a
 /* Room for `need` items of `size` bytes in *items, whose room is *room; new items are zero. */
 enum err array_room(void *items, size_t *room, size_t need, size_t size);
 
-/* qsort that takes no items, too. */
+/* qsort and memcpy that take no items, too. */
+void array_copy(void *to, const void *from, size_t n, size_t size);
 void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *));
 
 #endif

@@ -215,11 +215,11 @@ static enum err build_meta(struct run *r)
     }
     array_sort(r->facts, r->facts_count, sizeof *r->facts, by_key);
     TRY(model_list(m, model_fact, m, environment, r->facts_count));
-    memcpy(m->environment, r->facts, r->facts_count * sizeof *r->facts);
+    array_copy(m->environment, r->facts, r->facts_count, sizeof *r->facts);
     TRY(model_list(m, model_process, m, processes, r->processes_count));
-    memcpy(m->processes, r->processes, r->processes_count * sizeof *r->processes);
+    array_copy(m->processes, r->processes, r->processes_count, sizeof *r->processes);
     TRY(model_list(m, model_thread, m, threads, r->threads_count));
-    memcpy(m->threads, r->threads, r->threads_count * sizeof *r->threads);
+    array_copy(m->threads, r->threads, r->threads_count, sizeof *r->threads);
     return ERR_OK;
 }
 

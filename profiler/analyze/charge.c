@@ -205,13 +205,20 @@ static enum err charge_spot(struct image *im, struct spot *spot, struct resolved
     return ERR_OK;
 }
 
+static int costs_nothing(const struct sums *s)
+{
+    static const struct sums none;
+    return !memcmp(s, &none, sizeof none);
+}
+
 enum err charge_spots(struct image *im)
 {
     struct resolved *frames = calloc(2 * RESOLVED_MAX, sizeof *frames);
     FAIL_IF(!frames, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
     for (size_t i = 0; i < im->spots_count && e == ERR_OK; i++)
-        e = charge_spot(im, &im->spots[i], frames);
+        if (!costs_nothing(&im->spots[i].sums))
+            e = charge_spot(im, &im->spots[i], frames);
     free(frames);
     return e;
 }

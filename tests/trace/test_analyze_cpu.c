@@ -1,0 +1,328 @@
+/* links: tp_stage tp_analyze tp_trace */
+#include <stdio.h>
+
+#include "tests/unit/check.h"
+#include "tests/trace/stage.h"
+
+#define APP_C      "/src/app.c"
+#define NEAR(a, b) assert_near(a, b, 1e-12)
+
+static struct stage st;
+static struct model *m;
+
+static int before(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_open(&st, 100, T0);
+    m = NULL;
+    return 0;
+}
+
+static int after(void **state)
+{
+    (void)state;
+    model_destroy(m);
+    stage_end();
+    return 0;
+}
+
+static void analyse(void)
+{
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+}
+
+static void self_goes_to_the_leaf_line_and_inclusive_to_its_callers(void **state)
+{
+    (void)state;
+    const uint64_t inner[] = {AT(LIBC, 1), AT(APP, 210), AT(APP, 120)}, outer[] = {AT(APP, 120)};
+    uint64_t a = stage_stack(&st, inner, 3, 0), b = stage_stack(&st, outer, 1, 0);
+    stage_sample(&st, 0, 10, a, 5, TRACE_USER);
+    stage_sample(&st, 0, 20, a, 5, TRACE_SYSTEM);
+    stage_sample(&st, 0, 30, b, 7, TRACE_USER);
+    analyse();
+    const struct model_line *leaf = stage_line(m, APP_C, 210), *root = stage_line(m, APP_C, 120);
+    NEAR(leaf->cpu.user, 0.005); /* time in libc is its caller's */
+    NEAR(leaf->cpu.sys, 0.005);
+    NEAR(leaf->cpu.native, 0.005);
+    assert_int_equal(leaf->cpu.samples, 2);
+    NEAR(leaf->cpu.error, sqrt(2) * 0.005);
+    NEAR(root->cpu.user, 0.007);
+    NEAR(root->cpu_incl.user, 0.012);
+    NEAR(root->cpu_incl.sys, 0.005);
+    NEAR(stage_function(m, APP_C, "f1")->cpu_incl.user, 0.012);
+    assert_string_equal(m->files[0].functions[leaf->function].name, "f2");
+    NEAR(leaf->cpu.share + root->cpu.share, 1);
+    NEAR(leaf->scalene.n_cpu_percent_c, 100 * 0.005 / 0.017);
+    assert_true(isnan(leaf->gpu_self_s) && isnan(leaf->mem.alloc_mb)); /* not recorded */
+    assert_int_equal(m->unattributed_count, 0);
+}
+
+static void recursion_counts_once(void **state)
+{
+    (void)state;
+    const uint64_t words[] = {AT(APP, 130), AT(APP, 120), AT(APP, 120), AT(APP, 120)};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 4, 0), 10, TRACE_USER);
+    analyse();
+    NEAR(stage_line(m, APP_C, 120)->cpu_incl.user, 0.01);
+    NEAR(stage_function(m, APP_C, "f1")->cpu_incl.user, 0.01);
+    NEAR(stage_function(m, APP_C, "f1")->cpu.user, 0.01);
+    assert_int_equal(m->stacks_count, 5); /* the tree keeps every level, and the thread */
+}
+
+static void inlined_code_is_charged_where_it_stands(void **state)
+{
+    (void)state;
+    const uint64_t words[] = {AT(INLINED, 3)};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 1, 0), 4, TRACE_USER);
+    const uint64_t library[] = {AT(HEADER, 50), AT(APP, 310)};
+    stage_sample(&st, 0, 20, stage_stack(&st, library, 2, 0), 6, TRACE_USER);
+    analyse();
+    NEAR(stage_line(m, APP_C, 3)->cpu.user, 0.004);
+    NEAR(stage_line(m, APP_C, 7)->cpu_incl.user, 0.004);
+    NEAR(stage_line(m, APP_C, 310)->cpu.user, 0.006); /* the template's caller pays */
+    NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu.user, 0);
+    NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu_incl.user, 0.006);
+}
+
+static void without_lines_the_module_is_charged(void **state)
+{
+    (void)state;
+    const uint64_t words[] = {AT(LIBC, 1), AT(NATIVE_LIB, 1)};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 2, 0), 8, TRACE_USER);
+    stage_sample(&st, 0, 20, 0, 2, TRACE_USER);
+    stage_sample(&st, 0, 30, 77, 1, TRACE_USER); /* never defined */
+    analyse();
+    assert_int_equal(m->unattributed_count, 2);
+    for (int i = 0; i < 2; i++) {
+        int none = !strcmp(m->unattributed[i].module, "[no stack]");
+        if (!none)
+            assert_string_equal(m->unattributed[i].module, "site-packages/numpy/_core.so");
+        NEAR(m->unattributed[i].cpu.user, none ? 0.003 : 0.008);
+    }
+    NEAR(m->quality.unattributed_cpu_share, 1);
+    assert_non_null(stage_item(m, "cpu.unattributed"));
+}
+
+static uint64_t python_stack(const char *version, uint64_t entry)
+{
+    uint64_t main_code = stage_code(&st, "/home/u/p/prog.py", "main", 1);
+    uint64_t work = stage_code(&st, "/home/u/p/prog.py", "work", 10);
+    uint64_t library = stage_code(&st, "/x/site-packages/numpy/lib.py", "dot", 100);
+    stage_meta(&st, "python.version", version);
+    stage_meta(&st, "cwd", "/home/u/p");
+    if (entry) { /* one loop runs dot and work, another main */
+        const uint64_t words[] = {AT(NATIVE_LIB, 1),
+                                  AT(PYTHON_C, 1),
+                                  AT(EVAL, 1),
+                                  AT(PYTHON_C, 2),
+                                  AT(EVAL, 2),
+                                  AT(PYTHON_C, 3),
+                                  101,
+                                  library,
+                                  12 | entry,
+                                  work,
+                                  5 | entry,
+                                  main_code};
+        return stage_stack(&st, words, 6, 3);
+    }
+    const uint64_t words[] = {AT(NATIVE_LIB, 1),
+                              AT(EVAL, 1),
+                              AT(PYTHON_C, 1),
+                              AT(EVAL, 2),
+                              AT(PYTHON_C, 2),
+                              AT(EVAL, 3),
+                              101,
+                              library,
+                              12,
+                              work,
+                              5,
+                              main_code};
+    return stage_stack(&st, words, 6, 3);
+}
+
+static void check_python_tree(void)
+{
+    const char *expected[] = {"main", "main", "work", "dot", "dot"};
+    const char *kinds[] = {"thread", "python", "python", "python", "native"};
+    int64_t lines[] = {MODEL_UNKNOWN, 5, 12, 101, MODEL_UNKNOWN};
+    int at = -1;
+    for (int i = 0; i < m->stacks_count; i++)
+        at = m->stacks[i].cpu_ns > 0 ? i : at;
+    for (int depth = 4; depth >= 0; depth--, at = m->stacks[at].parent) {
+        const struct model_frame *f = &m->frames[m->stacks[at].frame];
+        assert_int_equal(f->line, lines[depth]);
+        assert_string_equal(f->kind, kinds[depth]);
+        assert_string_equal(f->function, depth == 4 ? "dot" : expected[depth]);
+    }
+    assert_int_equal(at, -1);
+    NEAR(stage_line(m, "prog.py", 12)->cpu.user, 0.01); /* user code pays for the package */
+    NEAR(stage_line(m, "prog.py", 12)->cpu.native, 0.01);
+    NEAR(stage_line(m, "site-packages/numpy/lib.py", 101)->cpu_incl.user, 0.01);
+    NEAR(stage_line(m, "prog.py", 5)->cpu_incl.user, 0.01);
+}
+
+static void python_frames_stand_where_the_interpreter_ran_them_since_3_11(void **state)
+{
+    (void)state;
+    stage_sample(&st, 0, 10, python_stack("3.11.2", TRACE_PYTHON_ENTRY), 10, TRACE_USER);
+    analyse();
+    check_python_tree();
+}
+
+static void python_frames_stand_one_per_loop_before_3_11(void **state)
+{
+    (void)state;
+    stage_sample(&st, 0, 10, python_stack("3.10.4", 0), 10, TRACE_USER);
+    analyse();
+    check_python_tree();
+}
+
+static void time_of_the_interpreter_itself_is_python(void **state)
+{
+    (void)state;
+    uint64_t code = stage_code(&st, "/p/prog.py", "main", 1);
+    const uint64_t words[] = {AT(LIBC, 1), AT(PYTHON_C, 1), AT(EVAL, 1), 5 | TRACE_PYTHON_ENTRY,
+                              code};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 3, 1), 10, TRACE_USER);
+    stage_sample(&st, 0, 20, stage_stack(&st, words, 3, 1), 2, TRACE_SYSTEM);
+    analyse();
+    const struct model_line *line = stage_line(m, "/p/prog.py", 5);
+    NEAR(line->cpu.python, 0.01);
+    NEAR(line->cpu.native, 0);
+    NEAR(line->cpu.sys, 0.002);
+    NEAR(line->scalene.n_cpu_percent_python, 100 * 10 / 12.0);
+}
+
+static void workers_borrow_the_line_of_the_main_thread(void **state)
+{
+    (void)state;
+    uint64_t code = stage_code(&st, "/p/prog.py", "main", 1);
+    const uint64_t first[] = {AT(EVAL, 1), 5 | TRACE_PYTHON_ENTRY, code};
+    const uint64_t second[] = {AT(EVAL, 1), 6 | TRACE_PYTHON_ENTRY, code};
+    uint64_t a = stage_stack(&st, first, 1, 1), b = stage_stack(&st, second, 1, 1);
+    uint64_t work = stage_at(&st, AT(NATIVE_LIB, 9));
+    int worker = stage_thread(&st, 101, "worker", 0);
+    stage_sample(&st, 0, 100, a, 1, TRACE_USER);
+    stage_wait(&st, 100, 200, b, 50, TRACE_SLEEP);
+    stage_sample(&st, worker, 101, work, 10, TRACE_USER); /* while main is at line 5 */
+    stage_sample(&st, worker, 250, work, 20, TRACE_USER); /* line 6, seen waiting */
+    stage_sample(&st, worker, 400, work, 40, TRACE_USER); /* nothing near */
+    analyse();
+    NEAR(stage_line(m, "/p/prog.py", 5)->cpu.borrowed, 0.01);
+    NEAR(stage_line(m, "/p/prog.py", 5)->cpu.user, 0.011);
+    NEAR(stage_line(m, "/p/prog.py", 6)->cpu.borrowed, 0.02);
+    NEAR(stage_line(m, "/p/prog.py", 6)->cpu.wait, 0.05);
+    NEAR(m->quality.borrowed_cpu_share, 30.0 / 71);
+    NEAR(m->totals.cpu.borrowed, 0.03);
+    assert_non_null(stage_item(m, "cpu.borrowed"));
+    assert_int_equal(m->unattributed_count, 1);
+    NEAR(m->unattributed[0].cpu.user, 0.04);
+    NEAR(m->totals.wait.sleep, 0.05);
+}
+
+static void processes_are_added(void **state)
+{
+    (void)state;
+    uint64_t at = stage_at(&st, AT(APP, 120));
+    stage_sample(&st, 0, 10, at, 5, TRACE_USER);
+    stage_close(&st, TRACE_EXIT, 3);
+    stage_open(&st, 200, T0 + 1000 * MS);
+    at = stage_at(&st, AT(APP, 120));
+    stage_sample(&st, 0, 1010, at, 7, TRACE_USER);
+    struct trace_thread_end e = {.r = {.kind = TRACE_THREAD_END, .time_ns = T0 + 1100 * MS},
+                                 .tid = 200,
+                                 .user_ns = 8 * MS,
+                                 .system_ns = 0};
+    stage_put(&st, 0, &e);
+    stage_close(&st, TRACE_SIGNAL, 11);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+    NEAR(stage_line(m, APP_C, 120)->cpu.user, 0.012);
+    assert_int_equal(m->processes_count, 2);
+    assert_string_equal(m->meta.end, "exit");
+    assert_int_equal(m->meta.end_detail, 3);
+    NEAR(m->processes[1].start_s, 1);
+    assert_string_equal(m->processes[1].end, "signal");
+    assert_int_equal(m->processes[1].end_detail, 11);
+    NEAR(m->processes[1].cpu_s, 0.007);
+    NEAR(m->quality.cpu_sample_coverage, 7.0 / 8);
+    assert_true(isnan(m->threads[0].kernel_cpu_s));
+    NEAR(m->threads[1].coverage, 7.0 / 8);
+}
+
+static void losses_are_said_with_effect(void **state)
+{
+    (void)state;
+    stage_sample(&st, 0, 10, stage_at(&st, AT(APP, 120)), 5, TRACE_USER);
+    trace_lost(&st.w, TRACE_LOST_SAMPLES, 9);
+    struct trace_note n = {.r = {.kind = TRACE_NOTE, .time_ns = T0}, .severity = 1, .bytes = 20};
+    trace_put(&st.s[0], &n.r, sizeof n, "timers\0no more timers", 20);
+    stage_close(&st, TRACE_RUNNING, 0);
+    m = stage_model(NULL);
+    assert_int_equal(stage_item(m, "lost.samples")->count, 9);
+    assert_non_null(stage_item(m, "lost.samples")->effect);
+    assert_string_equal(stage_item(m, "timers")->text, "no more timer");
+    assert_string_equal(m->meta.end, "running");
+    assert_non_null(stage_item(m, "trace.running"));
+    assert_false(m->quality.complete);
+}
+
+static void patterns_choose_who_pays(void **state)
+{
+    (void)state;
+    const uint64_t words[] = {AT(INLINED, 3), AT(HEADER, 50), AT(APP, 310)};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 3, 0), 8, TRACE_USER);
+    stage_close(&st, TRACE_EXIT, 0);
+    const char *const header[] = {"*/vector", NULL};
+    struct analyze_options o = {.include = header};
+    m = stage_model(&o);
+    NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu.user, 0.008);
+    model_destroy(m);
+    const char *const app[] = {"/src/*", NULL};
+    o = (struct analyze_options){.exclude = app, .libraries = 1};
+    m = stage_model(&o);
+    NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu.user, 0.008);
+    assert_true(stage_lawful(m));
+}
+
+static void nothing_is_a_profile_too(void **state)
+{
+    (void)state;
+    analyse();
+    assert_int_equal(m->files_count, 0);
+    assert_true(isnan(m->totals.cpu.user) && isnan(m->totals.gpu_busy_s));
+    assert_true(report_text(m, stderr, 80, 0, 5) == ERR_OK);
+}
+
+static void no_trace_is_an_error(void **state)
+{
+    (void)state;
+    stage_close(&st, TRACE_EXIT, 0);
+    struct model *none = NULL;
+    assert_error(analyze_run("/nonexistent/run", NULL, &none), ERR_INPUT, "/nonexistent/run");
+    assert_null(none);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+    const struct CMUnitTest tests[] = {
+        CASE(self_goes_to_the_leaf_line_and_inclusive_to_its_callers),
+        CASE(recursion_counts_once),
+        CASE(inlined_code_is_charged_where_it_stands),
+        CASE(without_lines_the_module_is_charged),
+        CASE(python_frames_stand_where_the_interpreter_ran_them_since_3_11),
+        CASE(python_frames_stand_one_per_loop_before_3_11),
+        CASE(time_of_the_interpreter_itself_is_python),
+        CASE(workers_borrow_the_line_of_the_main_thread),
+        CASE(processes_are_added),
+        CASE(losses_are_said_with_effect),
+        CASE(patterns_choose_who_pays),
+        CASE(nothing_is_a_profile_too),
+        CASE(no_trace_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
