@@ -373,8 +373,10 @@ static void a_descriptor_that_the_program_took_is_left_alone(void **state)
     assert_int_equal(pread(fd, &byte, 1, 0), 0); /* still empty */
     close(w.fd);
     assert_int_equal(unlink(w.path), 0);
+    errno = 77;
     while (put_text(&s, 1, 1000))
         ;
+    assert_int_equal(errno, 77);
     assert_int_equal(w.failed, EBADF);
     assert_int_equal(pread(fd, &byte, 1, 0), 0);
     trace_stream_close(&s);
