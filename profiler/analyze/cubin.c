@@ -1,9 +1,8 @@
-#include "profiler/analyze/cubin.h"
-
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/cubin.h"
 #include "profiler/analyze/cubin_lines.h"
 
 enum { MACHINE_CUDA = 190, INFO_REGISTERS = 0x2f, INFO_STACK = 0x12, FORMAT_SIZED = 4 };

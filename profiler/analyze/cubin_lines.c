@@ -1,7 +1,7 @@
-#include "profiler/analyze/cubin_lines.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "profiler/analyze/cubin_lines.h"
 
 /* 250 MB of rows: not device code any more. */
 enum { ROWS_MAX = 8 << 20, FILES_MAX = 1 << 20, PATH_BYTES_MAX = 64 << 20 };

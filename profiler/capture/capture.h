@@ -52,9 +52,8 @@ extern struct capture capture;
 struct capture_thread {
     struct trace_stream stream;
     uint32_t tid;
-    volatile int
-        busy; /* inside the library: calls from here pass through, samples are counted as lost */
-    int ours; /* a thread of this library: never sampled */
+    volatile int busy; /* inside the library: calls pass through, samples are counted as lost */
+    int ours;          /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random; /* state of capture_random */
     void *part[8];   /* a part's own state of this thread, by capture_part.index */
@@ -63,19 +62,17 @@ struct capture_thread {
 
 /* The calling thread, entered: calls of its own that the library makes now pass through, the
  * sampler keeps out. NULL when capture is off, the thread is inside already, or it cannot be known
- * here: then pass through. Pair with capture_leave. capture_enter may register a thread (mmap);
- * capture_enter_handler never does. */
+ * here: then pass through. Pair with capture_leave (entered_ns 0: cost not counted). capture_enter
+ * may register a thread (mmap); capture_enter_handler never does. */
 struct capture_thread *capture_enter(void);
 struct capture_thread *capture_enter_handler(void);
-void capture_leave(struct capture_thread *t, enum trace_part part,
-                   uint64_t entered_ns); /* 0: cost not counted */
+void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns);
 
 /* The calling thread where it is registered, entered or not, else NULL: for functions of parts that
  * are not given one. Async-signal-safe. */
 struct capture_thread *capture_self(void);
 
-/* One thing that is recorded. Functions may be NULL. All but fork_child run with the thread
- * entered. */
+/* One thing that is recorded. Functions may be NULL; the thread is entered in all of them. */
 struct capture_part {
     const char *name;
     int index;          /* of capture_thread.part */
@@ -83,14 +80,16 @@ struct capture_part {
     int (*start)(void); /* once per process image; 0, or errno: a NOTE says so, the part is off */
     void (*thread_start)(struct capture_thread *t);
     void (*thread_end)(struct capture_thread *t); /* on that thread */
-    void (*tick)(struct capture_thread
-                     *ours); /* on the library's own thread, config.wait_hz times a second */
-    void (*fork_prepare)(
-        void); /* parent, before; everything held must be releasable on both sides */
+    /* On the library's own thread, config.wait_hz times a second. */
+    void (*tick)(struct capture_thread *ours);
+    /* In the parent, before; everything held must be releasable on both sides. */
+    void (*fork_prepare)(void);
     void (*fork_parent)(void);
     void (*fork_child)(
-        void);          /* child, after: drop the parent's state, start again on the new file */
-    void (*stop)(void); /* at exit, _exit and before exec: write what is pending, do not block */
+        void); /* child, after: drop the parent's state, start again on the new file */
+    /* At exit, _exit and before exec: writes what is pending, does not block. A failed exec goes
+     * on. */
+    void (*stop)(void);
 };
 extern const struct capture_part part_stack, part_sampler, part_wait, part_heap, part_nvtx,
     part_cuda;

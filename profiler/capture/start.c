@@ -18,9 +18,12 @@ static void find_library(struct capture_config *c)
 
 int start_trace(void)
 {
+    int failed = trace_create(&capture.writer, capture.config.folder, capture.config.run_id,
+                              capture.config.byte_limit);
     text_forget();
-    return trace_create(&capture.writer, capture.config.folder, capture.config.run_id,
-                        capture.config.byte_limit);
+    for (struct slot *s = thread_first(); s && !failed; s = s->next) /* those of a fork's parent */
+        capture.writer.header->capture_bytes += sizeof *s;
+    return failed;
 }
 
 static void start(void)

@@ -10,9 +10,12 @@
 #define PROBES 8
 static uint64_t written[TABLE];
 
+/* After a new file was made. */
 void text_forget(void)
 {
     memset(written, 0, sizeof written);
+    if (capture.writer.header)
+        capture.writer.header->capture_bytes += sizeof written;
 }
 
 uint64_t capture_text(struct capture_thread *t, const char *text, size_t bytes)

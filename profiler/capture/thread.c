@@ -72,6 +72,12 @@ void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t ente
     t->busy = 0;
 }
 
+static void count_memory(size_t bytes)
+{
+    if (capture.writer.header)
+        __atomic_fetch_add(&capture.writer.header->capture_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 /* A free slot, claimed; everything in it but the list is zero. Lock-free, no libc. */
 struct slot *thread_claim(void)
 {
@@ -92,6 +98,7 @@ struct slot *thread_claim(void)
     if (p == -1)
         return NULL;
     struct slot *s = (struct slot *)p;
+    count_memory(sizeof *s);
     s->used = 1;
     s->next = thread_first();
     while (!__atomic_compare_exchange_n(&first, &s->next, s, 1, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
