@@ -1,0 +1,43 @@
+"""Programs of targets/ run bare and with the capture library preloaded by hand, without the launcher."""
+
+import os
+import pathlib
+import shutil
+
+from recorded import LIBRARY, SANITIZED, compiled, main, need_library, run  # noqa: F401
+from trace_file import traces
+
+TARGETS = pathlib.Path(__file__).parent / "targets"
+
+
+def target(folder, name, *flags):
+    return compiled(folder, name, (TARGETS / f"{name}.c").read_text(), "-O1", "-pthread", *flags)
+
+
+def environment(folder, **more):
+    e = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_CAPTURE")}
+    e["LD_PRELOAD"] = " ".join(filter(None, [str(LIBRARY), e.get("LD_PRELOAD", "")]))
+    e["TOMOPROF_CAPTURE_DIR"] = str(folder)
+    e.update({f"TOMOPROF_CAPTURE_{k}": str(v) for k, v in more.items()})
+    return e
+
+
+def captured(folder, words, keep=False, **more):
+    """The finished process and its traces."""
+    to = folder / "trace"
+    if to.exists() and not keep:
+        shutil.rmtree(to)
+    to.mkdir(exist_ok=True)
+    done = run(words, timeout=120, env=environment(to, **more))
+    return done, traces(to)
+
+
+def same(check, folder, what, words, **more):
+    """Runs it bare and captured: output and exit status must be the same. The traces."""
+    bare = run(words, timeout=120)
+    done, files = captured(folder, words, **more)
+    check.that(done.returncode == bare.returncode, f"{what}: exit {done.returncode}, bare {bare.returncode}")
+    check.that(done.stdout == bare.stdout, f"{what}: output {done.stdout[-500:]!r}, bare {bare.stdout[-500:]!r}")
+    for f in files:
+        check.that(not f.damage, f"{what}: {f.path.name}: {f.damage}")
+    return files

@@ -1,0 +1,107 @@
+"""Samples against programs whose truth is known: shares of functions, sleep beside work, threads apart, memory taken.
+Tolerances are those of the number of samples, five standard deviations."""
+
+import json
+import math
+import subprocess
+import sys
+
+from injected import captured, main, need_library, run, target
+from trace_file import COST, FOOTPRINT, RUNNABLE, SAMPLE, SLEEP, THREAD, THREAD_END, WAIT
+
+
+def functions(program):
+    """{name: (first, after last address)}; the program is not relocated."""
+    rows = [r.split() for r in run(["nm", "-S", program]).stdout.decode().splitlines()]
+    return {r[3]: (int(r[0], 16), int(r[0], 16) + int(r[1], 16)) for r in rows if len(r) == 4}
+
+
+def by_function(trace, program):
+    """{(tid, function or None): ns}"""
+    places, leaves, sums = functions(program), trace.leaves(), {}
+    for s in trace.of(SAMPLE):
+        pc = leaves.get(s.stack, 0)
+        name = next((n for n, (low, high) in places.items() if low <= pc < high), None)
+        sums[s.tid, name] = sums.get((s.tid, name), 0) + s.weight
+    return sums
+
+
+def shares_are_right(check, folder):
+    program = target(folder, "truth", "-no-pie")
+    for rate in (97, 200, 1000):
+        done, (trace,) = captured(folder, [program, "shares"], RATE=rate)
+        said = json.loads(done.stdout)
+        sums, n = by_function(trace, program), len(trace.of(SAMPLE))
+        total = sum(sums.values())
+        check.that(n >= 100, f"{rate} Hz: {n} samples")
+        for name, calls in zip(("seventy", "twenty", "ten"), said["calls"]):
+            wanted = calls / sum(said["calls"])
+            got = sums.get((trace.pid, name), 0) / total
+            within = 5 * math.sqrt(wanted * (1 - wanted) / n) + 0.01
+            check.that(abs(got - wanted) < within, f"{rate} Hz: {name} {got:.3f}, truth {wanted:.3f} +- {within:.3f}")
+        end = next(r for r in trace.of(THREAD_END) if r.tid == trace.pid)
+        check.that(end.sampled == total, f"{rate} Hz: sums of weights {end.sampled} {total}")
+        whole = end.user + end.system
+        check.that(0.97 * whole - 2e9 / rate < total <= whole, f"{rate} Hz: {total} of {whole} ns are in samples")
+        check.that(abs(whole / 1e9 - said["cpu"]) < 0.1, f"{rate} Hz: thread end says {whole}, the program {said['cpu']} s")
+
+
+def sleep_is_no_work(check, folder):
+    program = target(folder, "truth", "-no-pie")
+    done, (trace,) = captured(folder, [program, "sleeps"])
+    said = json.loads(done.stdout)
+    work = sum(r.weight for r in trace.of(SAMPLE)) / 1e9
+    asleep = sum(r.weight for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP) / 1e9
+    queued = sum(r.weight for r in trace.of(WAIT) if r.tid == trace.pid and r.state == RUNNABLE) / 1e9
+    check.that(abs(work - said["cpu"]) < 0.05, f"work {work}, truth {said['cpu']}")
+    # the last sleep may end between two looks, and a sleeper that is woken waits for a CPU as well
+    check.that(said["asleep"] - 0.2 - queued < asleep < said["asleep"] + 0.05, f"asleep {asleep}, truth {said['asleep']}")
+    calls = {r.syscall for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP}
+    check.that(230 in calls or 35 in calls, f"sleeps in system calls {calls}")  # clock_nanosleep, nanosleep
+
+
+def threads_are_apart(check, folder):
+    program = target(folder, "truth", "-no-pie")
+    done, (trace,) = captured(folder, [program, "threads"], RATE=500)
+    said = json.loads(done.stdout)
+    sums = by_function(trace, program)
+    for mine, other in (("seventy", "twenty"), ("twenty", "seventy")):
+        check.that(sums.get((said[mine], mine), 0) > 0.35e9, f"{mine}: {sums}")
+        check.that((said[mine], other) not in sums, f"{mine}: samples of {other}: {sums}")
+    ours = [r for r in trace.of(THREAD) if r.flags & 2]
+    check.that(len(ours) == 1 and not [s for s in trace.of(SAMPLE) if s.tid == ours[0].tid], "the library samples itself")
+    names = {r.tail[: r.name_bytes].decode() for r in trace.of(THREAD) if r.tid == said["seventy"]}
+    check.that("named" in names or "truth" in names, f"{names}")
+    check.that(trace.of(COST) and all(r.calls for r in trace.of(COST)), "no costs")
+    check.that(trace.of(FOOTPRINT), "no memory in use")
+
+
+def memory_is_bounded(check, folder):
+    """16 MiB and 1 MiB per thread at most."""
+    program = target(folder, "truth", "-no-pie")
+    bare = json.loads(run([program, "memory"]).stdout)["peak_kib"]
+    done, (trace,) = captured(folder, [program, "memory"])
+    taken = json.loads(done.stdout)["peak_kib"] - bare
+    print(f"memory taken with 100 threads: {taken / 1024:.1f} MiB, the trace says {trace.memory / 2**20:.1f} MiB at its end")
+    check.that(taken < (16 + 100) * 1024, f"{taken} KiB for 100 threads")
+
+
+def wrong_settings_are_noted(check, folder):
+    program = target(folder, "truth", "-no-pie")
+    done, (trace,) = captured(folder, [program, "memory"], RATE="fast", MODES="cpu,tea", RUN="1" * 32)
+    check.that(done.stderr == b"", f"{done.stderr}")
+    said = dict(trace.notes()).get("configuration", "")
+    check.that("TOMOPROF_CAPTURE_RATE=fast" in said and "cpu,tea" in said, f"notes {trace.notes()}")
+    check.that(trace.facts()["cpu.hz"] == "200", f"{trace.facts()}")
+    done, files = captured(folder, [program, "memory"], DIR="/nonexistent/folder")
+    check.that(done.returncode == 0 and done.stderr == b"" and not files, f"{done}")
+
+
+if __name__ == "__main__":
+    need_library()
+    try:
+        subprocess.run(["nm", "--version"], stdout=subprocess.DEVNULL, check=True)
+    except FileNotFoundError:
+        print("skipped: nm (binutils) is missing")
+        sys.exit(77)
+    sys.exit(main(shares_are_right, sleep_is_no_work, threads_are_apart, memory_is_bounded, wrong_settings_are_noted))

@@ -1,0 +1,117 @@
+"""The library injected into programs that fork, exec, thread and signal in every way they may: same output, same
+exit status, and traces that read."""
+
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from injected import captured, environment, main, need_library, run, same, target
+from trace_file import EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, traces
+
+RUNS = 200
+
+
+def everything_at_once(check, folder):
+    program = target(folder, "torture")
+    for seed in range(RUNS):
+        wanted = 41 if seed % 3 == 2 else 40
+        try:
+            done, files = captured(folder, [program, seed], RATE=1000)
+        except subprocess.TimeoutExpired:
+            check.that(False, f"run {seed} hangs")
+            continue
+        if not check.that((done.returncode, done.stdout) == (wanted, b"all done\n"),
+                          f"run {seed}: exit {done.returncode}, {done.stdout[-300:]!r} {done.stderr[-300:]!r}"):
+            continue
+        check.that(not any(f.damage for f in files), f"run {seed}: {[f.damage for f in files]}")
+        if seed < 3:
+            its_processes_are_told(check, seed, files)
+
+
+def its_processes_are_told(check, seed, files):
+    ends = sorted((f.end, f.detail) for f in files)
+    for code in (17, 18, 19, 20, 22, 23):
+        check.that(any(f.end in (EXIT, QUICK) and f.detail == code for f in files), f"{seed}: no end with {code}: {ends}")
+    check.that(any(f.end == EXEC for f in files), f"{seed}: no end by exec: {ends}")
+    check.that(any(f.end == RUNNING for f in files), f"{seed}: the killed child has an end: {ends}")
+    first = min(files, key=lambda f: f.start)
+    made = [(r.op, r.child) for r in first.of(PROCESS)]
+    check.that({op for op, _ in made} >= {FORKED, SPAWNED}, f"{seed}: {made}")
+    check.that({f.pid for f in files} >= {pid for _, pid in made}, f"{seed}: children without a trace: {made}")
+    check.that({r.op for f in files for r in f.of(PROCESS)} >= {EXECED}, f"{seed}: no exec was told")
+    child = next(f for f in files if f.detail == 17)
+    check.that(sum(r.weight for r in child.of(SAMPLE)) > 0, f"{seed}: a forked child is not sampled")
+
+
+def threads_of_all_kinds(check, folder):
+    program = target(folder, "threads")
+    for name in run([program]).stdout.decode().split():
+        for _ in range(3):
+            files = same(check, folder, name, [program, name], RATE=1000)
+        if name == "unseen_threads":
+            known = {r.tid for r in files[0].of(THREAD)}
+            sampled = {r.tid for r in files[0].of(SAMPLE) if r.weight}
+            check.that(len(sampled) >= 2 and sampled <= known, f"{name}: sampled {sampled} of {known}")
+        if name == "three_hundred":
+            ended = {r.tid for r in files[0].of(THREAD_END)}
+            check.that(len(ended) >= 301, f"{name}: {len(ended)} threads have an end")
+
+
+def signals_of_all_kinds(check, folder):
+    program = target(folder, "signals")
+    for name in run([program]).stdout.decode().split():
+        files = same(check, folder, name, [program, name], RATE=1000)
+        if name in ("block_all", "reset_all", "profiling_timer", "tiny_stack"):
+            got = sum(r.weight for f in files for r in f.of(SAMPLE))
+            check.that(got > 0.2e9, f"{name}: only {got / 1e9} s of 0.3 s are sampled")
+
+
+def killed_at_any_moment(check, folder):
+    program, to, dice = target(folder, "threads"), folder / "trace", random.Random(5)
+    to.mkdir()
+    for _ in range(RUNS):
+        p = subprocess.Popen([program, "forks_and_threads"], env=environment(to, RATE=1000), stdout=subprocess.DEVNULL)
+        time.sleep(dice.random() * 0.05)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        for f in traces(to):
+            if f.pid == p.pid:
+                check.that(f.end in (RUNNING, EXIT), f"end {f.end}")
+            # a file that was made but not yet begun is the one thing that may be found besides
+            check.that(not f.damage or f.damage == ["no magic"], f"{f.path.name}: {f.damage}")
+            f.path.unlink(missing_ok=True)
+
+
+def python_processes(check, folder):
+    script = pathlib.Path(folder) / "pool.py"
+    script.write_text("import multiprocessing as m, subprocess, sys\n"
+                      "def f(x): return sum(i * x for i in range(200000))\n"
+                      "if __name__ == '__main__':\n"
+                      "    with m.get_context(sys.argv[1]).Pool(2) as p: print(sum(p.map(f, range(4))))\n"
+                      "    print(subprocess.run(['sh', '-c', 'exit 6']).returncode)\n")
+    for how in ("fork", "spawn", "forkserver"):
+        files = same(check, folder, how, [sys.executable, script, how])
+        busy = [f for f in files if sum(r.weight for r in f.of(SAMPLE)) > 0]
+        check.that(len(busy) >= 3, f"{how}: only {len(busy)} processes are sampled")
+
+
+def shells_and_pipes(check, folder):
+    files = same(check, folder, "pipeline", ["bash", "-c", "seq 20000 | sort -n | uniq | tail -n 2; (exit 3) | true; "
+                                                          "echo ${PIPESTATUS[0]}; x=$(echo in; exit 9); echo $x $?; exit 12"])
+    ran = {f.facts().get("exe", "").rsplit("/", 1)[-1] for f in files}
+    check.that(ran >= {"bash", "seq", "sort", "uniq", "tail"}, f"pipeline: traces of {ran}")
+
+
+def a_cleared_environment_stays_clear(check, folder):
+    done, files = captured(folder, ["env", "-i", "sh", "-c", "echo ${LD_PRELOAD-none}"])
+    check.that(done.stdout == b"none\n" and done.returncode == 0, f"{done}")
+    check.that(len(files) == 1, f"{len(files)} traces")
+
+
+if __name__ == "__main__":
+    need_library()
+    sys.exit(main(everything_at_once, threads_of_all_kinds, signals_of_all_kinds, killed_at_any_moment,
+                  python_processes, shells_and_pipes, a_cleared_environment_stays_clear))
