@@ -81,6 +81,8 @@ async function tables() {
   await page.evaluate(() => { window.copied = ""; navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }; });
   await page.click('button[aria-label="Copy as Markdown: operations"]');
   const text = await page.evaluate(() => window.copied);
+  await page.click(`${operations} >> text=median_filter3d`);
+  that(await page.locator("#scaling").isVisible() && (await page.locator("#scaling select").inputValue()) === "median_filter3d", "an operation does not lead to its growth");
   that(text.split("\n").length === all + 3 && text.startsWith("| Operation |") && text.includes("| --"), `Markdown: ${text.slice(0, 200)}`);
   await page.context().close();
 }

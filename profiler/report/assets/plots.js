@@ -68,6 +68,8 @@ function rooflinePanel(timing) {
   ];
 }
 
+let showScaling = () => {}; // of one operation, once the part is built
+
 function scalingPanel(timing) {
   const ops = operations(timing).filter((op) => op.sizes.length > 1);
   if (!ops.length) return [el("p", {}, "One size was measured: growth needs more.")];
@@ -85,8 +87,10 @@ function scalingPanel(timing) {
         { title: "Fit", number: true, value: (s) => (fitted ? model(s.volume_size) : null), format: seconds }, { title: "Residual", hint: "(median - fit) / fit", number: true, value: (s) => (fitted ? s.median / model(s.volume_size) - 1 : null), format: percent },
         { title: "Updates/s", number: true, key: "updates_per_s", format: (v) => number(v) }], op.sizes, { name: `sizes of ${op.name}`, filter: false }));
   };
+  const menu = choice("Operation", ops.map((o) => [o.name, o.name]), ops[0].name, draw);
+  showScaling = (name) => { if (ops.some((o) => o.name === name)) { menu.querySelector("select").value = name; draw(name); } };
   draw(ops[0].name);
-  return [el("div", { class: "tools" }, choice("Operation", ops.map((o) => [o.name, o.name]), ops[0].name, draw)), view,
+  return [el("div", { class: "tools" }, menu), view,
     el("h2", {}, "All operations"), table([{ title: "Operation", kind: "name", key: "name" }, { title: "Exponent", number: true, value: (o) => o.scaling?.p, format: (v) => (known(v) ? v.toFixed(2) : UNKNOWN) }, { title: "r²", number: true, value: (o) => o.scaling?.r2, format: (v) => number(v, 4) },
       { title: "Constant part", number: true, value: (o) => o.scaling?.a, format: seconds }, { title: "By size", value: (o) => o.sizes.map((s) => seconds(s.median)).join(", "), show: (o) => sparkline(o.sizes.map((s) => Math.log(s.median)), o.sizes.map((s) => `${s.volume_size}: ${seconds(s.median)}`).join(", ")) },
       { title: "Why none", value: (o) => o.scaling?.reason ?? "" }], ops, { name: "growth" })];

@@ -78,7 +78,7 @@ function operationTable(timing, triage) {
   const verdict = new Map(list(triage?.candidates).map((c) => [c.operation, c.verdict]));
   const total = ops.reduce((a, op) => a + (largest(op)?.median || 0), 0);
   return table([
-    { title: "Operation", kind: "name", key: "name", show: (op) => code(op.name) },
+    { title: "Operation", kind: "name", key: "name", show: (op) => el("a", { href: "#scaling", onclick: () => setTimeout(() => showScaling(op.name)) }, code(op.name)) },
     { title: "Largest size", number: true, value: (op) => largest(op)?.volume_size, format: (v) => (known(v) ? v + "³" : UNKNOWN) },
     { title: "Median", number: true, value: (op) => largest(op)?.median, format: seconds },
     { title: "Share", hint: "of the sum of the medians listed here", number: true, value: (op) => (largest(op) ? largest(op).median / total : null), format: percent },
