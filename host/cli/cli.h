@@ -25,8 +25,8 @@ struct command {
     enum err (*run)(int words, char **word); /* after the options were parsed */
 };
 
-extern const struct command cmd_run, cmd_record, cmd_bench, cmd_op, cmd_recon, cmd_gen, cmd_info,
-    cmd_doctor, cmd_child, cmd_export, cmd_compare;
+extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
+    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare;
 
 /* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
  * second signal ends the process at once. Temporaries of half-written outputs are removed either
@@ -41,6 +41,9 @@ extern struct cli_end cli_end;
 
 /* --device-memory of the command at hand, for the back end and for child processes. */
 extern const char *cli_device_memory;
+
+/* From here on the first signal ends this process, its temporaries removed. */
+void cli_signals_end_at_once(void);
 
 /* Absolute path of this program. ERR_IO when the system does not tell. */
 enum err cli_program(const char **path);

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/jsonw.h"
 #include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/profile.h"
+#include "host/cli/record_facts.h"
 #include "host/cli/tracing.h"
 #include "profiler/record/record.h"
 
@@ -15,6 +15,7 @@ extern char **environ;
 static const char *modes, *out = "output";
 static double rate;
 static int baseline, no_analysis;
+static struct profile_options profile;
 
 static struct opt options[] = {
     {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
@@ -27,6 +28,7 @@ static struct opt options[] = {
      "first run it once bare and silent, to know the slow-down", 0, 0, 0},
     {"no-analysis", 0, OPT_FLAG, &no_analysis, NULL,
      "record only; `tomoprof report RUN` analyses later", 0, 0, 0},
+    PROFILE_OPTIONS(profile),
     {0},
 };
 
@@ -59,65 +61,6 @@ struct session {
     char note[256];
 };
 
-static void write_end(struct jsonw *w, const char *key, const struct record_end *e)
-{
-    jsonw_key(w, key);
-    jsonw_object(w);
-    jsonw_key(w, "exit_code");
-    if (e->signal)
-        jsonw_null(w);
-    else
-        jsonw_int(w, e->exit_code);
-    jsonw_key(w, "signal");
-    if (e->signal)
-        jsonw_int(w, e->signal);
-    else
-        jsonw_null(w);
-    jsonw_knumber(w, "wall_s", e->wall_s);
-    jsonw_knumber(w, "user_s", e->user_s);
-    jsonw_knumber(w, "system_s", e->system_s);
-    jsonw_kint(w, "peak_rss_bytes", e->peak_rss_bytes);
-    jsonw_kint(w, "left_running", e->left_running);
-    jsonw_end(w);
-}
-
-static void write_texts(struct jsonw *w, const char *key, const char *const *texts, int n)
-{
-    jsonw_key(w, key);
-    jsonw_array(w);
-    for (int i = 0; i < n; i++)
-        if (texts[i] && *texts[i])
-            jsonw_string(w, texts[i]);
-    jsonw_end(w);
-}
-
-/* What only the launcher knows. */
-static enum err write_record(const struct session *s, int words, char **word)
-{
-    char path[RUN_PATH + 16];
-    struct outfile f;
-    struct jsonw w;
-    const char *notes[] = {s->target.limits, s->note};
-    snprintf(path, sizeof path, "%s/record.json", s->folder);
-    TRY(outfile_open(&f, path));
-    jsonw_init(&w, f.stream, 1);
-    jsonw_object(&w);
-    jsonw_kstring(&w, "schema", "tomoprof-record/1");
-    jsonw_kstring(&w, "tomoprof_version", TP_VERSION);
-    write_texts(&w, "command", (const char *const *)word, words);
-    jsonw_kint(&w, "pid", s->end.pid);
-    jsonw_kstring(&w, "modes", modes);
-    jsonw_knumber(&w, "rate_hz", rate > 0 ? rate : 1 / 0.0);
-    write_end(&w, "end", &s->end);
-    if (baseline)
-        write_end(&w, "baseline", &s->bare);
-    else
-        jsonw_knull(&w, "baseline");
-    write_texts(&w, "notes", notes, 2);
-    jsonw_end(&w);
-    return outfile_commit(&f);
-}
-
 static enum err run_program(struct session *s, char **word)
 {
     char library[RUN_PATH], **environment;
@@ -144,24 +87,41 @@ static enum err run_program(struct session *s, char **word)
 }
 
 /* Nothing from here on changes how this process ends: that is the program's. */
-static void conclude(struct session *s, int words, char **word)
+static void conclude(struct session *s, char **word)
 {
-    enum err e = write_record(s, words, word);
+    char top[256] = "";
+    char *notes[3] = {NULL}, **note = notes;
+    if (*s->target.limits)
+        *note++ = s->target.limits;
+    if (*s->note)
+        *note++ = s->note;
+    const struct record_facts facts = {.command = (const char **)word,
+                                       .notes = notes,
+                                       .end = s->end,
+                                       .bare = s->bare,
+                                       .rate_hz = rate,
+                                       .modes = modes};
+    enum err e = record_facts_write(s->folder, &facts);
     if (!e)
         e = run_latest(s->folder);
     if (s->end.left_running)
         log_warn("%d of the program's processes still run: what they do from now on is not in the "
                  "profile",
                  s->end.left_running);
+    if (!e && !no_analysis)
+        e = profile_make_apart(s->folder, &profile, top);
     progress_end();
-    if (e)
+    if (e == ERR_INTERRUPTED)
+        log_warn("the analysis was interrupted; the recording is whole: tomoprof report %s",
+                 s->folder);
+    else if (e)
         log_error("%s", err_text());
     if (baseline && s->bare.wall_s > 0)
         log_info("%.3g s recorded, %.3g s bare: %+.1f %% wall, %+.1f %% CPU", s->end.wall_s,
                  s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1),
                  100 *
                      ((s->end.user_s + s->end.system_s) / (s->bare.user_s + s->bare.system_s) - 1));
-    log_info("tomoprof: %s", s->folder);
+    log_info("tomoprof: %s%s%s", s->folder, *top ? ": " : "", top);
 }
 
 static enum err run(int words, char **word)
@@ -176,7 +136,7 @@ static enum err run(int words, char **word)
     memcpy(argv, word, (size_t)words * sizeof *argv);
     enum err e = run_program(&s, argv);
     if (!e) {
-        conclude(&s, words, word);
+        conclude(&s, argv);
         cli_end = (struct cli_end){s.end.exit_code, s.end.signal};
     }
     free(argv);
@@ -196,10 +156,11 @@ const struct command cmd_record = {
         "and exit\n"
         "code are its own; what it would have said, it says. The recording survives crashes and "
         "kills.\n"
-        "Writes DIR/<stamp>/trace, and record.json.\n\n"
+        "Writes DIR/<stamp>/trace, record.json and profile.json.\n\n"
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"
-        "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n",
+        "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"
+        "  tomoprof report latest --text\n",
     .options = options,
     .min_words = 1,
     .max_words = 1 << 20,

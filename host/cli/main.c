@@ -16,8 +16,8 @@
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_run,  &cmd_record, &cmd_recon, &cmd_op,     &cmd_bench,   &cmd_gen,
-    &cmd_info, &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
+    &cmd_run, &cmd_record, &cmd_report, &cmd_recon, &cmd_op,     &cmd_bench,
+    &cmd_gen, &cmd_info,   &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands)
 
@@ -38,6 +38,11 @@ static void on_signal(int number)
     outfile_remove_temporaries();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns: the parent sees the true cause */
+}
+
+void cli_signals_end_at_once(void)
+{
+    command_stops = 0;
 }
 
 static void catch_signals(const struct command *c)

@@ -20,8 +20,8 @@ def need_library():
 
 def command(out, *args):
     """The words that record `args`; options of record come first, before a word "--"."""
-    at = args.index("--") if "--" in args else 0
-    return [TOMOPROF, "record", "--out", str(out), *map(str, args[:at]), "--", *map(str, args[at + bool(at):])]
+    at = args.index("--")
+    return [TOMOPROF, "record", "--out", str(out), *map(str, args[:at]), *map(str, args[at:])]
 
 
 def run(words, timeout=300, **options):

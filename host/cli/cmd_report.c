@@ -1,0 +1,89 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/log.h"
+#include "host/base/run.h"
+#include "host/cli/cli.h"
+#include "host/cli/profile.h"
+
+static int text, again;
+static int64_t top = 20;
+static struct profile_options profile;
+
+static struct opt options[] = {
+    {"text", 0, OPT_FLAG, &text, NULL, "print the costliest lines on stdout", 0, 0, 0},
+    {"top", 'n', OPT_INT, &top, "N", "rows of each table (default 20)", 1, 1e6, 0},
+    {"again", 0, OPT_FLAG, &again, NULL, "analyse although there is a profile.json", 0, 0, 0},
+    PROFILE_OPTIONS(profile),
+    {0},
+};
+
+static int is_file(const char *path, struct stat *st)
+{
+    return !stat(path, st) && S_ISREG(st->st_mode);
+}
+
+/* Nothing was recorded, or the analysis was written after it. */
+static int up_to_date(const char *folder, const char *path)
+{
+    char trace[RUN_PATH + 16];
+    struct stat profiled, traced;
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    if (!is_file(path, &profiled) || again || profile.include || profile.exclude ||
+        profile.libraries || profile.paths)
+        return 0;
+    return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
+}
+
+static enum err print(const struct model *m)
+{
+    struct winsize size = {0};
+    int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top);
+}
+
+static enum err run(int words, char **word)
+{
+    char folder[RUN_PATH], path[RUN_PATH + 16], line[256];
+    struct stat st;
+    struct model *m = NULL;
+    (void)words;
+    TRY(run_find(word[0], folder));
+    size_t n = strlen(word[0]);
+    int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (named)
+        snprintf(path, sizeof path, "%s", word[0]);
+    enum err e = named || up_to_date(folder, path) ? profile_read(path, &m)
+                                                   : profile_make(folder, &profile, &m);
+    if (!e && text)
+        e = print(m);
+    if (!e) {
+        profile_top(m, line);
+        log_info("tomoprof: %s%s%s", path, *line ? ": " : "", line);
+    }
+    model_destroy(m);
+    return e;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "Analyses a recorded run and says where its time went.",
+    .words = "RUN",
+    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json. Analyses the "
+            "traces "
+            "where\n"
+            "profile.json is missing or older than them, and prints the costliest lines with "
+            "--text.\n\n"
+            "Examples:\n"
+            "  tomoprof report latest --text\n"
+            "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};
