@@ -40,6 +40,10 @@ static const char *const runtimes[] = {
     "[vdso]",
 };
 
+/* Compiled parts of Python packages and of Python itself: their time is that of the Python line. */
+static const char *const library_modules[] = {"/lib-dynload/", "/site-packages/",
+                                              "/dist-packages/"};
+
 /* Source files of libraries, of any language. Their lines are charged only when no user code is
  * below them on the stack, or on request. */
 static const char *const library_paths[] = {
@@ -102,6 +106,9 @@ static enum frame_class classify(struct run *r, const char *file, const char *mo
         return listed(o->include, file, shown) ? FRAME_USER : FRAME_LIBRARY;
     if (o->libraries)
         return FRAME_USER;
+    for (size_t i = 0; !python && i < sizeof library_modules / sizeof *library_modules; i++)
+        if (strstr(module, library_modules[i]))
+            return FRAME_LIBRARY;
     for (size_t i = 0; i < sizeof library_paths / sizeof *library_paths; i++)
         if (strstr(file, library_paths[i]))
             return FRAME_LIBRARY;
