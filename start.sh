@@ -128,7 +128,7 @@ test)
     build release build ON
     ctest --test-dir build --output-on-failure -j "$(nproc)"
     build asan build-asan ON
-    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|pipe'
+    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|trace|pipe'
     ;;
 help | --help | -h)
     usage
