@@ -47,8 +47,7 @@ struct capture {
 };
 extern struct capture capture;
 
-/* A thread of the target. Lives in its own mapping, found through one initial-exec TLS pointer;
- * freed at thread end. */
+/* A thread of the target. Lives in a mapping of its own, found through one initial-exec pointer. */
 struct capture_thread {
     struct trace_stream stream;
     uint32_t tid;

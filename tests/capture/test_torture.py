@@ -78,7 +78,7 @@ def killed_at_any_moment(check, folder):
         p.send_signal(signal.SIGKILL)
         p.wait()
         for f in traces(to):
-            if f.pid == p.pid:
+            if f.pid == p.pid:  # its children live on for a moment
                 check.that(f.end in (RUNNING, EXIT), f"end {f.end}")
             # a file that was made but not yet begun is the one thing that may be found besides
             check.that(not f.damage or f.damage == ["no magic"], f"{f.path.name}: {f.damage}")

@@ -35,6 +35,7 @@ class Trace:
     def __init__(self, path):
         self.path, self.records, self.damage = pathlib.Path(path), [], []
         data = self.path.read_bytes()
+        self.pid = self.parent = self.end = None
         if data[:8] != b"tptrace\n":
             self.damage.append("no magic")
             return
