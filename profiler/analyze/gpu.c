@@ -252,6 +252,16 @@ static enum err pair(struct gpu *g, uint32_t spot, uint32_t variant, double ns)
     return ERR_OK;
 }
 
+/* The host was blocked during the call; how busy the devices were then is looked up at the end. */
+static enum err blocked(struct run *r, const struct call *call)
+{
+    if (r->syncing_count >= SYNCING_MAX)
+        return ERR_OK;
+    TRY(array_room(&r->syncing, &r->syncing_room, r->syncing_count + 1, sizeof *r->syncing));
+    r->syncing[r->syncing_count++] = (struct interval){call->start, call->end};
+    return ERR_OK;
+}
+
 enum err gpu_attribute(struct image *im, struct call *call, const struct activity *a)
 {
     struct gpu *g = im->gpu;
@@ -288,6 +298,7 @@ enum err gpu_attribute(struct image *im, struct call *call, const struct activit
         call->waited = 1;
         s->gpu_wait += api;
         im->run->total.gpu_wait += api;
+        return blocked(im->run, call);
     }
     return ERR_OK;
 }
@@ -362,11 +373,7 @@ static enum err api(struct image *im, const struct trace_api *r)
     if (r->api_class == TRACE_API_SYNC) {
         s->gpu_wait += ns;
         run->total.gpu_wait += ns;
-        if (run->syncing_count < SYNCING_MAX) {
-            TRY(array_room(&run->syncing, &run->syncing_room, run->syncing_count + 1,
-                           sizeof *run->syncing));
-            run->syncing[run->syncing_count++] = (struct interval){call.start, call.end};
-        }
+        TRY(blocked(run, &call));
     }
     struct call_name *name;
     TRY(name_of(im->gpu, r, &name));
