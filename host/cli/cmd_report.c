@@ -8,7 +8,7 @@
 #include "host/base/log.h"
 #include "host/base/run.h"
 #include "host/cli/cli.h"
-#include "host/cli/profile.h"
+#include "host/cli/profile_model.h"
 
 static int text, again;
 static int64_t top = 20;

@@ -1,6 +1,8 @@
 #include <stdio.h>
 
+#include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/profile.h"
 #include "host/cli/tracing.h"
 #include "host/suite/suite.h"
 
@@ -32,6 +34,19 @@ static struct opt options[] = {
     {0},
 };
 
+/* The timings stand whatever becomes of the traces. */
+static void analyse(const char *folder)
+{
+    char top[256], timed[1024];
+    snprintf(timed, sizeof timed, "%s", err_text());
+    enum err e = profile_make_apart(folder, &(struct profile_options){0}, top);
+    if (e)
+        log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
+    else
+        log_info("%s/profile.json: %s; `tomoprof report %s --text` has more", folder, top, folder);
+    (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
+}
+
 static enum err run(int words, char **word)
 {
     (void)words;
@@ -56,7 +71,10 @@ static enum err run(int words, char **word)
         .tracer = no_trace ? NULL : &tracing_suite,
     };
     TRY(cli_program(&plan.program));
-    return suite_run(&plan);
+    enum err e = suite_run(&plan);
+    if (*tracing_run() && !cli_stop)
+        analyse(tracing_run());
+    return e;
 }
 
 const struct command cmd_run = {

@@ -11,7 +11,7 @@
 #include "host/base/log.h"
 #include "host/base/run.h"
 #include "host/cli/cli.h"
-#include "host/cli/profile.h"
+#include "host/cli/profile_model.h"
 #include "host/cli/record_facts.h"
 
 #define GLOBS 64

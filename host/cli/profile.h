@@ -2,7 +2,7 @@
 #ifndef TP_CLI_PROFILE_H
 #define TP_CLI_PROFILE_H
 
-#include "profiler/analyze/analyze.h"
+#include "host/base/err.h"
 
 struct profile_options {
     const char *include, *exclude; /* comma lists of globs of source files, NULL none */
@@ -10,41 +10,20 @@ struct profile_options {
 };
 
 /* Rows of a command's options. */
+/* clang-format off */
 #define PROFILE_OPTIONS(o)                                                                         \
-    {                                                                                              \
-        "include",                                                                                 \
-        0,                                                                                         \
-        OPT_TEXT,                                                                                  \
-        &(o).include,                                                                              \
-        "GLOB,...",                                                                                \
-        "charge only source files that match ('*/myproject/*'),\nthe rest to its callers",         \
-        0,                                                                                         \
-        0,                                                                                         \
-        0},                                                                                        \
-        {"exclude", 0, OPT_TEXT, &(o).exclude, "GLOB,...", "charge what matches to its callers",   \
-         0,         0, 0},                                                                         \
-        {"libraries",                                                                              \
-         0,                                                                                        \
-         OPT_FLAG,                                                                                 \
-         &(o).libraries,                                                                           \
-         NULL,                                                                                     \
-         "lines of libraries too, not of user code alone",                                         \
-         0,                                                                                        \
-         0,                                                                                        \
-         0},                                                                                       \
-    {                                                                                              \
-        "absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, \
-            0                                                                                      \
-    }
+    {"include", 0, OPT_TEXT, &(o).include, "GLOB,...",                                             \
+     "charge only source files that match ('*/myproject/*'),\nthe rest to its callers", 0, 0, 0},  \
+    {"exclude", 0, OPT_TEXT, &(o).exclude, "GLOB,...",                                             \
+     "charge what matches to its callers", 0, 0, 0},                                               \
+    {"libraries", 0, OPT_FLAG, &(o).libraries, NULL,                                               \
+     "lines of libraries too, not of user code alone", 0, 0, 0},                                   \
+    {"absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, 0}
+/* clang-format on */
 
-/* Analyses folder/trace and writes folder/profile.json. */
-enum err profile_make(const char *folder, const struct profile_options *o, struct model **out);
-
-/* The same in a process of its own, so that nothing in it changes how this one ends. `top`: the
- * costliest line in a few words. ERR_INTERRUPTED after Ctrl-C; the traces stay as they were. */
+/* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in
+ * it changes how this one ends. `top`: the costliest line in a few words. ERR_INTERRUPTED after
+ * Ctrl-C; the traces stay as they were. */
 enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
-
-/* "recon.py:12 took 34 % of the CPU time", "" when nothing is known. */
-void profile_top(const struct model *m, char top[256]);
 
 #endif
