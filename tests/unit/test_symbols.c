@@ -455,6 +455,48 @@ static void the_kernels_own_code_has_names(void **state)
     symbols_free(s);
 }
 
+/* A copy with wrong bytes, cut short now and then. */
+static void ask_damaged(const struct program *p, unsigned seed)
+{
+    static unsigned char bytes[1 << 20];
+    struct program damaged = *p;
+    struct symbol_frame f[8];
+    FILE *file = fopen(p->path, "rb");
+    size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    assert_true(n > 0);
+    fclose(file);
+    for (int i = 0; i < 20; i++) {
+        size_t all = i % 3 ? n : 4096; /* every third one in the headers */
+        bytes[(size_t)rand_r(&seed) % all] ^= (unsigned char)rand_r(&seed);
+    }
+    if (seed % 8 == 0)
+        n = (size_t)rand_r(&seed) % n;
+    snprintf(damaged.path, sizeof damaged.path, "%s/damaged", folder);
+    damaged.build_id_bytes = 0;
+    file = fopen(damaged.path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    fclose(file);
+    struct symbols *s = recorded(&damaged);
+    for (unsigned long at = p->outer - 256; at < p->outer + 256; at += 5) {
+        int count = symbols_at(s, 1, 20, MODULE_START + at, 1, f, 8);
+        assert_in_range(count, 1, 8);
+        for (int i = 0; i < count; i++) { /* texts end */
+            assert_true(!f[i].function || strlen(f[i].function) > 0);
+            assert_true(!f[i].file || strlen(f[i].file) > 0);
+        }
+    }
+    symbols_free(s);
+}
+
+static void damaged_files_do_no_harm(void **state)
+{
+    (void)state;
+    struct program p = built("cc", "-O2 -g");
+    for (unsigned seed = 0; seed < 200; seed++)
+        ask_damaged(&p, seed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +510,7 @@ int main(void)
         cmocka_unit_test(a_return_address_belongs_to_the_call_before_it),
         cmocka_unit_test(a_module_counts_from_its_time_until_the_next),
         cmocka_unit_test(many_modules_are_opened_and_closed),
+        cmocka_unit_test(damaged_files_do_no_harm),
         cmocka_unit_test(the_kernels_own_code_has_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
