@@ -167,8 +167,7 @@ enum err build_image(struct image *im)
 {
     struct run *r = im->run;
     struct model_process *p = &r->processes[im->index];
-    uint64_t end = im->header.end_ns > im->last ? im->header.end_ns : im->last;
-    end = end > r->origin && end - r->origin < 1ull << 53 ? end : im->last;
+    uint64_t end = image_end(im);
     r->last = r->last > end ? r->last : end;
     p->end_s = seconds((double)(end - r->origin));
     TRY(write_threads(im));

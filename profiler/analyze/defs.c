@@ -21,6 +21,12 @@ uint64_t image_time(struct image *im, uint64_t ns)
     return ns - r->origin;
 }
 
+uint64_t image_end(const struct image *im)
+{
+    uint64_t end = im->header.end_ns, origin = im->run->origin;
+    return end > im->last && end - origin < 1ull << 53 ? end : im->last;
+}
+
 /* Index of `id`, new at the end of a table when first seen. */
 static enum err index_of(struct table *t, uint64_t id, void *items, size_t *count, size_t *room,
                          size_t size, uint32_t *index)

@@ -50,7 +50,6 @@ static void destroy(struct image *im)
 static enum err keep(struct image *im, struct heap_event e)
 {
     struct heap *h = im->heap;
-    im->run->has_heap = 1;
     if (h->count >= HEAP_EVENTS_MAX) {
         im->run->q.heap_full++;
         return ERR_OK;
@@ -65,6 +64,7 @@ enum err heap_alloc(struct image *im, const struct trace_alloc *a)
 {
     uint32_t spot;
     double bytes = (double)a->bytes;
+    im->run->has_heap = 1;
     if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
@@ -357,7 +357,7 @@ static enum err charge(struct image *im)
     array_sort(h->events, h->count, sizeof *h->events, by_time);
     enum err e = replay_to(im, UINT64_MAX, INFINITY, &p);
     int largest = p.peak > r->largest_heap;
-    uint64_t end = im->last > r->origin ? im->last - r->origin : 0;
+    uint64_t end = image_end(im) - r->origin;
     for (size_t i = 0; i < r->sites_count; i++)
         finish_holding(r, &r->sites[i].heap, end, 0, 0);
     free_replay(&p);

@@ -80,6 +80,7 @@ enum err image_spot_at(struct image *im, uint32_t thread, uint32_t stack, uint32
 void image_free_definitions(struct image *im);
 /* Time relative to the run's origin; 0 and counted when it cannot be. */
 uint64_t image_time(struct image *im, uint64_t ns);
+uint64_t image_end(const struct image *im); /* its last moment, on CLOCK_MONOTONIC */
 
 /* Each part: made with the image, fed with the records of its kinds, finished (all that waited is
  * settled; after image_resolve charges are possible), freed. */

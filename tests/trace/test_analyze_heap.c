@@ -1,0 +1,231 @@
+/* links: tp_stage tp_analyze tp_trace */
+#include <stdio.h>
+
+#include "tests/unit/check.h"
+#include "tests/trace/stage.h"
+
+#define APP_C      "/src/app.c"
+#define MB         1048576.0
+#define NEAR(a, b) assert_near(a, b, 1e-9)
+
+static struct stage st;
+static struct model *m;
+static uint64_t at120, at210;
+
+static int before(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_open(&st, 100, T0);
+    at120 = stage_at(&st, AT(APP, 120));
+    at210 = stage_at(&st, AT(APP, 210));
+    m = NULL;
+    return 0;
+}
+
+static int after(void **state)
+{
+    (void)state;
+    model_destroy(m);
+    stage_end();
+    return 0;
+}
+
+static void analyse(void)
+{
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+}
+
+static void peak_and_what_was_live_then(void **state)
+{
+    (void)state;
+    stage_alloc(&st, 0, at120, 16, 4 << 20, 4 * MB);
+    stage_alloc(&st, 1000, at210, 32, 2 << 20, 2 * MB);
+    stage_free(&st, 0, 2000, 16);
+    stage_alloc(&st, 3000, at210, 48, 1 << 20, 1 * MB);
+    analyse();
+    const struct model_line *a = stage_line(m, APP_C, 120), *b = stage_line(m, APP_C, 210);
+    NEAR(a->mem.alloc_mb, 4);
+    NEAR(a->mem.n, 1);
+    NEAR(a->mem.peak_mb, 4);
+    NEAR(a->mem.at_peak_mb, 4);
+    NEAR(a->mem.live_end_mb, 0);
+    NEAR(a->mem.avg_mb, 4 * 2.0 / 10);
+    NEAR(b->mem.peak_mb, 3);
+    NEAR(b->mem.at_peak_mb, 2);
+    NEAR(b->mem.live_end_mb, 3);
+    NEAR(b->mem.avg_mb, (2 * 9.0 + 7.0) / 10);
+    NEAR(m->totals.peak_heap_mb, 6);
+    NEAR(m->memory.peak_s, 1);
+    NEAR(m->totals.alloc_mb, 7);
+    assert_int_equal(m->memory.peak_lines_count, 2);
+    assert_int_equal(m->memory.peak_lines[0].line, 120);
+    NEAR(stage_function(m, APP_C, "f2")->mem.peak_mb, 3);
+    NEAR(b->scalene.n_malloc_mb, 3);
+    assert_true(isnan(m->totals.peak_rss_mb)); /* no FOOTPRINT was recorded */
+}
+
+static void sampled_allocations_stand_for_more(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++) /* 1 KiB each, one in 512 seen */
+        stage_alloc(&st, i, at120, 16 + i, 1024, 512 * 1024.0);
+    analyse();
+    const struct model_line *a = stage_line(m, APP_C, 120);
+    NEAR(a->mem.alloc_mb, 50);
+    NEAR(a->mem.n, 51200);
+    NEAR(a->mem.n_error, sqrt(100 * 512.0 * 511));
+    NEAR(a->mem.error_mb, sqrt(100 * 524288.0 * (524288 - 1024)) / MB);
+}
+
+static void another_thread_frees(void **state)
+{
+    (void)state;
+    int other = stage_thread(&st, 101, "other", 0);
+    stage_free(&st, other, 500, 16); /* its chunk stands before the allocation's */
+    for (uint64_t i = 0; i < 2000; i++)
+        stage_alloc(&st, 0, at210, 1000 + i, 8, 8);
+    stage_alloc(&st, 100, at120, 16, 1 << 20, MB);
+    analyse();
+    NEAR(stage_line(m, APP_C, 120)->mem.live_end_mb, 0);
+    NEAR(stage_line(m, APP_C, 120)->mem.avg_mb, 0.4 / 10);
+    assert_null(stage_item(m, "heap.no_free"));
+}
+
+static void an_address_that_comes_again_was_freed(void **state)
+{
+    (void)state;
+    stage_alloc(&st, 0, at120, 16, 1 << 20, MB);
+    stage_alloc(&st, 10, at210, 16, 1 << 20, MB);
+    analyse();
+    NEAR(stage_line(m, APP_C, 120)->mem.live_end_mb, 0);
+    NEAR(stage_line(m, APP_C, 210)->mem.live_end_mb, 1);
+    assert_int_equal(stage_item(m, "heap.no_free")->count, 1);
+}
+
+static void mappings_go_in_parts(void **state)
+{
+    (void)state;
+    struct trace_alloc a = {.r = {.kind = TRACE_ALLOC, .time_ns = T0 + MS},
+                            .address = 1 << 30,
+                            .bytes = 8 << 20,
+                            .stack = at120,
+                            .weight = 8 * MB,
+                            .heap = TRACE_MMAP,
+                            .tid = 100};
+    stage_put(&st, 0, &a);
+    struct trace_free f = {.r = {.kind = TRACE_FREE, .time_ns = T0 + 2 * MS},
+                           .address = (1 << 30) + (1 << 20),
+                           .bytes = 2 << 20,
+                           .heap = TRACE_MMAP,
+                           .tid = 100};
+    stage_put(&st, 0, &f);
+    f.address = 1 << 30, f.bytes = 1 << 20, f.r.time_ns += MS;
+    stage_put(&st, 0, &f);
+    analyse();
+    NEAR(stage_line(m, APP_C, 120)->mem.live_end_mb, 5);
+    NEAR(stage_line(m, APP_C, 120)->mem.peak_mb, 8);
+}
+
+static void what_is_hardly_ever_freed_is_suspected(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 40; i++) {
+        stage_alloc(&st, 100 * i, at120, 1000 + i, 1 << 20, MB);
+        stage_alloc(&st, 100 * i, at210, 2000 + i, 1 << 20, MB);
+        stage_free(&st, 0, 100 * i + 50, 2000 + i);
+    }
+    analyse();
+    assert_int_equal(m->memory.leaks_count, 1);
+    const struct model_leak *l = &m->memory.leaks[0];
+    assert_int_equal(l->line, 120);
+    NEAR(l->score, 1 - 1.0 / 42);
+    NEAR(l->live_mb, 40);
+    NEAR(l->velocity_mb_s, 4);
+    assert_true(stage_line(m, APP_C, 210)->mem.leak_score < 0.1);
+    int told = 0;
+    for (int i = 0; i < m->findings_count; i++)
+        told += !strcmp(m->findings[i].id, "mem.leak");
+    assert_int_equal(told, 1);
+}
+
+static void a_large_block_that_stays_is_no_leak(void **state)
+{
+    (void)state;
+    stage_alloc(&st, 0, at120, 16, 1 << 30, 1024 * MB);
+    analyse();
+    assert_int_equal(m->memory.leaks_count, 0);
+}
+
+static void footprints_are_thinned_and_keep_their_peak(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 5000; i++) {
+        struct trace_footprint f = {.r = {.kind = TRACE_FOOTPRINT, .time_ns = T0 + i * MS},
+                                    .rss = i == 3333 ? 900 << 20 : 100 << 20,
+                                    .heap_live = 5 << 20};
+        stage_put(&st, 0, &f);
+    }
+    struct trace_copy c = {
+        .r = {.kind = TRACE_COPY, .time_ns = T0}, .stack = at120, .weight = 3 * MB, .tid = 100};
+    stage_put(&st, 0, &c);
+    analyse();
+    NEAR(m->totals.peak_rss_mb, 900);
+    NEAR(m->processes[0].peak_rss_mb, 900);
+    assert_int_equal(m->memory.series_count, 1);
+    assert_in_range(m->memory.series[0].t_s_count, 400, 1000);
+    NEAR(stage_line(m, APP_C, 120)->copy.host_mb, 3);
+    NEAR(stage_line(m, APP_C, 120)->copy.host_mb_s, 0.3);
+}
+
+static void impossible_values_are_left_out(void **state)
+{
+    (void)state;
+    const double bad[] = {NAN, INFINITY, -1, 1e300};
+    for (int i = 0; i < 4; i++)
+        stage_alloc(&st, 1, at120, 16 + (uint64_t)i, 1024, bad[i]);
+    stage_alloc(&st, 1, at120, 99, UINT64_MAX, 1);
+    stage_sample(&st, 0, 1, at120, 1ull << 40, TRACE_USER);
+    struct trace_sample s = {.r = {.kind = TRACE_SAMPLE, .time_ns = UINT64_MAX},
+                             .stack = at120,
+                             .weight_ns = MS,
+                             .tid = 100};
+    stage_put(&st, 0, &s);
+    struct trace_wait w = {.r = {.kind = TRACE_WAIT, .time_ns = 1},
+                           .stack = at120,
+                           .weight_ns = MS,
+                           .tid = 100,
+                           .state = -7};
+    stage_put(&st, 0, &w);
+    w.state = TRACE_SLEEP;
+    stage_put(&st, 0, &w);
+    struct trace_range r = {.r = {.kind = TRACE_RANGE, .time_ns = T0}, .op = 99, .tid = 100};
+    stage_put(&st, 0, &r);
+    r.op = TRACE_POP;
+    stage_put(&st, 0, &r);
+    stage_text(&st, "\001\002\377\"</script>");
+    stage_meta(&st, "bad\nkey\377", "\377\376\001");
+    analyse();
+    NEAR(stage_line(m, APP_C, 120)->cpu.user, 0.001);
+    NEAR(m->totals.alloc_mb, 0);
+    assert_true(stage_item(m, "trace.bad_values")->count >= 9);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+    const struct CMUnitTest tests[] = {
+        CASE(peak_and_what_was_live_then),
+        CASE(sampled_allocations_stand_for_more),
+        CASE(another_thread_frees),
+        CASE(an_address_that_comes_again_was_freed),
+        CASE(mappings_go_in_parts),
+        CASE(what_is_hardly_ever_freed_is_suspected),
+        CASE(a_large_block_that_stays_is_no_leak),
+        CASE(footprints_are_thinned_and_keep_their_peak),
+        CASE(impossible_values_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
