@@ -45,6 +45,7 @@ void cuda_call(uint32_t domain, uint32_t id, const struct cupti_call *call, cons
 uint64_t cuda_call_stack(void); /* of the outermost call in progress on this thread, 0 none */
 void cuda_call_captured(void);  /* it went into a graph instead of being executed */
 int cuda_call_depth(void);
+int cuda_symbol_known(uint64_t id); /* a launch had this name */
 
 /* What to know of a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of cuda_rules.c. */
 struct cuda_rule {
@@ -71,6 +72,7 @@ void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes);
 
 void cuda_clock(struct capture_thread *t); /* writes a CLOCK record */
 int cuda_flush_start(void);                /* 0 or errno */
+void cuda_flush_initialised(void);         /* cuInit is about to return */
 void cuda_flush_watch(struct capture_thread *t);
 void cuda_flush_last(struct capture_thread *t); /* everything, waits CUDA_PATIENCE_S at most */
 void cuda_flush_abandon(void);

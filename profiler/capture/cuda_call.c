@@ -106,12 +106,36 @@ static void add_correlation(struct call *c, uint32_t id)
     c->correlation[c->correlations++] = id;
 }
 
+/* Names that launches had, by their ids. A full neighbourhood forgets its last one. */
+enum { SYMBOLS = 8192, PROBES = 8 };
+static uint64_t symbols[SYMBOLS];
+
+int cuda_symbol_known(uint64_t id)
+{
+    for (int i = 0; i < PROBES; i++)
+        if (__atomic_load_n(&symbols[(id + (uint64_t)i) % SYMBOLS], __ATOMIC_RELAXED) == id)
+            return 1;
+    return 0;
+}
+
+static void learn_symbol(uint64_t id)
+{
+    int place = 0;
+    if (cuda_symbol_known(id))
+        return;
+    while (place < PROBES - 1 && symbols[(id + (uint64_t)place) % SYMBOLS])
+        place++;
+    __atomic_store_n(&symbols[(id + (uint64_t)place) % SYMBOLS], id, __ATOMIC_RELAXED);
+}
+
 /* Of the first launch in the call that has a name. */
 static void take_symbol(struct capture_thread *t, struct call *c, const struct cuda_rule *rule,
                         const struct cupti_call *data)
 {
-    if (!c->symbol && data->symbol && rule->api_class == TRACE_API_LAUNCH)
-        c->symbol = capture_text(t, data->symbol, strlen(data->symbol));
+    if (c->symbol || !data->symbol || rule->api_class != TRACE_API_LAUNCH)
+        return;
+    c->symbol = capture_text(t, data->symbol, strlen(data->symbol));
+    learn_symbol(c->symbol);
 }
 
 static void enter_nested(struct call *c, const struct cuda_rule *rule,

@@ -6,8 +6,9 @@
 #include "profiler/capture/peek.h"
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
- * goes is not written anywhere: after a module was unloaded an address is read again before its
- * text is believed, and a text that is gone keeps the name that it had. */
+ * goes is not written anywhere: after a module was unloaded an address is read again, and what
+ * stands there counts only if a launch has had this name. Otherwise the name is the one that the
+ * address had, or left out: the call that launched the kernel has it too. */
 enum { NAMES = 4096, NAME_MAX_BYTES = 8192 };
 static struct name {
     const char *at;
@@ -16,24 +17,24 @@ static struct name {
 } names[NAMES];
 static char name_text[NAME_MAX_BYTES]; /* under the pool's lock, as all here */
 
-static uint64_t read_name(struct capture_thread *t, const char *at)
+/* Length of the text at an address that may be gone; 0 when it is none. */
+static size_t read_name(const char *at)
 {
-    size_t n = 0, end = 0;
+    size_t n = 0;
     while (n < sizeof name_text) {
         size_t wish = 256 < sizeof name_text - n ? 256 : sizeof name_text - n;
         size_t got = peek_some((uintptr_t)at + n, name_text + n, wish);
-        end = n + strnlen(name_text + n, got);
+        size_t end = n + strnlen(name_text + n, got);
         n += got;
-        if (end < n || got < wish)
-            break;
+        if (end < n)
+            return end;
+        if (got < wish)
+            return 0;
     }
-    for (size_t i = 0; i < end; i++)
-        if ((unsigned char)name_text[i] <= ' ')
-            return 0; /* no mangled name: the memory holds something else by now */
-    return end && (end < n || n == sizeof name_text) ? capture_text(t, name_text, end) : 0;
+    return n;
 }
 
-static uint64_t name_id(struct capture_thread *t, const char *at)
+static uint64_t name_id(struct capture_thread *t, const char *at, uint32_t graph)
 {
     if (!at)
         return 0;
@@ -41,9 +42,13 @@ static uint64_t name_id(struct capture_thread *t, const char *at)
     uint32_t unloads = cuda.unloads;
     if (n->at == at && n->unloads == unloads)
         return n->id;
-    uint64_t id = read_name(t, at);
-    if (n->at == at && !id)
-        id = n->id;
+    size_t bytes = read_name(at);
+    uint64_t id = bytes ? trace_hash(name_text, bytes, 0) : 0;
+    /* Nodes of graphs may come without any launch that names them. */
+    if (id && (!unloads || graph || cuda_symbol_known(id)))
+        capture_text(t, name_text, bytes);
+    else
+        id = n->at == at ? n->id : 0;
     *n = (struct name){at, unloads, id};
     return id;
 }
@@ -66,7 +71,7 @@ static void kernel(struct capture_thread *t, const void *record)
         .end = k->end,
         .queued = k->queued,
         .submitted = k->submitted,
-        .name = name_id(t, k->name),
+        .name = name_id(t, k->name, k->graph),
         .graph_node = k->graph_node,
         .correlation = k->correlation,
         .device = k->device,

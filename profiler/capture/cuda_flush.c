@@ -17,7 +17,7 @@ enum { RUNNING = 1, ENDED = 2 };
 static volatile int thread_state;
 static volatile uint32_t wanted, answered; /* last flushes asked for, done */
 static volatile uint64_t flushing_since;
-static volatile int hung;
+static volatile int hung, initialised; /* initialised: cuInit has returned, not looked at yet */
 
 static void futex_wait(volatile uint32_t *word, uint32_t seen, uint64_t ns)
 {
@@ -82,10 +82,31 @@ static int target_has_threads(void)
     return count - 1 > ours;
 }
 
+/* Pages that move by themselves. CUPTI wants this after cuInit, and not from inside its callback,
+ * so it is done here, up to a moment later. */
+static void watch_unified_memory(struct capture_thread *t)
+{
+    static const uint32_t counters[] = {1, 2, 3, 4}; /* to device, to host, faults of CPU, of GPU */
+    struct cupti_memory_counter c[4];
+    if (!cuda.cupti.memory_counters)
+        return;
+    for (int i = 0; i < 4; i++)
+        c[i] = (struct cupti_memory_counter){2 /* all devices */, counters[i], 0, 1};
+    int code = cuda.cupti.memory_counters(c, 4);
+    if (!code)
+        code = cuda.cupti.enable(CUPTI_UNIFIED_MEMORY);
+    if (code)
+        capture_note(t, 0, "cuda.unified_memory",
+                     "page migrations of managed memory are not recorded: %d, %s", code,
+                     cuda_sentence(code));
+}
+
 static void turn(struct capture_thread *t, uint64_t *next_clock)
 {
     uint64_t now = trace_now();
     uint32_t asked = wanted;
+    if (__atomic_exchange_n(&initialised, 0, __ATOMIC_ACQ_REL))
+        watch_unified_memory(t);
     if (asked != answered) {
         flush(t, CUPTI_FLUSH_FORCED);
         answered = asked;
@@ -109,15 +130,18 @@ static void *work(void *argument)
     if (!thread_register(s, (uint32_t)getpid()))
         return NULL;
     uint64_t next_clock = 0;
-    while (cuda.on && target_has_threads()) {
+    for (int last = 0; cuda.on && !last;) {
         uint64_t now = trace_now();
         struct capture_thread *t = capture_enter();
         if (!t)
             break;
+        last = !target_has_threads();
+        if (last)
+            flush(t, CUPTI_FLUSH_FORCED);
         turn(t, &next_clock);
         capture_leave(t, TRACE_PART_CUDA, now);
         uint32_t seen = wanted;
-        if (seen == answered)
+        if (seen == answered && !initialised && !last)
             futex_wait(&wanted, seen, CUDA_FLUSH_MS * 1000000ull);
     }
     thread_state = ENDED;
@@ -150,6 +174,12 @@ int cuda_flush_start(void)
         thread_forget(s);
     }
     return why;
+}
+
+void cuda_flush_initialised(void)
+{
+    initialised = 1;
+    futex_wake(&wanted);
 }
 
 void cuda_flush_watch(struct capture_thread *t)

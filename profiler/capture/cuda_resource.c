@@ -120,24 +120,6 @@ static void graph_node(struct capture_thread *t, const struct cupti_graph *g, in
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-/* Pages that move by themselves, per device; only after cuInit. */
-static void watch_unified_memory(struct capture_thread *t)
-{
-    static const uint32_t counters[] = {1, 2, 3, 4}; /* to device, to host, faults of CPU, of GPU */
-    struct cupti_memory_counter c[4];
-    if (!cuda.cupti.memory_counters)
-        return;
-    for (int i = 0; i < 4; i++)
-        c[i] = (struct cupti_memory_counter){2 /* all devices */, counters[i], 0, 1};
-    int code = cuda.cupti.memory_counters(c, 4);
-    if (!code)
-        code = cuda.cupti.enable(25);
-    if (code)
-        capture_note(t, 0, "cuda.unified_memory",
-                     "page migrations of managed memory are not recorded: %d, %s", code,
-                     cuda_sentence(code));
-}
-
 void cuda_resource(uint32_t id, const struct cupti_resource_data *data, const void *caller)
 {
     static int exit_registered;
@@ -155,7 +137,7 @@ void cuda_resource(uint32_t id, const struct cupti_resource_data *data, const vo
     else if ((id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED) && data->descriptor)
         graph_node(t, data->descriptor, id == CUPTI_NODE_CLONED, caller);
     else if (id == CUPTI_CU_INIT_FINISHED)
-        watch_unified_memory(t);
+        cuda_flush_initialised();
     /* CUDA has registered its own handlers by now, which tear it down: ours, registered later,
      * runs earlier. */
     if ((id == CUPTI_CONTEXT_CREATED || id == CUPTI_CU_INIT_FINISHED) &&

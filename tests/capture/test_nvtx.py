@@ -78,6 +78,14 @@ def places_and_names_are_recorded(check, folder):
     check.that("master" in trace.thread_names.get(trace.pid, ()), f"{trace.thread_names}")
 
 
+def streams_are_named(check, folder):
+    preload = f"{LIBRARY}:{FAKES / 'fake_gpu.so'}"
+    trace = recorded(check, folder, LD_PRELOAD=preload, CUDA_INJECTION64_PATH=LIBRARY)
+    named = [s for s in trace.stream if trace.strings[s.name] == "left stream"]
+    check.that(len(named) == 1 and named[0].id in {s.id for s in trace.stream if not s.name}, f"{trace.stream}")
+    check.that(texts(trace)[0] == (PUSH, "outer") and trace.context, "ranges before cuInit, and the GPU after it")
+
+
 def an_earlier_tool_gets_everything_too(check, folder):
     log = folder / "log"
     trace = recorded(check, folder, TOMOPROF_CAPTURE_NVTX_CHAIN=FAKES / "nvtx_tool.so", NVTX_TOOL_LOG=log)
@@ -102,5 +110,5 @@ need_library()
 if not APP.exists():
     print("skipped: no NVTX headers on this machine when it was built")
     sys.exit(77)
-main(ranges_of_every_kind_are_recorded, places_and_names_are_recorded, an_earlier_tool_gets_everything_too,
+main(ranges_of_every_kind_are_recorded, places_and_names_are_recorded, streams_are_named, an_earlier_tool_gets_everything_too,
      without_the_mode_nothing_is_recorded)

@@ -165,6 +165,28 @@ static void killed(long count)
     kill(getpid(), SIGKILL);
 }
 
+static void exec(long count)
+{
+    launches(count);
+    execl("/bin/true", "true", NULL);
+}
+
+static void *work_and_end(void *unused)
+{
+    usleep(50000);
+    launches(50);
+    return unused;
+}
+
+static void main_ends(long unused)
+{
+    pthread_t id;
+    (void)unused;
+    cuInit(0);
+    pthread_create(&id, NULL, work_and_end, NULL);
+    pthread_exit(NULL); /* the process ends with its last thread, which must not be ours */
+}
+
 static void reload(long count)
 {
     struct dim3 grid = {8, 1, 1}, block = {128, 1, 1};
@@ -193,7 +215,9 @@ int main(int argc, char **argv)
                      {"fork_first", forks_first},
                      {"_exit", quick_end},
                      {"kill", killed},
-                     {"reload", reload}};
+                     {"reload", reload},
+                     {"exec", exec},
+                     {"main_ends", main_ends}};
     const char *path = getenv("TRUTH");
     truth = path ? fopen(path, "w") : NULL;
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; i++)

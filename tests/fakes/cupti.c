@@ -6,6 +6,7 @@
  *                   Nth record followed by one of an unknown kind; records come in a mixed order
  *   deliver=1       buffers come back on a thread of CUPTI's own
  *   hang=1          a flush never returns
+ *   unified=1       unified memory can be watched
  *   buffers=N       asks for N buffers more than it uses, and keeps them
  *   NAME=CODE       the call NAME (cuptiSubscribe, ..) fails so; other=1: it names another tool */
 #include <dlfcn.h>
@@ -207,8 +208,7 @@ EXPORT(cuptiActivityFlushAll, uint32_t how)
 
 EXPORT(cuptiActivityConfigureUnifiedMemoryCounter, struct cupti_memory_counter *c, uint32_t n)
 {
-    (void)c, (void)n;
-    return 29;
+    return c && n && store_option("unified", 0) ? 0 : 29;
 }
 
 EXPORT(cuptiGetGraphNodeId, void *node, uint64_t *id)
@@ -229,5 +229,12 @@ EXPORT(cuptiGetCubinCrc, struct cupti_crc *c)
     c->crc = 0x1234;
     for (size_t i = 0; i < c->cubin_bytes; i++)
         c->crc = c->crc * 31 + ((const uint8_t *)c->cubin)[i];
+    return 0;
+}
+
+EXPORT(cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_t *id)
+{
+    (void)context, (void)per_thread;
+    memcpy(id, stream, sizeof *id); /* a stream of the pretended driver begins with it */
     return 0;
 }

@@ -184,6 +184,13 @@ FAKE_API int cuModuleLoadData(void **out, const void *image)
     memcpy(&m->bytes, image, sizeof m->bytes); /* the fake's images begin with their length */
     resource(6, (const char *)image + sizeof m->bytes, NULL, m->bytes);
     *out = m;
+    uint64_t t = now();
+    put(&(struct fake_activity){
+        .kind = FAKE_JIT, .correlation = f.correlation, .start = t - 3000, .end = t});
+    put(&(struct fake_activity){
+        .kind = FAKE_OVERHEAD, .correlation = f.correlation, .start = t - 400, .end = t});
+    put(&(struct fake_activity){
+        .kind = FAKE_UNIFIED, .start = t - 70, .end = t, .bytes = 65536, .address = 0x1000});
     return finish(&f, 0);
 }
 

@@ -17,6 +17,7 @@ enum fake_more {
     FAKE_MEMORY = 49,
     FAKE_POOL = 50
 };
+enum fake_rare { FAKE_OVERHEAD = 17, FAKE_UNIFIED = 25, FAKE_JIT = 52 };
 
 struct fake_activity {
     uint32_t kind, correlation, runtime_correlation, device, context, stream;

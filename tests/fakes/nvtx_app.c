@@ -1,5 +1,6 @@
 /* A program with NVTX ranges of every kind, built with NVIDIA's headers. Texts are overwritten or
  * freed right after each call. */
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -46,6 +47,16 @@ static void default_domain(void)
     nvtxNameCategoryA(7, "copies");
     nvtxNameOsThreadA((uint32_t)getpid(), "master");
     nvtxNameCudaDeviceA(0, "left card");
+}
+
+/* The pretended runtime's, where it is loaded: its headers and NVIDIA's exclude each other. */
+static void streams(void)
+{
+    int (*create)(void **);
+    void *symbol = dlsym(RTLD_DEFAULT, "cudaStreamCreate"), *stream = NULL;
+    memcpy(&create, &symbol, sizeof symbol);
+    if (symbol && !create(&stream))
+        nvtxNameCudaStreamA(stream, "left stream");
 }
 
 static void domains(void)
@@ -116,6 +127,7 @@ int main(void)
 {
     pthread_t id[4];
     default_domain();
+    streams();
     domains();
     locks();
     payloads();

@@ -105,11 +105,13 @@ static const struct length {
     uint8_t kind;
     uint16_t of[4];
 } lengths[] = {
-    {CUPTI_KERNEL, {160, 200, 216, 264}},   {CUPTI_MEMCPY, {72, 80, 96, 128}},
-    {CUPTI_MEMCPY_PEER, {80, 88, 96, 112}}, {CUPTI_MEMSET, {72, 80, 88, 104}},
-    {CUPTI_MEMORY, {120, 120, 128, 160}},   {CUPTI_MEMORY_POOL, {72, 72, 80, 96}},
-    {CUPTI_DEVICE, {176, 176, 184, 240}},   {CUPTI_CONTEXT, {16, 16, 40, 64}},
-    {CUPTI_STREAM, {24, 24, 24, 32}},       {CUPTI_SYNC, {40, 48, 56, 72}},
+    {CUPTI_KERNEL, {160, 200, 216, 264}},       {CUPTI_MEMCPY, {72, 80, 96, 128}},
+    {CUPTI_MEMCPY_PEER, {80, 88, 96, 112}},     {CUPTI_MEMSET, {72, 80, 88, 104}},
+    {CUPTI_MEMORY, {120, 120, 128, 160}},       {CUPTI_MEMORY_POOL, {72, 72, 80, 96}},
+    {CUPTI_DEVICE, {176, 176, 184, 240}},       {CUPTI_CONTEXT, {16, 16, 40, 64}},
+    {CUPTI_STREAM, {24, 24, 24, 32}},           {CUPTI_SYNC, {40, 48, 56, 72}},
+    {CUPTI_OVERHEAD, {40, 48, 56, 80}},         {CUPTI_JIT, {64, 64, 72, 96}},
+    {CUPTI_UNIFIED_MEMORY, {64, 64, 104, 120}},
 };
 
 size_t store_length(uint32_t kind)
@@ -133,6 +135,9 @@ union any {
     struct cupti_context context;
     struct cupti_stream stream;
     struct cupti_sync sync;
+    struct cupti_overhead overhead;
+    struct cupti_jit jit;
+    struct cupti_unified_memory unified;
 };
 
 static size_t fill_work(union any *r, const struct fake_activity *a)
@@ -244,6 +249,17 @@ static size_t fill(union any *r, const struct fake_activity *a)
                                           .uuid = {(uint8_t)a->device, 1, 2, 3},
                                           .name = a->name};
         return sizeof r->device;
+    case FAKE_OVERHEAD:
+        r->overhead = (struct cupti_overhead){CUPTI_OVERHEAD, 5 << 16, .start = a->start,
+                                              .end = a->end, .correlation = a->correlation};
+        return sizeof r->overhead;
+    case FAKE_JIT:
+        r->jit = (struct cupti_jit){CUPTI_JIT, 1, 3, a->device, a->start, a->end, a->correlation};
+        return sizeof r->jit;
+    case FAKE_UNIFIED:
+        r->unified = (struct cupti_unified_memory){
+            CUPTI_UNIFIED_MEMORY, 1, a->bytes, a->start, a->end, a->address, .to = 1};
+        return sizeof r->unified;
     case FAKE_CONTEXT:
         r->context =
             (struct cupti_context){CUPTI_CONTEXT, a->context, a->device, 1, (uint16_t)a->stream};
@@ -260,14 +276,15 @@ static void emit(const struct fake_activity *a)
 {
     union any r = {0};
     struct fake_activity copy = *a;
-    if (copy.end)
+    int work =
+        copy.end && a->kind != FAKE_OVERHEAD && a->kind != FAKE_JIT && a->kind != FAKE_UNIFIED;
+    if (work)
         works++;
-    if (copy.end && store_option("zero", 0) && works % (uint64_t)store_option("zero", 0) == 0)
+    if (work && store_option("zero", 0) && works % (uint64_t)store_option("zero", 0) == 0)
         copy.start = copy.end = 0;
     size_t known = fill(&r, &copy);
     append(&r, known, store_length(a->kind));
-    if (copy.end && store_option("unknown", 0) &&
-        works % (uint64_t)store_option("unknown", 0) == 0) {
+    if (work && store_option("unknown", 0) && works % (uint64_t)store_option("unknown", 0) == 0) {
         uint32_t strange[2] = {61, 0};
         append(strange, sizeof strange, store_length(61));
     }
