@@ -40,13 +40,13 @@ static void *plain(void *to, const void *from, size_t n)
 static __attribute__((noinline, cold)) void copy_due(size_t n, const void *caller)
 {
     struct heap_countdown *c = &heap_thread.copy;
-    double mean = capture.config.copy_mean;
     int saved = errno;
     struct capture_thread *t = capture_enter();
     if (t) {
         uint64_t entered = trace_now();
-        if (heap_counted(c, t, n, mean)) {
-            struct trace_copy r = {.r.kind = TRACE_COPY, .weight = heap_weight(n, mean)};
+        struct trace_copy r = {.r.kind = TRACE_COPY};
+        r.weight = heap_counted(c, t, n, capture.config.copy_mean);
+        if (r.weight > 0) {
             r.stack = capture_stack(t, NULL, caller);
             r.tid = t->tid;
             trace_put(&t->stream, &r.r, sizeof r, NULL, 0);

@@ -10,6 +10,10 @@ __thread struct heap_thread heap_thread;
 static volatile int recording; /* this part was started and records allocations */
 static int64_t live_sum;
 
+enum { DOUBLINGS = 20 };
+static int doublings; /* of all distances, to keep the rate */
+static uint64_t bucket_until, records_since;
+
 double heap_draw(double uniform, double mean)
 {
     return floor(-log(uniform) * mean);
@@ -38,16 +42,51 @@ static void live_changed(const struct live_block *b, int sign)
         __atomic_fetch_add(&live_sum, sign * (int64_t)b->weight, __ATOMIC_RELAXED);
 }
 
-int heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)
+static void draw(struct heap_countdown *c, struct capture_thread *t, double mean)
+{
+    c->mean = mean;
+    c->left = (int64_t)heap_draw(capture_random(t), mean);
+}
+
+double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)
 {
     if (!c->armed) { /* was no draw: this block is the first that one decides on */
+        draw(c, t, mean);
         c->armed = 1;
-        c->left = (int64_t)heap_draw(capture_random(t), mean) - (int64_t)bytes;
+        c->left -= (int64_t)bytes;
     }
     if (c->left >= 0)
         return 0;
-    c->left = (int64_t)heap_draw(capture_random(t), mean);
-    return 1;
+    double weight = heap_weight(bytes, c->mean);
+    draw(c, t, mean);
+    return weight;
+}
+
+/* A bucket that every record fills by 1 / HEAP_RATE seconds and time empties. Updates that threads
+ * lose to each other do no harm. */
+static void keep_rate(uint64_t now)
+{
+    uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
+    int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    uint64_t count = __atomic_add_fetch(&records_since, 1, __ATOMIC_RELAXED);
+    if (full <= now && doubled)
+        __atomic_store_n(&doublings, doubled - 1, __ATOMIC_RELAXED);
+    full = (full > now ? full : now) + 1000000000 / HEAP_RATE;
+    __atomic_store_n(&bucket_until, full, __ATOMIC_RELAXED);
+    if (full - now > HEAP_BURST * (1000000000ull / HEAP_RATE) && count >= HEAP_RATE &&
+        doubled < DOUBLINGS) {
+        __atomic_store_n(&doublings, doubled + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&records_since, 0, __ATOMIC_RELAXED);
+    }
+}
+
+/* What to record a block with, 0 to leave it out. */
+static double weight_of(struct capture_thread *t, size_t bytes)
+{
+    int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    double mean = ldexp(capture.config.alloc_mean, doubled);
+    double weight = heap_counted(&heap_thread.alloc, t, bytes, mean);
+    return bytes >= HEAP_LARGE << doubled ? (double)bytes : weight;
 }
 
 void heap_put_alloc(struct capture_thread *t, const struct live_block *b, const void *caller)
@@ -86,13 +125,6 @@ static void record(struct capture_thread *t, const struct live_block *b, const v
     }
 }
 
-static struct live_block block_of(void *p, size_t bytes, enum trace_heap heap)
-{
-    double weight =
-        bytes >= HEAP_LARGE ? (double)bytes : heap_weight(bytes, capture.config.alloc_mean);
-    return (struct live_block){(uintptr_t)p, bytes, weight, heap};
-}
-
 void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *caller)
 {
     struct heap_countdown *c = &heap_thread.alloc;
@@ -104,9 +136,10 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
     struct capture_thread *t = recording ? capture_enter() : NULL;
     if (t) {
         uint64_t entered = 0;
-        if (heap_counted(c, t, bytes, capture.config.alloc_mean) || bytes >= HEAP_LARGE) {
+        struct live_block b = {(uintptr_t)p, bytes, weight_of(t, bytes), heap};
+        if (b.weight > 0) {
             entered = trace_now();
-            struct live_block b = block_of(p, bytes, heap);
+            keep_rate(entered);
             record(t, &b, caller);
             heap_python_install();
         }
@@ -237,14 +270,20 @@ static int heap_start(void)
     return 0;
 }
 
-/* An interpreter that is loaded later is looked for once in about a second. */
+/* About once a second: an interpreter that was loaded late, and what there is to say. */
 static void heap_tick(struct capture_thread *ours)
 {
     static unsigned ticks;
-    (void)ours;
-    if (recording && ++ticks >= (unsigned)capture.config.wait_hz) {
-        ticks = 0;
-        heap_python_look();
+    static int said;
+    if (!recording || ++ticks < (unsigned)capture.config.wait_hz)
+        return;
+    ticks = 0;
+    heap_python_look();
+    if (!said && __atomic_load_n(&doublings, __ATOMIC_RELAXED)) {
+        said = 1;
+        capture_note(ours, 0, "malloc",
+                     "The program allocates so much that fewer allocations than asked for are "
+                     "sampled, large ones too; sums stay unbiased.");
     }
 }
 
@@ -253,6 +292,8 @@ static void heap_fork_child(void)
     live_clear();
     mappings_clear();
     live_sum = 0;
+    doublings = 0;
+    bucket_until = 0;
     if (recording)
         count_tables();
 }

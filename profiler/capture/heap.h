@@ -1,7 +1,9 @@
 /* Allocation sampling. Each thread counts the bytes that it allocates down to the next sample, at
  * distances that are exponentially distributed: a block of n bytes is recorded with probability
  * 1 - exp(-n / alloc_mean) and stands for n divided by it, which makes every sum unbiased. Blocks
- * of HEAP_LARGE and more are always recorded and stand for themselves.
+ * of HEAP_LARGE and more are always recorded and stand for themselves. A process that would write
+ * HEAP_BURST records and then more than HEAP_RATE per second gets all these distances doubled until
+ * it does not, which leaves the sums unbiased and bounds cost and trace (0.5 GiB an hour).
  *
  * What is covered: malloc and its family, hence C++ new of libstdc++ and libc++; anonymous mappings
  * that the program makes itself; Python's objects (heap_python.c). Not covered: sbrk, allocators
@@ -14,6 +16,8 @@
 #include "profiler/trace/records_host.h"
 
 #define HEAP_LARGE ((size_t)1 << 20)
+#define HEAP_BURST 100000
+#define HEAP_RATE  1000
 #define MAPPING_SMALL                                                                              \
     ((size_t)256 << 10) /* mappings below are left out; Python's arenas are that */
 
@@ -21,6 +25,7 @@
 struct heap_countdown {
     int64_t left; /* armed: to the next sample; else to the next look whether capture is on */
     int armed;
+    double mean; /* that it was drawn with */
 };
 
 /* Of each thread. Static TLS: touching it never allocates. */
@@ -47,8 +52,9 @@ static inline int heap_due(size_t bytes)
 struct capture_thread;
 double heap_draw(double uniform, double mean); /* bytes to the next sample, >= 0 */
 double heap_weight(size_t bytes, double mean); /* of a block or a copy, by Poisson alone */
-/* 1 when a countdown that `bytes` were taken from asks for a record; draws it anew. */
-int heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean);
+/* For a countdown that `bytes` were taken from: the weight to record them with, 0 to leave them
+ * out. Draws it anew with `mean` when due. */
+double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean);
 uint64_t heap_live(void); /* estimate: bytes of live blocks */
 int heap_recording(void);
 

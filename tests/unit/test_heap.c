@@ -21,7 +21,7 @@ struct capture capture = {.config.alloc_mean = MEAN, .config.modes = CAPTURE_MEM
 static struct capture_thread thread;
 static __thread int entered;
 static int entered_is_off;
-static uint64_t now;
+static uint64_t now, pace; /* ns that pass with every look */
 
 static struct {
     uint64_t allocs, frees, lost;
@@ -77,7 +77,7 @@ void trace_lost(struct trace_writer *w, enum trace_loss what, uint64_t n)
 
 uint64_t trace_now(void)
 {
-    return ++now;
+    return now += pace;
 }
 
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller)
@@ -140,6 +140,7 @@ static int set_up(void **state)
     part_heap.fork_child();
     memset(&seen, 0, sizeof seen);
     heap_thread = (struct heap_thread){0};
+    now = pace = 1;
     thread.random = 42;
     capture.config.alloc_mean = MEAN;
     entered_is_off = 0;
@@ -216,6 +217,32 @@ static void large_blocks_are_always_recorded_and_stand_for_themselves(void **sta
     assert_int_equal(seen.frees, 100);
     assert_int_equal(heap_live(), 0);
     assert_true(filter_is_empty());
+}
+
+/* Time stands nearly still, so no rate is slow enough: the distances must grow, not the sums. */
+static void a_flood_is_thinned_and_stays_unbiased(void **state)
+{
+    (void)state;
+    capture.config.alloc_mean = 1000;
+    double truth = 0;
+    for (int i = 0; i < 4000000; i++) {
+        size_t bytes = i % 100 ? 300 : i % 1000 ? 20000 : 3 * MIB / 2;
+        allocate(16, bytes);
+        truth += (double)bytes;
+    }
+    assert_true(doublings > 5);
+    assert_true(seen.allocs > HEAP_BURST && seen.allocs < 3 * HEAP_BURST);
+    double error = sqrt(seen.variance);
+    assert_true(error < 0.05 * truth);
+    assert_true(fabs(seen.weight - truth) <= 4 * error);
+    now += 1000000000ull * HEAP_BURST; /* calm */
+    pace = 10000000;
+    for (int i = 0; doublings && i < 100; i++)
+        heap_allocated((void *)16, (size_t)1 << 40, TRACE_MALLOC, NULL);
+    assert_int_equal(doublings, 0);
+    seen.allocs = 0;
+    allocate(32, MIB);
+    assert_int_equal(seen.allocs, 1);
 }
 
 static void draws_are_exponential(void **state)
@@ -349,6 +376,7 @@ static void what_finds_no_room_is_counted_and_is_not_live(void **state)
 {
     (void)state;
     capture.config.alloc_mean = 1; /* every block */
+    pace = 2000000;
     for (uintptr_t i = 1; i <= 2 * LIVE_BLOCKS; i++)
         allocate(i * 16, 1000);
     assert_int_equal(seen.allocs, 2 * LIVE_BLOCKS);
@@ -462,6 +490,7 @@ int main(void)
         CASE(sums_are_unbiased_at_every_size),
         CASE(mixed_sizes_do_not_disturb_each_other),
         CASE(large_blocks_are_always_recorded_and_stand_for_themselves),
+        CASE(a_flood_is_thinned_and_stays_unbiased),
         CASE(draws_are_exponential),
         CASE(failed_and_refused_allocations_count_for_nothing),
         CASE(errno_survives_a_record),
