@@ -6,7 +6,7 @@
 
 #define SEGMENTS      64  /* at most: cursors of a view take SEGMENTS * bins * 4 bytes */
 #define SEGMENT_LEAST 512 /* pixels */
-#define SCAN_THREADS  256
+#define SCAN_THREADS  128
 #define SCRATCH_LEAST ((size_t)64 << 20)
 
 struct sort {
@@ -51,29 +51,40 @@ static __global__ void __launch_bounds__(WARP) segment_kernel(struct sort s, int
     }
 }
 
+/* Sum of the lanes up to this one. */
+static __device__ inline int32_t warp_scan(int32_t value)
+{
+    const int lane = threadIdx.x % WARP;
+    for (int step = 1; step < WARP; step *= 2) {
+        const int32_t before = __shfl_up_sync(ALL_LANES, value, step);
+        value += lane >= step ? before : 0;
+    }
+    return value;
+}
+
 /* Counts -> where each segment's pixels of a bin begin; a block per view. */
 static __global__ void __launch_bounds__(SCAN_THREADS) scan_kernel(struct sort s)
 {
-    SHARED_ARRAY(int32_t, sum);
-    const int t = threadIdx.x;
+    SHARED_ARRAY(int32_t, sums); /* of the warps */
+    const int warp = threadIdx.x / WARP;
     int32_t *cursor = s.cursor + (int64_t)blockIdx.x * s.segments * s.bins;
     int32_t *first = s.first + (int64_t)blockIdx.x * (s.bins + 1);
     int32_t carry = 0;
     for (int base = 0; base < s.bins; base += SCAN_THREADS) {
-        const int bin = base + t;
+        const int bin = base + threadIdx.x;
         int32_t total = 0;
         for (int i = 0; i < s.segments && bin < s.bins; i++)
             total += cursor[(int64_t)i * s.bins + bin];
-        sum[t] = total;
+        const int32_t inclusive = warp_scan(total);
+        if (threadIdx.x % WARP == WARP - 1)
+            sums[warp] = inclusive;
         __syncthreads();
-        for (int step = 1; step < SCAN_THREADS; step *= 2) {
-            const int32_t before = t >= step ? sum[t - step] : 0;
-            __syncthreads();
-            sum[t] += before;
-            __syncthreads();
+        int32_t at = carry + inclusive - total;
+        for (int w = 0; w < SCAN_THREADS / WARP; w++) {
+            at += w < warp ? sums[w] : 0;
+            carry += sums[w];
         }
-        int32_t at = carry + sum[t] - total;
-        carry += sum[SCAN_THREADS - 1];
+        __syncthreads();
         if (bin < s.bins)
             first[bin] = at;
         for (int i = 0; i < s.segments && bin < s.bins; i++) {
@@ -81,9 +92,8 @@ static __global__ void __launch_bounds__(SCAN_THREADS) scan_kernel(struct sort s
             cursor[(int64_t)i * s.bins + bin] = at;
             at += n;
         }
-        __syncthreads();
     }
-    if (t == 0)
+    if (threadIdx.x == 0)
         first[s.bins] = carry;
 }
 
@@ -104,7 +114,7 @@ enum err bins_fill(struct cuda_backend *be, const struct projector *p, const str
     TRY_CUDA(cudaMemsetAsync(s.cursor, 0, (size_t)(warps * s.bins) * sizeof *s.cursor, be->stream),
              "sorting pixels");
     LAUNCH(be, segment_kernel, warps, WARP, 0, s, 0);
-    LAUNCH(be, scan_kernel, b.views, SCAN_THREADS, SCAN_THREADS * sizeof(int32_t), s);
+    LAUNCH(be, scan_kernel, b.views, SCAN_THREADS, SCAN_THREADS / WARP * sizeof(int32_t), s);
     LAUNCH(be, segment_kernel, warps, WARP, 0, s, 1);
     *out = bins{s.list, s.first, s.bins};
     return ERR_OK;
