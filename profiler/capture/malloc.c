@@ -2,6 +2,7 @@
  * library's, or a jemalloc or tcmalloc that the program links) and counts what came back. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -250,7 +251,16 @@ extern __typeof(malloc) own_malloc
 
 int malloc_is_ours(void)
 {
-    return dlsym(RTLD_DEFAULT, "malloc") == (void *)own_malloc;
+    Dl_info theirs, rare;
+    void *found = dlsym(RTLD_DEFAULT, "malloc"), *pvalloc_found = dlsym(RTLD_DEFAULT, "pvalloc");
+    ElfW(Sym) *symbol = NULL;
+    if (found == (void *)own_malloc)
+        return 1;
+    /* A program at a fixed address that takes malloc's has an entry of its own, which leads on to
+     * the first library that has one. */
+    return dladdr1(found, &theirs, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           symbol->st_shndx == SHN_UNDEF && dladdr(pvalloc_found, &rare) &&
+           dladdr((void *)own_malloc, &theirs) && theirs.dli_fbase == rare.dli_fbase;
 }
 
 const void *malloc_next(void)
