@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fakes"))
 import fake_gpu  # noqa: E402
-from recorded import main, need_library  # noqa: E402
+from recorded import command, main, need_library, profile, run  # noqa: E402
 from tool import DATA  # noqa: E402
 from fake_gpu import CAPTURED, Trace, files, truth  # noqa: E402
 
@@ -277,8 +277,31 @@ def device_code_is_saved_once(check, folder):
     check.that({c.saved for c in trace.cubin} == {0}, "code without lines was saved")
 
 
+def time_lands_on_the_line_that_launched(check, folder):
+    """Through `tomoprof record` and its analysis: GPU time of each source line, to the nanosecond."""
+    env = fake_gpu.environment(folder)
+    for name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "TOMOPROF_CAPTURE_DIR"):
+        del env[name]
+    done = run(command(folder / "runs", "--", fake_gpu.APP, "all"), env=env)
+    check.that(done.returncode == 0, f"{done}")
+    found = collections.Counter()
+    for path, file in profile(folder / "runs")["files"].items():
+        for line in file["lines"]:
+            if line["gpu_self_s"]:
+                found[pathlib.PurePath(path).name, line["line"]] += round(line["gpu_self_s"] * 1e9)
+    wanted, graphs = collections.Counter(), set()
+    for row in truth(folder):
+        wanted["app.c", row["line"]] += row["ns"]
+        graphs |= {("app.c", row["line"])} if row["what"] == "graph" else set()
+    wanted += collections.Counter()  # without what took no time
+    for line in graphs:  # six kernels, of which the truth has three
+        check.that(found.get(line, 0) > wanted.pop(line), f"graph launches {found}")
+        found.pop(line, None)
+    check.that(found == wanted, f"{found - wanted} instead of {wanted - found}")
+
+
 need_library()
-main(every_kind_of_work_is_recorded, rare_records_are_read, graphs_know_where_they_were_built, records_of_any_length_are_read,
+main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_records_are_read, graphs_know_where_they_were_built, records_of_any_length_are_read,
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,
