@@ -15,11 +15,13 @@ struct slot {
     uint32_t parent_tid;
     void *(*start)(void *); /* pthread_create's, run by the trampoline */
     void *argument;
-    int timer, timer_on;          /* kernel's timer id */
-    int blocked;                  /* the target believes that it blocks the sampler's signal */
-    int given_up;                 /* and it now does: the target uses this signal itself */
-    volatile uint32_t interrupts; /* system calls that only the sampler's signal ended */
-    uint64_t cpu_last, cpu_next;  /* CPU clock at the last sample, and for the next */
+    int timer, timer_on;               /* kernel's timer id */
+    int blocked;                       /* the target believes that it blocks the sampler's signal */
+    int given_up;                      /* and it now does: the target uses this signal itself */
+    volatile uint32_t interrupts;      /* system calls that only the sampler's signal ended */
+    uint64_t cpu_last, cpu_next;       /* CPU clock at the last sample, and for the next */
+    int first;                         /* the next sample is the thread's first */
+    uint64_t begin_user, begin_system; /* of its kernel account: before an exec, other code ran */
     uint64_t sampled_ns, jitter;
     /* the wait scan's view */
     uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, runnable_pending, wait_stack;
@@ -75,8 +77,9 @@ int process_leave(const char *path); /* before exec, which may fail: then proces
 void process_return(int left);
 
 /* wait.c */
-void wait_begin(void);             /* starts our own thread */
-void wait_stop(void);              /* asks it to end and waits at most 50 ms */
+void wait_begin(void); /* starts our own thread */
+int wait_stop(
+    int gone); /* asks it to end, waits at most 50 ms; whether it has (gone: for the kernel too) */
 void wait_hold(int on);            /* keeps it out of libc around a fork */
 void wait_forked(uint32_t others); /* child: it is gone; the parent had so many other threads */
 void wait_late(void);              /* ... or here, when it was not */

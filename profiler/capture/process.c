@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void finish(enum trace_end end, int detail)
     if (!capture.on || !process_is_ours() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
     if (end == TRACE_EXIT)
-        wait_stop();
+        wait_stop(0);
     seal(end, detail, NULL);
     capture.on = 0;
     struct slot *s = thread_self();
@@ -187,6 +188,29 @@ CAPTURE_API void quick_exit(int status)
     exit_code = status;
     ((void (*)(int))capture_next(&next, "quick_exit"))(status);
     __builtin_unreachable();
+}
+
+/* The kernel refuses some of these to a process with more than one thread: ours steps aside. */
+static int alone(void **next, const char *name, int a, int b)
+{
+    int stepped = capture.on && process_is_ours() && thread_count() == 1 && wait_stop(1);
+    int r = ((int (*)(int, int))capture_next(next, name))(a, b), saved = errno;
+    if (stepped)
+        wait_begin();
+    errno = saved;
+    return r;
+}
+
+CAPTURE_API int unshare(int flags)
+{
+    static void *next;
+    return alone(&next, "unshare", flags, 0);
+}
+
+CAPTURE_API int setns(int fd, int type)
+{
+    static void *next;
+    return alone(&next, "setns", fd, type);
 }
 
 /* exec.c: what is to be said before another program takes this process over; 0 when nothing was. */

@@ -145,17 +145,23 @@ void wait_begin(void)
                  strerrordesc_np(failed));
 }
 
-void wait_stop(void)
+int wait_stop(int gone)
 {
     int running = RUNNING;
     uint64_t end = trace_now() + 50000000u;
-    if (!__atomic_compare_exchange_n(&state, &running, STOPPING, 0, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
-        return;
+    struct slot *s = thread_self();
+    if ((s && s->t.ours) || !__atomic_compare_exchange_n(&state, &running, STOPPING, 0,
+                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return 0;
     wait_wake();
     for (uint64_t now;
          (now = trace_now()) < end && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STOPPING;)
         futex_wait(&state, STOPPING, end - now);
+    /* The last step out of the C library and the kernel. */
+    while (gone && trace_now() < end &&
+           syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
+        futex_wait(&state, ENDED, 50000);
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
 }
 
 void wait_wake(void)

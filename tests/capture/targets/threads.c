@@ -264,6 +264,12 @@ static int raw_fork(void)
     return printf("%d\n", WEXITSTATUS(status)) < 0;
 }
 
+static int new_namespace(void)
+{ /* refused to a process with several threads */
+    int r = unshare(CLONE_NEWUSER);
+    return printf("%d %d\n", r, r ? errno : 0) < 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -275,7 +281,7 @@ static const struct {
     CASE(three_hundred),    CASE(main_ends_first),   CASE(main_gone_then_exit),
     CASE(main_alone_ends),  CASE(forks_and_threads), CASE(exit_among_threads),
     CASE(cancelled),        CASE(unseen_threads),    CASE(small_fiber),
-    CASE(late_destructors), CASE(raw_fork),
+    CASE(late_destructors), CASE(raw_fork),          CASE(new_namespace),
 };
 
 int main(int argc, char **argv)
