@@ -51,7 +51,7 @@ static const char *const library_paths[] = {
     "<__array_function__", "/usr/include/",   "/usr/lib/",    "/usr/src/",      "/usr/local/cuda",
     "/include/c++/",       "/lib/gcc/",       "/build/glibc", "/build/gcc",     "../sysdeps/",
     "./malloc/",           "./nptl/",         "./string/",    "../nptl/",       "/.cargo/registry/",
-    "/go/pkg/mod/",
+    "/go/pkg/mod/",        "/nvtx3/",
 };
 
 static const char *base_name(const char *path)
