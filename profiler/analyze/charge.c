@@ -111,7 +111,8 @@ static int payer(const struct resolved *frames, int count)
     return library;
 }
 
-static const char *module_of(const struct resolved *frames, int count)
+/* Threads that wait for a CPU were not looked at: they stand anywhere in what they compute. */
+static const char *module_of(const struct resolved *frames, int count, const struct sums *s)
 {
     for (int i = 0; i < count; i++)
         if (frames[i].module && frames[i].class != FRAME_RUNTIME)
@@ -119,7 +120,9 @@ static const char *module_of(const struct resolved *frames, int count)
     for (int i = 0; i < count; i++)
         if (frames[i].module)
             return frames[i].module;
-    return count ? "[python without lines]" : "[no stack]";
+    if (count)
+        return "[python without lines]";
+    return s->wait > 0 && s->user + s->sys <= 0 ? "[waiting for a CPU]" : "[no stack]";
 }
 
 static enum err charge_module(struct run *r, const char *module, const struct sums *s)
@@ -197,7 +200,7 @@ static enum err charge_spot(struct image *im, struct spot *spot, struct resolved
                                        .allocs = s->allocs,
                                        .copied = s->copied});
     if (pays < 0)
-        return charge_module(r, module_of(frames, count), s);
+        return charge_module(r, module_of(frames, count, s), s);
     r->line_gpu_ns += sums_gpu(s);
     for (int i = 0; i < count; i++)
         if (frames[i].file && frames[i].line > 0 && (frames[i].class != FRAME_RUNTIME || i == pays))
