@@ -15,6 +15,7 @@
  * many periods it is not known where the thread was, and the rest stays unsampled. */
 #define PERIODS_MAX      10
 #define WEIGHT_LEAST_CAP 100000000u /* ns */
+#define SOON             100000u    /* ns */
 
 /* Timers of the kernel itself: glibc's may allocate, and a child of fork makes them in a handler.
  */
@@ -24,6 +25,7 @@ struct kernel_event {
 };
 
 static uint64_t period; /* ns of CPU time */
+static uint64_t tick;   /* of the kernel, ns */
 
 static uint64_t cpu_of(uint32_t tid)
 {
@@ -62,8 +64,11 @@ void sampler_watch(struct slot *s, int other)
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
     }
+    uint64_t phase = (uint64_t)((double)period * capture_random(&s->t));
     s->timer_on = 1;
-    arm(s, s->cpu_last + (uint64_t)((double)period * capture_random(&s->t)));
+    s->first = 1;
+    /* It comes up to a tick later; in the past it would come at once. */
+    arm(s, s->cpu_last + (phase > tick + SOON ? phase - tick : SOON));
 }
 
 void sampler_unwatch(struct slot *s)
@@ -119,6 +124,11 @@ static void sample(struct slot *s, void *context)
         trace_lost(&capture.writer, TRACE_LOST_SAMPLES, 1);
         return;
     }
+    /* What follows a thread's last sample is lost. The first stands for a whole period however soon
+     * it comes, so that many short threads and processes count right in the mean. */
+    uint64_t whole = period > tick ? period : tick;
+    weight = s->first && weight < whole ? whole : weight;
+    s->first = 0;
     cap = cap > WEIGHT_LEAST_CAP ? cap : WEIGHT_LEAST_CAP;
     if (weight > cap) {
         trace_lost(&capture.writer, TRACE_LOST_SAMPLES, (weight - cap) / period);
@@ -203,6 +213,9 @@ static void fork_child(void)
 
 static int start(void)
 {
+    struct timespec t = {0};
+    clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+    tick = (uint64_t)t.tv_nsec;
     period = (uint64_t)(1e9 / capture.config.cpu_hz);
     return capture.config.signal ? signals_install(capture.config.signal, handler) : EBUSY;
 }

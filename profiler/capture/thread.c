@@ -155,6 +155,24 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     syscall(SYS_close, fd);
 }
 
+/* The kernel's user and system time of a thread; those of others come from its `stat` in ticks,
+ * scaled to their exact sum. */
+static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
+{
+    struct rusage u = {0};
+    struct timespec sum = {0};
+    clockid_t clock = (clockid_t)(~(s->t.tid) << 3 | 6); /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
+    clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : clock, &sum);
+    *user = (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
+    *system = 0;
+    if (own && getrusage(RUSAGE_THREAD, &u) == 0) {
+        uint64_t in =
+            (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+        *system = in < *user ? in : *user;
+        *user -= *system;
+    }
+}
+
 /* It may have been found in /proc before it came here. */
 static void drop_adopted(uint32_t tid)
 {
@@ -191,6 +209,7 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
     prctl(PR_GET_NAME, name);
     thread_name(&s->t, s, name);
     self = s;
+    cpu_times(s, 1, &s->begin_user, &s->begin_system);
     if (!s->t.ours)
         parts_thread_start(&s->t);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -227,29 +246,13 @@ void thread_cost(struct capture_thread *writer, struct slot *s)
     }
 }
 
-/* The kernel's user and system time of a thread; those of others come from its `stat` in ticks,
- * scaled to their exact sum. */
-static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
-{
-    struct rusage u = {0};
-    struct timespec sum = {0};
-    clockid_t clock = (clockid_t)(~(s->t.tid) << 3 | 6); /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
-    clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : clock, &sum);
-    *user = (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
-    *system = 0;
-    if (own && getrusage(RUSAGE_THREAD, &u) == 0) {
-        uint64_t in =
-            (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
-        *system = in < *user ? in : *user;
-        *user -= *system;
-    }
-}
-
 void thread_put_end(struct capture_thread *writer, struct slot *s)
 {
     struct trace_thread_end r = {
         .r.kind = TRACE_THREAD_END, .tid = s->t.tid, .sampled_ns = s->sampled_ns};
     cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
+    r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
+    r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;
     trace_put(&writer->stream, &r.r, sizeof r, NULL, 0);
     thread_cost(writer, s);
 }
