@@ -46,15 +46,49 @@ static enum err print(const struct model *m)
     return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top);
 }
 
+/* Of the suite, without a traced pass: its times alone make a page. */
+static int has_times_only(const char *folder)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/trace", folder);
+    if (!stat(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (is_file(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    return is_file(path, &st);
+}
+
+/* The costliest line and the page. */
+static enum err conclude(const char *folder, const struct model *m)
+{
+    char page[RUN_PATH + 16], line[256] = "";
+    long long bytes;
+    TRY(profile_page(folder, page, &bytes));
+    if (m)
+        profile_top(m, line);
+    log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
+    return ERR_OK;
+}
+
 static enum err run(int words, char **word)
 {
-    char folder[RUN_PATH], path[RUN_PATH + 16], line[256];
+    char folder[RUN_PATH], path[RUN_PATH + 16];
     struct stat st;
     struct model *m = NULL;
     (void)words;
     TRY(run_find(word[0], folder));
     size_t n = strlen(word[0]);
     int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    if (!named && has_times_only(folder)) {
+        FAIL_IF(text, ERR_INPUT,
+                "%s was not traced, so it has no lines to print: `tomoprof info %s` "
+                "prints its times",
+                folder, folder);
+        return conclude(folder, NULL);
+    }
     snprintf(path, sizeof path, "%s/profile.json", folder);
     if (named)
         snprintf(path, sizeof path, "%s", word[0]);
@@ -62,23 +96,21 @@ static enum err run(int words, char **word)
                                                    : profile_make(folder, &profile, &m);
     if (!e && text)
         e = print(m);
-    if (!e) {
-        profile_top(m, line);
-        log_info("tomoprof: %s%s%s", path, *line ? ": " : "", line);
-    }
+    if (!e && !named)
+        e = conclude(folder, m);
     model_destroy(m);
     return e;
 }
 
 const struct command cmd_report = {
     .name = "report",
-    .summary = "Analyses a recorded run and says where its time went.",
+    .summary = "Makes report.html of a run, or prints its costliest lines.",
     .words = "RUN",
-    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json. Analyses the "
-            "traces "
-            "where\n"
-            "profile.json is missing or older than them, and prints the costliest lines with "
-            "--text.\n\n"
+    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json (with --text). "
+            "Analyses the\n"
+            "traces where profile.json is missing or older than them, and writes report.html into "
+            "the folder:\n"
+            "one file that opens offline. --text prints the costliest lines besides.\n\n"
             "Examples:\n"
             "  tomoprof report latest --text\n"
             "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",

@@ -41,10 +41,21 @@ static void analyse(const char *folder)
     snprintf(timed, sizeof timed, "%s", err_text());
     enum err e = profile_make_apart(folder, &(struct profile_options){0}, top);
     if (e)
-        log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
+        log_warn("no report.html: %s; `tomoprof report %s` tries again", err_text(), folder);
     else
-        log_info("%s/profile.json: %s; `tomoprof report %s --text` has more", folder, top, folder);
+        log_info("%s/report.html: %s", folder, top);
     (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
+}
+
+static void page_of_times(void)
+{
+    char folder[RUN_PATH], page[RUN_PATH + 16], timed[1024];
+    snprintf(timed, sizeof timed, "%s", err_text());
+    if (run_find(out, folder) || profile_page(folder, page, NULL))
+        log_warn("no report.html: %s", err_text());
+    else
+        log_info("%s", page);
+    (void)FAIL(ERR_OK, "%s", timed); /* as above */
 }
 
 static enum err run(int words, char **word)
@@ -74,6 +85,8 @@ static enum err run(int words, char **word)
     enum err e = suite_run(&plan);
     if (*tracing_run() && !cli_stop)
         analyse(tracing_run());
+    else if (!e || e == ERR_FAILED)
+        page_of_times();
     return e;
 }
 

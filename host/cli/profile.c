@@ -13,6 +13,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/profile_model.h"
 #include "host/cli/record_facts.h"
+#include "profiler/report/html.h"
 
 #define GLOBS 64
 
@@ -105,13 +106,22 @@ void profile_top(const struct model *m, char top[256])
                  100 * most / total, gpu ? "GPU" : "CPU");
 }
 
+enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes)
+{
+    snprintf(path, RUN_PATH + 16, "%s/report.html", folder);
+    return report_html(folder, path, bytes);
+}
+
 /* In the child: writes the top line or the error's sentence to `fd`. */
 static void work(const char *folder, const struct profile_options *o, int fd)
 {
     struct model *m = NULL;
     char text[1024] = "";
     cli_signals_end_at_once();
+    char page[RUN_PATH + 16];
     enum err e = profile_make(folder, o, &m);
+    if (!e)
+        e = profile_page(folder, page, NULL);
     if (e)
         snprintf(text, sizeof text, "%s", err_text());
     else

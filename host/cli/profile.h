@@ -3,6 +3,7 @@
 #define TP_CLI_PROFILE_H
 
 #include "host/base/err.h"
+#include "host/base/run.h"
 
 struct profile_options {
     const char *include, *exclude; /* comma lists of globs of source files, NULL none */
@@ -25,5 +26,8 @@ struct profile_options {
  * it changes how this one ends. `top`: the costliest line in a few words. ERR_INTERRUPTED after
  * Ctrl-C; the traces stay as they were. */
 enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
+
+/* report.html of a run from what its folder holds; path: its name, `bytes` its size (optional). */
+enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes);
 
 #endif

@@ -47,7 +47,7 @@ def timing(check, folder, operations, sizes, runs):
     pictures = {f"{o}{end}" for o in operations if o.endswith("_recon") for end in (".json", "-slice.png", "-difference.png")}
     drawn = {f.name for f in folder.glob("previews/*")}
     check.that(drawn == pictures or any(m["status"] != "ok" for m in data["measurements"]), f"previews: {drawn ^ pictures}")
-    named = ("timing.json", "log.txt", "previews") + (("trace", "profile.json") if data["traced"] else ())
+    named = ("timing.json", "log.txt", "report.html", "previews") + (("trace", "profile.json") if data["traced"] else ())
     check.that([n for n in folder.iterdir() if n.name not in named] == [],
                f"files in the run's folder: {list(folder.iterdir())}")
     return data
