@@ -219,6 +219,13 @@ static enum err build_meta(struct run *r)
     array_copy(m->processes, r->processes, r->processes_count, sizeof *r->processes);
     TRY(model_list(m, model_thread, m, threads, r->threads_count));
     array_copy(m->threads, r->threads, r->threads_count, sizeof *r->threads);
+    /* Processes written before the first sample of any: they had none. */
+    for (int i = 0; i < m->threads_count && r->has_cpu; i++)
+        if (isnan(m->threads[i].user_s))
+            m->threads[i].user_s = m->threads[i].sys_s = 0;
+    for (int i = 0; i < m->threads_count && r->has_wait; i++)
+        if (isnan(m->threads[i].wait_s))
+            m->threads[i].wait_s = 0;
     return ERR_OK;
 }
 

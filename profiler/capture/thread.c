@@ -315,6 +315,10 @@ struct slot *thread_fork_child(void)
     keep->parent_tid = 0;
     keep->timer_on = 0;
     keep->sampled_ns = 0;
+    keep->begin_user = keep->begin_system = 0; /* the child's accounts begin at zero */
+    keep->seen_ns = keep->seen_cpu = keep->seen_delay = 0;
+    keep->sleep_pending = keep->runnable_pending = 0;
+    keep->wait_known = 0;
     keep->t.tid = (uint32_t)syscall(SYS_gettid);
     keep->t.random ^= trace_now();
     return keep;
