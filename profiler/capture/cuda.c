@@ -207,7 +207,9 @@ static int start(void)
 {
     const char *injection = getenv("CUDA_INJECTION64_PATH");
     struct capture_thread *t = capture_self();
-    if (t && injection && *injection && strcmp(injection, capture.config.library) != 0)
+    const char *ours = strrchr(capture.config.library, '/');
+    ours = ours ? ours : capture.config.library;
+    if (t && injection && *injection && !strstr(injection, ours))
         capture_note(t, 1, "cuda.other_tool",
                      "CUDA_INJECTION64_PATH names another tool (%.300s), which keeps the GPU: its "
                      "work is missing here",

@@ -65,7 +65,7 @@ void cuda_buffers_abandon(void);
 cupti_request cuda_request;
 cupti_complete cuda_complete;
 void cuda_count_dropped(void *context, uint32_t stream);
-void cuda_drain(struct capture_thread *t); /* decodes what was delivered */
+void cuda_drain(struct capture_thread *t, int limit); /* decodes so many delivered buffers */
 
 /* Decodes one buffer into t's stream. One thread at a time: the caller holds the pool's lock. */
 void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes);

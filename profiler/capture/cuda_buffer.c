@@ -84,14 +84,17 @@ static int in_pool(const uint8_t *buffer)
     return buffer >= pool && buffer < pool + (size_t)BUFFERS * BUFFER_BYTES;
 }
 
-/* What is ready, unless another thread is at it; that one, or the next flush, takes it then. */
-void cuda_drain(struct capture_thread *t)
+/* At most `limit` of what is ready, unless another thread is at it; the next flush takes the rest.
+ */
+void cuda_drain(struct capture_thread *t, int limit)
 {
-    while (__atomic_load_n(&ready_bits, __ATOMIC_ACQUIRE)) {
+    while (limit > 0 && __atomic_load_n(&ready_bits, __ATOMIC_ACQUIRE)) {
         if (__atomic_exchange_n(&decoding, 1, __ATOMIC_ACQUIRE))
             return;
-        for (int i; (i = take(&ready_bits)) >= 0; give(&free_bits, i))
+        for (int i; limit > 0 && (i = take(&ready_bits)) >= 0; limit--) {
             cuda_decode(t, pool + (size_t)i * BUFFER_BYTES, valid_bytes[i]);
+            give(&free_bits, i);
+        }
         __atomic_store_n(&decoding, 0, __ATOMIC_RELEASE);
     }
 }
@@ -121,20 +124,20 @@ void cuda_count_dropped(void *context, uint32_t stream)
 void cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
     (void)bytes;
-    if (!buffer)
-        return;
-    size_t dropped = 0;
-    int live = cuda.on;
-    if (live && !cuda.cupti.dropped(context, stream, &dropped) &&
-        dropped) /* resets CUPTI's count */
-        trace_lost(&capture.writer, TRACE_LOST_GPU_DROPPED, dropped);
-    if (valid > BUFFER_BYTES)
-        valid = BUFFER_BYTES;
-
     int inside = cuda_call_depth(),
         i = in_pool(buffer) ? (int)((buffer - pool) / BUFFER_BYTES) : -1;
+    if (!buffer)
+        return;
+    if (!cuda.on) { /* a forked child's copy of CUPTI */
+        if (i >= 0)
+            give(&free_bits, i);
+        return;
+    }
+    cuda_count_dropped(context, stream);
+    if (valid > BUFFER_BYTES)
+        valid = BUFFER_BYTES;
     if (i >= 0) {
-        valid_bytes[i] = live ? valid : 0;
+        valid_bytes[i] = valid;
         give(&ready_bits, i);
         uint64_t waiting = __atomic_load_n(&ready_bits, __ATOMIC_ACQUIRE);
         if (inside && __builtin_popcountll(waiting) < BUFFERS / 2)
@@ -142,11 +145,11 @@ void cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes
     }
     uint64_t now = trace_now();
     int entered;
-    struct capture_thread *t = live ? cuda_enter(&entered) : NULL;
+    struct capture_thread *t = cuda_enter(&entered);
     if (i < 0)
         decode_extra(t, buffer, valid);
     if (!t)
         return;
-    cuda_drain(t);
+    cuda_drain(t, inside ? 2 : BUFFERS); /* two for one that came: 2400 records, under 1 ms */
     cuda_leave(t, entered, now);
 }

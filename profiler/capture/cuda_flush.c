@@ -59,7 +59,7 @@ static void flush(struct capture_thread *t, uint32_t how)
     flushing_since = 0;
     cuda_check(t, code, "cuptiActivityFlushAll", "GPU work of this moment may be missing");
     cuda_count_dropped(NULL, 0);
-    cuda_drain(t);
+    cuda_drain(t, 64);
 }
 
 /* Threads of the target left: a process whose main thread called pthread_exit ends with its last
@@ -114,7 +114,7 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
     } else if (cuda.launched) {
         flush(t, 0);
     } else {
-        cuda_drain(t);
+        cuda_drain(t, 64);
     }
     if (now >= *next_clock) {
         cuda_clock(t);

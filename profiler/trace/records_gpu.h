@@ -124,7 +124,8 @@ struct trace_graph_node { /* where a node was created or captured */
     uint32_t graph, cloned;
     uint64_t original;
 };
-struct trace_cubin { /* saved as cubin-CRC.bin (16 hex digits) in the trace folder, when `saved` */
+struct trace_cubin { /* saved as cubin-CRC.bin (16 hex digits) in the trace folder when `saved`;
+                        else crc is just an id */
     struct trace_record r;
     uint64_t crc, bytes;
     uint32_t module, saved;
