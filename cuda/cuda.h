@@ -26,8 +26,9 @@ typedef const struct backend_ops *cuda_entry(const struct cuda_services *service
 /* The services of this program, which a test passes to the entry itself. */
 extern const struct cuda_services cuda_services;
 
-/* Opens the shared object: $TOMOPROF_CUDA, or libtomoprof_cuda.so beside the program or in
- * ../lib/tomoprof. ERR_UNSUPPORTED with the reason. For backend_register_loader. */
+/* Opens the shared object: $TOMOPROF_CUDA, or libtomoprof_cuda.so in the folder of the program, the
+ * one above (programs of tests) or ../lib/tomoprof (installed). ERR_UNSUPPORTED with the reason.
+ * For backend_register_loader. */
 enum err cuda_load(const struct backend_ops **ops);
 
 #endif

@@ -38,14 +38,16 @@ static void program_folder(char *out, size_t size)
 
 enum err cuda_load(const struct backend_ops **ops)
 {
+    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
     char folder[3800], path[4096];
     const char *named = getenv("TOMOPROF_CUDA");
     program_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s%s", folder, OBJECT);
-    if (named && *named)
-        snprintf(path, sizeof path, "%s", named);
-    else if (access(path, F_OK))
-        snprintf(path, sizeof path, "%s../lib/tomoprof/%s", folder, OBJECT);
+    snprintf(path, sizeof path, "%s", named && *named ? named : "");
+    for (size_t i = 0; !(named && *named) && i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s%s%s", folder, places[i], OBJECT);
+        if (!access(path, F_OK))
+            break;
+    }
     /* Never closed: the CUDA runtime inside registers handlers that run at exit. */
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     FAIL_IF(!object, ERR_UNSUPPORTED, "the CUDA back end cannot be opened: %s", dlerror());

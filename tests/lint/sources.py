@@ -7,10 +7,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def c_files(*tops):
-    """Every .c and .h below the named top-level folders, sorted."""
+    """Every C, C++ and CUDA source and header below the named top-level folders, sorted."""
     files = []
     for top in tops:
-        files += [p for p in (ROOT / top).rglob("*.[ch]") if p.is_file()]
+        files += [p for p in (ROOT / top).rglob("*.*") if p.suffix in (".c", ".h", ".cu", ".cuh", ".cpp") and p.is_file()]
     return sorted(files)
 
 

@@ -9,7 +9,7 @@ import tempfile
 from sources import ROOT, c_files, report
 
 VERSION = "14"  # Debian 12's; other versions lay some lines out differently
-TEXT = {".c", ".h", ".py", ".sh", ".md", ".txt", ".cmake", ".json"}
+TEXT = {".c", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake", ".json"}
 SKIP = {"build", "output", "data", "corpus", "__pycache__", ".git"}
 
 
@@ -29,7 +29,7 @@ def check_text(name, text):
     ]
     if text and (not text.endswith("\n") or text.endswith("\n\n")):
         problems.append(f"{name}: must end in exactly one newline")
-    if name.endswith((".c", ".h", ".py")) and "\t" in text:
+    if name.endswith((".c", ".h", ".cu", ".cuh", ".cpp", ".py")) and "\t" in text:
         problems.append(f"{name}: holds a tab")
     return problems
 
@@ -66,7 +66,7 @@ def main():
     for path in text_files():
         problems += check_text(str(path.relative_to(ROOT)), path.read_text())
     if tool:
-        problems += check_c(tool, c_files("host", "profiler", "tests"))
+        problems += check_c(tool, c_files("host", "profiler", "cuda", "tests"))
     code = report(problems)
     if not code and not tool:
         print(f"skipped: clang-format {VERSION} is not installed, so only blanks and newlines were checked")

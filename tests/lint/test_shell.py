@@ -6,7 +6,7 @@ import sys
 
 from sources import ROOT
 
-SCRIPTS = ["start.sh", ".ci/run"]
+SCRIPTS = ["start.sh", ".ci/run", "cuda/toolkit.sh", "tests/gpu/check.sh", "tests/gpu/pack.sh"]
 
 
 def main():
