@@ -85,11 +85,7 @@ void cuda_cubin(struct capture_thread *t, const struct cupti_module *module)
         return;
     struct cupti_crc crc = {sizeof crc, module->bytes, module->cubin, 0};
     int lines = has_lines(module->cubin, module->bytes), error = 0;
-    /* Without lines nobody asks for the checksum, which takes 100 ms for a big library's code. */
-    if (!lines)
-        crc.crc =
-            trace_hash(module->cubin, module->bytes < 4096 ? module->bytes : 4096, module->bytes);
-    else if (!cuda.cupti.crc || cuda.cupti.crc(&crc) || !crc.crc)
+    if (!cuda.cupti.crc || cuda.cupti.crc(&crc) || !crc.crc)
         crc.crc = trace_hash(module->cubin, module->bytes, 0);
     if (lines)
         error = module->bytes > CUBIN_LIMIT ? EFBIG : save(crc.crc, module->cubin, module->bytes);
