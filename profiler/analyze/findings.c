@@ -217,7 +217,7 @@ static enum err compiling(struct finder *f)
     double s = 0;
     for (int i = 0; i < f->m->gpu.overhead_count; i++) {
         const struct model_sum *o = &f->m->gpu.overhead[i];
-        if (!strcmp(o->kind, "JIT") || !strcmp(o->kind, "driver compiler") ||
+        if (!strncmp(o->kind, "JIT", 3) || !strcmp(o->kind, "driver compiler") ||
             !strcmp(o->kind, "lazy function load") ||
             !strcmp(o->kind, "runtime-triggered module load"))
             s += o->s;

@@ -210,8 +210,10 @@ static enum err set(struct image *im, const struct trace_gpu_set *s)
 static enum err memory(struct image *im, const struct trace_gpu_memory *m)
 {
     struct gpu *g = im->gpu;
-    if (m->operation < 1 || m->operation > 2 || m->memory_kind != TRACE_MEMORY_DEVICE)
-        return ERR_OK; /* pools: their own records tell; host memory: the heap's part */
+    int on_device = m->memory_kind == TRACE_MEMORY_DEVICE || m->memory_kind == TRACE_MEMORY_ARRAY ||
+                    m->memory_kind == TRACE_MEMORY_DEVICE_STATIC;
+    if (m->operation < 1 || m->operation > 2 || !on_device)
+        return ERR_OK; /* pools hold what is in other records, host memory is the heap's */
     if (g->events_count >= EVENTS_MAX || m->bytes > 1ull << 53) {
         im->run->q.heap_full++;
         return ERR_OK;

@@ -31,7 +31,6 @@ static const char *numbered(struct run *r, const char *const *names, size_t n, u
     return run_text(r, text);
 }
 
-/* CUpti_ActivityOverheadKind is an offset in the high half: 1 << 16 and so on. */
 static enum err count_kind(struct image *im, struct tallies *list, const char *name, uint64_t value,
                            uint64_t start, uint64_t end)
 {
@@ -44,10 +43,10 @@ static enum err count_kind(struct image *im, struct tallies *list, const char *n
     return dist_add(&t->time, 0);
 }
 
+/* CUpti_ActivityOverheadKind: 1 is the compiler, all further ones are n << 16. */
 enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o)
 {
     static const char *const names[] = {"unknown",
-                                        "driver compiler",
                                         "CUPTI buffer flush",
                                         "CUPTI instrumentation",
                                         "CUPTI resource",
@@ -56,11 +55,13 @@ enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o)
                                         "command buffer full",
                                         "activity buffer request",
                                         "unified memory start"};
-    if (o->kind == 0x10000)
-        return count_kind(im, &im->run->overheads, "JIT", 0, o->start, o->end);
-    return count_kind(im, &im->run->overheads,
-                      numbered(im->run, names, sizeof names / sizeof *names, o->kind), 0, o->start,
-                      o->end);
+    static const char *const jit[] = {"JIT", "JIT cache load", "JIT cache store", "JIT compile"};
+    const char *name = o->kind == 1
+                           ? "driver compiler"
+                           : numbered(im->run, names, sizeof names / sizeof *names, o->kind >> 16);
+    if (o->kind & TRACE_OVERHEAD_JIT)
+        name = jit[(o->kind & 0xff) < 4 ? o->kind & 0xff : 0];
+    return count_kind(im, &im->run->overheads, name, 0, o->start, o->end);
 }
 
 enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f)
