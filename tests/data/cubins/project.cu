@@ -1,5 +1,5 @@
-// Device code of the cubins beside this: calls inlined one and two deep, a loop, a kernel with shared memory, one line
-// with several instructions.
+/* Device code of the cubins beside this: calls inlined one and two deep, a loop, a kernel with
+ * shared memory. test_cubin.c knows its lines. */
 __device__ __forceinline__ float weight(float x, float width)
 {
     float inside = 1.0f - fabsf(x) / width;
@@ -22,8 +22,8 @@ __global__ void project(float *out, const float *in, int n)
     if (t >= n)
         return;
     float at = 0.5f * (float)t;
-    out[t] = sample(in, n, at) +
-             sample(in, n, at + 0.25f);
+    float first = sample(in, n, at);
+    out[t] = first + sample(in, n, at + 0.25f);
 }
 
 __global__ void backproject(float *out, const float *in, int n)
