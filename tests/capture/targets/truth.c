@@ -87,6 +87,26 @@ static int threads(void)
     return printf("{\"seventy\": %ld, \"twenty\": %ld}\n", (long)id[0], (long)id[1]) < 0;
 }
 
+static void *two_milliseconds(void *p)
+{
+    unsigned x = 0;
+    while (seconds(CLOCK_THREAD_CPUTIME_ID) < 0.002)
+        x = ten(x);
+    *(double *)p += seconds(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+static int brief(void)
+{
+    double cpu = 0;
+    for (int i = 0; i < 300; i++) {
+        pthread_t t;
+        pthread_create(&t, NULL, two_milliseconds, &cpu);
+        pthread_join(t, NULL);
+    }
+    return printf("{\"cpu\": %.6f}\n", cpu) < 0;
+}
+
 static void *wait_here(void *p)
 {
     usleep(300000);
@@ -114,6 +134,7 @@ int main(int argc, char **argv)
     return !strcmp(what, "shares")    ? shares()
            : !strcmp(what, "sleeps")  ? sleeps()
            : !strcmp(what, "threads") ? threads()
+           : !strcmp(what, "brief")   ? brief()
            : !strcmp(what, "memory")  ? memory()
                                       : 2;
 }
