@@ -1,7 +1,7 @@
 /* Where libcupti is looked for: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
  * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
  * wheels), the loader's own search, the customary folder. CUPTI older than the driver works, the
- * reverse does not. */
+ * reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
 #include <dlfcn.h>
 #include <link.h>
 #include <limits.h>
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/capture/core.h"
 #include "profiler/capture/cuda.h"
-
-static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 
 struct search {
     char path[PATH_MAX];
     void *handle;
+    const char *names[4]; /* in this order, NULL at the end */
 };
 
 static void try_path(struct search *s, const char *path, int flags)
@@ -29,9 +29,9 @@ static void try_path(struct search *s, const char *path, int flags)
 
 static void try_folder(struct search *s, const char *folder, const char *below)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; s->names[i]; i++) {
         char path[PATH_MAX];
-        int n = snprintf(path, sizeof path, "%s%s/%s", folder, below, names[i]);
+        int n = snprintf(path, sizeof path, "%s%s/%s", folder, below, s->names[i]);
         if (n > 0 && (size_t)n < sizeof path)
             try_path(s, path, 0);
     }
@@ -72,19 +72,42 @@ static void try_toolkit(struct search *s, const char *root)
         try_folder(s, root, below[i]);
 }
 
-static void find(struct search *s)
+static void try_everywhere(struct search *s)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        try_path(s, names[i], RTLD_NOLOAD);
-    const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
-    if (given && *given)
-        try_path(s, given, 0);
     try_toolkit(s, getenv("CUDA_PATH"));
     try_toolkit(s, getenv("CUDA_HOME"));
     try_beside_runtime(s);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        try_path(s, names[i], 0);
+    for (size_t i = 0; s->names[i]; i++)
+        try_path(s, s->names[i], 0);
     try_toolkit(s, "/usr/local/cuda");
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."; 0 unknown (WSL has none). */
+static int driver_major(void)
+{
+    char text[512];
+    size_t n = facts_read("/proc/driver/nvidia/version", text, sizeof text);
+    const char *at = n ? strstr(text, "Module") : NULL;
+    at = at ? strpbrk(at, "0123456789") : NULL;
+    return at ? atoi(at) : 0;
+}
+
+static void find(struct search *s)
+{
+    static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
+    const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
+    int driver = driver_major();
+    memcpy(s->names, all, sizeof all);
+    for (size_t i = 0; all[i]; i++) /* two copies of CUPTI in one process disturb each other */
+        try_path(s, all[i], RTLD_NOLOAD);
+    if (given && *given)
+        try_path(s, given, 0);
+    if (driver && driver < 580) { /* of CUDA 13 */
+        memcpy(s->names, (const char *[]){all[1], NULL, NULL, NULL}, sizeof s->names);
+        try_everywhere(s);
+        memcpy(s->names, all, sizeof all);
+    }
+    try_everywhere(s);
 }
 
 int cuda_load(struct capture_thread *t, struct cupti *out)

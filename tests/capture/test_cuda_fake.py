@@ -3,6 +3,7 @@
 import collections
 import pathlib
 import resource
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fakes"))
@@ -232,6 +233,27 @@ def old_and_missing_cupti_are_told(check, folder):
     check.that(told and not trace.kernel, f"{trace.notes}")
 
 
+def cupti_is_found_where_toolkits_and_wheels_have_it(check, folder):
+    places = {
+        "toolkit/extras/CUPTI/lib64/libcupti.so.13": {"CUDA_PATH": folder / "toolkit"},
+        "home/lib64/libcupti.so.12": {"CUDA_HOME": folder / "home", "CUDA_PATH": "/no/toolkit"},
+        "cu13/lib/libcupti.so.13": {"runtime": folder / "cu13/lib/libcudart.so.13"},
+        "nvidia/cuda_cupti/lib/libcupti.so.12": {"runtime": folder / "nvidia/cuda_runtime/lib/libcudart.so.12"},
+    }
+    for number, (place, env) in enumerate(places.items()):
+        (folder / place).parent.mkdir(parents=True)
+        shutil.copy(fake_gpu.FAKES / "fake_cupti.so", folder / place)
+        if "runtime" in env:  # any library of that name, loaded
+            runtime = env.pop("runtime")
+            runtime.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(fake_gpu.FAKES / "nvtx_tool.so", runtime)
+            env["LD_PRELOAD"] = f"{fake_gpu.LIBRARY}:{runtime}"
+        env = {"TOMOPROF_CAPTURE_CUPTI": "-", "CUDA_PATH": "-", "CUDA_HOME": "-"} | env
+        trace = recorded(check, folder / str(number), "all", **env)
+        path = pathlib.Path(trace.meta.get("cupti.path", "/"))
+        check.that(path.resolve() == (folder / place).resolve() and trace.kernel, f"{place}: {path}")
+
+
 def a_flush_that_hangs_hangs_nothing(check, folder):
     trace = recorded(check, folder, "many", 100, fake="hang=1")
     check.that("cuda.flush" in trace.notes and len(trace.api) == 102, f"{trace.notes}, {len(trace.api)} calls")
@@ -305,5 +327,5 @@ main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,
-     a_flush_that_hangs_hangs_nothing, ends_of_all_kinds_keep_the_records, a_program_that_becomes_another_keeps_its_records,
+     cupti_is_found_where_toolkits_and_wheels_have_it, a_flush_that_hangs_hangs_nothing, ends_of_all_kinds_keep_the_records, a_program_that_becomes_another_keeps_its_records,
      our_thread_does_not_keep_a_process_alive, forks_keep_apart, device_code_is_saved_once)
