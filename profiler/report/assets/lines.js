@@ -64,9 +64,12 @@ function drawLines() {
 }
 
 function openLine(path) {
-  setTimeout(() => {
-    for (const node of linesBody.querySelectorAll("details.file")) if (node.dataset.path === path) { node.open = true; node.scrollIntoView({ block: "start" }); node.querySelector("summary").focus(); }
-  }, 0);
+  for (const node of linesBody.querySelectorAll("details.file")) {
+    if (node.dataset.path !== path) continue;
+    node.open = true;
+    node.scrollIntoView({ block: "start" });
+    node.querySelector("summary").focus();
+  }
 }
 
 function linesPanel(profile) {

@@ -49,6 +49,7 @@ function buildTabs(parts) {
     if (location.hash !== "#" + parts[i][0]) history.replaceState(null, "", "#" + parts[i][0]);
     dispatchEvent(new Event("resize"));
   }
+  openPart = (id) => open(parts.findIndex((part) => part[0] === id));
   tabs.append(...nodes);
   main.replaceChildren(...panels);
   tabs.addEventListener("keydown", (e) => {

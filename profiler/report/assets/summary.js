@@ -78,7 +78,7 @@ function operationTable(timing, triage) {
   const verdict = new Map(list(triage?.candidates).map((c) => [c.operation, c.verdict]));
   const total = ops.reduce((a, op) => a + (largest(op)?.median || 0), 0);
   return table([
-    { title: "Operation", kind: "name", key: "name", show: (op) => el("a", { href: "#scaling", onclick: () => setTimeout(() => showScaling(op.name)) }, code(op.name)) },
+    { title: "Operation", kind: "name", key: "name", show: (op) => el("a", { href: "#scaling", onclick: (e) => { e.preventDefault(); openPart("scaling"); showScaling(op.name); } }, code(op.name)) },
     { title: "Largest size", number: true, value: (op) => largest(op)?.volume_size, format: (v) => (known(v) ? v + "³" : UNKNOWN) },
     { title: "Median", number: true, value: (op) => largest(op)?.median, format: seconds },
     { title: "Share", hint: "of the sum of the medians listed here", number: true, value: (op) => (largest(op) ? largest(op).median / total : null), format: percent },
@@ -98,7 +98,7 @@ function operationTable(timing, triage) {
 function topLines(profile) {
   const rows = allLines(profile).filter((l) => cpuOf(l) > 0 || l.gpu_self_s > 0).sort((a, b) => cpuOf(b) + (b.gpu_self_s || 0) - cpuOf(a) - (a.gpu_self_s || 0)).slice(0, 10);
   return table([
-    { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: () => openLine(l.path, l.line) }, code(`${shortPath(l.path)}:${l.line}`)) },
+    { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.path); } }, code(`${shortPath(l.path)}:${l.line}`)) },
     { title: "CPU", number: true, value: cpuOf, format: seconds },
     { title: "of all CPU", number: true, value: (l) => l.cpu?.share, format: percent },
     { title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds },

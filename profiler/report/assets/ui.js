@@ -194,6 +194,8 @@ function sparkline(values, label) {
   return node;
 }
 
+let openPart = () => {}; // by the id of its panel; set by buildTabs
+
 const tip = el("div", { class: "tip", hidden: true });
 function showTip(event, text) {
   tip.textContent = text;
