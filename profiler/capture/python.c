@@ -272,11 +272,9 @@ static int walk_cframes(struct python_walk *w, uintptr_t top, uint64_t *pair, si
         !python_get(w, top + w->l->cframe_previous, &previous, sizeof previous) ||
         (previous && !python_get(w, previous + w->l->cframe_frame, &below, sizeof below)))
         return 0;
-    if (frame || !below) {
-        int whole = walk(w, frame, below, pair, room, n);
-        if (whole || *n == room)
-            return whole;
-    }
+    int whole = walk(w, frame, below, pair, room, n);
+    if (whole || *n == room || !below)
+        return whole;
     return walk(w, below, 0, pair, room, n);
 }
 

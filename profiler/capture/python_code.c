@@ -194,9 +194,8 @@ static uint64_t describe(struct python_walk *w, const struct code *c)
     r.id = trace_hash(name, r.name_bytes, r.id);
     if (stack_was_written(r.id))
         return r.id;
-    if (!trace_put2(&w->thread->stream, &r.r, sizeof r, file, r.file_bytes, name, r.name_bytes))
-        return 0;
-    stack_remember(r.id);
+    if (trace_put2(&w->thread->stream, &r.r, sizeof r, file, r.file_bytes, name, r.name_bytes))
+        stack_remember(r.id);
     return r.id;
 }
 
@@ -228,7 +227,8 @@ int python_code(struct python_walk *w, uintptr_t address, intptr_t at, int alive
         *id = describe(w, &now);
         if (!*id)
             return 0;
-        memorise(address, &now, *id);
+        if (stack_was_written(*id)) /* else the next sample tries again */
+            memorise(address, &now, *id);
     }
     *line = line_of(w, &now, address, at);
     return 1;
