@@ -195,10 +195,32 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
+/* What was switched on, and has not said that it failed, is known: nothing seen is 0 then. */
+static void find_modes(struct run *r)
+{
+    const struct {
+        const char *mode, *notes[2];
+        int *known;
+    } modes[] = {{"cpu", {"sampler", "cpu"}, &r->has_cpu},
+                 {"wait", {"wait", "wait"}, &r->has_wait},
+                 {"memory", {"malloc", "heap"}, &r->has_heap},
+                 {"copies", {"malloc", "heap"}, &r->has_copies}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        int on = 0;
+        for (int k = 0; k < r->m->meta.modes_count; k++)
+            on |= r->m->meta.modes[k] && !strcmp(r->m->meta.modes[k], modes[i].mode);
+        for (size_t k = 0; k < r->q.notes_count && on; k++)
+            on = !r->q.notes[k].id || (strcmp(r->q.notes[k].id, modes[i].notes[0]) &&
+                                       strcmp(r->q.notes[k].id, modes[i].notes[1]));
+        *modes[i].known |= on;
+    }
+}
+
 static enum err build_meta(struct run *r)
 {
     struct model *m = r->m;
     const struct analyze_options *o = r->options;
+    find_modes(r);
     m->meta.tool_version = run_text(r, o->tool_version);
     m->meta.wall_s = seconds((double)(r->last - r->origin));
     m->meta.absolute_paths = o->absolute_paths;

@@ -297,6 +297,18 @@ static void nothing_is_a_profile_too(void **state)
     assert_true(report_text(m, stderr, 80, 0, 5) == ERR_OK);
 }
 
+static void what_was_on_and_saw_nothing_is_zero(void **state)
+{
+    (void)state;
+    stage_meta(&st, "modes", "cpu,wait,memory");
+    struct trace_note n = {
+        .r = {.kind = TRACE_NOTE, .time_ns = T0}, .severity = 1, .bytes = sizeof "malloc\0off"};
+    trace_put(&st.s[0], &n.r, sizeof n, "malloc\0off", sizeof "malloc\0off");
+    analyse();
+    assert_true(m->totals.cpu.user <= 0 && m->totals.wait.sleep <= 0);
+    assert_true(isnan(m->totals.alloc_mb));
+}
+
 static void no_trace_is_an_error(void **state)
 {
     (void)state;
@@ -322,6 +334,7 @@ int main(void)
         CASE(losses_are_said_with_effect),
         CASE(patterns_choose_who_pays),
         CASE(nothing_is_a_profile_too),
+        CASE(what_was_on_and_saw_nothing_is_zero),
         CASE(no_trace_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,11 +81,11 @@ static void nothing_known_is_null_everywhere(void **state)
 /* The example with one text replaced is refused with a sentence that names what is wrong. */
 static void replaced(const char *old, const char *new, const char *words)
 {
-    char *text = text_of(EXAMPLE), *at = strstr(text, old);
-    assert_non_null(at);
-    char *changed = malloc(strlen(text) + strlen(new) + 1);
-    *at = 0;
-    sprintf(changed, "%s%s%s", text, new, at + strlen(old));
+    char *text = text_of(EXAMPLE);
+    assert_non_null(strstr(text, old));
+    size_t at = (size_t)(strstr(text, old) - text), room = strlen(text) + strlen(new) + 1;
+    char *changed = malloc(room);
+    snprintf(changed, room, "%.*s%s%s", (int)at, text, new, text + at + strlen(old));
     write_text(changed);
     free(changed);
     free(text);
