@@ -22,7 +22,8 @@ struct slot {
     uint64_t cpu_last, cpu_next;       /* CPU clock at the last sample, and for the next */
     int first;                         /* the next sample is the thread's first */
     uint64_t begin_user, begin_system; /* of its kernel account: before an exec, other code ran */
-    uint64_t sampled_ns, jitter;
+    uint64_t sampled_ns;
+    int lost_in_row; /* samples */
     /* the wait scan's view */
     uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, runnable_pending, wait_stack;
     uint64_t look_at, look_every, generation;
@@ -77,10 +78,10 @@ int process_leave(const char *path); /* before exec, which may fail: then proces
 void process_return(int left);
 
 /* wait.c */
-void wait_begin(void); /* starts our own thread */
-int wait_stop(
-    int gone); /* asks it to end, waits at most 50 ms; whether it has (gone: for the kernel too) */
-void wait_hold(int on);            /* keeps it out of libc around a fork */
+void wait_begin(void);  /* starts our own thread */
+int wait_stop(void);    /* asks it to end, waits at most 50 ms; whether it has */
+int wait_quiet(void);   /* keeps it from writing for good; waits at most 5 ms; whether it does */
+void wait_hold(int on); /* keeps it out of libc around a fork */
 void wait_forked(uint32_t others); /* child: it is gone; the parent had so many other threads */
 void wait_late(void);              /* ... or here, when it was not */
 void wait_begin_child(void);       /* starts it in the child where that is safe */

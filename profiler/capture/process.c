@@ -53,13 +53,12 @@ static void finish(enum trace_end end, int detail)
 {
     if (!capture.on || !process_is_ours() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
-    if (end == TRACE_EXIT)
-        wait_stop(0);
+    int quiet = wait_quiet();
     seal(end, detail, NULL);
     capture.on = 0;
-    struct slot *s = thread_self();
-    if (s)
-        trace_stream_close(&s->t.stream);
+    for (struct slot *s = thread_first(); s; s = s->next)
+        if (s->used && (s == thread_self() || (s->t.ours && quiet)))
+            trace_stream_close(&s->t.stream);
 }
 
 /* Preloaded, the library registers this before anything else does, so it comes last of all. */
@@ -82,27 +81,32 @@ static void before_fork(void)
 {
     if (!capture.on)
         return;
+    int saved = errno;
     signals_hold(1);
     wait_hold(1);
     forking = capture_enter();
     parts_fork(0);
+    errno = saved;
 }
 
 static void in_parent(void)
 {
     if (!capture.on)
         return;
+    int saved = errno;
     parts_fork(1);
     if (forking)
         capture_leave(forking, TRACE_PART_WRITER, 0);
     wait_hold(0);
     signals_hold(0);
+    errno = saved;
 }
 
 static void in_child(void)
 {
     if (!capture.on)
         return;
+    int saved = errno;
     uint32_t others = thread_count() - 1;
     pid = getpid();
     wait_forked(others);
@@ -122,6 +126,7 @@ static void in_child(void)
     wait_hold(0);
     signals_hold(0);
     wait_begin_child();
+    errno = saved;
 }
 
 CAPTURE_API pid_t fork(void)
@@ -193,7 +198,7 @@ CAPTURE_API void quick_exit(int status)
 /* The kernel refuses some of these to a process with more than one thread: ours steps aside. */
 static int alone(void **next, const char *name, int a, int b)
 {
-    int stepped = capture.on && process_is_ours() && thread_count() == 1 && wait_stop(1);
+    int stepped = capture.on && process_is_ours() && thread_count() == 1 && wait_stop();
     int r = ((int (*)(int, int))capture_next(next, name))(a, b), saved = errno;
     if (stepped)
         wait_begin();

@@ -16,6 +16,7 @@
 #define PERIODS_MAX      10
 #define WEIGHT_LEAST_CAP 100000000u /* ns */
 #define SOON             100000u    /* ns */
+#define LEFT_BEHIND      400        /* samples in a row: seconds inside the library */
 
 /* Timers of the kernel itself: glibc's may allocate, and a child of fork makes them in a handler.
  */
@@ -122,8 +123,11 @@ static void sample(struct slot *s, void *context)
     arm(s, next > now ? next : now + jittered(s));
     if (!capture_enter_handler()) {
         trace_lost(&capture.writer, TRACE_LOST_SAMPLES, 1);
+        if (++s->lost_in_row > LEFT_BEHIND) /* a handler of the target has jumped out of us */
+            s->t.busy = s->t.stream.busy = 0;
         return;
     }
+    s->lost_in_row = 0;
     /* What follows a thread's last sample is lost. The first stands for a whole period however soon
      * it comes, so that many short threads and processes count right in the mean. */
     uint64_t whole = period > tick ? period : tick;

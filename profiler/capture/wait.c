@@ -95,7 +95,9 @@ static void *run(void *given)
     struct slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     prctl(PR_SET_NAME, "tomoprof");
+    lock_gate();
     self = thread_register(self, (uint32_t)getpid());
+    unlock_gate();
     __atomic_store_n(&own_tid, self->t.tid, __ATOMIC_RELAXED);
     for (int left = 1, soon = 0; left && capture.on;) {
         int ends = __atomic_load_n(&wake, __ATOMIC_RELAXED);
@@ -111,7 +113,9 @@ static void *run(void *given)
         unlock_gate();
         soon = thread_count() ? 0 : soon;
     }
+    lock_gate();
     thread_end(self);
+    unlock_gate();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     futex_wake(&state);
     return NULL;
@@ -145,7 +149,7 @@ void wait_begin(void)
                  strerrordesc_np(failed));
 }
 
-int wait_stop(int gone)
+int wait_stop(void)
 {
     int running = RUNNING;
     uint64_t end = trace_now() + 50000000u;
@@ -158,10 +162,19 @@ int wait_stop(int gone)
          (now = trace_now()) < end && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STOPPING;)
         futex_wait(&state, STOPPING, end - now);
     /* The last step out of the C library and the kernel. */
-    while (gone && trace_now() < end &&
+    while (trace_now() < end &&
            syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
         futex_wait(&state, ENDED, 50000);
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+}
+
+int wait_quiet(void)
+{
+    uint64_t end = trace_now() + 5000000u;
+    int held = 0;
+    while (!(held = !__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) && trace_now() < end)
+        futex_wait(&gate, 2, 500000);
+    return held;
 }
 
 void wait_wake(void)

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,34 @@ static void interrupted(void)
     printf("sleep leaves %u\n", sleep(5) >= 4);
 }
 
+static sigjmp_buf start_over;
+static void jump(int n)
+{
+    (void)n;
+    siglongjmp(start_over, 1);
+}
+
+/* Handlers that never return leave whatever they interrupted, copies that are being recorded too.
+ */
+static void jumps_out(void)
+{
+    static char from[4096], to[4096];
+    static volatile int jumps;
+    struct itimerval every = {{0, 1000}, {0, 1000}}, never = {0};
+    signal(SIGALRM, jump);
+    setitimer(ITIMER_REAL, &every, NULL);
+    if (sigsetjmp(start_over, 1))
+        jumps++;
+    while (jumps < 300) {
+        volatile size_t n = sizeof to;
+        memcpy(to, from, n);
+        sink += (unsigned long)to[n / 2];
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    spin(3);
+    puts("through");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -383,13 +412,11 @@ static const struct {
     {                                                                                              \
 #f, f                                                                                      \
     }
-    CASE(block_all),      CASE(profiling_timer),
-    CASE(all_real_time),  CASE(default_action),
-    CASE(ignored),        CASE(waited_for),
-    CASE(unblocked_late), CASE(reset_all),
-    CASE(what_is_set),    CASE(mask_after_exec),
-    CASE(tiny_stack),     CASE(undisturbed),
-    CASE(interrupted),    {"signal_fd", (void (*)(void))signal_fd_case},
+    CASE(block_all),       CASE(profiling_timer), CASE(all_real_time),
+    CASE(default_action),  CASE(ignored),         CASE(waited_for),
+    CASE(unblocked_late),  CASE(reset_all),       CASE(what_is_set),
+    CASE(mask_after_exec), CASE(tiny_stack),      CASE(undisturbed),
+    CASE(interrupted),     CASE(jumps_out),       {"signal_fd", (void (*)(void))signal_fd_case},
 };
 
 int main(int argc, char **argv)
