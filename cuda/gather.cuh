@@ -174,8 +174,9 @@ static enum err gather_launch(struct cuda_backend *be, struct gather a)
     a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
     a.chunks = (int)ceil_div(a.g.rows, WARP * ROWS);
     const int64_t warps = (int64_t)a.tiles * a.chunks * a.batch.views;
-    void (*const kernel)(struct gather) = gather_kernel<TAPS, ROWS, FAN>;
-    LAUNCH(be, kernel, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(), a);
+    void (*const forward_projection)(struct gather) = gather_kernel<TAPS, ROWS, FAN>;
+    LAUNCH(be, forward_projection, ceil_div(warps, WARPS), WARPS * WARP,
+           WARPS * FAN::shared_bytes(), a);
     return ERR_OK;
 }
 

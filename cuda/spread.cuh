@@ -131,8 +131,9 @@ static enum err spread_launch(struct cuda_backend *be, struct spread a)
 {
     a.chunks = (int)ceil_div(a.g.slices, WARP * SLICES);
     const int64_t warps = a.pixels.count * a.chunks;
-    void (*const kernel)(struct spread) = spread_kernel<TAPS, SLICES, FAN>;
-    LAUNCH(be, kernel, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(), a);
+    void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, FAN>;
+    LAUNCH(be, back_projection, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(),
+           a);
     return ERR_OK;
 }
 

@@ -31,7 +31,7 @@
 #define VERSION 13000
 
 struct shim_faults shim_faults;
-size_t shim_memory = (size_t)4 << 30;
+size_t shim_memory = (size_t)256 << 20;
 
 namespace
 {
@@ -203,7 +203,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
     snprintf(out->name, sizeof out->name, "host stand-in");
     out->totalGlobalMem = shim_memory;
     out->major = 9;
-    out->multiProcessorCount = 3;
+    out->multiProcessorCount = 1;
     return cudaSuccess;
 }
 

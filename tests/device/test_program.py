@@ -1,0 +1,73 @@
+"""The program with the stand-in for a GPU inside: the suite, operations on files and reconstruction give what the CPU
+gives, and a card that is too small ends in a sentence."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+PROGRAM = os.environ["DEVICE_TOMOPROF"]
+DATA = pathlib.Path(os.environ["TP_DATA"])
+
+
+def call(*arguments, code=0, env=None):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=500,
+                          env=dict(os.environ, **(env or {})))
+    if done.returncode != code:
+        sys.exit(f"{arguments}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def suite(folder, backend):
+    call("run", "--backend", backend, "--sizes", "16", "--runs", "2", "--out", folder / backend)
+    timing = next((folder / backend).rglob("timing.json"))
+    return json.loads(timing.read_text())
+
+
+def check_suite(folder):
+    cpu, cuda = suite(folder, "cpu"), suite(folder, "cuda")
+    assert cuda["environment"]["backend"] == "cuda", cuda["environment"]
+    rows = {(m["operation"], m["run"]): m for m in cpu["measurements"]}
+    assert len(rows) == len(cuda["measurements"]) > 20, len(rows)
+    for m in cuda["measurements"]:
+        of_cpu = rows[(m["operation"], m["run"])]
+        assert m["status"] == of_cpu["status"] == "ok", (m, of_cpu)
+        ours, theirs = m["fingerprint"], of_cpu["fingerprint"]
+        limit = 1e-4 if "mbir" in m["operation"] else 1e-5
+        assert abs(ours["l2"] - theirs["l2"]) <= limit * abs(theirs["l2"]), (m["operation"], ours, theirs)
+    print(f"suite: {len(rows)} rows agree")
+
+
+def check_golden(folder, name, operation, extra=(), limit=1e-5):
+    golden, out = DATA / "goldens" / name, folder / "out.npy"
+    call("op", operation, "--backend", "cuda", "--geometry", golden / "geometry.json", "--out", out, *extra)
+    found, expected = numpy.load(out), numpy.load(golden / f"{operation}.out.npy")
+    error = numpy.linalg.norm(found - expected) / numpy.linalg.norm(expected)
+    assert error <= limit, (name, operation, error)
+    print(f"{name} {operation}: {error:.2g}")
+
+
+def main():
+    doctor = json.loads(call("doctor", "--json").stdout)
+    assert doctor["back_ends"]["cuda"]["usable"], doctor["back_ends"]
+    assert "stand-in" in doctor["back_ends"]["cuda"]["device"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_suite(folder)
+        par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"
+        check_golden(folder, "par_offset_pitch", "parallel_forward_project", ["--in", par / "volume.npy"])
+        check_golden(folder, "par_offset_pitch", "parallel_hessian_diagonal", ["--weights", par / "weights.npy"])
+        check_golden(folder, "cone_offsets", "cone_fdk_recon", ["--in", cone / "sinogram.npy"])
+        small = call("op", "cone_fdk_recon", "--backend", "cuda", "--geometry", cone / "geometry.json", "--in",
+                     cone / "sinogram.npy", "--out", folder / "no.npy", "--device-memory", "64kB", code=1)
+        assert "of GPU memory" in small.stderr and "--device-memory" in small.stderr, small.stderr
+        assert not (folder / "no.npy").exists()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
