@@ -11,12 +11,10 @@
 
 static char path[] = "/tmp/test_profile.XXXXXX";
 
-static char *text_of(const char *name)
+static void read_text(const char *name, char **text)
 {
-    char *text;
     size_t bytes;
-    assert_ok(file_read_all(name, 1 << 24, &text, &bytes));
-    return text;
+    assert_ok(file_read_all(name, 1 << 24, text, &bytes));
 }
 
 static void write_text(const char *text)
@@ -31,7 +29,9 @@ static void the_schema_beside_the_writer_is_the_one_of_its_fields(void **state)
 {
     (void)state;
     assert_ok(profile_schema_write(path));
-    char *made = text_of(path), *kept = text_of(SCHEMA);
+    char *made, *kept;
+    read_text(path, &made);
+    read_text(SCHEMA, &kept);
     if (strcmp(made, kept) != 0)
         fail_msg("profile.schema.json is not that of model_fields.h: run TP_WRITE_SCHEMA=1 %s",
                  "test_profile");
@@ -53,11 +53,12 @@ static void what_is_read_is_written_again(void **state)
     assert_ok(profile_write(m, path));
     model_destroy(m);
 
-    char *first = text_of(path);
+    char *first, *second;
+    read_text(path, &first);
     assert_ok(profile_read(path, &m));
     assert_ok(profile_write(m, path));
     model_destroy(m);
-    char *second = text_of(path);
+    read_text(path, &second);
     assert_string_equal(first, second);
     free(first);
     free(second);
@@ -71,7 +72,8 @@ static void nothing_known_is_null_everywhere(void **state)
     assert_true(isnan(m->totals.cpu.user) && m->totals.kernels == MODEL_UNKNOWN);
     assert_ok(profile_write(m, path));
     model_destroy(m);
-    char *text = text_of(path);
+    char *text;
+    read_text(path, &text);
     assert_non_null(strstr(text, "\"gpu_busy_s\":null"));
     assert_non_null(strstr(text, "\"kernels\":null"));
     assert_non_null(strstr(text, "\"files\":{}"));
@@ -81,7 +83,8 @@ static void nothing_known_is_null_everywhere(void **state)
 /* The example with one text replaced is refused with a sentence that names what is wrong. */
 static void replaced(const char *old, const char *new, const char *words)
 {
-    char *text = text_of(EXAMPLE);
+    char *text;
+    read_text(EXAMPLE, &text);
     assert_non_null(strstr(text, old));
     size_t at = (size_t)(strstr(text, old) - text), room = strlen(text) + strlen(new) + 1;
     char *changed = malloc(room);
