@@ -158,10 +158,19 @@ static void quick_end(long count)
     _exit(3);
 }
 
+/* What was delivered is in the trace; a minute at most. */
+static void until_flushed(void)
+{
+    for (int i = 0; i < 6000 && fake_pending(); i++)
+        usleep(10000);
+}
+
 static void killed(long count)
 {
     launches(count);
-    usleep(500000); /* five periods of the flushing thread */
+    until_flushed();
+    cudaDeviceSynchronize();
+    until_flushed();
     kill(getpid(), SIGKILL);
 }
 

@@ -76,7 +76,7 @@ static void resource(int id, const void *a, const void *b, size_t n)
 
 static int attach(cupti_callback *callback, void **handle)
 {
-    static const struct fake_tool tool = {call, resource, store_activity, store_now};
+    static const struct fake_tool tool = {call, resource, store_activity, store_now, store_pending};
     void *symbol = dlsym(RTLD_DEFAULT, "fake_attach");
     void (*to_gpu)(const struct fake_tool *);
     memcpy(&to_gpu, &symbol, sizeof symbol);

@@ -45,6 +45,11 @@ FAKE_API const struct fake_activity *fake_last(void)
     return &last;
 }
 
+FAKE_API int fake_pending(void)
+{
+    return tool.pending && tool.pending();
+}
+
 FAKE_API long fake_option(const char *key, long otherwise)
 {
     const char *at = getenv("FAKE");
@@ -189,8 +194,6 @@ FAKE_API int cuModuleLoadData(void **out, const void *image)
         .kind = FAKE_JIT, .correlation = f.correlation, .start = t - 3000, .end = t});
     put(&(struct fake_activity){
         .kind = FAKE_OVERHEAD, .correlation = f.correlation, .start = t - 400, .end = t});
-    put(&(struct fake_activity){
-        .kind = FAKE_UNIFIED, .start = t - 70, .end = t, .bytes = 65536, .address = 0x1000});
     return finish(&f, 0);
 }
 
@@ -392,6 +395,11 @@ static int synchronise(const char *name, struct stream *s)
     wait_until(s->free_at);
     a.end = now();
     put(&a);
+    put(&(struct fake_activity){.kind = FAKE_UNIFIED,
+                                .start = a.end - 70,
+                                .end = a.end,
+                                .bytes = 65536,
+                                .address = 0x1000});
     return finish(&f, 0);
 }
 

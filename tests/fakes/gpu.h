@@ -41,9 +41,11 @@ struct fake_tool {
     void (*resource)(int id, const void *a, const void *b, size_t n);
     void (*activity)(const struct fake_activity *a);
     uint64_t (*now)(void);
+    int (*pending)(void); /* records that no buffer has been delivered with */
 };
 FAKE_API void fake_attach(const struct fake_tool *tool);
-FAKE_API const struct fake_activity *fake_last(void);       /* made by this thread's last call */
+FAKE_API const struct fake_activity *fake_last(void); /* made by this thread's last call */
+FAKE_API int fake_pending(void);
 FAKE_API long fake_option(const char *key, long otherwise); /* FAKE="key=number,..." */
 
 struct dim3 {

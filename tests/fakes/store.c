@@ -335,3 +335,13 @@ void store_flush(void)
     deliver();
     pthread_mutex_unlock(&lock);
 }
+
+int store_pending(void)
+{
+    pthread_mutex_lock(&lock);
+    int waiting = buffer != NULL;
+    for (int i = 0; i < 8; i++)
+        waiting |= in_window[i];
+    pthread_mutex_unlock(&lock);
+    return waiting;
+}

@@ -16,5 +16,6 @@ void store_activity(const struct fake_activity *a);
 size_t store_length(uint32_t kind); /* of a record */
 size_t store_dropped(void);         /* since the last time that this was asked */
 void store_flush(void);
+int store_pending(void); /* records wait in a buffer */
 
 #endif
