@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/check.h"
+#include "host/base/file.h"
 #include "tests/trace/stage.h"
 
 #define APP_C      "/src/app.c"
@@ -417,6 +418,36 @@ static void device_memory_is_charged_to_its_call(void **state)
     assert_int_equal(m->memory.device_peak_lines[0].line, 210);
 }
 
+static void a_kernel_shows_the_line_where_its_code_begins(void **state)
+{
+    (void)state;
+    char from[] = TP_DATA "/cubins/sm_90.cubin", to[200], *bytes;
+    size_t n;
+    snprintf(to, sizeof to, "%s/trace/cubin-%016x.bin", stage_folder, 0xabc);
+    assert_ok(file_read_all(from, 1 << 24, &bytes, &n));
+    struct outfile f;
+    assert_ok(outfile_open(&f, to));
+    assert_ok(outfile_write(&f, bytes, n));
+    assert_ok(outfile_commit(&f));
+    free(bytes);
+    struct trace_cubin c = {.r = {.kind = TRACE_CUBIN, .time_ns = T0}, .crc = 0xabc, .saved = 1};
+    stage_put(&st, 0, &c);
+    c.crc = 0xdef; /* its file is missing */
+    stage_put(&st, 0, &c);
+    launch(1, at120, 1);
+    kernel(10, 30, "_Z11backprojectPfPKfi", 1);
+    analyse();
+    const struct model_kernel *k = &m->kernels[0];
+    assert_string_equal(k->name, "backproject(float*, float const*, int)");
+    assert_int_equal(k->line, 29);
+    assert_non_null(strstr(k->file, "project.cu"));
+    const struct model_line *l = stage_line(m, k->file, 29);
+    NEAR(l->gpu.device_s, 0.020);
+    NEAR(l->gpu_self_s, 0);
+    assert_string_equal(stage_function(m, k->file, k->name)->name, k->name);
+    assert_int_equal(stage_item(m, "gpu.cubins")->count, 1);
+}
+
 static void a_gap_names_the_lines_of_the_host(void **state)
 {
     (void)state;
@@ -472,6 +503,7 @@ int main(void)
         CASE(a_kernel_before_its_call_is_said),
         CASE(ranges_are_projected_on_the_device),
         CASE(device_memory_is_charged_to_its_call),
+        CASE(a_kernel_shows_the_line_where_its_code_begins),
         CASE(a_gap_names_the_lines_of_the_host),
         CASE(pageable_copies_are_found),
     };
