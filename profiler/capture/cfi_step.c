@@ -1,9 +1,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "profiler/capture/cfi.h"
+#include "profiler/capture/stack.h"
 
 /* A row in 16 bytes, cached by address, so that a frame costs a probe and a few loads. What does
  * not fit (signal frames, PLT entries) stays with the interpreter. */
@@ -37,12 +37,8 @@ int cfi_start(void)
 {
     if (cache)
         return 0;
-    void *p = mmap(NULL, sizeof(struct cached) << CACHE_BITS, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return errno;
-    cache = p;
-    return 0;
+    cache = stack_map(sizeof(struct cached) << CACHE_BITS);
+    return cache ? 0 : ENOMEM;
 }
 
 static uint64_t words_check(uint64_t key, uint64_t a, uint64_t b)

@@ -4,12 +4,12 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/capture.h"
 #include "profiler/capture/modules.h"
+#include "profiler/capture/stack.h"
 
 enum { MODULES = 4096, PATH_BYTES = 4096 };
 
@@ -241,10 +241,9 @@ static int refresh(struct capture_thread *t, const struct table *old)
 int modules_start(void)
 {
     size_t bytes = sizeof(struct table) * 2;
-    struct table *both =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (both == MAP_FAILED)
-        return errno;
+    struct table *both = stack_map(bytes);
+    if (!both)
+        return ENOMEM;
     tables[0] = &both[0];
     tables[1] = &both[1];
     *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");

@@ -30,8 +30,4 @@ struct python_view {
 size_t python_frames(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
                      size_t room, uint32_t *flags);
 
-/* stack.c: which definitions the trace has already. */
-int stack_was_written(uint64_t id);
-void stack_remember(uint64_t id);
-
 #endif

@@ -1,9 +1,9 @@
 #include <errno.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "profiler/capture/capture.h"
 #include "profiler/capture/python_read.h"
+#include "profiler/capture/stack.h"
 
 /* A code object's fields as they are now. What was found out about it holds as long as they are the
  * same: an object that was freed and whose place was taken by another differs in one of them. */
@@ -34,9 +34,9 @@ int python_code_start(void)
     size_t bytes = SLOTS * sizeof *known + LINES * sizeof *lines;
     if (known)
         return 0;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return errno;
+    void *p = stack_map(bytes);
+    if (!p)
+        return ENOMEM;
     lines = (void *)((struct known *)p + SLOTS);
     known = p;
     return 0;
@@ -45,7 +45,7 @@ int python_code_start(void)
 void python_code_forget(void)
 {
     if (known)
-        memset((void *)known, 0, SLOTS * sizeof *known);
+        stack_clear(known, SLOTS * sizeof *known);
 }
 
 static size_t slot_of(uintptr_t address)

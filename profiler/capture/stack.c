@@ -9,6 +9,7 @@
 #include "profiler/capture/cfi.h"
 #include "profiler/capture/peek.h"
 #include "profiler/capture/python.h"
+#include "profiler/capture/stack.h"
 #include "profiler/capture/unwind.h"
 
 enum {
@@ -30,10 +31,37 @@ struct stack_thread {
 
 static _Atomic(uint64_t) *written;
 
+/* Of the file that is written now. */
+static void account(size_t bytes, int sign)
+{
+    struct trace_header *h = capture.writer.header;
+    if (h && sign > 0)
+        __atomic_fetch_add(&h->capture_bytes, bytes, __ATOMIC_RELAXED);
+    else if (h)
+        __atomic_fetch_sub(&h->capture_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 static void *map(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+    if (p == MAP_FAILED)
+        return NULL;
+    account(bytes, 1);
+    return p;
+}
+
+static size_t mapped; /* by stack_map */
+
+void *stack_map(size_t bytes)
+{
+    void *p = map(bytes);
+    mapped += p ? bytes : 0;
+    return p;
+}
+
+void stack_clear(void *memory, size_t bytes)
+{
+    madvise(memory, bytes, MADV_DONTNEED);
 }
 
 int stack_was_written(uint64_t id)
@@ -161,7 +189,7 @@ static void look(struct capture_thread *t)
 
 static int start(void)
 {
-    written = map(WRITTEN * sizeof *written);
+    written = stack_map(WRITTEN * sizeof *written);
     if (!written)
         return ENOMEM;
     int failed = modules_start();
@@ -197,8 +225,10 @@ static void thread_end(struct capture_thread *t)
 {
     struct stack_thread *s = t->part[INDEX];
     t->part[INDEX] = NULL;
-    if (s)
-        munmap(s, sizeof *s);
+    if (!s)
+        return;
+    munmap(s, sizeof *s);
+    account(sizeof *s, -1);
 }
 
 static void tick(struct capture_thread *ours)
@@ -209,7 +239,8 @@ static void tick(struct capture_thread *ours)
 static void fork_child(void)
 {
     if (written)
-        memset((void *)written, 0, WRITTEN * sizeof *written);
+        stack_clear((void *)written, WRITTEN * sizeof *written);
+    account(mapped, 1);
     (void)peek_start();
     python_forked();
     struct capture_thread *t = capture_self();
