@@ -17,7 +17,7 @@
 
 enum { BUFFERS = 64, BUFFER_BYTES = 256 * 1024, EXTRA = 64 };
 static uint8_t *pool;
-static uint64_t free_bits, ready_bits; /* atomic */
+static uint64_t free_bits, ready_bits, used_bits; /* atomic; used: handed out at least once */
 static size_t valid_bytes[BUFFERS];
 static int extra_out, decoding; /* atomic */
 
@@ -57,13 +57,23 @@ static void give(uint64_t *bits, int i)
     __atomic_fetch_or(bits, 1ull << i, __ATOMIC_ACQ_REL);
 }
 
+/* For the trace's header: what CUPTI may have written to by now. */
+static void count_memory(int64_t bytes)
+{
+    struct trace_header *h = capture.writer.header;
+    if (h && capture.on)
+        __atomic_fetch_add(&h->capture_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
 static uint8_t *map_extra(void)
 {
     if (__atomic_add_fetch(&extra_out, 1, __ATOMIC_ACQ_REL) <= EXTRA) {
         void *at =
             mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at != MAP_FAILED)
+        if (at != MAP_FAILED) {
+            count_memory(BUFFER_BYTES);
             return at;
+        }
     }
     __atomic_sub_fetch(&extra_out, 1, __ATOMIC_ACQ_REL);
     return NULL;
@@ -75,6 +85,8 @@ void cuda_request(uint8_t **buffer, size_t *bytes, size_t *records)
     *records = 0; /* as many as fit */
     *buffer = i >= 0 ? pool + (size_t)i * BUFFER_BYTES : map_extra();
     *bytes = *buffer ? BUFFER_BYTES : 0;
+    if (i >= 0 && !(__atomic_fetch_or(&used_bits, 1ull << i, __ATOMIC_RELAXED) >> i & 1))
+        count_memory(BUFFER_BYTES);
     if (i < 0 && !*buffer)
         trace_lost(&capture.writer, TRACE_LOST_GPU_BUFFERS, 1);
 }
@@ -110,6 +122,7 @@ static void decode_extra(struct capture_thread *t, uint8_t *buffer, size_t valid
         __atomic_store_n(&decoding, 0, __ATOMIC_RELEASE);
     }
     munmap(buffer, BUFFER_BYTES);
+    count_memory(-BUFFER_BYTES);
     __atomic_sub_fetch(&extra_out, 1, __ATOMIC_ACQ_REL);
 }
 
