@@ -236,7 +236,9 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
         return CFI_FAILED;
     if (!f->signal_frame && to.r[UNWIND_SP] <= r->r[UNWIND_SP] && UNWIND_RETURN == 16)
         return CFI_FAILED;
-    to.pc = to.r[f->return_column];
+    to.pc = unwind_strip(to.r[f->return_column]);
+    if (!f->signal_frame) /* a call has overwritten it, where it is a register of its own */
+        to.known &= ~(1ull << UNWIND_RETURN);
     *r = to;
     if (!r->pc)
         return CFI_ROOT;

@@ -85,9 +85,9 @@ static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_me
         return STEP_LOST;
     if (!pc)
         return STEP_ROOT;
-    if ((next && next <= fp) || !is_return_address(pc))
+    if ((next && next <= fp) || !is_return_address(unwind_strip(pc)))
         return STEP_LOST;
-    r->pc = pc;
+    r->pc = unwind_strip(pc);
     r->r[UNWIND_FP] = next;
     r->r[UNWIND_SP] = fp + 2 * sizeof fp;
     r->known = 1ull << UNWIND_FP | 1ull << UNWIND_SP;

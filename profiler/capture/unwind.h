@@ -66,6 +66,16 @@ size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc
 /* unwind_search.c: the frame pointer where it is not known; 0: not found. */
 int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact);
 
+/* Without the signature that aarch64 may put into the upper bits of a return address. */
+static inline uintptr_t unwind_strip(uintptr_t pc)
+{
+#if defined __aarch64__
+    return pc & 0xffffffffffffull;
+#else
+    return pc;
+#endif
+}
+
 int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value);
 
 #endif
