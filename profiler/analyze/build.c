@@ -181,6 +181,7 @@ enum err build_image(struct image *im)
         r->q.lost[i] += im->header.lost[i];
     r->q.capture_bytes += im->header.capture_bytes;
     r->q.running += im->header.end == TRACE_RUNNING;
+    r->q.no_clock += (uint64_t)clock_unknown(im);
     for (size_t i = 0; i < im->costs.count; i++)
         if (im->costs.keys[i] < TRACE_PARTS) {
             r->q.cost_ns[im->costs.keys[i]] += (double)im->costs.ns[i];

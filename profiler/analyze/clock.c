@@ -65,7 +65,14 @@ enum err clock_read(struct image *im, const char *path)
         uint64_t change = m->readings[i].host - m->readings[i].gpu - before;
         im->run->q.clock_steps += change + STEP_NS > 2 * STEP_NS; /* outside of -STEP..STEP */
     }
+    if (m->count)
+        im->run->q.clock_method = "interpolated";
     return ERR_OK;
+}
+
+int clock_unknown(const struct image *im)
+{
+    return im->clock && !im->monotonic && !im->clock->count;
 }
 
 uint64_t clock_of(const struct image *im, uint64_t gpu_ns)

@@ -113,6 +113,7 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
 /* clock.c: CUPTI's clock to CLOCK_MONOTONIC. */
 enum err clock_read(struct image *im, const char *path);
 uint64_t clock_of(const struct image *im, uint64_t gpu_ns);
+int clock_unknown(const struct image *im); /* times were read, and nothing relates them */
 void clock_free(struct image *im);
 
 /* frames.c: a stack resolved, leaf first. */

@@ -79,11 +79,9 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
 /* CLOCK records are read ahead before the first device time, unless its clock is ours already. */
 static enum err need_clock(struct image *im, const char *path, const struct trace_record *record)
 {
-    struct quality_count *q = &im->run->q;
     int timed = record->kind >= TRACE_KERNEL && record->kind <= TRACE_GPU_OVERHEAD;
     if (!timed || im->clock || im->monotonic)
         return ERR_OK;
-    q->clock_method = "interpolated";
     return clock_read(im, path);
 }
 

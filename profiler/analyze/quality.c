@@ -82,6 +82,10 @@ static const struct rule {
     {"gpu.no_record", COUNT(unmatched_launches), "warning",
      "%llu launches have no record of their kernel.", "Device time of their lines is missing.",
      "Let the program end by itself, so that the last buffers are delivered."},
+    {"gpu.no_clock", COUNT(no_clock), "warning",
+     "In %llu processes nothing relates the device's clock to the host's.",
+     "Device times are right in length, but may be shifted against the host's.",
+     "Let the program end by itself."},
     {"gpu.clock_steps", COUNT(clock_steps), "warning",
      "The device's clock jumped %llu times against the host's.",
      "Times around the jumps are uncertain.", NULL},
@@ -123,8 +127,14 @@ static enum err counted(struct run *r, struct list *l)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         uint64_t count;
         memcpy(&count, (char *)&r->q + rules[i].count, sizeof count);
+        struct rule rule = rules[i];
+        double share = (double)NAN;
+        if (rule.count == LOST(SAMPLES)) {
+            share = (double)count / ((double)count + r->total.samples);
+            rule.severity = share < 0.01 ? "info" : rule.severity; /* below the error of sampling */
+        }
         if (count)
-            TRY(say(r, l, &rules[i], count, (double)NAN));
+            TRY(say(r, l, &rule, count, share));
     }
     return ERR_OK;
 }
@@ -290,7 +300,9 @@ enum err build_quality(struct run *r)
     }
     if (r->q.by_kernel > 0 && r->has_cpu)
         q->cpu_sample_coverage = r->q.sampled / r->q.by_kernel;
-    q->clock_method = !r->has_gpu ? "none" : r->q.clock_method ? r->q.clock_method : "monotonic";
+    q->clock_method = !r->has_gpu || r->q.no_clock ? "none"
+                      : r->q.clock_method          ? r->q.clock_method
+                                                   : "monotonic";
     q->clock_error_ns = r->has_gpu ? r->q.clock_error : (double)NAN;
     q->clock_steps = r->has_gpu ? (int64_t)r->q.clock_steps : MODEL_UNKNOWN;
     TRY(costs(r));

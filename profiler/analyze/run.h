@@ -134,7 +134,7 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
     uint64_t lost[TRACE_LOSSES];
     struct trace_damage damage;
     uint64_t bad_values, spots_full, heap_full, launches_full, no_free, unreadable, running;
-    uint64_t overlaps, before_call, zero_times, clock_steps, unmatched_launches;
+    uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel;
     const char *clock_method;

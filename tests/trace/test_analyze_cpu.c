@@ -263,6 +263,8 @@ static void losses_are_said_with_effect(void **state)
     stage_close(&st, TRACE_RUNNING, 0);
     m = stage_model(NULL);
     assert_int_equal(stage_item(m, "lost.samples")->count, 9);
+    assert_string_equal(stage_item(m, "lost.samples")->severity, "warning");
+    NEAR(stage_item(m, "lost.samples")->share, 0.9);
     assert_non_null(stage_item(m, "lost.samples")->effect);
     assert_string_equal(stage_item(m, "timers")->text, "no more timer");
     assert_string_equal(m->meta.end, "running");

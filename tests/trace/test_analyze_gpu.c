@@ -342,6 +342,17 @@ static void the_clock_of_the_device_is_aligned(void **state)
     assert_null(stage_item(m, "gpu.before_call"));
 }
 
+static void a_clock_that_nothing_relates_is_said(void **state)
+{
+    (void)state;
+    stage_meta(&st, "cupti.clock", "realtime");
+    launch(10, at120, 1);
+    kernel(12, 13, "a", 1);
+    analyse();
+    assert_string_equal(m->quality.clock_method, "none");
+    assert_int_equal(stage_item(m, "gpu.no_clock")->count, 1);
+}
+
 static void a_kernel_before_its_call_is_said(void **state)
 {
     (void)state;
@@ -500,6 +511,7 @@ int main(void)
         CASE(correlation_ids_are_used_again),
         CASE(more_correlation_ids_than_fit_one_record),
         CASE(the_clock_of_the_device_is_aligned),
+        CASE(a_clock_that_nothing_relates_is_said),
         CASE(a_kernel_before_its_call_is_said),
         CASE(ranges_are_projected_on_the_device),
         CASE(device_memory_is_charged_to_its_call),
