@@ -155,22 +155,35 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     syscall(SYS_close, fd);
 }
 
-/* The kernel's user and system time of a thread; those of others come from its `stat` in ticks,
- * scaled to their exact sum. */
+/* What the kernel counts as system time, by its own clock or (others) in ticks. */
+static uint64_t system_time(const struct slot *s, int own)
+{
+    struct rusage u;
+    char text[512], *p;
+    uint64_t ticks = 0;
+    if (own)
+        return getrusage(RUSAGE_THREAD, &u) ? 0
+                                            : (uint64_t)u.ru_stime.tv_sec * 1000000000u +
+                                                  (uint64_t)u.ru_stime.tv_usec * 1000u;
+    if (!look_read(s->t.tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')))
+        return 0;
+    for (int field = 2; *p && field < 15; field += *p++ == ' ') /* stime is the 15th */
+        ;
+    for (; *p >= '0' && *p <= '9'; p++)
+        ticks = ticks * 10 + (uint64_t)(*p - '0');
+    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* The sum is exact, its division is the kernel's. */
 static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
 {
-    struct rusage u = {0};
     struct timespec sum = {0};
     clockid_t clock = (clockid_t)(~(s->t.tid) << 3 | 6); /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
     clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : clock, &sum);
-    *user = (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
-    *system = 0;
-    if (own && getrusage(RUSAGE_THREAD, &u) == 0) {
-        uint64_t in =
-            (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
-        *system = in < *user ? in : *user;
-        *user -= *system;
-    }
+    uint64_t all = (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec,
+             in = system_time(s, own);
+    *system = in < all ? in : all;
+    *user = all - *system;
 }
 
 /* It may have been found in /proc before it came here. */
