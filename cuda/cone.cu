@@ -140,8 +140,8 @@ template <int TAPS, int ROWS> struct fan_forward {
 
 template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
 {
-    return gather_rows(a.g.rows) == 4 ? gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a)
-                                      : gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
+    return gather_rows(&a.g) == 4 ? gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a)
+                                  : gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
 }
 
 enum err cone_gather(struct cuda_backend *be, const struct projector *p,
@@ -252,8 +252,8 @@ template <int TAPS, int SLICES> struct fan_back {
 
 template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
 {
-    return spread_slices(a.g.slices) == 4 ? spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a)
-                                          : spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
+    return spread_slices(&a.g) == 4 ? spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a)
+                                    : spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
 }
 
 enum err cone_spread(struct cuda_backend *be, const struct projector *p,

@@ -157,10 +157,11 @@ static __device__ inline void weigh(const struct geometry &g, const struct footp
     }
 }
 
-/* 32 * 4 rows where there are that many: fewer warps then read the lists. */
-static inline int gather_rows(int rows)
+/* Rows of a lane: more where there are more, since fewer warps then read the lists. A cone beam's
+ * piece of a column grows with them, so it stops at 4. */
+static inline int gather_rows(const struct geometry *g)
 {
-    return rows > 2 * WARP ? 4 : 1;
+    return g->rows > 4 * WARP && !g->cone ? 8 : g->rows > 2 * WARP ? 4 : 1;
 }
 
 static inline int gather_taps(int taps)

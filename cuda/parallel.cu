@@ -44,8 +44,14 @@ template <int TAPS, int ROWS> struct straight {
 
 template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
 {
-    return gather_rows(a.g.rows) == 4 ? gather_launch<TAPS, 4, struct straight<TAPS, 4>>(be, a)
-                                      : gather_launch<TAPS, 1, struct straight<TAPS, 1>>(be, a);
+    switch (gather_rows(&a.g)) {
+    case 8:
+        return gather_launch<TAPS, 8, struct straight<TAPS, 8>>(be, a);
+    case 4:
+        return gather_launch<TAPS, 4, struct straight<TAPS, 4>>(be, a);
+    default:
+        return gather_launch<TAPS, 1, struct straight<TAPS, 1>>(be, a);
+    }
 }
 
 enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
@@ -104,9 +110,14 @@ template <int TAPS, int SLICES> struct straight_back {
 
 template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
 {
-    return spread_slices(a.g.slices) == 4
-               ? spread_launch<TAPS, 4, struct straight_back<TAPS, 4>>(be, a)
-               : spread_launch<TAPS, 1, struct straight_back<TAPS, 1>>(be, a);
+    switch (spread_slices(&a.g)) {
+    case 8:
+        return spread_launch<TAPS, 8, struct straight_back<TAPS, 8>>(be, a);
+    case 4:
+        return spread_launch<TAPS, 4, struct straight_back<TAPS, 4>>(be, a);
+    default:
+        return spread_launch<TAPS, 1, struct straight_back<TAPS, 1>>(be, a);
+    }
 }
 
 enum err parallel_spread(struct cuda_backend *be, const struct projector *p,

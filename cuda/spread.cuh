@@ -116,9 +116,9 @@ static __global__ void __launch_bounds__(WARPS *WARP)
             x[i * WARP] = sum[i];
 }
 
-static inline int spread_slices(int slices)
+static inline int spread_slices(const struct geometry *g)
 {
-    return slices > 2 * WARP ? 4 : 1;
+    return g->slices > 4 * WARP && !g->cone ? 8 : g->slices > 2 * WARP ? 4 : 1;
 }
 
 static inline int spread_taps(const struct geometry *g)

@@ -26,6 +26,8 @@ const struct test_case cases[] = {
     {"par_fine", PAR(11, 5, 12), .delta = .3, .shape = {40, 37, 5}},
     {"par_missed", PAR(6, 4, 14), .channel_offset = 1e4},
     {"par_37_slices", PAR(10, 37, 15), .start = .1},
+    {"par_tall", PAR(4, 300, 9),
+     .start = .2}, /* more rows than a warp of any device takes at once */
     {"par_blocks", PAR(37, 70, 66), .channel_offset = -.3}, /* more than one block of everything */
     {"par_larger_than_detector", PAR(12, 4, 11), .shape = {31, 34, 4}, .unmasked = 1},
 
@@ -59,6 +61,7 @@ const struct test_case cases[] = {
      .shape = {14, 15, 9}},
     {"cone_eighths", CONE(16, 8, 20, 60, 40), EIGHTHS(16)},
     {"cone_37_slices", CONE(8, 23, 13, 60, 30), .shape = {13, 13, 37}},
+    {"cone_tall", CONE(5, 290, 9, 900, 600), .shape = {9, 9, 270}, .row_offset = 1.3},
     {"cone_blocks", CONE(37, 20, 34, 136, 68), .shape = {34, 34, 21}, .start = .02},
     {"cone_missed", CONE(6, 5, 14, 56, 28), .channel_offset = 1e4},
     {"cone_missed_rows", CONE(6, 5, 14, 56, 28), .row_offset = -1e3},
