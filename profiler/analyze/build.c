@@ -24,8 +24,8 @@ static enum err split(struct run *r, const char *text, char separator, int paths
         const char *end = strchr(text, separator);
         size_t bytes = end ? (size_t)(end - text) : strlen(text);
         list[i] = arena_text_n(r->m->arena, text, bytes);
-        if (paths && list[i] && list[i][0] == '/')
-            list[i] = rules_path(r, list[i]);
+        if (paths && list[i])
+            list[i] = rules_words(r, list[i]);
         text += bytes + 1;
     }
     *words = list;
@@ -81,7 +81,7 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
         im->monotonic = !strcmp(value, "monotonic");
     if (taken || !strcmp(key, "cmdline") || !strcmp(key, "cwd") || !strcmp(key, "exe"))
         return ERR_OK;
-    const char *shown = value[0] == '/' ? rules_path(r, run_text(r, value)) : run_text(r, value);
+    const char *shown = rules_words(r, value);
     const char *name = run_text(r, key);
     for (size_t i = 0; i < r->facts_count; i++)
         if (r->facts[i].key == name)
@@ -233,7 +233,7 @@ static enum err build_meta(struct run *r)
         FAIL_IF(!m->meta.command, ERR_MEMORY, "no memory for the profile");
         m->meta.command_count = n;
         for (int i = 0; i < n; i++)
-            m->meta.command[i] = rules_path(r, run_text(r, o->command[i]));
+            m->meta.command[i] = rules_words(r, o->command[i]);
     }
     array_sort(r->facts, r->facts_count, sizeof *r->facts, by_key);
     TRY(model_list(m, model_fact, m, environment, r->facts_count));

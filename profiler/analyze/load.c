@@ -32,6 +32,7 @@ static enum err note(struct image *im, const struct trace_item *item)
     size_t at = key ? strlen(key) + 1 : item->tail_bytes;
     const char *text =
         at < item->tail_bytes ? arena_text_n(kept, item->tail + at, item->tail_bytes - at) : "";
+    text = text ? rules_words(im->run, text) : NULL;
     for (size_t i = 0; i < q->notes_count; i++)
         if (q->notes[i].id == key && q->notes[i].text == text) {
             q->notes[i].count++;

@@ -135,17 +135,20 @@ static const char *below(const char *path, const char *folder)
     return n && !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* "/home/NAME/rest" -> rest */
+/* "/home/NAME/rest" -> rest; "/home/NAME" -> "" */
 static const char *below_any_home(const char *path)
 {
-    static const char *const homes[] = {"/home/", "/Users/"};
-    if (begins(path, "/root/"))
-        return path + 6;
-    for (size_t i = 0; i < 2; i++)
-        if (begins(path, homes[i])) {
-            const char *slash = strchr(path + strlen(homes[i]), '/');
-            return slash ? slash + 1 : NULL;
-        }
+    static const char *const homes[] = {"/home/", "/Users/", "/root"};
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        size_t n = strlen(homes[i]);
+        if (strncmp(path, homes[i], n))
+            continue;
+        size_t name = strcspn(path + n, "/:;, \t\n'\"");
+        if (i < 2 ? !name : name) /* no name, or something like /rootfs */
+            continue;
+        path += n + name;
+        return path + (*path == '/');
+    }
     return NULL;
 }
 
@@ -180,4 +183,33 @@ const char *rules_path(struct run *r, const char *recorded)
         table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths_count) == ERR_OK)
         r->paths[r->paths_count++] = shown;
     return shown;
+}
+
+/* Where the rest of a home folder's path begins, when one begins at `s`. */
+static const char *home_at(const struct run *r, const char *s)
+{
+    const char *rest = *s == '/' ? below(s, r->home) : NULL;
+    return *s == '/' && !rest ? below_any_home(s) : rest;
+}
+
+const char *rules_words(struct run *r, const char *text)
+{
+    if (r->options->absolute_paths)
+        return run_text(r, text);
+    size_t n = strlen(text), at = 0;
+    char *shown = arena_take(r->m->arena, 2 * n + 1); /* "/root/" -> "~/" never grows */
+    if (!shown)
+        return NULL;
+    while (*text) {
+        const char *rest = below(text, r->cwd);
+        if (!rest && (rest = home_at(r, text))) {
+            shown[at++] = '~';
+            shown[at++] = '/';
+        }
+        if (rest)
+            text = rest;
+        else
+            shown[at++] = *text++;
+    }
+    return run_text(r, shown);
 }

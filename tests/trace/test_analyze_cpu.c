@@ -311,6 +311,36 @@ static void what_was_on_and_saw_nothing_is_zero(void **state)
     assert_true(isnan(m->totals.alloc_mb));
 }
 
+static const char *fact(const char *key)
+{
+    for (int i = 0; i < m->environment_count; i++)
+        if (!strcmp(m->environment[i].key, key))
+            return m->environment[i].value;
+    return NULL;
+}
+
+static void nothing_personal_is_shown_unless_asked(void **state)
+{
+    (void)state;
+    uint64_t code = stage_code(&st, "/home/ada/lib/tool.py", "main", 1);
+    const uint64_t words[] = {AT(EVAL, 1), 5 | TRACE_PYTHON_ENTRY, code};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 1, 1), 5, TRACE_USER);
+    stage_meta(&st, "cwd", "/home/ada/work");
+    stage_meta(&st, "cmdline", "/usr/bin/python3\n/home/ada/work/run.py\n--out=/home/ada/out");
+    stage_meta(&st, "env.XLA_FLAGS", "--dump=/home/eve --other=/root/y:/home/ada/work/z /rootfs");
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_non_null(stage_line(m, "~/lib/tool.py", 5));
+    assert_string_equal(m->meta.command[1], "run.py");
+    assert_string_equal(m->meta.command[2], "--out=~/out");
+    assert_string_equal(fact("env.XLA_FLAGS"), "--dump=~/ --other=~/y:z /rootfs");
+    model_destroy(m);
+    struct analyze_options o = {.absolute_paths = 1};
+    m = stage_model(&o);
+    assert_non_null(stage_line(m, "/home/ada/lib/tool.py", 5));
+    assert_string_equal(m->meta.command[2], "--out=/home/ada/out");
+}
+
 static void no_trace_is_an_error(void **state)
 {
     (void)state;
@@ -337,6 +367,7 @@ int main(void)
         CASE(patterns_choose_who_pays),
         CASE(nothing_is_a_profile_too),
         CASE(what_was_on_and_saw_nothing_is_zero),
+        CASE(nothing_personal_is_shown_unless_asked),
         CASE(no_trace_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
