@@ -97,6 +97,7 @@
     X(REAL, _, cpu_sample_coverage, "sampled / kernel's CPU time, of threads that ended")          \
     X(REAL, _, unattributed_cpu_share, "of totals.cpu: no source line")                            \
     X(REAL, _, borrowed_cpu_share, "of totals.cpu: charged to the main thread's Python line")      \
+    X(REAL, _, unresolved_frame_share, "native frames without a name / native frames of stacks")   \
     X(TEXT, _, clock_method, "of GPU times: monotonic, interpolated, none")                        \
     X(REAL, _, clock_error_ns, "largest half bracket of a clock reading")                          \
     X(INT, _, clock_steps, "jumps of more than 100 us between readings")                           \

@@ -305,6 +305,8 @@ enum err build_quality(struct run *r)
                                                    : "monotonic";
     q->clock_error_ns = r->has_gpu ? r->q.clock_error : (double)NAN;
     q->clock_steps = r->has_gpu ? (int64_t)r->q.clock_steps : MODEL_UNKNOWN;
+    if (r->q.frames_all)
+        q->unresolved_frame_share = (double)r->q.frames_unknown / (double)r->q.frames_all;
     TRY(costs(r));
     TRY(checks(r));
     enum err e = counted(r, &l);

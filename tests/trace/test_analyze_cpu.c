@@ -103,6 +103,7 @@ static void without_lines_the_module_is_charged(void **state)
         NEAR(m->unattributed[i].cpu.user, none ? 0.003 : 0.008);
     }
     NEAR(m->quality.unattributed_cpu_share, 1);
+    NEAR(m->quality.unresolved_frame_share, 0);
     assert_non_null(stage_item(m, "cpu.unattributed"));
 }
 
