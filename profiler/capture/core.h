@@ -79,7 +79,7 @@ void process_return(int left);
 
 /* wait.c */
 void wait_begin(void);  /* starts our own thread */
-int wait_stop(void);    /* asks it to end, waits at most 50 ms; whether it has */
+int wait_stop(void);    /* asks it to end, waits at most 1 s; whether it has */
 int wait_quiet(void);   /* keeps it from writing for good; waits at most 5 ms; whether it does */
 void wait_hold(int on); /* keeps it out of libc around a fork */
 void wait_forked(uint32_t others); /* child: it is gone; the parent had so many other threads */

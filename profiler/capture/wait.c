@@ -152,7 +152,7 @@ void wait_begin(void)
 int wait_stop(void)
 {
     int running = RUNNING;
-    uint64_t end = trace_now() + 50000000u;
+    uint64_t end = trace_now() + 1000000000u;
     struct slot *s = thread_self();
     if ((s && s->t.ours) || !__atomic_compare_exchange_n(&state, &running, STOPPING, 0,
                                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
