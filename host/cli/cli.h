@@ -26,7 +26,10 @@ struct command {
 };
 
 extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
-    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare;
+    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_reference;
+
+/* All of them, ended by NULL. */
+extern const struct command *const cli_commands[];
 
 /* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
  * second signal ends the process at once. Temporaries of half-written outputs are removed either

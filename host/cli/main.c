@@ -13,21 +13,19 @@
 #include "host/base/log.h"
 #include "host/base/mem.h"
 #include "host/cli/cli.h"
+#include "host/cli/reference.h"
 #include "host/cpu/cpu.h"
 
-static const struct command *const commands[] = {
-    &cmd_run, &cmd_record, &cmd_report, &cmd_recon, &cmd_op,     &cmd_bench,
-    &cmd_gen, &cmd_info,   &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
+const struct command *const cli_commands[] = {
+    &cmd_run,  &cmd_record, &cmd_report, &cmd_recon,  &cmd_op,      &cmd_bench,     &cmd_gen,
+    &cmd_info, &cmd_doctor, &cmd_child,  &cmd_export, &cmd_compare, &cmd_reference, NULL,
 };
-#define COMMANDS (int)(sizeof commands / sizeof *commands)
+#define COMMANDS (int)(sizeof cli_commands / sizeof *cli_commands - 1)
 
 volatile sig_atomic_t cli_stop;
 const char *cli_device_memory;
 struct cli_end cli_end;
 static volatile sig_atomic_t command_stops;
-
-static const char exit_codes[] =
-    "Exit codes: 0 done, 1 the work failed, 2 the call or its input is wrong, 130 interrupted.\n";
 
 static void on_signal(int number)
 {
@@ -67,31 +65,6 @@ enum err cli_program(const char **path)
     return ERR_OK;
 }
 
-static void help_program(FILE *out)
-{
-    fprintf(out,
-            "tomoprof %s: profiles tomographic reconstruction and reconstructs scans.\n\n"
-            "Usage: tomoprof COMMAND [OPTIONS]\n\n",
-            TP_VERSION);
-    for (int i = 0; i < COMMANDS; i++)
-        if (!(commands[i]->flags & CMD_HIDDEN))
-            fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(
-        out,
-        "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof run --quick\n"
-        "Environment: TOMOPROF_LOG=error|warn|info|debug, TOMOPROF_MEMORY=12GiB (pretend to have\n"
-        "less), TOMOPROF_ISA=plain|avx2|avx512, NO_COLOR=1.\n%s",
-        exit_codes);
-}
-
-static void help_command(const struct command *c)
-{
-    printf("%s\n\nUsage: tomoprof %s%s%s [OPTIONS]\n\n%s\nOptions:\n", c->summary, c->name,
-           *c->words ? " " : "", c->words, c->text);
-    opt_help(c->options);
-    printf("  %-24s this text\n\n%s", "-h, --help", exit_codes);
-}
-
 static int is_help(const char *word)
 {
     return !strcmp(word, "--help") || !strcmp(word, "-h");
@@ -100,8 +73,8 @@ static int is_help(const char *word)
 static const struct command *find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(commands[i]->name, name))
-            return commands[i];
+        if (!strcmp(cli_commands[i]->name, name))
+            return cli_commands[i];
     return NULL;
 }
 
@@ -110,8 +83,8 @@ static enum err unknown_command(const char *name)
     const char *names[COMMANDS];
     int n = 0;
     for (int i = 0; i < COMMANDS; i++)
-        if (!(commands[i]->flags & CMD_HIDDEN))
-            names[n++] = commands[i]->name;
+        if (!(cli_commands[i]->flags & CMD_HIDDEN))
+            names[n++] = cli_commands[i]->name;
     const char *near = opt_nearest(name, names, n);
     if (near)
         return FAIL(ERR_USAGE, "unknown command \"%s\": did you mean `tomoprof %s`?", name, near);
