@@ -99,10 +99,18 @@ template <int TAPS, int SLICES> struct straight_back {
     {
         const float *const y = a.y + (int64_t)c.index * a.g.rows + slice;
         const int taps = tap_count<TAPS>(c);
+        if (whole) {
+            for (int t = 0; t < taps; t++) {
+                const float w = tap_weight<TAPS>(c, t, a.power);
+                for (int i = 0; i < SLICES; i++)
+                    sum[i] += w * y[(int64_t)t * a.g.rows + i * WARP];
+            }
+            return;
+        }
         for (int t = 0; t < taps; t++) {
             const float w = tap_weight<TAPS>(c, t, a.power);
             for (int i = 0; i < SLICES; i++)
-                if (whole || slice + i * WARP < a.g.rows)
+                if (slice + i * WARP < a.g.rows)
                     sum[i] += w * y[(int64_t)t * a.g.rows + i * WARP];
         }
     }
