@@ -57,13 +57,23 @@ static enum err see_main(struct image *im, uint64_t time, uint32_t stack)
     return ERR_OK;
 }
 
-/* The stack of the main thread at its latest sample before `time` + 1; 0 when there is none near.
+/* By time. A thread that waits for a CPU was not looked at: it stands where it stood before. */
+static void order_main(struct cpu *c)
+{
+    array_sort(c->main, c->main_count, sizeof *c->main, by_time);
+    for (size_t i = 1; i < c->main_count; i++)
+        if (c->main[i].stack == TABLE_NONE)
+            c->main[i].stack = c->main[i - 1].stack;
+    c->main_sorted = 1;
+}
+
+/* The stack of the main thread at its latest sample up to `time`, plus 1; 0 when there is none
+ * near.
  */
 static uint32_t main_stack(struct cpu *c, uint64_t time)
 {
     if (!c->main_sorted)
-        array_sort(c->main, c->main_count, sizeof *c->main, by_time);
-    c->main_sorted = 1;
+        order_main(c);
     size_t low = 0, high = c->main_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -72,7 +82,9 @@ static uint32_t main_stack(struct cpu *c, uint64_t time)
         else
             high = middle;
     }
-    return low && time - c->main[low - 1].time <= NEAR_NS ? c->main[low - 1].stack + 1 : 0;
+    const struct seen *last = low ? &c->main[low - 1] : NULL;
+    int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
+    return near ? last->stack + 1 : 0;
 }
 
 static enum err settle_sample(struct image *im, const struct held *h, uint32_t borrow)
@@ -159,7 +171,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
-        TRY(see_main(im, end, stack));
+        TRY(see_main(im, end, w->stack ? stack : TABLE_NONE));
     if (!t->wait_lane) {
         struct lane *l = run_lane(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
