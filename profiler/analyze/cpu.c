@@ -15,7 +15,7 @@ struct held {
     uint32_t thread, stack, mode;
 };
 struct seen {
-    uint64_t time;
+    uint64_t time, from; /* a wait covers what came before it */
     uint32_t stack;
 };
 struct cpu {
@@ -48,11 +48,11 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static enum err see_main(struct image *im, uint64_t time, uint32_t stack)
+static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_t stack)
 {
     struct cpu *c = im->cpu;
     TRY(array_room(&c->main, &c->main_room, c->main_count + 1, sizeof *c->main));
-    c->main[c->main_count++] = (struct seen){time, stack};
+    c->main[c->main_count++] = (struct seen){time, from, stack};
     c->main_sorted = 0;
     return ERR_OK;
 }
@@ -67,9 +67,8 @@ static void order_main(struct cpu *c)
     c->main_sorted = 1;
 }
 
-/* The stack of the main thread at its latest sample up to `time`, plus 1; 0 when there is none
- * near.
- */
+/* The stack, plus 1, at which the main thread stood at `time`: of the wait that covers it, else of
+ * its latest sample, when that is near; 0 unknown. */
 static uint32_t main_stack(struct cpu *c, uint64_t time)
 {
     if (!c->main_sorted)
@@ -82,6 +81,9 @@ static uint32_t main_stack(struct cpu *c, uint64_t time)
         else
             high = middle;
     }
+    const struct seen *next = low < c->main_count ? &c->main[low] : NULL;
+    if (next && next->from <= time && next->stack != TABLE_NONE)
+        return next->stack + 1;
     const struct seen *last = low ? &c->main[low - 1] : NULL;
     int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
     return near ? last->stack + 1 : 0;
@@ -138,7 +140,7 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     if (t->ours)
         return ERR_OK;
     if (t->main)
-        TRY(see_main(im, h.time, stack));
+        TRY(see_main(im, h.time, h.time, stack));
     if (t->main || !im->python ||
         (im->stacks[stack].known && im->stacks[stack].python)) /* has Python itself */
         return settle_sample(im, &h, 0);
@@ -171,7 +173,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
-        TRY(see_main(im, end, w->stack ? stack : TABLE_NONE));
+        TRY(see_main(im, start, end, w->stack ? stack : TABLE_NONE));
     if (!t->wait_lane) {
         struct lane *l = run_lane(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");

@@ -209,7 +209,8 @@ static void workers_borrow_the_line_of_the_main_thread(void **state)
     stage_sample(&st, 0, 100, a, 1, TRACE_USER);
     stage_wait(&st, 100, 200, b, 50, TRACE_SLEEP);
     stage_sample(&st, worker, 101, work, 10, TRACE_USER); /* while main is at line 5 */
-    stage_sample(&st, worker, 250, work, 20, TRACE_USER); /* line 6, seen waiting */
+    stage_sample(&st, worker, 160, work, 3, TRACE_USER);  /* line 6: within that wait */
+    stage_sample(&st, worker, 250, work, 17, TRACE_USER); /* line 6, seen waiting */
     stage_wait(&st, 100, 310, 0, 100, TRACE_RUNNABLE);
     stage_sample(&st, worker, 320, work, 5, TRACE_USER);  /* line 6 still: main had no CPU */
     stage_sample(&st, worker, 500, work, 40, TRACE_USER); /* nothing near */
