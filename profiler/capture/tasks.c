@@ -126,14 +126,18 @@ int tasks_scan(struct slot *self, int each_second)
     static uint64_t generation, last;
     struct stat st;
     uint64_t now = trace_now();
-    uint32_t known = thread_count();
-    if (known && now - last < 250000000u)
+    uint32_t known = thread_count(), ours = 0;
+    if (known && !each_second && now - last < 250000000u)
         return 1;
     last = now;
     if (each_second)
         new_names(self);
-    /* One link per thread, ours among them, and two of the folder itself. */
-    if (known && stat("/proc/self/task", &st) == 0 && st.st_nlink == known + 3)
+    for (struct slot *s = thread_first(); s; s = s->next)
+        ours += s->used && s->t.tid && s->t.ours;
+    /* One link per thread, ours among them, and two of the folder itself. The main thread stays one
+     * after its end, and may stand in for another that has gone: looked at once a second. */
+    if (known && !each_second && stat("/proc/self/task", &st) == 0 &&
+        st.st_nlink == known + ours + 2)
         return 1;
     struct walk w = {.self = self, .adopt = 1, .generation = ++generation};
     if (!walk_tasks(&w))

@@ -272,6 +272,11 @@ def a_program_that_becomes_another_keeps_its_records(check, folder):
     check.that(kernels[-1] == 50 and sum(kernels) == 50, f"exec: kernels {kernels}")
 
 
+def the_injection_alone_is_enough(check, folder):
+    trace = recorded(check, folder, "all", LD_PRELOAD="-")
+    the_truth_is_there(check, folder, trace, "without LD_PRELOAD")
+
+
 def our_thread_does_not_keep_a_process_alive(check, folder):
     trace = recorded(check, folder, "main_ends", timeout=60)
     check.that(len(trace.kernel) == 50, f"{len(trace.kernel)} kernels")
@@ -328,4 +333,4 @@ main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,
      cupti_is_found_where_toolkits_and_wheels_have_it, a_flush_that_hangs_hangs_nothing, ends_of_all_kinds_keep_the_records, a_program_that_becomes_another_keeps_its_records,
-     our_thread_does_not_keep_a_process_alive, forks_keep_apart, device_code_is_saved_once)
+     the_injection_alone_is_enough, our_thread_does_not_keep_a_process_alive, forks_keep_apart, device_code_is_saved_once)
