@@ -32,8 +32,10 @@ template <int SQUARED>
 static __device__ inline float overlap(const struct grid &g, int i, const float *piece)
 {
     const float whole = (float)i * g.high, rest = g.fraction + (float)i * g.low;
-    const int cell = (int)rintf(whole + rest);
-    const float inside = (whole - (float)cell) + rest;
+    /* Rounded by a bias that leaves no bits behind the point: no conversion unit is needed. */
+    const float bias = 12582912.f, biased = (whole + rest) + bias;
+    const int cell = __float_as_int(biased) - __float_as_int(bias);
+    const float inside = (whole - (biased - bias)) + rest;
     float first = fminf(0.5f - inside, g.width), second = fminf(g.width - first, 1.f);
     float third = g.width - first - second;
     if (SQUARED)
@@ -118,8 +120,12 @@ template <int TAPS, int ROWS> struct fan_forward {
             }
         }
         __syncwarp();
-        for (int i = 0; i < ROWS; i++)
-            value[i] = wide ? piece[lane + i * WARP] : overlap<0>(grid, lane + i * WARP, piece);
+        if (wide)
+            for (int i = 0; i < ROWS; i++)
+                value[i] = piece[lane + i * WARP];
+        else
+            for (int i = 0; i < ROWS; i++)
+                value[i] = overlap<0>(grid, lane + i * WARP, piece);
     }
 
     __device__ float value_wide(const struct hit &h, int row) const
@@ -140,8 +146,14 @@ template <int TAPS, int ROWS> struct fan_forward {
 
 template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
 {
-    return gather_rows(&a.g) == 4 ? gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a)
-                                  : gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
+    switch (gather_rows(&a.g)) {
+    case 8:
+        return gather_launch<TAPS, 8, struct fan_forward<TAPS, 8>>(be, a);
+    case 4:
+        return gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a);
+    default:
+        return gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
+    }
 }
 
 enum err cone_gather(struct cuda_backend *be, const struct projector *p,
@@ -221,15 +233,25 @@ template <int TAPS, int SLICES> struct fan_back {
             }
         }
         __syncwarp();
-        for (int i = 0; i < SLICES; i++) {
-            const int at = lane + i * WARP;
-            const float z = slice_z(a.g, slice0 + at, c.z_zero);
-            const float factor = inverse_cosine(c.slope2 * z * z);
-            if (a.power == 2)
-                sum[i] += factor * factor * (wide ? piece[at] : overlap<1>(c.grid, at, piece));
-            else
-                sum[i] += factor * (wide ? piece[at] : overlap<0>(c.grid, at, piece));
-        }
+        /* Three loops rather than one with branches, which would not be known to be uniform. */
+        if (wide)
+            for (int i = 0; i < SLICES; i++)
+                sum[i] += piece[lane + i * WARP];
+        else if (a.power == 2)
+            for (int i = 0; i < SLICES; i++)
+                sum[i] += factor(c, slice0 + lane + i * WARP) *
+                          overlap<1>(c.grid, lane + i * WARP, piece);
+        else
+            for (int i = 0; i < SLICES; i++)
+                sum[i] += factor(c, slice0 + lane + i * WARP) *
+                          overlap<0>(c.grid, lane + i * WARP, piece);
+    }
+
+    /* 1/cos psi of slice k, to the power. */
+    __device__ float factor(const struct column &c, int k) const
+    {
+        const float z = slice_z(a.g, k, c.z_zero), q = c.slope2 * z * z;
+        return a.power == 2 ? 1 + q : inverse_cosine(q);
     }
 
     __device__ float value_wide(const struct column &c, int pixel, int k) const
@@ -246,14 +268,20 @@ template <int TAPS, int SLICES> struct fan_back {
             if (t > 0)
                 sum += (a.power == 2 ? t * t : t) * (double)blend(c, m);
         }
-        return (float)sum;
+        return factor(c, k) * (float)sum;
     }
 };
 
 template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
 {
-    return spread_slices(&a.g) == 4 ? spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a)
-                                    : spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
+    switch (spread_slices(&a.g)) {
+    case 8:
+        return spread_launch<TAPS, 8, struct fan_back<TAPS, 8>>(be, a);
+    case 4:
+        return spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a);
+    default:
+        return spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
+    }
 }
 
 enum err cone_spread(struct cuda_backend *be, const struct projector *p,

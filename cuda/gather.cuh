@@ -157,11 +157,10 @@ static __device__ inline void weigh(const struct geometry &g, const struct footp
     }
 }
 
-/* Rows of a lane: more where there are more, since fewer warps then read the lists. A cone beam's
- * piece of a column grows with them, so it stops at 4. */
+/* Rows of a lane: more where there are more, since fewer warps then read the lists. */
 static inline int gather_rows(const struct geometry *g)
 {
-    return g->rows > 4 * WARP && !g->cone ? 8 : g->rows > 2 * WARP ? 4 : 1;
+    return g->rows > 4 * WARP ? 8 : g->rows > 2 * WARP ? 4 : 1;
 }
 
 static inline int gather_taps(int taps)

@@ -118,7 +118,7 @@ static __global__ void __launch_bounds__(WARPS *WARP)
 
 static inline int spread_slices(const struct geometry *g)
 {
-    return g->slices > 4 * WARP && !g->cone ? 8 : g->slices > 2 * WARP ? 4 : 1;
+    return g->slices > 4 * WARP ? 8 : g->slices > 2 * WARP ? 4 : 1;
 }
 
 static inline int spread_taps(const struct geometry *g)
