@@ -5,10 +5,14 @@ cd "$(dirname "$0")"
 
 usage() {
     cat <<'END'
-./start.sh         set up, build, run the quick profile suite (15 seconds on 2 cores), say where the results are
+./start.sh         set up, build, run the quick profile suite (15 seconds on 2 cores), say where the results are;
+                   on a terminal a menu: run, view past runs, compare two, doctor
 ./start.sh build   set up and build only: the program is then build/tomoprof
 ./start.sh cuda    the same with the CUDA back end: installs NVIDIA's toolkit into build-toolkit (pip, no root, 600 MB)
 ./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers
+./start.sh docker [SERVICE] [WORDS]
+                   build the container and run tomoprof WORDS in it (run --quick unless given): on the GPU where the engine
+                   has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full cpu test nsys (compose.yaml)
 ./start.sh help    this text
 
 Set-up installs missing packages with apt where it may (root or password-less sudo on Debian and Ubuntu);
@@ -104,10 +108,148 @@ set_up_browser() {
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted </dev/null || true
 }
 
-case "${1-run}" in
-run)
+# The menu of a terminal -----------------------------------------------------------------------------------------------
+
+runs() {
+    find output -mindepth 1 -maxdepth 1 -type d -name '2*Z*' | sort -r | head -n 20
+}
+
+# What a run was, in a line: its command, or the suite, and what that took.
+headline() {
+    local what="suite"
+    if [ -e "$1/record.json" ]; then
+        what=$(sed -n '/"command"/,/\]/s/^  "\(.*\)",*$/\1/p' "$1/record.json" | paste -sd ' ' | cut -c 1-40)
+    fi
+    echo "$what: $(build/tomoprof report --text --top 1 "$1" 2>/dev/null | sed '1s/ (.*//;q')"
+}
+
+list_runs() {
+    local run stamp n=0
+    for run in $(runs); do
+        n=$((n + 1)) stamp=$(basename "$run")
+        printf '%3d  %s-%s-%s %s:%s UTC  %6s  %s\n' "$n" "${stamp:0:4}" "${stamp:4:2}" "${stamp:6:2}" "${stamp:9:2}" \
+            "${stamp:11:2}" "$(du -sh "$run" | cut -f 1)" "$(headline "$run")"
+    done
+    [ "$n" -gt 0 ] || echo "No runs yet."
+}
+
+# Sets `picked` to the run that the answer's number names, to "" when it names none.
+pick() {
+    local number
+    read -r -p "$1 (number, Enter for none): " number || number=""
+    picked=""
+    case $number in
+    "" | *[!0-9]*) ;;
+    *) picked=$(runs | sed -n "${number}p") ;;
+    esac
+}
+
+open_report() {
+    local page=$1/report.html opener
+    [ -e "$page" ] || build/tomoprof report "$1" || return 0
+    for opener in xdg-open wslview open; do
+        if command -v "$opener" >/dev/null; then
+            "$opener" "$page" >/dev/null 2>&1 && return 0
+        fi
+    done
+    echo "Open it in a browser: $PWD/$page"
+}
+
+menu() {
+    local answer first picked
+    build_program
+    while :; do
+        printf '\n  r  Run the quick suite\n  v  View a past run\n  c  Compare two runs\n  d  Doctor\n  q  Quit\n'
+        read -r -p "Choice: " answer || return 0
+        case $answer in
+        r | R)
+            if build/tomoprof run --quick; then
+                open_report "output/$(cat output/latest)"
+            fi
+            ;;
+        v | V)
+            list_runs
+            pick "View which"
+            [ -z "$picked" ] || open_report "$picked"
+            ;;
+        c | C)
+            list_runs
+            pick "Before"
+            first=$picked
+            pick "After"
+            [ -z "$first" ] || [ -z "$picked" ] || build/tomoprof compare "$first" "$picked" || true
+            ;;
+        d | D) build/tomoprof doctor || true ;;
+        q | Q) return 0 ;;
+        *) echo "r, v, c, d or q" ;;
+        esac
+    done
+}
+
+# Containers -----------------------------------------------------------------------------------------------------------
+
+# in_container [SERVICE] [WORDS]
+in_container() {
+    local compose service target
+    if docker compose version >/dev/null 2>&1; then
+        compose="docker compose"
+    elif command -v docker-compose >/dev/null; then
+        compose=docker-compose
+    else
+        echo "./start.sh docker needs Docker and its compose (Debian: sudo apt-get install docker.io docker-compose)" >&2
+        exit 1
+    fi
+    if ! docker info >/dev/null 2>&1; then
+        echo "No container engine answers: start it (sudo systemctl start docker), or join its group (sudo usermod -aG" \
+            "docker $(id -un), then log in again)" >&2
+        exit 1
+    fi
+    export DOCKER_BUILDKIT=1 TOMOPROF_UID="${TOMOPROF_UID-$(id -u)}" TOMOPROF_GID="${TOMOPROF_GID-$(id -g)}"
+    if [ -z "${TOMOPROF_GPU-}" ] && ! docker info --format '{{json .}}' | grep -q '"nvidia\|nvidia.com/gpu'; then
+        export TOMOPROF_GPU=none
+    fi
+    case ${1-} in
+    profiler | profiler-full | cpu | test | nsys)
+        service=$1
+        shift
+        ;;
+    *)
+        service=profiler
+        if [ "${TOMOPROF_GPU-}" = none ]; then
+            service=cpu
+            echo "This container engine has no NVIDIA runtime, so the CPU computes (a GPU needs NVIDIA's driver and" \
+                "nvidia-container-toolkit on this machine)." >&2
+        fi
+        ;;
+    esac
+    case $service in
+    cpu | test) target=$service ;;
+    *) target=cuda ;;
+    esac
+    mkdir -p output
+    docker build --file docker/Dockerfile --target "$target" --tag "tomoprof:$target" \
+        --build-arg BASE="${TOMOPROF_BASE-debian:bookworm-slim}" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
+        --network "${TOMOPROF_BUILD_NETWORK-default}" ${TOMOPROF_CA:+--secret "id=ca,src=$TOMOPROF_CA"} . >&2
+    if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
+        set -- -T "$service" "$@"
+    else
+        set -- "$service" "$@"
+    fi
+    $compose run --rm "$@"
+}
+
+build_program() {
     set_up run
     build release build OFF
+}
+
+if [ $# = 0 ] && [ -t 0 ] && [ -t 1 ]; then
+    menu
+    exit
+fi
+case "${1-run}" in
+run)
+    build_program
     build/tomoprof run --quick
     echo "Results: output/$(cat output/latest)/timing.json; build/tomoprof info output/latest shows them again."
     ;;
@@ -129,6 +271,10 @@ test)
     ctest --test-dir build --output-on-failure -j "$(nproc)"
     build asan build-asan ON
     ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|trace|pipe'
+    ;;
+docker)
+    shift
+    in_container "$@"
     ;;
 help | --help | -h)
     usage

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Entry of the images: runs tomoprof with the words given, or the program that the first word names (sh, python).
+set -eu
+output=/work/output
+
+if [ ! -w "$output" ]; then
+    echo "tomoprof: $output is owned by uid $(stat -c %u "$output"), this container runs as uid $(id -u):" \
+        "set TOMOPROF_UID=\$(id -u) TOMOPROF_GID=\$(id -g), or use ./start.sh docker" >&2
+    exit 1
+fi
+if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
+    echo "tomoprof: no GPU is visible in this container, so the CPU computes; for a GPU install NVIDIA's driver and" \
+        "nvidia-container-toolkit on the host and use the service profiler" >&2
+fi
+case ${1-} in
+"" | -* | run | record | report | recon | op | bench | gen | info | doctor | export | compare | triage | import | help | reference)
+    set -- tomoprof "$@"
+    ;;
+esac
+if [ "$(id -u)" != 0 ] || [ -z "${TOMOPROF_UID-}" ]; then
+    exec "$@"
+fi
+
+# As root (counters ask for it): what was written goes to the caller. The signal reaches the program itself, tini -g sees to that.
+trap : INT TERM HUP
+code=0
+"$@" || code=$?
+chown -R "$TOMOPROF_UID:${TOMOPROF_GID-$TOMOPROF_UID}" "$output"
+exit "$code"

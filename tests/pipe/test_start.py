@@ -1,0 +1,90 @@
+"""start.sh: the menu on a terminal, and never a question without one. The build is a stand-in; the program is the real one."""
+
+import os
+import pathlib
+import pty
+import select
+import shutil
+import subprocess
+import time
+
+from tool import TOMOPROF, main, tomoprof
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def program(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+def checkout(folder, tool):
+    """start.sh in a folder of its own with `tool` as build/tomoprof; returns the environment to run it in."""
+    shutil.copy(ROOT / "start.sh", folder)
+    for name in ("build", "bin", "output"):
+        (folder / name).mkdir()
+    (folder / "build/tomoprof").symlink_to(tool)
+    program(folder / "bin/cmake", 'case $1 in --version) echo "cmake version 3.99" ;; esac\n')
+    for name in ("ninja", "cc", "c++", "pkg-config"):  # what set-up looks for
+        program(folder / "bin" / name, "exit 0\n")
+    program(folder / "bin/xdg-open", f'echo "$1" >> {folder}/opened\n')
+    return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+
+def typed(folder, environment, *answers):
+    """What start.sh shows on a terminal where a person gives these answers, and its exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve("./start.sh", ["./start.sh"], environment)
+    shown, waiting, end = b"", list(answers), time.monotonic() + 240
+    while time.monotonic() < end:
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+        if waiting and shown.rstrip().endswith((b"Choice:", b"none):")):
+            os.write(terminal, waiting.pop(0).encode() + b"\n")
+            shown += b"\n"
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return shown.decode(errors="replace"), code
+
+
+def menu_on_a_terminal(check, folder):
+    environment = checkout(folder, TOMOPROF)
+    shown, code = typed(folder, environment, "v", "", "x", "q")
+    check.that(code == 0 and "No runs yet." in shown and "r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
+    for _ in range(2):
+        done = tomoprof("record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", cwd=folder)
+        check.that(done.returncode == 0, f"record: {done.stderr}")
+        time.sleep(1.1)  # the next stamp
+    runs = sorted(p.name for p in (folder / "output").iterdir() if p.is_dir())
+    shown, code = typed(folder, environment, "v", "2", "c", "2", "1", "d", "q")
+    stamp = runs[0]
+    day = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]} UTC"
+    check.that(code == 0, f"menu ended with {code}")
+    check.that(f"  2  {day}" in shown and "/bin/sh -c" in shown and "s CPU" in shown, f"no list of runs: {shown}")
+    opened = (folder / "opened").read_text().split()
+    check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
+    check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
+    check.that("capture library" in shown, f"doctor said nothing: {shown}")
+
+
+def no_question_without_a_terminal(check, folder):
+    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> {folder}/calls\n')
+    environment = checkout(folder, folder / "stub")
+    done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, timeout=60)
+    check.that(done.returncode == 0, f"start.sh: {done}")
+    check.that((folder / "calls").read_text() == "run --quick\n", "start.sh without a terminal runs the quick suite")
+    check.that("Choice" not in done.stdout + done.stderr, f"a question without a terminal: {done.stdout}")
+    done = subprocess.run(["./start.sh", "dokcer"], cwd=folder, env=environment, text=True, capture_output=True, timeout=60)
+    check.that(done.returncode == 2 and "./start.sh docker" in done.stderr, f"a wrong word: {done}")
+
+
+main(menu_on_a_terminal, no_question_without_a_terminal)
