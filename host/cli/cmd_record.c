@@ -19,7 +19,9 @@ static struct profile_options profile;
 
 static struct opt options[] = {
     {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
-     "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all)", 0, 0, 0},
+     "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all these) and "
+     "objects (small Python objects by\nline; slower)",
+     0, 0, 0},
     {"rate", 'r', OPT_NUMBER, &rate, "HZ",
      "samples per second of CPU time of each thread (default 200)", 1, 10000, 0},
     {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
@@ -35,7 +37,7 @@ static struct opt options[] = {
 static enum err check_modes(const char *list)
 {
     static const char *const known[] = {"cpu",    "wait", "memory", "copies",
-                                        "python", "nvtx", "cuda"};
+                                        "python", "nvtx", "cuda",   "objects"};
     const int n = sizeof known / sizeof *known;
     FAIL_IF(list && !*list, ERR_USAGE, "--modes: the list is empty");
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
@@ -48,7 +50,8 @@ static enum err check_modes(const char *list)
         FAIL_IF(i == n && near, ERR_USAGE, "--modes: unknown mode \"%s\": did you mean %s?", word,
                 near);
         FAIL_IF(i == n, ERR_USAGE,
-                "--modes: unknown mode \"%s\": use some of cpu,wait,memory,copies,python,nvtx,cuda",
+                "--modes: unknown mode \"%s\": use some of "
+                "cpu,wait,memory,copies,python,nvtx,cuda,objects",
                 word);
     }
     return ERR_OK;

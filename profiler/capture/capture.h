@@ -17,7 +17,7 @@
 
 #include "profiler/trace/writer.h"
 
-enum capture_mode { /* names in config.c: cpu wait memory copies python nvtx cuda */
+enum capture_mode { /* names in config.c; all but objects are on by default */
                     CAPTURE_CPU = 1,
                     CAPTURE_WAIT = 2,
                     CAPTURE_MEMORY = 4,
@@ -25,6 +25,8 @@ enum capture_mode { /* names in config.c: cpu wait memory copies python nvtx cud
                     CAPTURE_PYTHON = 16,
                     CAPTURE_NVTX = 32,
                     CAPTURE_CUDA = 64,
+                    CAPTURE_OBJECTS =
+                        128, /* small Python objects by line: 7 % of a loop over integers */
 };
 
 struct capture_config {
@@ -100,8 +102,7 @@ int capture_start(void);
  * `ucontext` from a signal handler, or NULL: then the frames of this library are left out by
  * `caller`, the return address of its entry point. Async-signal-safe. */
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller);
-/* The stack of another thread of the process that is blocked in the kernel at (pc, sp), written to
- * t's stream. */
+/* Of another thread, blocked in the kernel at (pc, sp); written to t's stream. */
 uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp);
 
 uint64_t capture_text(struct capture_thread *t, const char *text,
@@ -111,8 +112,7 @@ void capture_note(struct capture_thread *t, int severity, const char *key, const
     __attribute__((format(printf, 4, 5)));       /* not from a signal handler */
 double capture_random(struct capture_thread *t); /* in (0, 1] */
 
-/* The function that ours stands before (dlsym RTLD_NEXT, resolved once; safe during dlsym's own
- * allocations). */
+/* The function that ours stands before (RTLD_NEXT, resolved once; safe while dlsym allocates). */
 void *capture_next(void **slot, const char *name);
 
 #define CAPTURE_API __attribute__((visibility("default")))

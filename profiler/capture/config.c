@@ -5,7 +5,7 @@
 #include "profiler/capture/core.h"
 
 static const char *const mode_names[] = {"cpu",    "wait", "memory", "copies",
-                                         "python", "nvtx", "cuda"};
+                                         "python", "nvtx", "cuda",   "objects"};
 #define MODES (sizeof mode_names / sizeof *mode_names)
 
 enum type { MODE_LIST, NUMBER, SIGNAL_NUMBER, BYTES, HEX16 };
@@ -18,8 +18,8 @@ static const struct row {
     double low, high;
 } rows[] = {
 #define FIELD(f) offsetof(struct capture_config, f)
-    {"TOMOPROF_CAPTURE_MODES", "a list of cpu,wait,memory,copies,python,nvtx,cuda", MODE_LIST,
-     FIELD(modes), 0, 0},
+    {"TOMOPROF_CAPTURE_MODES", "a list of cpu,wait,memory,copies,python,nvtx,cuda,objects",
+     MODE_LIST, FIELD(modes), 0, 0},
     {"TOMOPROF_CAPTURE_RATE", "samples per second, 1 to 10000", NUMBER, FIELD(cpu_hz), 1, 1e4},
     {"TOMOPROF_CAPTURE_WAIT_RATE", "looks per second, 1 to 200", NUMBER, FIELD(wait_hz), 1, 200},
     {"TOMOPROF_CAPTURE_ALLOC_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(alloc_mean), 1, 1e12},
@@ -84,7 +84,7 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
 {
     const char *folder = secure_getenv("TOMOPROF_CAPTURE_DIR");
     size_t used = 0;
-    *c = (struct capture_config){.modes = (1u << MODES) - 1,
+    *c = (struct capture_config){.modes = ((1u << MODES) - 1) & ~(unsigned)CAPTURE_OBJECTS,
                                  .cpu_hz = 200,
                                  .wait_hz = 20,
                                  .alloc_mean = 512 * 1024,

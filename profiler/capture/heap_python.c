@@ -6,7 +6,9 @@
  *
  * Only the object and memory domains: the raw one is malloc, and is called without the interpreter.
  * Not in free-threaded builds, where no thread holds the interpreter: there the memory of small
- * objects appears as the mappings of their allocator. */
+ * objects appears as the mappings of their allocator. Nor by default: a loop over integers, which
+ * makes an object of 32 bytes each time, takes 7 % longer with the wrapper (CPython 3.11: 1.25
+ * to 1.34 s). */
 #include <dlfcn.h>
 
 #include "profiler/capture/capture.h"
@@ -115,7 +117,7 @@ static void arena_free(void *context, void *p, size_t bytes)
 
 void heap_python_look(void)
 {
-    if (found || !(capture.config.modes & CAPTURE_PYTHON))
+    if (found || !(capture.config.modes & CAPTURE_OBJECTS))
         return;
     static const struct {
         const char *name, *other;

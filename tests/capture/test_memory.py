@@ -88,7 +88,7 @@ def marks(source):
     return found
 
 
-def record(folder, *args, modes="memory,python", mean=MEAN, env=None):
+def record(folder, *args, modes="memory,python,objects", mean=MEAN, env=None):
     environment = dict(os.environ, TOMOPROF_CAPTURE_ALLOC_MEAN=str(mean), **(env or {}))
     done = run(command(folder / "runs", "--no-analysis", "--modes", modes, "--", *args), env=environment)
     return done, processes(newest(folder / "runs"))
