@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace"},
     "profiler/analyze": {"host/base", "profiler/trace"},
+    "profiler/triage": {"host/base", "profiler/trace", "profiler/analyze"},
     "profiler/report": {"host/base", "profiler/trace", "profiler/analyze"},
 }
 # The capture library is loaded into other programs; ours only names its file.
@@ -31,7 +32,7 @@ FOREIGN = {
     r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
     r"hdf5.*": {"host/io"},
     r"zlib\.h": {"host/io", "profiler/analyze", "profiler/report"},
-    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze", "profiler/report"},
+    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},

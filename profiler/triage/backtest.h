@@ -1,0 +1,18 @@
+/* The model against designs that were published: what each reports, what the same formulas say for
+ * its device. */
+#ifndef TP_TRIAGE_BACKTEST_H
+#define TP_TRIAGE_BACKTEST_H
+
+#include "profiler/triage/fpga.h"
+
+struct backtest {
+    const char *design, *device, *unit; /* unit of the numbers: "GUPS", "x" */
+    double published;                   /* NAN: no number was published that could be compared */
+    struct range modelled;
+    double factor; /* middle of modelled over published; NAN likewise */
+    const char *how, *source;
+};
+int backtest_count(void);
+struct backtest backtest_run(int i, const struct weights *w);
+
+#endif

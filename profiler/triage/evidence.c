@@ -1,0 +1,138 @@
+#include <math.h>
+#include <string.h>
+
+#include "profiler/triage/candidate.h"
+
+/* The largest part of a reconstruction that is this primitive. */
+static const struct part *part_of(const struct inputs *in, const struct primitive *p,
+                                  const struct workload **of)
+{
+    const struct part *best = NULL;
+    for (int i = 0; i < in->workloads->count; i++) {
+        const struct workload *w = &in->workloads->item[i];
+        for (int k = 0; k < w->count; k++)
+            if (w->parts[k].primitive == p && w->parts[k].seconds > 0 &&
+                (!best || w->parts[k].seconds > best->seconds)) {
+                best = &w->parts[k];
+                *of = w;
+            }
+    }
+    return best;
+}
+
+static int has_name(const struct primitive *p, const char *name)
+{
+    if (!name)
+        return 0;
+    for (int i = 0; i < 4 && p->names[i]; i++)
+        if (strstr(name, p->names[i]))
+            return 1;
+    return !strcmp(p->name, name);
+}
+
+/* Times in a profile of any program, by the names of its ranges, else kernels and functions. */
+static void from_profile(const struct model *m, struct candidate *c)
+{
+    struct evidence *e = &c->evidence;
+    const struct primitive *p = c->primitive;
+    double calls = 0, host = 0, device = 0;
+    for (int i = 0; i < m->ranges_count; i++) {
+        const struct model_range *r = &m->ranges[i];
+        if (!has_name(p, r->name) || !(r->time.n > 0))
+            continue;
+        calls += (double)r->time.n;
+        host += r->time.total_s > 0 ? r->time.total_s : 0;
+        device += r->gpu_sum_s > 0 ? r->gpu_sum_s : 0;
+    }
+    for (int i = 0; calls <= 0 && i < m->kernels_count; i++)
+        if (has_name(p, m->kernels[i].name) && m->kernels[i].time.n > 0) {
+            device += m->kernels[i].time.total_s;
+            e->calls = (double)m->kernels[i].time.n;
+        }
+    for (int i = 0; calls <= 0 && i < m->files_count; i++)
+        for (int k = 0; k < m->files[i].functions_count; k++) {
+            const struct model_function *f = &m->files[i].functions[k];
+            if (has_name(p, f->name) && f->cpu.user >= 0 && f->cpu.sys >= 0)
+                host += f->cpu.user + f->cpu.sys;
+        }
+    if (calls > 0)
+        e->calls = calls;
+    e->host_s = host > 0 ? host : (double)NAN;
+    e->device_s = device > 0 ? device : (double)NAN;
+    if (!(e->seconds > 0) && e->calls > 0 && (host > 0 || device > 0)) {
+        e->seconds = (host > 0 ? host : device) / e->calls;
+        e->source = "profile";
+    }
+}
+
+/* Share of one call of each row of the suite, reconstructions credited to their parts. */
+static double share_of_run(const struct inputs *in, const struct primitive *p)
+{
+    double own = 0, total = 0;
+    for (int i = 0; i < in->timing->rows_count; i++) {
+        const struct timing_row *r = &in->timing->rows[i];
+        if (r->size != in->size || !(r->seconds > 0))
+            continue;
+        total += r->seconds;
+        if (!strcmp(r->operation, p->name))
+            own += r->seconds;
+    }
+    for (int i = 0; i < in->workloads->count; i++)
+        for (int k = 0; k < in->workloads->item[i].count; k++) {
+            const struct part *part = &in->workloads->item[i].parts[k];
+            if (part->primitive == p && part->seconds > 0)
+                own += part->seconds;
+        }
+    return total > 0 ? own / total : (double)NAN;
+}
+
+static int sizes_of(const struct timing *t, const char *operation)
+{
+    int n = 0;
+    for (int i = 0; i < t->rows_count; i++)
+        n += !strcmp(t->rows[i].operation, operation) && t->rows[i].seconds > 0;
+    return n;
+}
+
+static void from_row(const struct timing_row *row, struct evidence *e)
+{
+    e->seconds = row->seconds;
+    e->runs = row->runs;
+    e->cv = row->cv;
+    e->source = "row";
+    if (row->flops > 0)
+        e->flops = row->flops;
+    if (row->bytes > 0)
+        e->bytes = row->bytes;
+}
+
+void candidate_evidence(const struct inputs *in, struct candidate *c)
+{
+    const struct primitive *p = c->primitive;
+    struct evidence *e = &c->evidence;
+    const struct workload *of = NULL;
+    const struct timing_row *row = timing_find(in->timing, p->name, in->size);
+    const struct part *part = part_of(in, p, &of);
+    const double units = primitive_units(p, in->size);
+
+    *e = (struct evidence){.size = in->size, .source = "none", .seconds = (double)NAN};
+    e->calls = e->cv = e->host_s = e->device_s = (double)NAN;
+    e->flops = p->flops * units;
+    e->bytes = 4 * primitive_traffic(p, in->size, 1);
+    if (row) {
+        from_row(row, e);
+    } else if (part) {
+        e->seconds = part->seconds / (part->calls > 0 ? part->calls : 1);
+        e->source = part->source;
+    }
+    if (in->profile)
+        from_profile(in->profile, c);
+    if (part && part->calls > 0)
+        e->calls = part->calls;
+    e->sizes = sizes_of(in->timing, p->name);
+    e->exponent = timing_exponent(in->timing, p->name, &e->overhead_share, &e->exponent_reason);
+    e->run_share = share_of_run(in, p);
+    e->intensity = e->bytes > 0 ? e->flops / e->bytes : (double)NAN;
+    e->gflops = e->flops / e->seconds * 1e-9;
+    e->gbytes_per_s = e->bytes / e->seconds * 1e-9;
+}

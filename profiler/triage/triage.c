@@ -1,0 +1,174 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/triage/triage.h"
+
+static enum err load(const char *timing, const char *profile, const struct triage_options *o,
+                     struct triage *t)
+{
+    FAIL_IF(!timing && !profile, ERR_INPUT, "neither times nor a profile to judge by");
+    t->weights = weights_default();
+    if (o->weights)
+        TRY(weights_read(o->weights, &t->weights));
+    TRY(devices_choose(o->devices, t->devices, &t->devices_count));
+    if (timing)
+        TRY(timing_read(timing, &t->timing, &t->notes));
+    if (profile)
+        TRY(profile_read(profile, &t->profile));
+    FAIL_IF(!timing && o->size <= 0, ERR_USAGE,
+            "a profile does not say how large the volume was: add --size N (its edge), or give a "
+            "run with timing.json");
+    return ERR_OK;
+}
+
+static enum err choose_size(const struct triage_options *o, struct triage *t)
+{
+    double size = o->size > 0 ? o->size : timing_largest(&t->timing);
+    int rows = 0;
+    for (int i = 0; i < t->timing.rows_count; i++)
+        rows += t->timing.rows[i].size == size;
+    FAIL_IF(t->timing.rows_count && !rows, ERR_USAGE, "--size %g: no operation was measured at it",
+            size);
+    t->inputs.size = size;
+    return ERR_OK;
+}
+
+static void know_machine(struct triage *t)
+{
+    struct machine *m = &t->inputs.machine;
+    const struct timing *g = &t->timing;
+    m->is_gpu = !strcmp(g->backend, "cuda") ||
+                (!*g->backend && t->profile && t->profile->totals.kernel_s > 0);
+    m->threads = g->threads > 0 ? g->threads : 1;
+    if (g->threads <= 0 && !m->is_gpu)
+        notes_add(&t->notes, "the number of threads is not known: 1 was assumed");
+    m->name = *g->device ? g->device : *g->cpu ? g->cpu : "unknown machine";
+    if (!*g->device && t->profile && t->profile->devices_count && t->profile->devices[0].name)
+        m->name = t->profile->devices[0].name;
+    m->ridge = g->gflops / g->gbytes_per_s;
+}
+
+static void note_confidence(struct triage *t)
+{
+    if (!t->profile)
+        notes_add(&t->notes,
+                  "no profile.json: shares of composite operations come from single rows, "
+                  "transfers and gaps are not known");
+    if (!t->timing.rows_count)
+        notes_add(&t->notes,
+                  "no timing.json: times are those of a profile, sizes and growth are not known");
+    if (t->timing.rows_count && !t->workloads.count)
+        notes_add(&t->notes,
+                  "no reconstruction was measured at %g: there is no whole to take a share of",
+                  t->inputs.size);
+}
+
+static int by_verdict(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->verdict != y->verdict)
+        return (int)y->verdict - (int)x->verdict;
+    return (x->score.total < y->score.total) - (x->score.total > y->score.total);
+}
+
+/* Of what there is any evidence for. */
+static enum err judge_all(struct triage *t)
+{
+    for (int i = 0; primitive_at(i); i++) {
+        struct candidate *c = &t->candidates[t->candidates_count];
+        TRY(candidate_make(&t->inputs, primitive_at(i), c));
+        if (c->evidence.seconds > 0 || c->evidence.host_s > 0 || c->evidence.device_s > 0)
+            t->candidates_count++;
+        else
+            candidate_free(c);
+    }
+    FAIL_IF(!t->candidates_count, ERR_INPUT,
+            "no operation that triage knows was measured: it knows those of `tomoprof run --list`");
+    qsort(t->candidates, (size_t)t->candidates_count, sizeof *t->candidates, by_verdict);
+    return ERR_OK;
+}
+
+/* Sorting moved the candidates: what points into them moves along. */
+static void repoint(struct triage *t)
+{
+    const struct assumptions as_they_are = assumptions_none();
+    for (int i = 0; i < t->candidates_count; i++) {
+        struct candidate *c = &t->candidates[i];
+        c->ceiling = NULL;
+        for (int k = 0; k < c->ceilings_count; k++)
+            if (!c->ceiling || c->ceilings[k].share > c->ceiling->share)
+                c->ceiling = &c->ceilings[k];
+        candidate_judge(&t->inputs, &as_they_are, c);
+    }
+}
+
+static void write_headline(struct triage *t)
+{
+    int n[4] = {0};
+    for (int i = 0; i < t->candidates_count; i++)
+        n[t->candidates[i].verdict]++;
+    const struct candidate *c = &t->candidates[0];
+    if (c->verdict < VERDICT_MEDIUM)
+        snprintf(
+            t->headline, sizeof t->headline,
+            "None of %d operations deserves an FPGA card of its own here: for each, what there is "
+            "or a GPU is better, or too little is gained. Nearest is %s (%s).",
+            t->candidates_count, c->primitive->name, verdict_name(c->verdict));
+    else
+        snprintf(
+            t->headline, sizeof t->headline,
+            "%s is the first candidate (%s, %.2g to %.2g times the best alternative on the %s); "
+            "of %d operations %d are HIGH, %d MEDIUM, %d LOW, %d NO.",
+            c->primitive->name, verdict_name(c->verdict), c->speedup_rival.low,
+            c->speedup_rival.high, c->best->device->name, t->candidates_count, n[VERDICT_HIGH],
+            n[VERDICT_MEDIUM], n[VERDICT_LOW], n[VERDICT_NO]);
+}
+
+static enum err make(const char *timing, const char *profile, const struct triage_options *o,
+                     struct triage *t)
+{
+    TRY(load(timing, profile, o, t));
+    TRY(choose_size(o, t));
+    know_machine(t);
+    workloads_find(&t->timing, t->profile, t->inputs.size, &t->workloads, &t->notes);
+    t->inputs.timing = &t->timing;
+    t->inputs.workloads = &t->workloads;
+    t->inputs.profile = t->profile;
+    t->inputs.devices = t->devices;
+    t->inputs.devices_count = t->devices_count;
+    t->inputs.weights = &t->weights;
+    TRY(judge_all(t));
+    repoint(t);
+    note_confidence(t);
+    write_headline(t);
+    return pipeline_make(t->devices[0], t->inputs.size, &t->weights, &t->pipeline);
+}
+
+enum err triage_make(const char *timing, const char *profile, const struct triage_options *o,
+                     struct triage **out)
+{
+    struct triage *t = calloc(1, sizeof *t);
+    FAIL_IF(!t, ERR_MEMORY, "no memory for the triage");
+    t->version = o->version;
+    enum err e = make(timing, profile, o, t);
+    if (e) {
+        triage_destroy(t);
+        return e;
+    }
+    *out = t;
+    return ERR_OK;
+}
+
+void triage_destroy(struct triage *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < t->candidates_count; i++)
+        candidate_free(&t->candidates[i]);
+    timing_free(&t->timing);
+    model_destroy(t->profile);
+    notes_free(&t->notes);
+    free(t);
+}

@@ -1,0 +1,47 @@
+/* Which operation deserves an FPGA, and why: from the times of a run (timing.json), its profile
+ * (profile.json, optional) and a table of cards to verdicts with their reasons. */
+#ifndef TP_TRIAGE_TRIAGE_H
+#define TP_TRIAGE_TRIAGE_H
+
+#include <stdio.h>
+
+#include "profiler/triage/backtest.h"
+#include "profiler/triage/candidate.h"
+#include "profiler/triage/pipeline.h"
+
+#define TRIAGE_SCHEMA   "tomoprof-triage/1"
+#define CANDIDATES_MOST 16
+
+struct triage_options {
+    const char *devices; /* "u55c,v80", NULL: all */
+    const char *weights; /* path of a JSON object, NULL: defaults */
+    double size;         /* edge N; 0: the largest that was measured */
+    const char *version; /* of the tool, for the file */
+};
+
+struct triage {
+    struct timing timing;
+    struct model *profile; /* NULL: none */
+    struct workloads workloads;
+    struct weights weights;
+    const struct device *devices[DEVICES_MOST];
+    int devices_count;
+    struct inputs inputs;
+    struct candidate candidates[CANDIDATES_MOST]; /* by verdict, then score */
+    int candidates_count;
+    struct pipeline pipeline;
+    struct notes notes;
+    char headline[512];
+    const char *version;
+};
+
+/* Either path may be NULL, not both. ERR_USAGE when only a profile is given and no size. The result
+ * is large and freed with triage_destroy. */
+enum err triage_make(const char *timing, const char *profile, const struct triage_options *o,
+                     struct triage **out);
+void triage_destroy(struct triage *t);
+
+enum err triage_write_json(const struct triage *t, FILE *out);
+enum err triage_write_markdown(const struct triage *t, FILE *out);
+
+#endif

@@ -1,0 +1,238 @@
+/* triage.md: a page of verdicts, a page per candidate, an appendix. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/triage/triage.h"
+
+/* A number as people say it, "-" unknown; 64 may be used in one call. */
+static const char *num(double v)
+{
+    static _Thread_local char text[64][24];
+    static _Thread_local int at;
+    char *s = text[at++ % 64];
+    if (!isfinite(v))
+        return "-";
+    snprintf(s, sizeof text[0], fabs(v) >= 1e5 ? "%.2g" : "%.3g", v);
+    return s;
+}
+
+static const char *range(struct range r)
+{
+    static _Thread_local char text[64][52];
+    static _Thread_local int at;
+    char *s = text[at++ % 64];
+    if (!isfinite(r.low) && !isfinite(r.high))
+        return "-";
+    if (r.low == r.high)
+        return num(r.low);
+    snprintf(s, sizeof text[0], "%s to %s", num(r.low), num(r.high));
+    return s;
+}
+
+/* Names come from files: nothing in them may end a cell or begin markup. */
+static void put_plain(FILE *out, const char *s)
+{
+    for (; s && *s; s++) {
+        if (strchr("|\\`*_<>[]#", *s))
+            fputc('\\', out);
+        fputc((unsigned char)*s < 32 ? ' ' : *s, out);
+    }
+}
+
+static void put_list(FILE *out, const char *title, char *const *text, int count)
+{
+    if (count)
+        fprintf(out, "\n**%s**\n\n", title);
+    for (int i = 0; i < count; i++) {
+        fputs("- ", out);
+        put_plain(out, text[i]);
+        fputc('\n', out);
+    }
+}
+
+static void write_verdicts(const struct triage *t, FILE *out)
+{
+    const struct machine *m = &t->inputs.machine;
+    fputs("# FPGA triage\n\n**", out);
+    put_plain(out, t->headline);
+    fprintf(out, "**\n\nVolume %g^3, %g views of %g x %g. Measured on ", t->inputs.size,
+            t->inputs.size / 2, t->inputs.size, t->inputs.size);
+    put_plain(out, m->name);
+    fprintf(out, "%s. Evidence: %s%s%s. Numbers of cards are modelled, not measured.\n\n",
+            m->is_gpu ? " (GPU)" : "", t->timing.rows_count ? "timing.json" : "",
+            t->timing.rows_count && t->profile ? ", " : "", t->profile ? "profile.json" : "");
+    fputs("| operation | verdict | score | share | of | ceiling | best card | speedup to here | to "
+          "the best alternative | energy | confidence |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        fprintf(out, "| %s | **%s** | %.0f | %s%s | %s | %s | %s | %s | %s | %s | %s |\n",
+                c->primitive->name, verdict_name(c->verdict), c->score.total,
+                c->ceiling ? num(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
+                c->ceiling ? c->ceiling->workload : "-", c->ceiling ? num(c->ceiling->value) : "-",
+                c->best ? c->best->device->id : "-", range(c->speedup), range(c->speedup_rival),
+                range(c->energy), confidence_name(c->confidence));
+    }
+    fputs("\nshare: of the reconstruction where it is largest. ceiling: what the whole could gain "
+          "if it took no time. "
+          "speedup, energy: what it takes there over what the card takes; below 1 the card is "
+          "worse.\n",
+          out);
+    if (t->notes.count)
+        put_list(out, "About the input", t->notes.text, t->notes.count);
+}
+
+static void write_pipeline(const struct triage *t, FILE *out)
+{
+    const struct pipeline *p = &t->pipeline;
+    fprintf(
+        out,
+        "\n## In the stream from the detector\n\nFlat field, logarithm, filter and median as one "
+        "dataflow on a %s: %s side by side pass %s samples/s; the detector sends %s. Buffers %s "
+        "KiB "
+        "(%s %% of its RAM), %s %% of DSP blocks, %s %% of LUTs. It %s.\n",
+        p->device->name, num(p->lanes), range(p->samples_per_s), num(p->detector_samples_per_s),
+        num(p->line_buffer_kib), num(100 * p->ram_share), num(100 * p->dsp_share),
+        num(100 * p->lut_share),
+        !p->fits      ? "does not fit"
+        : p->keeps_up ? "keeps up even at the pessimistic end"
+                      : "does not keep up at the pessimistic end");
+}
+
+static void write_estimates(const struct candidate *c, FILE *out)
+{
+    fputs("\n| card | lanes | units/s on the card | s a call | of it the link | W | J | on chip "
+          "KiB | tiles | II | bound by |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < c->estimates_count; i++) {
+        const struct estimate *e = &c->estimates[i];
+        if (!(e->lanes >= 1)) {
+            fprintf(out, "| %s | 0 | - | - | - | - | - | - | - | - | not one lane fits |\n",
+                    e->device->name);
+            continue;
+        }
+        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", e->device->name,
+                num(e->lanes), range(e->rate), range(e->seconds), range(e->seconds_link),
+                range(e->watts), range(e->joules), num(e->on_chip_kib), num(e->passes),
+                num(e->initiation_interval), e->bound);
+    }
+}
+
+static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    const struct access *a = &c->access.large;
+    fprintf(out,
+            "\n| evidence | |\n|---|---|\n| seconds a call (%s) | %s |\n| calls in a "
+            "reconstruction | %s |\n"
+            "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
+            e->source, num(e->seconds), num(e->calls), num(100 * e->run_share),
+            isfinite(e->exponent) ? "N^" : "",
+            isfinite(e->exponent) ? num(e->exponent)
+            : e->exponent_reason  ? e->exponent_reason
+                                  : "-");
+    fprintf(out,
+            "| flops; bytes; flops per byte (ridge here) | %s; %s; %s (%s) |\n"
+            "| GFLOP/s; GB/s | %s; %s |\n",
+            num(e->flops), num(e->bytes), num(e->intensity), num(t->inputs.machine.ridge),
+            num(e->gflops), num(e->gbytes_per_s));
+    fprintf(out,
+            "| access pattern, measured at %d^3 | %s: %s %% unit strides, %s bits of stride, %s "
+            "bits of jump, %s %% reused |\n"
+            "| on chip for 95 %% of reuses | %s elements at %d^3, growing as N^%s |\n"
+            "| loop | trip counts vary by %s %%; branches %s |\n",
+            a->size, pattern_name(c->access.pattern), num(100 * a->unit_share), num(a->entropy),
+            num(a->jump_entropy), num(100 * a->reuse_share), num(a->window), a->size,
+            num(c->access.window_growth), num(100 * a->trip_cv), c->primitive->branches);
+    fprintf(out, "| over the link, one way | %s MB; %s GB/s to keep up with the time here |\n",
+            num(4e-6 * primitive_moved(c->primitive, e->size)),
+            num(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
+}
+
+static void write_candidate(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    fprintf(out, "\n## %s: %s\n", c->primitive->name, verdict_name(c->verdict));
+    put_list(out, "Why", c->reasons, c->reasons_count);
+    fprintf(out,
+            "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; "
+            "pays from %s calls a day on. Confidence %s.\n",
+            range(c->speedup), range(c->speedup_cpu), range(c->speedup_gpu), range(c->energy),
+            range(c->break_even), confidence_name(c->confidence));
+    if (c->flips_count)
+        put_list(out, "What would turn the verdict", c->flips, c->flips_count);
+    else
+        fputs("\nNo single assumption, halved or doubled, turns this verdict.\n", out);
+    put_list(out, "What to measure next", c->next, c->next_count);
+    write_evidence(t, c, out);
+    write_estimates(c, out);
+}
+
+static void write_workloads(const struct triage *t, FILE *out)
+{
+    fputs("\n## Where the time of the reconstructions goes\n\n| reconstruction | s | part | calls "
+          "| share | from |\n|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->workloads.count; i++) {
+        const struct workload *w = &t->workloads.item[i];
+        for (int k = 0; k < w->count; k++) {
+            const struct part *p = &w->parts[k];
+            fprintf(out, "| %s | %s | %s | %s | %s %% | %s |\n", w->operation, num(w->seconds),
+                    p->primitive ? p->primitive->name : "not credited", num(p->calls),
+                    num(100 * p->share), p->source);
+        }
+    }
+}
+
+static void write_appendix(const struct triage *t, FILE *out)
+{
+    fputs(
+        "\n## Appendix: how it is computed\n\n"
+        "    lanes    = min over DSP, LUT, RAM ports of (what the card has x usable share / what a "
+        "lane takes)\n"
+        "    rate     = min(lanes x clock x busy share, memory bandwidth x share / bytes a unit)\n"
+        "    seconds  = units / rate + dependent steps x round trip; low: link hidden under it, "
+        "high: added both ways\n"
+        "    ceiling  = 1 / (1 - share of the reconstruction)\n"
+        "    score    = points for share, speed, energy (logarithmic), pattern, feed; the weights "
+        "are below\n"
+        "    break-even = (card + engineering) / ((machine time + energy saved a call) x days of "
+        "use)\n\n"
+        "docs/triage.md has the rule of the verdicts.\n\n### Against published designs\n\n"
+        "| design | device | published | modelled | modelled/published | how "
+        "|\n|---|---|---|---|---|---|\n",
+        out);
+    for (int i = 0; i < backtest_count(); i++) {
+        struct backtest b = backtest_run(i, &t->weights);
+        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s |\n", b.design, b.device,
+                num(b.published), b.unit, range(b.modelled), num(b.factor), b.how, b.source);
+    }
+    fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
+          "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->devices_count; i++) {
+        const struct device *d = t->devices[i];
+        fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", d->name,
+                d->id, num(d->dsp), num(d->lut), num(d->ram_kib), range(d->memory_gb_s),
+                num(d->link_gb_s), range(d->clock_mhz), num(d->watts), range(d->price), d->source,
+                d->doubt ? d->doubt : "none");
+    }
+    fputs("\n### Weights\n\n| name | value | meaning |\n|---|---|---|\n", out);
+    for (int i = 0; i < weights_count(); i++)
+        fprintf(out, "| %s | %g | %s |\n", weights_row(i)->name, ((const double *)&t->weights)[i],
+                weights_row(i)->meaning);
+}
+
+enum err triage_write_markdown(const struct triage *t, FILE *out)
+{
+    write_verdicts(t, out);
+    write_pipeline(t, out);
+    for (int i = 0; i < t->candidates_count; i++)
+        write_candidate(t, &t->candidates[i], out);
+    write_workloads(t, out);
+    write_appendix(t, out);
+    FAIL_IF(fflush(out) || ferror(out), ERR_IO, "writing triage.md failed");
+    return ERR_OK;
+}
