@@ -223,7 +223,8 @@ in_container() {
         ;;
     esac
     case $service in
-    cpu | test) target=$service ;;
+    cpu) target=python ;;
+    test) target=test ;;
     *) target=cuda ;;
     esac
     mkdir -p output

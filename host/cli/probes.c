@@ -237,6 +237,40 @@ static enum state probe_cupti(struct found *f)
     return version ? OK : MISSING;
 }
 
+#ifndef TP_CUFFT_FOLDER /* of the toolkit that the CUDA back end was built with */
+#define TP_CUFFT_FOLDER "/usr/local/cuda/lib64"
+#endif
+
+/* Where the CUDA back end looks for it: cuda/fft.cu. */
+static enum state probe_cufft(struct found *f)
+{
+    static const char name[] = "libcufft.so.12", *const places[] = {"", "../lib/tomoprof/"};
+    const char *given = getenv("TOMOPROF_CUFFT"), *program = "";
+    char path[2 * RUN_PATH];
+    void *library = dlopen(given && *given ? given : name, RTLD_LAZY | RTLD_LOCAL);
+    if (cli_program(&program))
+        program = "";
+    int folder = (int)(strrchr(program, '/') ? strrchr(program, '/') + 1 - program : 0);
+    for (int i = 0; i < 2 && !library; i++) {
+        snprintf(path, sizeof path, "%.*s%s%s", folder, program, places[i], name);
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    }
+    snprintf(path, sizeof path, "%s/%s", TP_CUFFT_FOLDER, name);
+    if (!library)
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    int version = 0;
+    int (*get)(int *) = library ? (int (*)(int *))dlsym(library, "cufftGetVersion") : NULL;
+    if (get)
+        get(&version);
+    if (version)
+        SAY(f, "cuFFT %d.%d.%d", version / 1000, version % 1000 / 100, version % 100);
+    else
+        SAY(f, "no libcufft.so.12 beside tomoprof or in the loader's path");
+    if (library)
+        dlclose(library);
+    return version ? OK : MISSING;
+}
+
 static enum state probe_others(struct found *f)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
@@ -310,6 +344,8 @@ static const struct probe {
     {"nvidia_driver", probe_driver, "no GPU to profile", "install NVIDIA's driver"},
     {"cupti", probe_cupti, "no kernels, transfers and device memory in profiles",
      "install the CUDA toolkit's CUPTI, or name libcupti.so in TOMOPROF_CAPTURE_CUPTI"},
+    {"cufft", probe_cufft, "the CUDA back end has no filters: no FBP and no FDK on the GPU",
+     "./start.sh cuda installs it, or name libcufft.so.12 in TOMOPROF_CUFFT"},
     {"other_tools", probe_others, "that tool keeps the GPU: its work is missing in profiles",
      "unset CUDA_INJECTION64_PATH"},
     {"cycle_counters", probe_counters, "bench cannot count cycles; profiles do not need them",
