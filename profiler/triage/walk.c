@@ -218,7 +218,7 @@ static enum pattern judge(const struct access *a)
     return fmax(a->write_jump_entropy, a->write_entropy / 2) > 2 ? PATTERN_SCATTER : PATTERN_GATHER;
 }
 
-enum err access_pair_measure(enum walk walk, struct access_pair *out)
+static enum err measure_pair(enum walk walk, struct access_pair *out)
 {
     TRY(access_measure(walk, ACCESS_SMALL, &out->small));
     TRY(access_measure(walk, ACCESS_LARGE, &out->large));
@@ -226,6 +226,17 @@ enum err access_pair_measure(enum walk walk, struct access_pair *out)
     double p = log(fmax(1, out->large.window) / fmax(1, out->small.window)) /
                log((double)ACCESS_LARGE / ACCESS_SMALL);
     out->window_growth = fmin(fmax(p, 0), 3);
+    return ERR_OK;
+}
+
+enum err access_pair_measure(enum walk walk, struct access_pair *out)
+{
+    /* 0.2 s for a cone: several primitives and every question of sensitivity share a walk. */
+    static _Thread_local struct access_pair known[WALK_COUNT];
+    FAIL_IF((int)walk < 0 || walk >= WALK_COUNT, ERR_USAGE, "there is no walk %d", (int)walk);
+    if (!known[walk].large.size)
+        TRY(measure_pair(walk, &known[walk]));
+    *out = known[walk];
     return ERR_OK;
 }
 

@@ -1,0 +1,175 @@
+"""triage: from a run, bare times or a profile to verdicts; schema, sums, sentences, wrong calls."""
+
+import json
+import shutil
+
+import jsonschema
+
+from tool import DATA, main, tomoprof, write_json
+
+SCHEMA = json.loads((DATA.parents[1] / "profiler/triage/triage.schema.json").read_text())
+ORDER = ["HIGH", "MEDIUM", "LOW", "NO"]
+PUBLISHED = {"cone_mbir_recon": 85.0, "median_filter3d": 25.0, "cone_hessian_diagonal": 19.6}
+
+
+def validate(check, value, where):
+    for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(value):
+        check.that(False, f"{where}: {'/'.join(map(str, error.path))}: {error.message}"[:300])
+
+
+def ranges(value, path=""):
+    """Every {low, high} with its path."""
+    if isinstance(value, dict):
+        if set(value) == {"low", "high"}:
+            yield path, value["low"], value["high"]
+        for key, inner in value.items():
+            yield from ranges(inner, f"{path}/{key}")
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from ranges(inner, f"{path}/{i}")
+
+
+def triage(check, word, *args):
+    done = tomoprof("triage", word, *args)
+    check.that(done.returncode == 0, f"triage {word} {args}: exit {done.returncode}: {done.stderr}")
+    return done
+
+
+def consistent(check, t, where):
+    """What holds in every triage.json."""
+    validate(check, t, where)
+    for path, low, high in ranges(t):
+        check.that(low is None or high is None or low <= high, f"{where}{path}: {low} > {high}")
+    verdicts = [ORDER.index(c["verdict"]) for c in t["candidates"]]
+    check.that(verdicts == sorted(verdicts), f"{where}: not by verdict: {verdicts}")
+    for c in t["candidates"]:
+        name = f"{where}: {c['operation']}"
+        check.that(abs(sum(c["score_parts"].values()) - c["score"]) < 1e-9, f"{name}: parts of the score do not add up")
+        check.that(c["score"] <= 100, f"{name}: score {c['score']}")
+        check.that(all(len(r) > 20 and r.endswith(".") for r in c["reasons"]), f"{name}: no sentences: {c['reasons']}")
+        if c["ceiling"] is not None:
+            best = max(c["ceilings"], key=lambda k: k["share"])
+            check.that(abs(c["ceiling"] - 1 / (1 - best["share"])) < 1e-9 * c["ceiling"], f"{name}: ceiling")
+        check.that((c["evidence"]["exponent"] is None) != (c["evidence"]["exponent_reason"] is None),
+                   f"{name}: an exponent or a reason, not both: {c['evidence']}")
+        check.that(abs(sum(c["access"]["reuse_histogram"]) - 1) < 1e-9, f"{name}: reuse histogram")
+        for e in c["estimates"]:
+            if e["lanes"] >= 1:
+                check.that(e["seconds"]["low"] >= e["seconds_on_card"]["low"] * (1 - 1e-12), f"{name}: faster than its card")
+    for w in t["workloads"]:
+        total = sum(p["share"] or 0 for p in w["parts"])
+        check.that(abs(total - 1) < 1e-9, f"{where}: shares of {w['operation']} add up to {total}")
+    for b in t["backtest"]:
+        check.that(b["published"] is None or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
+
+
+def suite_run(check, folder):
+    out = folder / "out"
+    done = tomoprof("run", "--sizes", "8,16,24", "--runs", 2, "--ops", "cone_*,median_filter3d,gen_pixel_partition", "--out", out)
+    check.that(done.returncode == 0, f"run: {done.stderr}")
+    said = triage(check, out, "--device", "u55c,v80")
+    run = out / (out / "latest").read_text().strip()
+    t = json.loads((run / "triage.json").read_text())
+    consistent(check, t, "suite")
+    check.that([d["id"] for d in t["devices"]] == ["u55c", "v80"], "--device")
+    check.that(t["size"] == 24 and t["source"]["timing"], f"size {t['size']}")
+    check.that({c["operation"] for c in t["candidates"]} >=
+               {"cone_forward_project", "cone_back_project", "cone_fdk_filter", "cone_hessian_diagonal", "median_filter3d"},
+               "operations of the run are missing")
+    by_name = {c["operation"]: c for c in t["candidates"]}
+    check.that(by_name["cone_back_project"]["evidence"]["exponent"] is not None, "three sizes give an exponent")
+    check.that(by_name["cone_back_project"]["verdict"] == "NO", "a GPU is better at cone back projection")
+    check.that(t["headline"] in said.stdout, "the headline is printed")
+    text = (run / "triage.md").read_text()
+    for word in ["# FPGA triage", "## cone_back_project: NO", "**Why**", "Against published designs", "### Cards", "### Weights"]:
+        check.that(word in text, f"triage.md lacks {word!r}")
+    printed = triage(check, run, "--device", "u55c,v80", "--json")
+    check.that(json.loads(printed.stdout) == t, "--json and the file differ")
+
+    check.that(tomoprof("report", run).returncode == 0, "report")
+    page = (run / "report.html").read_text()
+    check.that('id="data-triage"' in page, "the report does not hold the triage")
+
+    # The same times without the profile: the same operations, and no more confidence.
+    shutil.copy(run / "timing.json", folder / "timing.json")
+    triage(check, folder / "timing.json", "--device", "u55c,v80")
+    bare = json.loads((folder / "triage.json").read_text())
+    consistent(check, bare, "timing.json")
+    check.that(not bare["source"]["profile"], "no profile was given")
+    check.that({c["operation"] for c in bare["candidates"]} == set(by_name), "operations without the profile")
+    rank = ["low", "medium", "high"]
+    for c in bare["candidates"]:
+        check.that(rank.index(c["confidence"]) <= rank.index(by_name[c["operation"]]["confidence"]), f"{c['operation']}: confidence")
+
+
+def original_project(check, folder):
+    """Its times of 2026: software first, no card."""
+    triage(check, DATA / "triage/original_2026.json", "--out", folder / "o")
+    t = json.loads((folder / "o/triage.json").read_text())
+    consistent(check, t, "original")
+    by_name = {c["operation"]: c for c in t["candidates"]}
+    check.that(set(by_name) == set(PUBLISHED) - {"cone_mbir_recon"}, f"candidates {set(by_name)}")
+    for name, c in by_name.items():
+        check.that(c["verdict"] in ("NO", "LOW"), f"{name}: {c['verdict']}")
+        check.that(c["evidence"]["seconds"] == PUBLISHED[name], f"{name}: {c['evidence']['seconds']}")
+        check.that(any(r.startswith("Software first") for r in c["reasons"]), f"{name}: {c['reasons']}")
+        check.that(c["evidence"]["exponent"] is None and c["confidence"] == "low", f"{name}: one size")
+        check.that(c["speedup"]["low"] > 10, f"{name}: a card beats what was measured")
+    median, hessian = by_name["median_filter3d"], by_name["cone_hessian_diagonal"]
+    check.that(abs(median["ceiling"] - 110 / 85) < 1e-9, f"median follows the reconstruction: {median['ceiling']}")
+    check.that(abs(hessian["ceiling"] - 85 / 65.4) < 1e-9, f"Hessian: {hessian['ceiling']}")
+    unknown = [p for w in t["workloads"] for p in w["parts"] if p["operation"] is None]
+    check.that(len(unknown) == 1 and abs(unknown[0]["share"] - 65.4 / 85) < 1e-9, f"what has no row is not credited: {unknown}")
+
+
+def profile_alone(check, folder):
+    profile = DATA / "profile/example.json"
+    refused = tomoprof("triage", profile, "--out", folder)
+    check.that(refused.returncode == 2 and "--size" in refused.stderr, f"no size: {refused}")
+    triage(check, profile, "--size", 256, "--out", folder)
+    t = json.loads((folder / "triage.json").read_text())
+    consistent(check, t, "profile.json")
+    check.that(t["source"] == {"timing": False, "profile": True, "workloads_from_ranges": 0}, f"{t['source']}")
+    check.that(all(c["confidence"] == "low" for c in t["candidates"]), "a profile alone is little")
+    check.that([c["evidence"]["source"] for c in t["candidates"]].count("profile") >= 1, "times of the profile")
+
+
+def weights(check, folder):
+    times = DATA / "triage/original_2026.json"
+    write_json(folder / "w.json", {"power_budget_watts": 40, "score_share": 30})
+    triage(check, times, "--weights", folder / "w.json", "--out", folder)
+    t = json.loads((folder / "triage.json").read_text())
+    consistent(check, {**t, "candidates": []} | {"candidates": t["candidates"]}, "weights")
+    check.that(t["weights"]["power_budget_watts"] == 40 and t["weights"]["score_share"] == 30, "weights are told")
+    for c in t["candidates"]:
+        check.that("GPU" not in c["rival"], f"{c['operation']}: a GPU in 40 W")
+        check.that({e["device"] for e in c["estimates"]} == {"kv260", "zu7ev"}, f"{c['operation']}: cards within 40 W")
+
+
+def wrong_calls(check, folder):
+    times = DATA / "triage/original_2026.json"
+    (folder / "text.json").write_text("{}")
+    (folder / "half.json").write_text('{"measurements": [')
+    (folder / "empty").mkdir()
+    write_json(folder / "none.json", {"measurements": [{"operation": "sort", "volume_size": 8, "time": 1}]})
+    write_json(folder / "bad.json", {"score_shore": 1})
+    for sentence, *args in [
+        ("it has u55c", times, "--device", "u99"),
+        ("unknown weight", times, "--weights", folder / "bad.json"),
+        ("cannot read", times, "--weights", folder / "nothing.json"),
+        ("neither a timing.json nor a profile.json", folder / "text.json"),
+        ("not a JSON object", folder / "half.json"),
+        ("no operation that triage knows", folder / "none.json"),
+        ("no operation was measured at it", times, "--size", 128),
+        ("", folder / "empty"),
+        ("", folder / "nowhere"),
+    ]:
+        done = tomoprof("triage", *args, "--out", folder / "never")
+        check.that(done.returncode == 2, f"{args}: exit {done.returncode}: {done.stderr}")
+        check.that(sentence in done.stderr and done.stderr.startswith("tomoprof: "), f"{args}: {done.stderr!r}")
+        check.that(done.stdout == "", f"{args}: wrote to stdout")
+    check.that(not (folder / "never/triage.json").exists(), "a failed triage left a file")
+
+
+if __name__ == "__main__":
+    main(suite_run, original_project, profile_alone, weights, wrong_calls)

@@ -1,0 +1,419 @@
+/* links: tp_triage */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/unit/check.h"
+#include "profiler/triage/triage.h"
+
+struct row {
+    const char *operation;
+    double size, time;
+};
+
+static char path[64];
+
+static void write_text(const char *text)
+{
+    strcpy(path, "/tmp/test_triage_XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void write_rows(const struct row *rows, int n, int without)
+{
+    char text[8192];
+    int at =
+        snprintf(text, sizeof text,
+                 "{\"environment\": {\"backend\": \"cpu\", \"threads\": 2}, \"measurements\": [");
+    const char *comma = "";
+    for (int i = 0; i < n; i++) {
+        if (i == without)
+            continue;
+        at +=
+            snprintf(text + at, sizeof text - (size_t)at,
+                     "%s{\"operation\": \"%s\", \"volume_size\": %g, \"run\": 1, \"time\": %.17g}",
+                     comma, rows[i].operation, rows[i].size, rows[i].time);
+        comma = ", ";
+    }
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    write_text(text);
+}
+
+static struct triage *triage_of(const struct row *rows, int n, int without, const char *weights)
+{
+    char file[64] = "";
+    struct triage *t;
+    if (weights) {
+        write_text(weights);
+        strcpy(file, path);
+    }
+    write_rows(rows, n, without);
+    const struct triage_options o = {.weights = weights ? file : NULL, .version = "test"};
+    enum err e = triage_make(path, NULL, &o, &t);
+    unlink(path);
+    if (weights)
+        unlink(file);
+    if (e)
+        fail_msg("%s", err_text());
+    return t;
+}
+
+static const struct candidate *find(const struct triage *t, const char *name)
+{
+    for (int i = 0; i < t->candidates_count; i++)
+        if (!strcmp(t->candidates[i].primitive->name, name))
+            return &t->candidates[i];
+    return NULL;
+}
+
+/* As a CPU of two threads has them at 256^3. */
+static const struct row whole[] = {
+    {"cone_forward_project", 256, 0.41},  {"cone_back_project", 256, 0.38},
+    {"cone_hessian_diagonal", 256, 0.54}, {"cone_fdk_filter", 256, 0.01},
+    {"gen_pixel_partition", 256, 0.001},  {"cone_mbir_recon", 256, 4.4},
+    {"cone_fdk_recon", 256, 0.4},         {"median_filter3d", 256, 0.01},
+};
+#define WHOLE (int)(sizeof whole / sizeof *whole)
+
+static void model_is_within_a_factor_of_2_of_published_designs(void **state)
+{
+    const struct weights w = weights_default();
+    int compared = 0;
+    (void)state;
+    for (int i = 0; i < backtest_count(); i++) {
+        struct backtest b = backtest_run(i, &w);
+        print_message("%-100.100s %8.3g %s, modelled %.3g to %.3g, factor %.2f\n", b.design,
+                      b.published, b.unit, b.modelled.low, b.modelled.high, b.factor);
+        if (isnan(b.published)) {
+            assert_true(isnan(b.factor));
+            continue;
+        }
+        compared++;
+        assert_true(b.factor > 0.5 && b.factor < 2);
+        assert_true(b.modelled.low <= b.modelled.high);
+    }
+    assert_int_equal(compared, 4);
+}
+
+static void access_patterns_are_what_the_loops_do(void **state)
+{
+    static const enum pattern expected[WALK_COUNT] = {
+        PATTERN_SCATTER, PATTERN_GATHER,  PATTERN_SCATTER, PATTERN_GATHER, PATTERN_STREAM,
+        PATTERN_WINDOW,  PATTERN_SCATTER, PATTERN_SCATTER, PATTERN_STREAM};
+    (void)state;
+    for (int i = 0; i < WALK_COUNT; i++) {
+        struct access_pair a;
+        assert_int_equal(access_pair_measure((enum walk)i, &a), ERR_OK);
+        assert_string_equal(pattern_name(a.pattern), pattern_name(expected[i]));
+        double sum = 0;
+        for (int k = 0; k < ACCESS_BUCKETS; k++)
+            sum += a.large.reuse[k];
+        assert_near(sum, 1, 1e-9);
+        assert_true(a.large.reads + a.large.writes == a.large.accesses);
+        assert_true(access_window_at(&a, 256) >= a.large.window);
+    }
+}
+
+/* Flat and dark cells come again after a frame: n^2 cells of 4 elements. */
+static void reuse_distances_are_exact(void **state)
+{
+    struct access a;
+    (void)state;
+    assert_int_equal(access_measure(WALK_CORRECT, 12, &a), ERR_OK);
+    assert_true(a.accesses == 4 * 12 * 12 * 6);
+    assert_true(a.distinct == 2 * 12 * 12 * 6 + 2 * 12 * 12);
+    assert_near(a.reuse_share, 2.0 * 12 * 12 * 5 / a.accesses, 1e-12);
+    assert_true(fabs(a.window - 4 * 12 * 12) <= 4);
+    assert_int_equal(access_measure(WALK_MEDIAN, 12, &a), ERR_OK);
+    assert_true(a.reads == 27.0 * 12 * 12 * 12 && a.distinct == 2.0 * 12 * 12 * 12);
+    assert_int_equal(access_measure(WALK_MEDIAN, 3, &a), ERR_USAGE);
+}
+
+static void shares_of_a_reconstruction_add_up(void **state)
+{
+    struct row rows[WHOLE];
+    (void)state;
+    for (double factor = 0.1; factor < 100; factor *= 3) { /* to parts longer than the whole */
+        memcpy(rows, whole, sizeof rows);
+        rows[5].time /= factor;
+        struct triage *t = triage_of(rows, WHOLE, -1, NULL);
+        assert_int_equal(t->workloads.count, 2);
+        for (int i = 0; i < t->workloads.count; i++) {
+            double sum = 0;
+            for (int k = 0; k < t->workloads.item[i].count; k++)
+                sum += t->workloads.item[i].parts[k].share > 0 ? t->workloads.item[i].parts[k].share
+                                                               : 0;
+            assert_near(sum, 1, 1e-12);
+        }
+        double run = 0;
+        for (int i = 0; i < t->candidates_count; i++)
+            run += t->candidates[i].evidence.run_share;
+        assert_true(run > 0 && run <= 1 + 1e-12);
+        triage_destroy(t);
+    }
+}
+
+static void removing_an_operation_never_raises_a_ceiling(void **state)
+{
+    struct row rows[WHOLE];
+    (void)state;
+    for (int scale = 0; scale < 4; scale++) {
+        memcpy(rows, whole, sizeof rows);
+        rows[5].time *= (double[]){1, 0.5, 0.1, 30}[scale];
+        struct triage *t = triage_of(rows, WHOLE, -1, NULL);
+        for (int i = 0; i < WHOLE; i++) {
+            struct triage *less = triage_of(rows, WHOLE, i, NULL);
+            for (int k = 0; k < less->candidates_count; k++) {
+                const struct candidate *now = &less->candidates[k];
+                const struct candidate *before = find(t, now->primitive->name);
+                if (!now->ceiling)
+                    continue;
+                assert_non_null(before);
+                assert_non_null(before->ceiling);
+                assert_true(now->ceiling->share <= before->ceiling->share * (1 + 1e-12));
+            }
+            triage_destroy(less);
+        }
+        triage_destroy(t);
+    }
+}
+
+static void more_bandwidth_never_lowers_a_score(void **state)
+{
+    struct triage *t = triage_of(whole, WHOLE, -1, NULL);
+    (void)state;
+    for (int i = 0; i < t->candidates_count; i++) {
+        double last = -1;
+        for (double factor = 0.125; factor <= 16; factor *= 2) {
+            struct assumptions s = assumptions_none();
+            struct candidate c = t->candidates[i];
+            s.memory = factor;
+            candidate_judge(&t->inputs, &s, &c);
+            assert_true(c.score.total >= last - 1e-9);
+            last = c.score.total;
+        }
+        for (double factor = 0.125, link = -1; factor <= 16; factor *= 2) {
+            struct assumptions s = assumptions_none();
+            struct candidate c = t->candidates[i];
+            s.link = factor;
+            candidate_judge(&t->inputs, &s, &c);
+            assert_true(c.score.total >= link - 1e-9);
+            link = c.score.total;
+        }
+    }
+    triage_destroy(t);
+}
+
+static void gpu_is_better_at_cone_back_projection(void **state)
+{
+    (void)state;
+    struct triage *t = triage_of(whole, WHOLE, -1, NULL);
+    const struct candidate *c = find(t, "cone_back_project");
+    assert_non_null(c);
+    assert_string_equal(verdict_name(c->verdict), "NO");
+    assert_non_null(strstr(c->rival->name, "GPU"));
+    assert_true(c->speedup.low > 1); /* it would beat the CPU that was measured */
+    triage_destroy(t);
+    t = triage_of(whole, WHOLE, -1, "{\"use_reference_gpu\": 0}");
+    c = find(t, "cone_back_project");
+    assert_true(c->verdict > VERDICT_NO);
+    assert_null(strstr(c->rival->name, "GPU"));
+    triage_destroy(t);
+}
+
+/* Else the rule could never say it. */
+static void filter_in_the_stream_can_be_high(void **state)
+{
+    static const struct row rows[] = {{"parallel_fbp_filter", 512, 0.4},
+                                      {"parallel_back_project", 512, 0.5},
+                                      {"parallel_fbp_recon", 512, 1}};
+    (void)state;
+    struct triage *t = triage_of(rows, 3, -1, "{\"use_reference_gpu\": 0}");
+    const struct candidate *c = &t->candidates[0];
+    assert_string_equal(c->primitive->name, "parallel_fbp_filter");
+    assert_string_equal(verdict_name(c->verdict), "HIGH");
+    assert_true(c->flips_count > 0 || c->score.total > 70);
+    assert_non_null(strstr(t->headline, "first candidate"));
+    triage_destroy(t);
+}
+
+static void feedback_is_never_more_than_low(void **state)
+{
+    (void)state;
+    struct triage *t =
+        triage_of(whole, WHOLE, -1, "{\"use_reference_gpu\": 0, \"feedback_us\": 0.1}");
+    const struct candidate *c = find(t, "mbir_prior_and_updates");
+    assert_non_null(c);
+    assert_true(c->verdict <= VERDICT_LOW);
+    assert_string_equal(c->evidence.source, "remainder");
+    triage_destroy(t);
+}
+
+static void one_size_gives_no_exponent(void **state)
+{
+    static const struct row rows[] = {{"median_filter3d", 32, 0.001},
+                                      {"median_filter3d", 64, 0.008},
+                                      {"median_filter3d", 128, 0.064}};
+    (void)state;
+    struct triage *t = triage_of(rows + 2, 1, -1, NULL);
+    assert_true(isnan(t->candidates[0].evidence.exponent));
+    assert_non_null(t->candidates[0].evidence.exponent_reason);
+    triage_destroy(t);
+    t = triage_of(rows, 3, -1, NULL);
+    assert_near(t->candidates[0].evidence.exponent, 3, 1e-9);
+    assert_null(t->candidates[0].ceiling); /* no reconstruction around it */
+    assert_int_equal(t->candidates[0].confidence, CONFIDENCE_LOW);
+    triage_destroy(t);
+}
+
+static void what_is_no_time_is_left_out(void **state)
+{
+    struct timing t;
+    struct notes notes = {0};
+    (void)state;
+    write_text("{\"measurements\": ["
+               "{\"operation\": \"a\", \"volume_size\": 8, \"run\": 1, \"time\": -1},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"run\": 2, \"time\": 0},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"run\": 3, \"time\": null},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"run\": 4},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"run\": 5, \"time\": \"2\"},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"time\": 9, \"status\": \"failed\"},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"time\": 9, \"traced\": true},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"time\": 9, \"cold\": true},"
+               "{\"operation\": 7, \"volume_size\": 8, \"time\": 9}, {}, 3, null,"
+               "{\"operation\": \"a\", \"volume_size\": -8, \"time\": 9},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"time\": 2},"
+               "{\"operation\": \"a\", \"volume_size\": 8, \"time\": 4}]}");
+    assert_int_equal(timing_read(path, &t, &notes), ERR_OK);
+    assert_int_equal(t.rows_count, 1);
+    assert_true(timing_find(&t, "a", 8)->seconds == 3 && timing_find(&t, "a", 8)->runs == 2);
+    assert_null(timing_find(&t, "b", 8));
+    assert_true(notes.count >= 4);
+    timing_free(&t);
+    notes_free(&notes);
+    unlink(path);
+}
+
+static void files_without_times_are_refused(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "[]",
+                                        "{}",
+                                        "{\"measurements\": 3}",
+                                        "{\"measurements\": []}",
+                                        "{\"measurements\": [null]}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct timing t;
+        struct notes notes = {0};
+        write_text(texts[i]);
+        assert_int_equal(timing_read(path, &t, &notes), ERR_INPUT);
+        notes_free(&notes);
+        unlink(path);
+    }
+}
+
+static void weights_are_checked(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {{"{\"score_shore\": 1}", "unknown weight"},
+                 {"{\"score_share\": -1}", "must be a number from"},
+                 {"{\"score_share\": null}", "must be a number from"},
+                 {"{\"memory_low\": 0.9}", "above memory_high"},
+                 {"[1]", "no JSON object"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct weights w = weights_default();
+        write_text(cases[i].text);
+        assert_int_equal(weights_read(path, &w), ERR_INPUT);
+        assert_non_null(strstr(err_text(), cases[i].says));
+        unlink(path);
+    }
+    struct weights w = weights_default();
+    write_text("{\"score_share\": 40}");
+    assert_int_equal(weights_read(path, &w), ERR_OK);
+    assert_true(w.score_share == 40 && w.score_speed == weights_default().score_speed);
+    unlink(path);
+}
+
+static void cards_are_chosen_by_name(void **state)
+{
+    const struct device *d[DEVICES_MOST];
+    int n;
+    (void)state;
+    assert_int_equal(devices_choose("v80,u55c,v80", d, &n), ERR_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(d[0]->id, "v80");
+    assert_int_equal(devices_choose("u55", d, &n), ERR_USAGE);
+    assert_int_equal(devices_choose("u55c,", d, &n), ERR_USAGE);
+    assert_int_equal(devices_choose(NULL, d, &n), ERR_OK);
+    assert_true(n >= 8);
+    for (int i = 0; i < n; i++) {
+        assert_true(d[i]->dsp > 0 && d[i]->lut > 0 && d[i]->ram_kib > 0 && d[i]->watts > 0);
+        assert_true(d[i]->memory_gb_s.low <= d[i]->memory_gb_s.high && d[i]->price.low > 0);
+        assert_true(d[i]->clock_mhz.low < d[i]->clock_mhz.high && d[i]->source);
+    }
+}
+
+/* Phases of one reconstruction in a profile: their shares, and none when events were merged. */
+static void ranges_take_a_reconstruction_apart(void **state)
+{
+    static const char *const names[] = {"cone_mbir_recon", "prior", "Hessian",
+                                        "sinogram update and back projection", "stranger"};
+    static const int64_t ms[] = {1000, 200, 100, 400, 300};
+    struct model_range ranges[5] = {0};
+    struct model_event events[5] = {0};
+    struct model_process process = {0};
+    struct model_track track = {.kind = "range", .events = events, .events_count = 5};
+    double whole_s, seconds[32];
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ranges[i].name = names[i];
+        events[i] = (struct model_event){.length = ms[i] * 1000000, .count = 1, .what = i};
+    }
+    struct model m = {.ranges = ranges,
+                      .ranges_count = 5,
+                      .processes = &process,
+                      .processes_count = 1,
+                      .timeline = &track,
+                      .timeline_count = 1};
+    assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 1);
+    assert_near(whole_s, 1, 1e-12);
+    for (int i = 0; primitive_at(i); i++) {
+        const char *name = primitive_at(i)->name;
+        double expected = !strcmp(name, "mbir_prior_and_updates")  ? 0.2
+                          : !strcmp(name, "cone_hessian_diagonal") ? 0.1
+                          : !strcmp(name, "cone_forward_project")  ? 0.2
+                          : !strcmp(name, "cone_back_project")     ? 0.2
+                                                                   : 0;
+        assert_near(seconds[i], expected, 1e-12);
+    }
+    assert_int_equal(ranges_seconds(&m, "cone_fdk_recon", &whole_s, seconds, 32), 0);
+    events[1].count = 2;
+    assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(model_is_within_a_factor_of_2_of_published_designs),
+        cmocka_unit_test(access_patterns_are_what_the_loops_do),
+        cmocka_unit_test(reuse_distances_are_exact),
+        cmocka_unit_test(shares_of_a_reconstruction_add_up),
+        cmocka_unit_test(removing_an_operation_never_raises_a_ceiling),
+        cmocka_unit_test(more_bandwidth_never_lowers_a_score),
+        cmocka_unit_test(gpu_is_better_at_cone_back_projection),
+        cmocka_unit_test(filter_in_the_stream_can_be_high),
+        cmocka_unit_test(feedback_is_never_more_than_low),
+        cmocka_unit_test(one_size_gives_no_exponent),
+        cmocka_unit_test(what_is_no_time_is_left_out),
+        cmocka_unit_test(files_without_times_are_refused),
+        cmocka_unit_test(weights_are_checked),
+        cmocka_unit_test(cards_are_chosen_by_name),
+        cmocka_unit_test(ranges_take_a_reconstruction_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
