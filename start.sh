@@ -224,7 +224,7 @@ in_container() {
     esac
     case $service in
     cpu) target=python ;;
-    test) target=test ;;
+    test) target="test" ;;
     *) target=cuda ;;
     esac
     mkdir -p output

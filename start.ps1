@@ -1,0 +1,122 @@
+<#
+Runs tomoprof on Windows: in containers (Docker Desktop) or in WSL.
+  .\start.ps1                       a menu where a person sits at it, else the quick suite in a container
+  .\start.ps1 docker [SERVICE] ...  words for tomoprof, as in: .\start.ps1 docker record -- python my.py
+  .\start.ps1 wsl ...               start.sh with these words in the default WSL distribution
+  .\start.ps1 help                  this text
+Services: profiler profiler-full cpu test nsys (compose.yaml). Without NVIDIA's runtime in the engine the CPU computes.
+#>
+$ErrorActionPreference = 'Stop'
+Set-Location $PSScriptRoot
+
+function Show-Usage {
+    Get-Content $PSCommandPath | Select-Object -Skip 1 -First 6
+}
+
+# The exit code of the last program becomes that of this script.
+function Invoke-Container([string[]] $Words) {
+    if (-not (Get-Command docker -ErrorAction SilentlyContinue)) {
+        [Console]::Error.WriteLine('start.ps1 needs Docker Desktop (https://docs.docker.com/desktop), or WSL: .\start.ps1 wsl')
+        exit 1
+    }
+    $ErrorActionPreference = 'Continue' # Windows PowerShell takes what docker says on stderr for a failure
+    $facts = docker info --format '{{json .}}' 2>$null
+    if ($LASTEXITCODE -ne 0) {
+        [Console]::Error.WriteLine('No container engine answers: start Docker Desktop, then run this again.')
+        exit 1
+    }
+    if (-not $env:TOMOPROF_GPU -and "$facts" -notmatch '"nvidia|nvidia\.com/gpu') {
+        $env:TOMOPROF_GPU = 'none'
+    }
+    $service = 'profiler'
+    $services = 'profiler', 'profiler-full', 'cpu', 'test', 'nsys'
+    if ($Words.Count -gt 0 -and $services -contains $Words[0]) {
+        $service = $Words[0]
+        $Words = @($Words | Select-Object -Skip 1)
+    }
+    elseif ($env:TOMOPROF_GPU -eq 'none') {
+        $service = 'cpu'
+        [Console]::Error.WriteLine('This container engine has no NVIDIA runtime, so the CPU computes.')
+    }
+    New-Item -ItemType Directory -Force output | Out-Null
+    docker compose build $service
+    if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }
+    docker compose run --rm $service @Words
+}
+
+function Get-Run {
+    if (Test-Path output) {
+        Get-ChildItem output -Directory -Filter '2*Z*' | Sort-Object Name -Descending | Select-Object -First 20
+    }
+}
+
+function Show-Run {
+    $number = 0
+    foreach ($run in Get-Run) {
+        $number++
+        $size = (Get-ChildItem $run.FullName -Recurse -File | Measure-Object Length -Sum).Sum
+        '{0,3}  {1}  {2,8:N1} MB  {3}' -f $number, $run.CreationTime, ($size / 1048576), $run.Name
+    }
+    if ($number -eq 0) { 'No runs yet.' }
+}
+
+function Select-Run([string] $Question) {
+    $answer = Read-Host "$Question (number, Enter for none)"
+    if ($answer -match '^[1-9][0-9]?$') {
+        return (Get-Run | Select-Object -Skip ([int] $answer - 1) -First 1)
+    }
+}
+
+function Open-Report($Run) {
+    $page = Join-Path $Run.FullName 'report.html'
+    if (Test-Path $page) { Invoke-Item $page } else { Write-Output "No report.html in $($Run.FullName)" }
+}
+
+function Show-Menu {
+    while ($true) {
+        Write-Output '' '  r  Run the quick suite' '  v  View a past run' '  c  Compare two runs' '  d  Doctor' '  q  Quit'
+        switch (Read-Host 'Choice') {
+            'r' {
+                Invoke-Container @()
+                $newest = Get-Run | Select-Object -First 1
+                if ($newest) { Open-Report $newest }
+            }
+            'v' {
+                Show-Run
+                $run = Select-Run 'View which'
+                if ($run) { Open-Report $run }
+            }
+            'c' {
+                Show-Run
+                $first = Select-Run 'Before'
+                $second = Select-Run 'After'
+                if ($first -and $second) {
+                    Invoke-Container @('compare', "output/$($first.Name)", "output/$($second.Name)")
+                }
+            }
+            'd' { Invoke-Container @('doctor') }
+            'q' { return }
+            default { Write-Output 'r, v, c, d or q' }
+        }
+    }
+}
+
+if ($args.Count -eq 0) {
+    if ([Environment]::UserInteractive -and -not [Console]::IsInputRedirected) { Show-Menu }
+    else { Invoke-Container @() }
+    exit $LASTEXITCODE
+}
+$rest = @($args | Select-Object -Skip 1)
+switch ($args[0]) {
+    'docker' { Invoke-Container $rest }
+    'wsl' { wsl.exe --cd $PSScriptRoot ./start.sh @rest }
+    { $_ -in 'help', '--help', '-h' } {
+        Show-Usage
+        exit 0
+    }
+    default {
+        Show-Usage
+        exit 2
+    }
+}
+exit $LASTEXITCODE
