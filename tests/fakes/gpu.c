@@ -27,6 +27,7 @@ struct module {
 };
 
 static struct fake_tool tool;
+static pid_t initialised_by;
 static struct stream default_stream[DEVICES] = {{7, 0, 0, NULL}, {7, 1, 0, NULL}};
 static int initialised, contexts[DEVICES];
 static uint32_t correlations, streams = 13, graphs;
@@ -100,9 +101,10 @@ static void resource(int id, const void *a, const void *b, size_t n)
         tool.resource(id, a, b, n);
 }
 
+/* A child of a process that initialised CUDA has no device: its calls reach callbacks, no work. */
 static void put(const struct fake_activity *a)
 {
-    if (tool.activity)
+    if (tool.activity && getpid() == initialised_by)
         tool.activity(a);
 }
 
@@ -168,6 +170,7 @@ FAKE_API int cuInit(unsigned flags)
     (void)flags;
     if (__atomic_exchange_n(&initialised, 1, __ATOMIC_ACQ_REL))
         return 0;
+    initialised_by = getpid();
     correlations = (uint32_t)fake_option("correlation", 0);
     const char *path = getenv("CUDA_INJECTION64_PATH");
     void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
