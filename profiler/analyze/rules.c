@@ -1,4 +1,5 @@
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,8 +153,45 @@ static const char *below_any_home(const char *path)
     return NULL;
 }
 
+/* Folders of the system and those that containers mount, whose names say nothing about a person. */
+static int of_system(const char *path)
+{
+    static const char *const roots[] = {"/usr/", "/lib",  "/bin/",       "/sbin/",
+                                        "/opt/", "/etc/", "/nix/store/", "/proc/",
+                                        "/dev/", "/src/", "/app/",       "/workspace/"};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (begins(path, roots[i]))
+            return 1;
+    return 0;
+}
+
+static int is_taken(const struct run *r, const char *shown)
+{
+    for (size_t i = 0; i < r->paths_count; i++)
+        if (r->paths[i] && !strcmp(r->paths[i], shown))
+            return 1;
+    return 0;
+}
+
+/* The last three parts of a path behind "...", numbered where another file has the same name. */
+static const char *shortened(struct run *r, const char *recorded)
+{
+    char text[4200];
+    const char *at = recorded + strlen(recorded);
+    for (int parts = 0; parts < 3 && at > recorded + 1; parts++)
+        do
+            at--;
+        while (at > recorded + 1 && *at != '/');
+    if (*at != '/') /* the first folder stays away: it may be a name */
+        at = strchr(at, '/') ? strchr(at, '/') : recorded;
+    int n = snprintf(text, sizeof text, "...%.4100s", at);
+    for (int number = 2; is_taken(r, text); number++)
+        snprintf(text + n, sizeof text - (size_t)n, " (%d)", number);
+    return run_text(r, text);
+}
+
 /* Nothing personal: below the working folder relative to it, packages by their own path, the home
- * folder as ~. */
+ * folder as ~, of other folders but the system's the last parts. */
 static const char *shown_path(struct run *r, const char *recorded)
 {
     char text[4200];
@@ -168,7 +206,7 @@ static const char *shown_path(struct run *r, const char *recorded)
     if (!(rest = below(recorded, r->home)))
         rest = below_any_home(recorded);
     if (!rest)
-        return run_text(r, recorded);
+        return of_system(recorded) ? run_text(r, recorded) : shortened(r, recorded);
     snprintf(text, sizeof text, "~/%s", rest);
     return run_text(r, text);
 }
@@ -185,31 +223,38 @@ const char *rules_path(struct run *r, const char *recorded)
     return shown;
 }
 
-/* Where the rest of a home folder's path begins, when one begins at `s`. */
-static const char *home_at(const struct run *r, const char *s)
+/* Where the path ends that begins at `text`: lists are divided by these. */
+static size_t path_length(const char *text)
 {
-    const char *rest = *s == '/' ? below(s, r->home) : NULL;
-    return *s == '/' && !rest ? below_any_home(s) : rest;
+    return strcspn(text, " :;,'\"\n\t");
 }
 
 const char *rules_words(struct run *r, const char *text)
 {
     if (r->options->absolute_paths)
         return run_text(r, text);
-    size_t n = strlen(text), at = 0;
-    char *shown = arena_take(r->m->arena, 2 * n + 1); /* "/root/" -> "~/" never grows */
-    if (!shown)
+    char *shown = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&shown, &bytes);
+    if (!out)
         return NULL;
-    while (*text) {
-        const char *rest = below(text, r->cwd);
-        if (!rest && (rest = home_at(r, text))) {
-            shown[at++] = '~';
-            shown[at++] = '/';
+    for (const char *before = " "; *text; before = text - 1) {
+        if (*text != '/' || !strchr(" :;,'\"=\n\t", *before)) {
+            fputc(*text++, out); /* inside of a word */
+            continue;
         }
-        if (rest)
-            text = rest;
-        else
-            shown[at++] = *text++;
+        char path[4096];
+        size_t n = path_length(text);
+        snprintf(path, sizeof path, "%.*s", (int)(n < sizeof path ? n : sizeof path - 1), text);
+        const char *clean = strchr(path + 1, '/') ? rules_path(r, run_text(r, path)) : path;
+        fputs(clean ? clean : "...", out);
+        text += n;
     }
-    return run_text(r, shown);
+    if (fclose(out)) {
+        free(shown);
+        return NULL;
+    }
+    const char *kept = run_text(r, shown);
+    free(shown);
+    return kept;
 }

@@ -82,6 +82,9 @@ void wait_begin(void);  /* starts our own thread */
 int wait_stop(void);    /* asks it to end, waits at most 1 s; whether it has */
 int wait_quiet(void);   /* keeps it from writing for good; waits at most 5 ms; whether it does */
 void wait_hold(int on); /* keeps it out of libc around a fork */
+void wait_step_aside(
+    void); /* before a fork where the target counts threads; wait_return after it */
+void wait_return(void);
 void wait_forked(uint32_t others); /* child: it is gone; the parent had so many other threads */
 void wait_late(void);              /* ... or here, when it was not */
 void wait_begin_child(void);       /* starts it in the child where that is safe */

@@ -83,6 +83,7 @@ static void before_fork(void)
         return;
     int saved = errno;
     signals_hold(1);
+    wait_step_aside();
     wait_hold(1);
     forking = capture_enter();
     parts_fork(0);
@@ -98,6 +99,7 @@ static void in_parent(void)
     if (forking)
         capture_leave(forking, TRACE_PART_WRITER, 0);
     wait_hold(0);
+    wait_return();
     signals_hold(0);
     errno = saved;
 }

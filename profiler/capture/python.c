@@ -44,6 +44,11 @@ void python_forked(void)
     python_code_forget();
 }
 
+int python_minor(void)
+{
+    return atomic_load(&ready) ? python_runtime.layout.minor : 0;
+}
+
 /* The list of all interpreters' threads, searched for one. The list may change meanwhile: every
  * step is a checked read, and there is a limit. */
 static uintptr_t search_threads(const struct python_layout *l, size_t offset, uint64_t wanted)

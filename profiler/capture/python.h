@@ -12,6 +12,8 @@ struct capture_thread;
 /* Looks for an interpreter among the images of the process; cheap when there are no new ones. Not
  * from a handler. */
 void python_look(struct capture_thread *t);
+/* Minor version of the interpreter whose frames are read; 0: none. */
+int python_minor(void);
 /* In a forked child: code objects are written again. */
 void python_forked(void);
 

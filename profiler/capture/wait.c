@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/python.h"
 
 #pragma weak heap_live
+#pragma weak python_minor
 uint64_t heap_live(void);
 
 /* The library's own thread: looks at the others, reads the memory in use, lets parts work. It does
@@ -19,7 +21,8 @@ enum { NONE, RUNNING, STOPPING, ENDED };
 static int state; /* futex */
 static int gate;  /* futex: 0 free, 1 held, 2 held and wanted */
 static int wake;  /* futex: counts thread ends */
-static int late;  /* a child of fork waits for a safe moment to start it */
+static int late;  /* after a fork: it starts at the next safe moment */
+static uint64_t not_before, aside;
 static uint32_t own_tid;
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
@@ -194,7 +197,27 @@ void wait_hold(int on)
 void wait_forked(uint32_t others)
 {
     state = NONE;
+    not_before = aside = 0;
     late = others > 0;
+}
+
+/* CPython from 3.12 on counts the threads of the process after a fork, and warns on stderr where
+ * there are several: then it must find one less. It asks within microseconds; the thread comes back
+ * with a later allocation. */
+#define ASIDE_NS 20000000u
+
+void wait_step_aside(void)
+{
+    aside = python_minor && python_minor() >= 12 && wait_stop();
+}
+
+void wait_return(void)
+{
+    if (!aside)
+        return;
+    not_before = trace_now() + ASIDE_NS;
+    aside = 0;
+    __atomic_store_n(&late, 1, __ATOMIC_RELEASE);
 }
 
 /* A child whose parent had other threads may find their locks held for ever, malloc's as well where
@@ -207,7 +230,7 @@ void wait_begin_child(void)
 
 void wait_late(void)
 {
-    if (__builtin_expect(late, 0) && process_is_ours() &&
+    if (__builtin_expect(late, 0) && process_is_ours() && trace_now() >= not_before &&
         __atomic_exchange_n(&late, 0, __ATOMIC_ACQUIRE))
         wait_begin();
 }

@@ -190,11 +190,28 @@ static void time_of_the_interpreter_itself_is_python(void **state)
     stage_sample(&st, 0, 10, stage_stack(&st, words, 3, 1), 10, TRACE_USER);
     stage_sample(&st, 0, 20, stage_stack(&st, words, 3, 1), 2, TRACE_SYSTEM);
     analyse();
-    const struct model_line *line = stage_line(m, "/p/prog.py", 5);
+    const struct model_line *line = stage_line(m, ".../prog.py", 5);
     NEAR(line->cpu.python, 0.01);
     NEAR(line->cpu.native, 0);
     NEAR(line->cpu.sys, 0.002);
     NEAR(line->scalene.n_cpu_percent_python, 100 * 10 / 12.0);
+}
+
+static void paths_name_nobody(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/data/alice/scan/code/a.py", "/data/bob/scan/code/a.py",
+                                        "/x.py", "/eve/b.py"};
+    static const char *const shown[] = {".../scan/code/a.py", ".../scan/code/a.py (2)", ".../x.py",
+                                        ".../b.py"};
+    for (int i = 0; i < 4; i++) {
+        const uint64_t words[] = {AT(EVAL, 1), (uint64_t)(i + 1) | TRACE_PYTHON_ENTRY,
+                                  stage_code(&st, paths[i], "main", 1)};
+        stage_sample(&st, 0, 10 * (i + 1), stage_stack(&st, words, 1, 1), 10, TRACE_USER);
+    }
+    analyse();
+    for (int i = 0; i < 4; i++)
+        NEAR(stage_line(m, shown[i], i + 1)->cpu.user, 0.01);
 }
 
 static void workers_borrow_the_line_of_the_main_thread(void **state)
@@ -215,10 +232,10 @@ static void workers_borrow_the_line_of_the_main_thread(void **state)
     stage_sample(&st, worker, 320, work, 5, TRACE_USER);  /* line 6 still: main had no CPU */
     stage_sample(&st, worker, 500, work, 40, TRACE_USER); /* nothing near */
     analyse();
-    NEAR(stage_line(m, "/p/prog.py", 5)->cpu.borrowed, 0.01);
-    NEAR(stage_line(m, "/p/prog.py", 5)->cpu.user, 0.011);
-    NEAR(stage_line(m, "/p/prog.py", 6)->cpu.borrowed, 0.025);
-    NEAR(stage_line(m, "/p/prog.py", 6)->cpu.wait, 0.05);
+    NEAR(stage_line(m, ".../prog.py", 5)->cpu.borrowed, 0.01);
+    NEAR(stage_line(m, ".../prog.py", 5)->cpu.user, 0.011);
+    NEAR(stage_line(m, ".../prog.py", 6)->cpu.borrowed, 0.025);
+    NEAR(stage_line(m, ".../prog.py", 6)->cpu.wait, 0.05);
     NEAR(m->quality.borrowed_cpu_share, 35.0 / 76);
     NEAR(m->totals.cpu.borrowed, 0.035);
     assert_non_null(stage_item(m, "cpu.borrowed"));
@@ -366,6 +383,7 @@ int main(void)
         CASE(python_frames_stand_where_the_interpreter_ran_them_since_3_11),
         CASE(python_frames_stand_one_per_loop_before_3_11),
         CASE(time_of_the_interpreter_itself_is_python),
+        CASE(paths_name_nobody),
         CASE(workers_borrow_the_line_of_the_main_thread),
         CASE(processes_are_added),
         CASE(losses_are_said_with_effect),
