@@ -211,8 +211,32 @@ def a_bare_run_is_compared(check, folder):
     check.that(b" s bare: " in done.stderr, f"{done.stderr}")
 
 
+def an_interrupt_during_the_analysis_keeps_the_recording(check, folder):
+    """The signal comes a moment after the program's last act; the exit code stays the program's."""
+    interrupted = 0
+    for delay in (0.05, 0.15, 0.3, 0.6):
+        done = folder / f"done{delay}"
+        work = f"i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i | tr 1 2; done >/dev/null; touch {done}; exit 3"
+        p = subprocess.Popen(command(folder / "runs", "--", "sh", "-c", work), stderr=subprocess.PIPE, text=True)
+        while not done.exists() and p.poll() is None:
+            time.sleep(0.005)
+        time.sleep(delay)
+        p.send_signal(signal.SIGINT)
+        err = p.communicate(timeout=120)[1]
+        files = sorted(f.name for f in newest(folder / "runs").iterdir())
+        check.that(p.returncode in (3, -signal.SIGINT), f"exit {p.returncode}: {err}")
+        check.that(not [f for f in files if f.endswith(".tmp")], f"left behind: {files}")
+        if "tomoprof report " in err:
+            interrupted += 1
+            check.that(p.returncode == 3 and "profile.json" not in files, f"{files}: {err}")
+            again = tomoprof("report", newest(folder / "runs"), "--text")
+            check.that(again.returncode == 0 and "CPU" in again.stdout, f"report: {again}")
+    print(f"  {interrupted} of 4 came during the analysis")
+
+
 need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
      a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
      the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
-     what_cannot_be_seen_is_said, what_outlives_the_program_is_said, a_bare_run_is_compared)
+     what_cannot_be_seen_is_said, what_outlives_the_program_is_said, a_bare_run_is_compared,
+     an_interrupt_during_the_analysis_keeps_the_recording)
