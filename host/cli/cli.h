@@ -26,7 +26,7 @@ struct command {
 };
 
 extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
-    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage, cmd_reference;
+    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage, cmd_reference, cmd_width;
 
 /* All of them, ended by NULL. */
 extern const struct command *const cli_commands[];

@@ -17,9 +17,9 @@
 #include "host/cpu/cpu.h"
 
 const struct command *const cli_commands[] = {
-    &cmd_run,    &cmd_record,  &cmd_report, &cmd_recon,     &cmd_op,
-    &cmd_bench,  &cmd_gen,     &cmd_info,   &cmd_doctor,    &cmd_child,
-    &cmd_export, &cmd_compare, &cmd_triage, &cmd_reference, NULL,
+    &cmd_run,    &cmd_record,    &cmd_report, &cmd_recon, &cmd_op,     &cmd_bench,
+    &cmd_gen,    &cmd_info,      &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
+    &cmd_triage, &cmd_reference, &cmd_width,  NULL,
 };
 #define COMMANDS (int)(sizeof cli_commands / sizeof *cli_commands - 1)
 

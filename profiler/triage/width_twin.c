@@ -1,0 +1,230 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/triage/width_twin.h"
+
+#define TAPS 4 /* W + 1 <= 2.5 for square pixels and the fan of twin_create */
+
+struct formats formats_wide(void)
+{
+    struct formats f = {0};
+    for (int s = 0; s < WIDTH_STAGES; s++)
+        f.of[s] = number_wide();
+    return f;
+}
+
+static double *doubles(size_t n)
+{
+    return calloc(n ? n : 1, sizeof(double));
+}
+
+#define NEED(pointer)                                                                              \
+    FAIL_IF(!(pointer), ERR_MEMORY, "no memory left for the simulation of number widths")
+
+void twin_destroy(struct twin *t)
+{
+    free(t->position);
+    free(t->width);
+    free(t->height);
+    free(t->cosine);
+    *t = (struct twin){0};
+}
+
+/* Footprint of a pixel at (x, y) in the view at `angle`: host/cpu/footprint_kernel.c. The fan has
+ * its source 4 n channels from the detector and 2 n from the axis: pixels of half a channel. */
+static void footprint(const struct twin *t, double angle, double x, double y, size_t i)
+{
+    const double c = cos(angle), s = sin(angle), u = c * x - s * y;
+    if (!t->fan) {
+        const double edge = fmax(fabs(c), fabs(s));
+        t->position[i] = u + t->centre;
+        t->width[i] = edge;
+        t->height[i] = 1 / edge;
+        return;
+    }
+    const double distance = 4.0 * t->n, magnification = 2, delta = 0.5;
+    const double gain = 1 / (1 / magnification - delta * (s * x + c * y) / distance);
+    const double theta = atan2(gain * delta * u, distance);
+    const double edge = fmax(fabs(cos(angle - theta)), fabs(sin(angle - theta)));
+    t->position[i] = gain * delta * u + t->centre;
+    t->width[i] = gain * delta * edge / cos(theta);
+    t->height[i] = delta / edge;
+}
+
+enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles, double centre)
+{
+    const size_t pixels = (size_t)n * (size_t)n, all = pixels * (size_t)views;
+    *t = (struct twin){.n = n, .views = views, .fan = fan, .centre = centre};
+    t->position = doubles(all);
+    t->width = doubles(all);
+    t->height = doubles(all);
+    t->cosine = doubles((size_t)n);
+    if (!t->position || !t->width || !t->height || !t->cosine) {
+        twin_destroy(t);
+        return FAIL(ERR_MEMORY, "no memory left for footprints of %d x %d pixels", n, n);
+    }
+    for (int c = 0; c < n; c++)
+        t->cosine[c] = fan ? 4 * n / hypot(4 * n, c - centre) : 1;
+    for (int v = 0; v < views; v++)
+        for (size_t p = 0; p < pixels; p++) {
+            const double x = (double)(p % (size_t)n) - 0.5 * (n - 1);
+            const double y = (double)(p / (size_t)n) - 0.5 * (n - 1);
+            footprint(t, angles[v], x, y, (size_t)v * pixels + p);
+        }
+    return ERR_OK;
+}
+
+/* tau(W, t): overlap of a unit cell with a box of width W at distance t */
+static double overlap(double width, double t)
+{
+    return fmax(0, fmin(fmin(1, width), 0.5 * (width + 1) - fabs(t)));
+}
+
+/* Taps of one pixel in one view; returns the first channel. */
+static int weigh(const struct twin *t, struct formats *f, size_t i, int power, double weight[TAPS])
+{
+    const double position = formats_pass(f, STAGE_COORDINATE, t->position[i]);
+    const double first = floor(position + 1 - 0.5 * TAPS);
+    for (int k = 0; k < TAPS; k++) {
+        const double w = overlap(t->width[i], position - first - k) * t->height[i];
+        weight[k] = formats_pass(f, STAGE_COEFFICIENT, power == 2 ? w * w : w);
+    }
+    return (int)fmax(-TAPS, fmin(first, t->n));
+}
+
+static enum err samples(struct formats *f, const double *v, int64_t n, double **out)
+{
+    NEED(*out = doubles((size_t)n));
+    for (int64_t i = 0; i < n; i++)
+        f->peak[STAGE_SAMPLE] = fmax(f->peak[STAGE_SAMPLE], fabs(v[i]));
+    number_round_all(&f->of[STAGE_SAMPLE], v, n, *out, &f->faults);
+    return ERR_OK;
+}
+
+static double multiply_add(struct formats *f, double sum, double a, double b)
+{
+    return formats_pass(f, STAGE_SUM, sum + formats_pass(f, STAGE_PRODUCT, a * b));
+}
+
+enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y)
+{
+    const int n = t->n;
+    const size_t pixels = (size_t)n * (size_t)n;
+    double *in, weight[TAPS];
+    TRY(samples(f, x, (int64_t)pixels, &in));
+    memset(y, 0, (size_t)t->views * (size_t)n * sizeof *y);
+    for (int v = 0; v < t->views; v++, y += n)
+        for (size_t p = 0; p < pixels; p++) {
+            const int first = weigh(t, f, (size_t)v * pixels + p, 1, weight);
+            for (int k = 0; k < TAPS; k++)
+                if (first + k >= 0 && first + k < n && weight[k] != 0)
+                    y[first + k] = multiply_add(f, y[first + k], in[p], weight[k]);
+        }
+    free(in);
+    return ERR_OK;
+}
+
+enum err twin_back(const struct twin *t, struct formats *f, int power, const double *y, double *x)
+{
+    const int n = t->n;
+    const size_t pixels = (size_t)n * (size_t)n;
+    double *in, weight[TAPS];
+    TRY(samples(f, y, (int64_t)t->views * n, &in));
+    memset(x, 0, pixels * sizeof *x);
+    for (int v = 0; v < t->views; v++)
+        for (size_t p = 0; p < pixels; p++) {
+            const int first = weigh(t, f, (size_t)v * pixels + p, power, weight);
+            for (int k = 0; k < TAPS; k++)
+                if (first + k >= 0 && first + k < n && weight[k] != 0)
+                    x[p] = multiply_add(f, x[p], in[(size_t)v * (size_t)n + (size_t)(first + k)],
+                                        weight[k]);
+        }
+    free(in);
+    return ERR_OK;
+}
+
+/* Ramp taps: 1/4 at 0, -1/(pi m)^2 at odd m, 0 at even. */
+static double ramp_tap(int m)
+{
+    return m == 0 ? 0.25 : m % 2 == 0 ? 0 : -1 / (M_PI * M_PI * m * m);
+}
+
+enum err twin_filter(const struct twin *t, struct formats *f, const double *y, double *out)
+{
+    const int n = t->n;
+    double *in, *tap = doubles((size_t)n);
+    NEED(tap);
+    enum err e = samples(f, y, (int64_t)t->views * n, &in);
+    for (int m = 0; !e && m < n; m++)
+        tap[m] = formats_pass(f, STAGE_COEFFICIENT, ramp_tap(m));
+    for (int i = 0; !e && i < t->views * n; i++) {
+        const double *row = in + i / n * n;
+        double sum = 0;
+        for (int c = 0; c < n; c++) {
+            const int m = abs(i % n - c);
+            if (m == 0 || m % 2)
+                sum = multiply_add(f, sum, row[c] * t->cosine[c], tap[m]);
+        }
+        out[i] = sum;
+    }
+    if (!e)
+        free(in);
+    free(tap);
+    return e;
+}
+
+/* ln(v) = e ln 2 + ln(1 + i/256) + slope (m - i/256), v = 2^e (1 + m). */
+static double table_log(struct formats *f, double v)
+{
+    int exponent;
+    const double m = 2 * frexp(v, &exponent) - 1, segments = TWIN_LOG_SEGMENTS;
+    const double low = floor(m * segments) / segments, high = low + 1 / segments;
+    const double base = formats_pass(f, STAGE_COEFFICIENT, log1p(low));
+    const double slope = formats_pass(f, STAGE_COEFFICIENT, (log1p(high) - log1p(low)) * segments);
+    const double whole = formats_pass(f, STAGE_COEFFICIENT, (exponent - 1) * M_LN2);
+    return multiply_add(f, whole + base, slope, m - low);
+}
+
+enum err twin_flat_log(const struct twin *t, struct formats *f, const double *counts,
+                       const double *white, const double *dark, double *y)
+{
+    double *in;
+    TRY(samples(f, counts, (int64_t)t->views * t->n, &in));
+    for (int i = 0; i < t->views * t->n; i++) {
+        const int c = i % t->n;
+        const double reference = formats_pass(f, STAGE_COEFFICIENT, log(white[c] - dark[c]));
+        /* A sample at the dark level has no logarithm: the smallest step stands in for it. */
+        const double signal = fmax(fabs(in[i] - dark[c]), fmax(f->of[STAGE_SAMPLE].step, 1e-6));
+        y[i] = formats_pass(f, STAGE_SUM, reference - table_log(f, signal));
+    }
+    free(in);
+    return ERR_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum err twin_median(int n, struct formats *f, const double *const x[3], double *out)
+{
+    double *in[3] = {0}, window[27];
+    enum err e = ERR_OK;
+    for (int k = 0; k < 3 && !e; k++)
+        e = samples(f, x[k], (int64_t)n * n, &in[k]);
+    for (int i = 0; !e && i < n * n; i++) {
+        for (int w = 0; w < 27; w++) {
+            const int row = i / n + w / 3 % 3 - 1, col = i % n + w % 3 - 1;
+            const int r = row < 0 ? 0 : row >= n ? n - 1 : row;
+            const int c = col < 0 ? 0 : col >= n ? n - 1 : col;
+            window[w] = in[w / 9][r * n + c];
+        }
+        qsort(window, 27, sizeof *window, ascending);
+        out[i] = window[13];
+    }
+    for (int k = 0; k < 3; k++)
+        free(in[k]);
+    return e;
+}

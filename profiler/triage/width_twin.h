@@ -1,0 +1,59 @@
+/* Slow float64 twins of the primitives on one slice, with every stage passed through a number
+ * format. One slice is enough: parallel beams do not mix slices; of a cone beam this is the central
+ * plane, where the vertical footprint is one more tap of the same kind. */
+#ifndef TP_TRIAGE_WIDTH_TWIN_H
+#define TP_TRIAGE_WIDTH_TWIN_H
+
+#include "host/base/err.h"
+#include "profiler/triage/width.h"
+#include "profiler/triage/width_number.h"
+
+struct formats {
+    struct number of[WIDTH_STAGES];
+    double peak[WIDTH_STAGES]; /* largest magnitude that came by */
+    struct number_faults faults;
+};
+struct formats formats_wide(void);
+
+static inline double formats_pass(struct formats *f, enum width_stage stage, double v)
+{
+    const double magnitude = v < 0 ? -v : v;
+    if (magnitude > f->peak[stage])
+        f->peak[stage] = magnitude;
+    return number_round(&f->of[stage], v, &f->faults);
+}
+
+/* n x n pixels, `views` views of n channels; position, width and height of the footprint of every
+ * pixel in every view. */
+struct twin {
+    int n, views, fan;
+    double centre; /* channel of the axis */
+    double *position, *width, *height, *cosine;
+};
+enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles,
+                     double centre);
+void twin_destroy(struct twin *t);
+
+/* Callers hold the arrays: x[n n], y[views n]. ERR_MEMORY is the only failure. */
+enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y);
+/* power 2: the Hessian's diagonal for y = 1 */
+enum err twin_back(const struct twin *t, struct formats *f, int power, const double *y, double *x);
+/* Ramp by convolution in the order of the taps, after the fan's cosine weights. */
+enum err twin_filter(const struct twin *t, struct formats *f, const double *y, double *out);
+/* log(white - dark) - log(|counts - dark|), logarithm by table and slope (TWIN_LOG_SEGMENTS). */
+#define TWIN_LOG_SEGMENTS 256
+enum err twin_flat_log(const struct twin *t, struct formats *f, const double *counts,
+                       const double *white, const double *dark, double *y);
+/* 3 x 3 x 3 of three slices, edges repeated; out: the middle one. */
+enum err twin_median(int n, struct formats *f, const double *const x[3], double *out);
+
+/* MBIR with a qGGMRF prior from x, `rounds` sweeps over 4 pixel subsets; f rounds the volume and
+ * the prior's terms, the projections stay float64. */
+struct twin_prior {
+    double sigma_y, sigma_x, q;
+    int rounds;
+};
+enum err twin_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                     const double *y, double *x);
+
+#endif
