@@ -52,4 +52,5 @@ def main():
     return 1 if failed else 0 if seen else 77
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

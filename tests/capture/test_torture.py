@@ -9,7 +9,8 @@ import sys
 import time
 
 from injected import captured, environment, main, need_library, run, same, target
-from trace_file import EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, traces
+from test_python_frames import pythons
+from trace_file import EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, WAIT, traces
 
 RUNS = 200
 
@@ -101,6 +102,21 @@ def python_processes(check, folder):
         check.that(len(busy) >= 3, f"{how}: only {len(busy)} processes are sampled")
 
 
+def forks_of_a_python_that_counts_threads(check, folder):
+    """From 3.12 on os.fork() warns where the process has threads; ours must not be one of them."""
+    script = pathlib.Path(folder) / "fork.py"
+    script.write_text("import os, sys, time\nx = [bytes(3000) for _ in range(3000)]\n"
+                      "for i in range(12):\n    pid = os.fork()\n    if pid == 0: os._exit(i)\n"
+                      "    print(os.waitpid(pid, 0)[1] >> 8)\n    time.sleep(0.01)\n"
+                      "y = [bytes(3000) for _ in range(20000)]\ntime.sleep(0.2)\n")
+    new = [p for p in pythons() if subprocess.run([p, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).returncode == 0]
+    print(f"Pythons from 3.12 on: {len(new) or 'none here'}")
+    for python in new:
+        files = same(check, folder, str(python), [python, "-W", "error", script])
+        main_file = max(files, key=lambda f: sum(r.weight for r in f.of(SAMPLE)))
+        check.that(main_file.of(WAIT), f"{python}: nobody looks at waiting threads after the forks")
+
+
 def shells_and_pipes(check, folder):
     files = same(check, folder, "pipeline", ["bash", "-c", "seq 20000 | sort -n | uniq | tail -n 2; (exit 3) | true; "
                                                           "echo ${PIPESTATUS[0]}; x=$(echo in; exit 9); echo $x $?; exit 12"])
@@ -117,4 +133,4 @@ def a_cleared_environment_stays_clear(check, folder):
 if __name__ == "__main__":
     need_library()
     sys.exit(main(everything_at_once, threads_of_all_kinds, signals_of_all_kinds, killed_at_any_moment,
-                  python_processes, shells_and_pipes, a_cleared_environment_stays_clear))
+                  python_processes, forks_of_a_python_that_counts_threads, shells_and_pipes, a_cleared_environment_stays_clear))
