@@ -7,7 +7,7 @@ import sys
 from sources import ROOT
 
 SCRIPTS = ["start.sh", ".ci/run", "cuda/toolkit.sh", "docker/entry.sh", "docker/nsys.sh", "docker/sbom.sh",
-           "tests/gpu/check.sh", "tests/gpu/pack.sh"]
+           "tests/container/fresh.sh", "tests/gpu/check.sh", "tests/gpu/pack.sh"]
 
 
 def main():

@@ -1,0 +1,101 @@
+"""Runs of tomoprof as tables for pandas, and the report in a notebook.
+
+    import pandas, tomoprof
+    run = tomoprof.read("output/latest")
+    pandas.DataFrame(run.lines).nlargest(10, "cpu_user")
+    run                                     # in Jupyter: the report itself
+"""
+
+import html
+import json
+import os
+import pathlib
+import sys
+
+__all__ = ["Run", "program", "read"]
+
+
+def program():
+    """The path of the program that came with this package."""
+    path = pathlib.Path(__file__).parent / "bin/tomoprof"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: install the package with `pip install .`, not as an editable one")
+    return path
+
+
+def main():
+    """The command `tomoprof`: becomes the program."""
+    os.execv(program(), ["tomoprof", *sys.argv[1:]])
+
+
+def flat(record, prefix=""):
+    """{"cpu": {"user": 1}} as {"cpu_user": 1}; lists stay as they are."""
+    row = {}
+    for key, value in record.items():
+        if isinstance(value, dict):
+            row.update(flat(value, f"{prefix}{key}_"))
+        else:
+            row[prefix + key] = value
+    return row
+
+
+def folder_of(name):
+    """The run that `name` means: a run, a folder of runs or its file `latest` (then the newest)."""
+    path = pathlib.Path(name)
+    if path.is_file() and path.name == "latest":
+        path = path.parent
+    if (path / "latest").is_file() and not (path / "profile.json").is_file():
+        path = path / (path / "latest").read_text().strip()
+    if not (path / "profile.json").is_file() and not (path / "timing.json").is_file():
+        raise FileNotFoundError(f"{name}: no profile.json and no timing.json there; `tomoprof report {name}` makes the first "
+                                "from a recording")
+    return path
+
+
+class Run:
+    """One run. Every table is a list of flat dicts, what pandas.DataFrame takes; unknown is None. Times are seconds, _mb 2^20
+    bytes; docs/profile.md defines the columns. A table of what was not recorded is empty."""
+
+    def __init__(self, name):
+        self.folder = folder_of(name)
+        self.profile = self._load("profile.json")
+        self.timing = self._load("timing.json")
+
+    def _load(self, name):
+        path = self.folder / name
+        return json.loads(path.read_text()) if path.is_file() else None
+
+    def _of_files(self, part):
+        files = (self.profile or {}).get("files", {})
+        return [{"file": name, **flat(row)} for name, file in files.items() for row in file[part]]
+
+    def table(self, part):
+        """A list of profile.json or, failing that, of timing.json by its name: "kernels", "ranges", "findings" ..."""
+        for source in (self.profile, self.timing):
+            if source and isinstance(source.get(part), list):
+                return [flat(row) for row in source[part]]
+        if part not in {**(self.profile or {}), **(self.timing or {})} and part not in ("measurements", "statistics", "scaling"):
+            raise KeyError(f"{part}: no such table in {self.folder}")
+        return []
+
+    lines = property(lambda self: self._of_files("lines"), doc="Source lines of all files.")
+    functions = property(lambda self: self._of_files("functions"), doc="Functions of all files.")
+    measurements = property(lambda self: self.table("measurements"), doc="Every timed run of the suite.")
+    statistics = property(lambda self: self.table("statistics"), doc="The suite's times by operation and size.")
+
+    def __repr__(self):
+        what = [name for name in ("profile", "timing") if getattr(self, name)]
+        return f"<tomoprof.Run {self.folder}: {' and '.join(what)}>"
+
+    def _repr_html_(self):
+        page = self.folder / "report.html"
+        if not page.is_file():
+            return f"<p>{html.escape(str(self.folder))} has no report.html: <code>tomoprof report</code> makes it.</p>"
+        text = html.escape(page.read_text(encoding="utf-8"), quote=True)
+        return (f'<iframe srcdoc="{text}" sandbox="allow-scripts" title="tomoprof report" '
+                'style="width:100%;height:48em;border:1px solid #8888"></iframe>')
+
+
+def read(run="output/latest"):
+    """The run in that folder."""
+    return Run(run)

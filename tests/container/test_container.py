@@ -1,0 +1,159 @@
+"""The images build, and the services of compose.yaml do what a stranger would ask of them. No GPU is needed.
+
+TP_CONTAINER_CUDA=0 leaves the CUDA image out (its toolkit is 600 MB to fetch)."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from engine import ROOT, Engine, call
+
+OWNER = 12345 if os.geteuid() == 0 else os.geteuid()
+QUICK = ("run", "--quick", "--ops", "parallel_fbp_recon")
+SPIN = "import time\nend = time.time() + 600\nwhile time.time() < end: sum(range(1000))"
+failed = 0
+
+
+def check(condition, text):
+    global failed
+    if not condition:
+        failed += 1
+        print("FAILED:", text, flush=True)
+
+
+def use(folder):
+    """Results go to a new folder that belongs to OWNER; returns it."""
+    output = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    os.chown(output, OWNER, OWNER)
+    os.environ.update(TOMOPROF_OUTPUT=str(output), TOMOPROF_UID=str(OWNER), TOMOPROF_GID=str(OWNER), TOMOPROF_GPU="none")
+    return output
+
+
+def newest(output):
+    return output / (output / "latest").read_text().strip()
+
+
+def all_of_owner(output):
+    strangers = [str(p) for p in output.rglob("*") if p.stat().st_uid != OWNER]
+    check(not strangers, f"not owned by uid {OWNER}: {strangers[:3]}")
+
+
+def image(engine, target, most, *arguments):
+    done = engine.build(target, *arguments)
+    check(done.returncode == 0, f"building {target}: {done.stderr[-3000:]}")
+    size = int(call(engine.docker, "image", "inspect", "-f", "{{.Size}}", f"tomoprof:{target}").stdout) / 2**20
+    print(f"  {target}: {size:.0f} MiB")
+    check(size <= most, f"the image {target} is {size:.0f} MiB, more than {most}")
+
+
+def cpu_makes_a_report(engine, output):
+    done = engine.run("cpu", *QUICK)
+    check(done.returncode == 0, f"cpu: {done.returncode} {done.stderr[-1000:]}")
+    for name in ("timing.json", "profile.json", "report.html"):
+        check((newest(output) / name).stat().st_size > 1000, f"cpu left no {name}")
+    all_of_owner(output)
+
+
+def words_pass_through(engine, output):
+    done = engine.run("cpu", "record", "--", "python", "-c", "print(sum(range(10 ** 6))); raise SystemExit(7)")
+    check((done.returncode, done.stdout) == (7, "499999500000\n"), f"record in a container: {done}")
+    check((newest(output) / "report.html").exists(), "record in a container left no report")
+    all_of_owner(output)
+    with tempfile.TemporaryDirectory() as tree:
+        pathlib.Path(tree, "my.py").write_text("import sys\nprint('mine', *sys.argv[1:])\n")
+        os.chmod(tree, 0o755)
+        done = engine.run("cpu", "record", "--", "python", "/src/my.py", "a b", options=["-v", f"{tree}:/src:ro"])
+        check((done.returncode, done.stdout) == (0, "mine a b\n"), f"a mounted tree: {done}")
+
+
+def it_is_fenced(engine, output):
+    done = engine.run("cpu", "sh", "-c", "id -u; touch /usr/x /work/x /etc/x; grep -c '^CapEff:.0*$' /proc/self/status")
+    check(done.stdout.split() == [str(OWNER), "1"], f"uid and capabilities: {done.stdout}")
+    check(done.stderr.count("Read-only file system") == 3, f"the root is writable: {done.stderr}")
+    os.chown(output, OWNER + 1, OWNER + 1)
+    os.chmod(output, 0o755)
+    done = engine.run("cpu", *QUICK)
+    if OWNER != os.geteuid():  # root alone can give a folder away
+        check(done.returncode == 1 and f"owned by uid {OWNER + 1}" in done.stderr, f"a folder of another: {done}")
+
+
+def no_gpu_is_said(engine, output):
+    done = engine.run("profiler", *QUICK)
+    check(done.returncode == 0 and "no GPU is visible in this container, so the CPU computes" in done.stderr, f"{done}")
+    done = engine.run("profiler", *QUICK, "--backend", "cuda")
+    check(done.returncode == 2 and "driver" in done.stderr, f"--backend cuda without a driver: {done}")
+    done = engine.run("profiler-full", *QUICK)
+    check(done.returncode == 0, f"profiler-full: {done.returncode} {done.stderr[-500:]}")
+    all_of_owner(output)
+    done = engine.run("nsys")
+    check(done.returncode == 1 and "Mount the host's" in done.stderr, f"nsys: {done}")
+    said = json.loads(engine.run("profiler", "doctor", "--json").stdout)["profiling"]
+    states = {name: said[name]["state"] for name in ("cufft", "cupti", "marks", "capture_library", "nvidia_driver")}
+    check(states == {"cufft": "ok", "cupti": "ok", "marks": "ok", "capture_library": "ok", "nvidia_driver": "missing"},
+          f"doctor in the CUDA image: {states}")
+    done = engine.run("profiler", "cat", "/usr/local/share/doc/tomoprof/sbom.tsv")
+    check("wheel\tnvidia-cufft\t" in done.stdout and "debian\tlibc6" in done.stdout, "the image's list of packages")
+
+
+def a_stop_leaves_a_readable_run(engine, output):
+    tool = os.environ["TOMOPROF"]
+    for words, last in ((("record", "--", "python", "-c", SPIN), "profile.json"),
+                        (("run", "--sizes", "32,64,128,256", "--runs", "50"), "timing.json")):
+        name = f"tomoprof-stop-{os.getpid()}"
+        running = subprocess.Popen([*engine.compose, "run", "--rm", "-T", "--name", name, "cpu", *words], cwd=ROOT,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        end = time.monotonic() + 120
+        while time.monotonic() < end and not list(output.glob("2*Z*/trace/*")):
+            time.sleep(0.5)
+        time.sleep(5)
+        stopped = call(engine.docker, "stop", "--time", "120", name)
+        text = running.communicate(timeout=200)[0]
+        check(stopped.returncode == 0, f"docker stop: {stopped.stderr}")
+        run = max(output.glob("2*Z*"), key=lambda p: p.name)
+        check((run / last).exists(), f"{words[0]} stopped without {last}: {[p.name for p in run.iterdir()]} {text[-800:]}")
+        read = call(tool, "report", "--text", run)
+        check(read.returncode == 0, f"the stopped {words[0]} cannot be read: {read.stderr}")
+        for path in sorted(output.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def start_sh_drives_it(engine, output):
+    environment = {k: v for k, v in os.environ.items() if k != "TOMOPROF_GPU"}
+    done = call("./start.sh", "docker", *QUICK, cwd=ROOT, env=environment, timeout=3600)
+    check(done.returncode == 0, f"start.sh docker: {done.returncode} {done.stderr[-2000:]}")
+    if "nvidia" not in call(engine.docker, "info", "--format", "{{json .Runtimes}}").stdout:
+        check("no NVIDIA runtime" in done.stderr, f"start.sh docker says nothing of the GPU: {done.stderr[-500:]}")
+    check((newest(output) / "report.html").exists(), "start.sh docker left no report")
+
+
+def main():
+    engine = Engine()
+    if engine.skip:
+        print("skipped:", engine.skip)
+        return 77
+    cuda = os.environ.get("TP_CONTAINER_CUDA") != "0"
+    image(engine, "cpu", 120)
+    image(engine, "python", 160)
+    if cuda:
+        image(engine, "cuda", 900, "--build-arg", "ARCH=" + os.environ.get("TP_CONTAINER_ARCH", "75;86;89;90;100;120"))
+    if failed:
+        return 1
+    with tempfile.TemporaryDirectory(prefix="tomoprof-container-") as folder:
+        os.chmod(folder, 0o755)
+        for test in (cpu_makes_a_report, words_pass_through, it_is_fenced, no_gpu_is_said, a_stop_leaves_a_readable_run,
+                     start_sh_drives_it):
+            if test is no_gpu_is_said and not cuda:
+                print("no_gpu_is_said: not tested, TP_CONTAINER_CUDA=0")
+                continue
+            print(test.__name__, flush=True)
+            test(engine, use(folder))
+    print(f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
