@@ -51,9 +51,9 @@ static int index_of(const struct primitive *p)
 static void add_part(struct workload *w, const char *primitive, double calls, double seconds,
                      const char *source)
 {
-    struct part *p = &w->parts[w->count++];
-    *p = (struct part){primitive_named(primitive),    calls, seconds, seconds / w->seconds,
-                       fmin(seconds / w->seconds, 1), source};
+    const double share = seconds / w->seconds;
+    w->parts[w->count++] = (struct part){primitive_named(primitive), calls, seconds, share,
+                                         share > 1 ? 1 : share,      source};
 }
 
 static void from_ranges(const struct recipe *r, const double seconds[], double whole,

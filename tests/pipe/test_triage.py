@@ -59,6 +59,12 @@ def consistent(check, t, where):
     for w in t["workloads"]:
         total = sum(p["share"] or 0 for p in w["parts"])
         check.that(abs(total - 1) < 1e-9, f"{where}: shares of {w['operation']} add up to {total}")
+        for c in t["candidates"]:
+            part = next((p for p in w["parts"] if p["operation"] == c["operation"]), None)
+            told = next((k for k in c["ceilings"] if k["workload"] == w["operation"]), None)
+            if part:
+                check.that((part["share"] or 0) > 0 or told is None,
+                           f"{where}: {c['operation']} has a ceiling of {told} in {w['operation']} without a share")
     for b in t["backtest"]:
         check.that(b["published"] is None or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
 

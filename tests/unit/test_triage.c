@@ -147,6 +147,9 @@ static void shares_of_a_reconstruction_add_up(void **state)
                                                                : 0;
             assert_near(sum, 1, 1e-12);
         }
+        const struct candidate *prior = find(t, "mbir_prior_and_updates");
+        assert_true(!prior ||
+                    prior->evidence.seconds > 0); /* only where something is left for it */
         double run = 0;
         for (int i = 0; i < t->candidates_count; i++)
             run += t->candidates[i].evidence.run_share;

@@ -87,6 +87,21 @@ async function tables() {
   await page.context().close();
 }
 
+async function triage() {
+  const page = await open("both");
+  await page.click("#tab-triage");
+  const verdicts = 'div[role=region][aria-label="verdicts"] table';
+  const names = await column(page, verdicts, 0);
+  that(names.includes("cone_back_project") && names.includes("median_filter3d"), `verdicts: ${names}`);
+  that(await page.locator("#triage details").count() === names.length, "not one block of details per candidate");
+  that(/cone_back_project: [\d.e-]+ to/.test(await page.locator("#triage svg.triage-bars").getAttribute("aria-label")), "the bars have no words");
+  await page.click(`${verdicts} >> text=cone_back_project`);
+  const block = page.locator("#triage-cone_back_project");
+  that(await block.getAttribute("open") !== null && (await block.innerText()).includes("H200"), "a verdict does not lead to its reasons");
+  that(await block.locator("tbody tr").count() >= 8, "the cards are missing");
+  await page.context().close();
+}
+
 async function keyboard() {
   const page = await open("both");
   await page.keyboard.press("Tab");
@@ -241,7 +256,7 @@ async function speedscope() {
 }
 
 for (const test of [() => accessible("both"), () => accessible("both", { dark: true }), () => accessible("both", { width: 400 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  tables, keyboard, numbers, themes, hostile, large, damaged, speedscope]) {
+  tables, triage, keyboard, numbers, themes, hostile, large, damaged, speedscope]) {
   const begun = Date.now();
   try {
     await test();

@@ -18,8 +18,8 @@ def example():
     return json.loads((DATA / "profile" / "example.json").read_text())
 
 
-def hostile():
-    """Every text of the profile becomes something that would run, break out or turn around where it is not shown as text."""
+def hostile(value):
+    """Every text of it becomes something that would run, break out or turn around where it is not shown as text."""
     random.seed(7)
     fixed = {"schema", "kind", "language", "severity", "style", "direction", "from", "to", "end"}
 
@@ -34,7 +34,7 @@ def hostile():
             return {k: poison(v, k) for k, v in value.items()}
         return value
 
-    return poison(example())
+    return poison(value)
 
 
 def million(n=1_000_000):
@@ -92,7 +92,7 @@ def make(folder):
         sys.exit(f"the quick suite failed: {done.stderr}")
     suite = folder / "suite" / (folder / "suite" / "latest").read_text().strip()
     timing = json.loads((suite / "timing.json").read_text())
-    runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(), None), "million": (million(), None),
+    runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing))}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
@@ -102,6 +102,11 @@ def make(folder):
             write_json(pages[name] / "profile.json", profile)
         if times:
             write_json(pages[name] / "timing.json", times)
+    for name in ("suite", "both"):
+        done = tomoprof("triage", pages[name])
+        if done.returncode:
+            sys.exit(f"tomoprof triage {name}: exit {done.returncode}: {done.stderr}")
+    write_json(pages["hostile"] / "triage.json", hostile(json.loads((suite / "triage.json").read_text())))
     for page in pages.values():
         done = tomoprof("report", page)
         if done.returncode or not (page / "report.html").is_file():

@@ -39,9 +39,3 @@ function previewPanel(previews) {
   return [el("p", { class: "note" }, "Middle slice of each reconstruction, and its difference to the phantom."),
     el("div", { class: "cards" }, previews.map((p) => el("figure", {}, el("img", { src: p.image, alt: `${p.operation} at ${p.size}³, ${p.what}` }), el("figcaption", {}, `${plain(p.operation)} · ${p.size}³ · ${plain(p.what)}`, p.note && ` · ${plain(p.note)}`))))];
 }
-
-function triagePanel(triage) {
-  return [el("p", { class: "answer" }, plain(triage.headline ?? "Which operation deserves an FPGA")),
-    table([{ title: "Operation", kind: "name", key: "operation" }, { title: "Verdict", kind: "name", key: "verdict" }, { title: "Reasons", value: (c) => list(c.reasons).join(" ") },
-      { title: "Speedup", value: (c) => (c.speedup ? `${number(c.speedup.low)} to ${number(c.speedup.high)}` : UNKNOWN) }, { title: "Confidence", key: "confidence" }], list(triage.candidates), { name: "candidates" })];
-}
