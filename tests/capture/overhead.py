@@ -19,6 +19,7 @@ import time
 from programs import HERE, PYTHON
 from recorded import TOMOPROF, newest
 
+LIMIT_S = 300
 HEADER_CAPTURE_BYTES = 320  # offset of capture_bytes in struct trace_header
 
 
@@ -27,7 +28,12 @@ def measured(words, env, cwd):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
     process = subprocess.Popen(list(map(str, words)), env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, err = process.communicate(timeout=1800)
+    try:
+        out, err = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise RuntimeError(f"not done after {LIMIT_S} s")
     wall = time.monotonic() - begin
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
@@ -70,7 +76,7 @@ def compare(name, words, extra, pairs, peers):
         folder = pathlib.Path(place)
         wraps = dict(recorders(folder, peers and words[1].endswith(".py")))
         for _ in range(pairs):
-            for how, wrap in wraps.items():
+            for how, wrap in ((h, w) for h, w in wraps.items() if h not in reasons):
                 try:
                     runs.setdefault(how, []).append(measured(wrap(words), env, folder)[:2])
                 except RuntimeError as e:

@@ -5,6 +5,7 @@ off by about one tick per block, at random: 0.3 points of 100 over 4 s. The tole
 """
 
 import json
+import os
 import re
 import sys
 
@@ -208,6 +209,12 @@ def c_program(check, folder, name, source, *options, flags=("-O2", "-fomit-frame
     return data, lines_of(data, f"{name}.c"), said
 
 
+def late():
+    """Seconds that a look at sleeping threads may come late: the thread that looks needs a CPU too, and what was before
+    its first look is nobody's."""
+    return 0.15 if os.getloadavg()[0] < 2 * os.cpu_count() else 0.6
+
+
 def near(check, value, expected, tolerance, what):
     check.that(value is not None and abs(value - expected) <= tolerance, f"{what}: {value}, expected {expected} +- {tolerance:.3g}")
 
@@ -245,7 +252,7 @@ def recursion_counts_once(check, folder):
 def sleep_is_no_work(check, folder):
     data, lines, _ = c_program(check, folder, "sleep", SLEEP)
     asleep, spinning = lines.get(marked(SLEEP, "sleeps")), lines.get(marked(SLEEP, "spins"))
-    near(check, waited(asleep), 1.5, 0.15, "seconds asleep")
+    near(check, waited(asleep), 1.5, late(), "seconds asleep")
     near(check, busy(asleep), 0, 0.02, "CPU seconds asleep")
     near(check, busy(spinning), busy(data["totals"]), 0.05, "CPU seconds of the loop")
     check.that(waited(spinning) < 0.5 * max(busy(spinning), 0.1), f"the loop waited {waited(spinning)} s")
@@ -294,7 +301,7 @@ def python_and_native(check, folder):
         if check.that(line, f"no line for {mark}"):
             near(check, busy(line), truth[mark], 0.05 * truth[mark] + 0.03, f"CPU seconds of {mark}")
             near(check, line["cpu"][part], truth[mark], 0.1 * truth[mark] + 0.03, f"{part} part of {mark}")
-    near(check, waited(lines.get(marked(PYTHON_SPLIT, "sleeps"))), 1.2, 0.15, "seconds asleep")
+    near(check, waited(lines.get(marked(PYTHON_SPLIT, "sleeps"))), 1.2, late(), "seconds asleep")
 
 
 def python_memory(check, folder):
