@@ -143,7 +143,7 @@ static enum err charge_frame(struct run *r, const struct resolved *f, const stru
     TRY(site_of(r, f->file, 0, f->function ? f->function : "[unknown]", f->begins, &function));
     if (r->sites[line].function < 0 || pays)
         r->sites[line].function = function;
-    r->sources[r->sites[line].file].user |= f->class == FRAME_USER;
+    r->sources[r->sites[line].file].user |= f->class == FRAME_USER && rules_own(f->file);
     r->sources[r->sites[line].file].python |= f->python;
     int both[] = {line, function};
     for (int i = 0; i < 2; i++) {

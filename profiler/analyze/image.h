@@ -143,6 +143,7 @@ int rules_interpreter(const char *module);
 int rules_eval(const char *function); /* the interpreter's loop */
 /* As shown. The text must live as long as the run, for both. */
 const char *rules_path(struct run *r, const char *recorded);
+int rules_own(const char *file); /* of no installed package */
 /* Any text with the paths in it shown likewise. */
 const char *rules_words(struct run *r, const char *text);
 const char *range_style(uint32_t style);

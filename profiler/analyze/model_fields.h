@@ -204,7 +204,7 @@
 #define MODEL_FILE_FIELDS(X)                                                                       \
     X(TEXT, _, path, "key")                                                                        \
     X(TEXT, _, language, "python, c, cuda, other")                                                 \
-    X(FLAG, _, user, "user code; libraries are charged only where no user code is below them")     \
+    X(FLAG, _, user, "own code: neither a library nor an installed package")     \
     X(REAL, _, cpu_share, "sum of its lines' cpu.share")                                           \
     X(REAL, _, gpu_share, "sum of its lines' gpu.share")                                           \
     X(LIST, model_line, lines, "that cost anything, by number")                                    \

@@ -48,12 +48,51 @@ static const char *const library_modules[] = {"/lib-dynload/", "/site-packages/"
 /* Source files of libraries, of any language. Their lines are charged only when no user code is
  * below them on the stack, or on request. */
 static const char *const library_paths[] = {
-    "/site-packages/",     "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen ",
-    "<__array_function__", "/usr/include/",   "/usr/lib/",    "/usr/src/",      "/usr/local/cuda",
-    "/include/c++/",       "/lib/gcc/",       "/build/glibc", "/build/gcc",     "../sysdeps/",
-    "./malloc/",           "./nptl/",         "./string/",    "../nptl/",       "/.cargo/registry/",
-    "/go/pkg/mod/",        "/nvtx3/",
+    "/lib/python3",  "/lib64/python3", "<frozen ",   "<string>",          "<__array_function__",
+    "/usr/include/", "/usr/lib/",      "/usr/src/",  "/usr/local/cuda",   "/include/c++/",
+    "/lib/gcc/",     "/build/glibc",   "/build/gcc", "../sysdeps/",       "./malloc/",
+    "./nptl/",       "./string/",      "../nptl/",   "/.cargo/registry/", "/go/pkg/mod/",
+    "/nvtx3/",
 };
+
+/* Python packages that serve the package or the program that calls them. Any other package does the
+ * work that somebody looks for (a reconstruction library, say): its lines are charged. */
+static const char *const frameworks[] = {
+    "IPython",       "PIL",      "_pytest",       "absl",       "cffi",
+    "cloudpickle",   "cupy",     "cupyx",         "dask",       "dateutil",
+    "etils",         "flax",     "h5py",          "ipykernel",  "jax",
+    "jaxlib",        "joblib",   "llvmlite",      "matplotlib", "ml_dtypes",
+    "mpmath",        "networkx", "numba",         "numexpr",    "numpy",
+    "nvidia",        "nvtx",     "opt_einsum",    "optax",      "orbax",
+    "pandas",        "pip",      "pkg_resources", "pybind11",   "pytest",
+    "ray",           "ruamel",   "scipy",         "setuptools", "six.py",
+    "skimage",       "sklearn",  "sympy",         "tensorflow", "tensorstore",
+    "threadpoolctl", "torch",    "tqdm",          "triton",     "typing_extensions.py",
+    "xarray",        "yaml",     "zarr",
+};
+
+/* What follows site-packages/ in a path, NULL when it is of no package. */
+static const char *in_package(const char *file)
+{
+    const char *at = strstr(file, "/site-packages/");
+    at = at ? at : strstr(file, "/dist-packages/");
+    return at ? at + 15 : NULL;
+}
+
+static int of_framework(const char *package)
+{
+    for (size_t i = 0; i < sizeof frameworks / sizeof *frameworks; i++) {
+        size_t n = strlen(frameworks[i]);
+        if (!strncmp(package, frameworks[i], n) && (package[n] == '/' || !package[n]))
+            return 1;
+    }
+    return package[0] == '_'; /* generated hooks of packages: _distutils_hack, _virtualenv.py */
+}
+
+int rules_own(const char *file)
+{
+    return !in_package(file);
+}
 
 static const char *base_name(const char *path)
 {
@@ -110,6 +149,9 @@ static enum frame_class classify(struct run *r, const char *file, const char *mo
     for (size_t i = 0; !python && i < sizeof library_modules / sizeof *library_modules; i++)
         if (strstr(module, library_modules[i]))
             return FRAME_LIBRARY;
+    const char *package = in_package(file);
+    if (package)
+        return of_framework(package) ? FRAME_LIBRARY : FRAME_USER;
     for (size_t i = 0; i < sizeof library_paths / sizeof *library_paths; i++)
         if (strstr(file, library_paths[i]))
             return FRAME_LIBRARY;
