@@ -43,11 +43,18 @@ static enum err unknown_format(void)
               : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
 }
 
+/* OUT/latest, the file that names the newest run. */
+static int names_run(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return !strcmp(slash ? slash + 1 : word, "latest");
+}
+
 /* profile.json of a run, or the file itself. */
 static enum err find_profile(const char *word, char path[RUN_PATH + 20])
 {
     struct stat st;
-    if (stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (!names_run(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
         snprintf(path, RUN_PATH + 20, "%s", word);
         return ERR_OK;
     }
