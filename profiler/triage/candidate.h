@@ -47,7 +47,7 @@ struct candidate {
     int estimates_count;
     const struct estimate *best;
     struct alternative measured, cpu, gpu;
-    const struct alternative *rival; /* the quickest of them */
+    const struct alternative *rival, *lean; /* the quickest of them, the one of least energy */
     struct range speedup, speedup_cpu, speedup_gpu, speedup_rival, energy, break_even;
     struct score score;
     enum verdict verdict;

@@ -54,11 +54,12 @@ static void say_speed(struct candidate *c)
 {
     const struct estimate *e = c->best;
     const struct range s = c->speedup_rival, j = c->energy;
-    REASON(
-        "Against %s (%.2g to %.2g s) the %s (%.2g to %.2g s a call) is %.2g to %.2g times as fast "
-        "and %.2g to %.2g times as lean in energy; it is bound by %s.",
-        c->rival->name, c->rival->seconds.low, c->rival->seconds.high, e->device->name,
-        e->seconds.low, e->seconds.high, s.low, s.high, j.low, j.high, e->bound);
+    REASON("A call takes %.2g to %.2g s on the %s, bound by %s: %.2g to %.2g times as fast as %s "
+           "(%.2g "
+           "to %.2g s).",
+           e->seconds.low, e->seconds.high, e->device->name, e->bound, s.low, s.high,
+           c->rival->name, c->rival->seconds.low, c->rival->seconds.high);
+    REASON("In energy it is %.2g to %.2g times as lean as %s.", j.low, j.high, c->lean->name);
     if (e->seconds_link.low > e->seconds_card.low && !c->primitive->streams)
         REASON("With the data on the card a call would take %.2g to %.2g s: getting them there "
                "takes %.2g to %.2g s each way.",

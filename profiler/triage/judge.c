@@ -41,17 +41,26 @@ static void find_alternatives(const struct inputs *in, struct candidate *c)
         c->gpu.seconds = none;
 }
 
-/* The quickest that the power budget allows. */
-static const struct alternative *rival_of(const struct weights *w, const struct candidate *c)
+static struct range joules_of(const struct alternative *a)
 {
-    const struct alternative *all[] = {&c->measured, &c->cpu, &c->gpu}, *best = NULL;
+    return range_of(a->seconds.low * a->watts.low, a->seconds.high * a->watts.high);
+}
+
+/* The quickest and the leanest that the power budget allows. */
+static void find_rivals(const struct weights *w, struct candidate *c)
+{
+    const struct alternative *all[] = {&c->measured, &c->cpu, &c->gpu};
+    c->rival = c->lean = NULL;
     for (int i = 0; i < 3; i++) {
-        int allowed = w->power_budget_watts <= 0 || all[i]->watts.low <= w->power_budget_watts;
-        if (all[i]->seconds.low > 0 && allowed &&
-            (!best || range_middle(all[i]->seconds) < range_middle(best->seconds)))
-            best = all[i];
+        const struct alternative *a = all[i];
+        if (!(a->seconds.low > 0) ||
+            (w->power_budget_watts > 0 && a->watts.low > w->power_budget_watts))
+            continue;
+        if (!c->rival || range_middle(a->seconds) < range_middle(c->rival->seconds))
+            c->rival = a;
+        if (!c->lean || range_middle(joules_of(a)) < range_middle(joules_of(c->lean)))
+            c->lean = a;
     }
-    return best;
 }
 
 static void score(const struct weights *w, const struct assumptions *s, const struct candidate *c,
@@ -60,9 +69,8 @@ static void score(const struct weights *w, const struct assumptions *s, const st
     static const double pattern[] = {1, 1, 0.4, 0.2};
     const struct range speed =
         range_times(range_over(c->rival->seconds, e->seconds), 1 / s->software);
-    const struct range joules = range_of(c->rival->seconds.low * c->rival->watts.low,
-                                         c->rival->seconds.high * c->rival->watts.high);
-    const struct range energy = range_times(range_over(joules, e->joules), 1 / s->software);
+    const struct range energy =
+        range_times(range_over(joules_of(c->lean), e->joules), 1 / s->software);
     const double share = c->ceiling ? fmin(1, c->ceiling->share * s->share) : 0;
     const double link = e->seconds_link.high > 0 && !c->primitive->streams
                             ? range_middle(c->rival->seconds) / s->software / e->seconds_link.high
@@ -113,9 +121,7 @@ static void compare(const struct inputs *in, const struct assumptions *s, struct
     c->speedup_cpu = in->machine.is_gpu || !(c->speedup.low > 0) ? against(&c->cpu, e) : c->speedup;
     c->speedup_gpu = in->machine.is_gpu && c->speedup.low > 0 ? c->speedup : against(&c->gpu, e);
     c->speedup_rival = range_times(against(c->rival, e), 1 / s->software);
-    struct range joules = range_of(c->rival->seconds.low * c->rival->watts.low,
-                                   c->rival->seconds.high * c->rival->watts.high);
-    c->energy = range_times(range_over(joules, e->joules), 1 / s->software);
+    c->energy = range_times(range_over(joules_of(c->lean), e->joules), 1 / s->software);
 }
 
 /* Calls a day at which machine time and energy saved pay card and engineering. */
@@ -159,7 +165,7 @@ enum verdict candidate_judge(const struct inputs *in, const struct assumptions *
                              struct candidate *c)
 {
     find_alternatives(in, c);
-    c->rival = rival_of(in->weights, c);
+    find_rivals(in->weights, c);
     c->score = (struct score){0};
     c->speedup = c->speedup_cpu = c->speedup_gpu = c->speedup_rival = none;
     c->energy = c->break_even = none;

@@ -28,15 +28,9 @@ static const char *const primitive_of[2][KINDS] = {
      "mbir_prior_and_updates", "gen_pixel_partition"},
 };
 
-static const struct phase *phase_of(const char *name)
-{
-    for (int i = 0; name && i < PHASES; i++)
-        if (!strcmp(phases[i].name, name))
-            return &phases[i];
-    return NULL;
-}
-
-/* Seconds of the ranges called `name` in one process, -1 when events of it were merged. */
+/* Seconds of the ranges called `name` in one process, -1 when its track was thinned out. An entry
+ * of a whole track that counts more than one event is a range with what ended together with it: its
+ * length is the outer one's, and the inner one has no entry of its own. */
 static double seconds_of(const struct model *m, int32_t process, const char *name)
 {
     double sum = 0;
@@ -49,7 +43,7 @@ static double seconds_of(const struct model *m, int32_t process, const char *nam
             if (e->what < 0 || e->what >= m->ranges_count || !m->ranges[e->what].name ||
                 strcmp(m->ranges[e->what].name, name) != 0)
                 continue;
-            if (e->count != 1 || t->resolution_ns != 0)
+            if (t->resolution_ns != 0)
                 return -1;
             sum += 1e-9 * (double)e->length;
         }
@@ -71,31 +65,40 @@ static int32_t process_of(const struct model *m, const char *operation, double *
     return best;
 }
 
+static void credit(double seconds[], int primitives, const char *name, double s)
+{
+    for (int p = 0; p < primitives && primitive_at(p); p++)
+        if (!strcmp(primitive_at(p)->name, name))
+            seconds[p] += s;
+}
+
+/* The back projection of a direct reconstruction ends with it, or with the "initial image" around
+ * it, and then has no entry: it is what the filter leaves of that. */
+static double hidden_back(const struct model *m, int32_t process, double whole, int iterative)
+{
+    const double around = iterative ? seconds_of(m, process, "initial image") : whole;
+    if (around <= 0 || seconds_of(m, process, "back projection") > 0)
+        return 0;
+    return fmax(0, around - seconds_of(m, process, "ramp filter"));
+}
+
 int ranges_seconds(const struct model *m, const char *operation, double *whole, double seconds[],
                    int primitives)
 {
     const int32_t process = process_of(m, operation, whole);
-    const int cone = !strncmp(operation, "cone", 4);
-    double sum = 0;
+    const char *const *names = primitive_of[!strncmp(operation, "cone", 4)];
     if (process < 0)
         return 0;
     for (int i = 0; i < primitives; i++)
         seconds[i] = 0;
-    for (int i = 0; i < m->ranges_count; i++) {
-        const struct phase *f = phase_of(m->ranges[i].name);
-        double s = f ? seconds_of(m, process, f->name) : 0;
-        int seen = 0;
-        for (int k = 0; f && k < i; k++) /* the same name in another domain or style */
-            seen |= m->ranges[k].name && !strcmp(m->ranges[k].name, f->name);
+    double sum = hidden_back(m, process, *whole, strstr(operation, "mbir") != NULL);
+    credit(seconds, primitives, names[BACK], sum);
+    for (int i = 0; i < PHASES; i++) {
+        double s = seconds_of(m, process, phases[i].name);
         if (s < 0)
             return 0;
-        if (!f || seen)
-            continue;
-        const enum kind half[2] = {f->first, f->second};
-        for (int k = 0; k < 2; k++)
-            for (int p = 0; p < primitives && primitive_at(p); p++)
-                if (!strcmp(primitive_at(p)->name, primitive_of[cone][half[k]]))
-                    seconds[p] += s / 2;
+        credit(seconds, primitives, names[phases[i].first], s / 2);
+        credit(seconds, primitives, names[phases[i].second], s / 2);
         sum += s;
     }
     /* Phases beside the operation (its own check projects too) would make more than the whole. */

@@ -160,6 +160,7 @@ static void write_candidate(struct jsonw *w, const struct candidate *c)
     write_texts(w, "sensitivity", c->flips, c->flips_count);
     jsonw_kstring(w, "device", c->best ? c->best->device->id : NULL);
     jsonw_kstring(w, "rival", c->rival ? c->rival->name : NULL);
+    jsonw_kstring(w, "leanest", c->lean ? c->lean->name : NULL);
     write_range(w, "speedup", c->speedup);
     write_range(w, "speedup_cpu", c->speedup_cpu);
     write_range(w, "speedup_gpu", c->speedup_gpu);

@@ -10,7 +10,7 @@
 #define WEIGHTS(X) \
     X(score_share, 25, 0, 100, "points for the share of a reconstruction, full from half of it on") \
     X(score_speed, 30, 0, 100, "points for the speedup over the best alternative, full from 20 on") \
-    X(score_energy, 20, 0, 100, "points for the energy ratio to the best alternative, full from 10 on") \
+    X(score_energy, 20, 0, 100, "points for the energy ratio to the leanest alternative, full from 10 on") \
     X(score_pattern, 15, 0, 100, "points for stream and window; 0.4 of it for gather, 0.2 for scatter, 0 with feedback") \
     X(score_feed, 10, 0, 100, "points for a link that could feed it 10 times faster than the best alternative computes") \
     X(high_from, 60, 0, 100, "least score of HIGH") \

@@ -395,7 +395,16 @@ static void ranges_take_a_reconstruction_apart(void **state)
         assert_near(seconds[i], expected, 1e-12);
     }
     assert_int_equal(ranges_seconds(&m, "cone_fdk_recon", &whole_s, seconds, 32), 0);
-    events[1].count = 2;
+    /* The back projection that ends with the first image has no entry of its own. */
+    ranges[4].name = "initial image";
+    assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 1);
+    for (int i = 0; primitive_at(i); i++)
+        if (!strcmp(primitive_at(i)->name, "cone_back_project"))
+            assert_near(seconds[i], 0.5, 1e-12);
+    track.resolution_ns = 1000;
+    assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 0);
+    track.resolution_ns = 0;
+    events[1].length = 2000000000; /* more than the whole */
     assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 0);
 }
 

@@ -14,6 +14,7 @@ function speedupBars(candidates) {
   const width = 640, step = 24, left = 200, x = (v) => left + ((width - left - 10) * (Math.log10(v) - low)) / (high - low);
   const words = rows.map((c) => `${c.operation}: ${span(c.speedup_rival)}`).join("; ");
   const node = svg("svg", { viewBox: `0 0 ${width} ${rows.length * step + 24}`, role: "img", "aria-label": `Speedup over the best alternative: ${words}`, class: "triage-bars" });
+  node.style.setProperty("max-width", "40rem");
   for (let power = Math.ceil(low); power <= high; power++) {
     const at = x(10 ** power);
     node.append(svg("line", { x1: at, x2: at, y1: 0, y2: rows.length * step, stroke: "var(--faint)", "stroke-width": power === 0 ? 2 : 0.5 }),
@@ -38,7 +39,7 @@ function verdictTable(triage) {
     { title: "Card", kind: "name", value: (c) => c.device ?? UNKNOWN },
     { title: "Speedup to here", number: true, value: (c) => middle(c.speedup), show: (c) => span(c.speedup) },
     { title: "to the best alternative", number: true, value: (c) => middle(c.speedup_rival), show: (c) => span(c.speedup_rival) },
-    { title: "Energy", number: true, value: (c) => middle(c.energy_ratio), show: (c) => span(c.energy_ratio), hint: "energy of the best alternative over that of the card" },
+    { title: "Energy", number: true, value: (c) => middle(c.energy_ratio), show: (c) => span(c.energy_ratio), hint: "energy of the leanest alternative over that of the card" },
     { title: "Confidence", kind: "name", key: "confidence" },
   ], list(triage.candidates), { caption: "Verdicts", name: "verdicts", filter: false });
 }
@@ -73,7 +74,7 @@ function triagePanel(triage) {
   const candidates = list(triage.candidates), p = triage.pipeline;
   return [
     el("p", { class: "answer" }, plain(triage.headline ?? "Which operation deserves an FPGA")),
-    el("p", { class: "note" }, `At ${number(triage.size, 6)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end.`),
+    el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end.`),
     verdictTable(triage),
     el("h2", {}, "Speedup over the best alternative"), speedupBars(candidates) ?? el("p", { class: "note" }, "There is nothing to compare with."),
     el("h2", {}, "Candidates"), ...candidates.map((c, i) => candidateDetails(c, i === 0)),
