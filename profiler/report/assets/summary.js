@@ -23,6 +23,10 @@ function answer(profile, timing) {
       parts.push(`${shortPath(gpu.path)}:${gpu.line} launches ${percent(gpu.gpu_self_s / t.gpu_sum_s)} of the GPU time (${seconds(gpu.gpu_self_s)}); copies are ${percent(t.copy_s / t.gpu_sum_s)} of it.`);
     if (hot && cpu > 0)
       parts.push(`${shortPath(hot.path)}:${hot.line} takes ${percent(cpuOf(hot) / cpu)} of the CPU time (${seconds(cpuOf(hot))} of ${seconds(cpu)}).`);
+    // The own line that leads there: the dearest one with its callees, but for those that everything is below.
+    const below = (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0);
+    const own = lines.filter((l) => l.file.user && below(l) < 0.95 * cpu).reduce((a, l) => (below(l) > (a ? below(a) : 0) ? l : a), null);
+    if (own && own !== hot && below(own) > 0.1 * cpu) parts.push(`${shortPath(own.path)}:${own.line} and what it calls take ${percent(below(own) / cpu)}.`);
     if (t.peak_rss_mb > 0) parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}.`);
   }
   return parts.length ? parts.join(" ") : "Nothing was measured in this run.";
@@ -66,10 +70,10 @@ function whereTheTimeWent(profile) {
       { name: "host waits while the GPU is idle", value: Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0)), k: 3 },
       { name: "host only", value: Math.max(0, wall - busy - Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0))), k: 7 }], wall));
   }
-  nodes.push(el("h2", {}, "Time of all threads"), stackedBar("Time of all threads", [
+  nodes.push(el("h2", {}, "Time of all threads, sleep left out"), stackedBar("Time of all threads, sleep left out", [
     { name: "Python", value: t.cpu?.python, k: 1 }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: 0 }, { name: "system", value: t.cpu?.sys, k: 5 },
-    { name: "waiting for a CPU", value: t.wait?.runnable, k: 6 }, { name: "disk", value: t.wait?.disk, k: 4 }, { name: "in CUDA calls", value: t.wait?.cuda, k: 2 },
-    { name: "asleep", value: t.wait?.sleep, k: 7 }]));
+    { name: "waiting for a CPU", value: t.wait?.runnable, k: 6 }, { name: "disk", value: t.wait?.disk, k: 4 }, { name: "in CUDA calls", value: t.wait?.cuda, k: 2 }]),
+  el("p", { class: "note" }, `The program ran for ${seconds(wall)}; its ${count(list(profile.threads).length)} threads slept ${seconds(t.wait?.sleep)} in all.`));
   return nodes;
 }
 

@@ -60,6 +60,11 @@ const TRACK_COLORS = { cpu: 0, wait: 7, kernel: 2, copy: 1, set: 6, range: 3, ap
 
 function timelinePanel(profile) {
   const tracks = list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => ({ t, levels: trackData(t), name: trackName(profile, t), names: new Map() }));
+  // Busy threads first, all rows of a thread or stream together.
+  const owner = (t) => (t.thread !== null && t.thread !== undefined ? `t${t.thread}` : `d${t.device}.${t.context}.${t.stream}`);
+  const worth = new Map();
+  for (const { t, levels } of tracks) if (t.kind !== "wait") worth.set(owner(t), (worth.get(owner(t)) || 0) + levels[0].busy.reduce((a, b) => a + b, 0));
+  tracks.sort((a, b) => (worth.get(owner(b.t)) || 0) - (worth.get(owner(a.t)) || 0) || (owner(a.t) === owner(b.t) ? Object.keys(TRACK_COLORS).indexOf(a.t.kind) - Object.keys(TRACK_COLORS).indexOf(b.t.kind) : owner(a.t) < owner(b.t) ? -1 : 1));
   const series = list(profile.memory?.series).filter((s) => list(s.t_s).length > 1);
   if (!tracks.length && !series.length) return [el("p", {}, "No events were recorded.")];
   const total = Math.max(1, ...tracks.map((k) => k.levels[0].end.reduce((a, b) => Math.max(a, b), 0)), ...series.map((s) => s.t_s[s.t_s.length - 1] * 1e9));
