@@ -105,8 +105,8 @@ def no_gpu_is_said(engine, output):
 
 def a_stop_leaves_a_readable_run(engine, output):
     tool = os.environ["TOMOPROF"]
-    for words, last in ((("record", "--", "python", "-c", SPIN), "profile.json"),
-                        (("run", "--sizes", "32,64,128,256", "--runs", "50"), "timing.json")):
+    for words, last, reader in ((("record", "--", "python", "-c", SPIN), "profile.json", ("report", "--text")),
+                                (("run", "--sizes", "32,64,128,256", "--runs", "50"), "timing.json", ("info",))):
         name = f"tomoprof-stop-{os.getpid()}"
         running = subprocess.Popen([*engine.compose, "run", "--rm", "-T", "--name", name, "cpu", *words], cwd=ROOT,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -119,7 +119,7 @@ def a_stop_leaves_a_readable_run(engine, output):
         check(stopped.returncode == 0, f"docker stop: {stopped.stderr}")
         run = max(output.glob("2*Z*"), key=lambda p: p.name)
         check((run / last).exists(), f"{words[0]} stopped without {last}: {[p.name for p in run.iterdir()]} {text[-800:]}")
-        read = call(tool, "report", "--text", run)
+        read = call(tool, *reader, run)
         check(read.returncode == 0, f"the stopped {words[0]} cannot be read: {read.stderr}")
         for path in sorted(output.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
