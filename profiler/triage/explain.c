@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/triage/candidate.h"
+#include "profiler/triage/width.h"
 
 static void say(char **list, int *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -86,6 +87,22 @@ static void say_pattern(struct candidate *c)
                "of on-chip RAM pay for.");
 }
 
+static void say_width(const struct inputs *in, struct candidate *c)
+{
+    const struct width_needed *n = width_needed(c->primitive->name);
+    char bits[160] = "";
+    for (int i = 0; n && i < WIDTH_STAGES; i++) {
+        const int b = width_bits_at(n, (enum width_stage)i, in->size);
+        size_t at = strlen(bits);
+        if (b)
+            snprintf(bits + at, sizeof bits - at, "%s%s %d", at ? ", " : "",
+                     width_stage_name((enum width_stage)i), b);
+    }
+    if (*bits)
+        REASON("Simulated in fixed point it needs these bits for an error of %g: %s.", WIDTH_RMSE,
+               bits);
+}
+
 static void say_rule(const struct weights *w, struct candidate *c)
 {
     const struct range s = c->speedup_rival;
@@ -130,7 +147,7 @@ static void say_next(const struct inputs *in, struct candidate *c)
     if (!in->machine.is_gpu)
         NEXT("Measure on the GPU that one would buy instead: its rate here is derived, not "
              "measured.");
-    if (c->verdict >= VERDICT_MEDIUM)
+    if (c->verdict >= VERDICT_LOW && !width_needed(c->primitive->name))
         NEXT("Find the bits it needs: the model takes up to 18 of fixed point, %g bytes in memory.",
              in->weights->element_bytes);
     if (c->best && c->best->device->doubt)
@@ -164,6 +181,7 @@ void candidate_explain(const struct inputs *in, struct candidate *c)
         say_software(in, c);
         say_speed(c);
         say_pattern(c);
+        say_width(in, c);
         say_rule(in->weights, c);
     } else {
         REASON("NO: no card that was asked for can hold it, or none is within the power budget.");

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "profiler/triage/fpga.h"
+#include "profiler/triage/width.h"
 
 struct assumptions assumptions_none(void)
 {
@@ -44,12 +45,33 @@ static struct range busy_share(const struct access_pair *a, const struct weights
     return range_times(range_of(w->scatter_low, w->scatter_high), w->fill_irregular);
 }
 
+/* Never below the weight: what comes from a detector has 16 bits, whatever the quality needs. */
+double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w)
+{
+    const struct width_needed *n = width_needed(p->name);
+    return n ? fmax(w->element_bytes, ceil(width_bits_at(n, STAGE_SAMPLE, size) / 8.0))
+             : w->element_bytes;
+}
+
+/* A block multiplies 18 by 27 bits; wider operands take one more each. */
+static double blocks_per_product(const struct primitive *p, double size)
+{
+    const struct width_needed *n = width_needed(p->name);
+    if (!n)
+        return 1;
+    const int a = width_bits_at(n, STAGE_SAMPLE, size),
+              b = width_bits_at(n, STAGE_COEFFICIENT, size);
+    return (fmin(a, b) > 18 ? 2 : 1) * (fmax(a, b) > 27 ? 2 : 1);
+}
+
 /* The scarcest of the card's blocks; names it. */
-static double lanes_of(const struct primitive *p, const struct device *d, const struct weights *w,
-                       const char **bound)
+static double lanes_of(const struct primitive *p, const struct device *d, double size,
+                       const struct weights *w, const char **bound)
 {
     /* Where a block multiplies and adds float32, the cheaper of both. */
-    double dsp = d->dsp_per_fma <= 1 && p->fmas > 0 ? fmin(p->dsp, p->fmas) : p->dsp;
+    double dsp = p->dsp * blocks_per_product(p, size);
+    if (d->dsp_per_fma <= 1 && p->fmas > 0)
+        dsp = fmin(dsp, p->fmas);
     const struct {
         double have, each;
         const char *name;
@@ -78,11 +100,11 @@ static double rate_at(double lanes_rate, double bytes_per_unit, double gb_s, int
     return fmin(memory, lanes_rate);
 }
 
-static void size_buffers(const struct access_pair *a, double size, const struct weights *w,
-                         struct estimate *e)
+static void size_buffers(const struct primitive *p, const struct access_pair *a, double size,
+                         const struct weights *w, struct estimate *e)
 {
     const double window = access_window_at(a, size);
-    e->on_chip_kib = window * w->element_bytes / 1024;
+    e->on_chip_kib = window * fpga_element_bytes(p, size, w) / 1024;
     double have = e->device->ram_kib * w->usable_ram;
     e->passes = fmax(1, ceil(e->on_chip_kib / have));
     e->line_buffer_kib = is_regular(a) ? e->on_chip_kib : (double)NAN;
@@ -94,10 +116,11 @@ static void rate_card(const struct primitive *p, const struct access_pair *a, do
     const struct device *d = e->device;
     const struct range busy = busy_share(a, w);
     const double units = primitive_units(p, size);
-    const double bytes = primitive_traffic(p, size, e->passes) / units * w->element_bytes;
+    const double bytes =
+        primitive_traffic(p, size, e->passes) / units * fpga_element_bytes(p, size, w);
     const double low = fmin(1, busy.low * s->stalls), high = fmin(1, busy.high * s->stalls);
     int bound;
-    e->lanes = floor(lanes_of(p, d, w, &e->bound) * s->lanes);
+    e->lanes = floor(lanes_of(p, d, size, w, &e->bound) * s->lanes);
     const double hz = 1e6 * s->clock * e->lanes;
     e->rate.low = rate_at(hz * d->clock_mhz.low * low, bytes,
                           d->memory_gb_s.low * w->memory_low * s->memory, &bound);
@@ -113,7 +136,7 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
                               const struct assumptions *s)
 {
     struct estimate e = {.device = d};
-    size_buffers(a, size, w, &e);
+    size_buffers(p, a, size, w, &e);
     rate_card(p, a, size, w, s, &e);
     const double units = primitive_units(p, size);
     const double wait = p->dependency == DEPENDS_FEEDBACK ? p->steps * w->feedback_us * 1e-6 : 0;
@@ -122,7 +145,7 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
         e.lanes > 0 ? e.seconds_card.low * d->clock_mhz.high * 1e6 * s->clock * e.lanes / units
                     : (double)NAN;
     const double link =
-        primitive_moved(p, size) * w->element_bytes / (d->link_gb_s * 1e9 * s->link);
+        primitive_moved(p, size) * fpga_element_bytes(p, size, w) / (d->link_gb_s * 1e9 * s->link);
     e.seconds_link = range_of(link / w->link_high, link / w->link_low);
     /* Both directions at once and under the computation, or one after the other. */
     e.seconds = e.seconds_card;

@@ -33,16 +33,20 @@ struct estimate {
     struct range seconds;      /* a call as it would be used: fed by the host, or in the stream */
     struct range watts, joules;
     double initiation_interval; /* cycles between units of one lane; above 1 with feedback */
-    double on_chip_kib;     /* that 95 % of the reuses need; elements of weights.element_bytes */
-    double passes;          /* tiles in which that has to be cut to fit */
-    double line_buffer_kib; /* on-chip rows or planes of streams and windows, else NAN */
-    double banks;           /* of the card's memory that must be addressed at once */
+    double on_chip_kib;         /* that 95 % of the reuses need; elements of fpga_element_bytes */
+    double passes;              /* tiles in which that has to be cut to fit */
+    double line_buffer_kib;     /* on-chip rows or planes of streams and windows, else NAN */
+    double banks;               /* of the card's memory that must be addressed at once */
 };
 
 /* One call at edge `size`. */
 struct estimate fpga_estimate(const struct primitive *p, const struct access_pair *a,
                               const struct device *d, double size, const struct weights *w,
                               const struct assumptions *s);
+
+/* Of a sample or voxel in the card's memory and on the link: by its measured bits where there are.
+ */
+double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w);
 
 struct range range_of(double low, double high);
 struct range range_over(struct range a, struct range b); /* the widest quotient */

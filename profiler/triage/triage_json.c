@@ -3,6 +3,7 @@
 
 #include "host/base/jsonw.h"
 #include "profiler/triage/triage.h"
+#include "profiler/triage/width.h"
 
 static void write_range(struct jsonw *w, const char *key, struct range r)
 {
@@ -148,6 +149,25 @@ static void write_score(struct jsonw *w, const struct score *s)
     jsonw_end(w);
 }
 
+/* Bits of each stage at this size, null where it was not simulated. */
+static void write_width(struct jsonw *w, const struct candidate *c)
+{
+    const struct width_needed *n = width_needed(c->primitive->name);
+    jsonw_key(w, "width");
+    if (!n) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    for (int i = 0; i < WIDTH_STAGES; i++)
+        write_count(w, width_stage_name((enum width_stage)i),
+                    width_bits_at(n, (enum width_stage)i, c->evidence.size));
+    jsonw_kstring(w, "fp16", n->fp16);
+    jsonw_kstring(w, "bf16", n->bf16);
+    write_count(w, "block_float_sample", n->block);
+    jsonw_end(w);
+}
+
 static void write_candidate(struct jsonw *w, const struct candidate *c)
 {
     jsonw_object(w);
@@ -170,6 +190,7 @@ static void write_candidate(struct jsonw *w, const struct candidate *c)
     write_ceilings(w, c);
     write_evidence(w, c);
     write_access(w, c);
+    write_width(w, c);
     jsonw_key(w, "estimates");
     jsonw_array(w);
     for (int i = 0; i < c->estimates_count; i++)

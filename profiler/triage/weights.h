@@ -30,7 +30,7 @@
     X(cpu_watts_high, 15, 0.1, 1e3, "") \
     X(gpu_watts_low, 200, 1, 1e4, "of a measured GPU, under load") \
     X(gpu_watts_high, 700, 1, 1e4, "") \
-    X(element_bytes, 2, 1, 8, "of a fixed-point sample or voxel in memory of the card and on the link") \
+    X(element_bytes, 2, 1, 8, "of a fixed-point sample or voxel in memory of the card and on the link, at least") \
     X(usable_dsp, 0.8, 0.05, 1, "share of DSP blocks that a design can fill and still route") \
     X(usable_lut, 0.6, 0.05, 1, "share of LUTs") \
     X(usable_ram, 0.8, 0.05, 1, "share of block RAM") \
