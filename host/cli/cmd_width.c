@@ -13,9 +13,10 @@
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
 #include "host/io/exchange.h"
+#include "profiler/triage/handoff.h"
 #include "profiler/triage/width_sweep.h"
 
-static const char *scan, *out = "width", *only;
+static const char *scan, *out = "width", *only, *hls;
 static int64_t size = WIDTH_SIZE;
 static double rmse = WIDTH_RMSE, ssim = WIDTH_SSIM, center = -1;
 
@@ -28,6 +29,8 @@ static struct opt options[] = {
     {"rmse", 0, OPT_NUMBER, &rmse, "X", "largest error over the range (default 1e-3)", 1e-9, 1, 0},
     {"ssim", 0, OPT_NUMBER, &ssim, "X", "smallest similarity (default 0.999)", 0, 1, 0},
     {"only", 0, OPT_TEXT, &only, "NAME", "one primitive", 0, 0, 0},
+    {"hls", 0, OPT_PATH, &hls, "FOLDER",
+     "no sweep: write the C++ kernel of --only with its widths there", 0, 0, 0},
     {"out", 'o', OPT_PATH, &out, "PREFIX", "of .json and .svg (default width)", 0, 0, 0},
     {0},
 };
@@ -181,10 +184,13 @@ static enum err run(int words, char **word)
     struct width_case cases[2] = {0};
     FAIL_IF(only && !width_primitive_named(only), ERR_USAGE,
             "--only %s: no such primitive; docs/triage-width.md lists them", only);
+    FAIL_IF(hls && !only, ERR_USAGE, "--hls: say of which primitive with --only NAME");
     enum err e = phantom_case(&cases[0]);
     if (!e && scan)
         e = scan_case(&cases[1]);
-    if (!e)
+    if (!e && hls)
+        e = handoff_write(only, &cases[scan ? 1 : 0], NULL, hls);
+    else if (!e)
         e = sweep_all(cases, scan ? 2 : 1);
     width_case_destroy(&cases[0]);
     width_case_destroy(&cases[1]);

@@ -43,7 +43,10 @@ static enum err reconstruct(const struct twin *t, struct formats *filter, struct
 {
     struct formats wide = formats_wide();
     TRY(twin_filter(t, filter ? filter : &wide, y, filtered));
-    TRY(twin_back(t, back ? back : &wide, 1, filtered, x));
+    if (back)
+        TRY(twin_back(t, back, 1, filtered, x));
+    else
+        twin_exact_back(t, filtered, x);
     for (int i = 0; i < t->n * t->n; i++)
         x[i] *= M_PI / t->views;
     return ERR_OK;
@@ -74,13 +77,12 @@ static void move(int n, const double *x, int by, double *out)
 
 static enum err fill(struct width_case *c)
 {
-    struct formats wide = formats_wide();
     double *filtered = calloc((size_t)c->views * (size_t)c->n, sizeof *filtered);
     FAIL_IF(!filtered, ERR_MEMORY, "no memory left for %d views", c->views);
     enum err e = reconstruct(&c->parallel, NULL, NULL, c->sinogram, filtered, c->picture);
     free(filtered);
     TRY(e);
-    TRY(twin_forward(&c->fan, &wide, c->picture, c->fan_sinogram));
+    twin_exact_forward(&c->fan, c->picture, c->fan_sinogram);
     count(c);
     move(c->n, c->picture, -1, c->below);
     move(c->n, c->picture, 1, c->above);
@@ -270,4 +272,19 @@ enum err width_run(const struct width_case *c, const struct width_primitive *p, 
     if (e)
         width_result_destroy(out);
     return e;
+}
+
+int width_range(double peak)
+{
+    return peak > 0 ? ilogb(peak) + 1 : 0;
+}
+
+struct formats width_formats(const struct width_primitive *p, const struct formats *peaks,
+                             const int bits[WIDTH_STAGES])
+{
+    struct formats f = formats_wide();
+    for (int s = 0; s < WIDTH_STAGES; s++)
+        if (p->stages[s] && bits[s])
+            f.of[s] = number_fixed(bits[s], width_range(peaks->peak[s]));
+    return f;
 }

@@ -37,6 +37,10 @@ struct width_primitive {
 const struct width_primitive *width_primitive_at(int i); /* NULL past the end */
 const struct width_primitive *width_primitive_named(const char *name);
 
+int width_range(double peak); /* the smallest with peak < 2^range; 0 for no peak */
+/* Fixed point of `bits` (0: float64) that holds the peaks of a run in float64. */
+struct formats width_formats(const struct width_primitive *p, const struct formats *peaks,
+                             const int bits[WIDTH_STAGES]);
 enum err width_run(const struct width_case *c, const struct width_primitive *p, struct formats *f,
                    struct width_result *out);
 

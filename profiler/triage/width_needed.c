@@ -7,7 +7,17 @@
  * tests/unit/test_width.c tries each row on the phantom again. */
 /* clang-format off */
 static const struct width_needed rows[] = {
-    {"median_filter3d", {8, 0, 0, 0, 0}, {0}, "all", "all", 8},
+    {"parallel_forward_project", {11, 16, 9, 11, 15}, {0, 1, 0, 0, 1}, "no", "no", 8},
+    {"parallel_back_project", {10, 14, 8, 11, 14}, {0, 1, 0, 0, 1}, "all", "no", 8},
+    {"parallel_hessian_diagonal", {3, 16, 9, 9, 14}, {0, 1, 0, 0, 1}, "no", "no", 8},
+    {"parallel_fbp_filter", {11, 0, 17, 16, 16}, {0, 0, 1, 0, 0}, "all", "no", 10},
+    {"cone_forward_project", {10, 16, 9, 11, 15}, {0, 1, 0, 0, 1}, "no", "no", 8},
+    {"cone_back_project", {9, 14, 8, 10, 14}, {0, 1, 0, 0, 1}, "all", "no", 8},
+    {"cone_hessian_diagonal", {3, 16, 9, 9, 14}, {0, 1, 0, 0, 1}, "no", "no", 8},
+    {"cone_fdk_filter", {11, 0, 17, 17, 17}, {0, 0, 1, 0, 0}, "all", "no", 12},
+    {"mbir_prior_and_updates", {13, 0, 4, 3, 5}, {0}, "all", "all", 10},
+    {"median_filter3d", {11, 0, 0, 0, 0}, {0}, "all", "all", 10},
+    {"flat_field_and_log", {12, 0, 15, 3, 15}, {0}, "no", "no", 12},
 };
 /* clang-format on */
 #define ROWS (int)(sizeof rows / sizeof *rows)

@@ -71,11 +71,9 @@ static void newton(const struct twin *t, struct formats *f, const struct twin_pr
 }
 
 /* The step length that minimises the quadratic surrogate along w->step. */
-static enum err line_search(const struct twin *t, const struct twin_prior *p, struct work *w,
-                            double *length)
+static double line_search(const struct twin *t, const struct twin_prior *p, struct work *w)
 {
-    struct formats wide = formats_wide();
-    TRY(twin_forward(t, &wide, w->step, w->projected));
+    twin_exact_forward(t, w->step, w->projected);
     double down = 0, bend = 0;
     for (int i = 0; i < t->views * t->n; i++)
         bend += w->projected[i] * w->projected[i] / (p->sigma_y * p->sigma_y);
@@ -84,28 +82,24 @@ static enum err line_search(const struct twin *t, const struct twin_prior *p, st
             down -= w->gradient[i] * w->step[i];
             bend += w->curvature[i] * w->step[i] * w->step[i];
         }
-    *length = bend > 0 ? down / bend : 0;
-    return ERR_OK;
+    return bend > 0 ? down / bend : 0;
 }
 
 /* The volume lives in memory as samples: each update is rounded. The error sinogram follows what
  * was stored. */
-static enum err subset_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                              const double *y, double *x, int subset, struct work *w)
+static void subset_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                          const double *y, double *x, int subset, struct work *w)
 {
-    struct formats wide = formats_wide();
-    double length;
-    TRY(twin_forward(t, &wide, x, w->projected));
+    twin_exact_forward(t, x, w->projected);
     for (int i = 0; i < t->views * t->n; i++)
         w->error[i] = y[i] - w->projected[i];
-    TRY(twin_back(t, &wide, 1, w->error, w->likelihood));
+    twin_exact_back(t, w->error, w->likelihood);
     newton(t, f, p, x, subset, w);
-    TRY(line_search(t, p, w, &length));
+    const double length = line_search(t, p, w);
     for (int i = 0; i < t->n * t->n; i++)
         if (w->step[i] != 0)
             x[i] = formats_pass(f, STAGE_SAMPLE, x[i] + length * w->step[i]);
     number_round_all(&f->of[STAGE_SAMPLE], x, (int64_t)t->n * t->n, x, &f->faults);
-    return ERR_OK;
 }
 
 enum err twin_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
@@ -121,7 +115,7 @@ enum err twin_update(const struct twin *t, struct formats *f, const struct twin_
     for (int i = 0; !e && i < t->n * t->n; i++)
         x[i] = formats_pass(f, STAGE_SAMPLE, x[i]);
     for (int k = 0; !e && k < 4 * p->rounds; k++)
-        e = subset_update(t, f, p, y, x, k % 4, &w);
+        subset_update(t, f, p, y, x, k % 4, &w);
     release(&w);
     return e;
 }

@@ -9,18 +9,14 @@ struct reference {
     const struct width_case *c;
     const struct width_primitive *p;
     struct width_result result;
-    int range[WIDTH_STAGES];
+    struct formats peaks;
 };
 
 static enum err reference_make(struct reference *r, const struct width_primitive *p,
                                const struct width_case *c)
 {
-    struct formats wide = formats_wide();
-    *r = (struct reference){.c = c, .p = p};
-    TRY(width_run(c, p, &wide, &r->result));
-    for (int s = 0; s < WIDTH_STAGES; s++) /* peak < 2^range */
-        r->range[s] = wide.peak[s] > 0 ? ilogb(wide.peak[s]) + 1 : 0;
-    return ERR_OK;
+    *r = (struct reference){.c = c, .p = p, .peaks = formats_wide()};
+    return width_run(c, p, &r->peaks, &r->result);
 }
 
 static enum err measure(const struct reference *r, struct formats *f, struct width_quality *q)
@@ -36,21 +32,12 @@ static enum err measure(const struct reference *r, struct formats *f, struct wid
     return ERR_OK;
 }
 
-static struct formats fixed_formats(const struct reference *r, const int bits[WIDTH_STAGES])
-{
-    struct formats f = formats_wide();
-    for (int s = 0; s < WIDTH_STAGES; s++)
-        if (r->p->stages[s] && bits[s])
-            f.of[s] = number_fixed(bits[s], r->range[s]);
-    return f;
-}
-
 enum err width_try(const struct width_primitive *p, const struct width_case *c,
                    const int bits[WIDTH_STAGES], struct width_quality *out)
 {
     struct reference r;
     TRY(reference_make(&r, p, c));
-    struct formats f = fixed_formats(&r, bits);
+    struct formats f = width_formats(p, &r.peaks, bits);
     enum err e = measure(&r, &f, out);
     width_result_destroy(&r.result);
     return e;
@@ -69,7 +56,7 @@ static enum err sweep_alone(struct width_sweep *s, const struct reference *r)
             int keeps = 1, bits[WIDTH_STAGES] = {0};
             bits[k] = b;
             for (int i = 0; i < s->cases; i++) {
-                struct formats f = fixed_formats(&r[i], bits);
+                struct formats f = width_formats(s->primitive, &r[i].peaks, bits);
                 TRY(measure(&r[i], &f, &s->alone[i][k][b]));
                 keeps &= width_keeps(&s->alone[i][k][b], share);
             }
@@ -85,7 +72,7 @@ static enum err try_together(struct width_sweep *s, const struct reference *r, c
 {
     *keeps = 1;
     for (int i = 0; i < s->cases; i++) {
-        struct formats f = fixed_formats(&r[i], bits);
+        struct formats f = width_formats(s->primitive, &r[i].peaks, bits);
         TRY(measure(&r[i], &f, &s->together[i]));
         *keeps &= width_keeps(&s->together[i], s->limits);
     }
@@ -163,7 +150,8 @@ enum err width_sweep(const struct width_primitive *p, const struct width_case *c
     for (int i = 0; i < n && !e; i++) {
         e = reference_make(&r[i], p, &cases[i]);
         out->case_names[i] = cases[i].name;
-        memcpy(out->range[i], r[i].range, sizeof r[i].range);
+        for (int k = 0; k < WIDTH_STAGES; k++)
+            out->range[i][k] = width_range(r[i].peaks.peak[k]);
     }
     if (!e)
         e = sweep_alone(out, r);

@@ -4,7 +4,7 @@
 
 #include "profiler/triage/width_twin.h"
 
-#define TAPS 4 /* W + 1 <= 2.5 for square pixels and the fan of twin_create */
+#define TAPS TWIN_TAPS
 
 struct formats formats_wide(void)
 {
@@ -28,6 +28,7 @@ void twin_destroy(struct twin *t)
     free(t->width);
     free(t->height);
     free(t->cosine);
+    free(t->exact);
     *t = (struct twin){0};
 }
 
@@ -52,29 +53,6 @@ static void footprint(const struct twin *t, double angle, double x, double y, si
     t->height[i] = delta / edge;
 }
 
-enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles, double centre)
-{
-    const size_t pixels = (size_t)n * (size_t)n, all = pixels * (size_t)views;
-    *t = (struct twin){.n = n, .views = views, .fan = fan, .centre = centre};
-    t->position = doubles(all);
-    t->width = doubles(all);
-    t->height = doubles(all);
-    t->cosine = doubles((size_t)n);
-    if (!t->position || !t->width || !t->height || !t->cosine) {
-        twin_destroy(t);
-        return FAIL(ERR_MEMORY, "no memory left for footprints of %d x %d pixels", n, n);
-    }
-    for (int c = 0; c < n; c++)
-        t->cosine[c] = fan ? 4 * n / hypot(4 * n, c - centre) : 1;
-    for (int v = 0; v < views; v++)
-        for (size_t p = 0; p < pixels; p++) {
-            const double x = (double)(p % (size_t)n) - 0.5 * (n - 1);
-            const double y = (double)(p / (size_t)n) - 0.5 * (n - 1);
-            footprint(t, angles[v], x, y, (size_t)v * pixels + p);
-        }
-    return ERR_OK;
-}
-
 /* tau(W, t): overlap of a unit cell with a box of width W at distance t */
 static double overlap(double width, double t)
 {
@@ -91,6 +69,74 @@ static int weigh(const struct twin *t, struct formats *f, size_t i, int power, d
         weight[k] = formats_pass(f, STAGE_COEFFICIENT, power == 2 ? w * w : w);
     }
     return (int)fmax(-TAPS, fmin(first, t->n));
+}
+
+static void fill_exact(const struct twin *t)
+{
+    struct formats wide = formats_wide();
+    const size_t all = (size_t)t->n * (size_t)t->n * (size_t)t->views;
+    for (size_t i = 0; i < all; i++)
+        weigh(t, &wide, i, 1, t->exact + i * TAPS);
+}
+
+enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles, double centre)
+{
+    const size_t pixels = (size_t)n * (size_t)n, all = pixels * (size_t)views;
+    *t = (struct twin){.n = n, .views = views, .fan = fan, .centre = centre};
+    t->position = doubles(all);
+    t->width = doubles(all);
+    t->height = doubles(all);
+    t->cosine = doubles((size_t)n);
+    t->exact = doubles(all * TAPS);
+    if (!t->position || !t->width || !t->height || !t->cosine || !t->exact) {
+        twin_destroy(t);
+        return FAIL(ERR_MEMORY, "no memory left for footprints of %d x %d pixels", n, n);
+    }
+    for (int c = 0; c < n; c++)
+        t->cosine[c] = fan ? 4 * n / hypot(4 * n, c - centre) : 1;
+    for (int v = 0; v < views; v++)
+        for (size_t p = 0; p < pixels; p++) {
+            const double x = (double)(p % (size_t)n) - 0.5 * (n - 1);
+            const double y = (double)(p / (size_t)n) - 0.5 * (n - 1);
+            footprint(t, angles[v], x, y, (size_t)v * pixels + p);
+        }
+    fill_exact(t);
+    return ERR_OK;
+}
+
+/* First channel of an exact footprint and the taps [*from, *to) that hit the detector. */
+static int exact_taps(const struct twin *t, size_t i, int *from, int *to)
+{
+    const int first = (int)fmax(-TAPS, fmin(floor(t->position[i] + 1 - 0.5 * TAPS), t->n));
+    *from = first < 0 ? -first : 0;
+    *to = first + TAPS > t->n ? t->n - first : TAPS;
+    return first;
+}
+
+void twin_exact_forward(const struct twin *t, const double *x, double *y)
+{
+    const size_t pixels = (size_t)t->n * (size_t)t->n;
+    int from, to;
+    memset(y, 0, (size_t)t->views * (size_t)t->n * sizeof *y);
+    for (size_t i = 0; i < pixels * (size_t)t->views; i++) {
+        double *row = y + i / pixels * (size_t)t->n;
+        const int first = exact_taps(t, i, &from, &to);
+        for (int k = from; k < to; k++)
+            row[first + k] += x[i % pixels] * t->exact[i * TAPS + (size_t)k];
+    }
+}
+
+void twin_exact_back(const struct twin *t, const double *y, double *x)
+{
+    const size_t pixels = (size_t)t->n * (size_t)t->n;
+    int from, to;
+    memset(x, 0, pixels * sizeof *x);
+    for (size_t i = 0; i < pixels * (size_t)t->views; i++) {
+        const double *row = y + i / pixels * (size_t)t->n;
+        const int first = exact_taps(t, i, &from, &to);
+        for (int k = from; k < to; k++)
+            x[i % pixels] += row[first + k] * t->exact[i * TAPS + (size_t)k];
+    }
 }
 
 static enum err samples(struct formats *f, const double *v, int64_t n, double **out)
@@ -144,8 +190,7 @@ enum err twin_back(const struct twin *t, struct formats *f, int power, const dou
     return ERR_OK;
 }
 
-/* Ramp taps: 1/4 at 0, -1/(pi m)^2 at odd m, 0 at even. */
-static double ramp_tap(int m)
+double twin_ramp_tap(int m)
 {
     return m == 0 ? 0.25 : m % 2 == 0 ? 0 : -1 / (M_PI * M_PI * m * m);
 }
@@ -157,7 +202,7 @@ enum err twin_filter(const struct twin *t, struct formats *f, const double *y, d
     NEED(tap);
     enum err e = samples(f, y, (int64_t)t->views * n, &in);
     for (int m = 0; !e && m < n; m++)
-        tap[m] = formats_pass(f, STAGE_COEFFICIENT, ramp_tap(m));
+        tap[m] = formats_pass(f, STAGE_COEFFICIENT, twin_ramp_tap(m));
     for (int i = 0; !e && i < t->views * n; i++) {
         const double *row = in + i / n * n;
         double sum = 0;
@@ -174,16 +219,25 @@ enum err twin_filter(const struct twin *t, struct formats *f, const double *y, d
     return e;
 }
 
+void twin_log_segment(int i, double *base, double *slope)
+{
+    const double low = (double)i / TWIN_LOG_SEGMENTS, high = (i + 1.0) / TWIN_LOG_SEGMENTS;
+    *base = log1p(low);
+    *slope = (log1p(high) - log1p(low)) * TWIN_LOG_SEGMENTS;
+}
+
 /* ln(v) = e ln 2 + ln(1 + i/256) + slope (m - i/256), v = 2^e (1 + m). */
 static double table_log(struct formats *f, double v)
 {
     int exponent;
-    const double m = 2 * frexp(v, &exponent) - 1, segments = TWIN_LOG_SEGMENTS;
-    const double low = floor(m * segments) / segments, high = low + 1 / segments;
-    const double base = formats_pass(f, STAGE_COEFFICIENT, log1p(low));
-    const double slope = formats_pass(f, STAGE_COEFFICIENT, (log1p(high) - log1p(low)) * segments);
+    const double m = 2 * frexp(v, &exponent) - 1;
+    const int segment = (int)(m * TWIN_LOG_SEGMENTS);
+    double base, slope;
+    twin_log_segment(segment, &base, &slope);
+    base = formats_pass(f, STAGE_COEFFICIENT, base);
+    slope = formats_pass(f, STAGE_COEFFICIENT, slope);
     const double whole = formats_pass(f, STAGE_COEFFICIENT, (exponent - 1) * M_LN2);
-    return multiply_add(f, whole + base, slope, m - low);
+    return multiply_add(f, whole + base, slope, m - (double)segment / TWIN_LOG_SEGMENTS);
 }
 
 enum err twin_flat_log(const struct twin *t, struct formats *f, const double *counts,

@@ -25,10 +25,12 @@ static inline double formats_pass(struct formats *f, enum width_stage stage, dou
 
 /* n x n pixels, `views` views of n channels; position, width and height of the footprint of every
  * pixel in every view. */
+#define TWIN_TAPS 4 /* W + 1 <= 2.5 for square pixels and the fan of twin_create */
 struct twin {
     int n, views, fan;
     double centre; /* channel of the axis */
     double *position, *width, *height, *cosine;
+    double *exact; /* unrounded taps, TWIN_TAPS for each footprint */
 };
 enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles,
                      double centre);
@@ -36,12 +38,18 @@ void twin_destroy(struct twin *t);
 
 /* Callers hold the arrays: x[n n], y[views n]. ERR_MEMORY is the only failure. */
 enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y);
+/* The two without rounding, 20 times as fast: for what stands around the rounded primitive. */
+void twin_exact_forward(const struct twin *t, const double *x, double *y);
+void twin_exact_back(const struct twin *t, const double *y, double *x);
 /* power 2: the Hessian's diagonal for y = 1 */
 enum err twin_back(const struct twin *t, struct formats *f, int power, const double *y, double *x);
 /* Ramp by convolution in the order of the taps, after the fan's cosine weights. */
 enum err twin_filter(const struct twin *t, struct formats *f, const double *y, double *out);
+double twin_ramp_tap(int m); /* 1/4 at 0, -1/(pi m)^2 at odd m, 0 at even */
 /* log(white - dark) - log(|counts - dark|), logarithm by table and slope (TWIN_LOG_SEGMENTS). */
 #define TWIN_LOG_SEGMENTS 256
+/* ln(1 + x) = base + slope (x - i/256) from i/256 on */
+void twin_log_segment(int i, double *base, double *slope);
 enum err twin_flat_log(const struct twin *t, struct formats *f, const double *counts,
                        const double *white, const double *dark, double *y);
 /* 3 x 3 x 3 of three slices, edges repeated; out: the middle one. */

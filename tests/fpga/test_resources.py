@@ -1,0 +1,75 @@
+"""Synthesises the cores with yosys for Xilinx UltraScale+ and compares with resources.json (--write makes it anew).
+Another version of yosys may map differently: then each number may differ by a tenth."""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import tools
+
+TABLE = pathlib.Path(__file__).with_name("resources.json")
+ROWS = [
+    ("median", {"W": 12, "X": 66, "Y": 66}),
+    ("median", {"W": 12, "X": 258, "Y": 258}),
+    ("median", {"W": 16, "X": 258, "Y": 258}),
+    ("flat_log", {"CHANNELS": 640}),
+]
+# Cells of the UltraScale+ library. A shift register takes one LUT; RAMB36 counts as two halves.
+KINDS = {
+    "lut": {"LUT[1-6]": 1, "SRL16E|SRLC32E": 1, "RAM32M|RAM64M": 4, "RAM32M16|RAM64M8": 8, "INV": 0},
+    "ff": {"FD[RSCP]E.*": 1},
+    "dsp": {"DSP48E2": 1},
+    "bram18": {"RAMB18E2": 1, "RAMB36E2": 2},
+    "carry": {"CARRY4": 1, "CARRY8": 2},
+}
+
+
+def count(cells):
+    return {kind: sum(factor * n for cell, n in cells.items() for pattern, factor in patterns.items()
+                      if re.fullmatch(pattern, cell))
+            for kind, patterns in KINDS.items()}
+
+
+def synthesise(core, parameters):
+    settings = " ".join(f"-set {name} {value}" for name, value in parameters.items())
+    with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
+        out = pathlib.Path(folder) / "stat.json"
+        tools.call(["yosys", "-q", "-p",
+                    f"read_verilog {' '.join(map(str, tools.sources(core)))}; chparam {settings} {core}; "
+                    f"synth_xilinx -family xcup -top {core} -flatten; tee -q -o {out} stat -json"])
+        text = out.read_text()
+    return count(json.loads(text[text.index("{"):])["design"]["num_cells_by_type"])
+
+
+def differences(found, wanted, exact):
+    slack = 0 if exact else 0.1
+    return [f"{core} {kind}: {row[kind]}, the table says {table[kind]}"
+            for core, row, table in zip((core for core, _ in ROWS), found, wanted) for kind in KINDS
+            if abs(row[kind] - table[kind]) > slack * table[kind]]
+
+
+def main():
+    tools.need("yosys")
+    version = re.match(r"Yosys (\S+)", tools.call(["yosys", "-V"])).group(1)
+    found = []
+    for core, parameters in ROWS:
+        row = synthesise(core, parameters)
+        found.append({"core": core, "parameters": parameters, **row})
+        print(core, parameters, row, flush=True)
+    if "--write" in sys.argv:
+        TABLE.write_text(json.dumps({"yosys": version, "target": "synth_xilinx -family xcup", "rows": found}, indent=1) + "\n")
+        return
+    table = json.loads(TABLE.read_text())
+    wrong = [f"row {i} is of other parameters" for i, (row, (core, parameters)) in enumerate(zip(table["rows"], ROWS))
+             if (row["core"], row["parameters"]) != (core, parameters)] + ["rows are missing"] * (len(table["rows"]) != len(ROWS))
+    wrong += differences(found, table["rows"], version == table["yosys"])
+    # The comparison must see a difference.
+    assert differences([{**table["rows"][0], "lut": 1}], table["rows"][:1], False)
+    if wrong:
+        sys.exit("FAILED:\n" + "\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
