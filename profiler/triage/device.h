@@ -14,7 +14,8 @@ struct device {
     double lut;
     double ram_blocks; /* with two ports each */
     double ram_kib;
-    struct range memory_gb_s;   /* 1e9 bytes/s, peak; a range where sources differ */
+    struct range memory_gb_s; /* 1e9 bytes/s, peak; a range where sources differ */
+    double memory_gib;
     int banks;                  /* that must be addressed at once to reach it */
     double link_gb_s;           /* to the host, one direction, peak */
     struct range clock_mhz;     /* that designs reach */

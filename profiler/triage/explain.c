@@ -66,6 +66,10 @@ static void say_speed(struct candidate *c)
                "takes %.2g to %.2g s each way.",
                e->seconds_card.low, e->seconds_card.high, e->seconds_link.low,
                e->seconds_link.high);
+    if (e->memory_share > 1)
+        REASON("Volume and sinogram are %.2g times the card's memory: they pass in pieces, each "
+               "over the link.",
+               e->memory_share);
     if (c->primitive->streams)
         REASON("Its samples pass on the way from the detector to the host anyway, so the link is "
                "not charged.");

@@ -139,6 +139,8 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
     size_buffers(p, a, size, w, &e);
     rate_card(p, a, size, w, s, &e);
     const double units = primitive_units(p, size);
+    e.memory_share =
+        1.5 * size * size * size * fpga_element_bytes(p, size, w) / (d->memory_gib * 0x1p30);
     const double wait = p->dependency == DEPENDS_FEEDBACK ? p->steps * w->feedback_us * 1e-6 : 0;
     e.seconds_card = range_of(units / e.rate.high + wait, units / e.rate.low + 4 * wait);
     e.initiation_interval =

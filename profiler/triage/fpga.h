@@ -36,7 +36,9 @@ struct estimate {
     double on_chip_kib;         /* that 95 % of the reuses need; elements of fpga_element_bytes */
     double passes;              /* tiles in which that has to be cut to fit */
     double line_buffer_kib;     /* on-chip rows or planes of streams and windows, else NAN */
-    double banks;               /* of the card's memory that must be addressed at once */
+    double
+        memory_share; /* of the card's memory that volume and sinogram fill; above 1: in pieces */
+    double banks;     /* of the card's memory that must be addressed at once */
 };
 
 /* One call at edge `size`. */

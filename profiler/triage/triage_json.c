@@ -116,6 +116,7 @@ static void write_estimate(struct jsonw *w, const struct estimate *e)
     jsonw_knumber(w, "on_chip_kib", e->on_chip_kib);
     jsonw_knumber(w, "line_buffer_kib", e->line_buffer_kib);
     jsonw_knumber(w, "tiles", e->passes);
+    jsonw_knumber(w, "memory_share", e->memory_share);
     jsonw_knumber(w, "memory_banks", e->banks);
     jsonw_end(w);
 }
@@ -228,6 +229,7 @@ static void write_device(struct jsonw *w, const struct device *d)
     jsonw_knumber(w, "dsp", d->dsp);
     jsonw_knumber(w, "lut", d->lut);
     jsonw_knumber(w, "ram_kib", d->ram_kib);
+    jsonw_knumber(w, "memory_gib", d->memory_gib);
     write_range(w, "memory_gb_s", d->memory_gb_s);
     jsonw_knumber(w, "link_gb_s", d->link_gb_s);
     write_range(w, "clock_mhz", d->clock_mhz);

@@ -356,6 +356,7 @@ static void cards_are_chosen_by_name(void **state)
     assert_true(n >= 8);
     for (int i = 0; i < n; i++) {
         assert_true(d[i]->dsp > 0 && d[i]->lut > 0 && d[i]->ram_kib > 0 && d[i]->watts > 0);
+        assert_true(d[i]->memory_gib >= 1 && d[i]->memory_gib <= 128 && d[i]->banks >= 1);
         assert_true(d[i]->memory_gb_s.low <= d[i]->memory_gb_s.high && d[i]->price.low > 0);
         assert_true(d[i]->clock_mhz.low < d[i]->clock_mhz.high && d[i]->source);
     }
