@@ -23,7 +23,7 @@ static struct opt options[] = {
      "objects (small Python objects by\nline; slower)",
      0, 0, 0},
     {"rate", 'r', OPT_NUMBER, &rate, "HZ",
-     "samples per second of CPU time of each thread (default 200)", 1, 10000, 0},
+     "samples per second of CPU time of each thread (default 100)", 1, 10000, 0},
     {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
      0, 0, 0},
     {"baseline", 'b', OPT_FLAG, &baseline, NULL,

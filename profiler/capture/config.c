@@ -85,7 +85,7 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
     const char *folder = secure_getenv("TOMOPROF_CAPTURE_DIR");
     size_t used = 0;
     *c = (struct capture_config){.modes = ((1u << MODES) - 1) & ~(unsigned)CAPTURE_OBJECTS,
-                                 .cpu_hz = 200,
+                                 .cpu_hz = 100,
                                  .wait_hz = 20,
                                  .alloc_mean = 512 * 1024,
                                  .copy_mean = 8 * 1024 * 1024};
