@@ -15,6 +15,7 @@ tp_reference(man tomoprof.1 share/man/man1)
 tp_reference(bash tomoprof share/bash-completion/completions)
 tp_reference(zsh _tomoprof share/zsh/site-functions)
 tp_reference(fish tomoprof.fish share/fish/vendor_completions.d)
+install(FILES ${reference}/_tomoprof DESTINATION share/zsh/vendor-completions) # where Debian's zsh looks below /usr
 get_property(files GLOBAL PROPERTY TP_REFERENCE)
 add_custom_target(reference ALL DEPENDS ${files})
 

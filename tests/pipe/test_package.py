@@ -1,13 +1,17 @@
 """What `cpack` packs runs from where it was unpacked; man page and completions are understood by what reads them."""
 
 import json
+import os
 import pathlib
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
 import tarfile
 
-from tool import TOMOPROF, main
+from tool import SANITIZED, TOMOPROF, main
 
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
 PARTS = ["bin/tomoprof", "lib/tomoprof/libtomoprof_capture.so", "share/man/man1/tomoprof.1",
@@ -106,6 +110,28 @@ def completion_of_bash(check, folder):
     check.that(completed("tomoprof", "run", "--threads", "") == [], "a number has no completion")
 
 
+def asked_of_zsh(folder, keys):
+    """What an interactive zsh shows after these keys."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    set_up = f"fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; PS1='RE''ADY> '\n"
+    os.write(terminal, set_up.encode())
+    shown, asked = "", False
+    while select.select([terminal], [], [], 5 if asked else 60)[0]:
+        try:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+        except OSError:
+            break
+        if not asked and "READY> " in shown:
+            os.write(terminal, keys.encode())
+            shown, asked = "", True
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return shown
+
+
 def completion_of_zsh_and_fish(check, folder):
     for shell, name in (("zsh", "_tomoprof"), ("fish", "tomoprof.fish")):
         script = folder / name
@@ -120,8 +146,15 @@ def completion_of_zsh_and_fish(check, folder):
         ask = f"source {folder}/tomoprof.fish; complete -C 'tomoprof run --backend c'"
         words = [line.split("\t")[0] for line in call("fish", "-c", ask, cwd=folder).stdout.splitlines()]
         check.that(words == ["cpu", "cuda"], f"fish completes --backend to {words}")
+    if shutil.which("zsh"):
+        shown = asked_of_zsh(folder, "tomoprof run --backend c\t\t")
+        check.that("cpu" in shown and "cuda" in shown, f"zsh completes --backend to {shown!r}")
+        shown = asked_of_zsh(folder, "tomoprof op cone_fdk_rec\t")
+        check.that("cone_fdk_recon" in shown, f"zsh completes the operation to {shown!r}")
     done = call(TOMOPROF, "reference", "tcsh")
     check.that(done.returncode == 2 and "man, bash, zsh, fish" in done.stderr, f"reference tcsh: {done}")
 
 
-main(archive, debian_package, man_page, completion_of_bash, completion_of_zsh_and_fish)
+if SANITIZED:
+    print("archive, debian_package: not tested, a sanitised program is not packed")
+main(*([] if SANITIZED else [archive, debian_package]), man_page, completion_of_bash, completion_of_zsh_and_fish)
