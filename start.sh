@@ -97,11 +97,14 @@ build() {
     cmake --build "$2" -j "$(nproc)"
 }
 
-# The browser tests skip with a reason where these cannot be had: not every system has them under these names.
-set_up_browser() {
+# The browser tests and those of the FPGA cores skip with a reason where these cannot be had: not every system has them under
+# these names.
+set_up_optional() {
     local root="" wanted=""
     command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || wanted="chromium-headless-shell"
     command -v npm >/dev/null || wanted="$wanted nodejs npm"
+    command -v verilator >/dev/null || wanted="$wanted verilator"
+    command -v yosys >/dev/null || wanted="$wanted yosys"
     [ -n "$wanted" ] && command -v apt-get >/dev/null || return 0
     [ "$(id -u)" = 0 ] || root="sudo -n"
     # shellcheck disable=SC2086 # a list of words
@@ -267,7 +270,7 @@ cuda)
     ;;
 test)
     set_up test
-    set_up_browser
+    set_up_optional
     build release build ON
     ctest --test-dir build --output-on-failure -j "$(nproc)"
     build asan build-asan ON

@@ -22,9 +22,10 @@ const char *width_stage_name(enum width_stage stage);
 struct width_needed {
     const char *primitive;    /* name of primitive.h */
     int bits[WIDTH_STAGES];   /* fixed point, with the sign; 0: the primitive has no such stage */
-    int growth[WIDTH_STAGES]; /* 1: one bit more per doubling of the size */
-    const char *fp16, *bf16; /* "all": every stage may be it; "not sums": with float32 sums; "no" */
-    int block;               /* smallest block-float sample that keeps the quality, 0: none tried */
+    int growth[WIDTH_STAGES]; /* bits more per doubling of the size; measured at 32, 64, 128 */
+    const char *fp16, *bf16;  /* at WIDTH_SIZE. "all": every stage may be it; "not sums": with
+                                 float32 sums; "no" */
+    int block; /* smallest block-float sample that keeps the quality, 0: none tried */
 };
 
 /* NULL: not analysed. At WIDTH_SIZE; see width_bits_at for others. */

@@ -29,7 +29,7 @@ struct width_primitive {
     const char *name;
     const char *leads_to;     /* how its result becomes a picture */
     int stages[WIDTH_STAGES]; /* which it has */
-    int growth[WIDTH_STAGES]; /* 1: one bit more per doubling of the size */
+    int growth[WIDTH_STAGES]; /* bits more per doubling of the size */
     int fan;
     enum err (*run)(const struct width_case *c, const struct width_primitive *p, struct formats *f,
                     struct width_result *out);

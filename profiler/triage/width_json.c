@@ -43,7 +43,7 @@ static void put_stage(struct jsonw *w, const struct width_sweep *s, int k)
     s->reached ? jsonw_int(w, s->bits[k]) : jsonw_null(w);
     jsonw_key(w, "alone_bits");
     s->alone_bits[k] > 0 ? jsonw_int(w, s->alone_bits[k]) : jsonw_null(w);
-    jsonw_kbool(w, "grows_with_size", s->primitive->growth[k]);
+    jsonw_kint(w, "growth", s->primitive->growth[k]);
     jsonw_key(w, "format");
     jsonw_array(w);
     for (int c = 0; c < s->cases; c++) {
