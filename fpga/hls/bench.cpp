@@ -1,5 +1,6 @@
-// golden.txt: "in V" and "out WANTED EXACT" lines: the bits that the simulated kernel gave, and float64. Every result must equal
-// WANTED; their distance to EXACT is the error that the widths were chosen for (LIMIT, rms over the range).
+// golden.txt: "in V" and "out WANTED EXACT" lines: the bits that the simulated kernel gave, and
+// float64. Every result must equal WANTED; their distance to EXACT is the error that the widths
+// were chosen for (LIMIT, rms over the range).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
     std::fclose(file);
     const double error = t.results ? std::sqrt(t.squares / t.results) / (t.high - t.low) : INFINITY;
     const bool good = !t.wrong && t.results && in.empty() && out.empty() && error <= LIMIT;
-    std::printf("%ld results, %ld wrong, error %.2e of the range (limit %.2e): %s\n", t.results, t.wrong, error, double(LIMIT),
-                good ? "passed" : "FAILED");
+    std::printf("%ld results, %ld wrong, error %.2e of the range (limit %.2e): %s\n", t.results,
+                t.wrong, error, double(LIMIT), good ? "passed" : "FAILED");
     return good ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-/* ln(white - dark) - ln|count - dark|: the logarithm by its leading one, a table of 256 and a slope. */
+/* ln(white - dark) - ln|count - dark|: the logarithm by its leading one, a table of 256 and a
+ * slope. */
 #include "kernel.h"
 
 static sum_t natural_log(unsigned signal)
@@ -23,7 +24,8 @@ void kernel(hls::stream<sample_t> &in, hls::stream<result_t> &out)
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < CHANNELS; c++) {
 #pragma HLS PIPELINE II = 1
-            const int count = int(in.read().to_double()), off = count < darks[c] ? darks[c] - count : count - darks[c];
+            const int count = int(in.read().to_double()),
+                      off = count < darks[c] ? darks[c] - count : count - darks[c];
             out.write(whites[c] - natural_log(off ? unsigned(off) : DARK_STEP));
         }
 }

@@ -1,5 +1,5 @@
-/* Median of 3 x 3 x 3 of a padded volume, x fastest. The ranks are found by comparing all pairs: for fewer LUTs take the
- * networks of median_networks.v. */
+/* Median of 3 x 3 x 3 of a padded volume, x fastest. The ranks are found by comparing all pairs:
+ * for fewer LUTs take the networks of median_networks.v. */
 #include "kernel.h"
 
 static result_t median(const sample_t window[27])

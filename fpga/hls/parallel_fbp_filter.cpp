@@ -1,4 +1,5 @@
-/* Ramp filter of a row by convolution: CHANNELS multipliers side by side, or as many as FACTOR leaves. */
+/* Ramp filter of a row by convolution: CHANNELS multipliers side by side, or as many as FACTOR
+ * leaves. */
 #include "kernel.h"
 
 static sum_t filtered(const sample_t row[CHANNELS], int at)

@@ -1,5 +1,6 @@
-// Feeds a core from a file and writes what comes out. Lines in: "L channel dark white" loads constants, "R" resets, "B" is a
-// clock without a sample, a number is a sample; lines out: one number, "bad" before it where the core says so.
+// Feeds a core from a file and writes what comes out. Lines in: "L channel dark white" loads
+// constants, "R" resets, "B" is a clock without a sample, a number is a sample; lines out: one
+// number, "bad" before it where the core says so.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

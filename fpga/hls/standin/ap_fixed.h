@@ -1,5 +1,6 @@
-// The few operations of ap_fixed that these kernels use, for a test bench without a vendor's headers: convergent rounding
-// (AP_RND_CONV) and saturation (AP_SAT) alone, up to 62 bits. Put a vendor's include folder first and this is not read.
+// The few operations of ap_fixed that these kernels use, for a test bench without a vendor's
+// headers: convergent rounding (AP_RND_CONV) and saturation (AP_SAT) alone, up to 62 bits. Put a
+// vendor's include folder first and this is not read.
 #ifndef STANDIN_AP_FIXED_H
 #define STANDIN_AP_FIXED_H
 
@@ -13,8 +14,12 @@ template <int W, int I, ap_q_mode Q = AP_RND_CONV, ap_o_mode O = AP_SAT> struct 
     static_assert(W >= 1 && W <= 62, "the stand-in holds 62 bits");
     int64_t raw;
 
-    ap_fixed() : raw(0) {}
-    ap_fixed(double v) : raw(saturated(std::nearbyint(std::ldexp(v, W - I)))) {}
+    ap_fixed() : raw(0)
+    {
+    }
+    ap_fixed(double v) : raw(saturated(std::nearbyint(std::ldexp(v, W - I))))
+    {
+    }
     template <int W2, int I2> ap_fixed(const ap_fixed<W2, I2> &v) : raw(0)
     {
         const int drop = (W2 - I2) - (W - I); // digits behind the point that are lost
@@ -28,8 +33,9 @@ template <int W, int I, ap_q_mode Q = AP_RND_CONV, ap_o_mode O = AP_SAT> struct 
         return std::ldexp(static_cast<double>(raw), I - W);
     }
 
-private:
-    // Both limits are exact in float64 up to W = 53; wider intermediate results never come near them here.
+  private:
+    // Both limits are exact in float64 up to W = 53; wider intermediate results never come near
+    // them here.
     static int64_t saturated(double v)
     {
         const double most = std::ldexp(1.0, W - 1);
@@ -39,7 +45,8 @@ private:
     }
     static int64_t halved(int64_t v, int drop)
     {
-        const int64_t whole = v >> drop, rest = v - whole * (int64_t{1} << drop), half = int64_t{1} << (drop - 1);
+        const int64_t whole = v >> drop, rest = v - whole * (int64_t{1} << drop),
+                      half = int64_t{1} << (drop - 1);
         return whole + (rest > half || (rest == half && whole % 2 != 0));
     }
 };
@@ -49,7 +56,8 @@ constexpr int larger(int a, int b)
     return a > b ? a : b;
 }
 
-template <int W, int I, int W2, int I2> ap_fixed<W + W2, I + I2> operator*(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
+template <int W, int I, int W2, int I2>
+ap_fixed<W + W2, I + I2> operator*(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
 {
     ap_fixed<W + W2, I + I2> out;
     out.raw = a.raw * b.raw;
@@ -59,21 +67,25 @@ template <int W, int I, int W2, int I2> ap_fixed<W + W2, I + I2> operator*(const
 template <int W, int I, int W2, int I2>
 using sum_of = ap_fixed<larger(I, I2) + larger(W - I, W2 - I2) + 1, larger(I, I2) + 1>;
 
-template <int W, int I, int W2, int I2> sum_of<W, I, W2, I2> operator+(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
+template <int W, int I, int W2, int I2>
+sum_of<W, I, W2, I2> operator+(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
 {
     const int fraction = larger(W - I, W2 - I2);
     sum_of<W, I, W2, I2> out;
-    out.raw = a.raw * (int64_t{1} << (fraction - (W - I))) + b.raw * (int64_t{1} << (fraction - (W2 - I2)));
+    out.raw = a.raw * (int64_t{1} << (fraction - (W - I))) +
+              b.raw * (int64_t{1} << (fraction - (W2 - I2)));
     return out;
 }
 
-template <int W, int I, int W2, int I2> sum_of<W, I, W2, I2> operator-(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
+template <int W, int I, int W2, int I2>
+sum_of<W, I, W2, I2> operator-(const ap_fixed<W, I> &a, const ap_fixed<W2, I2> &b)
 {
     ap_fixed<W2 + 1, I2 + 1> minus;
     minus.raw = -b.raw;
     const int fraction = larger(W - I, W2 - I2);
     sum_of<W, I, W2, I2> out;
-    out.raw = a.raw * (int64_t{1} << (fraction - (W - I))) + minus.raw * (int64_t{1} << (fraction - (W2 - I2)));
+    out.raw = a.raw * (int64_t{1} << (fraction - (W - I))) +
+              minus.raw * (int64_t{1} << (fraction - (W2 - I2)));
     return out;
 }
 

@@ -10,7 +10,7 @@ template <typename T> class stream
 {
     std::queue<T> items;
 
-public:
+  public:
     bool empty() const
     {
         return items.empty();
