@@ -100,7 +100,7 @@ class Engine:
             self.skip = start_by_hand(tempfile.mkdtemp(prefix="tomoprof-engine-"))
         if self.skip:
             return
-        os.environ.update(DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1")
+        os.environ.update(DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1", COMPOSE_HTTP_TIMEOUT="600")  # vfs removes slowly
         if "bridge" not in call(self.docker, "network", "ls", "--format", "{{.Name}}").stdout.split():
             os.environ["TOMOPROF_BUILD_NETWORK"] = "host"
         certificates = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
