@@ -26,7 +26,8 @@ static void find_alternatives(const struct inputs *in, struct candidate *c)
     const struct range one = {units, units};
     const double s = c->evidence.seconds;
 
-    c->measured = (struct alternative){"as measured here", none, in->machine.is_gpu ? gpu : cpu};
+    c->measured =
+        (struct alternative){"what was measured here", none, in->machine.is_gpu ? gpu : cpu};
     if (s > 0)
         c->measured.seconds = range_of(s, s);
     c->cpu = (struct alternative){"this CPU with good software",
@@ -47,12 +48,15 @@ static struct range joules_of(const struct alternative *a)
 }
 
 /* The quickest and the leanest that the power budget allows. */
-static void find_rivals(const struct weights *w, struct candidate *c)
+static void find_rivals(const struct weights *w, int is_gpu, struct candidate *c)
 {
     const struct alternative *all[] = {&c->measured, &c->cpu, &c->gpu};
     c->rival = c->lean = NULL;
     for (int i = 0; i < 3; i++) {
         const struct alternative *a = all[i];
+        /* Where a GPU was measured, that one counts and not one that was derived. */
+        if (a == &c->gpu && is_gpu && c->measured.seconds.low > 0)
+            continue;
         if (!(a->seconds.low > 0) ||
             (w->power_budget_watts > 0 && a->watts.low > w->power_budget_watts))
             continue;
@@ -165,7 +169,7 @@ enum verdict candidate_judge(const struct inputs *in, const struct assumptions *
                              struct candidate *c)
 {
     find_alternatives(in, c);
-    find_rivals(in->weights, c);
+    find_rivals(in->weights, in->machine.is_gpu, c);
     c->score = (struct score){0};
     c->speedup = c->speedup_cpu = c->speedup_gpu = c->speedup_rival = none;
     c->energy = c->break_even = none;
