@@ -104,7 +104,7 @@ def wrong_settings_are_noted(check, folder):
     check.that(done.stderr == b"", f"{done.stderr}")
     said = dict(trace.notes()).get("configuration", "")
     check.that("TOMOPROF_CAPTURE_RATE=fast" in said and "cpu,tea" in said, f"notes {trace.notes()}")
-    check.that(trace.facts()["cpu.hz"] == "200", f"{trace.facts()}")
+    check.that(trace.facts()["cpu.hz"] == "100", f"{trace.facts()}")
     done, files = captured(folder, [program, "memory"], DIR="/nonexistent/folder")
     check.that(done.returncode == 0 and done.stderr == b"" and not files, f"{done}")
 
