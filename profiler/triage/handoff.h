@@ -1,5 +1,5 @@
 /* A folder for an FPGA engineer to start from: C++ kernel with the widths of the sweep, test bench
- * and golden vectors. Its templates are the files of fpga/hls, embedded by the build. */
+ * and golden vectors. Its templates are the files of fpga/hls here, embedded by the build. */
 #ifndef TP_TRIAGE_HANDOFF_H
 #define TP_TRIAGE_HANDOFF_H
 
