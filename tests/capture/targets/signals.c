@@ -355,9 +355,6 @@ static void interrupted(void)
     sigset_t none;
     sigemptyset(&none);
     sigaction(SIGALRM, &act, NULL);
-    pthread_t disturber;
-    if (pthread_create(&disturber, NULL, old_kernel, NULL))
-        return;
     for (int i = 0; i < 20; i++) {
         spin(0.005);
         double begin = seconds(CLOCK_MONOTONIC);
@@ -369,8 +366,6 @@ static void interrupted(void)
                              : select(0, NULL, NULL, NULL, NULL);
         say("call", r, errno, seconds(CLOCK_MONOTONIC) - begin, 0.03);
     }
-    stop = 1;
-    pthread_join(disturber, NULL);
     printf("left %ld, handled %d\n", (long)left.tv_sec, counts[SIGALRM]);
     setitimer(ITIMER_REAL, &soon, NULL);
     printf("sleep leaves %u\n", sleep(5) >= 4);
