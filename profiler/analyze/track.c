@@ -24,7 +24,7 @@ static void join(struct track_event *to, const struct track_event *e)
 
 static int near(const struct track *t, const struct track_event *last, const struct track_event *e)
 {
-    return e->start < last->start || (t->resolution && e->start - last->start < t->resolution);
+    return t->resolution && e->start - last->start < t->resolution;
 }
 
 void track_reduce(struct track *t, size_t limit)
@@ -46,12 +46,17 @@ void track_reduce(struct track *t, size_t limit)
 enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit)
 {
     struct track_event e = {start, end, end - start, end - start, 1, what};
-    if (t->count && near(t, &t->events[t->count - 1], &e)) {
-        join(&t->events[t->count - 1], &e);
+    size_t at = t->count; /* ranges come when they end: an outer one stands before what was in it */
+    while (at > 0 && t->events[at - 1].start > start)
+        at--;
+    if (at > 0 && near(t, &t->events[at - 1], &e)) {
+        join(&t->events[at - 1], &e);
         return ERR_OK;
     }
     TRY(array_room(&t->events, &t->room, t->count + 1, sizeof *t->events));
-    t->events[t->count++] = e;
+    memmove(&t->events[at + 1], &t->events[at], (t->count - at) * sizeof *t->events);
+    t->events[at] = e;
+    t->count++;
     if (t->count > limit + limit / 2)
         track_reduce(t, limit);
     return ERR_OK;

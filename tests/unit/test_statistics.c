@@ -78,18 +78,21 @@ static void a_track_keeps_its_busy_time_within_its_limit(void **state)
     track_free(&t);
 }
 
-static void few_events_of_a_track_stay(void **state)
+static void events_of_a_track_stand_by_their_start(void **state)
 {
     (void)state;
     struct track t = {0};
     assert_ok(track_add(&t, 10, 20, 1, 500));
     assert_ok(track_add(&t, 20, 25, 2, 500));
-    assert_ok(track_add(&t, 5, 8, 3, 500)); /* late: it joins the one before it */
-    assert_int_equal(t.count, 2);
-    assert_int_equal(t.events[1].start, 5);
-    assert_int_equal(t.events[1].busy, 8);
-    assert_int_equal(t.events[1].what, 2);
-    assert_int_equal(t.resolution, 0);
+    assert_ok(track_add(&t, 5, 30, 3, 500)); /* the range around both, known when it ends */
+    assert_ok(track_add(&t, 40, 41, 4, 500));
+    const uint64_t starts[] = {5, 10, 20, 40}, whats[] = {3, 1, 2, 4};
+    assert_int_equal(t.count, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t.events[i].start, starts[i]);
+        assert_int_equal(t.events[i].what, whats[i]);
+        assert_int_equal(t.events[i].count, 1);
+    }
     track_free(&t);
 }
 
@@ -160,7 +163,7 @@ int main(void)
         cmocka_unit_test(many_durations_within_two_percent),
         cmocka_unit_test(no_duration_has_no_statistics),
         cmocka_unit_test(a_track_keeps_its_busy_time_within_its_limit),
-        cmocka_unit_test(few_events_of_a_track_stay),
+        cmocka_unit_test(events_of_a_track_stand_by_their_start),
         cmocka_unit_test(occupancy_names_its_limiter),
         cmocka_unit_test(a_table_forgets_what_was_removed),
         cmocka_unit_test(equal_texts_are_kept_once),
