@@ -107,12 +107,12 @@ static void look(struct capture_thread *t, struct slot *s, uint64_t interval)
         s->sleep_pending += asleep;
         s->look_every = s->look_every * 2 < SLEEP_MOST ? s->look_every * 2 : SLEEP_MOST;
     } else {
+        s->sleep_pending += asleep; /* where it was found asleep, if it was: there it woke */
         if (s->wait_known && s->sleep_pending) {
             put(t, s, s->sleep_pending, 0);
             s->sleep_pending = 0;
         }
         s->look_every = interval;
-        s->sleep_pending += asleep;
         s->wait_known = s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
     }
     if (s->wait_known && s->sleep_pending >= SLEEP_MOST) {
