@@ -79,7 +79,7 @@ def threads_are_apart(check, folder):
 def short_threads_are_not_lost(check, folder):
     """Each runs for less than a period: few are met by a sample, which then stands for the others too."""
     program = target(folder, "truth", "-no-pie")
-    done, (trace,) = captured(folder, [program, "brief"])
+    done, (trace,) = captured(folder, [program, "brief"], RATE=200)
     said, got, n = json.loads(done.stdout)["cpu"], 0, 0
     for s in trace.of(SAMPLE):
         if s.tid != trace.pid:
