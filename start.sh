@@ -255,7 +255,7 @@ case "${1-run}" in
 run)
     build_program
     build/tomoprof run --quick
-    echo "Results: output/$(cat output/latest)/timing.json; build/tomoprof info output/latest shows them again."
+    echo "Open output/$(cat output/latest)/report.html in a browser; build/tomoprof info output/latest shows the times again."
     ;;
 build)
     set_up build
