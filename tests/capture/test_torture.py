@@ -109,7 +109,8 @@ def forks_of_a_python_that_counts_threads(check, folder):
     script.write_text("import os, sys, time\nx = [bytes(3000) for _ in range(3000)]\n"
                       "for i in range(12):\n    pid = os.fork()\n    if pid == 0: os._exit(i)\n"
                       "    print(os.waitpid(pid, 0)[1] >> 8)\n    time.sleep(0.01)\n"
-                      "y = [bytes(3000) for _ in range(20000)]\ntime.sleep(0.2)\n")
+                      "time.sleep(0.1)\n"  # the library's thread stays away 20 ms, and comes with an allocation after them
+                      "y = [bytes(3000) for _ in range(2000)]\ntime.sleep(0.5)\n")
     new = [p for p in pythons() if subprocess.run([p, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).returncode == 0]
     print(f"Pythons from 3.12 on: {len(new) or 'none here'}")
     for python in new:
