@@ -52,7 +52,8 @@ static enum err check_driver(void)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     FAIL_IF(driver == 0, ERR_UNSUPPORTED,
-            "no NVIDIA driver is installed: install one, or use --backend cpu");
+            "no NVIDIA driver is installed, or none reaches this container: install one and "
+            "nvidia-container-toolkit, or use --backend cpu");
     FAIL_IF(driver / 1000 < runtime / 1000, ERR_UNSUPPORTED,
             "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.0; update it, "
             "or use --backend cpu",

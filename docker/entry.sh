@@ -8,12 +8,17 @@ if [ ! -w "$output" ]; then
         "set TOMOPROF_UID=\$(id -u) TOMOPROF_GID=\$(id -g), or use ./start.sh docker" >&2
     exit 1
 fi
-if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
-    echo "tomoprof: no GPU is visible in this container, so the CPU computes; for a GPU install NVIDIA's driver and" \
-        "nvidia-container-toolkit on the host and use the service profiler" >&2
-fi
 case ${1-} in
-"" | -* | run | record | report | recon | op | bench | gen | info | doctor | export | compare | triage | import | help | reference)
+run) ;; # says it itself
+*)
+    if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
+        echo "tomoprof: no GPU is visible in this container, so the CPU computes; for a GPU install NVIDIA's driver and" \
+            "nvidia-container-toolkit on the host and use the service profiler" >&2
+    fi
+    ;;
+esac
+case ${1-} in
+"" | -* | run | record | report | recon | op | bench | gen | info | doctor | export | compare | triage | width | help | reference)
     set -- tomoprof "$@"
     ;;
 esac

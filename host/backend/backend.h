@@ -80,6 +80,25 @@ struct vcd_move {
     double alpha;
 };
 
+/* A pass over all subsets of a partition, each by the pieces of VCD below. */
+struct vcd_sweep {
+    const struct volume *volume;
+    const struct prior *prior; /* also sigma_y, positivity, max_overrelaxation */
+    const int32_t *indices;    /* host: [subsets][length], ascending within a subset */
+    const int32_t *order;      /* host: [subsets], which comes when */
+    int64_t length;
+    int subsets;
+    const float *damping; /* as for vcd_direction */
+    const struct buffer *hessian, *weights;
+    struct buffer *x, *error;       /* error: e, SINO_ROWS_FASTEST, up to date before and after */
+    struct buffer *gP, *hP, *dP[2]; /* room for `length` cylinders each */
+    const volatile int *stop;       /* non-zero: no more subsets (optional) */
+};
+
+struct vcd_totals {
+    double moved, alpha; /* sum |alpha dP|, sum of alpha */
+};
+
 struct backend;
 struct projector; /* a geometry prepared for one back end: view tables, footprint bounds */
 
@@ -154,6 +173,9 @@ struct backend_ops {
     enum err (*add_cylinders)(struct backend *be, const struct volume *v,
                               const struct pixel_set *pixels, double alpha, const struct buffer *dP,
                               struct buffer *x, double *moved);
+    /* All of it without the host, which then learns the totals alone (optional). */
+    enum err (*vcd_sweep)(struct backend *be, struct projector *p, const struct vcd_sweep *s,
+                          struct vcd_totals *totals);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,
@@ -167,6 +189,8 @@ struct backend_ops {
     enum err (*fingerprint)(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max);
     enum err (*measure_roof)(struct backend *be, struct roof *out);
+    /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
+    void (*measured)(struct backend *be, int begins);
 };
 
 struct backend {

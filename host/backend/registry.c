@@ -23,6 +23,7 @@ static int count;
 /* By row of `known`: how to load it, NULL once that was tried, and why it failed. */
 static backend_loader *loaders[KNOWN];
 static char failures[KNOWN][512];
+static char passed_over[512];
 
 void backend_register(const struct backend_ops *ops)
 {
@@ -67,12 +68,20 @@ static const struct backend_ops *find(const char *name)
 static enum err open_auto(const struct backend_options *options, struct backend **out)
 {
     enum err e = FAIL(ERR_UNSUPPORTED, "this program was linked without any back end");
+    *passed_over = 0;
     for (int i = 0; i < KNOWN; i++) {
         const struct backend_ops *ops = find(known[i].name);
         if (ops && (e = ops->open(options, out)) == ERR_OK)
             return ERR_OK;
+        if (ops && !*passed_over)
+            snprintf(passed_over, sizeof passed_over, "%s", err_text());
     }
     return e;
+}
+
+const char *backend_passed_over(void)
+{
+    return passed_over;
 }
 
 /* `options` with the environment's limit where they have none. */

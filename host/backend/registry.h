@@ -14,6 +14,9 @@ enum err backend_open(const char *name, const struct backend_options *options,
                       struct backend **out);
 void backend_close(struct backend *be); /* NULL is fine */
 
+/* Why the last "auto" did not take a back end of this build that it prefers; "" when it did. */
+const char *backend_passed_over(void);
+
 /* Row `index` of the table: name, and why it cannot be used ("" when it can). Returns 0 past the
  * end. */
 int backend_describe(int index, const char **name, const char **unusable_reason);

@@ -8,7 +8,7 @@
     X(ERR_OK, 0, "ok")                                                                             \
     X(ERR_USAGE, 2, "wrong call")                                                                  \
     X(ERR_INPUT, 2, "wrong input")                                                                 \
-    X(ERR_UNSUPPORTED, 2, "not supported by this build or machine")                                \
+    X(ERR_UNSUPPORTED, 1, "not supported by this build or machine")                                \
     X(ERR_IO, 1, "input or output failed")                                                         \
     X(ERR_MEMORY, 1, "not enough memory")                                                          \
     X(ERR_FAILED, 1, "work failed")                                                                \

@@ -182,6 +182,8 @@ static enum err read_environment(const struct suite_plan *plan, struct environme
     struct backend *be;
     TRY(backend_open(plan->backend, &options, &be));
     environment_read(be, plan->version, out);
+    if (!strcmp(plan->backend, "auto") && *backend_passed_over())
+        log_info("the back end %s computes: %s", out->backend, backend_passed_over());
     backend_close(be);
     FAIL_IF(out->clock.went_back, ERR_FAILED,
             "the monotonic clock of this machine went backwards: its times cannot be trusted");

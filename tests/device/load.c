@@ -1,7 +1,10 @@
 /* In the place of cuda/load.c: the program with the stand-in inside. */
+#include <stdlib.h>
+
 #include "cuda/cuda.h"
 #include "host/base/mem.h"
 #include "profiler/mark/mark.h"
+#include "tests/device/shim/shim.h"
 
 const struct backend_ops *tomoprof_cuda(const struct cuda_services *services);
 
@@ -10,6 +13,7 @@ const struct cuda_services cuda_services = {sizeof(struct backend_ops), err_set,
 
 enum err cuda_load(const struct backend_ops **ops)
 {
+    shim_faults.no_driver = getenv("SHIM_NO_DRIVER") != NULL;
     *ops = tomoprof_cuda(&cuda_services);
     return ERR_OK;
 }

@@ -51,6 +51,21 @@ def check_golden(folder, name, operation, extra=(), limit=1e-5):
     print(f"{name} {operation}: {error:.2g}")
 
 
+def check_without_driver(folder):
+    """Asked for, the GPU that is not there ends the run with exit code 1; not asked for, the CPU computes and says why."""
+    words = ["run", "--sizes", "16", "--runs", "1", "--ops", "parallel_fbp_recon", "--no-trace", "--out"]
+    no_driver = {"SHIM_NO_DRIVER": "1"}
+    asked = call(*words, folder / "asked", "--backend", "cuda", code=1, env=no_driver)
+    assert asked.stderr.count("\n") == 1 and "no NVIDIA driver" in asked.stderr, asked.stderr
+    assert not (folder / "asked").exists()
+    free = call(*words, folder / "free", env=no_driver)
+    assert free.stderr.count("the back end cpu computes: no NVIDIA driver") == 1, free.stderr
+    timing = next((folder / "free").rglob("timing.json"))
+    assert json.loads(timing.read_text())["environment"]["backend"] == "cpu"
+    doctor = json.loads(call("doctor", "--json", env=no_driver).stdout)
+    assert "no NVIDIA driver" in doctor["back_ends"]["cuda"]["reason"], doctor["back_ends"]
+
+
 def main():
     doctor = json.loads(call("doctor", "--json").stdout)
     assert doctor["back_ends"]["cuda"]["usable"], doctor["back_ends"]
@@ -58,6 +73,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_suite(folder)
+        check_without_driver(folder)
         par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"
         check_golden(folder, "par_offset_pitch", "parallel_forward_project", ["--in", par / "volume.npy"])
         check_golden(folder, "par_offset_pitch", "parallel_hessian_diagonal", ["--weights", par / "weights.npy"])

@@ -64,7 +64,9 @@ def wrong_calls(check, folder):
     refused(check, "--phantom cube: must be one of two-ellipsoids|shepp-logan", "gen", "--phantom", "cube")
     refused(check, "--noise nan: not a finite number", "gen", "--noise", "nan")
     refused(check, "--size 0: must be between", "gen", "--size", "0")
-    refused(check, "--backend cuda", "gen", "--backend", "cuda", "--out", folder / "never")
+    if not said_json(check, "doctor", "--json")["back_ends"]["cuda"]["usable"]:  # not a wrong call, but the work fails
+        refused(check, "--backend cuda", "gen", "--backend", "cuda", "--out", folder / "never", code=1)
+        refused(check, "--backend cuda", "run", "--quick", "--backend", "cuda", "--out", folder / "never", code=1)
     refused(check, "unknown: must be one of auto", "gen", "--backend", "vulkan", "--out", folder / "never")
     refused(check, "cannot make the folder", "gen", "--size", "8", "--exact", "--out", "/proc/never/scan", code=1)
     refused(check, "needs", "gen", "--size", "600", "--exact", "--out", folder / "never", code=1,
@@ -142,7 +144,7 @@ def info(check, folder):
         check.that(abs(tooth["theta_first"]) < 1e-4 and abs(tooth["theta_last"] - 180 * 180 / 181) < 1e-3, f"{tooth}")
         check.that("181 x 2 x 640" in ok(check, "info", DATA / "tooth.h5").stdout, "info for people")
     else:
-        refused(check, "HDF5", "info", DATA / "tooth.h5")
+        refused(check, "HDF5", "info", DATA / "tooth.h5", code=1)
 
     (folder / "text").write_text("hello")
     refused(check, "of no known format", "info", folder / "text")

@@ -13,7 +13,7 @@ SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "profiler/tri
 
 def sweep_of_phantom_and_scan(checks, folder):
     run = tomoprof("width", "--size", 16, "--only", "median_filter3d", "--scan", DATA / "tooth.h5", "--out", folder / "w")
-    if "HDF5" in run.stderr and run.returncode == 2:
+    if "HDF5" in run.stderr and run.returncode == 1:
         print("not tried: this build reads no HDF5")
         run = tomoprof("width", "--size", 16, "--only", "median_filter3d", "--out", folder / "w")
     checks.that(run.returncode == 0, run.stderr)

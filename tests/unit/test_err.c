@@ -69,6 +69,7 @@ static void exit_codes_tell_wrong_calls_from_failed_work(void **state)
         {ERR_OK, 0, "ERR_OK"},
         {ERR_USAGE, 2, "ERR_USAGE"},
         {ERR_INPUT, 2, "ERR_INPUT"},
+        {ERR_UNSUPPORTED, 1, "ERR_UNSUPPORTED"},
         {ERR_IO, 1, "ERR_IO"},
         {ERR_MEMORY, 1, "ERR_MEMORY"},
         {ERR_FAILED, 1, "ERR_FAILED"},

@@ -62,6 +62,7 @@ static void names_open_what_was_registered(void **state)
     assert_int_equal(try_open("cpu"), ERR_OK);
     assert_int_equal(opened.threads, 3);
     assert_int_equal(try_open("auto"), ERR_OK);
+    assert_string_equal(backend_passed_over(), ""); /* of a back end that is not in the build */
     assert_int_equal(try_open("cuda"), ERR_UNSUPPORTED);
     assert_string_equal(err_text(),
                         "--backend cuda: this build has no CUDA back end: use one of auto, cpu");
@@ -76,7 +77,10 @@ static void names_open_what_was_registered(void **state)
     assert_int_equal(try_open("cuda"), ERR_UNSUPPORTED);
     assert_string_equal(err_text(), "no GPU here");
     assert_int_equal(try_open("auto"), ERR_OK); /* falls back to the CPU */
+    assert_string_equal(backend_passed_over(), "no GPU here");
     cuda_works = 1;
+    assert_int_equal(try_open("auto"), ERR_OK);
+    assert_string_equal(backend_passed_over(), "");
     assert_int_equal(try_open("cuda"), ERR_OK);
     assert_string_equal(reason_of("cuda"), "");
     const char *name, *reason;
