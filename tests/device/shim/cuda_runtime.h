@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <functional>
 #include <tuple>
 
 #define __global__
@@ -62,7 +63,9 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToHost,
     cudaMemcpyDeviceToDevice
 };
-#define cudaStreamNonBlocking 1
+#define cudaStreamNonBlocking   1
+#define cudaHostRegisterDefault 0
+#define cudaEventDisableTiming  2
 typedef struct shim_stream *cudaStream_t;
 typedef struct shim_event *cudaEvent_t;
 struct cudaDeviceProp {
@@ -82,13 +85,17 @@ cudaError_t cudaMalloc(void **out, size_t bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **out, size_t bytes);
 cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *p);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaEventCreate(cudaEvent_t *out);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
@@ -178,8 +185,10 @@ static inline float rsqrt_approx(float x)
 /* Launches. A kernel's arguments must not lead to host memory. */
 void shim_check_argument(const char *kernel, const void *bytes, size_t size);
 void *shim_shared(void);
+int shim_may_launch(const char *kernel, size_t threads, size_t shared);
 void shim_run(const char *kernel, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
               void *context);
+void shim_enqueue(cudaStream_t stream, std::function<void()> work);
 
 template <class... P> struct shim_call {
     void (*kernel)(P...);
@@ -192,15 +201,18 @@ template <class... P> struct shim_call {
 };
 template <class... P, class... A>
 void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
-                 A... arguments)
+                 cudaStream_t stream, A... arguments)
 {
     shim_call<P...> call = {kernel, std::tuple<P...>(arguments...)};
     std::apply([&](const P &...p) { (shim_check_argument(name, &p, sizeof p), ...); },
                call.arguments);
-    shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
+    if (shim_may_launch(name, (size_t)block.x * block.y * block.z, shared))
+        shim_enqueue(stream, [=]() mutable {
+            shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
+        });
 }
 #define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \
-    ((void)(stream), shim_launch(#kernel, kernel, grid, block, shared, __VA_ARGS__))
+    shim_launch(#kernel, kernel, grid, block, shared, stream, __VA_ARGS__)
 #define SHARED_ARRAY(type, name) type *const name = static_cast<type *>(shim_shared())
 
 #endif

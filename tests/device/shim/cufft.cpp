@@ -17,6 +17,7 @@ struct plan {
     void *area;
     size_t area_bytes;
     bool has_stream;
+    cudaStream_t stream;
 };
 std::map<cufftHandle, plan> plans;
 cufftHandle next_handle = 1;
@@ -31,6 +32,7 @@ cufftResult cufftCreate(cufftHandle *handle)
 
 cufftResult cufftDestroy(cufftHandle handle)
 {
+    shim_drain();
     fft_free(plans.at(handle).fft);
     plans.erase(handle);
     return CUFFT_SUCCESS;
@@ -63,15 +65,13 @@ cufftResult cufftSetWorkArea(cufftHandle handle, void *memory)
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream)
 {
     plans.at(handle).has_stream = stream != NULL;
+    plans.at(handle).stream = stream;
     return CUFFT_SUCCESS;
 }
 
-cufftResult cufftExecC2C(cufftHandle handle, cufftComplex *in, cufftComplex *out, int direction)
+static void run(const plan &p, cufftComplex *in, cufftComplex *out, int direction)
 {
-    const plan &p = plans.at(handle);
     const size_t row = (size_t)p.n * 8, padded = (row + 63) / 64 * 64;
-    if (!p.area || !p.has_stream || in != out || !shim_is_device(in, row * (size_t)p.batch))
-        return CUFFT_INVALID_PLAN;
     float *a = static_cast<float *>(aligned_alloc(64, padded));
     float *b = static_cast<float *>(aligned_alloc(64, padded));
     shim_unlock();
@@ -83,5 +83,14 @@ cufftResult cufftExecC2C(cufftHandle handle, cufftComplex *in, cufftComplex *out
     shim_lock();
     free(a);
     free(b);
+}
+
+cufftResult cufftExecC2C(cufftHandle handle, cufftComplex *in, cufftComplex *out, int direction)
+{
+    const plan &p = plans.at(handle);
+    if (!p.area || !p.has_stream || in != out ||
+        !shim_is_device(in, (size_t)p.n * 8 * (size_t)p.batch))
+        return CUFFT_INVALID_PLAN;
+    shim_enqueue(p.stream, [=] { run(plans.at(handle), in, out, direction); });
     return CUFFT_SUCCESS;
 }

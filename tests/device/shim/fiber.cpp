@@ -211,8 +211,6 @@ void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thr
 {
     const size_t threads = (size_t)block.x * block.y * block.z;
     const size_t blocks = (size_t)grid.x * grid.y * grid.z;
-    if (!shim_may_launch(name, threads, shared))
-        return;
     kernel_name = name;
     run_thread = thread;
     run_context = context;

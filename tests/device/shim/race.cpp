@@ -13,6 +13,7 @@ int shim_race(unsigned seed)
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
     shim_order(seed);
     CALL_KERNEL(last_one_wins, dim3(3), dim3(64), 0, NULL, device);
+    cudaStreamSynchronize(NULL);
     shim_order(0);
     cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, NULL);
     cudaStreamSynchronize(NULL);

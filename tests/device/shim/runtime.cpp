@@ -1,5 +1,4 @@
-/* The runtime: device memory in a range of its own, copies that finish only when the stream is
- * waited for, failures on demand. */
+/* The runtime: device memory in a range of its own, failures on demand. Streams: stream.cpp. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -7,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <map>
-#include <vector>
 
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/memory.h"
@@ -45,20 +42,7 @@ size_t allocated;
 int unlocked;
 cudaError_t last, lost;
 struct shim_counts counts;
-
-struct pending {
-    void *to;
-    std::vector<char> bytes;
-};
-std::vector<pending> copies;
 } // namespace
-
-struct shim_stream {
-    int used;
-};
-struct shim_event {
-    double seconds;
-};
 
 void shim_die(const char *format, ...)
 {
@@ -74,7 +58,20 @@ void shim_die(const char *format, ...)
 struct shim_counts shim_counts(void)
 {
     counts.live = (int64_t)blocks.size();
+    counts.busy_streams = shim_busiest();
     return counts;
+}
+
+void shim_reset_peaks(void)
+{
+    counts.peak = (int64_t)allocated;
+    shim_reset_busiest();
+}
+
+void shim_count_copy(enum cudaMemcpyKind kind, size_t bytes)
+{
+    counts.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;
+    counts.to_host += kind == cudaMemcpyDeviceToHost ? (int64_t)bytes : 0;
 }
 
 static void protect(int protection)
@@ -146,11 +143,21 @@ int shim_may_launch(const char *kernel, size_t threads, size_t shared)
     return 1;
 }
 
-static cudaError_t note(cudaError_t code)
+cudaError_t shim_note(cudaError_t code)
 {
     if (code)
         last = code;
     return code;
+}
+
+cudaError_t shim_lost(void)
+{
+    return lost;
+}
+
+void shim_lose(void)
+{
+    lost = cudaErrorDevicesUnavailable;
 }
 
 cudaError_t cudaGetLastError(void)
@@ -211,7 +218,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     *total = shim_memory;
     *free_bytes = allocated < shim_memory ? shim_memory - allocated : 0;
-    return note(lost);
+    return shim_note(lost);
 }
 
 /* The end is 16-byte aligned and next to a page that is never mapped. */
@@ -219,10 +226,10 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     counts.allocations++;
     if (lost)
-        return note(lost);
+        return shim_note(lost);
     if ((shim_faults.allocation > 0 && --shim_faults.allocation == 0) ||
         bytes > shim_memory - allocated)
-        return note(cudaErrorMemoryAllocation);
+        return shim_note(cudaErrorMemoryAllocation);
     if (!space) {
         space = static_cast<char *>(mmap(reinterpret_cast<void *>(0x200000000000), SPACE, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
@@ -241,6 +248,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     UNPOISON(first, bytes);
     blocks[first] = block{pages, size, bytes};
     allocated += bytes;
+    counts.peak = counts.peak > (int64_t)allocated ? counts.peak : (int64_t)allocated;
     if (!unlocked && mprotect(pages, size, PROT_NONE))
         shim_die("mprotect: %s", strerror(errno));
     *out = first;
@@ -265,6 +273,7 @@ cudaError_t cudaFree(void *p)
     if (entry == blocks.end())
         shim_die("cudaFree of %p, which was not allocated", p);
     const block b = entry->second;
+    shim_drain(); /* as the driver does before it frees */
     shim_unlock();
     if (!intact(b))
         shim_die("something wrote around an allocation of %zu bytes", b.bytes);
@@ -275,111 +284,5 @@ cudaError_t cudaFree(void *p)
              -1, 0) == MAP_FAILED)
         shim_die("mmap: %s", strerror(errno));
     allocated -= b.bytes;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMallocHost(void **out, size_t bytes)
-{
-    *out = malloc(bytes);
-    return *out ? cudaSuccess : note(cudaErrorMemoryAllocation);
-}
-
-cudaError_t cudaFreeHost(void *p)
-{
-    free(p);
-    return cudaSuccess;
-}
-
-static void expect(const char *what, const void *p, size_t bytes, int device)
-{
-    if (shim_is_device(p, bytes) != device)
-        shim_die("%s: %zu bytes at %p are %s memory", what, bytes, p,
-                 device ? "not allocated device" : "device");
-}
-
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t)
-{
-    if (lost)
-        return note(lost);
-    if (!bytes)
-        return cudaSuccess;
-    expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
-    expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
-    counts.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;
-    counts.to_host += kind == cudaMemcpyDeviceToHost ? (int64_t)bytes : 0;
-    shim_unlock();
-    if (kind == cudaMemcpyDeviceToHost) { /* arrives when somebody waits for it */
-        const char *first = static_cast<const char *>(from);
-        copies.push_back(pending{to, std::vector<char>(first, first + bytes)});
-        memset(to, 0xff, bytes);
-    } else {
-        memcpy(to, from, bytes);
-    }
-    shim_lock();
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
-{
-    if (lost)
-        return note(lost);
-    expect("memset", to, bytes, 1);
-    shim_unlock();
-    memset(to, value, bytes);
-    shim_lock();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
-{
-    *out = new shim_stream{};
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    delete stream;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t)
-{
-    if (shim_faults.lost > 0 && --shim_faults.lost == 0)
-        lost = cudaErrorDevicesUnavailable;
-    for (const pending &copy : copies)
-        memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
-    copies.clear();
-    return note(lost);
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t *out)
-{
-    *out = new shim_event{};
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    delete event;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    return note(lost);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t)
-{
-    return note(lost);
-}
-
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
-{
-    *ms = (float)(1e3 * (to->seconds - from->seconds));
     return cudaSuccess;
 }

@@ -15,22 +15,29 @@ struct shim_faults {
     int64_t allocation; /* this cudaMalloc fails */
     int64_t launch;     /* this launch fails */
     int64_t lost;       /* from this synchronisation on the device is gone */
+    int64_t pin;        /* this cudaHostRegister fails */
 };
 extern struct shim_faults shim_faults;
 
 /* 0: blocks and threads in their natural order; else a permutation of both. */
 void shim_order(unsigned seed);
 
+/* When the work of streams is done. 0: as late as may be, when somebody waits for it; else some of
+ * it at once, of streams taken at random. */
+void shim_streams(unsigned seed);
+
 /* What a kernel in which all threads write to one place leaves there. */
 int shim_race(unsigned seed);
 
 extern size_t shim_memory; /* of the card, bytes */
 
-/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from. */
+/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from.
+ * Since shim_reset_peaks: most bytes allocated at once, most streams that had work at once. */
 struct shim_counts {
-    int64_t live, launches, allocations, to_device, to_host;
+    int64_t live, launches, allocations, to_device, to_host, peak, busy_streams;
 };
 struct shim_counts shim_counts(void);
+void shim_reset_peaks(void);
 
 #ifdef __cplusplus
 }

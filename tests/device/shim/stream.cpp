@@ -1,0 +1,290 @@
+/* Streams: each is a queue of work that is done when somebody waits for it, or some of it at random
+ * moments before. Who forgets to wait finds NaN, or what was there before. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tests/device/shim/cuda_runtime.h"
+#include "tests/device/shim/memory.h"
+#include "tests/device/shim/shim.h"
+
+namespace
+{
+struct queue {
+    std::deque<std::function<void()>> work;
+    int64_t given, done;
+};
+typedef std::shared_ptr<queue> queue_ref;
+std::vector<queue_ref> queues; /* of living streams; the first is that of stream NULL */
+std::map<const char *, size_t> pinned;
+unsigned order;
+int64_t busiest;
+} // namespace
+
+struct shim_stream {
+    queue_ref q;
+};
+struct shim_event {
+    queue_ref q; /* recorded after `position` pieces of its work; none: never recorded */
+    int64_t position;
+    std::shared_ptr<double> seconds;
+};
+
+static queue_ref queue_of(cudaStream_t stream)
+{
+    if (queues.empty())
+        queues.push_back(std::make_shared<queue>());
+    return stream ? stream->q : queues[0];
+}
+
+static void run_one(queue *q)
+{
+    std::function<void()> work = std::move(q->work.front());
+    q->work.pop_front();
+    work();
+    q->done++;
+}
+
+static void run_to(queue *q, int64_t position)
+{
+    while (q->done < position && !q->work.empty())
+        run_one(q);
+}
+
+void shim_drain(void)
+{
+    for (size_t i = 0; i < queues.size(); i++)
+        run_to(queues[i].get(), queues[i]->given);
+}
+
+/* What is not done yet never will be. */
+static void forget_all(void)
+{
+    for (const queue_ref &q : queues) {
+        q->work.clear();
+        q->done = q->given;
+    }
+}
+
+int64_t shim_busiest(void)
+{
+    return busiest;
+}
+
+void shim_reset_busiest(void)
+{
+    busiest = 0;
+}
+
+void shim_streams(unsigned seed)
+{
+    order = seed;
+}
+
+static void note_busy(void)
+{
+    int64_t busy = 0;
+    for (const queue_ref &q : queues)
+        busy += !q->work.empty();
+    busiest = busy > busiest ? busy : busiest;
+}
+
+void shim_enqueue(cudaStream_t stream, std::function<void()> work)
+{
+    const queue_ref q = queue_of(stream);
+    q->work.push_back(std::move(work));
+    q->given++;
+    note_busy();
+    for (int i = 0; order && i < 2; i++) {
+        order = order * 1664525u + 1013904223u;
+        queue *const any = queues[(order >> 16) % queues.size()].get();
+        if (order >> 31 && !any->work.empty())
+            run_one(any);
+    }
+}
+
+static int is_pinned(const void *p, size_t bytes)
+{
+    const char *const at = static_cast<const char *>(p);
+    auto next = pinned.upper_bound(at);
+    return next != pinned.begin() && at + bytes <= (--next)->first + next->second;
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    *out = malloc(bytes);
+    if (!*out)
+        return shim_note(cudaErrorMemoryAllocation);
+    pinned[static_cast<char *>(*out)] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    shim_drain();
+    pinned.erase(static_cast<char *>(p));
+    free(p);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
+{
+    if (shim_lost())
+        return shim_note(shim_lost());
+    if (shim_faults.pin > 0 && --shim_faults.pin == 0)
+        return shim_note(cudaErrorMemoryAllocation);
+    pinned[static_cast<char *>(p)] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+    shim_drain();
+    if (!pinned.erase(static_cast<char *>(p)))
+        shim_die("cudaHostUnregister of %p, which was not registered", p);
+    return cudaSuccess;
+}
+
+static void expect(const char *what, const void *p, size_t bytes, int device)
+{
+    if (shim_is_device(p, bytes) != device)
+        shim_die("%s: %zu bytes at %p are %s memory", what, bytes, p,
+                 device ? "not allocated device" : "device");
+}
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    shim_unlock();
+    memcpy(to, from, bytes);
+    shim_lock();
+}
+
+/* Pageable memory is read before the call returns, pinned memory when the copy's turn comes. Memory
+ * of the host holds NaN until the copy has been waited for. */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    if (shim_lost())
+        return shim_note(shim_lost());
+    if (!bytes)
+        return cudaSuccess;
+    expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
+    expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
+    shim_count_copy(kind, bytes);
+    if (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) {
+        const char *const first = static_cast<const char *>(from);
+        const std::vector<char> held(first, first + bytes);
+        shim_enqueue(stream, [=] { copy(to, held.data(), bytes); });
+        return cudaSuccess;
+    }
+    if (kind == cudaMemcpyDeviceToHost)
+        memset(to, 0xff, bytes);
+    shim_enqueue(stream, [=] { copy(to, from, bytes); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    if (shim_lost())
+        return shim_note(shim_lost());
+    expect("memset", to, bytes, 1);
+    shim_enqueue(stream, [=] {
+        shim_unlock();
+        memset(to, value, bytes);
+        shim_lock();
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
+{
+    queue_of(NULL);
+    *out = new shim_stream{std::make_shared<queue>()};
+    queues.push_back((*out)->q);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    run_to(stream->q.get(), stream->q->given);
+    for (size_t i = 1; i < queues.size(); i++)
+        if (queues[i] == stream->q)
+            queues.erase(queues.begin() + (ptrdiff_t)i);
+    delete stream;
+    return cudaSuccess;
+}
+
+/* The host waits. */
+static cudaError_t wait_for(queue *q, int64_t position)
+{
+    if (shim_faults.lost > 0 && --shim_faults.lost == 0)
+        shim_lose();
+    if (shim_lost())
+        forget_all();
+    else
+        run_to(q, position);
+    return shim_note(shim_lost());
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    const queue_ref q = queue_of(stream);
+    return wait_for(q.get(), q->given);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    const queue_ref q = event->q;
+    const int64_t position = event->position;
+    if (q)
+        shim_enqueue(stream, [=] { run_to(q.get(), position); });
+    return shim_note(shim_lost());
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
+{
+    *out = new shim_event{NULL, 0, std::make_shared<double>(0)};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+    return cudaEventCreateWithFlags(out, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    if (shim_lost())
+        return shim_note(shim_lost());
+    event->q = queue_of(stream);
+    event->position = event->q->given + 1;
+    const std::shared_ptr<double> seconds = event->seconds;
+    shim_enqueue(stream, [seconds] {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        *seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return event->q ? wait_for(event->q.get(), event->position) : shim_note(shim_lost());
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(1e3 * (*to->seconds - *from->seconds));
+    return cudaSuccess;
+}
