@@ -1,11 +1,12 @@
 #include <math.h>
 
 #include "host/cpu/cone_kernel.h"
-#include "host/cpu/vec.h"
+#include "host/cpu/group.h"
 
-#define WIDEST                                                                                     \
-    1.9 /* cells of one grid per cell of the other that a 32-float window can serve; below the 2   \
-         * that the narrowest tap window holds, so what stays within it is never clipped */
+/* Cells of one grid per cell of the other that a window of 32 floats serves: one window for a whole
+ * vector, or one for each group of its lanes. */
+#define NARROW 1.9
+#define WIDEST 3.75
 
 /* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
  * integers. */
@@ -50,13 +51,13 @@ VEC_INLINE vf inverse_cosine(const struct cosine *c, vf z_squared)
     return c->c[0] + z_squared * (c->c[1] + z_squared * (c->c[2] + z_squared * c->c[3]));
 }
 
-/* For the blocks of VEC intervals from `first` on: the cell in which each block starts, and where
- * in it
- * (-0.5 .. 0.5). In float64, since edge + width*first may be thousands of cells. */
-static void locate(struct grid g, int64_t first, int64_t blocks, float *fraction, int32_t *cell)
+/* For blocks of `step` intervals from `first` on: the cell in which each block starts, and where in
+ * it (-0.5 .. 0.5). In float64, since edge + width*first may be thousands of cells. */
+static void locate(struct grid g, int64_t first, int64_t blocks, int step, float *fraction,
+                   int32_t *cell)
 {
     for (int64_t i = 0; i < blocks; i++) {
-        double at = g.edge + g.width * (double)(first + i * VEC), nearest = floor(at + 0.5);
+        double at = g.edge + g.width * (double)(first + i * step), nearest = floor(at + 0.5);
         fraction[i] = (float)(at - nearest);
         cell[i] = (int32_t)nearest;
     }
@@ -82,6 +83,34 @@ VEC_INLINE vf overlap(const float *source, float fraction, vf width, vf lanes, i
            window_get(w, biased, 2) * third;
 }
 
+VEC_INLINE vf raised(vf weight, int power)
+{
+    if (power == 2)
+        weight *= weight;
+    return weight;
+}
+
+/* The same for widths up to 3 (4 taps) or 3.75 (5); each group of intervals starts from its own
+ * `cell` and `fraction`. */
+VEC_INLINE vf overlap_wide(const float *source, const int32_t *cell, const float *fraction,
+                           vf width, vf lanes, int taps, int power)
+{
+    vf at = lanes * width + group_spread(fraction), biased = at + VF_INDEX_BIAS;
+    vf weight = vf_min((biased - VF_INDEX_BIAS) - at + 0.5f, width), rest = width - weight;
+    const struct group_window w = group_open(source, cell);
+    vf sum = group_get(&w, biased, 0) * raised(weight, power);
+    for (int t = 1; t < taps; t++) {
+        weight = rest;
+        if (t < taps - 1)
+            weight = vf_min(rest, vf_set(1));
+        if (taps == 5 && t < 3) /* whole cells: the width is above 3 */
+            weight = vf_set(1);
+        rest -= weight;
+        sum += group_get(&w, biased, t) * raised(weight, power);
+    }
+    return sum;
+}
+
 /* The part of a footprint that is not zero, at least one tap. Half of all footprints of three taps
  * have but two, and a tap costs as much as a sixth of the vertical resampling. */
 struct taps {
@@ -104,10 +133,10 @@ static struct taps trim(const struct footprints *f, int q, int taps)
 /* b[m] = sum of the footprint's channels, for rows [low, high), both multiples of VEC, zeros
  * around. */
 VEC_INLINE void blend(const struct cone_block *b, const float *weight, const float *column,
-                      int64_t low, int64_t high, int taps)
+                      int64_t low, int64_t high, int64_t pad, int taps)
 {
     float *out = b->detector + CONE_PAD;
-    for (int64_t m = low - 48; m < low; m += VEC)
+    for (int64_t m = low - pad; m < low; m += VEC)
         vf_store(out + m, (vf){0});
     for (int64_t m = low; m < high; m += VEC) {
         vf sum = weight[0] * vf_load(column + m);
@@ -115,8 +144,30 @@ VEC_INLINE void blend(const struct cone_block *b, const float *weight, const flo
             sum += weight[t * BATCH] * vf_load(column + t * b->ld + m);
         vf_store(out + m, sum);
     }
-    for (int64_t m = high; m < high + 48; m += VEC)
+    for (int64_t m = high; m < high + pad; m += VEC)
         vf_store(out + m, (vf){0});
+}
+
+static void blend_taps(const struct cone_block *b, const struct taps *t, const float *column,
+                       int64_t low, int64_t high, int64_t pad)
+{
+    const float *w = t->weight;
+    switch (t->count) {
+    case 2:
+        blend(b, w, column, low, high, pad, 2);
+        break;
+    case 3:
+        blend(b, w, column, low, high, pad, 3);
+        break;
+    case 4:
+        blend(b, w, column, low, high, pad, 4);
+        break;
+    case 5:
+        blend(b, w, column, low, high, pad, 5);
+        break;
+    default:
+        blend(b, w, column, low, high, pad, t->count);
+    }
 }
 
 /* The contract's own enumeration, for voxels wider or finer than `overlap` serves, or wider than
@@ -158,6 +209,19 @@ static void forward_general(const struct cone_block *b, struct grid g, int64_t l
     }
 }
 
+/* Cells that an interval can touch, as the fast path counts them: 2 and 3 up to NARROW. */
+static int overlap_taps(double width)
+{
+    return width <= 1 ? 2 : width <= NARROW ? 3 : width <= 3 ? 4 : 5;
+}
+
+/* The fast path clips nothing, as the contract does not either while a width stays within the
+ * window of taps. */
+static int is_fast(double width, int radius)
+{
+    return width <= NARROW || (width <= WIDEST && width <= 2.0 * radius);
+}
+
 /* All taps are guards. */
 static int misses(const struct projector *p, int32_t start)
 {
@@ -185,23 +249,66 @@ static int rows_seen(const struct cone_block *b, struct grid g, int64_t *low, in
     return first < last;
 }
 
-VEC_INLINE void back_fast(const struct cone_block *b, struct grid g, const struct cosine *c,
-                          const float *z2, int64_t low, int64_t high, float *out, int wide,
-                          int power)
+/* Intervals `first`, ... of g, overlapping the cells of `source`: what `overlap_at` needs. */
+struct sweep {
+    const float *source;
+    vf width, lanes;
+    int64_t blocks;
+};
+
+VEC_INLINE struct sweep sweep_open(const struct cone_block *b, const float *source, struct grid g,
+                                   int64_t first, int64_t end, int taps)
 {
-    const vf width = vf_set((float)g.width), lanes = vf_iota();
-    const float *in = b->detector + CONE_PAD;
-    const int64_t blocks = (high - low + VEC - 1) / VEC;
-    locate(g, low, blocks, b->fraction, b->cell);
-    for (int64_t i = 0; i < blocks; i++) {
+    const int64_t blocks = (end - first + VEC - 1) / VEC;
+    const int wide = taps > 3;
+    locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, b->fraction, b->cell);
+    return (struct sweep){source + CONE_PAD, vf_set((float)g.width),
+                          wide ? group_iota() : vf_iota(), blocks};
+}
+
+VEC_INLINE vf overlap_at(const struct cone_block *b, const struct sweep *s, int64_t i, int taps,
+                         int power)
+{
+    if (taps > 3)
+        return overlap_wide(s->source, b->cell + i * GROUPS, b->fraction + i * GROUPS, s->width,
+                            s->lanes, taps, power);
+    return overlap(s->source + b->cell[i], b->fraction[i], s->width, s->lanes, taps == 3, power);
+}
+
+VEC_INLINE void back_slices(const struct cone_block *b, struct grid g, const struct cosine *c,
+                            const float *z2, int64_t low, int64_t high, float *out, int taps,
+                            int power)
+{
+    const struct sweep s = sweep_open(b, b->detector, g, low, high, taps);
+    for (int64_t i = 0; i < s.blocks; i++) {
         const int64_t k = low + i * VEC;
         vf factor = inverse_cosine(c, vf_load(z2 + k));
         if (power == 2)
             factor *= factor;
-        vf sum = overlap(in + b->cell[i], b->fraction[i], width, lanes, wide, power);
-        vf_store(out + k, vf_load(out + k) + factor * sum);
+        vf_store(out + k, vf_load(out + k) + factor * overlap_at(b, &s, i, taps, power));
     }
 }
+
+#define BACK_SLICES(name, taps, power)                                                             \
+    static void name(const struct cone_block *b, struct grid g, const struct cosine *c,            \
+                     const float *z2, int64_t low, int64_t high, float *out)                       \
+    {                                                                                              \
+        back_slices(b, g, c, z2, low, high, out, taps, power);                                     \
+    }
+BACK_SLICES(back_2, 2, 1)
+BACK_SLICES(back_3, 3, 1)
+BACK_SLICES(back_4, 4, 1)
+BACK_SLICES(back_5, 5, 1)
+BACK_SLICES(back_squares_3, 3, 2)
+BACK_SLICES(back_squares_4, 4, 2)
+BACK_SLICES(back_squares_5, 5, 2)
+
+/* By power and overlap_taps(). */
+static void (*const back_fast[2][6])(const struct cone_block *, struct grid, const struct cosine *,
+                                     const float *, int64_t, int64_t, float *) = {
+    {NULL, NULL, back_2, back_3, back_4, back_5},
+    {NULL, NULL, back_squares_3, back_squares_3, back_squares_4, back_squares_5},
+};
 
 static void back_view(const struct cone_block *b, int v, int q, const float *tile, float *out)
 {
@@ -219,13 +326,8 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
     if (!rows_seen(b, g, &row_low, &row_high))
         return;
     row_low = align_down(row_low), row_high = align_up(row_high);
-    if (t.count == 2)
-        blend(b, t.weight, column, row_low, row_high, 2);
-    else if (t.count == 3)
-        blend(b, t.weight, column, row_low, row_high, 3);
-    else
-        blend(b, t.weight, column, row_low, row_high, t.count);
-    if (g.width > WIDEST) {
+    blend_taps(b, &t, column, row_low, row_high, g.width > NARROW ? CONE_PAD : 48);
+    if (!is_fast(g.width, p->windows.back)) {
         back_general(b, g, low, high);
         for (int64_t k = low; k < high; k++) {
             float square = 1 + (float)(f->slope[q] * f->slope[q]) * z2[k];
@@ -234,26 +336,19 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
         return;
     }
     low = align_down(low);
-    if (b->power == 2)
-        back_fast(b, g, &c, z2, low, high, out, 1, 2);
-    else if (g.width > 1)
-        back_fast(b, g, &c, z2, low, high, out, 1, 1);
-    else
-        back_fast(b, g, &c, z2, low, high, out, 0, 1);
+    back_fast[b->power - 1][overlap_taps(g.width)](b, g, &c, z2, low, high, out);
 }
 
-VEC_INLINE void scatter_fast(const struct cone_block *b, const float *weight, struct grid g,
-                             int64_t low, int64_t high, float *column, int wide, int taps)
+VEC_INLINE void scatter_rows(const struct cone_block *b, const struct taps *t, struct grid rows,
+                             int64_t low, int64_t high, float *column, int overlaps, int taps)
 {
-    const vf width = vf_set((float)g.width), lanes = vf_iota();
-    const float *in = b->cylinder + CONE_PAD, rows_per_slice = (float)g.inverse;
-    const int64_t blocks = (high - low + VEC - 1) / VEC;
-    locate(g, low, blocks, b->fraction, b->cell);
-    for (int64_t i = 0; i < blocks; i++) {
-        vf sum = rows_per_slice * overlap(in + b->cell[i], b->fraction[i], width, lanes, wide, 1);
+    const float *weight = t->weight, rows_per_slice = (float)rows.inverse;
+    const struct sweep s = sweep_open(b, b->cylinder, rows, low, high, overlaps);
+    for (int64_t i = 0; i < s.blocks; i++) {
+        vf sum = rows_per_slice * overlap_at(b, &s, i, overlaps, 1);
         float *out = column + low + i * VEC;
-        for (int t = 0; t < taps; t++, out += b->ld)
-            vf_store(out, vf_load(out) + weight[t * BATCH] * sum);
+        for (int k = 0; k < taps; k++, out += b->ld)
+            vf_store(out, vf_load(out) + weight[k * BATCH] * sum);
     }
 }
 
@@ -269,16 +364,25 @@ static void scatter_general(const struct cone_block *b, const struct taps *t, st
 static void scatter(const struct cone_block *b, const struct taps *t, struct grid rows, int64_t low,
                     int64_t high, float *column)
 {
-    const float *w = t->weight;
     low = align_down(low);
-    if (rows.width > 1)
-        scatter_fast(b, w, rows, low, high, column, 1, t->count);
-    else if (t->count == 2)
-        scatter_fast(b, w, rows, low, high, column, 0, 2);
-    else if (t->count == 3)
-        scatter_fast(b, w, rows, low, high, column, 0, 3);
-    else
-        scatter_fast(b, w, rows, low, high, column, 0, t->count);
+    switch (overlap_taps(rows.width)) {
+    case 2:
+        if (t->count == 2)
+            scatter_rows(b, t, rows, low, high, column, 2, 2);
+        else if (t->count == 3)
+            scatter_rows(b, t, rows, low, high, column, 2, 3);
+        else
+            scatter_rows(b, t, rows, low, high, column, 2, t->count);
+        break;
+    case 3:
+        scatter_rows(b, t, rows, low, high, column, 3, t->count);
+        break;
+    case 4:
+        scatter_rows(b, t, rows, low, high, column, 4, t->count);
+        break;
+    default:
+        scatter_rows(b, t, rows, low, high, column, 5, t->count);
+    }
 }
 
 /* `x` is padded to a multiple of VEC. */
@@ -301,10 +405,10 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
         vf_store(b->cylinder + CONE_PAD + k, vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k)));
     if (!rows_seen(b, g, &low, &high))
         return;
-    if (rows.width > WIDEST)
-        scatter_general(b, &t, g, low, high, column);
-    else
+    if (is_fast(rows.width, p->windows.forward))
         scatter(b, &t, rows, low, high, column);
+    else
+        scatter_general(b, &t, g, low, high, column);
 }
 
 /* The cylinder's values, zero beyond the last slice up to a whole vector. */

@@ -7,9 +7,10 @@
 
 #include "host/cpu/project.h"
 
-#define CONE_PAD                                                                                   \
-    64 /* floats of zeros on either side of a column: an aligned block of 16 cells at most 1.9     \
-        * apart starts up to 31 below the first and reads 32 */
+/* Floats of zeros on either side of a column: an aligned block of 16 intervals of at most 3.75
+ * cells starts up to 65 below the first cell, and its second half reads up to 68 beyond the last.
+ */
+#define CONE_PAD 96
 
 struct cone_block {
     const struct projector *projector;

@@ -56,6 +56,11 @@ const struct test_case cases[] = {
     {"cone_helical_curved", CONE(17, 8, 17, 68, 36), .extent = 3 * M_PI, .z_first = -1,
      .z_last = 3.5, .curved = 1, .channel_offset = -.6, .mbir = 1},
     {"cone_coarse", CONE(10, 18, 26, 78, 52), .delta = 2.5 / 1.5, .shape = {10, 11, 7}},
+    /* 2.2 to 3.9 rows a slice, and 2.1 to 3.9 slices a row, over several vectors of each */
+    {"cone_wide_slices", CONE(11, 140, 20, 60, 15), .delta = .75, .shape = {13, 14, 45},
+     .row_offset = .4, .channel_offset = .3},
+    {"cone_narrow_slices", CONE(9, 22, 16, 75, 20), .delta = .3, .slice_aspect = .3,
+     .shape = {31, 30, 75}, .row_offset = -.4},
     {"cone_fine", CONE(10, 9, 14, 80, 40), .delta = .15, .shape = {30, 33, 31}},
     {"cone_fine_channels", CONE(10, 8, 44, 90, 60), .delta_channel = .25, .delta = .6,
      .shape = {14, 15, 9}},
