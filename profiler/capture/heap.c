@@ -11,8 +11,8 @@ static volatile int recording; /* this part was started and records allocations 
 static int64_t live_sum;
 
 enum { DOUBLINGS = 20 };
-static int doublings; /* of all distances, to keep the rate */
-static uint64_t bucket_until, records_since;
+static int doublings;                     /* of all distances, to keep the rate */
+static uint64_t bucket_until, cost_since; /* ns */
 
 double heap_draw(double uniform, double mean)
 {
@@ -62,21 +62,24 @@ double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t b
     return weight;
 }
 
-/* A bucket that every record fills by 1 / HEAP_RATE seconds and time empties. Updates that threads
- * lose to each other do no harm. */
-static void keep_rate(uint64_t now)
+/* A bucket that every record fills by HEAP_SHARE times its cost and time empties. Updates that
+ * threads lose to each other do no harm. */
+static void keep_share(uint64_t now, uint64_t cost)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
-    uint64_t count = __atomic_add_fetch(&records_since, 1, __ATOMIC_RELAXED);
+    if (cost < HEAP_COST_LEAST)
+        cost = HEAP_COST_LEAST;
+    if (cost > HEAP_COST_MOST)
+        cost = HEAP_COST_MOST;
+    uint64_t spent = __atomic_add_fetch(&cost_since, cost, __ATOMIC_RELAXED);
     if (full <= now && doubled)
         __atomic_store_n(&doublings, doubled - 1, __ATOMIC_RELAXED);
-    full = (full > now ? full : now) + 1000000000 / HEAP_RATE;
+    full = (full > now ? full : now) + cost * HEAP_SHARE;
     __atomic_store_n(&bucket_until, full, __ATOMIC_RELAXED);
-    if (full - now > HEAP_BURST * (1000000000ull / HEAP_RATE) && count >= HEAP_RATE &&
-        doubled < DOUBLINGS) {
+    if (full - now > HEAP_BURST * HEAP_SHARE && spent >= HEAP_BURST / 50 && doubled < DOUBLINGS) {
         __atomic_store_n(&doublings, doubled + 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&records_since, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&cost_since, 0, __ATOMIC_RELAXED);
     }
 }
 
@@ -139,9 +142,10 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
         struct live_block b = {(uintptr_t)p, bytes, weight_of(t, bytes), heap};
         if (b.weight > 0) {
             entered = trace_now();
-            keep_rate(entered);
             record(t, &b, caller);
             heap_python_install();
+            uint64_t now = trace_now();
+            keep_share(now, now - entered);
         }
         capture_leave(t, TRACE_PART_ALLOC, entered);
     } else if (c->left < 0) {

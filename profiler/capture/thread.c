@@ -343,10 +343,10 @@ static void *trampoline(void *argument)
     void *(*start)(void *) = s->start;
     void *given = s->argument;
     uint32_t parent = s->parent_tid;
-    if (s->t.stack_high) { /* glibc puts its descriptor at the top of the stack that it makes */
-        s->t.stack_low = ((uintptr_t)pthread_self() | 4095) + 1 - s->t.stack_high;
-        s->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
-    }
+    uintptr_t bytes = s->t.stack_high;
+    if (!s->t.stack_low) /* glibc puts its descriptor at the top of the stack that it makes */
+        s->t.stack_low = ((uintptr_t)pthread_self() | 4095) + 1 - bytes;
+    s->t.stack_high = s->t.stack_low + bytes;
     if (live())
         thread_register(s, parent);
     else
@@ -366,16 +366,19 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     if (!s)
         return real(thread, attr, start, argument);
     void *base = NULL;
-    size_t bytes = default_stack;
+    size_t bytes = default_stack, own_bytes = 0;
     if (attr && (pthread_attr_getstacksize(attr, &bytes) || bytes == 0))
         bytes = default_stack;
-    if (attr && pthread_attr_getstack(attr, &base, &bytes) == 0 && base)
-        bytes = 0; /* the target's own stack: looked up */
+    /* The target's own stack; where there is none, glibc says one that ends at address 0. */
+    if (attr &&
+        (pthread_attr_getstack(attr, &base, &own_bytes) || (uintptr_t)base + own_bytes == 0))
+        base = NULL;
     s->start = start;
     s->argument = argument;
     s->parent_tid = me->t.tid;
     s->blocked = me->blocked;
-    s->t.stack_high = bytes;
+    s->t.stack_low = (uintptr_t)base;
+    s->t.stack_high = base ? own_bytes : bytes; /* its size, until the thread runs */
     int failed = real(thread, attr, trampoline, s);
     if (failed)
         release(s);
