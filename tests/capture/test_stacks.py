@@ -118,8 +118,8 @@ def größe(n):
 def waiter():
     time.sleep(1)
 def work():
-    end = time.time() + 1
-    while time.time() < end:
+    end = time.thread_time() + 1
+    while time.thread_time() < end:
         größe(300)
 thread = threading.Thread(target=waiter)
 thread.start()
