@@ -34,7 +34,7 @@ static int up_to_date(const char *folder, const char *path)
     struct stat profiled, traced;
     snprintf(trace, sizeof trace, "%s/trace", folder);
     if (!is_file(path, &profiled) || again || profile.include || profile.exclude ||
-        profile.libraries || profile.paths)
+        profile.libraries || profile.paths || profile.no_source)
         return 0;
     return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
 }

@@ -64,6 +64,7 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
     char *copies[2] = {0};
     struct analyze_options options = {.libraries = o->libraries,
                                       .absolute_paths = o->paths,
+                                      .no_source = o->no_source,
                                       .tool_version = TP_VERSION,
                                       .progress = draw};
     *out = NULL;

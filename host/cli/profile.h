@@ -8,6 +8,7 @@
 struct profile_options {
     const char *include, *exclude; /* comma lists of globs of source files, NULL none */
     int libraries, paths;          /* 1: lines of libraries too; paths as recorded */
+    int no_source;                 /* 1: no text of the program's files */
 };
 
 /* Rows of a command's options. */
@@ -19,7 +20,9 @@ struct profile_options {
      "charge what matches to its callers", 0, 0, 0},                                               \
     {"libraries", 0, OPT_FLAG, &(o).libraries, NULL,                                               \
      "lines of libraries too, not of user code alone", 0, 0, 0},                                   \
-    {"absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, 0}
+    {"absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, 0},\
+    {"no-source", 0, OPT_FLAG, &(o).no_source, NULL,                                               \
+     "no text of the program's files in the profile", 0, 0, 0}
 /* clang-format on */
 
 /* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in

@@ -279,13 +279,15 @@ void build_free(struct run *r)
                                &r->overheads, &r->faults, &r->syncs, &r->modules};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         tallies_free(lists[i]);
-    struct table *tables[] = {&r->site_by_key, &r->source_by_path, &r->path_of,       &r->class_of,
-                              &r->node_by_key, &r->frame_by_key,   &r->kernel_by_name};
+    struct table *tables[] = {&r->site_by_key,    &r->source_by_path, &r->path_of,
+                              &r->class_of,       &r->node_by_key,    &r->frame_by_key,
+                              &r->kernel_by_name, &r->in_range_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites,   r->sources, r->paths,   r->nodes,   r->frames,    r->module_sums,
-                     r->kernels, r->devices, r->gaps,    r->syncing, r->processes, r->threads,
-                     r->lanes,   r->series,  r->q.notes, r->facts,   r->all_busy};
+    void *plain[] = {r->sites,       r->sources,  r->paths,   r->nodes,    r->frames,
+                     r->module_sums, r->kernels,  r->devices, r->gaps,     r->syncing,
+                     r->processes,   r->threads,  r->lanes,   r->series,   r->q.notes,
+                     r->facts,       r->all_busy, r->curves,  r->in_ranges};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     symbols_free(r->symbols);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/analyze/build.h"
+#include "profiler/analyze/curves.h"
 
 #define UNKNOWN ((double)NAN)
 
@@ -211,6 +212,34 @@ static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
     return ERR_OK;
 }
 
+static int by_line_and_time(const void *a, const void *b)
+{
+    const struct in_range *x = a, *y = b;
+    if (x->site != y->site)
+        return x->site < y->site ? -1 : 1;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
+{
+    size_t low = 0, high = r->in_ranges_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (r->in_ranges[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t end = low;
+    while (end < r->in_ranges_count && r->in_ranges[end].site == site && end - low < 4)
+        end++;
+    TRY(model_list(r->m, model_in_range, row, ranges, end - low));
+    for (size_t i = low; i < end; i++)
+        row->ranges[i - low] =
+            (struct model_in_range){(int32_t)r->in_ranges[i].range, seconds(r->in_ranges[i].ns)};
+    return ERR_OK;
+}
+
 static enum err file_rows(struct run *r, struct model_file *f, struct site **sites, size_t n,
                           const struct kernel_at *kernels, size_t kernels_count)
 {
@@ -237,6 +266,8 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
         row->line = row->scalene.lineno = sites[i]->line;
         if (sites[i]->function >= 0)
             row->function = (int32_t)r->sites[sites[i]->function].mark;
+        TRY(curve_row(r, sites[i], row));
+        TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites)));
         f->cpu_share += row->cpu.share;
         f->gpu_share += row->gpu.share;
         TRY(top_kernels(r, &row->gpu, (uint32_t)(sites[i] - r->sites), kernels, kernels_count));
@@ -288,6 +319,7 @@ enum err build_files(struct run *r)
     for (size_t i = 0; i < r->sites_count; i++)
         sites[i] = &r->sites[i];
     array_sort(sites, r->sites_count, sizeof *sites, by_place);
+    array_sort(r->in_ranges, r->in_ranges_count, sizeof *r->in_ranges, by_line_and_time);
     enum err e = kernels_at(r, &kernels, &kernels_count);
     if (e == ERR_OK)
         e = all_files(r, sites, kernels, kernels_count);

@@ -199,6 +199,8 @@ static enum err range_rows(struct run *r)
         row->time = dist_stat(&t->time);
         if (t->value > 0) /* marks take no time */
             row->time.n = (int64_t)t->value;
+        if (r->has_cpu && t->key[0] != 2)
+            row->cpu_s = seconds(t->cpu);
         if (!r->has_gpu)
             continue;
         row->gpu_n = (int64_t)t->operations;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/analyze/build.h"
+#include "profiler/analyze/curves.h"
 
 enum { PLACES_TOLD = 50 };
 #define LEAK_SCORE 0.9
@@ -184,6 +185,7 @@ enum err build_memory(struct run *r)
     }
     if (r->has_heap)
         m->totals.peak_heap_mb = megabytes(r->largest_heap);
+    m->memory.bin_s = seconds(curves_bin(r));
     TRY(holders(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
     TRY(holders(r, DEVICE_PEAK, &m->memory.device_peak_lines, &m->memory.device_peak_lines_count));
     return leaks(r);

@@ -105,6 +105,7 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         t->cpu_lane = (uint32_t)(l - im->run->lanes) + 1;
     }
+    TRY(range_cpu(im, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
     return track_add(&im->run->lanes[t->cpu_lane - 1].track, start, h->time, index, TRACK_EVENTS);
 }

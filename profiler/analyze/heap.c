@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profiler/analyze/curves.h"
 #include "profiler/analyze/image.h"
 
 enum { SERIES_POINTS = 1000 };
@@ -165,9 +166,11 @@ static void hold(struct run *r, int site, double bytes, uint64_t time)
         return;
     struct holding *h = &r->sites[site].heap;
     h->integral += h->live * (double)(time - h->since);
+    curve_hold(r, &r->sites[site], h->since, time, h->live);
     h->since = time;
     h->live += bytes;
     h->live = h->live > 0 ? h->live : 0;
+    curve_hold(r, &r->sites[site], time, time, h->live);
     h->peak = fmax(h->peak, h->live);
     if (bytes > 0) {
         h->first = h->allocs > 0 ? h->first : time;
@@ -261,15 +264,14 @@ static enum err play(struct replay *p, const struct heap_event *e)
     return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
 }
 
-static void finish_holding(struct run *r, struct holding *h, uint64_t end, int largest,
-                           double at_peak)
+static void finish_holding(struct run *r, struct site *s, uint64_t end)
 {
-    (void)r;
-    if (end > h->since)
+    struct holding *h = &s->heap;
+    if (end > h->since) {
         h->integral += h->live * (double)(end - h->since);
+        curve_hold(r, s, h->since, end, h->live);
+    }
     h->end += h->live;
-    if (largest)
-        h->at_peak = at_peak;
     h->live = 0;
     h->since = 0;
 }
@@ -354,12 +356,13 @@ static enum err charge(struct image *im)
     struct run *r = im->run;
     struct heap *h = im->heap;
     struct replay p = {.im = im};
+    uint64_t end = image_end(im) - r->origin;
+    TRY(curves_reach(r, end));
     array_sort(h->events, h->count, sizeof *h->events, by_time);
     enum err e = replay_to(im, UINT64_MAX, INFINITY, &p);
     int largest = p.peak > r->largest_heap;
-    uint64_t end = image_end(im) - r->origin;
     for (size_t i = 0; i < r->sites_count; i++)
-        finish_holding(r, &r->sites[i].heap, end, 0, 0);
+        finish_holding(r, &r->sites[i], end);
     free_replay(&p);
     if (e == ERR_OK && h->count && largest)
         e = charge_peak(im, &p);

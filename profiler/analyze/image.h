@@ -104,6 +104,7 @@ enum err heap_footprint(struct image *im, const struct trace_footprint *f);
 enum err gpu_record(struct image *im, const struct trace_item *item);
 
 enum err range_record(struct image *im, const struct trace_range *r);
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot); /* a sample */
 /* The innermost open range instance of a thread + 1, 0 none; and its share of a device operation.
  */
 uint32_t range_now(struct image *im, struct thread *t);

@@ -192,10 +192,18 @@
     X(ONE, model_dev_mem, dev_mem, "device memory")                                                \
     X(ONE, model_copy, copy, "")                                                                   \
     X(ONE, model_scalene, scalene, "the same numbers by Scalene's names")
+#define MODEL_IN_RANGE_FIELDS(X)                                                                   \
+    X(INDEX, _, range, "in ranges")                                                                \
+    X(REAL, _, cpu_s, "CPU time while it was open")
+#define MODEL_SOURCE_FIELDS(X)                                                                     \
+    X(INT, _, line, "number")                                                                      \
+    X(TEXT, _, text, "")
 #define MODEL_LINE_FIELDS(X)                                                                       \
     X(INT, _, line, "number")                                                                      \
     X(TEXT, _, text, "source; null where the file could not be read")                              \
     X(INDEX, _, function, "in functions of this file: the innermost that was seen")                \
+    X(LIST, model_in_range, ranges, "its CPU time by outermost range, at most 4, by time")         \
+    X(NUMBERS, _, live_mb, "most memory it held in each memory.bin_s; of lines with 1 % of a heap")\
     MODEL_COSTS(X)
 #define MODEL_FUNCTION_FIELDS(X)                                                                   \
     X(TEXT, _, name, "")                                                                           \
@@ -207,7 +215,9 @@
     X(FLAG, _, user, "own code: neither a library nor an installed package")     \
     X(REAL, _, cpu_share, "sum of its lines' cpu.share")                                           \
     X(REAL, _, gpu_share, "sum of its lines' gpu.share")                                           \
+    X(INT, _, length, "lines in the file; null where it could not be read")                        \
     X(LIST, model_line, lines, "that cost anything, by number")                                    \
+    X(TABLE, model_source, source, "lines that cost nothing, as far as there is room")             \
     X(LIST, model_function, functions, "by number of line")
 #define MODEL_MODULE_FIELDS(X)                                                                     \
     X(TEXT, _, module, "[no stack] where none was recorded")                                       \
@@ -326,6 +336,7 @@
     X(TEXT, _, style, "push_pop, start_stop, mark")                                                \
     X(INT, _, open, "instances that never ended, not part of time")                                \
     X(ONE, model_stat, time, "on the host")                                                        \
+    X(REAL, _, cpu_s, "CPU time meanwhile, see docs/profile.md")                                   \
     X(INT, _, gpu_n, "device operations launched inside, on the range's thread")                   \
     X(REAL, _, gpu_sum_s, "sum of them")                                                           \
     X(REAL, _, gpu_projected_s, "sum of the spans from each instance's first to its last")
@@ -359,6 +370,7 @@
 #define MODEL_MEMORY_FIELDS(X)                                                                     \
     X(LIST, model_series, series, "one per process, at most 1000 points")                          \
     X(REAL, _, peak_s, "when the process with the largest heap was at its peak")                   \
+    X(REAL, _, bin_s, "length of the bins of files.lines.live_mb, from the first process's start") \
     X(LIST, model_place, peak_lines, "its live heap then, value in MB; at most 50")                \
     X(LIST, model_leak, leaks, "by live_mb; rule in docs/profile.md")                              \
     X(LIST, model_place, device_peak_lines, "live device memory at its peak, value in MB")
@@ -433,6 +445,8 @@
     X(model_top_kernel, MODEL_TOP_KERNEL_FIELDS)                                                   \
     X(model_gpu, MODEL_GPU_FIELDS)                                                                 \
     X(model_scalene, MODEL_SCALENE_FIELDS)                                                         \
+    X(model_in_range, MODEL_IN_RANGE_FIELDS)                                                       \
+    X(model_source, MODEL_SOURCE_FIELDS)                                                           \
     X(model_line, MODEL_LINE_FIELDS)                                                               \
     X(model_function, MODEL_FUNCTION_FIELDS)                                                       \
     X(model_file, MODEL_FILE_FIELDS)                                                               \

@@ -165,6 +165,8 @@ static enum err check_indices(const struct model *m)
             bad += !index_in(line->function, m->files[f].functions_count);
             for (int k = 0; k < line->gpu.kernels_count; k++)
                 bad += !index_in(line->gpu.kernels[k].kernel, m->kernels_count);
+            for (int k = 0; k < line->ranges_count; k++)
+                bad += !index_in(line->ranges[k].range, m->ranges_count);
         }
     for (int i = 0; i < m->threads_count; i++)
         bad += !index_in(m->threads[i].process, m->processes_count);

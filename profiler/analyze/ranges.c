@@ -1,19 +1,13 @@
 #include <stdlib.h>
 
-#include "profiler/analyze/image.h"
+#include "profiler/analyze/range_cpu.h"
 
-#define INSTANCES_MAX 1500000 /* for the projection on the device; 40 bytes each */
+#define INSTANCES_MAX 1500000 /* for the projection on the device; 48 bytes each */
 
 struct open_range {
     uint32_t instance, tally; /* instance + 1 */
     uint64_t start, handle;
     int pushed;
-};
-/* One time that a range was open, with the device operations launched inside on its thread. */
-struct instance {
-    uint64_t start, end; /* of the range on the host; end 0: open */
-    uint64_t first, last;
-    uint32_t parent, tally; /* parent + 1 */
 };
 struct ranges {
     struct instance *instances;
@@ -23,11 +17,12 @@ struct ranges {
         uint64_t domain, message;
         uint32_t style, lane;
         uint64_t marks, opened, closed;
-        double operations, gpu_sum;
+        double operations, gpu_sum, cpu;
         struct dist time;
     } * locals;
     size_t locals_count, locals_room;
     struct table by_key;
+    struct range_cpu cpu;
 };
 
 static enum err create(struct image *im)
@@ -48,6 +43,7 @@ static void destroy(struct image *im)
     free(im->ranges->locals);
     free(im->ranges->instances);
     table_free(&im->ranges->by_key);
+    range_cpu_free(&im->ranges->cpu);
     free(im->ranges);
 }
 
@@ -83,8 +79,10 @@ static enum err open_range(struct image *im, struct thread *t, const struct trac
     if (rs->count < INSTANCES_MAX) {
         TRY(array_room(&rs->instances, &rs->room, rs->count + 1, sizeof *rs->instances));
         uint32_t parent = t->open_count ? t->open[t->open_count - 1].instance : 0;
-        rs->instances[rs->count++] =
-            (struct instance){.start = time, .parent = parent, .tally = o.tally};
+        rs->instances[rs->count++] = (struct instance){.start = time,
+                                                       .parent = parent,
+                                                       .tally = o.tally,
+                                                       .thread = (uint32_t)(t - im->threads)};
         o.instance = (uint32_t)rs->count;
     }
     TRY(array_room(&t->open, &t->open_room, t->open_count + 1, sizeof *t->open));
@@ -168,6 +166,23 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
     }
 }
 
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot)
+{
+    return range_cpu_sample(im, &im->ranges->cpu, time, weight, spot);
+}
+
+static enum err settle(struct image *im)
+{
+    struct ranges *rs = im->ranges;
+    double *cpu_ns = calloc(rs->locals_count + 1, sizeof *cpu_ns);
+    FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
+    enum err e = range_cpu_settle(im, &rs->cpu, rs->instances, rs->count, cpu_ns);
+    for (size_t i = 0; i < rs->locals_count; i++)
+        rs->locals[i].cpu = cpu_ns[i];
+    free(cpu_ns);
+    return e;
+}
+
 /* The image's ranges become the run's. */
 static enum err charge(struct image *im)
 {
@@ -188,6 +203,7 @@ static enum err charge(struct image *im)
         t->open += l->opened - l->closed;
         t->operations += (uint64_t)l->operations;
         t->gpu_sum += l->gpu_sum;
+        t->cpu += l->cpu;
     }
     for (size_t i = 0; i < rs->count && e == ERR_OK; i++)
         if (rs->instances[i].last)
@@ -200,6 +216,8 @@ static enum err charge(struct image *im)
         for (size_t k = 0; k < t->count; k++)
             t->events[k].what = rows[t->events[k].what];
     }
+    if (e == ERR_OK)
+        e = range_cpu_charge(im, &rs->cpu, rows);
     free(rows);
     return e;
 }
@@ -209,4 +227,4 @@ const char *range_style(uint32_t style)
     return styles[style % 3];
 }
 
-const struct part part_ranges = {create, NULL, charge, destroy};
+const struct part part_ranges = {create, settle, charge, destroy};

@@ -52,7 +52,8 @@ struct site { /* a line, or a function when line is 0 */
     const char *name;
     struct sums self, incl;
     struct holding heap, device;
-    uint32_t mark; /* last charge: counts a site once per stack */
+    uint32_t curve; /* in run.curves, + 1; 0 none */
+    uint32_t mark;  /* last charge: counts a site once per stack */
 };
 struct source {
     const char *recorded, *path; /* as recorded; as shown */
@@ -94,7 +95,7 @@ struct tally { /* anything that is counted by a name or a few small numbers */
     const char *name, *domain;
     uint32_t key[4];
     uint64_t errors, open, operations;
-    double value, gpu_sum, gpu_projected;
+    double value, cpu, gpu_sum, gpu_projected;
     struct dist time;
 };
 struct tallies {
@@ -107,6 +108,10 @@ struct tally *tally_of(struct tallies *t, const char *domain, const char *name, 
                        uint32_t b, uint32_t c, uint32_t d);
 void tallies_free(struct tallies *t);
 
+struct in_range { /* CPU time of a site inside an outermost range */
+    uint32_t site, range;
+    double ns;
+};
 struct lane { /* a track of the timeline, and whose it is */
     const char *kind;
     int process, thread, device;
@@ -133,7 +138,8 @@ struct device {
 struct quality_count { /* what the images found; quality.c makes sentences of it */
     uint64_t lost[TRACE_LOSSES];
     struct trace_damage damage;
-    uint64_t bad_values, spots_full, heap_full, launches_full, no_free, unreadable, running;
+    uint64_t bad_values, spots_full, heap_full, launches_full, ranges_full, no_free, unreadable,
+        running;
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel;
@@ -200,6 +206,10 @@ struct run {
     size_t lanes_count, lanes_room;
     struct model_series *series;
     size_t series_count, series_room;
+    struct curves *curves;
+    struct in_range *in_ranges;
+    size_t in_ranges_count, in_ranges_room;
+    struct table in_range_by_key;
     double largest_heap; /* of one image */
     double cores;        /* of the recording machine, 0 unknown */
     struct quality_count q;

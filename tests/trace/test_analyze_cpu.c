@@ -1,5 +1,6 @@
 /* links: tp_stage tp_analyze tp_trace */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "tests/unit/check.h"
 #include "tests/trace/stage.h"
@@ -22,6 +23,13 @@ static int before(void **state)
 static int after(void **state)
 {
     (void)state;
+    static const char *const files[] = {"own.py", "huge.py", "site-packages/other.py",
+                                        "site-packages"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "%s/%s", stage_folder, files[i]);
+        remove(path);
+    }
     model_destroy(m);
     stage_end();
     return 0;
@@ -363,6 +371,130 @@ static void nothing_personal_is_shown_unless_asked(void **state)
     assert_string_equal(m->meta.command[2], "--out=/home/ada/out");
 }
 
+static void write_lines(const char *name, int lines)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/%s", stage_folder, name);
+    FILE *f = fopen(path, "w");
+    for (int i = 1; i <= lines; i++)
+        fprintf(f, "%s line %d\r\n", name, i);
+    assert_int_equal(fclose(f), 0);
+}
+
+static const struct model_file *file_of(const char *path)
+{
+    for (int i = 0; i < m->files_count; i++)
+        if (!strcmp(m->files[i].path, path))
+            return &m->files[i];
+    fail_msg("no file %s", path);
+    return NULL;
+}
+
+static void cost(const char *file, uint32_t line, uint64_t ms)
+{
+    uint64_t code = stage_code(&st, file, "f", 1);
+    const uint64_t words[] = {AT(EVAL, 1), line | TRACE_PYTHON_ENTRY, code};
+    stage_sample(&st, 0, ms, stage_stack(&st, words, 1, 1), 5, TRACE_USER);
+}
+
+static void own_files_keep_all_their_lines_and_others_those_around(void **state)
+{
+    (void)state;
+    char library[100];
+    snprintf(library, sizeof library, "%s/site-packages", stage_folder);
+    assert_int_equal(mkdir(library, 0700), 0);
+    write_lines("own.py", 1000);
+    write_lines("site-packages/other.py", 1000);
+    stage_meta(&st, "cwd", stage_folder);
+    stage_meta(&st, "python.version", "3.11.2");
+    cost("own.py", 7, 5);
+    cost("own.py", 900, 10);
+    snprintf(library, sizeof library, "%s/site-packages/other.py", stage_folder);
+    cost(library, 500, 15);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(&(struct analyze_options){.libraries = 1});
+    const struct model_file *own = file_of("own.py"), *other = file_of("site-packages/other.py");
+    assert_int_equal(own->length, 1000);
+    assert_string_equal(own->lines[1].text, "own.py line 900");
+    assert_int_equal(own->source_count, 998);
+    assert_string_equal(own->source[0].text, "own.py line 1");
+    assert_int_equal(own->source[6].line, 8);
+    assert_int_equal(own->source[997].line, 1000);
+    assert_int_equal(other->length, 1000);
+    assert_int_equal(other->source_count, 16);
+    assert_int_equal(other->source[0].line, 492);
+    assert_int_equal(other->source[8].line, 501);
+    model_destroy(m);
+    m = stage_model(&(struct analyze_options){.no_source = 1});
+    own = file_of("own.py");
+    assert_true(own->source_count == 0 && !own->lines[0].text && own->length == MODEL_UNKNOWN);
+}
+
+static void source_is_cut_where_there_is_no_more_room(void **state)
+{
+    (void)state;
+    write_lines("huge.py", 60000); /* 1.2 MB: above what a profile carries */
+    stage_meta(&st, "cwd", stage_folder);
+    stage_meta(&st, "python.version", "3.11.2");
+    cost("huge.py", 59999, 5);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    const struct model_file *huge = file_of("huge.py");
+    assert_int_equal(huge->length, 60000);
+    assert_string_equal(huge->lines[0].text, "huge.py line 59999");
+    size_t bytes = 0;
+    for (int i = 0; i < huge->source_count; i++)
+        bytes += strlen(huge->source[i].text) + 2;
+    assert_in_range(bytes, (1 << 20) - 100, 1 << 20);
+}
+
+static const struct model_range *range_of(const char *name)
+{
+    for (int i = 0; i < m->ranges_count; i++)
+        if (!strcmp(m->ranges[i].name, name))
+            return &m->ranges[i];
+    fail_msg("no range %s", name);
+    return NULL;
+}
+
+/* Of the main thread's ranges, "prepare" 0 to 100 ms and "work" 200 to 400 ms with "inner" in it,
+ * and of a second thread's one, "own". */
+static void cpu_time_belongs_to_the_ranges_around_it(void **state)
+{
+    (void)state;
+    uint64_t at120 = stage_at(&st, AT(APP, 120)), at210 = stage_at(&st, AT(APP, 210));
+    int worker = stage_thread(&st, 101, "worker", 0), other = stage_thread(&st, 102, "other", 0);
+    for (uint64_t ms = 5; ms < 500; ms += 10) { /* before the ranges: order in the file is free */
+        stage_sample(&st, worker, ms, at120, 4, TRACE_USER);
+        stage_sample(&st, other, ms, at210, 2, TRACE_SYSTEM);
+    }
+    stage_range(&st, other, 450, TRACE_PUSH, "own", 0);
+    stage_range(&st, 0, 0, TRACE_PUSH, "prepare", 0);
+    stage_range(&st, 0, 100, TRACE_POP, NULL, 0);
+    stage_range(&st, 0, 200, TRACE_PUSH, "work", 0);
+    stage_range(&st, 0, 210, TRACE_PUSH, "inner", 0);
+    stage_range(&st, 0, 230, TRACE_POP, NULL, 0);
+    stage_range(&st, 0, 400, TRACE_POP, NULL, 0);
+    stage_sample(&st, 0, 225, at120, 1, TRACE_USER);
+    stage_sample(&st, 0, 405, at120, 1, TRACE_USER);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+    NEAR(range_of("prepare")->cpu_s, 0.040);
+    NEAR(range_of("work")->cpu_s, 0.081);
+    NEAR(range_of("inner")->cpu_s, 0.009);
+    NEAR(range_of("own")->cpu_s, 0.010);
+    const struct model_line *l = stage_line(m, APP_C, 120);
+    assert_int_equal(l->ranges_count, 2);
+    assert_ptr_equal(&m->ranges[l->ranges[0].range], range_of("work"));
+    NEAR(l->ranges[0].cpu_s, 0.081);
+    assert_ptr_equal(&m->ranges[l->ranges[1].range], range_of("prepare"));
+    NEAR(l->ranges[1].cpu_s, 0.040);
+    l = stage_line(m, APP_C, 210);
+    assert_int_equal(l->ranges_count, 1);
+    NEAR(l->ranges[0].cpu_s, 0.010);
+}
+
 static void no_trace_is_an_error(void **state)
 {
     (void)state;
@@ -376,6 +508,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
     const struct CMUnitTest tests[] = {
+        CASE(own_files_keep_all_their_lines_and_others_those_around),
+        CASE(source_is_cut_where_there_is_no_more_room),
+        CASE(cpu_time_belongs_to_the_ranges_around_it),
         CASE(self_goes_to_the_leaf_line_and_inclusive_to_its_callers),
         CASE(recursion_counts_once),
         CASE(inlined_code_is_charged_where_it_stands),

@@ -67,6 +67,53 @@ static void peak_and_what_was_live_then(void **state)
     assert_true(isnan(m->totals.peak_rss_mb)); /* no FOOTPRINT was recorded */
 }
 
+/* A run of 10 s has 38 bins of 2^28 ns. */
+static void curve_is(const struct model_line *l, int bin, double mb)
+{
+    assert_int_equal(l->live_mb_count, 38);
+    if (fabs(l->live_mb[bin] - mb) > 1e-3)
+        fail_msg("bin %d of line %lld: %g MB, not %g", bin, (long long)l->line, l->live_mb[bin],
+                 mb);
+}
+
+static void a_line_has_its_memory_over_time(void **state)
+{
+    (void)state;
+    uint64_t at310 = stage_at(&st, AT(APP, 310));
+    stage_alloc(&st, 0, at120, 16, 4 << 20, 4 * MB);
+    stage_alloc(&st, 1000, at210, 32, 2 << 20, 2 * MB);
+    stage_alloc(&st, 1001, at310, 64, 1 << 10, 1 << 10); /* below 1 % of the largest heap */
+    stage_free(&st, 0, 2000, 16);
+    stage_alloc(&st, 3000, at210, 48, 1 << 20, 1 * MB);
+    stage_free(&st, 0, 3001, 48);
+    stage_alloc(&st, 9990, at120, 16, 1 << 20, 1 * MB);
+    analyse();
+    NEAR(m->memory.bin_s, 0.268435456);
+    const struct model_line *a = stage_line(m, APP_C, 120), *b = stage_line(m, APP_C, 210);
+    for (int i = 0; i < 38; i++) {
+        curve_is(a, i, i <= 7 ? 4 : i == 37 ? 1 : 0);
+        curve_is(b, i, i < 3 ? 0 : i == 11 ? 3 : 2);
+    }
+    assert_int_equal(stage_line(m, APP_C, 310)->live_mb_count, 0);
+}
+
+/* The bins of the first process are short; the second one's length makes them longer. */
+static void curves_of_processes_share_their_bins(void **state)
+{
+    (void)state;
+    stage_alloc(&st, 600, at120, 16, 4 << 20, 4 * MB);
+    stage_free(&st, 0, 900, 16);
+    for (int i = 0; i < st.threads; i++)
+        trace_stream_close(&st.s[i]);
+    trace_abandon(&st.w); /* killed: it ends with its last record */
+    stage_open(&st, 200, T0 + 4 * MS);
+    at120 = stage_at(&st, AT(APP, 120));
+    stage_alloc(&st, 7000, at120, 16, 2 << 20, 2 * MB);
+    analyse();
+    for (int i = 0; i < 38; i++)
+        curve_is(stage_line(m, APP_C, 120), i, i == 2 || i == 3 ? 4 : i >= 26 ? 2 : 0);
+}
+
 static void sampled_allocations_stand_for_more(void **state)
 {
     (void)state;
@@ -218,6 +265,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
     const struct CMUnitTest tests[] = {
         CASE(peak_and_what_was_live_then),
+        CASE(a_line_has_its_memory_over_time),
+        CASE(curves_of_processes_share_their_bins),
         CASE(sampled_allocations_stand_for_more),
         CASE(another_thread_frees),
         CASE(an_address_that_comes_again_was_freed),

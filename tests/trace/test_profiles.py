@@ -27,6 +27,11 @@ def own_sums(p):
         mem = line["mem"]
         if mem["avg_mb"] is not None and mem["avg_mb"] > mem["peak_mb"] + 1e-9:
             problems.append(f"line {line['line']}: average above peak")
+        if line.get("live_mb") and abs(max(line["live_mb"]) - mem["peak_mb"]) > 1e-3:
+            problems.append(f"line {line['line']}: peak {mem['peak_mb']}, its curve reaches {max(line['live_mb'])}")
+        inside = sum(r["cpu_s"] for r in line.get("ranges", []))
+        if inside > (line["cpu"].get("user") or 0) + (line["cpu"].get("sys") or 0) + 1e-9:
+            problems.append(f"line {line['line']}: {inside} s in ranges, more than its CPU time")
     for i, parent in enumerate(p["stacks"]["parent"]):
         if parent is not None and parent >= i:
             problems.append(f"stack {i} comes before its parent")
