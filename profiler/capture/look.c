@@ -1,4 +1,5 @@
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
