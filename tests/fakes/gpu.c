@@ -165,6 +165,12 @@ static void wait_until(uint64_t at)
         nanosleep(&rest, NULL);
 }
 
+FAKE_API int cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
 FAKE_API int cuInit(unsigned flags)
 {
     (void)flags;

@@ -51,6 +51,7 @@ FAKE_API long fake_option(const char *key, long otherwise); /* FAKE="key=number,
 struct dim3 {
     unsigned x, y, z;
 };
+FAKE_API int cuDriverGetVersion(int *version);
 FAKE_API int cuInit(unsigned flags);
 FAKE_API int cuModuleLoadData(void **module, const void *image);
 FAKE_API int cuModuleUnload(void *module);

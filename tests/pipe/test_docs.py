@@ -47,7 +47,7 @@ def troubleshooting(check, folder):
     run_all(check, folder, "troubleshooting.md", 2)
     text = (ROOT / "docs/troubleshooting.md").read_text()
     rows = set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.M))
-    probes = set(json.loads(tomoprof("doctor", "--json").stdout)["profiling"])
+    probes = set(json.loads(tomoprof("doctor", "--json").stdout)["rows"])
     check.that(rows == probes, f"doctor and troubleshooting.md differ in {rows ^ probes}")
 
 

@@ -39,7 +39,7 @@ def works(check, root, folder):
         check.that((root / part).is_file(), f"{part} is not in the package")
     program = root / "bin/tomoprof"
     doctor = call(program, "doctor", "--json", cwd=folder)
-    state = json.loads(doctor.stdout)["profiling"]["capture_library"]
+    state = json.loads(doctor.stdout)["rows"]["capture_library"]
     check.that(state["state"] == "ok", f"doctor of the package: {state}")
     record = call(program, "record", "--out", folder / "recorded", "--", "/bin/true", cwd=folder)
     check.that(record.returncode == 0, f"record from the package: {record.returncode} {record.stderr}")
