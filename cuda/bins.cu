@@ -104,7 +104,7 @@ enum err bins_fill(struct cuda_backend *be, const struct projector *p, const str
     s.g = p->g;
     s.pixels = *pixels;
     s.batch = b;
-    s.bins = p->g.channels + p->g.taps + 1;
+    s.bins = bins_of(&p->g);
     s.segments = plan->segments;
     s.segment = plan->segment;
     s.cursor = plan->cursor;
@@ -116,7 +116,7 @@ enum err bins_fill(struct cuda_backend *be, const struct projector *p, const str
     LAUNCH(be, segment_kernel, warps, WARP, 0, s, 0);
     LAUNCH(be, scan_kernel, b.views, SCAN_THREADS, SCAN_THREADS / WARP * sizeof(int32_t), s);
     LAUNCH(be, segment_kernel, warps, WARP, 0, s, 1);
-    *out = bins{s.list, s.first, s.bins};
+    *out = bins{s.list, s.first, s.bins, NULL};
     return ERR_OK;
 }
 
@@ -138,7 +138,7 @@ enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t
                      struct plan *out)
 {
     const struct geometry *g = &p->g;
-    const int64_t bins = g->channels + g->taps + 1;
+    const int64_t bins = bins_of(g);
     out->segments = (int)most(1, least(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
     out->segment = most(1, ceil_div(sorted, out->segments));
     const size_t list = sorted > 0 ? (size_t)sorted * sizeof(int32_t) : 0;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "host/backend/backend.h"
+#include "host/base/log.h"
 
 /* What the shared object takes from the program that opens it: there is one error text per thread,
  * and one domain of marks, for both. */
@@ -17,6 +18,8 @@ struct cuda_services {
     char *(*human)(double bytes, char out[16]);
     void (*mark_push)(const char *name, uint64_t payload);
     void (*mark_pop)(void);
+    void (*log_line)(enum log_level level, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 };
 
 /* The only symbol of the shared object. NULL when it was built from another backend.h. */

@@ -48,7 +48,7 @@ static __device__ inline void finish(const struct sink &s, int64_t at, float d, 
         *quadratic += wd * d;
         return;
     }
-    const float e = s.e[at] - s.alpha * d;
+    const float e = s.e[at] - number(s.alpha) * d;
     s.e[at] = e;
     if (s.weighted)
         s.weighted[at] = w * e;
@@ -88,8 +88,13 @@ static __global__ void __launch_bounds__(WARPS *WARP)
     if (chunk >= a.chunks)
         return;
     const int c0 = tile * TILE(TAPS), row0 = chunk * WARP * ROWS;
-    const int32_t *const first = a.bins.first + (int64_t)view * (a.bins.bins + 1);
-    const int32_t *const list = a.bins.list + (int64_t)view * a.pixels.count;
+    const int32_t *first = a.bins.first, *list = a.bins.list;
+    if (a.bins.kept) {
+        first = a.bins.kept->first + (int64_t)a.batch.view * (a.bins.bins + 1);
+        list = a.bins.kept->list + (int64_t)a.batch.view * a.pixels.count;
+    }
+    first += (int64_t)view * (a.bins.bins + 1);
+    list += (int64_t)view * a.pixels.count;
     const int last = c0 + TILE(TAPS) < a.g.channels ? c0 + TILE(TAPS) : a.g.channels;
     const int bin_end = last + a.g.taps; /* bin of start = last */
     const int32_t begin = first[c0 + 1], end = first[bin_end];

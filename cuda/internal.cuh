@@ -11,8 +11,10 @@ struct workspace {
     size_t bytes;
 };
 
-struct fft_plans;   /* filter.cu */
-struct pixel_cache; /* pixels.cu */
+struct fft_plans;    /* filter.cu */
+struct pixel_cache;  /* pixels.cu */
+struct sorted_cache; /* sorted.cu */
+struct descent;      /* descent.cu */
 
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
@@ -24,6 +26,9 @@ struct cuda_backend {
     double *result;           /* pinned host memory for MAX_SUMS numbers */
     struct fft_plans *plans;
     struct pixel_cache *pixels; /* the last two pixel lists */
+    struct sorted_cache *sorted;
+    struct descent *descent;
+    int64_t projectors; /* made so far */
 };
 #define MAX_SUMS 4
 
@@ -38,6 +43,8 @@ static inline float *floats_of(const struct buffer *b)
 }
 
 /* memory.cu */
+/* Bytes that an allocation may still take. */
+enum err device_available(const struct cuda_backend *be, size_t *out);
 enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, void **out);
 void device_free(struct cuda_backend *be, void *ptr, size_t bytes);
 /* At least `bytes` in *w; its contents are lost when it grows. */
@@ -78,8 +85,14 @@ enum err cuda_update_back(struct backend *be, struct projector *p, const struct 
                           struct buffer *e, const struct buffer *w, const struct pixel_set *pixels,
                           struct buffer *x);
 
-/* pixels.cu */
+/* pixels.cu, sorted.cu, descent.cu */
 void pixel_cache_free(struct cuda_backend *be);
+/* Kept lists that nobody reads now are given back; 1: there were some. */
+int sorted_drop(struct cuda_backend *be);
+void sorted_free(struct cuda_backend *be);
+enum err cuda_vcd_sweep(struct backend *be, struct projector *p, const struct vcd_sweep *s,
+                        struct vcd_totals *totals);
+void descent_free(struct cuda_backend *be);
 
 /* filter.cu, median.cu, prior.cu */
 enum err cuda_ramp_filter(struct backend *be, const struct scan *s, double scale,
@@ -113,5 +126,6 @@ enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
 enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                           double *min, double *max);
 enum err cuda_measure_roof(struct backend *be, struct roof *out);
+void cuda_measured(struct backend *be, int begins);
 
 #endif

@@ -10,8 +10,8 @@
 
 #define OBJECT "libtomoprof_cuda.so"
 
-const struct cuda_services cuda_services = {sizeof(struct backend_ops), err_set, mem_human,
-                                            mark_push, mark_pop};
+const struct cuda_services cuda_services = {
+    sizeof(struct backend_ops), err_set, mem_human, mark_push, mark_pop, log_line};
 
 #ifdef TP_CUDA_BUILT
 

@@ -3,8 +3,7 @@
 #include "cuda/internal.cuh"
 #include "cuda/services.cuh"
 
-/* Bytes that an allocation may still take. */
-static enum err available(const struct cuda_backend *be, size_t *out)
+enum err device_available(const struct cuda_backend *be, size_t *out)
 {
     size_t free_bytes = 0, total = 0;
     TRY_CUDA(cudaMemGetInfo(&free_bytes, &total), "asking for its free memory");
@@ -30,7 +29,9 @@ enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, v
 {
     size_t left = 0;
     *out = NULL;
-    TRY(available(be, &left));
+    TRY(device_available(be, &left));
+    if (bytes > left && sorted_drop(be))
+        TRY(device_available(be, &left));
     if (bytes > left)
         return refuse(be, what, bytes, left);
     const cudaError_t code = cudaMalloc(out, bytes ? bytes : 1);

@@ -1,4 +1,5 @@
 /* Opening a device; the sentences for everything that CUDA can report. */
+#include <cuda_profiler_api.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,12 +102,23 @@ enum err cuda_open(const struct backend_options *options, struct backend **out)
     return e;
 }
 
+void cuda_measured(struct backend *base, int begins)
+{
+    (void)base;
+    if (begins)
+        cudaProfilerStart();
+    else
+        cudaProfilerStop();
+}
+
 void cuda_close(struct backend *base)
 {
     struct cuda_backend *be = device_of(base);
     struct workspace *const held[] = {&be->scratch, &be->partial};
     for (struct workspace *w : held)
         workspace_drop(be, w);
+    descent_free(be);
+    sorted_free(be);
     pixel_cache_free(be);
     fft_plans_free(be->plans);
     if (be->result)

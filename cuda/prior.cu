@@ -1,6 +1,6 @@
 /* Priors of VCD: qGGMRF over the six face neighbours, or proximal. Every voxel is read as it was
  * before the subset's update. A thread owns a voxel; host/cpu/prior_kernel.h has the formula. */
-#include "cuda/project.cuh"
+#include "cuda/vcd.cuh"
 
 #define THREADS 128
 
@@ -147,29 +147,47 @@ static __global__ void __launch_bounds__(THREADS)
     s.h[to] = weight;
 }
 
-enum err cuda_prior_terms(struct backend *base, const struct volume *v, const struct prior *prior,
-                          const struct pixel_set *pixels, const struct buffer *x, struct buffer *g,
-                          struct buffer *h)
+static enum err proximal_launch(struct cuda_backend *be, const struct site *s, double sigma,
+                                const float *target)
 {
-    struct cuda_backend *be = device_of(base);
-    const struct regularisation *r = prior->regularisation;
+    FAIL_IF(!(sigma > 0), ERR_INPUT, "sigma_prox %g must be greater than 0", sigma);
+    LAUNCH(be, proximal_kernel, s->pixels.count * s->chunks, THREADS, 0, *s, target,
+           (float)(1 / (sigma * sigma)));
+    const double voxels = (double)s->pixels.count * (double)s->slices;
+    backend_declare(&be->base, 2 * voxels, 16 * voxels, 16 * voxels);
+    return ERR_OK;
+}
+
+enum err prior_launch(struct cuda_backend *be, const struct volume *v,
+                      const struct regularisation *r, const float *target,
+                      const struct pixel_list *pixels, const float *x, float *g, float *h)
+{
+    const struct site s = {*pixels,
+                           x,
+                           g,
+                           h,
+                           (int)v->rows,
+                           (int)v->cols,
+                           (int)v->slices,
+                           (int)ceil_div(v->slices, THREADS)};
+    if (target)
+        return proximal_launch(be, &s, r->sigma_prox, target);
     const double voxels = (double)pixels->count * (double)v->slices;
-    struct site s = {{},           floats_of(x), floats_of(g),   floats_of(h),
-                     (int)v->rows, (int)v->cols, (int)v->slices, (int)ceil_div(v->slices, THREADS)};
-    TRY(list_put(be, pixels, &s.pixels));
-    if (prior->prox_target) {
-        const double sigma = r->sigma_prox;
-        FAIL_IF(!(sigma > 0), ERR_INPUT, "sigma_prox %g must be greater than 0", sigma);
-        LAUNCH(be, proximal_kernel, pixels->count * s.chunks, THREADS, 0, s,
-               (const float *)floats_of(prior->prox_target), (float)(1 / (sigma * sigma)));
-        backend_declare(base, 2 * voxels, 16 * voxels, 16 * voxels);
-        return ERR_OK;
-    }
     struct qggmrf q;
     TRY(qggmrf_init(r, &q));
     LAUNCH(be, qggmrf_kernel, pixels->count * s.chunks, THREADS, 0, s, q);
     /* As the CPU counts: per neighbour difference 24 of the logarithm, 19 per power, 10 around
      * them. */
-    backend_declare(base, 5 * (q.quadratic ? 53 : 72) * voxels, 12 * voxels, 28 * voxels);
+    backend_declare(&be->base, 5 * (q.quadratic ? 53 : 72) * voxels, 12 * voxels, 28 * voxels);
     return ERR_OK;
+}
+
+enum err cuda_prior_terms(struct backend *base, const struct volume *v, const struct prior *prior,
+                          const struct pixel_set *pixels, const struct buffer *x, struct buffer *g,
+                          struct buffer *h)
+{
+    struct pixel_list list;
+    TRY(list_put(device_of(base), pixels, &list));
+    return prior_launch(device_of(base), v, prior->regularisation, floats_of(prior->prox_target),
+                        &list, floats_of(x), floats_of(g), floats_of(h));
 }

@@ -43,6 +43,7 @@ struct geometry {
 
 struct projector {
     struct geometry g;
+    int64_t serial;     /* tells it from one that was at the same address */
     struct view *views; /* device */
     size_t view_bytes;
 };
@@ -62,9 +63,21 @@ struct batch {
 /* The batch's lists, sorted by bin = first channel + taps: entries first[bin] to first[bin + 1] of
  * list. A bin of 0 or channels + taps misses the detector. */
 struct bins {
-    const int32_t *list;  /* [views][count] */
-    const int32_t *first; /* [views][bins + 1] */
-    int bins;             /* channels + taps + 1 */
+    const int32_t *list;          /* [views][count] */
+    const int32_t *first;         /* [views][bins + 1] */
+    int bins;                     /* channels + taps + 1 */
+    const struct kept_bins *kept; /* device: lists of all views, instead of the batch's */
+};
+
+/* Sorted lists of all views, kept over passes (sorted.cu). */
+struct kept_bins {
+    const int32_t *list, *first;
+};
+
+/* A number, or one that lies in device memory: a recorded launch reads what it is by then. */
+struct scalar {
+    float value;
+    const float *at; /* NULL: value */
 };
 
 /* What happens to a finished sample d of the forward projection. */
@@ -75,9 +88,14 @@ struct sink {
     float *e;        /* DOTS: <w e, d>, <w d, d>; UPDATE: e -= alpha d */
     const float *w;  /* NULL: ones */
     float *weighted; /* UPDATE: w e afterwards; NULL: not wanted */
-    float alpha;
+    struct scalar alpha;
     double *partial; /* DOTS: [warps][2] */
 };
+
+static __device__ inline float number(const struct scalar &s)
+{
+    return s.at ? *s.at : s.value;
+}
 
 /* Scratch of a projection, carved from the workspace. */
 struct plan {
@@ -95,6 +113,10 @@ enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t
                      struct plan *out);
 enum err bins_fill(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
                    const struct pixel_list *pixels, struct batch b, struct bins *out);
+static inline int bins_of(const struct geometry *g)
+{
+    return g->channels + g->taps + 1;
+}
 
 /* Warps that gather_views launches for a batch. */
 int64_t gather_warps(const struct projector *p, int views);

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "cuda/project.cuh"
+#include "cuda/sorted.cuh"
 
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
 static double largest_gain(const struct scan *s, const struct volume *v)
@@ -86,6 +86,7 @@ enum err cuda_projector_create(struct backend *be, const struct scan *s, const s
     struct projector *p = static_cast<struct projector *>(calloc(1, sizeof *p));
     FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
     p->g = geometry_of(s, v);
+    p->serial = ++device_of(be)->projectors;
     const enum err e = put_views(device_of(be), s, p);
     p->g.view = p->views;
     if (e)
@@ -99,6 +100,7 @@ void cuda_projector_free(struct backend *be, struct projector *p)
 {
     if (!p)
         return;
+    sorted_forget(device_of(be), p->serial);
     if (p->views)
         device_free(device_of(be), p->views, p->view_bytes);
     free(p);

@@ -58,12 +58,14 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_update_back,
     cuda_clip_positive,
     cuda_add_cylinders,
+    cuda_vcd_sweep,
     cuda_scale,
     cuda_scale_slices,
     cuda_sum_abs,
     cuda_sino_reorder,
     cuda_fingerprint,
     cuda_measure_roof,
+    cuda_measured,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct backend_ops *

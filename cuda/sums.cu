@@ -29,11 +29,9 @@ enum err tally_hold(struct cuda_backend *be, int64_t n, int k, double **partial)
     return ERR_OK;
 }
 
-/* A few bytes to the host: scalars that the caller decides on. */
-enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double *total)
+enum err tally_reduce(struct cuda_backend *be, const double *partial, int64_t n, int k, int sums,
+                      double *out)
 {
-    const double *partial = static_cast<const double *>(be->partial.ptr);
-    double *out = static_cast<double *>(be->partial.ptr) + n * k;
     FAIL_IF(k != 1 && k != 2 && k != 4, ERR_INTERNAL, "a total of %d numbers", k);
     if (k == 1)
         LAUNCH(be, total_kernel<1>, 1, SUM_THREADS, TALLY_BYTES(1), partial, n, sums, out);
@@ -41,10 +39,22 @@ enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double
         LAUNCH(be, total_kernel<2>, 1, SUM_THREADS, TALLY_BYTES(2), partial, n, sums, out);
     else
         LAUNCH(be, total_kernel<4>, 1, SUM_THREADS, TALLY_BYTES(4), partial, n, sums, out);
+    return ERR_OK;
+}
+
+enum err take_numbers(struct cuda_backend *be, const double *from, int k, double *out)
+{
     const size_t bytes = (size_t)k * sizeof(double);
-    TRY_CUDA(cudaMemcpyAsync(be->result, out, bytes, cudaMemcpyDeviceToHost, be->stream),
+    TRY_CUDA(cudaMemcpyAsync(be->result, from, bytes, cudaMemcpyDeviceToHost, be->stream),
              "sending sums");
     TRY(cuda_sync(&be->base));
-    memcpy(total, be->result, bytes);
+    memcpy(out, be->result, bytes);
     return ERR_OK;
+}
+
+enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double *total)
+{
+    double *const partial = static_cast<double *>(be->partial.ptr), *const out = partial + n * k;
+    TRY(tally_reduce(be, partial, n, k, sums, out));
+    return take_numbers(be, out, k, total);
 }

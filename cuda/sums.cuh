@@ -45,8 +45,14 @@ __device__ inline void block_tally(struct tally<K> *t, int sums, struct tally<K>
 }
 #define TALLY_BYTES(K) ((SUM_THREADS / WARP) * sizeof(struct tally<K>))
 
+/* Adds n partial results of k numbers up, in device memory. */
+enum err tally_reduce(struct cuda_backend *be, const double *partial, int64_t n, int k, int sums,
+                      double *out);
 /* Space for `n` partial results of k numbers; then their total. */
 enum err tally_hold(struct cuda_backend *be, int64_t n, int k, double **partial);
 enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double *total);
+
+/* At most MAX_SUMS numbers to the host, when all work is done. */
+enum err take_numbers(struct cuda_backend *be, const double *from, int k, double *out);
 
 #endif

@@ -2,34 +2,31 @@
  * subset. A thread owns a slice of a group of pixels; sums have a fixed order. */
 #include <float.h>
 
-#include "cuda/project.cuh"
 #include "cuda/sums.cuh"
+#include "cuda/vcd.cuh"
 
 #define GROUP 8 /* pixels of a block: enough to hide the sums of its end */
 
-/* A subset cut into blocks: SUM_THREADS slices of GROUP pixels. */
-struct subset {
-    struct pixel_list pixels;
-    int slices, chunks;
-};
-
-struct direction {
-    struct subset s;
-    float inverse; /* 1 / sigma_y^2 */
-    const float *hessian, *g, *h;
-    float *d;
-    const float *pull; /* [slices] (1 - s_k) gbar_k, or NULL */
-};
-
-static enum err subset_of(struct cuda_backend *be, const struct volume *v,
-                          const struct pixel_set *pixels, struct subset *out)
+struct subset subset_of(const struct volume *v, struct pixel_list pixels)
 {
-    out->slices = (int)v->slices;
-    out->chunks = (int)ceil_div(v->slices, SUM_THREADS);
-    return list_put(be, pixels, &out->pixels);
+    return subset{pixels, (int)v->slices, (int)ceil_div(v->slices, SUM_THREADS)};
 }
 
-static int64_t blocks_of(const struct subset *s)
+static enum err put_subset(struct cuda_backend *be, const struct volume *v,
+                           const struct pixel_set *pixels, struct subset *out)
+{
+    struct pixel_list list;
+    TRY(list_put(be, pixels, &list));
+    *out = subset_of(v, list);
+    return ERR_OK;
+}
+
+static double voxels_of(const struct subset *s)
+{
+    return (double)s->pixels.count * (double)s->slices;
+}
+
+int64_t subset_blocks(const struct subset *s)
 {
     return ceil_div(s->pixels.count, GROUP) * s->chunks;
 }
@@ -114,21 +111,36 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-static enum err find_pull(struct cuda_backend *be, struct direction *t, const float *damping)
+enum err means_hold(struct cuda_backend *be, const struct subset *s, struct means *out)
 {
-    const int64_t groups = ceil_div(t->s.pixels.count, GROUP), slices = t->s.slices;
-    const size_t means = (size_t)(2 * groups * slices) * sizeof(double);
+    const int64_t groups = ceil_div(s->pixels.count, GROUP), slices = s->slices;
     const size_t row = (size_t)slices * sizeof(float);
-    TRY(workspace_hold(be, "slice means", means + 2 * row, &be->scratch));
-    double *const mean = static_cast<double *>(be->scratch.ptr);
-    float *const factors = reinterpret_cast<float *>(mean + 2 * groups * slices);
-    float *const pull = factors + slices;
-    TRY(device_put(be, factors, damping, row));
-    LAUNCH(be, means_kernel, blocks_of(&t->s), SUM_THREADS, 0, *t, mean);
-    LAUNCH(be, pull_kernel, ceil_div(slices, SUM_THREADS), SUM_THREADS, 0, (const double *)mean,
-           groups, (const float *)factors, (int)slices, pull);
-    t->pull = pull;
+    TRY(workspace_hold(be, "slice means", (size_t)(2 * groups * slices) * sizeof(double) + 2 * row,
+                       &be->scratch));
+    out->mean = static_cast<double *>(be->scratch.ptr);
+    out->pull = reinterpret_cast<float *>(out->mean + 2 * groups * slices);
     return ERR_OK;
+}
+
+enum err means_launch(struct cuda_backend *be, struct direction *t, const float *damping,
+                      const struct means *m)
+{
+    LAUNCH(be, means_kernel, subset_blocks(&t->s), SUM_THREADS, 0, *t, m->mean);
+    LAUNCH(be, pull_kernel, ceil_div(t->s.slices, SUM_THREADS), SUM_THREADS, 0,
+           (const double *)m->mean, ceil_div(t->s.pixels.count, GROUP), damping, t->s.slices,
+           m->pull);
+    t->pull = m->pull;
+    return ERR_OK;
+}
+
+enum err direction_launch(struct cuda_backend *be, const struct direction *t, double *partial,
+                          double *out)
+{
+    const int64_t blocks = subset_blocks(&t->s);
+    LAUNCH(be, direction_kernel, blocks, SUM_THREADS, TALLY_BYTES(2), *t, partial);
+    const double n = voxels_of(&t->s);
+    backend_declare(&be->base, (t->pull ? 18 : 11) * n, 20 * n, (t->pull ? 40 : 32) * n);
+    return tally_reduce(be, partial, blocks, 2, 2, out);
 }
 
 enum err cuda_vcd_direction(struct backend *base, const struct volume *v,
@@ -145,15 +157,19 @@ enum err cuda_vcd_direction(struct backend *base, const struct volume *v,
                           floats_of(d),
                           NULL};
     double *partial, total[2];
-    TRY(subset_of(be, v, pixels, &t.s));
-    if (damping)
-        TRY(find_pull(be, &t, damping));
-    TRY(tally_hold(be, blocks_of(&t.s), 2, &partial));
-    LAUNCH(be, direction_kernel, blocks_of(&t.s), SUM_THREADS, TALLY_BYTES(2), t, partial);
-    TRY(tally_total(be, blocks_of(&t.s), 2, 2, total));
+    TRY(put_subset(be, v, pixels, &t.s));
+    if (damping) {
+        struct means m;
+        TRY(means_hold(be, &t.s, &m));
+        float *const table = m.pull + v->slices; /* the row behind it */
+        TRY(device_put(be, table, damping, (size_t)v->slices * sizeof(float)));
+        TRY(means_launch(be, &t, table, &m));
+    }
+    const int64_t blocks = subset_blocks(&t.s);
+    TRY(tally_hold(be, blocks, 2, &partial));
+    TRY(direction_launch(be, &t, partial, partial + 2 * blocks));
+    TRY(take_numbers(be, partial + 2 * blocks, 2, total));
     *sums = vcd_sums{total[0], total[1]};
-    const double n = (double)pixels->count * (double)v->slices;
-    backend_declare(base, (damping ? 18 : 11) * n, 20 * n, (damping ? 40 : 32) * n);
     return ERR_OK;
 }
 
@@ -193,8 +209,9 @@ enum err cuda_weighted_dots(struct backend *base, const struct buffer *w, const 
 }
 
 static __global__ void __launch_bounds__(SUM_THREADS)
-    clip_kernel(const struct subset s, const float *x, float factor, float *d)
+    clip_kernel(const struct subset s, const float *x, struct scalar scale, float *d)
 {
+    const float factor = number(scale);
     for (int64_t q = first_of(s); q < last_of(s); q++) {
         const float bound = factor * x[voxel_at(s, q)];
         float *const to = d + q * s.slices + slice_of(s);
@@ -202,18 +219,23 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
+enum err clip_launch(struct cuda_backend *be, const struct subset *s, const float *x,
+                     struct scalar factor, float *d)
+{
+    LAUNCH(be, clip_kernel, subset_blocks(s), SUM_THREADS, 0, *s, x, factor, d);
+    const double n = voxels_of(s);
+    backend_declare(&be->base, 2 * n, 12 * n, 12 * n);
+    return ERR_OK;
+}
+
 enum err cuda_clip_positive(struct backend *base, const struct volume *v,
                             const struct pixel_set *pixels, const struct buffer *x, double alpha,
                             struct buffer *d)
 {
-    struct cuda_backend *be = device_of(base);
     struct subset s;
-    TRY(subset_of(be, v, pixels, &s));
-    LAUNCH(be, clip_kernel, blocks_of(&s), SUM_THREADS, 0, s, (const float *)floats_of(x),
-           (float)(-1 / (alpha + (double)FLT_EPSILON)), floats_of(d));
-    const double n = (double)pixels->count * (double)v->slices;
-    backend_declare(base, 2 * n, 12 * n, 12 * n);
-    return ERR_OK;
+    TRY(put_subset(device_of(base), v, pixels, &s));
+    return clip_launch(device_of(base), &s, floats_of(x),
+                       scalar{(float)(-1 / (alpha + (double)FLT_EPSILON)), NULL}, floats_of(d));
 }
 
 static int ascending(const struct pixel_set *pixels)
@@ -226,12 +248,13 @@ static int ascending(const struct pixel_set *pixels)
 
 /* `alone`: the blocks of one chunk of slices take all pixels, one after the other. */
 static __global__ void __launch_bounds__(SUM_THREADS)
-    add_kernel(const struct subset s, int alone, float alpha, const float *d, float *x,
-               double *partial)
+    add_kernel(const struct subset s, int alone, struct scalar step_length, const float *d,
+               float *x, double *partial)
 {
     SHARED_ARRAY(struct tally<1>, shared);
     struct tally<1> moved = {
     };
+    const float alpha = number(step_length);
     const int k = slice_of(s);
     const int64_t first = alone ? 0 : first_of(s);
     const int64_t last = !alone ? last_of(s) : k < s.slices ? s.pixels.count : 0;
@@ -245,6 +268,21 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         partial[blockIdx.x] = moved.value[0];
 }
 
+static int64_t add_blocks(const struct subset *s, int alone)
+{
+    return alone ? s->chunks : subset_blocks(s);
+}
+
+enum err add_launch(struct cuda_backend *be, const struct subset *s, int alone, struct scalar alpha,
+                    const float *d, float *x, double *partial, double *out)
+{
+    const int64_t blocks = add_blocks(s, alone);
+    LAUNCH(be, add_kernel, blocks, SUM_THREADS, TALLY_BYTES(1), *s, alone, alpha, d, x, partial);
+    const double n = voxels_of(s);
+    backend_declare(&be->base, 3 * n, 12 * n, 12 * n);
+    return tally_reduce(be, partial, blocks, 1, 1, out);
+}
+
 enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
                             const struct pixel_set *pixels, double alpha, const struct buffer *d,
                             struct buffer *x, double *moved)
@@ -254,13 +292,10 @@ enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
     double *partial;
     /* A list that is not ascending may name a pixel twice, in two groups. */
     const int alone = !ascending(pixels);
-    TRY(subset_of(be, v, pixels, &s));
-    const int64_t blocks = alone ? s.chunks : blocks_of(&s);
+    TRY(put_subset(be, v, pixels, &s));
+    const int64_t blocks = add_blocks(&s, alone);
     TRY(tally_hold(be, blocks, 1, &partial));
-    LAUNCH(be, add_kernel, blocks, SUM_THREADS, TALLY_BYTES(1), s, alone, (float)alpha,
-           (const float *)floats_of(d), floats_of(x), partial);
-    TRY(tally_total(be, blocks, 1, 1, moved));
-    const double n = (double)pixels->count * (double)v->slices;
-    backend_declare(base, 3 * n, 12 * n, 12 * n);
-    return ERR_OK;
+    TRY(add_launch(be, &s, alone, scalar{(float)alpha, NULL}, floats_of(d), floats_of(x), partial,
+                   partial + blocks));
+    return take_numbers(be, partial + blocks, 1, moved);
 }

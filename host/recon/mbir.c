@@ -6,11 +6,6 @@
 
 #include "host/recon/mbir.h"
 
-/* What an iteration's subsets add up to. */
-struct totals {
-    double moved, alpha; /* sum |alpha delta|, sum of alpha */
-};
-
 /* The first `count` cylinders of a packed array. */
 static struct buffer packed(const struct vcd *t, const struct buffer *whole, int64_t count)
 {
@@ -32,7 +27,7 @@ static double step_length(const struct vcd *t, const struct vcd_sums *data,
 
 /* The last move is taken out of e in the same pass that back projects for this one. */
 static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, struct buffer *x,
-                              struct totals *totals)
+                              struct vcd_totals *totals)
 {
     struct backend *be = t->be;
     const struct backend_ops *ops = be->ops;
@@ -66,7 +61,7 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     return ERR_OK;
 }
 
-static enum err record(struct vcd *t, const struct totals *totals, int64_t subsets,
+static enum err record(struct vcd *t, const struct vcd_totals *totals, int64_t subsets,
                        const struct buffer *x, struct mbir_report *report)
 {
     const struct backend_ops *ops = t->be->ops;
@@ -83,21 +78,50 @@ static enum err record(struct vcd *t, const struct totals *totals, int64_t subse
     return ERR_OK;
 }
 
+/* Back ends that take steps by themselves get the whole pass. */
+static enum err sweep(struct vcd *t, const struct partition *part, const int32_t *order,
+                      struct buffer *x, struct vcd_totals *totals)
+{
+    const volatile int *stop = t->options->stop;
+    const struct prior prior = {&t->r, NULL};
+    const struct vcd_sweep s = {.volume = &t->m->volume,
+                                .prior = &prior,
+                                .indices = part->indices,
+                                .order = order,
+                                .length = part->length,
+                                .subsets = (int)part->subsets,
+                                .damping = t->damping,
+                                .hessian = &t->hessian,
+                                .weights = vcd_weights(t),
+                                .x = x,
+                                .error = &t->error,
+                                .gP = &t->gradient,
+                                .hP = &t->curvature,
+                                .dP = {&t->delta[0], &t->delta[1]},
+                                .stop = stop};
+    if (t->be->ops->vcd_sweep) {
+        PHASE("sweep", t->be->ops->vcd_sweep(t->be, t->projector, &s, totals));
+        return ERR_OK;
+    }
+    for (int64_t i = 0; i < part->subsets && !(stop && *stop); i++) {
+        const struct pixel_set pixels = {part->indices + order[i] * part->length, part->length, 1};
+        TRY(update_subset(t, &pixels, x, totals));
+    }
+    return ERR_OK;
+}
+
 static enum err iterate(struct vcd *t, struct buffer *x, struct mbir_report *report)
 {
     const struct partition *part = schedule_at(&t->schedule, report->iterations);
-    struct totals totals = {0};
+    struct vcd_totals totals = {0};
     int32_t order[128]; /* the finest partition has 128 subsets */
     for (int32_t s = 0; s < part->subsets; s++)
         order[s] = s;
     rng_shuffle(&t->schedule.rng, order, part->subsets);
-    for (int64_t s = 0; s < part->subsets; s++) {
-        const struct pixel_set pixels = {part->indices + order[s] * part->length, part->length, 1};
-        TRY(update_subset(t, &pixels, x, &totals));
-        if (t->options->stop && *t->options->stop)
-            return FAIL(ERR_INTERRUPTED, "interrupted in iteration %lld of %lld",
-                        (long long)report->iterations + 1, (long long)t->options->max_iterations);
-    }
+    TRY(sweep(t, part, order, x, &totals));
+    FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
+            "interrupted in iteration %lld of %lld", (long long)report->iterations + 1,
+            (long long)t->options->max_iterations);
     PHASE("sinogram update", vcd_take_move(t));
     PHASE("stats", record(t, &totals, part->subsets, x, report));
     return ERR_OK;

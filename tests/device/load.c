@@ -8,8 +8,8 @@
 
 const struct backend_ops *tomoprof_cuda(const struct cuda_services *services);
 
-const struct cuda_services cuda_services = {sizeof(struct backend_ops), err_set, mem_human,
-                                            mark_push, mark_pop};
+const struct cuda_services cuda_services = {
+    sizeof(struct backend_ops), err_set, mem_human, mark_push, mark_pop, log_line};
 
 enum err cuda_load(const struct backend_ops **ops)
 {

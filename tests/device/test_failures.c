@@ -128,7 +128,7 @@ static void every_failing_launch_ends_in_a_sentence(void **state)
 static void a_lost_device_ends_in_a_sentence(void **state)
 {
     (void)state;
-    assert_true(sweep(&shim_faults.lost, ERR_FAILED, "the GPU was lost while", 3) > 10);
+    assert_true(sweep(&shim_faults.lost, ERR_FAILED, "the GPU was lost while", 1) > 6);
 }
 
 /* Runs `touch` in a child; 1 when a signal ends it. */

@@ -55,7 +55,9 @@ enum cudaError_t {
     cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorIllegalAddress = 700,
     cudaErrorLaunchFailure = 719,
-    cudaErrorSystemNotReady = 802
+    cudaErrorSystemNotReady = 802,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
 };
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -68,6 +70,13 @@ enum cudaMemcpyKind {
 #define cudaEventDisableTiming  2
 typedef struct shim_stream *cudaStream_t;
 typedef struct shim_event *cudaEvent_t;
+typedef struct shim_graph *cudaGraph_t;
+typedef struct shim_exec *cudaGraphExec_t;
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal,
+    cudaStreamCaptureModeThreadLocal,
+    cudaStreamCaptureModeRelaxed
+};
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
@@ -100,6 +109,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t code);
 const char *cudaGetErrorString(cudaError_t code);
@@ -185,7 +200,7 @@ static inline float rsqrt_approx(float x)
 /* Launches. A kernel's arguments must not lead to host memory. */
 void shim_check_argument(const char *kernel, const void *bytes, size_t size);
 void *shim_shared(void);
-int shim_may_launch(const char *kernel, size_t threads, size_t shared);
+int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, size_t shared);
 void shim_run(const char *kernel, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
               void *context);
 void shim_enqueue(cudaStream_t stream, std::function<void()> work);
@@ -206,7 +221,7 @@ void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, 
     shim_call<P...> call = {kernel, std::tuple<P...>(arguments...)};
     std::apply([&](const P &...p) { (shim_check_argument(name, &p, sizeof p), ...); },
                call.arguments);
-    if (shim_may_launch(name, (size_t)block.x * block.y * block.z, shared))
+    if (shim_may_launch(name, stream, (size_t)block.x * block.y * block.z, shared))
         shim_enqueue(stream, [=]() mutable {
             shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
         });

@@ -15,9 +15,6 @@ void shim_lock(void);
 int shim_is_device(const void *p, size_t bytes);
 int shim_is_mapped_host(const void *p);
 [[noreturn]] void shim_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* 1 when the launch may go ahead; else the error waits in cudaGetLastError. */
-int shim_may_launch(const char *kernel, size_t threads, size_t shared);
-
 /* Remembered for cudaGetLastError, and returned. */
 cudaError_t shim_note(cudaError_t code);
 cudaError_t shim_lost(void); /* what every call says once the device is gone; else 0 */
@@ -30,5 +27,16 @@ void shim_enqueue(cudaStream_t stream, std::function<void()> work);
 void shim_drain(void);
 int64_t shim_busiest(void);
 void shim_reset_busiest(void);
+
+/* graph.cpp: whether the stream records. 1: the work went into its graph. An argument of the next
+ * work leads to device memory. 0: this work is the one whose recording fails. The error of a call
+ * that cannot be recorded; 0 while no stream records. */
+int shim_recording(cudaStream_t stream);
+int shim_record(cudaStream_t stream, std::function<void()> work);
+void shim_name_memory(const void *p);
+int shim_may_record(void);
+cudaError_t shim_forbid(void);
+int64_t shim_graphs_alive(void);
+int64_t shim_graphs_launched(void);
 
 #endif

@@ -57,7 +57,8 @@ void shim_die(const char *format, ...)
 
 struct shim_counts shim_counts(void)
 {
-    counts.live = (int64_t)blocks.size();
+    counts.live = (int64_t)blocks.size() + shim_graphs_alive();
+    counts.graphs = shim_graphs_launched();
     counts.busy_streams = shim_busiest();
     return counts;
 }
@@ -124,14 +125,18 @@ void shim_check_argument(const char *kernel, const void *bytes, size_t size)
         memcpy(&p, static_cast<const char *>(bytes) + at, sizeof p);
         if (shim_is_mapped_host(p))
             shim_die("%s is launched with the host address %p", kernel, p);
+        if (shim_is_device(p, 1))
+            shim_name_memory(p);
     }
 }
 
-int shim_may_launch(const char *kernel, size_t threads, size_t shared)
+int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, size_t shared)
 {
-    counts.launches++;
     if (threads == 0 || threads > 1024 || threads % 32 || shared > 227 << 10)
         shim_die("%s: %zu threads, %zu bytes of shared memory", kernel, threads, shared);
+    if (shim_recording(stream))
+        return shim_may_record();
+    counts.launches++;
     if (lost) {
         last = lost;
         return 0;
@@ -198,6 +203,18 @@ cudaError_t cudaGetDeviceCount(int *count)
     return shim_faults.no_device ? cudaErrorNoDevice : cudaSuccess;
 }
 
+cudaError_t cudaProfilerStart(void)
+{
+    counts.measured++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStop(void)
+{
+    counts.measured--;
+    return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int)
 {
     lost = cudaSuccess;
@@ -225,8 +242,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     counts.allocations++;
-    if (lost)
-        return shim_note(lost);
+    if (lost || shim_forbid())
+        return shim_note(lost ? lost : last);
     if ((shim_faults.allocation > 0 && --shim_faults.allocation == 0) ||
         bytes > shim_memory - allocated)
         return shim_note(cudaErrorMemoryAllocation);
@@ -267,8 +284,8 @@ static int intact(const block &b)
 
 cudaError_t cudaFree(void *p)
 {
-    if (!p)
-        return cudaSuccess;
+    if (!p || shim_forbid())
+        return p ? last : cudaSuccess;
     auto entry = blocks.find(static_cast<char *>(p));
     if (entry == blocks.end())
         shim_die("cudaFree of %p, which was not allocated", p);

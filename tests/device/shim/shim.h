@@ -16,6 +16,8 @@ struct shim_faults {
     int64_t launch;     /* this launch fails */
     int64_t lost;       /* from this synchronisation on the device is gone */
     int64_t pin;        /* this cudaHostRegister fails */
+    int64_t capture, recorded, instantiate, graph_launch; /* this recording, launch in one,
+                                                             graph, launch of one fails */
 };
 extern struct shim_faults shim_faults;
 
@@ -31,10 +33,12 @@ int shim_race(unsigned seed);
 
 extern size_t shim_memory; /* of the card, bytes */
 
-/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from.
+/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from,
+ * graphs launched (their kernels are no launches here), calls of
+ * cudaProfilerStart less those of Stop.
  * Since shim_reset_peaks: most bytes allocated at once, most streams that had work at once. */
 struct shim_counts {
-    int64_t live, launches, allocations, to_device, to_host, peak, busy_streams;
+    int64_t live, launches, allocations, to_device, to_host, graphs, peak, busy_streams, measured;
 };
 struct shim_counts shim_counts(void);
 void shim_reset_peaks(void);

@@ -96,6 +96,8 @@ static void note_busy(void)
 
 void shim_enqueue(cudaStream_t stream, std::function<void()> work)
 {
+    if (shim_record(stream, work))
+        return;
     const queue_ref q = queue_of(stream);
     q->work.push_back(std::move(work));
     q->given++;
@@ -176,7 +178,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
     expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
     shim_count_copy(kind, bytes);
+    shim_name_memory(kind == cudaMemcpyDeviceToHost ? from : to);
     if (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) {
+        if (shim_recording(stream))
+            shim_die("a graph would read %p, which is not pinned, whenever it is launched", from);
         const char *const first = static_cast<const char *>(from);
         const std::vector<char> held(first, first + bytes);
         shim_enqueue(stream, [=] { copy(to, held.data(), bytes); });
@@ -193,6 +198,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     if (shim_lost())
         return shim_note(shim_lost());
     expect("memset", to, bytes, 1);
+    shim_name_memory(to);
     shim_enqueue(stream, [=] {
         shim_unlock();
         memset(to, value, bytes);
@@ -233,6 +239,8 @@ static cudaError_t wait_for(queue *q, int64_t position)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    if (shim_forbid())
+        return cudaErrorStreamCaptureUnsupported;
     const queue_ref q = queue_of(stream);
     return wait_for(q.get(), q->given);
 }
