@@ -1,14 +1,30 @@
-"""A container engine for the tests: the one that answers, else Debian's dockerd started by hand as root for this process."""
+"""A container engine for the tests: the one that answers, else Debian's dockerd started by hand as root for this process.
+
+What the machine lacks (engine, base image, network, disk, time) is a reason to skip, never a failure of a test."""
 
 import atexit
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPACE = 25  # GiB: all images with the layers of their builds where the engine copies (vfs); 6 where it does not
+BUILD_MINUTES = float(os.environ.get("TP_CONTAINER_MINUTES", "60"))  # for all images together
+
+# What apt, pip and the engine say of a network, a mirror or a disk that fails them.
+ENVIRONMENT = re.compile(
+    r"^.*(Temporary failure resolving|Could not resolve|Failed to fetch|Unable to connect|"
+    r"NewConnectionError|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|SSLError|CERTIFICATE_VERIFY_FAILED|"
+    r"Connection (refused|reset|timed out)|Network is unreachable|[Nn]o such host|i/o timeout|TLS handshake|toomanyrequests|"
+    r"No space left on device|[Cc]annot allocate memory).*$", re.M)
+
+
+class Unable(Exception):
+    """This machine cannot do what the tests need; the text is the reason."""
 
 
 def call(*words, timeout=900, **options):
@@ -33,43 +49,56 @@ def find_docker():
     return None
 
 
-def start_by_hand(folder):
+def start_by_hand(folder, driver):
     """dockerd without network and kernel extras; the reason when it does not come up."""
-    if os.geteuid():
-        return "no container engine answers, and starting one takes root"
-    if not shutil.which("dockerd"):
-        return "no container engine answers, and dockerd is not installed (Debian: docker.io)"
     with open(f"{folder}/log", "w") as log:
-        daemon = subprocess.Popen(["dockerd", "--storage-driver=vfs", "--iptables=false", "--bridge=none", "--data-root",
+        daemon = subprocess.Popen(["dockerd", f"--storage-driver={driver}", "--iptables=false", "--bridge=none", "--data-root",
                                    f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "-H",
                                    f"unix://{folder}/socket"], stdout=log, stderr=log)
 
     def stop():
         daemon.terminate()
-        daemon.wait(60)
+        try:
+            daemon.wait(60)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
     os.environ["DOCKER_HOST"] = f"unix://{folder}/socket"
-    for _ in range(60):
+    for _ in range(120):
         if answers("docker"):
             return None
         if daemon.poll() is not None:
             break
         time.sleep(1)
+    os.environ.pop("DOCKER_HOST")
     return "dockerd does not start: " + pathlib.Path(f"{folder}/log").read_text()[-500:]
 
 
-def base_image(docker, name):
-    """Sees to `name` being there: as it is, pulled, or made by debootstrap; the reason when none of them works."""
-    if call(docker, "image", "inspect", name).returncode == 0 or call(docker, "pull", "--quiet", name).returncode == 0:
-        return None
-    if os.geteuid() or not shutil.which("debootstrap"):
-        return f"{name} cannot be pulled, and making it takes root and debootstrap"
-    with tempfile.TemporaryDirectory(prefix="tomoprof-root-") as root:
+def start_engine():
+    """With overlays where the kernel and the disk have them, else with copies (vfs)."""
+    if os.geteuid():
+        raise Unable("no container engine answers, and starting one takes root")
+    if not shutil.which("dockerd"):
+        raise Unable("no container engine answers, and dockerd is not installed (Debian: docker.io)")
+    where = os.environ.get("TMPDIR", "/var/tmp")  # /tmp may be memory
+    for driver, space in ("overlay2", 6), ("vfs", SPACE):
+        if shutil.disk_usage(where).free < space * 2**30:
+            raise Unable(f"{where} has less than {space} GiB free for the images")
+        reason = start_by_hand(tempfile.mkdtemp(prefix="tomoprof-engine-", dir=where), driver)
+        if not reason:
+            return
+    raise Unable(reason)
+
+
+def make_base_image(docker, name):
+    with tempfile.TemporaryDirectory(prefix="tomoprof-root-", dir=os.environ.get("TMPDIR", "/var/tmp")) as root:
         made = call("debootstrap", "--variant=minbase", "bookworm", root)
         if made.returncode:
-            return f"{name} cannot be pulled, and debootstrap fails: {made.stdout[-300:]}{made.stderr[-300:]}"
+            raise Unable(f"{name} cannot be pulled, and debootstrap fails: {made.stdout[-300:]}{made.stderr[-300:]}")
+        os.chmod(root, 0o755)  # the image's /, which others than root must enter
         for path in ("usr/share/man", "usr/share/locale", "usr/share/info", "var/lib/apt/lists"):  # as slim images have it
             shutil.rmtree(f"{root}/{path}", ignore_errors=True)
         for path in pathlib.Path(root).glob("var/cache/apt/archives/*.deb"):
@@ -77,36 +106,49 @@ def base_image(docker, name):
         packed = subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE)
         done = subprocess.run([docker, "import", "-", name], stdin=packed.stdout, capture_output=True, text=True)
         packed.wait()
-        return None if done.returncode == 0 else f"docker import: {done.stderr}"
+        if done.returncode:
+            raise Unable(f"docker import: {done.stderr}")
+
+
+def base_image(docker, name):
+    """Sees to `name` being there: as it is, pulled, or made by debootstrap."""
+    try:
+        if call(docker, "image", "inspect", name).returncode == 0 or call(docker, "pull", "--quiet", name).returncode == 0:
+            return
+        if os.geteuid() or not shutil.which("debootstrap"):
+            raise Unable(f"{name} cannot be pulled, and making it takes root and debootstrap")
+        make_base_image(docker, name)
+    except subprocess.TimeoutExpired as late:
+        raise Unable(f"{name} is not there within {late.timeout:.0f} s: {late.cmd[:2]}") from None
 
 
 class Engine:
-    """docker and compose with the environment they need here; `skip` is the reason when there is no engine."""
+    """docker and compose with the environment they need here. Raises Unable."""
 
     def __init__(self):
-        self.skip = self.docker = None
+        self.seconds = 60 * BUILD_MINUTES
         self.docker = find_docker()
         if not self.docker:
-            self.skip = "no docker client that can build with BuildKit is installed (Debian: docker.io)"
-            return
+            raise Unable("no docker client that can build with BuildKit is installed (Debian: docker.io)")
         self.compose = [str(self.docker), "compose"]
         if call(*self.compose, "version").returncode:
             self.compose = ["docker-compose"]
-            if not shutil.which("docker-compose"):
-                self.skip = "docker compose is not installed (Debian: docker-compose)"
-                return
+            if not shutil.which("docker-compose") or call("docker-compose", "version").returncode:
+                raise Unable("docker compose is not installed (Debian: docker-compose)")
         os.environ["PATH"] = f"{self.docker.parent}:{os.environ['PATH']}"
         if not answers(self.docker):
-            self.skip = start_by_hand(tempfile.mkdtemp(prefix="tomoprof-engine-"))
-        if self.skip:
-            return
+            start_engine()
         os.environ.update(DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1", COMPOSE_HTTP_TIMEOUT="600")  # vfs removes slowly
         if "bridge" not in call(self.docker, "network", "ls", "--format", "{{.Name}}").stdout.split():
             os.environ["TOMOPROF_BUILD_NETWORK"] = "host"
         certificates = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
         if os.path.exists(certificates):
             os.environ["TOMOPROF_CA"] = certificates
-        self.skip = base_image(self.docker, os.environ.get("TOMOPROF_BASE", "debian:bookworm-slim"))
+        base = os.environ.get("TOMOPROF_BASE", "debian:bookworm-slim")
+        base_image(self.docker, base)
+        trial = call(self.docker, "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", "--user=1000", base, "true")
+        if trial.returncode:
+            raise Unable(f"containers cannot run here: {trial.stderr[-500:]}")
 
     def build(self, target, *arguments):
         words = [self.docker, "build", "--file", "docker/Dockerfile", "--target", target, "--tag", f"tomoprof:{target}"]
@@ -116,7 +158,16 @@ class Engine:
             words += ["--network", os.environ["TOMOPROF_BUILD_NETWORK"]]
         if "TOMOPROF_CA" in os.environ:
             words += ["--secret", "id=ca,src=" + os.environ["TOMOPROF_CA"]]
-        return call(*words, *arguments, ".", cwd=ROOT, timeout=3600)
+        began = time.monotonic()
+        try:
+            done = call(*words, *arguments, ".", cwd=ROOT, timeout=self.seconds)
+        except subprocess.TimeoutExpired:
+            raise Unable(f"the images are not built within {BUILD_MINUTES:g} minutes (TP_CONTAINER_MINUTES)") from None
+        self.seconds -= time.monotonic() - began
+        why = ENVIRONMENT.search(done.stderr) if done.returncode else None
+        if why:
+            raise Unable(f"building {target} fails for this machine's sake: {why.group(0)[:500]}")
+        return done
 
     def run(self, service, *words, options=(), env=None, timeout=900):
         """docker compose run --rm -T [options] service words"""

@@ -1,14 +1,18 @@
 """start.ps1 parses: with PowerShell's own parser where pwsh is, else with the tree-sitter grammar of the language.
 
-The grammar is the Python packages tree-sitter and tree-sitter-powershell. Neither runs the script."""
+The grammar is the Python packages tree-sitter and tree-sitter-powershell, fetched where they are not installed. Neither runs
+the script."""
 
+import importlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from sources import ROOT
 
 SCRIPT = ROOT / "start.ps1"
+PACKAGES = "tree-sitter==0.26.1", "tree-sitter-powershell==0.26.4"
 BROKEN = "function f( { if ($x -eq 1 { 'a' }\n"
 
 
@@ -32,14 +36,31 @@ def grammar_errors(text):
     return found
 
 
+def fetch_grammar(folder):
+    """Why it cannot be had, else None."""
+    try:
+        importlib.import_module("tree_sitter_powershell")
+        return None
+    except ImportError:
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder,
+                               *PACKAGES], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+    sys.path.insert(0, folder)
+    importlib.invalidate_caches()
+    return (done.stderr.strip().splitlines() or ["no reason"])[-1] if done.returncode else None
+
+
 def main():
+    with tempfile.TemporaryDirectory(prefix="tomoprof-grammar-") as folder:
+        return check(folder)
+
+
+def check(folder):
     errors, how = pwsh_errors, "PowerShell"
     if not shutil.which("pwsh"):
         errors, how = grammar_errors, "the tree-sitter grammar"
-        try:
-            import tree_sitter_powershell  # noqa: F401
-        except ImportError:
-            print("skipped: neither pwsh nor the Python package tree-sitter-powershell is installed")
+        reason = fetch_grammar(folder)
+        if reason:
+            print("skipped: pwsh is not installed, and pip cannot get its grammar:", reason)
             return 77
     if not errors(BROKEN):
         print(f"{how} finds nothing wrong with a broken script: this check checks nothing")
