@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Registers, stack and inner loops of the CUDA kernels, from their machine code: cuda/sass.py OBJECT [CUOBJDUMP] [PART OF
-A NAME]. OBJECT: libtomoprof_cuda.so, built for one architecture. A loop is what lies between a backward branch and its
-target; of the loops that hold each other only the innermost is listed."""
+"""Registers, stack and inner loops of the CUDA kernels, from their machine code: cuda/sass.py [--json] OBJECT [CUOBJDUMP]
+[PART OF A NAME]. OBJECT: libtomoprof_cuda.so, built for one architecture, or a cubin of a trace folder. A loop is what lies
+between a backward branch and its target; of the loops that hold each other only the innermost is listed. --json: the mix
+of the busiest loop of each kernel, as `tomoprof triage` reads it from sass.json beside a run."""
 
 import collections
+import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -55,13 +58,51 @@ def loops(code):
             for first, last in inner]
 
 
+# What an opcode is, by the first pattern that fits, and its floating-point operations.
+KINDS = [("float32", r"F(FMA|ADD|MUL|MNMX\d?|SEL|SETP|CHK|SWZADD)|H(FMA2|ADD2|MUL2)", {"FFMA": 2, "FADD": 1, "FMUL": 1, "FMNMX": 1}),
+         ("float64", r"D(FMA|ADD|MUL|SETP)", {"DFMA": 2, "DADD": 1, "DMUL": 1}),
+         ("special", r"MUFU|F2F|F2I|I2F|FRND|I2FP|F2FP", {}), ("loads", r"LDG?|TEX|TLD4?|SULD", {}),
+         ("stores", r"STG?|RED|ATOMG?|SUST", {}), ("shared", r"LDS|STS|LDSM|ATOMS", {}), ("shuffles", r"SHFL", {}),
+         ("branches", r"BRA|BRX|BSSY|BSYNC|EXIT|CALL|RET|WARPSYNC|BAR", {}),
+         ("integer", r"I(ADD3?|MAD|MNMX|SETP|ABS|DP\w*)|LEA|SHF|SHL|SHR|LOP3|PRMT|VIADD\w*|VI\w*|POPC|FLO|BREV|ISCADD|U\w+", {})]
+
+
+def mix(opcodes):
+    """Counts by kind, and flops; the rest is `other`."""
+    found = dict.fromkeys([kind for kind, _, _ in KINDS] + ["other", "flops"], 0)
+    for op, n in opcodes.items():
+        kind, flops = next(((k, f) for k, pattern, f in KINDS if re.fullmatch(pattern, op)), ("other", {}))
+        found[kind] += n
+        found["flops"] += n * flops.get(op, 0)
+    return found
+
+
+def busiest(code):
+    """Of the inner loops that with most arithmetic; without one, all of the kernel."""
+    found = [mix(count) for _, _, count in loops(code)] or [mix(collections.Counter(opcode(t) for _, t in code))]
+    return max(found, key=lambda m: m["float32"] + m["float64"])
+
+
+def as_json(tool, path, used, code, part):
+    arch = sorted(set(re.findall(r"sm_\d+\w?", dump(tool, "--list-elf", path))))
+    rows = [{"kernel": demangle(name), "registers": used.get(name, (None, None))[0], "loop": busiest(steps)}
+            for name, steps in sorted(code.items(), key=lambda item: demangle(item[0])) if part in demangle(name)]
+    return {"schema": "tomoprof-sass/1", "object": pathlib.Path(path).name, "arch": arch[0] if len(arch) == 1 else None,
+            "kernels": rows}
+
+
 def main():
-    if len(sys.argv) < 2:
+    wants_json = "--json" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--json"]
+    if not words:
         print(__doc__, file=sys.stderr)
         return 2
-    path, tool = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "cuobjdump"
-    part = sys.argv[3] if len(sys.argv) > 3 else ""
+    path, tool = words[0], words[1] if len(words) > 1 else "cuobjdump"
+    part = words[2] if len(words) > 2 else ""
     used, code = resources(tool, path), functions(tool, path)
+    if wants_json:
+        print(json.dumps(as_json(tool, path, used, code, part), indent=1))
+        return 0
     for name in sorted(code, key=demangle):
         plain = demangle(name)
         if part not in plain:

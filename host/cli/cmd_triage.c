@@ -21,13 +21,13 @@ static struct opt options[] = {
     {"size", 'n', OPT_INT, &size, "N", "edge of the volume (default: the largest measured)", 4,
      65536, 0},
     {"out", 'o', OPT_PATH, &out, "DIR",
-     "where triage.json and triage.md go (default: beside the input)", 0, 0, 0},
+     "where triage.json, .md and .svg go (default: beside the input)", 0, 0, 0},
     CLI_OPT_JSON(json),
     {0},
 };
 
 struct paths {
-    char folder[RUN_PATH], timing[RUN_PATH + 16], profile[RUN_PATH + 16];
+    char folder[RUN_PATH], timing[RUN_PATH + 16], profile[RUN_PATH + 16], sass[RUN_PATH + 16];
 };
 
 static int is_file(const char *path)
@@ -114,7 +114,9 @@ static enum err run(int words, char **word)
     struct triage *t;
     (void)words;
     TRY(find_input(word[0], &p));
-    const struct triage_options o = {devices, weights, (double)size, TP_VERSION};
+    snprintf(p.sass, sizeof p.sass, "%s/sass.json", p.folder);
+    const struct triage_options o = {devices, weights, (double)size, TP_VERSION,
+                                     is_file(p.sass) ? p.sass : NULL};
     TRY(triage_make(*p.timing ? p.timing : NULL, *p.profile ? p.profile : NULL, &o, &t));
     const char *folder = out ? out : p.folder;
     enum err e = out ? dir_make(out) : ERR_OK;
@@ -122,6 +124,8 @@ static enum err run(int words, char **word)
         e = write_file(t, folder, "triage.json", triage_write_json);
     if (e == ERR_OK)
         e = write_file(t, folder, "triage.md", triage_write_markdown);
+    if (e == ERR_OK)
+        e = write_file(t, folder, "triage.svg", triage_write_svg);
     if (e == ERR_OK && json)
         e = triage_write_json(t, stdout);
     else if (e == ERR_OK)
@@ -136,7 +140,9 @@ const struct command cmd_triage = {
     "RUN",
     "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
     "confidence is\n"
-    "lower; a profile alone needs --size. Writes triage.json and triage.md beside the input.\n\n"
+    "lower; a profile alone needs --size. Writes triage.json, triage.md and triage.svg beside the "
+    "input.\n"
+    "A sass.json there (cuda/sass.py --json) adds the instructions of the run's kernels.\n\n"
     "  HIGH     build it: faster and leaner than any alternative, even at the pessimistic end\n"
     "  MEDIUM   worth a study: measure what it names first\n"
     "  LOW      an FPGA can do it, but little is gained\n"

@@ -3,6 +3,7 @@
 #define TP_TRIAGE_CANDIDATE_H
 
 #include "profiler/triage/fpga.h"
+#include "profiler/triage/sass.h"
 #include "profiler/triage/workload.h"
 
 enum verdict { VERDICT_NO, VERDICT_LOW, VERDICT_MEDIUM, VERDICT_HIGH };
@@ -17,6 +18,12 @@ struct evidence {
     const char *exponent_reason; /* why there is none */
     double flops, bytes, intensity, gflops, gbytes_per_s;
     double host_s, device_s; /* of the profile's ranges, kernels or functions of that name */
+    double flops_counted, bytes_counted; /* by the processor, a call */
+    const char *counters_reason;         /* why not; NULL when both are there */
+    double transfer_measured;            /* bytes of the larger direction in a call */
+    const struct sass_kernel *mix;       /* of instructions; NULL: none, and why */
+    const char *mix_source, *mix_reason;
+    double mix_units; /* of the primitive in a trip of its loop; NAN unknown */
     int runs, sizes;
     const char *source; /* of seconds: "row", "range", "remainder", "profile", "none" */
 };
@@ -66,6 +73,7 @@ struct inputs {
     const struct timing *timing; /* may hold no rows */
     const struct workloads *workloads;
     const struct model *profile; /* or NULL */
+    const struct sass *sass;     /* or NULL */
     const struct device *const *devices;
     int devices_count;
     const struct weights *weights;

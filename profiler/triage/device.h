@@ -10,7 +10,7 @@ struct range {
 
 struct device {
     const char *id, *name;
-    double dsp, dsp_per_fma; /* blocks; of them for one float32 multiply-add */
+    double dsp, products; /* blocks; products of 18 bits in one */
     double lut;
     double ram_blocks; /* with two ports each */
     double ram_kib;
@@ -19,6 +19,7 @@ struct device {
     int banks;                  /* that must be addressed at once to reach it */
     double link_gb_s;           /* to the host, one direction, peak */
     struct range clock_mhz;     /* that designs reach */
+    double engines;             /* vector processors beside the fabric; 0 none */
     double watts;               /* board */
     struct range price;         /* currency units, class only */
     const char *source, *doubt; /* doubt: NULL, or which of these is not sure and why */

@@ -80,7 +80,7 @@ static void say_pattern(struct candidate *c)
     const struct access *a = &c->access.large;
     const struct estimate *e = c->best;
     REASON("Its accesses are a %s: %.0f %% follow each other, %.2g bits of surprise in where the "
-           "next step begins; 95 %% of the reuses need %.3g KiB on chip at this size (%s).",
+           "next step begins; 95 %% of the reuses need %.4g KiB on chip at this size (%s).",
            pattern_name(c->access.pattern), 100 * a->unit_share, a->jump_entropy, e->on_chip_kib,
            e->passes > 1 ? "more than the card has: cut into tiles" : "fits");
     if (c->primitive->dependency == DEPENDS_FEEDBACK)
@@ -105,6 +105,24 @@ static void say_width(const struct inputs *in, struct candidate *c)
     if (*bits)
         REASON("Simulated in fixed point it needs these bits for an error of %g: %s.", WIDTH_RMSE,
                bits);
+}
+
+/* What the model leaves out, and whether that could matter. */
+static void say_engines(struct candidate *c)
+{
+    for (int i = 0; i < c->estimates_count; i++) {
+        const struct estimate *e = &c->estimates[i];
+        if (!(e->engines_rate > 0) || c->primitive->dependency == DEPENDS_FEEDBACK)
+            continue;
+        const int slower = e->engines_seconds >= range_middle(c->rival->seconds);
+        REASON("The %.0f AI engines of the %s are not modelled. At their peak they could add %.2g "
+               "units/s "
+               "to the fabric's %.2g: a call would take %.2g s at least, %s.",
+               e->device->engines, e->device->name, e->engines_rate, e->rate.high,
+               e->engines_seconds,
+               slower ? "still more than the best alternative, so they cannot turn the verdict"
+                      : "less than the best alternative: its figures here are a lower bound");
+    }
 }
 
 static void say_rule(const struct weights *w, struct candidate *c)
@@ -186,6 +204,7 @@ void candidate_explain(const struct inputs *in, struct candidate *c)
         say_speed(c);
         say_pattern(c);
         say_width(in, c);
+        say_engines(c);
         say_rule(in->weights, c);
     } else {
         REASON("NO: no card that was asked for can hold it, or none is within the power budget.");

@@ -53,32 +53,17 @@ double fpga_element_bytes(const struct primitive *p, double size, const struct w
              : w->element_bytes;
 }
 
-/* A block multiplies 18 by 27 bits; wider operands take one more each. */
-static double blocks_per_product(const struct primitive *p, double size)
-{
-    const struct width_needed *n = width_needed(p->name);
-    if (!n)
-        return 1;
-    const int a = width_bits_at(n, STAGE_SAMPLE, size),
-              b = width_bits_at(n, STAGE_COEFFICIENT, size);
-    return (fmin(a, b) > 18 ? 2 : 1) * (fmax(a, b) > 27 ? 2 : 1);
-}
-
 /* The scarcest of the card's blocks; names it. */
-static double lanes_of(const struct primitive *p, const struct device *d, double size,
-                       const struct weights *w, const char **bound)
+static double lanes_that_fit(const struct primitive *p, const struct lane *each,
+                             const struct device *d, const struct weights *w, const char **bound)
 {
-    /* Where a block multiplies and adds float32, the cheaper of both. */
-    double dsp = p->dsp * blocks_per_product(p, size);
-    if (d->dsp_per_fma <= 1 && p->fmas > 0)
-        dsp = fmin(dsp, p->fmas);
     const struct {
         double have, each;
         const char *name;
     } limits[] = {
-        {d->dsp * w->usable_dsp, dsp, "DSP blocks"},
-        {d->lut * w->usable_lut, p->lut, "LUTs"},
-        {d->ram_blocks * 2 * w->usable_ram, p->ram_ports, "ports of on-chip RAM"},
+        {d->dsp * w->usable_dsp, each->dsp, "DSP blocks"},
+        {d->lut * w->usable_lut, each->lut, "LUTs"},
+        {d->ram_blocks * 2 * w->usable_ram, each->ports, "ports of on-chip RAM"},
     };
     double lanes = p->most_lanes > 0 ? p->most_lanes : (double)INFINITY;
     *bound = "serial work";
@@ -120,7 +105,8 @@ static void rate_card(const struct primitive *p, const struct access_pair *a, do
         primitive_traffic(p, size, e->passes) / units * fpga_element_bytes(p, size, w);
     const double low = fmin(1, busy.low * s->stalls), high = fmin(1, busy.high * s->stalls);
     int bound;
-    e->lanes = floor(lanes_of(p, d, size, w, &e->bound) * s->lanes);
+    e->lane = lane_of(p, d, size, !is_regular(a));
+    e->lanes = floor(lanes_that_fit(p, &e->lane, d, w, &e->bound) * s->lanes);
     const double hz = 1e6 * s->clock * e->lanes;
     e->rate.low = rate_at(hz * d->clock_mhz.low * low, bytes,
                           d->memory_gb_s.low * w->memory_low * s->memory, &bound);
@@ -128,7 +114,33 @@ static void rate_card(const struct primitive *p, const struct access_pair *a, do
                            d->memory_gb_s.high * w->memory_high * s->memory, &bound);
     if (bound)
         e->bound = "memory of the card";
+    e->intensity = p->flops / bytes;
     e->banks = ceil(e->rate.high * bytes / (d->memory_gb_s.high * 1e9) * d->banks);
+}
+
+/* An AI engine multiplies and adds 32 pairs of 16 bits a cycle and loads twice, from one address
+ * each (AM009; VC1902: 1.25 GHz). */
+static double engines_peak(const struct primitive *p, const struct device *d, int irregular)
+{
+    const struct work *k = &p->work;
+    const double each = fmin(32 / (fmax(k->products, k->sums) + k->compares),
+                             irregular ? 2 / k->ports : (double)INFINITY);
+    return d->engines > 0 ? d->engines * 1.25e9 * each : (double)NAN;
+}
+
+/* Both together, memory and link at their best. */
+static void add_engines(const struct primitive *p, const struct access_pair *a, double size,
+                        const struct weights *w, struct estimate *e)
+{
+    const double units = primitive_units(p, size);
+    const double bytes = primitive_traffic(p, size, 1) * fpga_element_bytes(p, size, w);
+    const double memory = bytes / (e->device->memory_gb_s.high * 1e9 * w->memory_high);
+    e->engines_rate = engines_peak(p, e->device, !is_regular(a));
+    e->engines_seconds = fmax(units / (e->rate.high + e->engines_rate), memory);
+    if (!p->streams && isfinite(e->engines_rate))
+        e->engines_seconds = fmax(e->engines_seconds, e->seconds_link.low);
+    if (!isfinite(e->engines_rate))
+        e->engines_seconds = (double)NAN;
 }
 
 struct estimate fpga_estimate(const struct primitive *p, const struct access_pair *a,
@@ -164,5 +176,6 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
     /* A design that is fast because it does not stall takes more power: the ends go crosswise. */
     const double fast = e.seconds.low * e.watts.high, slow = e.seconds.high * e.watts.low;
     e.joules = range_of(fmin(fast, slow), fmax(fast, slow));
+    add_engines(p, a, size, w, &e);
     return e;
 }

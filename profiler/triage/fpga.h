@@ -3,7 +3,7 @@
 #ifndef TP_TRIAGE_FPGA_H
 #define TP_TRIAGE_FPGA_H
 
-#include "profiler/triage/primitive.h"
+#include "profiler/triage/lane.h"
 #include "profiler/triage/weights.h"
 
 /* Factors on what is not certain; all 1 unless sensitivity is being asked. */
@@ -25,7 +25,9 @@ struct assumptions assumptions_none(void);
 
 struct estimate {
     const struct device *device;
+    struct lane lane;          /* what one takes */
     double lanes;              /* that fit */
+    double intensity;          /* operations per byte of the card's memory */
     const char *bound;         /* what holds the rate back at its optimistic end */
     struct range rate;         /* units/s with the data on the card */
     struct range seconds_card; /* a call with the data on the card, dependent steps included */
@@ -39,6 +41,9 @@ struct estimate {
     double
         memory_share; /* of the card's memory that volume and sinogram fill; above 1: in pieces */
     double banks;     /* of the card's memory that must be addressed at once */
+    /* Vector processors beside the fabric are no part of the above. NAN: the card has none. */
+    double engines_rate;    /* units/s that they could do at their peak */
+    double engines_seconds; /* the least that a call would take with them and the fabric */
 };
 
 /* One call at edge `size`. */

@@ -35,9 +35,11 @@ static void find_alternatives(const struct inputs *in, struct candidate *c)
     c->gpu = (struct alternative){"a data-centre GPU (an H200, derived)",
                                   range_over(one, p->gpu_rate),
                                   {w->reference_gpu_watts, w->reference_gpu_watts}};
-    /* From data that are there to data that the host has to send and fetch, in float32. */
+    /* From data that are there to data that the host has to send and fetch, as narrow as to a card.
+     */
     if (!p->streams)
-        c->gpu.seconds.high += 2 * 4 * primitive_moved(p, in->size) / (w->gpu_link_gb_s * 1e9);
+        c->gpu.seconds.high += 2 * fpga_element_bytes(p, in->size, w) *
+                               primitive_moved(p, in->size) / (w->gpu_link_gb_s * 1e9);
     if (!w->use_reference_gpu)
         c->gpu.seconds = none;
 }

@@ -16,11 +16,13 @@ enum err pipeline_make(const struct device *d, double size, const struct weights
         struct access_pair a;
         TRY(access_pair_measure(p->walk, &a));
         out->stages[i] = stages[i];
-        dsp += p->dsp;
-        lut += p->lut;
+        out->each[i] = lane_of(p, d, size, 0);
+        dsp += out->each[i].dsp;
+        lut += out->each[i].lut;
         out->line_buffer_kib += access_window_at(&a, size) * w->element_bytes / 1024;
     }
-    const double lanes = fmin(d->dsp * w->usable_dsp / dsp, d->lut * w->usable_lut / lut);
+    const double by_dsp = d->dsp * w->usable_dsp / dsp, by_lut = d->lut * w->usable_lut / lut;
+    const double lanes = fmin(by_dsp, by_lut);
     /* As many lanes as the detector asks for at the pessimistic end, and at least one. */
     const double each = d->clock_mhz.low * 1e6 * w->regular_low;
     out->detector_samples_per_s = w->detector_gb_s * 1e9 / w->element_bytes;
@@ -32,5 +34,8 @@ enum err pipeline_make(const struct device *d, double size, const struct weights
     out->ram_share = out->line_buffer_kib / d->ram_kib;
     out->fits = lanes >= 1 && out->ram_share <= w->usable_ram;
     out->keeps_up = out->fits && out->samples_per_s.low >= out->detector_samples_per_s;
+    out->bound = out->ram_share > w->usable_ram ? "on-chip RAM"
+                 : by_dsp < by_lut              ? "DSP blocks"
+                                                : "LUTs";
     return ERR_OK;
 }

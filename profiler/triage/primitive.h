@@ -9,6 +9,13 @@
 enum unit { UNIT_UPDATE, UNIT_VOXEL, UNIT_SAMPLE, UNIT_PIXEL };
 enum dependency { DEPENDS_NOT, DEPENDS_SUM, DEPENDS_FEEDBACK };
 
+/* Arithmetic of one unit: what a lane needs to take one unit a clock in fixed point. */
+struct work {
+    double products, sums, compares;
+    double ports;  /* of on-chip RAM */
+    double stages; /* that are controlled apart; 0 counts as 1 */
+};
+
 struct primitive {
     const char *name; /* of the operation in timing.json where there is one */
     enum unit unit;
@@ -16,9 +23,7 @@ struct primitive {
     enum walk walk;
     enum dependency dependency;
     const char *branches; /* data-dependent ones */
-    /* One lane, which takes one unit a clock: fixed point of up to 18 bits. dsp_float: float32
-     * where an FMA is one block. */
-    double dsp, fmas, lut, ram_ports;
+    struct work work;
     /* Array passes through the card's memory when the window fits on chip: of the volume per 32
      * views and at least, of the sinogram. */
     double volume_passes, volume_per_32_views, sinogram_passes;
@@ -44,5 +49,7 @@ double primitive_traffic(const struct primitive *p, double size, double passes);
 /* Elements over the link, the larger direction. */
 double primitive_moved(const struct primitive *p, double size);
 const char *unit_name(enum unit unit);
+/* Whether a kernel, function or range of that name may be it. */
+int primitive_called(const struct primitive *p, const char *name);
 
 #endif

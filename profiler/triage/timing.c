@@ -106,7 +106,8 @@ static struct timing_row *row_of(struct timing *t, const char *name, double size
             return &t->rows[i];
     struct timing_row *r = &t->rows[t->rows_count++];
     *r = (struct timing_row){.size = size, .seconds = (double)NAN, .cv = (double)NAN};
-    r->flops = r->bytes = (double)NAN;
+    r->flops = r->bytes = r->flops_counted = r->bytes_counted = r->gpu_time = r->moved =
+        (double)NAN;
     copy_text(r->operation, sizeof r->operation, name);
     return r;
 }
@@ -124,6 +125,10 @@ static void summarise(struct timing_row *r, const cJSON *measurements, double *r
                 room[n++] = number(m, "time");
                 r->flops = number(m, "flops");
                 r->bytes = number(m, "bytes");
+                r->flops_counted = number(m, "counted_flops");
+                r->bytes_counted = number(m, "counted_bytes");
+                r->gpu_time = number(m, "gpu_time");
+                r->moved = fmax(number(m, "h2d_bytes"), number(m, "d2h_bytes"));
             }
         if (!n)
             continue;

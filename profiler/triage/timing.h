@@ -21,6 +21,8 @@ void notes_free(struct notes *n);
 struct timing_row {
     char operation[TIMING_NAME];
     double size, seconds, cv, flops, bytes;
+    double flops_counted, bytes_counted; /* by the processor, where an imported run has them */
+    double gpu_time, moved;              /* seconds; bytes of the larger direction */
     int runs, cold;
 };
 struct timing_growth {

@@ -17,6 +17,8 @@ static enum err load(const char *timing, const char *profile, const struct triag
         TRY(timing_read(timing, &t->timing, &t->notes));
     if (profile)
         TRY(profile_read(profile, &t->profile));
+    if (o->sass)
+        TRY(sass_read(o->sass, &t->sass));
     FAIL_IF(!timing && o->size <= 0, ERR_USAGE,
             "a profile does not say how large the volume was: add --size N (its edge), or give a "
             "run with timing.json");
@@ -136,6 +138,7 @@ static enum err make(const char *timing, const char *profile, const struct triag
     t->inputs.timing = &t->timing;
     t->inputs.workloads = &t->workloads;
     t->inputs.profile = t->profile;
+    t->inputs.sass = t->sass.count ? &t->sass : NULL;
     t->inputs.devices = t->devices;
     t->inputs.devices_count = t->devices_count;
     t->inputs.weights = &t->weights;
@@ -143,7 +146,9 @@ static enum err make(const char *timing, const char *profile, const struct triag
     repoint(t);
     note_confidence(t);
     write_headline(t);
-    return pipeline_make(t->devices[0], t->inputs.size, &t->weights, &t->pipeline);
+    for (int i = 0; i < t->devices_count; i++)
+        TRY(pipeline_make(t->devices[i], t->inputs.size, &t->weights, &t->pipelines[i]));
+    return ERR_OK;
 }
 
 enum err triage_make(const char *timing, const char *profile, const struct triage_options *o,
@@ -169,6 +174,7 @@ void triage_destroy(struct triage *t)
         candidate_free(&t->candidates[i]);
     timing_free(&t->timing);
     model_destroy(t->profile);
+    sass_free(&t->sass);
     notes_free(&t->notes);
     free(t);
 }

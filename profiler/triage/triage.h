@@ -17,11 +17,13 @@ struct triage_options {
     const char *weights; /* path of a JSON object, NULL: defaults */
     double size;         /* edge N; 0: the largest that was measured */
     const char *version; /* of the tool, for the file */
+    const char *sass;    /* path of what cuda/sass.py --json wrote, NULL: none */
 };
 
 struct triage {
     struct timing timing;
     struct model *profile; /* NULL: none */
+    struct sass sass;
     struct workloads workloads;
     struct weights weights;
     const struct device *devices[DEVICES_MOST];
@@ -29,7 +31,7 @@ struct triage {
     struct inputs inputs;
     struct candidate candidates[CANDIDATES_MOST]; /* by verdict, then score */
     int candidates_count;
-    struct pipeline pipeline;
+    struct pipeline pipelines[DEVICES_MOST]; /* of each card */
     struct notes notes;
     char headline[512];
     const char *version;
@@ -43,5 +45,6 @@ void triage_destroy(struct triage *t);
 
 enum err triage_write_json(const struct triage *t, FILE *out);
 enum err triage_write_markdown(const struct triage *t, FILE *out);
+enum err triage_write_svg(const struct triage *t, FILE *out);
 
 #endif

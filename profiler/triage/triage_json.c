@@ -28,6 +28,30 @@ static void write_count(struct jsonw *w, const char *key, int n)
     n > 0 ? jsonw_kint(w, key, n) : jsonw_knull(w, key);
 }
 
+static void write_counted(struct jsonw *w, const struct evidence *e)
+{
+    jsonw_knumber(w, "counted_flops", e->flops_counted);
+    jsonw_knumber(w, "counted_bytes", e->bytes_counted);
+    jsonw_kstring(w, "counters_reason", e->counters_reason);
+    jsonw_knumber(w, "transfer_bytes_measured", e->transfer_measured);
+    jsonw_kstring(w, "sass_reason", e->mix_reason);
+    jsonw_key(w, "sass");
+    if (!e->mix) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    jsonw_kstring(w, "kernel", e->mix->kernel);
+    jsonw_kstring(w, "source", e->mix_source);
+    jsonw_knumber(w, "registers", e->mix->registers);
+    jsonw_knumber(w, "units_per_trip", e->mix_units);
+    jsonw_knumber(w, "instructions", sass_total(&e->mix->loop));
+#define X(kind) jsonw_knumber(w, #kind, e->mix->loop.kind);
+    SASS_KINDS(X)
+#undef X
+    jsonw_end(w);
+}
+
 static void write_evidence(struct jsonw *w, const struct candidate *c)
 {
     const struct evidence *e = &c->evidence;
@@ -55,6 +79,7 @@ static void write_evidence(struct jsonw *w, const struct candidate *c)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         jsonw_knumber(w, numbers[i].key, numbers[i].value);
     jsonw_kstring(w, "exponent_reason", e->exponent_reason);
+    write_counted(w, e);
     write_count(w, "runs", e->runs);
     write_count(w, "sizes", e->sizes);
     jsonw_kstring(w, "unit", unit_name(c->primitive->unit));
@@ -106,6 +131,7 @@ static void write_estimate(struct jsonw *w, const struct estimate *e)
     jsonw_kstring(w, "device", e->device->id);
     jsonw_knumber(w, "lanes", e->lanes);
     jsonw_kstring(w, "bound", e->lanes >= 1 ? e->bound : "not one lane fits");
+    jsonw_knumber(w, "intensity", e->intensity);
     jsonw_knumber(w, "initiation_interval", e->initiation_interval);
     write_range(w, "units_per_s", e->rate);
     write_range(w, "seconds_on_card", e->seconds_card);
@@ -118,6 +144,11 @@ static void write_estimate(struct jsonw *w, const struct estimate *e)
     jsonw_knumber(w, "tiles", e->passes);
     jsonw_knumber(w, "memory_share", e->memory_share);
     jsonw_knumber(w, "memory_banks", e->banks);
+    jsonw_knumber(w, "lane_dsp", e->lane.dsp);
+    jsonw_knumber(w, "lane_lut", e->lane.lut);
+    jsonw_knumber(w, "lane_ram_ports", e->lane.ports);
+    jsonw_knumber(w, "engines_units_per_s", e->engines_rate);
+    jsonw_knumber(w, "engines_seconds", e->engines_seconds);
     jsonw_end(w);
 }
 
@@ -227,6 +258,8 @@ static void write_device(struct jsonw *w, const struct device *d)
     jsonw_kstring(w, "id", d->id);
     jsonw_kstring(w, "name", d->name);
     jsonw_knumber(w, "dsp", d->dsp);
+    jsonw_knumber(w, "products_per_dsp", d->products);
+    jsonw_knumber(w, "ai_engines", d->engines);
     jsonw_knumber(w, "lut", d->lut);
     jsonw_knumber(w, "ram_kib", d->ram_kib);
     jsonw_knumber(w, "memory_gib", d->memory_gib);
@@ -242,13 +275,17 @@ static void write_device(struct jsonw *w, const struct device *d)
 
 static void write_pipeline(struct jsonw *w, const struct pipeline *p)
 {
-    jsonw_key(w, "pipeline");
     jsonw_object(w);
     jsonw_kstring(w, "device", p->device->id);
     jsonw_key(w, "stages");
     jsonw_array(w);
-    for (int i = 0; i < STAGES && p->stages[i]; i++)
-        jsonw_string(w, p->stages[i]);
+    for (int i = 0; i < STAGES && p->stages[i]; i++) {
+        jsonw_object(w);
+        jsonw_kstring(w, "operation", p->stages[i]);
+        jsonw_knumber(w, "dsp", p->each[i].dsp);
+        jsonw_knumber(w, "lut", p->each[i].lut);
+        jsonw_end(w);
+    }
     jsonw_end(w);
     jsonw_knumber(w, "lanes", p->lanes);
     write_range(w, "samples_per_s", p->samples_per_s);
@@ -259,6 +296,7 @@ static void write_pipeline(struct jsonw *w, const struct pipeline *p)
     jsonw_knumber(w, "ram_share", p->ram_share);
     jsonw_kbool(w, "fits", p->fits);
     jsonw_kbool(w, "keeps_up", p->keeps_up);
+    jsonw_kstring(w, "bound", p->bound);
     jsonw_end(w);
 }
 
@@ -277,6 +315,7 @@ static void write_backtest(struct jsonw *w, const struct weights *weights)
         jsonw_knumber(w, "factor", b.factor);
         jsonw_kstring(w, "how", b.how);
         jsonw_kstring(w, "source", b.source);
+        jsonw_kstring(w, "outside", b.outside);
         jsonw_end(w);
     }
     jsonw_end(w);
@@ -322,7 +361,11 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     for (int i = 0; i < t->workloads.count; i++)
         write_workload(&w, &t->workloads.item[i]);
     jsonw_end(&w);
-    write_pipeline(&w, &t->pipeline);
+    jsonw_key(&w, "pipelines");
+    jsonw_array(&w);
+    for (int i = 0; i < t->devices_count; i++)
+        write_pipeline(&w, &t->pipelines[i]);
+    jsonw_end(&w);
     jsonw_key(&w, "devices");
     jsonw_array(&w);
     for (int i = 0; i < t->devices_count; i++)

@@ -13,7 +13,7 @@ static const char *num(double v)
     char *s = text[at++ % 64];
     if (!isfinite(v))
         return "-";
-    snprintf(s, sizeof text[0], fabs(v) >= 1e5 ? "%.2g" : "%.3g", v);
+    snprintf(s, sizeof text[0], fabs(v) >= 1e5 ? "%.2g" : fabs(v) >= 999.5 ? "%.0f" : "%.3g", v);
     return s;
 }
 
@@ -51,6 +51,9 @@ static void put_list(FILE *out, const char *title, char *const *text, int count)
     }
 }
 
+/* Each part begins a page when it is printed. */
+#define PAGE "\n<div style=\"page-break-before: always\"></div>\n\n"
+
 static void write_verdicts(const struct triage *t, FILE *out)
 {
     const struct machine *m = &t->inputs.machine;
@@ -62,43 +65,50 @@ static void write_verdicts(const struct triage *t, FILE *out)
     fprintf(out, "%s. Evidence: %s%s%s. Numbers of cards are modelled, not measured.\n\n",
             m->is_gpu ? " (GPU)" : "", t->timing.rows_count ? "timing.json" : "",
             t->timing.rows_count && t->profile ? ", " : "", t->profile ? "profile.json" : "");
-    fputs("| operation | verdict | score | share | of | ceiling | best card | speedup to here | to "
+    fputs("| | operation | verdict | score | share | of | ceiling | best card | speedup to here | "
+          "over "
           "the best alternative | energy | confidence |\n"
-          "|---|---|---|---|---|---|---|---|---|---|---|\n",
+          "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
           out);
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = &t->candidates[i];
-        fprintf(out, "| %s | **%s** | %.0f | %s%s | %s | %s | %s | %s | %s | %s | %s |\n",
-                c->primitive->name, verdict_name(c->verdict), c->score.total,
+        fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s | %s | %s | %s | %s | %s | %s |\n",
+                i + 1, c->primitive->name, verdict_name(c->verdict), c->score.total,
                 c->ceiling ? num(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
                 c->ceiling ? c->ceiling->workload : "-", c->ceiling ? num(c->ceiling->value) : "-",
                 c->best ? c->best->device->id : "-", range(c->speedup), range(c->speedup_rival),
                 range(c->energy), confidence_name(c->confidence));
     }
     fputs("\nshare: of the reconstruction where it is largest. ceiling: what the whole could gain "
-          "if it took no time. "
-          "speedup, energy: what it takes there over what the card takes; below 1 the card is "
-          "worse.\n",
+          "if it took no time. speedup, energy: what it takes there over what the card takes; "
+          "below 1 "
+          "the card is worse. One page for each follows.\n\n"
+          "![speedups over the best alternative, and roofs](triage.svg)\n",
           out);
     if (t->notes.count)
         put_list(out, "About the input", t->notes.text, t->notes.count);
 }
 
-static void write_pipeline(const struct triage *t, FILE *out)
+static void write_pipelines(const struct triage *t, FILE *out)
 {
-    const struct pipeline *p = &t->pipeline;
-    fprintf(
-        out,
-        "\n## In the stream from the detector\n\nFlat field, logarithm, filter and median as one "
-        "dataflow on a %s: %s side by side pass %s samples/s; the detector sends %s. Buffers %s "
-        "KiB "
-        "(%s %% of its RAM), %s %% of DSP blocks, %s %% of LUTs. It %s.\n",
-        p->device->name, num(p->lanes), range(p->samples_per_s), num(p->detector_samples_per_s),
-        num(p->line_buffer_kib), num(100 * p->ram_share), num(100 * p->dsp_share),
-        num(100 * p->lut_share),
-        !p->fits      ? "does not fit"
-        : p->keeps_up ? "keeps up even at the pessimistic end"
-                      : "does not keep up at the pessimistic end");
+    fprintf(out,
+            PAGE
+            "## In the stream from the detector\n\nFlat field, logarithm, filter and median as "
+            "one dataflow between detector and host. The detector sends %s samples/s (weight "
+            "detector_gb_s); as many lanes of each stage stand side by side as it asks for.\n\n"
+            "| card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up |\n"
+            "|---|---|---|---|---|---|---|---|\n",
+            num(t->pipelines[0].detector_samples_per_s));
+    for (int i = 0; i < t->devices_count; i++) {
+        const struct pipeline *p = &t->pipelines[i];
+        fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->device->name,
+                num(p->lanes), range(p->samples_per_s), num(p->line_buffer_kib),
+                num(100 * p->ram_share), num(100 * p->dsp_share), num(100 * p->lut_share),
+                !p->fits      ? "no: it does not fit in "
+                : p->keeps_up ? "yes, even at the pessimistic end"
+                              : "no: its lanes come up against ",
+                p->fits && p->keeps_up ? "" : p->bound);
+    }
 }
 
 static void write_estimates(const struct candidate *c, FILE *out)
@@ -121,24 +131,61 @@ static void write_estimates(const struct candidate *c, FILE *out)
     }
 }
 
+/* Counted where the run has counts; else the reason, once. */
+static void write_work(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    fprintf(out,
+            "| operations; bytes a call (analytic) | %s; %s |\n| counted by the processor | %s; "
+            "%s%s%s |\n"
+            "| operations per byte (ridge here); GFLOP/s; GB/s | %s (%s); %s; %s |\n",
+            num(e->flops), num(e->bytes), num(e->flops_counted), num(e->bytes_counted),
+            e->counters_reason ? ": " : "", e->counters_reason ? e->counters_reason : "",
+            num(e->intensity), num(t->inputs.machine.ridge), num(e->gflops), num(e->gbytes_per_s));
+    if (!e->mix) {
+        fprintf(out, "| machine code of its GPU kernel | -: %s |\n", e->mix_reason);
+        return;
+    }
+    const struct sass_mix *m = &e->mix->loop;
+    const double all = sass_total(m);
+    fputs("| machine code of its GPU kernel | ", out);
+    put_plain(out, e->mix->kernel);
+    fprintf(
+        out,
+        " (%s): of %s instructions of the inner loop %s %% float32, %s %% float64, %s %% integer, "
+        "%s loads, %s stores, %s of shared memory; %s operations",
+        e->mix_source, num(all), num(100 * m->float32 / all), num(100 * m->float64 / all),
+        num(100 * m->integer / all), num(m->loads), num(m->stores), num(m->shared), num(m->flops));
+    if (e->mix_units > 0)
+        fprintf(out, ", %s a %s (analytic: %s)", num(m->flops / e->mix_units),
+                unit_name(c->primitive->unit), num(c->primitive->flops));
+    fputs(" |\n", out);
+}
+
+static void write_transfers(const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    fprintf(out,
+            "| over the link, one way | %s MB (measured: %s); %s GB/s to keep up with the time "
+            "here |\n",
+            num(4e-6 * primitive_moved(c->primitive, e->size)), num(1e-6 * e->transfer_measured),
+            num(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
+}
+
 static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
 {
     const struct evidence *e = &c->evidence;
     const struct access *a = &c->access.large;
     fprintf(out,
-            "\n| evidence | |\n|---|---|\n| seconds a call (%s) | %s |\n| calls in a "
-            "reconstruction | %s |\n"
+            "\n| evidence | |\n|---|---|\n| seconds a call (%s); of that on the device | %s; %s |\n"
+            "| calls in a reconstruction | %s |\n"
             "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
-            e->source, num(e->seconds), num(e->calls), num(100 * e->run_share),
+            e->source, num(e->seconds), num(e->device_s), num(e->calls), num(100 * e->run_share),
             isfinite(e->exponent) ? "N^" : "",
             isfinite(e->exponent) ? num(e->exponent)
             : e->exponent_reason  ? e->exponent_reason
                                   : "-");
-    fprintf(out,
-            "| flops; bytes; flops per byte (ridge here) | %s; %s; %s (%s) |\n"
-            "| GFLOP/s; GB/s | %s; %s |\n",
-            num(e->flops), num(e->bytes), num(e->intensity), num(t->inputs.machine.ridge),
-            num(e->gflops), num(e->gbytes_per_s));
+    write_work(t, c, out);
     fprintf(out,
             "| access pattern, measured at %d^3 | %s: %s %% unit strides, %s bits of stride, %s "
             "bits of jump, %s %% reused |\n"
@@ -147,20 +194,23 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
             a->size, pattern_name(c->access.pattern), num(100 * a->unit_share), num(a->entropy),
             num(a->jump_entropy), num(100 * a->reuse_share), num(a->window), a->size,
             num(c->access.window_growth), num(100 * a->trip_cv), c->primitive->branches);
-    fprintf(out, "| over the link, one way | %s MB; %s GB/s to keep up with the time here |\n",
-            num(4e-6 * primitive_moved(c->primitive, e->size)),
-            num(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
+    write_transfers(c, out);
 }
 
 static void write_candidate(const struct triage *t, const struct candidate *c, FILE *out)
 {
-    fprintf(out, "\n## %s: %s\n", c->primitive->name, verdict_name(c->verdict));
+    fprintf(out, PAGE "## %s: %s\n", c->primitive->name, verdict_name(c->verdict));
     put_list(out, "Why", c->reasons, c->reasons_count);
     fprintf(out,
-            "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; "
-            "pays from %s calls a day on. Confidence %s.\n",
-            range(c->speedup), range(c->speedup_cpu), range(c->speedup_gpu), range(c->energy),
-            range(c->break_even), confidence_name(c->confidence));
+            "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; ",
+            range(c->speedup), range(c->speedup_cpu), range(c->speedup_gpu), range(c->energy));
+    if (isfinite(c->break_even.low))
+        fprintf(out, "pays from %s calls a day on%s. ",
+                isfinite(c->break_even.high) ? range(c->break_even) : num(c->break_even.low),
+                isfinite(c->break_even.high) ? "" : " at best, never at the pessimistic end");
+    else
+        fputs("pays at no number of calls a day. ", out);
+    fprintf(out, "Confidence %s.\n", confidence_name(c->confidence));
     if (c->flips_count)
         put_list(out, "What would turn the verdict", c->flips, c->flips_count);
     else
@@ -186,10 +236,45 @@ static void write_workloads(const struct triage *t, FILE *out)
     }
 }
 
+/* Where the lanes come from: the operations of a unit and what they take of the best card. */
+static void write_lanes(const struct triage *t, FILE *out)
+{
+    fputs("\n### What a lane takes\n\n| operation | unit | products | sums | min, max | ports of "
+          "RAM | "
+          "on | DSP blocks | LUTs |\n|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        const struct work *k = &c->primitive->work;
+        if (c->best)
+            fprintf(out, "| %s | %s | %g | %g | %g | %g | %s | %s | %s |\n", c->primitive->name,
+                    unit_name(c->primitive->unit), k->products, k->sums, k->compares, k->ports,
+                    c->best->device->id, num(c->best->lane.dsp), num(c->best->lane.lut));
+    }
+}
+
+static void write_rule(const struct weights *w, FILE *out)
+{
+    fprintf(
+        out,
+        "\n### The rule\n\nNO: in the middle of the ranges the best alternative is faster (speedup "
+        "below %g) and the energy ratio below %g; or the share is below %g %%; or the score below "
+        "%g. HIGH: from %g points, a speedup of %g at the pessimistic end, %g %% of a "
+        "reconstruction, and no step that waits for the one before. MEDIUM: from %g points, a "
+        "speedup of %g at the optimistic end, no such step. LOW: else.\n",
+        w->no_below_speedup, w->no_below_energy, 100 * w->least_share, w->low_from, w->high_from,
+        w->high_least_speedup, 100 * w->high_least_share, w->medium_from, w->medium_least_speedup);
+}
+
 static void write_appendix(const struct triage *t, FILE *out)
 {
     fputs(
-        "\n## Appendix: how it is computed\n\n"
+        PAGE
+        "## Appendix: how it is computed\n\n"
+        "    lane     = a DSP block a product (two of 18 bits in Intel's), a LUT a bit of sum, two "
+        "a "
+        "bit of min and max, 100 LUTs of control a stage;\n"
+        "               what looks up anywhere: 23 log2(lanes) LUTs a port\n"
         "    lanes    = min over DSP, LUT, RAM ports of (what the card has x usable share / what a "
         "lane takes)\n"
         "    rate     = min(lanes x clock x busy share, memory bandwidth x share / bytes a unit)\n"
@@ -200,14 +285,19 @@ static void write_appendix(const struct triage *t, FILE *out)
         "are below\n"
         "    break-even = (card + engineering) / ((machine time + energy saved a call) x days of "
         "use)\n\n"
-        "docs/triage.md has the rule of the verdicts.\n\n### Against published designs\n\n"
-        "| design | device | published | modelled | modelled/published | how "
-        "|\n|---|---|---|---|---|---|\n",
+        "docs/triage.md has the reasons.\n",
         out);
+    write_rule(&t->weights, out);
+    write_lanes(t, out);
+    fputs("\n### Against published designs\n\n"
+          "| design | device | published | modelled | modelled/published | how; source | outside "
+          "because |\n|---|---|---|---|---|---|---|\n",
+          out);
     for (int i = 0; i < backtest_count(); i++) {
         struct backtest b = backtest_run(i, &t->weights);
-        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s |\n", b.design, b.device,
-                num(b.published), b.unit, range(b.modelled), num(b.factor), b.how, b.source);
+        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s | %s |\n", b.design, b.device,
+                num(b.published), b.unit, range(b.modelled), num(b.factor), b.how, b.source,
+                b.outside ? b.outside : "");
     }
     fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
           "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
@@ -228,9 +318,9 @@ static void write_appendix(const struct triage *t, FILE *out)
 enum err triage_write_markdown(const struct triage *t, FILE *out)
 {
     write_verdicts(t, out);
-    write_pipeline(t, out);
     for (int i = 0; i < t->candidates_count; i++)
         write_candidate(t, &t->candidates[i], out);
+    write_pipelines(t, out);
     write_workloads(t, out);
     write_appendix(t, out);
     FAIL_IF(fflush(out) || ferror(out), ERR_IO, "writing triage.md failed");

@@ -109,19 +109,21 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* The 26 neighbours of the cylinders of a random subset, read and updated in place. */
+/* The 6 face neighbours of the cylinders of a random subset, read and updated in place. */
 static void prior(struct sink *s, int n)
 {
+    static const int around[7][3] = {{0},       {-1, 0, 0}, {1, 0, 0}, {0, -1, 0},
+                                     {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
     uint32_t state = 1;
     for (int k = 0; k < n * n; k++) {
         int pixel = (int)(next_random(&state) % (uint32_t)(n * n));
         if (!inside(pixel / n, pixel % n, n))
             continue;
         for (int64_t z = 0; z < n; z++) {
-            for (int64_t i = 0; i < 27; i++) {
-                int64_t y = clamp(pixel / n + i / 9 - 1, n),
-                        x = clamp(pixel % n + i / 3 % 3 - 1, n);
-                read_at(s, ARRAY_OUT, (y * n + x) * n + clamp(z + i % 3 - 1, n));
+            for (int i = 0; i < 7; i++) {
+                int64_t y = clamp(pixel / n + around[i][0], n),
+                        x = clamp(pixel % n + around[i][1], n);
+                read_at(s, ARRAY_OUT, (y * n + x) * n + clamp(z + around[i][2], n));
             }
             write_at(s, ARRAY_OUT, (int64_t)pixel * n + z);
         }

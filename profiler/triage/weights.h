@@ -41,10 +41,10 @@
     X(regular_low, 0.7, 0.01, 1, "share of lanes x clock of streams and windows that remains after stalls") \
     X(regular_high, 0.95, 0.01, 1, "") \
     X(fill_irregular, 0.25, 0.01, 1, "share of the lanes of gather and scatter that routing and clock leave of a full card") \
-    X(gather_low, 0.4, 0.01, 1, "share of their cycles without a stall; with fill_irregular 10 to 25 %") \
+    X(gather_low, 0.63, 0.01, 1, "share of their cycles without a stall: 1 - 1/e, where as many lanes as banks look up at random without queues; 1 with queues") \
     X(gather_high, 1, 0.01, 1, "") \
-    X(scatter_low, 0.2, 0.01, 1, "likewise where cells are read, added to and written") \
-    X(scatter_high, 0.5, 0.01, 1, "") \
+    X(scatter_low, 0.32, 0.01, 1, "likewise where cells are added to: half of it where a sum waits for the one before in its cell; 1 with queues and forwarding") \
+    X(scatter_high, 1, 0.01, 1, "") \
     X(feedback_us, 20, 0.1, 1e4, "round trip of one dependent step: drain, sum, decide, start again") \
     X(card_power_low, 0.5, 0.1, 1, "share of a card's board power under load") \
     X(card_power_high, 1, 0.1, 1, "") \

@@ -66,7 +66,7 @@ def consistent(check, t, where):
                 check.that((part["share"] or 0) > 0 or told is None,
                            f"{where}: {c['operation']} has a ceiling of {told} in {w['operation']} without a share")
     for b in t["backtest"]:
-        check.that(b["published"] is None or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
+        check.that(b["outside"] or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
 
 
 def suite_run(check, folder):

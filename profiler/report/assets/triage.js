@@ -22,10 +22,44 @@ function speedupBars(candidates) {
   }
   rows.forEach((c, i) => {
     const { low: from, high: to } = c.speedup_rival, y = i * step + step / 2;
-    node.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end", fill: "currentColor", "font-size": 12 }, plain(c.operation).slice(0, 30)),
+    node.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end", fill: "currentColor", "font-size": 12 }, `${candidates.indexOf(c) + 1} ${plain(c.operation).slice(0, 28)}`),
       svg("rect", { x: x(from), y: y - 5, width: Math.max(2, x(to) - x(from)), height: 10, fill: `var(--c${VERDICTS[c.verdict] ?? 7})` }),
       svg("line", { x1: x(middle(c.speedup_rival)), x2: x(middle(c.speedup_rival)), y1: y - 8, y2: y + 8, stroke: "currentColor", "stroke-width": 2 }));
   });
+  return node;
+}
+
+// Where candidates lie under the roofs of this machine and of the first candidate's card: measured dots, modelled bars.
+function roofs(triage) {
+  const marks = list(triage.candidates).flatMap((c, i) => {
+    const e = c.evidence || {}, card = list(c.estimates).find((x) => x.device === c.device), each = known(e.flops) && e.units > 0 ? (e.flops / e.units) * 1e-9 : null;
+    return [e.intensity > 0 && e.gflops > 0 && { name: c.operation, i, x: e.intensity, low: e.gflops, high: e.gflops, colour: "var(--c0)" },
+      card && each > 0 && card.intensity > 0 && card.units_per_s?.low > 0 && { name: c.operation, i, x: card.intensity, low: each * card.units_per_s.low, high: each * card.units_per_s.high, colour: `var(--c${VERDICTS[c.verdict] ?? 7})`, card: true }];
+  }).filter(Boolean);
+  const d = list(triage.devices).find((x) => x.id === triage.candidates?.[0]?.device) ?? triage.devices?.[0], m = triage.machine || {};
+  if (!marks.length || !d) return null;
+  const lines = [m.gflops > 0 && m.gbytes_per_s > 0 && { name: "this machine", top: m.gflops, slope: m.gbytes_per_s, colour: "var(--c0)" },
+    { name: plain(d.name), top: 2e-3 * d.dsp * d.products_per_dsp * d.clock_mhz.high, slope: d.memory_gb_s.high, colour: "var(--c1)" }].filter(Boolean);
+  const decades = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
+  const [x0, x1] = decades([0.1, 100, ...marks.map((k) => k.x)]), [y0, y1] = decades([...marks.flatMap((k) => [k.low, k.high]), ...lines.map((l) => l.top)]);
+  const width = 640, height = 300, left = 60, bottom = 270, power = (p) => (p >= -3 && p < 5 ? String(10 ** p) : `1e${p}`);
+  const x = (v) => left + ((width - left - 10) * (Math.log10(v) - x0)) / (x1 - x0), y = (v) => bottom - ((bottom - 20) * (Math.log10(v) - y0)) / Math.max(1, y1 - y0);
+  const words = marks.map((k) => `${plain(k.name)} ${k.card ? "on the card" : "here"} ${number(k.low)}${k.card ? " to " + number(k.high) : ""}`).join("; ");
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Operations per second, in 1e9: ${words}`, class: "triage-roofs" });
+  node.style.setProperty("max-width", "40rem");
+  const label = (at, text, extra) => svg("text", { ...at, fill: "currentColor", "font-size": 11, ...extra }, text);
+  for (let p = x0; p <= x1; p++) node.append(svg("line", { x1: x(10 ** p), x2: x(10 ** p), y1: 20, y2: bottom, stroke: "var(--faint)", "stroke-width": 0.5 }), label({ x: x(10 ** p), y: bottom + 16, "text-anchor": "middle" }, power(p)));
+  for (let p = y0; p <= y1; p++) node.append(svg("line", { x1: left, x2: width - 10, y1: y(10 ** p), y2: y(10 ** p), stroke: "var(--faint)", "stroke-width": 0.5 }), label({ x: left - 5, y: y(10 ** p) + 4, "text-anchor": "end" }, power(p)));
+  for (const l of lines) {
+    const ridge = Math.min(Math.max(l.top / l.slope, 10 ** x0), 10 ** x1), foot = Math.max(l.slope * 10 ** x0, 10 ** y0);
+    node.append(svg("polyline", { points: `${x(foot / l.slope)},${y(foot)} ${x(ridge)},${y(Math.min(l.top, l.slope * ridge))} ${x(10 ** x1)},${y(l.top)}`, fill: "none", stroke: l.colour, "stroke-width": 2 }),
+      label({ x: width - 12, y: y(l.top) - 5, "text-anchor": "end" }, `${l.name}: ${number(l.top)} G/s, ${number(l.slope)} GB/s`));
+  }
+  for (const k of marks) {
+    const aside = k.i % 2 ? -7 : 7;
+    node.append(k.card ? svg("line", { x1: x(k.x), x2: x(k.x), y1: y(k.low), y2: Math.min(y(k.high), y(k.low) - 2), stroke: k.colour, "stroke-width": 6 }) : svg("circle", { cx: x(k.x), cy: y(k.low), r: 4, fill: k.colour }),
+      label({ x: x(k.x) + aside, y: y(k.high) + 4, "text-anchor": k.i % 2 ? "end" : "start" }, String(k.i + 1)));
+  }
   return node;
 }
 
@@ -58,6 +92,13 @@ function candidateCards(c) {
   ], list(c.estimates), { name: `cards for ${c.operation}`, filter: false });
 }
 
+function mixWords(e) {
+  const s = e.sass;
+  if (!s) return `Machine code of its GPU kernel: ${UNKNOWN}; ${plain(e.sass_reason ?? "not known")}.`;
+  return `Machine code of its GPU kernel, ${plain(s.kernel)} (${plain(s.source)}): of ${number(s.instructions)} instructions of the inner loop ${percent(s.float32 / s.instructions)} float32, ${percent(s.float64 / s.instructions)} float64, ` +
+    `${percent(s.integer / s.instructions)} integer, ${number(s.loads)} loads, ${number(s.stores)} stores; ${number(s.flops)} operations.`;
+}
+
 function candidateDetails(c, first) {
   const a = c.access || {}, e = c.evidence || {};
   return el("details", { id: "triage-" + c.operation, open: first },
@@ -66,23 +107,31 @@ function candidateDetails(c, first) {
     list(c.sensitivity).length ? bullets("What would turn the verdict", c.sensitivity) : el("p", { class: "note" }, "No single assumption, halved or doubled, turns this verdict."),
     bullets("What to measure next", c.measure_next),
     el("p", { class: "note" }, `Accesses, measured at ${a.measured_at}³: ${plain(a.pattern)}, ${percent(a.unit_stride_share)} unit strides, ${number(a.stride_entropy_bits)} bits of stride, ${percent(a.reuse_share)} reused. ` +
-      `${seconds(e.seconds)} a call (${plain(e.source)}), ${number(e.intensity)} flops per byte, ${bytes(e.transfer_bytes)} over the link. Pays from ${span(c.break_even_calls_per_day)} calls a day on.`),
+      `${seconds(e.seconds)} a call (${plain(e.source)}), ${number(e.intensity)} flops per byte, ${bytes(e.transfer_bytes)} over the link. ${known(c.break_even_calls_per_day?.low) ? `Pays from ${span(c.break_even_calls_per_day)} calls a day on.` : "Pays at no number of calls a day."}`),
+    el("p", { class: "note" }, mixWords(e)), e.counters_reason && el("p", { class: "note" }, `Counted by the processor: ${UNKNOWN}; ${plain(e.counters_reason)}.`),
     candidateCards(c));
 }
 
 function triagePanel(triage) {
-  const candidates = list(triage.candidates), p = triage.pipeline;
+  const candidates = list(triage.candidates);
   return [
     el("p", { class: "answer" }, plain(triage.headline ?? "Which operation deserves an FPGA")),
     el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end.`),
     verdictTable(triage),
     el("h2", {}, "Speedup over the best alternative"), speedupBars(candidates) ?? el("p", { class: "note" }, "There is nothing to compare with."),
+    el("h2", {}, "Roofs"), el("p", { class: "note" }, "Operations per byte of memory, and operations per second (1e9): measured here (dots), modelled on the best card (bars)."), roofs(triage) ?? el("p", { class: "note" }, "There is nothing to draw."),
     el("h2", {}, "Candidates"), ...candidates.map((c, i) => candidateDetails(c, i === 0)),
-    p && [el("h2", {}, "In the stream from the detector"), el("p", {}, `${list(p.stages).map(plain).join(", ")} as one dataflow on ${plain(p.device)}: ${count(p.lanes)} lanes pass ${span(p.samples_per_s)} samples/s, the detector sends ${number(p.detector_samples_per_s)}. ` +
-      (p.fits ? (p.keeps_up ? "It keeps up even at the pessimistic end." : "It does not keep up at the pessimistic end.") : "It does not fit."))],
+    list(triage.pipelines).length > 0 && [el("h2", {}, "In the stream from the detector"),
+      el("p", {}, `${list(triage.pipelines[0].stages).map((s) => plain(s.operation)).join(", ")} as one dataflow between detector and host; the detector sends ${number(triage.pipelines[0].detector_samples_per_s)} samples/s.`),
+      table([
+        { title: "Card", kind: "name", key: "device" }, { title: "Lanes", number: true, key: "lanes", format: count },
+        { title: "Samples/s", number: true, value: (p) => middle(p.samples_per_s), show: (p) => span(p.samples_per_s) },
+        { title: "RAM", number: true, key: "ram_share", format: percent }, { title: "DSP", number: true, key: "dsp_share", format: percent }, { title: "LUT", number: true, key: "lut_share", format: percent },
+        { title: "Keeps up", kind: "name", key: "keeps_up", show: (p) => (p.keeps_up ? "even at the pessimistic end" : `no: ${plain(p.bound)}`) },
+      ], list(triage.pipelines), { name: "pipelines", filter: false })],
     list(triage.backtest).length > 0 && [el("h2", {}, "The model against published designs"), table([
       { title: "Design", key: "design" }, { title: "Published", number: true, key: "published", format: (v, b) => (known(v) ? `${number(v)} ${b.unit}` : UNKNOWN) },
-      { title: "Modelled", number: true, value: (b) => middle(b.modelled), show: (b) => span(b.modelled) }, { title: "Factor", number: true, key: "factor", format: (v) => number(v) }, { title: "How", key: "how" }],
+      { title: "Modelled", number: true, value: (b) => middle(b.modelled), show: (b) => span(b.modelled) }, { title: "Factor", number: true, key: "factor", format: (v) => number(v) }, { title: "How", key: "how" }, { title: "Outside because", key: "outside", show: (b) => plain(b.outside ?? "") }],
     list(triage.backtest), { name: "published designs", filter: false })],
     bullets("About the input", triage.notes),
   ].flat(2).filter(Boolean);

@@ -1,0 +1,127 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "host/base/file.h"
+#include "profiler/triage/sass.h"
+
+/* cuda/sass.py --json libtomoprof_cuda.so, nvcc 13.0, sm_90: float32, float64, special, loads,
+ * stores, shared, shuffles, branches, integer, other, flops. */
+static const struct own {
+    const char *primitive;
+    double units;
+    struct sass_kernel k;
+} own[] = {
+    {"parallel_forward_project",
+     8,
+     {(char *)"gather_kernel<2, 8, straight>", 63, {41, 0, 0, 24, 24, 0, 0, 73, 108, 18, 64}}},
+    {"parallel_back_project",
+     8,
+     {(char *)"spread_kernel<2, 8, straight_back>", 50, {16, 0, 0, 16, 0, 3, 0, 1, 22, 2, 32}}},
+    {"parallel_hessian_diagonal",
+     8,
+     {(char *)"spread_kernel<2, 8, straight_back>", 50, {16, 0, 0, 16, 0, 3, 0, 1, 22, 2, 32}}},
+    {"cone_forward_project",
+     (double)NAN,
+     {(char *)"gather_kernel<3, 4, fan_forward>", 80, {60, 10, 14, 0, 2, 18, 20, 37, 49, 20, 102}}},
+    {"cone_back_project",
+     (double)NAN,
+     {(char *)"spread_kernel<3, 4, fan_back>", 64, {9, 7, 2, 3, 0, 0, 0, 4, 11, 2, 12}}},
+    {"cone_hessian_diagonal",
+     (double)NAN,
+     {(char *)"spread_kernel<3, 4, fan_back>", 64, {9, 7, 2, 3, 0, 0, 0, 4, 11, 2, 12}}},
+    {"mbir_prior_and_updates",
+     1,
+     {(char *)"qggmrf_kernel", 30, {301, 0, 46, 8, 2, 0, 0, 42, 195, 62, 455}}},
+    {"median_filter3d", 4, {(char *)"median_kernel", 89, {332, 0, 0, 24, 4, 0, 0, 5, 221, 5, 332}}},
+};
+
+const struct sass_kernel *sass_own(const struct primitive *p, double *units)
+{
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(own[i].primitive, p->name)) {
+            *units = own[i].units;
+            return &own[i].k;
+        }
+    *units = (double)NAN;
+    return NULL;
+}
+
+double sass_total(const struct sass_mix *m)
+{
+    return m->float32 + m->float64 + m->special + m->loads + m->stores + m->shared + m->shuffles +
+           m->branches + m->integer + m->other;
+}
+
+const struct sass_kernel *sass_find(const struct sass *s, const struct primitive *p)
+{
+    const struct sass_kernel *best = NULL;
+    for (int i = 0; i < s->count; i++) {
+        const struct sass_kernel *k = &s->kernels[i];
+        if (primitive_called(p, k->kernel) && (!best || k->loop.flops > best->loop.flops))
+            best = k;
+    }
+    return best;
+}
+
+static double number(const cJSON *object, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 ? v->valuedouble : (double)NAN;
+}
+
+/* 0 when a count is missing. */
+static int read_kernel(const cJSON *item, struct sass_kernel *k)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "kernel"),
+                *loop = cJSON_GetObjectItemCaseSensitive(item, "loop");
+    *k = (struct sass_kernel){.registers = number(item, "registers")};
+#define X(kind) k->loop.kind = number(loop, #kind);
+    SASS_KINDS(X)
+#undef X
+    if (!cJSON_IsString(name) || !(sass_total(&k->loop) > 0) || isnan(k->loop.flops))
+        return 0;
+    k->kernel = strdup(name->valuestring);
+    return k->kernel != NULL;
+}
+
+static enum err read_all(const cJSON *json, struct sass *out)
+{
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(json, "kernels"),
+                *arch = cJSON_GetObjectItemCaseSensitive(json, "arch");
+    FAIL_IF(!cJSON_IsArray(all), ERR_INPUT,
+            "no \"kernels\": it is not what `cuda/sass.py --json` writes");
+    if (cJSON_IsString(arch))
+        snprintf(out->arch, sizeof out->arch, "%s", arch->valuestring);
+    out->kernels = calloc((size_t)cJSON_GetArraySize(all) + 1, sizeof *out->kernels);
+    FAIL_IF(!out->kernels, ERR_MEMORY, "no memory for the mix of instructions");
+    for (const cJSON *item = all->child; item; item = item->next)
+        out->count += read_kernel(item, &out->kernels[out->count]);
+    FAIL_IF(!out->count, ERR_INPUT, "no kernel in it has all its counts");
+    return ERR_OK;
+}
+
+enum err sass_read(const char *path, struct sass *out)
+{
+    char *text;
+    size_t bytes;
+    *out = (struct sass){0};
+    TRY(file_read_all(path, 1 << 26, &text, &bytes));
+    cJSON *json = cJSON_ParseWithLength(text, bytes);
+    enum err e = read_all(json, out);
+    cJSON_Delete(json);
+    free(text);
+    if (e)
+        sass_free(out);
+    return e ? err_prefix(e, "%s", path) : ERR_OK;
+}
+
+void sass_free(struct sass *s)
+{
+    for (int i = 0; i < s->count; i++)
+        free(s->kernels[i].kernel);
+    free(s->kernels);
+    *s = (struct sass){0};
+}
