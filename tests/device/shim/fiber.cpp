@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tests/device/shim/cuda_runtime.h"
@@ -52,6 +54,7 @@ void *scheduler_sp;
 void (*run_thread)(void *);
 void *run_context;
 const char *kernel_name;
+std::map<std::string, int64_t> runs; /* by kernel */
 unsigned seed;
 unsigned char *shared_memory;
 #ifdef __SANITIZE_ADDRESS__
@@ -211,6 +214,7 @@ void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thr
 {
     const size_t threads = (size_t)block.x * block.y * block.z;
     const size_t blocks = (size_t)grid.x * grid.y * grid.z;
+    runs[name]++;
     kernel_name = name;
     run_thread = thread;
     run_context = context;
@@ -231,6 +235,11 @@ void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thr
     }
     shim_lock();
     kernel_name = NULL;
+}
+
+int64_t shim_runs_of(const char *kernel)
+{
+    return runs[kernel];
 }
 
 void *shim_shared(void)

@@ -17,7 +17,7 @@ cudaStream_t recording;
 bool valid;
 shim_graph *current;
 std::vector<const void *> named; /* by the arguments of the call at hand */
-int64_t alive, launched;
+int64_t alive;
 } // namespace
 
 struct shim_graph {
@@ -30,11 +30,6 @@ struct shim_exec {
 int64_t shim_graphs_alive(void)
 {
     return alive;
-}
-
-int64_t shim_graphs_launched(void)
-{
-    return launched;
 }
 
 int shim_recording(cudaStream_t stream)
@@ -94,6 +89,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     valid = true;
     named.clear();
     alive++;
+    shim_totals.recordings++;
     return cudaSuccess;
 }
 
@@ -143,7 +139,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     const cudaError_t code = fault(&shim_faults.graph_launch, cudaErrorLaunchFailure);
     if (code)
         return code;
-    launched++;
+    shim_totals.graphs++;
     for (const node &n : exec->nodes) {
         for (const void *p : n.memory)
             if (!shim_is_device(p, 1))

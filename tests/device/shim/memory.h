@@ -15,6 +15,8 @@ void shim_lock(void);
 int shim_is_device(const void *p, size_t bytes);
 int shim_is_mapped_host(const void *p);
 [[noreturn]] void shim_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern struct shim_counts shim_totals; /* what shim_counts returns, but for what others know */
+
 /* Remembered for cudaGetLastError, and returned. */
 cudaError_t shim_note(cudaError_t code);
 cudaError_t shim_lost(void); /* what every call says once the device is gone; else 0 */
@@ -37,6 +39,5 @@ void shim_name_memory(const void *p);
 int shim_may_record(void);
 cudaError_t shim_forbid(void);
 int64_t shim_graphs_alive(void);
-int64_t shim_graphs_launched(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A kernel with a race, for the test that must see it. */
+/* A kernel with a race, and a graph with a stale argument, for the tests that must see them. */
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/shim.h"
 
@@ -17,6 +17,30 @@ int shim_race(unsigned seed)
     shim_order(0);
     cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, NULL);
     cudaStreamSynchronize(NULL);
+    cudaFree(device);
+    return result;
+}
+
+int shim_graph_of(int living)
+{
+    int *device, result;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    CALL_KERNEL(last_one_wins, dim3(3), dim3(64), 0, stream, device);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    if (!living)
+        cudaFree(device);
+    cudaGraphLaunch(exec, stream);
+    cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
     cudaFree(device);
     return result;
 }

@@ -41,8 +41,9 @@ char *space, *unused;
 size_t allocated;
 int unlocked;
 cudaError_t last, lost;
-struct shim_counts counts;
 } // namespace
+
+struct shim_counts shim_totals;
 
 void shim_die(const char *format, ...)
 {
@@ -57,22 +58,21 @@ void shim_die(const char *format, ...)
 
 struct shim_counts shim_counts(void)
 {
-    counts.live = (int64_t)blocks.size() + shim_graphs_alive();
-    counts.graphs = shim_graphs_launched();
-    counts.busy_streams = shim_busiest();
-    return counts;
+    shim_totals.live = (int64_t)blocks.size() + shim_graphs_alive();
+    shim_totals.busy_streams = shim_busiest();
+    return shim_totals;
 }
 
 void shim_reset_peaks(void)
 {
-    counts.peak = (int64_t)allocated;
+    shim_totals.peak = (int64_t)allocated;
     shim_reset_busiest();
 }
 
 void shim_count_copy(enum cudaMemcpyKind kind, size_t bytes)
 {
-    counts.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;
-    counts.to_host += kind == cudaMemcpyDeviceToHost ? (int64_t)bytes : 0;
+    shim_totals.to_device += kind == cudaMemcpyHostToDevice ? (int64_t)bytes : 0;
+    shim_totals.to_host += kind == cudaMemcpyDeviceToHost ? (int64_t)bytes : 0;
 }
 
 static void protect(int protection)
@@ -136,7 +136,7 @@ int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, siz
         shim_die("%s: %zu threads, %zu bytes of shared memory", kernel, threads, shared);
     if (shim_recording(stream))
         return shim_may_record();
-    counts.launches++;
+    shim_totals.launches++;
     if (lost) {
         last = lost;
         return 0;
@@ -205,13 +205,13 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaProfilerStart(void)
 {
-    counts.measured++;
+    shim_totals.measured++;
     return cudaSuccess;
 }
 
 cudaError_t cudaProfilerStop(void)
 {
-    counts.measured--;
+    shim_totals.measured--;
     return cudaSuccess;
 }
 
@@ -241,7 +241,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 /* The end is 16-byte aligned and next to a page that is never mapped. */
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-    counts.allocations++;
+    shim_totals.allocations++;
     if (lost || shim_forbid())
         return shim_note(lost ? lost : last);
     if ((shim_faults.allocation > 0 && --shim_faults.allocation == 0) ||
@@ -265,7 +265,8 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     UNPOISON(first, bytes);
     blocks[first] = block{pages, size, bytes};
     allocated += bytes;
-    counts.peak = counts.peak > (int64_t)allocated ? counts.peak : (int64_t)allocated;
+    shim_totals.peak =
+        shim_totals.peak > (int64_t)allocated ? shim_totals.peak : (int64_t)allocated;
     if (!unlocked && mprotect(pages, size, PROT_NONE))
         shim_die("mprotect: %s", strerror(errno));
     *out = first;

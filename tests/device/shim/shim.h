@@ -28,6 +28,13 @@ void shim_order(unsigned seed);
  * it at once, of streams taken at random. */
 void shim_streams(unsigned seed);
 
+/* How often kernels of this name ran, in graphs too. */
+int64_t shim_runs_of(const char *kernel);
+
+/* Launches a graph whose kernel writes to memory that was freed since it was recorded, which ends
+ * the process; with `living` to memory that was not, and returns what it wrote. */
+int shim_graph_of(int living);
+
 /* What a kernel in which all threads write to one place leaves there. */
 int shim_race(unsigned seed);
 
@@ -35,10 +42,11 @@ extern size_t shim_memory; /* of the card, bytes */
 
 /* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from,
  * graphs launched (their kernels are no launches here), calls of
- * cudaProfilerStart less those of Stop.
+ * cudaProfilerStart less those of Stop, recordings of graphs, waits of the host.
  * Since shim_reset_peaks: most bytes allocated at once, most streams that had work at once. */
 struct shim_counts {
     int64_t live, launches, allocations, to_device, to_host, graphs, peak, busy_streams, measured;
+    int64_t recordings, waits;
 };
 struct shim_counts shim_counts(void);
 void shim_reset_peaks(void);

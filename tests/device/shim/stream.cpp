@@ -228,6 +228,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 /* The host waits. */
 static cudaError_t wait_for(queue *q, int64_t position)
 {
+    shim_totals.waits++;
     if (shim_faults.lost > 0 && --shim_faults.lost == 0)
         shim_lose();
     if (shim_lost())
