@@ -129,6 +129,11 @@ struct backend_ops {
      * pixels of a volume array are left alone. y.data or w.data NULL stands for ones. */
     enum err (*back)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                      struct sinogram y, struct sinogram w, int power, struct buffer *x);
+    /* Cone beams: x = sum over views of weight * (y at the voxel's centre, bilinear between cells,
+     * 0 beside the detector), weight = magnification^2 * volume of a voxel / area of a cell. Not
+     * the transpose of forward: for FDK only. Optional: NULL. */
+    enum err (*back_voxel)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                           struct sinogram y, struct buffer *x);
 
     /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine
      * y)), h the band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */

@@ -140,6 +140,7 @@ const struct backend_ops cpu_backend = {
     .projector_free = cpu_projector_free,
     .forward = cpu_forward,
     .back = cpu_back,
+    .back_voxel = cpu_back_voxel,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
     .prior_terms = cpu_prior_terms,

@@ -64,4 +64,57 @@ VEC_INLINE vf group_get(const struct group_window *w, vf biased, int plus)
 #endif
 }
 
+/* The weighted sum of two windows of 32 floats at any address or, `wide`, of 64 at an address that
+ * is a multiple of a vector (elsewhere than with AVX-512 of 32 as well). */
+struct blended {
+#if defined(__AVX512F__)
+    vf window[4];
+#else
+    struct window a, b;
+    vf left, right;
+#endif
+};
+
+VEC_INLINE struct blended blended_open(const float *a, vf left, const float *b, vf right, int wide)
+{
+#if defined(__AVX512F__)
+    struct blended w;
+    for (int i = 0; i < (wide ? 4 : 2); i++)
+        w.window[i] = left * vf_load(a + i * VEC) + right * vf_load(b + i * VEC);
+    return w;
+#else
+    (void)wide;
+    return (struct blended){window_open(a), window_open(b), left, right};
+#endif
+}
+
+VEC_INLINE vf blended_get(const struct blended *w, vf index, int plus, int wide)
+{
+#if defined(__AVX512F__)
+    if (!wide)
+        return window_get((struct window){w->window[0], w->window[1]}, index, plus);
+    __m512i at = (__m512i)((vi)index + plus);
+    __mmask16 high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+    __m512 low = _mm512_permutex2var_ps((__m512)w->window[0], at, (__m512)w->window[1]);
+    __m512 up = _mm512_permutex2var_ps((__m512)w->window[2], at, (__m512)w->window[3]);
+    return (vf)_mm512_mask_blend_ps(high, low, up);
+#else
+    (void)wide;
+    return w->left * window_get(w->a, index, plus) + w->right * window_get(w->b, index, plus);
+#endif
+}
+
+/* Integer part of at in [0, 64), as window_get takes it, and the rest. */
+VEC_INLINE vf index_split(vf at, vf *part)
+{
+#if defined(__AVX512F__)
+    *part = (vf)_mm512_reduce_ps((__m512)at, 0x09); /* at - floor(at) */
+    return (vf)_mm512_cvttps_epi32((__m512)at);
+#else
+    vf index = (at - 0.5f) + VF_INDEX_BIAS; /* of two neighbours at a tie: the rest is 0 or 1 */
+    *part = at - (index - VF_INDEX_BIAS);
+    return index;
+#endif
+}
+
 #endif

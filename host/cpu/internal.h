@@ -32,6 +32,10 @@ enum err cpu_back(struct backend *be, struct projector *p, const struct pixel_se
 enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinogram in,
                           struct sinogram out);
 
+/* voxel.c */
+enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                        struct sinogram y, struct buffer *x);
+
 /* sweep.c */
 enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                           const struct buffer *x, const struct buffer *e, const struct buffer *w,

@@ -53,12 +53,15 @@ static enum err weigh_slices(struct backend *be, const struct model *m, struct b
     return e;
 }
 
-enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
-                      struct buffer *scratch, struct buffer *x)
+typedef enum err back_projection(struct backend *be, const struct model *m, const struct buffer *y,
+                                 struct buffer *x);
+
+static enum err recon_with(back_projection *back, struct backend *be, const struct model *m,
+                           const struct buffer *y, struct buffer *scratch, struct buffer *x)
 {
     TRY(direct_filter(be, m, y, scratch));
     mark_push("back projection", scratch->bytes);
-    enum err e = back_project(be, m, scratch, x);
+    enum err e = back(be, m, scratch, x);
     mark_pop();
     if (e == ERR_OK && is_helical(&m->scan)) {
         mark_push("slice weights", x->bytes);
@@ -66,4 +69,16 @@ enum err direct_recon(struct backend *be, const struct model *m, const struct bu
         mark_pop();
     }
     return e;
+}
+
+enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
+                      struct buffer *scratch, struct buffer *x)
+{
+    return recon_with(back_project, be, m, y, scratch, x);
+}
+
+enum err fdk_voxel_recon(struct backend *be, const struct model *m, const struct buffer *y,
+                         struct buffer *scratch, struct buffer *x)
+{
+    return recon_with(back_project_voxel, be, m, y, scratch, x);
 }

@@ -59,6 +59,29 @@ enum err back_project(struct backend *be, const struct model *m, const struct bu
     return e;
 }
 
+static enum err voxel_check(struct backend *be, const struct model *m)
+{
+    FAIL_IF(m->scan.beam != BEAM_CONE, ERR_USAGE,
+            "voxel-driven back projection is for cone beams: parallel beams have the matched one");
+    FAIL_IF(!be->ops->back_voxel, ERR_UNSUPPORTED,
+            "the %s back end has no voxel-driven back projection: use --backend cpu",
+            be->ops->name);
+    return ERR_OK;
+}
+
+enum err back_project_voxel(struct backend *be, const struct model *m, const struct buffer *y,
+                            struct buffer *x)
+{
+    struct prepared p;
+    TRY(voxel_check(be, m));
+    TRY(prepare(be, m, 1, &p));
+    enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
+    if (e == ERR_OK)
+        e = be->ops->back_voxel(be, p.projector, &p.pixels, user_order(y), x);
+    release(&p);
+    return e;
+}
+
 enum err hessian_diagonal(struct backend *be, const struct model *m, const struct buffer *w,
                           struct buffer *h)
 {

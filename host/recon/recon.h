@@ -13,6 +13,12 @@ enum err forward_project(struct backend *be, const struct model *m, const struct
 /* x = A' y inside the region of reconstruction, 0 outside. */
 enum err back_project(struct backend *be, const struct model *m, const struct buffer *y,
                       struct buffer *x);
+/* Cone beams, for FDK: x = sum over views of y at the voxel's centre, bilinear, times
+ * magnification^2 and the volume of a voxel over the area of a cell, inside the region of
+ * reconstruction, 0 outside. Faster than A' and not its equal. ERR_UNSUPPORTED where the back end
+ * has none. */
+enum err back_project_voxel(struct backend *be, const struct model *m, const struct buffer *y,
+                            struct buffer *x);
 /* H = sum A^2 w over all pixels, no mask; w NULL = ones. */
 enum err hessian_diagonal(struct backend *be, const struct model *m, const struct buffer *w,
                           struct buffer *h);
@@ -26,6 +32,9 @@ enum err direct_filter(struct backend *be, const struct model *m, const struct b
  * y itself. */
 enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x);
+/* The same for cone beams with back_project_voxel. */
+enum err fdk_voxel_recon(struct backend *be, const struct model *m, const struct buffer *y,
+                         struct buffer *scratch, struct buffer *x);
 
 /* What a run of MBIR is told. */
 struct mbir_options {
