@@ -166,9 +166,17 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     fflush(out);
 }
 
+/* For profilers that record this part alone (nsys --capture-range=cudaProfilerApi). */
+static void measured(struct child *c, int begins)
+{
+    if (c->s.be->ops->measured)
+        c->s.be->ops->measured(c->s.be, begins);
+}
+
 static enum err run_each(struct child *c)
 {
     struct measured first = {0}, now;
+    measured(c, 1);
     for (int64_t run = 1; run <= c->plan->runs; run++) {
         TRY(run_once(c, &now));
         TRY(check(&c->s, &now, &first, run));
@@ -176,6 +184,7 @@ static enum err run_each(struct child *c)
             first = now;
         report(c->out, run, &now);
     }
+    measured(c, 0);
     return ERR_OK;
 }
 
@@ -196,6 +205,8 @@ static void on_iteration(void *context, int64_t done, int64_t total)
         i->e = i->child->s.be->ops->sync(i->child->s.be);
     if (row >= 0 && !i->e)
         i->e = take(i->child, i->start, i->cycles, &i->rows[row]);
+    if (row == -1)
+        measured(i->child, 1);
     backend_take_work(i->child->s.be);
     i->cycles = cycles_now(&i->child->cycles);
     i->start = clock_ns();
@@ -214,6 +225,7 @@ static enum err run_iterations(struct child *c)
     mark_push(c->s.op->name, (uint64_t)c->plan->size);
     enum err e = c->s.op->run(&c->s);
     mark_pop();
+    measured(c, 0);
     e = e ? e : i.e;
     if (!e)
         e = check(&c->s, &i.rows[runs - 1], NULL, 1);

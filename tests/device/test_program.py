@@ -23,7 +23,8 @@ def call(*arguments, code=0, env=None):
 
 
 def suite(folder, backend):
-    call("run", "--backend", backend, "--sizes", "16", "--runs", "2", "--out", folder / backend)
+    call("run", "--backend", backend, "--sizes", "16", "--runs", "2", "--out", folder / backend,
+         env={"SHIM_PROFILER": str(folder / f"{backend}.ranges")})
     timing = next((folder / backend).rglob("timing.json"))
     return json.loads(timing.read_text())
 
@@ -40,6 +41,16 @@ def check_suite(folder):
         limit = 1e-4 if "mbir" in m["operation"] else 1e-5
         assert abs(ours["l2"] - theirs["l2"]) <= limit * abs(theirs["l2"]), (m["operation"], ours, theirs)
     print(f"suite: {len(rows)} rows agree")
+    check_ranges((folder / "cuda.ranges").read_text().splitlines(), len({m["operation"] for m in cuda["measurements"]}))
+
+
+def check_ranges(lines, operations):
+    """Each process that measures says once where that begins and ends; one operation moves arrays alone."""
+    calls = [(line.split()[0], int(line.split()[1])) for line in lines]
+    assert len(calls) >= 2 * operations, (calls, operations)
+    for (start, before), (stop, after) in zip(calls[::2], calls[1::2]):
+        assert (start, stop) == ("start", "stop") and before <= after, calls
+    assert sum(a[1] < b[1] for a, b in zip(calls[::2], calls[1::2])) >= operations - 1, calls
 
 
 def check_golden(folder, name, operation, extra=(), limit=1e-5):

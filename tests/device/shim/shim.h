@@ -41,11 +41,10 @@ int shim_race(unsigned seed);
 extern size_t shim_memory; /* of the card, bytes */
 
 /* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from,
- * graphs launched (their kernels are no launches here), calls of
- * cudaProfilerStart less those of Stop, recordings of graphs, waits of the host.
+ * graphs launched (their kernels are no launches here), recordings of graphs, waits of the host.
  * Since shim_reset_peaks: most bytes allocated at once, most streams that had work at once. */
 struct shim_counts {
-    int64_t live, launches, allocations, to_device, to_host, graphs, peak, busy_streams, measured;
+    int64_t live, launches, allocations, to_device, to_host, graphs, peak, busy_streams;
     int64_t recordings, waits;
 };
 struct shim_counts shim_counts(void);
