@@ -26,6 +26,7 @@ static const struct target {
     {"parallel_back_project", 256, TARGET_RATE, 25e9, 35e9, {0}},
     {"cone_forward_project", 256, TARGET_RATE, 3e9, 5e9, {0}},
     {"cone_back_project", 256, TARGET_RATE, 3e9, 5e9, {0}},
+    {"cone_voxel_back_project", 256, TARGET_RATE, 8e9, 11e9, {0}},
     {"ramp_filter_2048", 256, TARGET_RATE, 400e3, 1e6, {0}},
     {"median_filter3d", 256, TARGET_RATE, 1.4e9, 2e9, {0}},
     {"parallel_hessian_diagonal", 256, TARGET_AS_FAST, 1, 0, {"parallel_back_project"}},
@@ -38,6 +39,7 @@ static const struct target {
      {"parallel_forward_project", "parallel_back_project"}},
     {"cone_vcd_iteration", 256, TARGET_TIMES, 3, 0, {"cone_forward_project", "cone_back_project"}},
     {"rabbitct_fdk_recon", 512, TARGET_SECONDS, 9, 6.5, {0}},
+    {"rabbitct_voxel_recon", 512, TARGET_SECONDS, 9, 6.5, {0}},
 };
 
 /* Row that is ok, with the most threads measured; NULL when there is none. */

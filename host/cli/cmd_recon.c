@@ -19,15 +19,28 @@ enum method { FBP, FDK, MBIR };
 static const char *const method_names[] = {"fbp", "fdk", "mbir"};
 
 static const char *in, *out, *geometry, *rows, *png, *backend = "auto";
-static int method, weighting;
+static int method, weighting, voxel_driven;
 static int64_t iterations = 15, threads, seed;
 static double center, threshold = 0.2;
 
-enum { ROW_METHOD, ROW_CENTER, ROW_ITERATIONS, ROW_THRESHOLD, ROW_WEIGHTS, ROW_SEED };
+enum {
+    ROW_METHOD,
+    ROW_BACKPROJECT,
+    ROW_CENTER,
+    ROW_ITERATIONS,
+    ROW_THRESHOLD,
+    ROW_WEIGHTS,
+    ROW_SEED
+};
 
 static struct opt options[] = {
     [ROW_METHOD] = {"method", 'm', OPT_CHOICE, &method, "fbp|fdk|mbir",
                     "default: fbp for parallel beams, fdk for cone beams", 0, 0, 0},
+    [ROW_BACKPROJECT] =
+        {"backproject", 0, OPT_CHOICE, &voxel_driven, "matched|voxel",
+         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
+         "(default matched)",
+         0, 0, 0},
     [ROW_CENTER] = {"center", 'c', OPT_NUMBER, &center, "CHANNEL",
                     "rotation axis, 0-based, fractions welcome (default:\nfound and printed)", 0, 0,
                     0},
@@ -102,6 +115,8 @@ static enum err check_method(enum beam beam)
     FAIL_IF(method == FDK && beam != BEAM_CONE, ERR_USAGE,
             "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
             "take fbp");
+    FAIL_IF(options[ROW_BACKPROJECT].seen && method != FDK, ERR_USAGE,
+            "--backproject is for --method fdk of cone beams");
     FAIL_IF(method == FBP && beam == BEAM_CONE, ERR_USAGE,
             "--method fbp is for parallel beams, and %s has a cone beam: take fdk or mbir",
             geometry);
@@ -211,7 +226,10 @@ static enum err compute(struct job *j)
     TRY(ops->upload(j->be, x, x_bytes, &j->x));
     if (method == MBIR && weighting)
         TRY(make_weights(j, y_bytes));
-    TRY(method == MBIR ? run_mbir(j) : direct_recon(j->be, m, &j->y, &j->y, &j->x));
+    if (method == MBIR)
+        TRY(run_mbir(j));
+    else
+        TRY((voxel_driven ? fdk_voxel_recon : direct_recon)(j->be, m, &j->y, &j->y, &j->x));
     return ops->download(j->be, &j->x, x, x_bytes);
 }
 

@@ -37,6 +37,16 @@ static enum err run_recon(struct run_state *s)
     return direct_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
 }
 
+static enum err run_back_voxel(struct run_state *s)
+{
+    return back_project_voxel(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_recon_voxel(struct run_state *s)
+{
+    return fdk_voxel_recon(s->be, &s->model, &s->in.buffer, &s->scratch.buffer, &s->out.buffer);
+}
+
 static enum err run_mbir(struct run_state *s)
 {
     struct mbir_options o = s->mbir;
@@ -175,6 +185,9 @@ static const struct operation operations[] = {
      prepare_sinogram, run_mbir, check_recon, work_declared, NULL, NULL, WARM_UP_ITERATION}
 
 static const struct operation bench_own[] = {
+    {"cone_voxel_back_project", "cone", "projection", "gather", "sinogram -> volume, voxel-driven: bilinear, for FDK",
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0,
+     prepare_sinogram, run_back_voxel, check_back_voxel, work_declared, updates_inside, NULL, 0},
     ITERATION(parallel),
     ITERATION(cone),
     {"ramp_filter_2048", "parallel", "filter", "stream", "rows of 1024 channels: transforms of 2048 points",
@@ -183,13 +196,17 @@ static const struct operation bench_own[] = {
     {"rabbitct_fdk_recon", "cone", "reconstruction", "gather", "FDK at RabbitCT's proportions: 496 views of 1248 x 960 at 512",
      ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
      prepare_sinogram, run_recon, check_recon, work_declared, NULL, set_up_rabbitct, 0},
+    {"rabbitct_voxel_recon", "cone", "reconstruction", "gather", "the same with voxel-driven back projection",
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
+     prepare_sinogram, run_recon_voxel, check_recon, work_declared, NULL, set_up_rabbitct, 0},
 };
 
 /* In the order of the table of targets. */
 static const char *const bench_names[] = {
     "parallel_forward_project", "parallel_back_project", "cone_forward_project", "cone_back_project",
+    "cone_voxel_back_project",
     "ramp_filter_2048", "median_filter3d", "parallel_hessian_diagonal", "cone_hessian_diagonal",
-    "parallel_vcd_iteration", "cone_vcd_iteration", "parallel_fbp_recon", "cone_fdk_recon", "rabbitct_fdk_recon",
+    "parallel_vcd_iteration", "cone_vcd_iteration", "parallel_fbp_recon", "cone_fdk_recon", "rabbitct_fdk_recon", "rabbitct_voxel_recon",
 };
 /* clang-format on */
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))

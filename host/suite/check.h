@@ -5,12 +5,13 @@
 
 #include "host/suite/state.h"
 
-enum err check_forward(struct run_state *s);   /* exact line integrals of the phantom */
-enum err check_back(struct run_state *s);      /* <A'y, phantom> = <y, exact line integrals> */
-enum err check_hessian(struct run_state *s);   /* squared norm of one column of A */
-enum err check_filter(struct run_state *s);    /* one row convolved in float64 */
-enum err check_recon(struct run_state *s);     /* scale and correlation against the phantom */
-enum err check_median(struct run_state *s);    /* 27 sorted values at some hundred voxels */
-enum err check_partition(struct run_state *s); /* every pixel there, rows ascending */
+enum err check_forward(struct run_state *s); /* exact line integrals of the phantom */
+enum err check_back(struct run_state *s);
+enum err check_back_voxel(struct run_state *s); /* <A'y, phantom> = <y, exact line integrals> */
+enum err check_hessian(struct run_state *s);    /* squared norm of one column of A */
+enum err check_filter(struct run_state *s);     /* one row convolved in float64 */
+enum err check_recon(struct run_state *s);      /* scale and correlation against the phantom */
+enum err check_median(struct run_state *s);     /* 27 sorted values at some hundred voxels */
+enum err check_partition(struct run_state *s);  /* every pixel there, rows ascending */
 
 #endif
