@@ -1,7 +1,9 @@
 """Synthesises the cores with yosys for Xilinx UltraScale+ and compares with resources.json (--write makes it anew).
-Another version of yosys may map differently: then each number may differ by a tenth."""
+Another version of yosys may map differently: then each number may differ by a tenth. The lanes that triage computes for both cores
+must come within a quarter of the table."""
 
 import json
+import os
 import pathlib
 import re
 import sys
@@ -50,7 +52,27 @@ def differences(found, wanted, exact):
             if abs(row[kind] - table[kind]) > slack * table[kind]]
 
 
+MODELLED = {"median_filter3d": 1, "flat_field_and_log": 3}  # rows of the table, at the widths of the sweep and 256^3
+
+
+def lanes_off(stages, table):
+    return [f"triage computes {stage['lut']:.0f} LUTs and {stage['dsp']:g} DSP blocks for a lane of {stage['operation']}, yosys {row['lut']} and {row['dsp']}"
+            for stage in stages if stage["operation"] in MODELLED for row in [table[MODELLED[stage["operation"]]]]
+            if not 0.75 < stage["lut"] / row["lut"] < 1.25 or stage["dsp"] != row["dsp"]]
+
+
+def check_model(table):
+    times = pathlib.Path(__file__).parents[1] / "data/triage/original_2026.json"
+    with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
+        said = tools.call([os.environ["TOMOPROF"], "triage", times, "--device", "u55c", "--json", "--out", folder])
+    stages = json.loads(said)["pipelines"][0]["stages"]
+    assert {s["operation"] for s in stages} >= set(MODELLED) and lanes_off(stages, [{**row, "lut": 1} for row in table])
+    if wrong := lanes_off(stages, table):
+        sys.exit("FAILED:\n" + "\n".join(wrong))
+
+
 def main():
+    check_model(json.loads(TABLE.read_text())["rows"])
     tools.need("yosys")
     version = re.match(r"Yosys (\S+)", tools.call(["yosys", "-V"])).group(1)
     found = []

@@ -363,6 +363,104 @@ static void cards_are_chosen_by_name(void **state)
     }
 }
 
+/* Only where a card has such engines, and never slower than without them. */
+static void engines_are_a_bound_beside_the_model(void **state)
+{
+    struct triage *t = triage_of(whole, WHOLE, -1, NULL);
+    int seen = 0;
+    (void)state;
+    for (int i = 0; i < t->candidates_count; i++)
+        for (int k = 0; k < t->candidates[i].estimates_count; k++) {
+            const struct estimate *e = &t->candidates[i].estimates[k];
+            assert_true((e->device->engines > 0) == (e->engines_rate > 0));
+            assert_true((e->engines_rate > 0) == (e->engines_seconds > 0));
+            assert_false(e->engines_seconds > e->seconds.low * (1 + 1e-12));
+            seen += e->engines_rate > 0;
+        }
+    assert_int_equal(seen, t->candidates_count);
+    triage_destroy(t);
+}
+
+static void pipelines_stand_on_every_card(void **state)
+{
+    struct triage *t = triage_of(whole, WHOLE, -1, "{\"detector_gb_s\": 1000}");
+    (void)state;
+    for (int i = 0; i < t->devices_count; i++) {
+        const struct pipeline *p = &t->pipelines[i];
+        assert_ptr_equal(p->device, t->devices[i]);
+        assert_true(p->lanes >= 1 && p->bound);
+        assert_false(p->keeps_up); /* with nothing that these cards could take */
+        assert_true(p->dsp_share <= t->weights.usable_dsp + 1e-9 || p->lanes == 1);
+    }
+    triage_destroy(t);
+}
+
+static void counts_of_the_processor_stand_above_computed_ones(void **state)
+{
+    struct timing t;
+    struct notes notes = {0};
+    (void)state;
+    write_text("{\"measurements\": [{\"operation\": \"median_filter3d\", \"volume_size\": 64, "
+               "\"run\": 1, \"time\": 0.5, \"flops\": 1e9, \"bytes\": 1e8, \"counted_flops\": 4e9, "
+               "\"counted_bytes\": 2e9, \"h2d_bytes\": 5, \"d2h_bytes\": 7}]}");
+    assert_int_equal(timing_read(path, &t, &notes), ERR_OK);
+    assert_true(t.rows[0].flops_counted == 4e9 && t.rows[0].moved == 7);
+    timing_free(&t);
+    notes_free(&notes);
+    struct triage *all;
+    const struct triage_options o = {.version = "test"};
+    assert_int_equal(triage_make(path, NULL, &o, &all), ERR_OK);
+    const struct evidence *e = &all->candidates[0].evidence;
+    assert_true(e->intensity == 2 && e->gflops == 8 && e->gbytes_per_s == 4);
+    assert_null(e->counters_reason);
+    assert_true(e->flops == 1e9 && e->transfer_measured == 7);
+    triage_destroy(all);
+    unlink(path);
+    struct triage *none = triage_of(whole, WHOLE, -1, NULL);
+    assert_true(isnan(none->candidates[0].evidence.flops_counted));
+    assert_non_null(none->candidates[0].evidence.counters_reason);
+    triage_destroy(none);
+}
+
+#define MIX(flops)                                                                                 \
+    "\"loop\": {\"float32\": 10, \"float64\": 0, \"special\": 0, \"loads\": 4, \"stores\": 1, "    \
+    "\"shared\": 0, \"shuffles\": 0, \"branches\": 1, \"integer\": 8, \"other\": 1, "              \
+    "\"flops\": " flops "}"
+
+static void mixes_are_found_by_name(void **state)
+{
+    static const char *const wrong[] = {"", "[]", "{\"kernels\": []}",
+                                        "{\"kernels\": [{\"kernel\": \"median\", \"loop\": {}}]}",
+                                        "{\"kernels\": [{\"kernel\": 3, " MIX("1") "}]}"};
+    struct sass s;
+    double units;
+    (void)state;
+    write_text("{\"arch\": \"sm_80\", \"kernels\": [{\"kernel\": \"my_median<3>\", \"registers\": "
+               "null, " MIX("12") "}, {\"kernel\": \"median_big\", \"registers\": 40, " MIX(
+                   "20") "}, null, {}]}");
+    assert_int_equal(sass_read(path, &s), ERR_OK);
+    assert_int_equal(s.count, 2);
+    assert_string_equal(s.arch, "sm_80");
+    const struct sass_kernel *k = sass_find(&s, primitive_named("median_filter3d"));
+    assert_non_null(k);
+    assert_string_equal(k->kernel, "median_big");
+    assert_true(sass_total(&k->loop) == 25 && k->registers == 40);
+    assert_null(sass_find(&s, primitive_named("cone_back_project")));
+    sass_free(&s);
+    unlink(path);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_text(wrong[i]);
+        assert_int_equal(sass_read(path, &s), ERR_INPUT);
+        unlink(path);
+    }
+    /* Our own agree with the declared work where the trip of the loop is known. */
+    for (int i = 0; primitive_at(i); i++)
+        if ((k = sass_own(primitive_at(i), &units)) && units > 0)
+            assert_true(k->loop.flops / units >= primitive_at(i)->flops * (1 - 1e-9) &&
+                        k->loop.flops / units <= primitive_at(i)->flops * 2);
+    assert_null(sass_own(primitive_named("gen_pixel_partition"), &units));
+}
+
 /* Phases of one reconstruction in a profile: their shares, and none when events were merged. */
 static void ranges_take_a_reconstruction_apart(void **state)
 {
@@ -427,6 +525,10 @@ int main(void)
         cmocka_unit_test(files_without_times_are_refused),
         cmocka_unit_test(weights_are_checked),
         cmocka_unit_test(cards_are_chosen_by_name),
+        cmocka_unit_test(engines_are_a_bound_beside_the_model),
+        cmocka_unit_test(pipelines_stand_on_every_card),
+        cmocka_unit_test(counts_of_the_processor_stand_above_computed_ones),
+        cmocka_unit_test(mixes_are_found_by_name),
         cmocka_unit_test(ranges_take_a_reconstruction_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
