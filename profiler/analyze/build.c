@@ -284,10 +284,10 @@ void build_free(struct run *r)
                               &r->kernel_by_name, &r->in_range_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites,       r->sources,  r->paths,   r->nodes,    r->frames,
-                     r->module_sums, r->kernels,  r->devices, r->gaps,     r->syncing,
-                     r->processes,   r->threads,  r->lanes,   r->series,   r->q.notes,
-                     r->facts,       r->all_busy, r->curves,  r->in_ranges};
+    void *plain[] = {r->sites,       r->sources, r->paths,    r->nodes,  r->frames,
+                     r->module_sums, r->kernels, r->devices,  r->gaps,   r->syncing,
+                     r->processes,   r->threads, r->lanes,    r->series, r->q.notes,
+                     r->made,        r->facts,   r->all_busy, r->curves, r->in_ranges};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     symbols_free(r->symbols);

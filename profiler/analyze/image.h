@@ -149,4 +149,9 @@ int rules_own(const char *file); /* of no installed package */
 const char *rules_words(struct run *r, const char *text);
 const char *range_style(uint32_t style);
 
+/* children.c: a PROCESS record; at the end what to say of those without a trace, item.count 0 none.
+ */
+enum err children_made(struct image *im, const struct trace_item *item);
+enum err children_without_trace(struct run *r, struct model_item *item);
+
 #endif

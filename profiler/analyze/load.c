@@ -72,6 +72,8 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
         return fact(im, item);
     case TRACE_NOTE:
         return note(im, item);
+    case TRACE_PROCESS:
+        return children_made(im, item);
     default:
         return item->record->kind >= TRACE_API ? gpu_record(im, item) : image_define(im, item);
     }

@@ -134,7 +134,8 @@ static enum err counted(struct run *r, struct list *l)
         double share = (double)NAN;
         if (rule.count == LOST(SAMPLES)) {
             share = (double)count / ((double)count + r->total.samples);
-            rule.severity = share < 0.01 ? "info" : rule.severity; /* below the error of sampling */
+            if (share < fmax(0.01, 0.5 / sqrt(r->total.samples + 1))) /* below half the error */
+                rule.severity = "info";                               /* of sampling itself */
         }
         if (count)
             TRY(say(r, l, &rule, count, share));
@@ -315,6 +316,11 @@ enum err build_quality(struct run *r)
     enum err e = counted(r, &l);
     if (e == ERR_OK)
         e = shares(r, &l);
+    struct model_item children;
+    if (e == ERR_OK)
+        e = children_without_trace(r, &children);
+    if (e == ERR_OK && children.count)
+        e = add(&l, &children);
     for (size_t i = 0; i < r->q.notes_count && e == ERR_OK; i++)
         e = add(&l, &r->q.notes[i]);
     if (e == ERR_OK)

@@ -17,8 +17,9 @@ enum {
     SPOTS_MAX = 400000,
     HEAP_EVENTS_MAX = 3000000,
     LAUNCHES_MAX = 1500000,
-    TRACK_EVENTS = 4096, /* per track; fewer where there are many tracks */
-    TRACKS_EVENTS = 250000,
+    TRACK_EVENTS = 50000, /* per track; fewer where there are many tracks */
+    TRACK_EVENTS_LEAST = 2048,
+    TRACKS_EVENTS = 120000, /* of all in profile.json: 8 bytes each in the report */
 };
 
 /* Additive costs; all members are doubles (ns below 2^53 add exactly), so that they can be added
@@ -198,6 +199,8 @@ struct run {
     size_t all_busy_count;
     struct model_process *processes; /* built up; names in the model's arena */
     size_t processes_count, processes_room;
+    struct made *made; /* children.c */
+    size_t made_count, made_room;
     struct model_fact *facts;
     size_t facts_count, facts_room;
     struct model_thread *threads;
@@ -217,6 +220,7 @@ struct run {
 
 /* A text for the model, cleaned of nothing: the JSON writer escapes. */
 const char *run_text(struct run *r, const char *s);
+size_t run_track_limit(const struct run *r); /* events of a track, for track_add */
 struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
                       uint32_t context, uint32_t stream);
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from recorded import TOMOPROF, command, compiled, main, need_library, newest, run, tomoprof
+from recorded import TOMOPROF, command, compiled, main, need_library, newest, profile, run, tomoprof
 
 QUIET = ["--no-analysis"]
 
@@ -195,6 +195,25 @@ def what_cannot_be_seen_is_said(check, folder):
     check.that(done.stderr.count(b"\n") == 1, f"an ordinary program: {done.stderr}")
 
 
+def processes_without_data_are_named(check, folder):
+    """Spawned, and forked and then replaced; a failed exec and an ordinary child are none of them."""
+    source = "int main(void) { return 0; }\n"
+    try:
+        lone, other = (compiled(folder, n, source, "-static") for n in ("lonely", "other"))
+    except RuntimeError:
+        print("  skipped: the compiler cannot link -static")
+        return
+    ordinary = compiled(folder, "ordinary", source)
+    script = ("import os, sys\nos.waitpid(os.posix_spawn(sys.argv[1], ['x'], os.environ), 0)\n"
+              "for p in sys.argv[2:]: os.spawnv(os.P_WAIT, p, ['x'])\n"
+              "if os.fork() == 0:\n    try: os.execv('/nowhere/at/all', ['x'])\n    except OSError: os._exit(0)\nos.wait()\n")
+    done = run(command(folder / "runs", "--", sys.executable, "-c", script, lone, other, ordinary))
+    check.that(done.returncode == 0, f"{done}")
+    items = {i["id"]: i for i in profile(folder / "runs")["quality"]["items"]}
+    said = items.get("trace.children", {})
+    check.that(said.get("text") == "2 processes of the program left no data: lonely, other.", f"{said}")
+
+
 def what_outlives_the_program_is_said(check, folder):
     begin = time.monotonic()
     done = run(recorded(folder, "sh", "-c", "sleep 30 >/dev/null 2>&1 &"))
@@ -238,5 +257,5 @@ need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
      a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
      the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
-     what_cannot_be_seen_is_said, what_outlives_the_program_is_said, a_bare_run_is_compared,
+     what_cannot_be_seen_is_said, processes_without_data_are_named, what_outlives_the_program_is_said, a_bare_run_is_compared,
      an_interrupt_during_the_analysis_keeps_the_recording)
