@@ -262,8 +262,8 @@ def others():
 
 
 def busy(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
         exec("sorted(range(200), key=lambda x: -x)")
         sum(i * i for i in range(200))
         dict((str(i), [i]) for i in range(50))
@@ -277,7 +277,7 @@ def recurse_quietly(n):
 def sampled():
     text = ctypes.create_string_buffer(200)
     probe.probe_sampling(b"<module>", 500)
-    busy(2)
+    busy(1)
     probe.probe_sampled(text, 200)
     n, cut, python_cut, rootless, ns, frames = map(int, text.value.split())
     print("samples %d, native cut %d, Python cut %d, without root %d, %d ns of CPU time each, %.1f frames"
