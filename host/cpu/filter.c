@@ -21,9 +21,9 @@ struct job {
 
 /* What one thread works on. */
 struct scratch {
-    float *x;      /* the kernel's, or for the library [2][2 n]: rows, transform */
-    float *weight; /* [ramp.rows][channels] */
-    int64_t weight_row[FILTER_ROWS_MAX]; /* detector rows whose weights they are, or -1 */
+    float *x;           /* the kernel's, or for the library [2][2 n]: rows, transform */
+    float *weight;      /* of one detector row, [channels] */
+    int64_t weight_row; /* which, or -1 */
 };
 
 /* w = D / sqrt(D^2 + u^2 + v^2) at flat coordinates u, v also on a curved detector, as MBIRJAX has
@@ -40,34 +40,28 @@ static void fill_weights(const struct scan *s, int64_t row, float *weight)
     }
 }
 
-/* The weights of a detector row are kept until another needs their place: a block's rows are
- * neighbours. */
-static const float *weights_of(const struct job *job, struct scratch *t, int64_t row)
+static int64_t blocks_per_row(const struct job *job)
 {
-    const int slot = (int)(row % job->ramp.rows);
-    float *weight = t->weight + slot * job->scan->channels;
-    if (t->weight_row[slot] != row)
-        fill_weights(job->scan, row, weight);
-    t->weight_row[slot] = row;
-    return weight;
+    return (job->scan->views + job->ramp.rows - 1) / job->ramp.rows;
 }
 
-/* Block `index`. With weights, rows are taken view after view within a detector row, else in the
- * order of memory. */
+/* Block `index`: views of one detector row, since rows of a block round together: a slab of
+ * detector rows then has the same bits as the whole. And they share their weights. */
 static struct row_block block_at(const struct job *job, struct scratch *t, int64_t index)
 {
     const struct scan *s = job->scan;
     struct row_block b = {0};
-    for (int i = 0; i < job->ramp.rows; i++) {
-        int64_t r = index * job->ramp.rows + i;
-        if (r >= s->views * s->rows)
-            break;
-        if (job->weighted) {
-            b.weight[i] = weights_of(job, t, r / s->views);
-            r = r % s->views * s->rows + r / s->views;
-        }
-        b.from[i] = job->y + r * s->channels;
-        b.to[i] = job->out + r * s->channels;
+    const int64_t row = index / blocks_per_row(job);
+    const int64_t view = index % blocks_per_row(job) * job->ramp.rows;
+    if (job->weighted && t->weight_row != row) {
+        fill_weights(s, row, t->weight);
+        t->weight_row = row;
+    }
+    for (int i = 0; i < job->ramp.rows && view + i < s->views; i++) {
+        const int64_t at = ((view + i) * s->rows + row) * s->channels;
+        b.weight[i] = job->weighted ? t->weight : NULL;
+        b.from[i] = job->y + at;
+        b.to[i] = job->out + at;
     }
     return b;
 }
@@ -106,18 +100,15 @@ static void filter_block(const struct job *job, struct scratch *t, int64_t index
 static enum err filter_rows(const struct job *job, int threads)
 {
     const struct ramp *r = &job->ramp;
-    const int64_t blocks = (job->scan->views * job->scan->rows + r->rows - 1) / r->rows;
+    const int64_t blocks = job->scan->rows * blocks_per_row(job);
     const int64_t x_floats = r->kernels ? r->filter.n * r->rows : (2 * r->filter.n + 15) / 16 * 32;
-    const int64_t floats =
-        x_floats + (job->weighted ? (r->filter.channels + 15) / 16 * 16 * r->rows : 0);
+    const int64_t floats = x_floats + (job->weighted ? (r->filter.channels + 15) / 16 * 16 : 0);
     void *memory;
     TRY(mem_alloc("ramp filter", (size_t)(threads * floats) * sizeof(float), &memory));
 #pragma omp parallel num_threads(threads)
     {
         float *x = (float *)memory + omp_get_thread_num() * floats;
-        struct scratch t = {.x = x, .weight = x + x_floats};
-        for (int i = 0; i < FILTER_ROWS_MAX; i++)
-            t.weight_row[i] = -1;
+        struct scratch t = {x, x + x_floats, -1};
 #pragma omp for schedule(static)
         for (int64_t index = 0; index < blocks; index++)
             filter_block(job, &t, index);
@@ -147,7 +138,7 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
     struct job job = {.scan = s, .y = y->ptr, .out = out->ptr};
     job.weighted = s->beam == BEAM_CONE && isfinite(s->source_detector);
     mark_push("ramp_filter", bytes);
-    enum err e = ramp_create(s->channels, s->views * s->rows, scale, be->threads, &job.ramp);
+    enum err e = ramp_create(s->channels, s->views, scale, be->threads, &job.ramp);
     job.ramp.filter.stream =
         bytes >= STREAM_BYTES && s->channels % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
     if (e == ERR_OK)

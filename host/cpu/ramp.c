@@ -68,8 +68,8 @@ static enum err kernel_tables(struct row_filter *f)
 }
 
 /* The kernel takes twice the rows per second of FFTW at equal lengths (0.64e6 against 0.29e6 at
- * 2048, one AVX-512 thread), but powers of two only, and whole blocks. */
-static void choose(struct ramp *r, int64_t channels, int64_t rows)
+ * 2048, one AVX-512 thread), but powers of two only, and whole blocks: half of one is even. */
+static void choose(struct ramp *r, int64_t channels, int64_t views)
 {
     const struct filter_kernels *kernels = ISA_PICK(filter_kernels);
     const int64_t good = fft_good_size(2 * channels - 1);
@@ -77,17 +77,17 @@ static void choose(struct ramp *r, int64_t channels, int64_t rows)
     while (power < 2 * channels - 1)
         power *= 2;
     const int worth =
-        2 * power <= 3 * good && channels >= FILTER_CHANNELS_MIN && rows >= kernels->rows;
+        2 * power <= 3 * good && channels >= FILTER_CHANNELS_MIN && 2 * views >= kernels->rows;
     r->kernels = worth ? kernels : NULL;
     r->rows = worth ? kernels->rows : 2;
     r->filter.channels = channels;
     r->filter.n = worth ? power : good;
 }
 
-enum err ramp_create(int64_t channels, int64_t rows, double scale, int threads, struct ramp *out)
+enum err ramp_create(int64_t channels, int64_t views, double scale, int threads, struct ramp *out)
 {
     *out = (struct ramp){0};
-    choose(out, channels, rows);
+    choose(out, channels, views);
     struct row_filter *f = &out->filter;
     void *cosine, *spectrum;
     TRY(mem_alloc("ramp filter", (size_t)f->n * sizeof(float), &spectrum));

@@ -14,10 +14,10 @@ struct ramp {
     int rows; /* of a block */
 };
 
-/* scale * h for rows of `channels`, of which there are `rows`. h(0) = 1/4, h(m) = -1/(pi m)^2 at
- * odd m, else 0 (Kak and Slaney: |w| at unit pitch, band-limited, cut in space so that its mean is
- * right). */
-enum err ramp_create(int64_t channels, int64_t rows, double scale, int threads, struct ramp *out);
+/* scale * h for rows of `channels`, of which `views` are filtered side by side. h(0) = 1/4, h(m) =
+ * -1/(pi m)^2 at odd m, else 0 (Kak and Slaney: |w| at unit pitch, band-limited, cut in space so
+ * that its mean is right). */
+enum err ramp_create(int64_t channels, int64_t views, double scale, int threads, struct ramp *out);
 void ramp_free(struct ramp *r); /* also after a failed ramp_create */
 
 #endif

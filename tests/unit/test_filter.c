@@ -104,8 +104,8 @@ static void check(struct scan s, double scale, int threads)
 }
 
 /* Odd and even numbers of rows, so that the last one is alone or not; lengths 1, 2, primes, powers.
- * Those of 32 rows and more with 16 channels and more also take the kernel, in full and ragged
- * blocks of rows that span few or many detector rows, with a part of a vector at the end; 2 x 150 -
+ * Those of 16 views and more with 16 channels and more also take the kernel, in full and ragged
+ * blocks of views, with a part of a vector at the end; 2 x 150 -
  * 1 and 2 x 33 - 1 lie far below a power of 2. */
 static void test_convolution(void **state)
 {
@@ -124,18 +124,46 @@ static void test_convolution(void **state)
     }
 }
 
+/* Detector rows 2 to 5 alone get the bits that they get among all 7: reconstruction in slabs of
+ * slices rests on it. By the kernel in full and ragged blocks, and by the library. */
+static void test_rows_are_independent(void **state)
+{
+    (void)state;
+    static const int64_t views[] = {1, 5, 16, 37, 64};
+    const int64_t rows = 7, channels = 50, first = 2, count = 4;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        struct scan all = parallel(views[i], rows, channels), some = all;
+        some.rows = count;
+        const size_t view = (size_t)(rows * channels), part = (size_t)(count * channels);
+        float *y = calloc((size_t)views[i] * view, sizeof *y);
+        float *z = calloc((size_t)views[i] * part, sizeof *z);
+        for (size_t n = 0; n < (size_t)views[i] * view; n++)
+            y[n] = (float)(n * 7919 % 1009) / 1009;
+        for (size_t v = 0; v < (size_t)views[i]; v++)
+            memcpy(z + v * part, y + v * view + first * channels, part * sizeof *z);
+        float *whole = filter(&all, 1, 1, y), *slab = filter(&some, 1, 1, z);
+        for (size_t v = 0; v < (size_t)views[i]; v++)
+            assert_memory_equal(slab + v * part, whole + v * view + first * channels,
+                                part * sizeof *z);
+        free(y);
+        free(z);
+        free(whole);
+        free(slab);
+    }
+}
+
 /* Which of the two ways is taken: the tests above mean to see both. */
 static void test_choice(void **state)
 {
     (void)state;
     static const struct {
-        int64_t channels, rows;
+        int64_t channels, views;
         int kernel;
     } cases[] = {{15, 100, 0},  {16, 100, 1},  {256, 1, 0},
                  {256, 100, 1}, {150, 100, 0}, {33, 100, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ramp r;
-        assert_ok(ramp_create(cases[i].channels, cases[i].rows, 1, 1, &r));
+        assert_ok(ramp_create(cases[i].channels, cases[i].views, 1, 1, &r));
         assert_int_equal(r.kernels != NULL, cases[i].kernel);
         assert_true(r.filter.n >= 2 * cases[i].channels - 1);
         ramp_free(&r);
@@ -229,13 +257,10 @@ static void test_wrong(void **state)
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_cone_kinds),
-        cmocka_unit_test(test_impulse),
-        cmocka_unit_test(test_threads_and_place),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_convolution), cmocka_unit_test(test_rows_are_independent),
+        cmocka_unit_test(test_choice),      cmocka_unit_test(test_cone_kinds),
+        cmocka_unit_test(test_impulse),     cmocka_unit_test(test_threads_and_place),
+        cmocka_unit_test(test_large),       cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
