@@ -49,6 +49,7 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_projector_free,
     cuda_forward,
     cuda_back,
+    NULL, /* back_voxel */
     cuda_ramp_filter,
     cuda_median3,
     cuda_prior_terms,
