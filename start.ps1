@@ -55,7 +55,10 @@ function Show-Run {
     foreach ($run in Get-Run) {
         $number++
         $size = (Get-ChildItem $run.FullName -Recurse -File | Measure-Object Length -Sum).Sum
-        '{0,3}  {1}  {2,8:N1} MB  {3}' -f $number, $run.CreationTime, ($size / 1048576), $run.Name
+        $record = Join-Path $run.FullName 'record.json'
+        $headline = 'suite'
+        if (Test-Path $record) { $headline = (Get-Content $record -Raw | ConvertFrom-Json).command -join ' ' }
+        '{0,3}  {1}  {2,8:N1} MB  {3}' -f $number, $run.Name, ($size / 1048576), $headline
     }
     if ($number -eq 0) { 'No runs yet.' }
 }
