@@ -20,7 +20,7 @@ get_property(files GLOBAL PROPERTY TP_REFERENCE)
 add_custom_target(reference ALL DEPENDS ${files})
 
 install(FILES LICENSE README.md DESTINATION share/doc/tomoprof)
-install(DIRECTORY docs/ DESTINATION share/doc/tomoprof/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs/ DESTINATION share/doc/tomoprof/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
 
 set(CPACK_GENERATOR TGZ)
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)

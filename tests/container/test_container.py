@@ -81,6 +81,9 @@ def it_is_fenced(engine, output):
     check(done.stderr.count("Read-only file system") == 3, f"the root is writable: {done.stderr}")
     made = json.loads(call(engine.docker, "image", "inspect", "-f", "{{json .Config}}", "tomoprof:python").stdout)
     check(made["User"] == "tomoprof" and "Apache-2.0" in made["Labels"]["org.opencontainers.image.licenses"], f"image: {made}")
+    rows = json.loads(engine.run("cpu", "doctor", "--json").stdout)["rows"]
+    states = {name: rows[name]["state"] for name in ("container", "capture_library", "cpu_timers", "pending_signals", "safe_reads")}
+    check(rows["container"]["found"] == "Docker" and set(states.values()) == {"ok"}, f"doctor in a container: {states} {rows['container']}")
     healthy = engine.run("cpu", "sh", "-c", made["Healthcheck"]["Test"][1])
     check(healthy.returncode == 0, f"health check: {healthy}")
     os.chown(output, OWNER + 1, OWNER + 1)
