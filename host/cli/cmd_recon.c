@@ -11,14 +11,15 @@
 #include "host/base/mem.h"
 #include "host/cli/cli.h"
 #include "host/cli/recon_input.h"
+#include "host/cli/recon_slabs.h"
 #include "host/io/image.h"
-#include "host/io/npy.h"
+#include "host/io/volume.h"
 #include "host/recon/recon.h"
 
 enum method { FBP, FDK, MBIR };
 static const char *const method_names[] = {"fbp", "fdk", "mbir"};
 
-static const char *in, *out, *geometry, *rows, *png, *backend = "auto";
+static const char *in, *out, *geometry, *rows, *png, *memory, *backend = "auto";
 static int method, weighting, voxel_driven;
 static int64_t iterations = 15, threads, seed;
 static double center, threshold = 0.2;
@@ -61,24 +62,13 @@ static struct opt options[] = {
     {"out", 'o', OPT_PATH, &out, "FILE", "volume: .nii, .nii.gz or .npy", 0, 0, 0},
     {"png", 'p', OPT_PATH, &png, "FILE", "picture of the middle slice (default: beside --out)", 0,
      0, 0},
+    {"memory", 0, OPT_TEXT, &memory, "SIZE",
+     "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices", 0, 0,
+     0},
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {0},
 };
-
-static const char *const suffixes[] = {".nii.gz", ".nii", ".npy"};
-
-/* The known suffix of `path`, NULL for others. */
-static const char *suffix_of(const char *path)
-{
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        size_t k = strlen(suffixes[i]);
-        if (n > k && !strcmp(path + n - k, suffixes[i]))
-            return suffixes[i];
-    }
-    return NULL;
-}
 
 static enum err check_writable(const char *path)
 {
@@ -92,9 +82,12 @@ static enum err check_writable(const char *path)
  */
 static enum err check_call(char **picture)
 {
+    size_t limit;
     FAIL_IF(!in, ERR_USAGE, "recon needs --in FILE, a scan");
     FAIL_IF(!out, ERR_USAGE, "recon needs --out FILE, the volume");
-    const char *suffix = suffix_of(out);
+    if (memory && mem_parse(memory, &limit))
+        return err_prefix(ERR_USAGE, "--memory");
+    const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
     for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
         FAIL_IF(options[i].seen && method != MBIR, ERR_USAGE, "--%s is for --method mbir",
@@ -123,15 +116,23 @@ static enum err check_method(enum beam beam)
     return ERR_OK;
 }
 
-/* What is held at once at most: sinogram and volume, for mbir its work arrays and the weights. */
-static enum err check_memory(const struct model *m, size_t *bytes)
+/* What is held at once at most: sinogram and volume, for mbir its work arrays and the weights. FBP
+ * goes in slabs where that is too much. */
+static enum err check_memory(const struct recon_request *r, const struct model *m,
+                             struct slabs *slabs, size_t *bytes)
 {
     size_t sinogram, volume;
     TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
                  &sinogram));
     TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
                  &volume));
+    *slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     *bytes = sinogram + volume;
+    if (method == FBP) {
+        TRY(recon_slabs_plan(r, m, slabs));
+        *bytes = *bytes / (size_t)slabs->length * (size_t)slabs->thickness;
+        return ERR_OK;
+    }
     if (method == MBIR)
         *bytes += mbir_scratch_bytes(m) + (weighting ? sinogram : 0);
     return mem_require("this reconstruction", *bytes,
@@ -235,32 +236,58 @@ static enum err compute(struct job *j)
 
 static enum err write_volume(const struct volume *v, const float *x)
 {
-    const int64_t shape[] = {v->rows, v->cols, v->slices};
-    const double spacing[] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
-    if (!strcmp(suffix_of(out), ".npy"))
-        return npy_write(out, 3, shape, x);
-    return nifti_write(out, v->rows, v->cols, v->slices, spacing, x);
+    struct volume_writer *w;
+    TRY(volume_writer_open(out, v, &w));
+    return volume_writer_close(w, volume_writer_add(w, 0, v->slices, x));
 }
 
-static enum err write_picture(const char *path, const struct volume *v, const float *x)
+/* `slice`: a value every `stride` floats. */
+static enum err write_picture(const char *path, const struct volume *v, const float *slice,
+                              int64_t stride)
 {
     double low, high;
-    const float *slice = x + v->slices / 2;
-    image_window(v->rows, v->cols, slice, v->cols * v->slices, v->slices, &low, &high);
-    return png_write_grey(path, v->rows, v->cols, slice, v->cols * v->slices, v->slices, low, high);
+    image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
+    return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
+}
+
+static void tell_result(const struct job *j, const char *picture, double seconds)
+{
+    const int64_t slices = j->input.model.volume.slices;
+    log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
+             method_names[method], seconds, j->be->device, slices / 2, slices, picture);
 }
 
 static enum err finish(struct job *j, const char *picture, double seconds)
 {
     const struct volume *v = &j->input.model.volume;
     TRY(write_volume(v, j->volume));
-    TRY(write_picture(picture, v, j->volume));
-    log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
-             method_names[method], seconds, j->be->device, v->slices / 2, v->slices, picture);
+    TRY(write_picture(picture, v, j->volume + v->slices / 2, v->slices));
+    tell_result(j, picture, seconds);
     FAIL_IF(j->stopped, ERR_INTERRUPTED,
             "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
             j->report.iterations + 1, iterations, out);
     return ERR_OK;
+}
+
+/* Reading, computing and writing in turn; the time is that of all three. */
+static enum err run_slabs(struct job *j, const struct recon_request *r, const struct slabs *slabs,
+                          size_t bytes, const char *picture)
+{
+    const struct volume *v = &j->input.model.volume;
+    const int64_t start = clock_ns();
+    void *middle;
+    TRY(recon_input_prepare(r, &j->input));
+    tell_input(&j->input, bytes);
+    log_info("it does not fit into memory at once: %" PRId64 " slabs of %" PRId64 " slices",
+             slabs->count, slabs->thickness);
+    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
+    enum err e = recon_slabs_run(j->be, r, &j->input, slabs, out, &cli_stop, middle);
+    if (!e)
+        e = write_picture(picture, v, middle, 1);
+    mem_free(middle);
+    if (!e)
+        tell_result(j, picture, clock_seconds_since(start));
+    return e;
 }
 
 static enum err check_stop(void)
@@ -276,14 +303,21 @@ static enum err run(int words, char **word)
     struct recon_request r = {in, geometry, rows, options[ROW_CENTER].seen ? &center : NULL};
     struct backend_options o = {.threads = (int)threads};
     struct job j = {0};
+    struct slabs slabs;
     char *picture = NULL;
     size_t bytes;
     enum err e;
+    if (memory)
+        setenv("TOMOPROF_MEMORY", memory, 1);
     TRY_OUT(check_call(&picture));
     TRY_OUT(recon_input_plan(&r, &j.input));
     TRY_OUT(check_method(j.input.model.scan.beam));
-    TRY_OUT(check_memory(&j.input.model, &bytes));
+    TRY_OUT(check_memory(&r, &j.input.model, &slabs, &bytes));
     TRY_OUT(backend_open(backend, &o, &j.be));
+    if (slabs.count > 1) {
+        e = run_slabs(&j, &r, &slabs, bytes, picture);
+        goto out;
+    }
     TRY_OUT(recon_input_read(&r, &j.input));
     tell_input(&j.input, bytes);
     int64_t start = clock_ns();
@@ -302,19 +336,25 @@ const struct command cmd_recon = {
     .name = "recon",
     .summary = "Reconstructs a scan.",
     .words = "",
-    .text = "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
-            "data_dark, theta),\n"
-            "corrects it (-log of the transmission, defects filled), finds the rotation centre "
-            "where --center\n"
-            "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
-            "and own\n"
-            "arrays come with a geometry file (`tomoprof op --help` shows one).\n\n"
-            "Examples:\n"
-            "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
-            "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
-            "transmission \\\n"
-            "    --out part.npy\n"
-            "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
+    .text =
+        "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
+        "data_dark, theta),\n"
+        "corrects it (-log of the transmission, defects filled), finds the rotation centre "
+        "where --center\n"
+        "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
+        "and own\n"
+        "arrays come with a geometry file (`tomoprof op --help` shows one). FBP of what does not "
+        "fit "
+        "into memory\n"
+        "reads, reconstructs and writes slabs of slices in turn, with the same result; the centre "
+        "is then found\n"
+        "on the middle 32 rows.\n\n"
+        "Examples:\n"
+        "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
+        "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
+        "transmission \\\n"
+        "    --out part.npy\n"
+        "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
     .options = options,
     .min_words = 0,
     .max_words = 0,

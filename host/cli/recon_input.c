@@ -93,23 +93,26 @@ static enum err set_center(const struct recon_request *r, const struct projectio
     return ERR_OK;
 }
 
+/* `rows`: how many of the scan's were read. */
 static enum err check_shape(const struct recon_request *r, const struct projections *p,
-                            const struct scan *s)
+                            const struct scan *s, int64_t rows)
 {
-    FAIL_IF(p->views != s->views || p->rows != s->rows || p->channels != s->channels, ERR_INPUT,
+    FAIL_IF(p->views != s->views || p->rows != rows || p->channels != s->channels, ERR_INPUT,
             "%s: holds %" PRId64 " views of %" PRId64 " x %" PRId64
             ", but sinogram_shape in %s says %" PRId64 " of %" PRId64 " x %" PRId64,
             r->in, p->views, p->rows, p->channels, r->geometry, s->views, s->rows, s->channels);
     return ERR_OK;
 }
 
-static enum err read_scan(const struct recon_request *r, struct recon_input *out)
+/* Rows [first, first + count) of those asked for; the model is complete afterwards. */
+static enum err read_scan(const struct recon_request *r, int64_t first, int64_t count,
+                          struct recon_input *out)
 {
     struct projections p;
     struct model *m = &out->model;
-    TRY(exchange_read(r->in, out->row_first, m->scan.rows, &p));
+    TRY(exchange_read(r->in, out->row_first + first, count, &p));
     out->repaired = p.repaired;
-    enum err e = r->geometry ? check_shape(r, &p, &m->scan) : set_center(r, &p, out);
+    enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
     if (!e && !r->geometry) {
         m->scan.angles = p.angles;
         p.angles = NULL;
@@ -125,14 +128,55 @@ static enum err read_scan(const struct recon_request *r, struct recon_input *out
     return e;
 }
 
+static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
+
 enum err recon_input_read(const struct recon_request *r, struct recon_input *out)
 {
-    if (!is_npy(r->in))
-        return read_scan(r, out);
-    static const char *const names[] = {"views", "detector rows", "detector channels"};
     const struct scan *s = &out->model.scan;
+    if (!is_npy(r->in))
+        return read_scan(r, 0, s->rows, out);
     int64_t shape[] = {s->views, s->rows, s->channels};
-    return npy_read(r->in, 3, shape, names, 1, &out->sinogram);
+    return npy_read(r->in, 3, shape, sinogram_names, 1, &out->sinogram);
+}
+
+#define CENTER_ROWS 32 /* what find_center looks at */
+#define HALO        8
+
+enum err recon_input_prepare(const struct recon_request *r, struct recon_input *out)
+{
+    const int64_t rows = out->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
+    if (is_npy(r->in))
+        return ERR_OK;
+    TRY(read_scan(r, (rows - count) / 2, count, out));
+    mem_free(out->sinogram);
+    out->sinogram = NULL;
+    return ERR_OK;
+}
+
+int64_t recon_input_halo(const struct recon_request *r)
+{
+    return is_npy(r->in) ? 0 : HALO;
+}
+
+enum err recon_input_rows(const struct recon_request *r, const struct recon_input *in,
+                          int64_t first, int64_t count, float **sinogram)
+{
+    const struct scan *s = &in->model.scan;
+    int64_t shape[] = {s->views, s->rows, s->channels};
+    if (is_npy(r->in))
+        return npy_read_rows(r->in, shape, sinogram_names, 1, first, count, sinogram);
+    const int64_t from = first > HALO ? first - HALO : 0;
+    const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
+    struct projections p;
+    TRY(exchange_read(r->in, in->row_first + from, end - from, &p));
+    *sinogram = p.sinogram;
+    for (int64_t v = 0; v < p.views; v++)
+        memmove(p.sinogram + v * count * p.channels,
+                p.sinogram + (v * p.rows + first - from) * p.channels,
+                (size_t)(count * p.channels) * sizeof *p.sinogram);
+    p.sinogram = NULL;
+    projections_free(&p);
+    return ERR_OK;
 }
 
 void recon_input_free(struct recon_input *i)

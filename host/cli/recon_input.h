@@ -27,6 +27,16 @@ struct recon_input {
 enum err recon_input_plan(const struct recon_request *r, struct recon_input *out);
 /* Then the rest: data, corrections, centre. */
 enum err recon_input_read(const struct recon_request *r, struct recon_input *out);
+
+/* For work in slabs, instead of recon_input_read: what is there to know but the data. The centre is
+ * found on the middle 32 rows. */
+enum err recon_input_prepare(const struct recon_request *r, struct recon_input *out);
+/* Then rows [first, first + count) of the model's: (views, count, channels), mem_alloc. */
+enum err recon_input_rows(const struct recon_request *r, const struct recon_input *in,
+                          int64_t first, int64_t count, float **sinogram);
+/* Rows that are read on either side beyond those: defects are filled from their neighbours. */
+int64_t recon_input_halo(const struct recon_request *r);
+
 void recon_input_free(struct recon_input *i);
 
 #endif

@@ -13,6 +13,17 @@
 enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices,
                      const double spacing[3], const float *volume);
 
+/* Slices that are transposed together at most. */
+#define NIFTI_SLICES 16
+
+/* The same in slabs of slices, in order: each is (rows, cols, count). */
+struct nifti_slabs;
+enum err nifti_slabs_open(const char *path, int64_t rows, int64_t cols, int64_t slices,
+                          const double spacing[3], struct nifti_slabs **out);
+enum err nifti_slabs_write(struct nifti_slabs *w, int64_t count, const float *x);
+/* Writes what is left and renames (e ERR_OK) or removes what there is; frees either way. */
+enum err nifti_slabs_close(struct nifti_slabs *w, enum err e);
+
 struct nifti_header {
     int version;
     int dims;

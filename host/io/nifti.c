@@ -158,13 +158,12 @@ static void transpose(const float *volume, int64_t pixels, int64_t slices, int64
 
 /* 16 slices at a time: one cache line of the volume, read once; fewer where they are larger than
  * this. */
-#define SLAB_SLICES 16
-#define SLAB_BYTES  ((int64_t)64 << 20)
+#define SLAB_BYTES ((int64_t)64 << 20)
 
 static enum err write_volume(struct sink *k, int64_t pixels, int64_t slices, const float *volume)
 {
     int64_t count = SLAB_BYTES / (pixels * (int64_t)sizeof(float));
-    count = count < 1 ? 1 : count > SLAB_SLICES ? SLAB_SLICES : count;
+    count = count < 1 ? 1 : count > NIFTI_SLICES ? NIFTI_SLICES : count;
     count = count > slices ? slices : count;
     void *slab;
     TRY(mem_alloc("slices of the file", (size_t)(count * pixels) * sizeof(float), &slab));
@@ -178,24 +177,52 @@ static enum err write_volume(struct sink *k, int64_t pixels, int64_t slices, con
     return e;
 }
 
-enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices,
-                     const double spacing[3], const float *volume)
+struct nifti_slabs {
+    struct sink sink;
+    int64_t pixels;
+};
+
+enum err nifti_slabs_open(const char *path, int64_t rows, int64_t cols, int64_t slices,
+                          const double spacing[3], struct nifti_slabs **out)
 {
     const int64_t size[3] = {cols, rows, slices};
     int large = cols > INT16_MAX || rows > INT16_MAX || slices > INT16_MAX;
     unsigned char h[544] = {0};
     size_t bytes = large ? make_header2(h, size, spacing) : make_header1(h, size, spacing);
-    struct sink *k = calloc(1, sizeof *k);
-    FAIL_IF(!k, ERR_MEMORY, "%s: no memory left to write", path);
-    enum err e;
-    TRY_OUT(sink_open(k, path));
-    TRY_OUT(sink_write(k, h, bytes, Z_NO_FLUSH));
-    TRY_OUT(write_volume(k, rows * cols, slices, volume));
-    if (k->compressed)
-        TRY_OUT(sink_write(k, NULL, 0, Z_FINISH));
-    e = outfile_commit(&k->file);
-out:
-    sink_abort(k);
-    free(k);
+    struct nifti_slabs *w = calloc(1, sizeof *w);
+    FAIL_IF(!w, ERR_MEMORY, "%s: no memory left to write", path);
+    w->pixels = rows * cols;
+    enum err e = sink_open(&w->sink, path);
+    if (!e)
+        e = sink_write(&w->sink, h, bytes, Z_NO_FLUSH);
+    if (e) {
+        nifti_slabs_close(w, e);
+        return e;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+enum err nifti_slabs_write(struct nifti_slabs *w, int64_t count, const float *x)
+{
+    return write_volume(&w->sink, w->pixels, count, x);
+}
+
+enum err nifti_slabs_close(struct nifti_slabs *w, enum err e)
+{
+    if (!e && w->sink.compressed)
+        e = sink_write(&w->sink, NULL, 0, Z_FINISH);
+    if (!e)
+        e = outfile_commit(&w->sink.file);
+    sink_abort(&w->sink);
+    free(w);
     return e;
+}
+
+enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices,
+                     const double spacing[3], const float *volume)
+{
+    struct nifti_slabs *w;
+    TRY(nifti_slabs_open(path, rows, cols, slices, spacing, &w));
+    return nifti_slabs_close(w, nifti_slabs_write(w, slices, volume));
 }

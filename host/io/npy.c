@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host/base/file.h"
 #include "host/base/mem.h"
@@ -194,34 +195,73 @@ static enum err check_finite(const char *path, const float *data, size_t n)
     return ERR_OK;
 }
 
+/* Opens an array and checks it; *bytes of data lie at h->data_offset. */
+static enum err open_array(FILE *f, const char *path, int dims, int64_t *shape,
+                           const char *const *names, struct npy_header *h, size_t *bytes)
+{
+    unsigned char head[HEAD_MAX];
+    struct stat st;
+    FAIL_IF(fstat(fileno(f), &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is no regular file",
+            path);
+    TRY(npy_parse(path, head, fread(head, 1, sizeof head, f), h));
+    TRY(check_layout(path, h));
+    TRY(check_shape(path, h, dims, shape, names));
+    TRY(data_bytes(path, h, st.st_size, bytes));
+    memcpy(shape, h->shape, (size_t)dims * sizeof *shape);
+    return ERR_OK;
+}
+
+static enum err read_at(FILE *f, const char *path, int64_t offset, void *to, size_t bytes)
+{
+    errno = 0;
+    FAIL_IF(fseeko(f, offset, SEEK_SET) || fread(to, 1, bytes, f) != bytes, ERR_IO,
+            "%s: reading failed: %s", path, strerror(errno ? errno : EIO));
+    return ERR_OK;
+}
+
+static enum err read_rows(FILE *f, const char *path, int64_t *shape, const char *const *names,
+                          int finite, int64_t first, int64_t count, float **data)
+{
+    struct npy_header h;
+    size_t bytes;
+    void *block;
+    TRY(open_array(f, path, 3, shape, names, &h, &bytes));
+    FAIL_IF(first < 0 || count < 1 || first > shape[1] - count, ERR_INTERNAL,
+            "%s: rows %" PRId64 " to %" PRId64 " of %" PRId64, path, first, first + count,
+            shape[1]);
+    const int64_t part = count * shape[2];
+    TRY(mem_alloc(path, (size_t)(shape[0] * part) * sizeof(float), &block));
+    enum err e = ERR_OK;
+    for (int64_t i = 0; i < shape[0] && !e; i++) {
+        const int64_t from = (i * shape[1] + first) * shape[2] * (int64_t)sizeof(float);
+        e = read_at(f, path, h.data_offset + from, (float *)block + i * part,
+                    (size_t)part * sizeof(float));
+    }
+    if (!e && finite)
+        e = check_finite(path, block, (size_t)(shape[0] * part));
+    if (e)
+        mem_free(block);
+    else
+        *data = block;
+    return e;
+}
+
 static enum err read_open(FILE *f, const char *path, int dims, int64_t *shape,
                           const char *const *names, int finite, float **data)
 {
-    unsigned char head[HEAD_MAX];
     struct npy_header h;
-    struct stat st;
     size_t bytes = 0;
-    FAIL_IF(fstat(fileno(f), &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is no regular file",
-            path);
-    TRY(npy_parse(path, head, fread(head, 1, sizeof head, f), &h));
-    TRY(check_layout(path, &h));
-    TRY(check_shape(path, &h, dims, shape, names));
-    TRY(data_bytes(path, &h, st.st_size, &bytes));
     void *block;
+    TRY(open_array(f, path, dims, shape, names, &h, &bytes));
     TRY(mem_alloc(path, bytes, &block));
-    enum err e = ERR_OK;
-    errno = 0;
-    if (fseeko(f, h.data_offset, SEEK_SET) || fread(block, 1, bytes, f) != bytes)
-        e = FAIL(ERR_IO, "%s: reading failed: %s", path, strerror(errno ? errno : EIO));
-    else if (finite)
+    enum err e = read_at(f, path, h.data_offset, block, bytes);
+    if (!e && finite)
         e = check_finite(path, block, bytes / sizeof(float));
-    if (e) {
+    if (e)
         mem_free(block);
-        return e;
-    }
-    memcpy(shape, h.shape, (size_t)dims * sizeof *shape);
-    *data = block;
-    return ERR_OK;
+    else
+        *data = block;
+    return e;
 }
 
 enum err npy_read(const char *path, int dims, int64_t *shape, const char *const *names, int finite,
@@ -231,6 +271,17 @@ enum err npy_read(const char *path, int dims, int64_t *shape, const char *const 
     FILE *f = fopen(path, "rbe");
     FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
     enum err e = read_open(f, path, dims, shape, names, finite, data);
+    fclose(f);
+    return e;
+}
+
+enum err npy_read_rows(const char *path, int64_t *shape, const char *const *names, int finite,
+                       int64_t first, int64_t count, float **data)
+{
+    *data = NULL;
+    FILE *f = fopen(path, "rbe");
+    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    enum err e = read_rows(f, path, shape, names, finite, first, count, data);
     fclose(f);
     return e;
 }
@@ -286,4 +337,54 @@ enum err npy_write(const char *path, int dims, const int64_t *shape, const float
 enum err npy_write_int32(const char *path, int dims, const int64_t *shape, const int32_t *data)
 {
     return write_array(path, "<i4", dims, shape, data);
+}
+
+struct npy_slabs {
+    struct outfile file;
+    int64_t pixels, slices;
+    size_t head_bytes;
+};
+
+enum err npy_slabs_open(const char *path, const int64_t shape[3], struct npy_slabs **out)
+{
+    char head[512];
+    struct npy_slabs *w = calloc(1, sizeof *w);
+    FAIL_IF(!w, ERR_MEMORY, "%s: no memory left to write", path);
+    w->pixels = shape[0] * shape[1];
+    w->slices = shape[2];
+    w->head_bytes = make_header(head, "<f4", 3, shape);
+    enum err e = outfile_open(&w->file, path);
+    if (!e)
+        e = outfile_write(&w->file, head, w->head_bytes);
+    if (e) {
+        npy_slabs_close(w, e);
+        return e;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+enum err npy_slabs_write(struct npy_slabs *w, int64_t first, int64_t count, const float *x)
+{
+    const size_t bytes = (size_t)count * sizeof *x;
+    if (count == w->slices)
+        return outfile_write(&w->file, x, bytes * (size_t)w->pixels);
+    FAIL_IF(fflush(w->file.stream), ERR_IO, "%s: writing failed: %s", w->file.path,
+            strerror(errno));
+    for (int64_t p = 0; p < w->pixels; p++) {
+        const off_t at = (off_t)w->head_bytes + (p * w->slices + first) * (off_t)sizeof *x;
+        errno = 0;
+        FAIL_IF(pwrite(fileno(w->file.stream), x + p * count, bytes, at) != (ssize_t)bytes, ERR_IO,
+                "%s: writing failed: %s", w->file.path, strerror(errno ? errno : ENOSPC));
+    }
+    return ERR_OK;
+}
+
+enum err npy_slabs_close(struct npy_slabs *w, enum err e)
+{
+    if (!e)
+        e = outfile_commit(&w->file);
+    outfile_abort(&w->file);
+    free(w);
+    return e;
 }

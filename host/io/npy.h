@@ -25,7 +25,19 @@ enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, st
 enum err npy_read(const char *path, int dims, int64_t *shape, const char *const *names, int finite,
                   float **data);
 
+/* Rows [first, first + count) of the second of three dimensions, (shape[0], count, shape[2]), into
+ * *data from mem_alloc: detector rows of a sinogram that does not fit into memory. */
+enum err npy_read_rows(const char *path, int64_t *shape, const char *const *names, int finite,
+                       int64_t first, int64_t count, float **data);
+
 enum err npy_write(const char *path, int dims, const int64_t *shape, const float *data);
+/* A volume of rows x cols x slices in slabs of slices: each is (rows, cols, count). */
+struct npy_slabs;
+enum err npy_slabs_open(const char *path, const int64_t shape[3], struct npy_slabs **out);
+enum err npy_slabs_write(struct npy_slabs *w, int64_t first, int64_t count, const float *x);
+/* Writes what is left and renames (e ERR_OK) or removes what there is; frees either way. */
+enum err npy_slabs_close(struct npy_slabs *w, enum err e);
+
 enum err npy_write_int32(const char *path, int dims, const int64_t *shape, const int32_t *data);
 
 #endif
