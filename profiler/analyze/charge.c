@@ -184,6 +184,7 @@ static enum err charge_spot(struct image *im, struct spot *spot, struct resolved
             (pays < 0 || frames[pays].class != FRAME_USER)) {
             s->borrowed = s->user + s->sys;
             r->total.borrowed += s->borrowed;
+            r->borrowed_alloc += s->alloc;
             memcpy(frames, main_frames, (size_t)main_count * sizeof *frames);
             count = main_count;
             pays = main_pays;

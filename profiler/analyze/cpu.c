@@ -67,10 +67,10 @@ static void order_main(struct cpu *c)
     c->main_sorted = 1;
 }
 
-/* The stack, plus 1, at which the main thread stood at `time`: of the wait that covers it, else of
- * its latest sample, when that is near; 0 unknown. */
-static uint32_t main_stack(struct cpu *c, uint64_t time)
+/* Of the wait that covers the time, else of its latest sample, when that is near. */
+uint32_t cpu_main_stack(struct image *im, uint64_t time)
 {
+    struct cpu *c = im->cpu;
     if (!c->main_sorted)
         order_main(c);
     size_t low = 0, high = c->main_count;
@@ -117,7 +117,7 @@ static enum err release(struct image *im, uint64_t until)
     array_sort(c->held, c->held_count, sizeof *c->held, by_time);
     size_t n = 0;
     for (; n < c->held_count && c->held[n].time <= until; n++)
-        TRY(settle_sample(im, &c->held[n], main_stack(c, c->held[n].time)));
+        TRY(settle_sample(im, &c->held[n], cpu_main_stack(im, c->held[n].time)));
     for (size_t i = n; i < c->held_count; i++)
         c->held[i - n] = c->held[i];
     c->held_count -= n;

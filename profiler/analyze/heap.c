@@ -11,7 +11,8 @@ enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };
 struct heap_event {
     uint64_t time, address, bytes;
     double weight;
-    uint32_t spot : 28, kind : 4;
+    uint32_t spot : 28, kind : 2;
+    uint32_t later : 1; /* counted at the end, when it is known whom to charge */
     uint32_t order;
 };
 struct live {
@@ -48,11 +49,23 @@ static void destroy(struct image *im)
     free(im->heap);
 }
 
+static void count(struct image *im, const struct heap_event *e)
+{
+    struct sums *s = &im->spots[e->spot].sums;
+    double bytes = (double)e->bytes, n = bytes > 0 ? e->weight / bytes : 1;
+    s->alloc += e->weight;
+    s->allocs += n;
+    s->alloc_variance += fmax(0, e->weight * (e->weight - bytes));
+    s->allocs_variance += fmax(0, n * (n - 1));
+}
+
 static enum err keep(struct image *im, struct heap_event e)
 {
     struct heap *h = im->heap;
     if (h->count >= HEAP_EVENTS_MAX) {
         im->run->q.heap_full++;
+        if (e.later)
+            count(im, &e);
         return ERR_OK;
     }
     TRY(array_room(&h->events, &h->room, h->count + 1, sizeof *h->events));
@@ -64,29 +77,47 @@ static enum err keep(struct image *im, struct heap_event e)
 enum err heap_alloc(struct image *im, const struct trace_alloc *a)
 {
     uint32_t spot;
-    double bytes = (double)a->bytes;
     im->run->has_heap = 1;
     if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
     }
     TRY(image_spot(im, a->tid, a->stack, 0, &spot));
-    struct sums *s = &im->spots[spot].sums;
-    double n = bytes > 0 ? a->weight / bytes : 1;
-    s->alloc += a->weight;
-    s->allocs += n;
-    s->alloc_variance += fmax(0, a->weight * (a->weight - bytes));
-    s->allocs_variance += fmax(0, n * (n - 1));
-    int map = a->heap == TRACE_MMAP;
-    return keep(im, (struct heap_event){image_time(im, a->r.time_ns), a->address, a->bytes,
-                                        a->weight, spot, map ? EVENT_MAP : EVENT_ALLOC, 0});
+    const struct thread *t = &im->threads[im->spots[spot].thread];
+    struct heap_event e = {.time = image_time(im, a->r.time_ns),
+                           .address = a->address,
+                           .bytes = a->bytes,
+                           .weight = a->weight,
+                           .spot = spot,
+                           .kind = a->heap == TRACE_MMAP ? EVENT_MAP : EVENT_ALLOC,
+                           .later = im->python && !t->main};
+    if (!e.later)
+        count(im, &e);
+    return keep(im, e);
+}
+
+/* Threads without Python of a process with an interpreter: as their CPU time in cpu.c. */
+static enum err settle(struct image *im)
+{
+    struct heap *h = im->heap;
+    for (size_t i = 0; i < h->count; i++) {
+        struct heap_event *e = &h->events[i];
+        if (!e->later)
+            continue;
+        const struct spot *s = &im->spots[e->spot];
+        uint32_t spot, borrow = im->stacks[s->stack].python ? 0 : cpu_main_stack(im, e->time);
+        TRY(image_spot_at(im, s->thread, s->stack, borrow, &spot));
+        e->spot = spot;
+        count(im, e);
+    }
+    return ERR_OK;
 }
 
 enum err heap_free(struct image *im, const struct trace_free *f)
 {
     int map = f->heap == TRACE_MMAP;
     return keep(im, (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
-                                        map ? EVENT_UNMAP : EVENT_FREE, 0});
+                                        map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
 }
 
 enum err heap_copy(struct image *im, const struct trace_copy *c)
@@ -369,4 +400,4 @@ static enum err charge(struct image *im)
     return e == ERR_OK ? write_series(im, p.peak) : e;
 }
 
-const struct part part_heap = {create, NULL, charge, destroy};
+const struct part part_heap = {create, settle, charge, destroy};

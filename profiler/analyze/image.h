@@ -149,6 +149,8 @@ int rules_own(const char *file); /* of no installed package */
 const char *rules_words(struct run *r, const char *text);
 const char *range_style(uint32_t style);
 
+/* The stack, plus 1, at which the main thread stood at `time`; 0 unknown. For `settle`. */
+uint32_t cpu_main_stack(struct image *im, uint64_t time);
 /* children.c: a PROCESS record; at the end what to say of those without a trace, item.count 0 none.
  */
 enum err children_made(struct image *im, const struct trace_item *item);

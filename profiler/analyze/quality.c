@@ -154,6 +154,13 @@ static enum err shares(struct run *r, struct list *l)
         "%llu %% of the CPU time belongs to threads without Python frames.",
         "It is charged to the line at which the main thread stood then.",
         NULL};
+    static const struct rule borrowed_bytes = {
+        "mem.borrowed",
+        0,
+        "info",
+        "%llu %% of the bytes were allocated by threads without Python frames.",
+        "They are charged to the line at which the main thread stood then.",
+        NULL};
     static const struct rule unattributed = {"cpu.unattributed",
                                              0,
                                              "info",
@@ -186,6 +193,9 @@ static enum err shares(struct run *r, struct list *l)
     if (q->borrowed_cpu_share > 0.005)
         TRY(say(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
                 q->borrowed_cpu_share));
+    if (r->borrowed_alloc > 0.005 * r->total.alloc)
+        TRY(say(r, l, &borrowed_bytes, (uint64_t)lround(100 * r->borrowed_alloc / r->total.alloc),
+                r->borrowed_alloc / r->total.alloc));
     if (q->unattributed_cpu_share > 0.005)
         TRY(say(r, l, &unattributed, (uint64_t)lround(100 * q->unattributed_cpu_share),
                 q->unattributed_cpu_share));

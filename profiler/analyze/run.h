@@ -192,7 +192,7 @@ struct run {
     size_t gaps_count, gaps_room;
     struct interval *syncing; /* host blocked in synchronising calls */
     size_t syncing_count, syncing_room;
-    double no_origin_n, no_origin_ns, kernels_n, launches_n;
+    double no_origin_n, no_origin_ns, kernels_n, launches_n, borrowed_alloc;
     double line_gpu_ns;
 
     struct interval *all_busy; /* of all devices, for waiting */

@@ -245,16 +245,16 @@ void stage_wait(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uin
     stage_put(st, 0, &w);
 }
 
-void stage_alloc(struct stage *st, uint64_t ms, uint64_t stack, uint64_t address, uint64_t bytes,
-                 double weight)
+void stage_alloc(struct stage *st, int thread, uint64_t ms, uint64_t stack, uint64_t address,
+                 uint64_t bytes, double weight)
 {
     struct trace_alloc a = {.r = {.kind = TRACE_ALLOC, .time_ns = T0 + ms * MS},
                             .address = address,
                             .bytes = bytes,
                             .stack = stack,
                             .weight = weight,
-                            .tid = st->s[0].tid};
-    stage_put(st, 0, &a);
+                            .tid = st->s[thread].tid};
+    stage_put(st, thread, &a);
 }
 
 void stage_free(struct stage *st, int thread, uint64_t ms, uint64_t address)

@@ -48,8 +48,8 @@ void stage_sample(struct stage *st, int thread, uint64_t ms, uint64_t stack, uin
                   int mode);
 void stage_wait(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
                 int state);
-void stage_alloc(struct stage *st, uint64_t ms, uint64_t stack, uint64_t address, uint64_t bytes,
-                 double weight);
+void stage_alloc(struct stage *st, int thread, uint64_t ms, uint64_t stack, uint64_t address,
+                 uint64_t bytes, double weight);
 void stage_free(struct stage *st, int thread, uint64_t ms, uint64_t address);
 void stage_api(struct stage *st, int thread, uint64_t from_ms, uint64_t to_ms, uint64_t stack,
                const char *name, enum trace_api_class api_class, uint32_t correlation);

@@ -1,4 +1,5 @@
 /* links: tp_stage tp_analyze tp_trace */
+#include <math.h>
 #include <stdio.h>
 
 #include "tests/unit/check.h"
@@ -41,10 +42,10 @@ static void analyse(void)
 static void peak_and_what_was_live_then(void **state)
 {
     (void)state;
-    stage_alloc(&st, 0, at120, 16, 4 << 20, 4 * MB);
-    stage_alloc(&st, 1000, at210, 32, 2 << 20, 2 * MB);
+    stage_alloc(&st, 0, 0, at120, 16, 4 << 20, 4 * MB);
+    stage_alloc(&st, 0, 1000, at210, 32, 2 << 20, 2 * MB);
     stage_free(&st, 0, 2000, 16);
-    stage_alloc(&st, 3000, at210, 48, 1 << 20, 1 * MB);
+    stage_alloc(&st, 0, 3000, at210, 48, 1 << 20, 1 * MB);
     analyse();
     const struct model_line *a = stage_line(m, APP_C, 120), *b = stage_line(m, APP_C, 210);
     NEAR(a->mem.alloc_mb, 4);
@@ -80,13 +81,13 @@ static void a_line_has_its_memory_over_time(void **state)
 {
     (void)state;
     uint64_t at310 = stage_at(&st, AT(APP, 310));
-    stage_alloc(&st, 0, at120, 16, 4 << 20, 4 * MB);
-    stage_alloc(&st, 1000, at210, 32, 2 << 20, 2 * MB);
-    stage_alloc(&st, 1001, at310, 64, 1 << 10, 1 << 10); /* below 1 % of the largest heap */
+    stage_alloc(&st, 0, 0, at120, 16, 4 << 20, 4 * MB);
+    stage_alloc(&st, 0, 1000, at210, 32, 2 << 20, 2 * MB);
+    stage_alloc(&st, 0, 1001, at310, 64, 1 << 10, 1 << 10); /* below 1 % of the largest heap */
     stage_free(&st, 0, 2000, 16);
-    stage_alloc(&st, 3000, at210, 48, 1 << 20, 1 * MB);
+    stage_alloc(&st, 0, 3000, at210, 48, 1 << 20, 1 * MB);
     stage_free(&st, 0, 3001, 48);
-    stage_alloc(&st, 9990, at120, 16, 1 << 20, 1 * MB);
+    stage_alloc(&st, 0, 9990, at120, 16, 1 << 20, 1 * MB);
     analyse();
     NEAR(m->memory.bin_s, 0.268435456);
     const struct model_line *a = stage_line(m, APP_C, 120), *b = stage_line(m, APP_C, 210);
@@ -101,14 +102,14 @@ static void a_line_has_its_memory_over_time(void **state)
 static void curves_of_processes_share_their_bins(void **state)
 {
     (void)state;
-    stage_alloc(&st, 600, at120, 16, 4 << 20, 4 * MB);
+    stage_alloc(&st, 0, 600, at120, 16, 4 << 20, 4 * MB);
     stage_free(&st, 0, 900, 16);
     for (int i = 0; i < st.threads; i++)
         trace_stream_close(&st.s[i]);
     trace_abandon(&st.w); /* killed: it ends with its last record */
     stage_open(&st, 200, T0 + 4 * MS);
     at120 = stage_at(&st, AT(APP, 120));
-    stage_alloc(&st, 7000, at120, 16, 2 << 20, 2 * MB);
+    stage_alloc(&st, 0, 7000, at120, 16, 2 << 20, 2 * MB);
     analyse();
     for (int i = 0; i < 38; i++)
         curve_is(stage_line(m, APP_C, 120), i, i == 2 || i == 3 ? 4 : i >= 26 ? 2 : 0);
@@ -118,7 +119,7 @@ static void sampled_allocations_stand_for_more(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 100; i++) /* 1 KiB each, one in 512 seen */
-        stage_alloc(&st, i, at120, 16 + i, 1024, 512 * 1024.0);
+        stage_alloc(&st, 0, i, at120, 16 + i, 1024, 512 * 1024.0);
     analyse();
     const struct model_line *a = stage_line(m, APP_C, 120);
     NEAR(a->mem.alloc_mb, 50);
@@ -133,19 +134,48 @@ static void another_thread_frees(void **state)
     int other = stage_thread(&st, 101, "other", 0);
     stage_free(&st, other, 500, 16); /* its chunk stands before the allocation's */
     for (uint64_t i = 0; i < 2000; i++)
-        stage_alloc(&st, 0, at210, 1000 + i, 8, 8);
-    stage_alloc(&st, 100, at120, 16, 1 << 20, MB);
+        stage_alloc(&st, 0, 0, at210, 1000 + i, 8, 8);
+    stage_alloc(&st, 0, 100, at120, 16, 1 << 20, MB);
     analyse();
     NEAR(stage_line(m, APP_C, 120)->mem.live_end_mb, 0);
     NEAR(stage_line(m, APP_C, 120)->mem.avg_mb, 0.4 / 10);
     assert_null(stage_item(m, "heap.no_free"));
 }
 
+/* XLA's workers allocate what the main thread's line asked for. */
+static void workers_borrow_the_line_of_the_main_thread(void **state)
+{
+    (void)state;
+    uint64_t code = stage_code(&st, "/p/prog.py", "main", 1);
+    const uint64_t main_at[] = {AT(EVAL, 1), 5 | TRACE_PYTHON_ENTRY, code};
+    const uint64_t own[] = {AT(EVAL, 1), 9 | TRACE_PYTHON_ENTRY, code};
+    uint64_t a = stage_stack(&st, main_at, 1, 1), b = stage_stack(&st, own, 1, 1);
+    uint64_t work = stage_at(&st, AT(NATIVE_LIB, 9));
+    int worker = stage_thread(&st, 101, "worker", 0);
+    stage_alloc(&st, worker, 150, work, 16, 1 << 20, 8 * MB); /* while main waits at line 5 */
+    stage_alloc(&st, worker, 151, b, 32, 2 << 20, 2 * MB);    /* has Python itself */
+    stage_alloc(&st, worker, 900, work, 48, 4 << 20, 4 * MB); /* nothing near */
+    stage_free(&st, 0, 160, 16);
+    stage_wait(&st, 100, 200, a, 100, TRACE_SLEEP);
+    analyse();
+    const struct model_line *line = stage_line(m, ".../prog.py", 5);
+    NEAR(line->mem.alloc_mb, 8);
+    NEAR(line->mem.n, 8);
+    assert_near(line->mem.error_mb, sqrt(56), 1e-6);
+    NEAR(line->mem.peak_mb, 8);
+    NEAR(line->mem.live_end_mb, 0);
+    NEAR(stage_line(m, ".../prog.py", 9)->mem.alloc_mb, 2);
+    assert_int_equal(m->unattributed_count, 1);
+    NEAR(m->unattributed[0].alloc_mb, 4);
+    NEAR(m->totals.alloc_mb, 14);
+    NEAR(stage_item(m, "mem.borrowed")->share, 8.0 / 14);
+}
+
 static void an_address_that_comes_again_was_freed(void **state)
 {
     (void)state;
-    stage_alloc(&st, 0, at120, 16, 1 << 20, MB);
-    stage_alloc(&st, 10, at210, 16, 1 << 20, MB);
+    stage_alloc(&st, 0, 0, at120, 16, 1 << 20, MB);
+    stage_alloc(&st, 0, 10, at210, 16, 1 << 20, MB);
     analyse();
     NEAR(stage_line(m, APP_C, 120)->mem.live_end_mb, 0);
     NEAR(stage_line(m, APP_C, 210)->mem.live_end_mb, 1);
@@ -180,8 +210,8 @@ static void what_is_hardly_ever_freed_is_suspected(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 40; i++) {
-        stage_alloc(&st, 100 * i, at120, 1000 + i, 1 << 20, MB);
-        stage_alloc(&st, 100 * i, at210, 2000 + i, 1 << 20, MB);
+        stage_alloc(&st, 0, 100 * i, at120, 1000 + i, 1 << 20, MB);
+        stage_alloc(&st, 0, 100 * i, at210, 2000 + i, 1 << 20, MB);
         stage_free(&st, 0, 100 * i + 50, 2000 + i);
     }
     analyse();
@@ -201,7 +231,7 @@ static void what_is_hardly_ever_freed_is_suspected(void **state)
 static void a_large_block_that_stays_is_no_leak(void **state)
 {
     (void)state;
-    stage_alloc(&st, 0, at120, 16, 1 << 30, 1024 * MB);
+    stage_alloc(&st, 0, 0, at120, 16, 1 << 30, 1024 * MB);
     analyse();
     assert_int_equal(m->memory.leaks_count, 0);
 }
@@ -232,8 +262,8 @@ static void impossible_values_are_left_out(void **state)
     (void)state;
     const double bad[] = {NAN, INFINITY, -1, 1e300};
     for (int i = 0; i < 4; i++)
-        stage_alloc(&st, 1, at120, 16 + (uint64_t)i, 1024, bad[i]);
-    stage_alloc(&st, 1, at120, 99, UINT64_MAX, 1);
+        stage_alloc(&st, 0, 1, at120, 16 + (uint64_t)i, 1024, bad[i]);
+    stage_alloc(&st, 0, 1, at120, 99, UINT64_MAX, 1);
     stage_sample(&st, 0, 1, at120, 1ull << 40, TRACE_USER);
     struct trace_sample s = {.r = {.kind = TRACE_SAMPLE, .time_ns = UINT64_MAX},
                              .stack = at120,
@@ -269,6 +299,7 @@ int main(void)
         CASE(curves_of_processes_share_their_bins),
         CASE(sampled_allocations_stand_for_more),
         CASE(another_thread_frees),
+        CASE(workers_borrow_the_line_of_the_main_thread),
         CASE(an_address_that_comes_again_was_freed),
         CASE(mappings_go_in_parts),
         CASE(what_is_hardly_ever_freed_is_suspected),
