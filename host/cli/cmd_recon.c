@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,9 @@ static enum err make_weights(struct job *j, size_t bytes)
     void *w;
     TRY(mem_alloc("weights", bytes, &w));
     j->weights = w;
-    for (size_t i = 0; i < bytes / sizeof(float); i++)
+    const int64_t samples = (int64_t)(bytes / sizeof(float));
+#pragma omp parallel for schedule(static) if (samples >= 1 << 16)
+    for (int64_t i = 0; i < samples; i++)
         j->weights[i] = expf(-j->input.sinogram[i]);
     return j->be->ops->upload(j->be, w, bytes, &j->w);
 }
@@ -307,6 +310,8 @@ static enum err run(int words, char **word)
     char *picture = NULL;
     size_t bytes;
     enum err e;
+    if (threads)
+        omp_set_num_threads((int)threads); /* of what works outside of a back end */
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
     TRY_OUT(check_call(&picture));

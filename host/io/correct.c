@@ -17,12 +17,15 @@ void projections_free(struct projections *p)
 void correct_transmission(float *y, int64_t views, int64_t pixels, const float *white,
                           const float *dark)
 {
-    for (int64_t v = 0; v < views; v++, y += pixels)
+#pragma omp parallel for schedule(static) if (views * pixels >= 1 << 16)
+    for (int64_t v = 0; v < views; v++) {
+        float *view = y + v * pixels;
         for (int64_t i = 0; i < pixels; i++) {
-            float ratio = fabsf(y[i] - dark[i]) / fabsf(white[i] - dark[i]);
+            float ratio = fabsf(view[i] - dark[i]) / fabsf(white[i] - dark[i]);
             float value = -logf(ratio);
-            y[i] = isfinite(value) ? value : NAN;
+            view[i] = isfinite(value) ? value : NAN;
         }
+    }
 }
 
 enum state { VALID, INVALID, QUEUED };
