@@ -1,9 +1,11 @@
 /* Ramp filter along channels: two rows travel as the real and imaginary parts of one, since the
- * spectrum is real and even. Weights and zeros go in with the first pass, the scale with the last.
- */
+ * spectrum is real and even. Here: rows that are too long for one block, by cuFFT. Weights and
+ * zeros go in with the first pass, the scale with the last. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda/fft.cuh"
+#include "cuda/filter.cuh"
 
 #define THREADS    256
 #define ROOM_LEAST ((size_t)64 << 20)
@@ -18,38 +20,19 @@ struct fft_plans {
     struct cuda_backend *be;
 };
 
-struct rows {
-    const float *y;
-    float *out;
-    float2 *z;                 /* [pairs][n] */
-    int64_t row, count;        /* the first of this round, of all */
-    int n, channels, per_view; /* rows of a view */
-    int weighted;
-    float delta_row, delta_channel, row_centre, channel_centre; /* over D: v = m delta - centre */
-    float scale;
+/* Pairs of rows that are filtered together. */
+struct packed {
+    struct rows rows;
+    float2 *z;     /* [pairs][n] */
+    int64_t first; /* pair */
+    int n;
 };
 
-static __device__ inline float weighted_sample(const struct rows &r, int64_t row, int c)
-{
-    if (row >= r.count || c >= r.channels)
-        return 0;
-    const float y = r.y[row * r.channels + c];
-    if (!r.weighted)
-        return y;
-    /* D / sqrt(D^2 + u^2 + v^2), at flat coordinates also on a curved detector */
-    const float v = (float)(row % r.per_view) * r.delta_row - r.row_centre;
-    const float u = (float)c * r.delta_channel - r.channel_centre;
-    return y / sqrtf(1 + u * u + v * v);
-}
-
-static __global__ void __launch_bounds__(THREADS) pack_kernel(const struct rows r, int64_t total)
+static __global__ void __launch_bounds__(THREADS) pack_kernel(const struct packed r, int64_t total)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= total)
-        return;
-    const int64_t row = r.row + 2 * (i / r.n);
-    const int c = (int)(i % r.n);
-    r.z[i] = make_float2(weighted_sample(r, row, c), weighted_sample(r, row + 1, c));
+    if (i < total)
+        r.z[i] = sample_pair(r.rows, pair_row(r.rows, r.first + i / r.n), (int)(i % r.n));
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -63,32 +46,23 @@ static __global__ void __launch_bounds__(THREADS)
     z[i].y *= factor;
 }
 
-static __global__ void __launch_bounds__(THREADS) unpack_kernel(const struct rows r, int64_t total)
+static __global__ void __launch_bounds__(THREADS)
+    unpack_kernel(const struct packed r, int64_t total)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= total)
         return;
-    const int64_t pair = i / r.channels, row = r.row + 2 * pair;
-    const int c = (int)(i % r.channels);
-    const float2 z = r.z[pair * r.n + c];
-    if (row < r.count)
-        r.out[row * r.channels + c] = r.scale * z.x;
-    if (row + 1 < r.count)
-        r.out[(row + 1) * r.channels + c] = r.scale * z.y;
+    const int64_t pair = i / r.rows.channels;
+    const int c = (int)(i % r.rows.channels);
+    store_pair(r.rows, pair_row(r.rows, r.first + pair), c, r.z[pair * r.n + c]);
 }
 
-/* H(k) = (h(0) + 2 sum_m h(m) cos(2 pi k m / n)) / n over odd m < channels, in float64. */
 static __global__ void __launch_bounds__(THREADS)
     spectrum_kernel(int64_t channels, int64_t n, float *spectrum)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (k >= n)
-        return;
-    const int64_t near = k <= n / 2 ? k : n - k;
-    double sum = 0;
-    for (int64_t m = 1; m < channels; m += 2)
-        sum += cos(2 * M_PI * ((double)(near * m % n) / (double)n)) / ((double)m * (double)m);
-    spectrum[k] = (float)((0.25 - 2 / (M_PI * M_PI) * sum) / (double)n);
+    if (k < n)
+        spectrum[k] = ramp_spectrum(k, channels, n);
 }
 
 static enum err fft_failed(cufftResult code, const char *doing)
@@ -146,26 +120,25 @@ static enum err prepare(struct fft_plans *p, const struct fft_calls *fft, int64_
 }
 
 /* A tenth of the sinogram's bytes as scratch, at least 64 MiB; rounds of equal size. */
-static int64_t pairs_of(int64_t rows, int64_t channels, int64_t n)
+static int64_t pairs_of(const struct rows *r, int64_t n)
 {
-    const size_t tenth = (size_t)(rows * channels) * sizeof(float) / 10;
+    const size_t tenth = (size_t)(r->count * r->channels) * sizeof(float) / 10;
     const size_t room = tenth > ROOM_LEAST ? tenth : ROOM_LEAST;
-    const int64_t pairs = ceil_div(rows, 2);
     const int64_t fit = most(1, least(PAIRS_MOST, (int64_t)(room / ((size_t)n * sizeof(float2)))));
-    return ceil_div(pairs, ceil_div(pairs, fit));
+    return ceil_div(r->pairs, ceil_div(r->pairs, fit));
 }
 
-static enum err plan(struct cuda_backend *be, const struct fft_calls *fft, int64_t channels,
-                     int64_t rows, struct fft_plans **out)
+static enum err plan(struct cuda_backend *be, const struct fft_calls *fft, const struct rows *r,
+                     struct fft_plans **out)
 {
-    const int64_t n = fft_length(2 * channels - 1), pairs = pairs_of(rows, channels, n);
+    const int64_t n = fft_length(2 * (int64_t)r->channels - 1), pairs = pairs_of(r, n);
     if (!be->plans)
         be->plans = static_cast<struct fft_plans *>(calloc(1, sizeof *be->plans));
     struct fft_plans *p = *out = be->plans;
     FAIL_IF(!p, ERR_MEMORY, "no memory for a plan of the filter");
     p->be = be;
-    if (!p->ready || p->channels != channels || p->n != n || p->pairs != pairs) {
-        const enum err e = prepare(p, fft, channels, n, pairs);
+    if (!p->ready || p->channels != r->channels || p->n != n || p->pairs != pairs) {
+        const enum err e = prepare(p, fft, r->channels, n, pairs);
         if (e) {
             forget(p);
             return e;
@@ -181,6 +154,7 @@ static struct rows rows_of(const struct scan *s, double scale, const float *y, f
     r.y = y;
     r.out = out;
     r.count = s->views * s->rows;
+    r.pairs = ceil_div(s->views, 2) * s->rows;
     r.channels = (int)s->channels;
     r.per_view = (int)s->rows;
     r.scale = (float)scale;
@@ -196,24 +170,33 @@ static struct rows rows_of(const struct scan *s, double scale, const float *y, f
     return r;
 }
 
-static enum err filter(struct cuda_backend *be, struct rows r)
+static enum err filter(struct cuda_backend *be, const struct rows *rows)
 {
     const struct fft_calls *fft;
     struct fft_plans *p;
     TRY(fft_load(&fft));
-    TRY(plan(be, fft, r.channels, r.count, &p));
-    r.n = (int)p->n;
-    r.z = static_cast<float2 *>(be->scratch.ptr);
-    const int64_t packed = p->pairs * r.n, unpacked = p->pairs * r.channels;
-    for (r.row = 0; r.row < r.count; r.row += 2 * p->pairs) {
-        LAUNCH(be, pack_kernel, ceil_div(packed, THREADS), THREADS, 0, r, packed);
+    TRY(plan(be, fft, rows, &p));
+    struct packed r = {*rows, static_cast<float2 *>(be->scratch.ptr), 0, (int)p->n};
+    const int64_t in = p->pairs * r.n, out = p->pairs * rows->channels;
+    for (r.first = 0; r.first < rows->pairs; r.first += p->pairs) {
+        LAUNCH(be, pack_kernel, ceil_div(in, THREADS), THREADS, 0, r, in);
         TRY_FFT(fft->run(p->handle, r.z, r.z, CUFFT_FORWARD), "filtering");
-        LAUNCH(be, multiply_kernel, ceil_div(packed, THREADS), THREADS, 0, r.z,
-               static_cast<const float *>(p->spectrum.ptr), r.n, packed);
+        LAUNCH(be, multiply_kernel, ceil_div(in, THREADS), THREADS, 0, r.z,
+               static_cast<const float *>(p->spectrum.ptr), r.n, in);
         TRY_FFT(fft->run(p->handle, r.z, r.z, CUFFT_INVERSE), "filtering");
-        LAUNCH(be, unpack_kernel, ceil_div(unpacked, THREADS), THREADS, 0, r, unpacked);
+        LAUNCH(be, unpack_kernel, ceil_div(out, THREADS), THREADS, 0, r, out);
     }
     return ERR_OK;
+}
+
+/* $TOMOPROF_CUDA_FILTER=cufft: for comparisons. */
+static enum err filter_rows(struct cuda_backend *be, const struct rows *r)
+{
+    const char *const wanted = getenv("TOMOPROF_CUDA_FILTER");
+    enum err e;
+    if (!(wanted && strcmp(wanted, "cufft") == 0) && ramp_rows(be, r, &be->ramp, &e))
+        return e;
+    return filter(be, r);
 }
 
 enum err cuda_ramp_filter(struct backend *base, const struct scan *s, double scale,
@@ -225,7 +208,8 @@ enum err cuda_ramp_filter(struct backend *base, const struct scan *s, double sca
     if (!bytes)
         return ERR_OK;
     mark_push("ramp_filter", bytes);
-    const enum err e = filter(device_of(base), rows_of(s, scale, floats_of(y), floats_of(out)));
+    const struct rows r = rows_of(s, scale, floats_of(y), floats_of(out));
+    const enum err e = filter_rows(device_of(base), &r);
     mark_pop();
     /* 2.5 n log2 n for each real transform, there and back; radix 2 for the bytes of the cache. */
     const double n = (double)fft_length(2 * s->channels - 1), steps = log2(n);

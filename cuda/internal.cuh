@@ -12,6 +12,7 @@ struct workspace {
 };
 
 struct fft_plans;    /* filter.cu */
+struct ramp_plan;    /* ramp.cu */
 struct pixel_cache;  /* pixels.cu */
 struct sorted_cache; /* sorted.cu */
 struct descent;      /* descent.cu */
@@ -24,7 +25,9 @@ struct cuda_backend {
     struct workspace scratch; /* of the call at hand */
     struct workspace partial; /* partial sums of the call at hand, and their total */
     double *result;           /* pinned host memory for MAX_SUMS numbers */
+    size_t shared_most;       /* bytes of shared memory that a block can have */
     struct fft_plans *plans;
+    struct ramp_plan *ramp;
     struct pixel_cache *pixels; /* the last two pixel lists */
     struct sorted_cache *sorted;
     struct descent *descent;
@@ -98,6 +101,7 @@ void descent_free(struct cuda_backend *be);
 enum err cuda_ramp_filter(struct backend *be, const struct scan *s, double scale,
                           const struct buffer *y, struct buffer *out);
 void fft_plans_free(struct fft_plans *plans);
+void ramp_plan_free(struct cuda_backend *be, struct ramp_plan *plan);
 enum err cuda_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
                       const struct buffer *in, struct buffer *out);
 enum err cuda_prior_terms(struct backend *be, const struct volume *v, const struct prior *prior,

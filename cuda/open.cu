@@ -75,6 +75,7 @@ static enum err take_device(struct cuda_backend *be)
     TRY_CUDA(cudaGetDeviceProperties(&properties, 0), "being opened");
     TRY_CUDA(cudaStreamCreateWithFlags(&be->stream, cudaStreamNonBlocking), "being opened");
     TRY_CUDA(cudaMallocHost((void **)&be->result, MAX_SUMS * sizeof(double)), "being opened");
+    be->shared_most = properties.sharedMemPerBlockOptin;
     be->multiprocessors = properties.multiProcessorCount;
     const size_t whole = properties.totalGlobalMem;
     snprintf(memory, sizeof memory, "%.0f GiB",
@@ -121,6 +122,7 @@ void cuda_close(struct backend *base)
     sorted_free(be);
     pixel_cache_free(be);
     fft_plans_free(be->plans);
+    ramp_plan_free(be, be->ramp);
     if (be->result)
         cudaFreeHost(be->result);
     if (be->stream)

@@ -236,6 +236,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "host stand-in");
     out->totalGlobalMem = shim_memory;
+    out->sharedMemPerBlockOptin = (size_t)227 << 10;
     out->major = 9;
     out->multiProcessorCount = 1;
     return cudaSuccess;
