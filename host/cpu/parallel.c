@@ -9,6 +9,7 @@
 
 #include "host/base/mem.h"
 #include "host/cpu/internal.h"
+#include "host/cpu/squares.h"
 #include "host/cpu/worker.h"
 
 #define PIXEL_ROWS 32
@@ -45,8 +46,8 @@ static void plan_views(struct plan *plan, int64_t views)
     plan->tile_floats = (size_t)(views * plan->view_stride);
 }
 
-enum err parallel_forward(struct backend *be, const struct projector *p,
-                          const struct pixel_set *pixels, const float *x, struct sinogram y)
+static enum err list_forward(struct backend *be, const struct projector *p,
+                             const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan;
@@ -85,9 +86,9 @@ out:
     return e;
 }
 
-enum err parallel_back(struct backend *be, const struct projector *p,
-                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
-                       int power, float *x)
+static enum err list_back(struct backend *be, const struct projector *p,
+                          const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                          int power, float *x)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan;
@@ -128,5 +129,29 @@ enum err parallel_back(struct backend *be, const struct projector *p,
     mem_free(scratch);
 out:
     pixel_blocks_free(&plan.blocks);
+    return e;
+}
+
+enum err parallel_forward(struct backend *be, const struct projector *p,
+                          const struct pixel_set *pixels, const float *x, struct sinogram y)
+{
+    struct squares s;
+    enum err e = squares_create(p, pixels, &s);
+    if (!e)
+        e = s.count ? squares_forward(be, p, &s, pixels, x, y) : list_forward(be, p, pixels, x, y);
+    squares_free(&s);
+    return e;
+}
+
+enum err parallel_back(struct backend *be, const struct projector *p,
+                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                       int power, float *x)
+{
+    struct squares s;
+    enum err e = squares_create(p, pixels, &s);
+    if (!e)
+        e = s.count ? squares_back(be, p, &s, pixels, y, w, power, x)
+                    : list_back(be, p, pixels, y, w, power, x);
+    squares_free(&s);
     return e;
 }
