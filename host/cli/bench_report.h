@@ -23,4 +23,7 @@ enum err bench_report_against(const struct bench_results *now, const char *path,
 /* Tables of targets, of all rows, and of growth with size. */
 void bench_report_markdown(const struct bench_results *r);
 
+/* A graph of seconds against N. ERR_INPUT when no operation has two sizes. */
+enum err bench_report_svg(FILE *out, const struct bench_results *r);
+
 #endif

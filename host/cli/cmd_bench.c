@@ -7,7 +7,7 @@
 
 #define TOLERANCE 5 /* percent, where --fail-over says nothing */
 
-static const char *ops, *sizes, *threads, *backend = "auto", *save, *against;
+static const char *ops, *sizes, *threads, *backend = "auto", *save, *against, *svg;
 static int64_t repeat = 5, seed = 42;
 static double fail_over = TOLERANCE;
 static int markdown, list;
@@ -35,6 +35,8 @@ static struct opt options[] = {
                        0.001, 1e6, 0},
     {"markdown", 0, OPT_FLAG, &markdown, NULL, "print targets, rows and growth as Markdown", 0, 0,
      0},
+    {"svg", 0, OPT_PATH, &svg, "FILE", "draw seconds against N, one line for each operation", 0, 0,
+     0},
     {"list", 0, OPT_FLAG, &list, NULL, "print the operations and stop", 0, 0, 0},
     {0},
 };
@@ -50,6 +52,17 @@ static enum err read_files(int words, char **word, struct bench_results *r)
     for (int i = 0; i < r->count; i++)
         bench_report_row(&r->rows[i]);
     return ERR_OK;
+}
+
+static enum err draw(const struct bench_results *r)
+{
+    struct outfile file = {0};
+    TRY(outfile_open(&file, svg));
+    enum err e = bench_report_svg(file.stream, r);
+    if (!e)
+        e = outfile_commit(&file);
+    outfile_abort(&file);
+    return e;
 }
 
 /* Rows that failed or were not reached are part of the file. */
@@ -94,6 +107,8 @@ static enum err run(int words, char **word)
     TRY_OUT(words ? read_files(words, word, &now) : measure(&file, &now, &then));
     if (markdown)
         bench_report_markdown(&now);
+    if (svg)
+        TRY_OUT(draw(&now));
     if (against)
         e = bench_report_against(&now, against, &then, fail_over, options[ROW_FAIL_OVER].seen);
 out:
@@ -120,7 +135,7 @@ const struct command cmd_bench = {
         "Examples:\n"
         "  tomoprof bench --ops '*_project' --sizes 64,128,255,256 --save now.json\n"
         "  tomoprof bench --save new.json --against old.json --fail-over 10\n"
-        "  tomoprof bench new.json --markdown\n",
+        "  tomoprof bench new.json --markdown --svg scaling.svg\n",
     .options = options,
     .min_words = 0,
     .max_words = 64,

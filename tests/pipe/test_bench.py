@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import time
+from xml.etree import ElementTree
 
 import jsonschema
 
@@ -129,6 +130,16 @@ def markdown(check, saved, data):
     check.that("not measured" not in r.stdout, f"{r.stdout}")
     growth = r.stdout.split("\n\n")[3].splitlines()[2:]
     check.that(len(growth) == 2 * len(OPERATIONS) and "| 128 to 512 |" in growth[0], f"{growth}")
+
+    graph = saved.parent / "graph.svg"
+    refused(check, "--svg: no operation was measured at two sizes", saved, "--svg", graph)
+    check.that(not graph.exists(), "a graph of nothing was left")
+    r = tomoprof("bench", saved.parent / "targets.json", "--svg", graph)
+    check.that(r.returncode == 0 and not r.stdout, f"exit {r.returncode}: {r.stderr}")
+    lines = ElementTree.parse(graph).getroot().findall("{http://www.w3.org/2000/svg}polyline")
+    points = [line.get("points").split() for line in lines]
+    check.that(len(points) == len(OPERATIONS) and all(len(p) == 3 for p in points), f"{points}")
+    check.that(all(float(a.split(",")[0]) < float(b.split(",")[0]) for p in points for a, b in zip(p, p[1:])), f"{points}")
 
 
 def one_row(check, folder):
