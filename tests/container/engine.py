@@ -3,15 +3,18 @@
 What the machine lacks (engine, base image, network, disk, time) is a reason to skip, never a failure of a test."""
 
 import atexit
+import ctypes
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PR_SET_PDEATHSIG = 1  # the engine ends with this process, however that ends
 SPACE = 25  # GiB: all images with the layers of their builds where the engine copies (vfs); 6 where it does not
 BUILD_MINUTES = float(os.environ.get("TP_CONTAINER_MINUTES", "60"))  # for all images together
 
@@ -54,7 +57,8 @@ def start_by_hand(folder, driver):
     with open(f"{folder}/log", "w") as log:
         daemon = subprocess.Popen(["dockerd", f"--storage-driver={driver}", "--iptables=false", "--bridge=none", "--data-root",
                                    f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "-H",
-                                   f"unix://{folder}/socket"], stdout=log, stderr=log)
+                                   f"unix://{folder}/socket"], stdout=log, stderr=log,
+                                  preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM))
 
     def stop():
         daemon.terminate()
