@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/triage/candidate.h"
+#include "profiler/triage/handoff.h"
 #include "profiler/triage/width.h"
 
 static void say(char **list, int *count, const char *format, ...)
@@ -169,6 +170,10 @@ static void say_next(const struct inputs *in, struct candidate *c)
     if (!in->machine.is_gpu)
         NEXT("Measure on the GPU that one would buy instead: its rate here is derived, not "
              "measured.");
+    if (c->verdict >= VERDICT_MEDIUM && handoff_known(c->primitive->name))
+        NEXT("Start from its checked C++ kernel: `tomoprof width --only %s --hls FOLDER` writes it "
+             "with test bench and golden vectors.",
+             c->primitive->name);
     if (c->verdict >= VERDICT_LOW && !width_needed(c->primitive->name))
         NEXT("Find the bits it needs: the model takes up to 18 of fixed point, %g bytes in memory.",
              in->weights->element_bytes);

@@ -4,15 +4,8 @@
 #include <string.h>
 
 #include "host/base/file.h"
-#include "profiler/triage/handoff.h"
+#include "profiler/triage/handoff_project.h"
 #include "profiler/triage/width_sweep.h"
-
-struct handoff {
-    const struct width_primitive *p;
-    const struct width_case *c;
-    struct formats formats; /* rounded, as simulated */
-    struct width_result exact, rounded;
-};
 
 static void array(FILE *out, const char *type, const char *name, int n, const double *v)
 {
@@ -35,6 +28,10 @@ static void filter_tables(const struct handoff *h, FILE *out)
     if (taps)
         array(out, "coefficient_t", "taps", n, taps);
     free(taps);
+    if (!h->p->fan)
+        return;
+    fprintf(out, "#define COSINES\ntypedef ap_fixed<28, 4, AP_RND_CONV, AP_SAT> share_t;\n");
+    array(out, "share_t", "cosines", n, h->c->fan.cosine);
 }
 
 static void flat_log_tables(const struct handoff *h, FILE *out)
@@ -76,7 +73,7 @@ static void samples_in(FILE *out, const double *v, int n)
 
 static void filter_inputs(const struct handoff *h, FILE *out)
 {
-    samples_in(out, h->c->sinogram, h->c->views * h->c->n);
+    samples_in(out, h->p->fan ? h->c->fan_sinogram : h->c->sinogram, h->c->views * h->c->n);
 }
 
 static void flat_log_inputs(const struct handoff *h, FILE *out)
@@ -98,16 +95,26 @@ static void median_inputs(const struct handoff *h, FILE *out)
             }
 }
 
+#define BACK    "back_project.cpp", project_tables, project_inputs, project_run
+#define FORWARD "forward_project.cpp", project_tables, project_inputs, project_run
 static const struct template
 {
-    const char *primitive;
+    const char *primitive, *kernel;
     void (*tables)(const struct handoff *h, FILE *out);
     void (*inputs)(const struct handoff *h, FILE *out);
+    enum err (*run)(const struct handoff *h, struct formats *f, struct width_result *out);
 }
 templates[] = {
-    {"parallel_fbp_filter", filter_tables, filter_inputs},
-    {"flat_field_and_log", flat_log_tables, flat_log_inputs},
-    {"median_filter3d", median_tables, median_inputs},
+    {"parallel_fbp_filter", "parallel_fbp_filter.cpp", filter_tables, filter_inputs, NULL},
+    {"cone_fdk_filter", "parallel_fbp_filter.cpp", filter_tables, filter_inputs, NULL},
+    {"flat_field_and_log", "flat_field_and_log.cpp", flat_log_tables, flat_log_inputs, NULL},
+    {"median_filter3d", "median_filter3d.cpp", median_tables, median_inputs, NULL},
+    {"parallel_forward_project", FORWARD},
+    {"parallel_back_project", BACK},
+    {"parallel_hessian_diagonal", BACK},
+    {"cone_forward_project", FORWARD},
+    {"cone_back_project", BACK},
+    {"cone_hessian_diagonal", BACK},
 };
 
 static const struct template *find(const char *primitive)
@@ -170,15 +177,22 @@ static enum err write_one(const char *folder, const char *name, const char *text
     return e;
 }
 
+/* Of the templates' kernels the one, and what only projectors need. */
 static enum err write_templates(const char *folder, const struct template *t)
 {
-    char own[64];
-    snprintf(own, sizeof own, "%s.cpp", t->primitive);
+    static const char *const projectors[] = {"projector.h", "footprints.cpp"};
     for (const struct handoff_file *f = handoff_files; f->name; f++) {
-        const char *dot = strrchr(f->name, '.');
-        const int kernel = dot && !strcmp(dot, ".cpp") && strcmp(f->name, "bench.cpp");
-        if (!kernel || !strcmp(f->name, own))
-            TRY(write_one(folder, kernel ? "kernel.cpp" : f->name, f->text, NULL, NULL, NULL));
+        const char *dot = strrchr(f->name, '.'), *name = f->name;
+        int wanted = !dot || strcmp(dot, ".cpp") != 0 || !strcmp(f->name, "bench.cpp");
+        for (int i = 0; i < 2; i++)
+            if (!strcmp(f->name, projectors[i]))
+                wanted = t->run != NULL;
+        if (!strcmp(f->name, t->kernel)) {
+            wanted = 1;
+            name = "kernel.cpp";
+        }
+        if (wanted)
+            TRY(write_one(folder, name, f->text, NULL, NULL, NULL));
     }
     return ERR_OK;
 }
@@ -195,21 +209,27 @@ static enum err write_all(const char *folder, const struct template *t, const st
     return write_one(folder, "golden.txt", NULL, golden, h, t);
 }
 
+static enum err simulate(const struct template *t, const struct handoff *h, struct formats *f,
+                         struct width_result *out)
+{
+    return t->run ? t->run(h, f, out) : width_run(h->c, h->p, f, out);
+}
+
 enum err handoff_write(const char *primitive, const struct width_case *c,
                        const int bits[WIDTH_STAGES], const char *folder)
 {
     const struct template *t = find(primitive);
     const struct width_needed *needed = width_needed(primitive);
     FAIL_IF(!t || !needed, ERR_USAGE,
-            "%s: no kernel template; there are parallel_fbp_filter, flat_field_and_log and "
-            "median_filter3d",
+            "%s: no kernel template; there are the projectors, Hessians, filters, "
+            "flat_field_and_log and median_filter3d",
             primitive);
     struct handoff h = {.p = width_primitive_named(primitive), .c = c};
     struct formats wide = formats_wide();
-    TRY(width_run(c, h.p, &wide, &h.exact));
+    TRY(simulate(t, &h, &wide, &h.exact));
     h.formats = width_formats(h.p, &wide, bits ? bits : needed->bits);
     struct formats used = h.formats;
-    enum err e = width_run(c, h.p, &used, &h.rounded);
+    enum err e = simulate(t, &h, &used, &h.rounded);
     if (!e)
         e = write_all(folder, t, &h);
     width_result_destroy(&h.exact);

@@ -24,12 +24,33 @@ static double *doubles(size_t n)
 
 void twin_destroy(struct twin *t)
 {
+    free(t->angles);
+    free(t->rows);
     free(t->position);
     free(t->width);
     free(t->height);
     free(t->cosine);
     free(t->exact);
     *t = (struct twin){0};
+}
+
+static double grid(double v)
+{
+    return rint(v * TWIN_GRID) / TWIN_GRID;
+}
+
+/* tau(W, t): overlap of a unit cell with a box of width W at distance t */
+static double overlap(double width, double t)
+{
+    return fmax(0, fmin(fmin(1, width), 0.5 * (width + 1) - fabs(t)));
+}
+
+/* Rows under a voxel a quarter of the edge above the central plane, as shares of it. */
+static void rows_under(const struct twin *t, double gain, size_t i)
+{
+    const double height = gain * 0.5, v = height * 0.25 * t->n, first = floor(v - 0.5);
+    for (int j = 0; j < TWIN_ROWS; j++)
+        t->rows[i * TWIN_ROWS + (size_t)j] = grid(overlap(height, v - first - j) / height);
 }
 
 /* Footprint of a pixel at (x, y) in the view at `angle`: host/cpu/footprint_kernel.c. The fan has
@@ -40,8 +61,8 @@ static void footprint(const struct twin *t, double angle, double x, double y, si
     if (!t->fan) {
         const double edge = fmax(fabs(c), fabs(s));
         t->position[i] = u + t->centre;
-        t->width[i] = edge;
-        t->height[i] = 1 / edge;
+        t->width[i] = grid(edge);
+        t->height[i] = grid(1 / edge);
         return;
     }
     const double distance = 4.0 * t->n, magnification = 2, delta = 0.5;
@@ -49,14 +70,9 @@ static void footprint(const struct twin *t, double angle, double x, double y, si
     const double theta = atan2(gain * delta * u, distance);
     const double edge = fmax(fabs(cos(angle - theta)), fabs(sin(angle - theta)));
     t->position[i] = gain * delta * u + t->centre;
-    t->width[i] = gain * delta * edge / cos(theta);
-    t->height[i] = delta / edge;
-}
-
-/* tau(W, t): overlap of a unit cell with a box of width W at distance t */
-static double overlap(double width, double t)
-{
-    return fmax(0, fmin(fmin(1, width), 0.5 * (width + 1) - fabs(t)));
+    t->width[i] = grid(gain * delta * edge / cos(theta));
+    t->height[i] = grid(delta / edge);
+    rows_under(t, gain, i);
 }
 
 /* Taps of one pixel in one view; returns the first channel. */
@@ -65,10 +81,21 @@ static int weigh(const struct twin *t, struct formats *f, size_t i, int power, d
     const double position = formats_pass(f, STAGE_COORDINATE, t->position[i]);
     const double first = floor(position + 1 - 0.5 * TAPS);
     for (int k = 0; k < TAPS; k++) {
-        const double w = overlap(t->width[i], position - first - k) * t->height[i];
+        const double w = grid(overlap(t->width[i], position - first - k) * t->height[i]);
         weight[k] = formats_pass(f, STAGE_COEFFICIENT, power == 2 ? w * w : w);
     }
     return (int)fmax(-TAPS, fmin(first, t->n));
+}
+
+/* Weights of the rows under it; none for parallel beams. */
+static int weigh_rows(const struct twin *t, struct formats *f, size_t i, int power,
+                      double weight[TWIN_ROWS])
+{
+    for (size_t j = 0; t->rows && j < TWIN_ROWS; j++) {
+        const double w = t->rows[i * TWIN_ROWS + j];
+        weight[j] = formats_pass(f, STAGE_COEFFICIENT, power == 2 ? w * w : w);
+    }
+    return t->rows ? TWIN_ROWS : 0;
 }
 
 static void fill_exact(const struct twin *t)
@@ -83,17 +110,21 @@ enum err twin_create(struct twin *t, int n, int views, int fan, const double *an
 {
     const size_t pixels = (size_t)n * (size_t)n, all = pixels * (size_t)views;
     *t = (struct twin){.n = n, .views = views, .fan = fan, .centre = centre};
+    t->angles = doubles((size_t)views);
+    t->rows = fan ? doubles(all * TWIN_ROWS) : NULL;
     t->position = doubles(all);
     t->width = doubles(all);
     t->height = doubles(all);
     t->cosine = doubles((size_t)n);
     t->exact = doubles(all * TAPS);
-    if (!t->position || !t->width || !t->height || !t->cosine || !t->exact) {
+    if (!t->angles || (fan && !t->rows) || !t->position || !t->width || !t->height || !t->cosine ||
+        !t->exact) {
         twin_destroy(t);
         return FAIL(ERR_MEMORY, "no memory left for footprints of %d x %d pixels", n, n);
     }
+    memcpy(t->angles, angles, (size_t)views * sizeof *angles);
     for (int c = 0; c < n; c++)
-        t->cosine[c] = fan ? 4 * n / hypot(4 * n, c - centre) : 1;
+        t->cosine[c] = fan ? grid(4 * n / hypot(4 * n, c - centre)) : 1;
     for (int v = 0; v < views; v++)
         for (size_t p = 0; p < pixels; p++) {
             const double x = (double)(p % (size_t)n) - 0.5 * (n - 1);
@@ -153,38 +184,64 @@ static double multiply_add(struct formats *f, double sum, double a, double b)
     return formats_pass(f, STAGE_SUM, sum + formats_pass(f, STAGE_PRODUCT, a * b));
 }
 
+/* A pixel's share of a cell, over the rows that it falls on: one row, of slices that are all alike.
+ */
+static double spread(struct formats *f, double sum, double x, double weight, const double *rows,
+                     int count)
+{
+    const double product = formats_pass(f, STAGE_PRODUCT, x * weight);
+    if (!count)
+        return formats_pass(f, STAGE_SUM, sum + product);
+    for (int j = 0; j < count; j++)
+        sum = multiply_add(f, sum, product, rows[j]);
+    return sum;
+}
+
 enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y)
 {
     const int n = t->n;
     const size_t pixels = (size_t)n * (size_t)n;
-    double *in, weight[TAPS];
+    double *in, weight[TAPS], rows[TWIN_ROWS];
     TRY(samples(f, x, (int64_t)pixels, &in));
     memset(y, 0, (size_t)t->views * (size_t)n * sizeof *y);
     for (int v = 0; v < t->views; v++, y += n)
         for (size_t p = 0; p < pixels; p++) {
             const int first = weigh(t, f, (size_t)v * pixels + p, 1, weight);
+            const int count = weigh_rows(t, f, (size_t)v * pixels + p, 1, rows);
             for (int k = 0; k < TAPS; k++)
                 if (first + k >= 0 && first + k < n && weight[k] != 0)
-                    y[first + k] = multiply_add(f, y[first + k], in[p], weight[k]);
+                    y[first + k] = spread(f, y[first + k], in[p], weight[k], rows, count);
         }
     free(in);
     return ERR_OK;
+}
+
+/* The rows under a voxel, blended. */
+static double blend(struct formats *f, double sample, const double *rows, int count)
+{
+    double sum = 0;
+    if (!count)
+        return sample;
+    for (int j = 0; j < count; j++)
+        sum = multiply_add(f, sum, sample, rows[j]);
+    return sum;
 }
 
 enum err twin_back(const struct twin *t, struct formats *f, int power, const double *y, double *x)
 {
     const int n = t->n;
     const size_t pixels = (size_t)n * (size_t)n;
-    double *in, weight[TAPS];
+    double *in, weight[TAPS], rows[TWIN_ROWS];
     TRY(samples(f, y, (int64_t)t->views * n, &in));
     memset(x, 0, pixels * sizeof *x);
     for (int v = 0; v < t->views; v++)
         for (size_t p = 0; p < pixels; p++) {
+            const double *row = in + (size_t)v * (size_t)n;
             const int first = weigh(t, f, (size_t)v * pixels + p, power, weight);
+            const int count = weigh_rows(t, f, (size_t)v * pixels + p, power, rows);
             for (int k = 0; k < TAPS; k++)
                 if (first + k >= 0 && first + k < n && weight[k] != 0)
-                    x[p] = multiply_add(f, x[p], in[(size_t)v * (size_t)n + (size_t)(first + k)],
-                                        weight[k]);
+                    x[p] = multiply_add(f, x[p], blend(f, row[first + k], rows, count), weight[k]);
         }
     free(in);
     return ERR_OK;

@@ -1,6 +1,7 @@
 /* Slow float64 twins of the primitives on one slice, with every stage passed through a number
- * format. One slice is enough: parallel beams do not mix slices; of a cone beam this is the central
- * plane, where the vertical footprint is one more tap of the same kind. */
+ * format. One slice is enough: parallel beams do not mix slices; of a cone beam this is a slice of
+ * an object that does not change along the axis, a quarter of the edge off the central plane: the
+ * rows under a voxel hold the same samples, and their weights add up to 1. */
 #ifndef TP_TRIAGE_WIDTH_TWIN_H
 #define TP_TRIAGE_WIDTH_TWIN_H
 
@@ -26,10 +27,15 @@ static inline double formats_pass(struct formats *f, enum width_stage stage, dou
 /* n x n pixels, `views` views of n channels; position, width and height of the footprint of every
  * pixel in every view. */
 #define TWIN_TAPS 4 /* W + 1 <= 2.5 for square pixels and the fan of twin_create */
+#define TWIN_ROWS 3 /* W + 1 <= 2.4 rows under a voxel of it */
+/* Geometry has 24 digits behind the point, as a kernel's tables have: products of two are exact in
+ * float64, so that hardware can give the same bits. */
+#define TWIN_GRID 0x1p24
 struct twin {
     int n, views, fan;
     double centre; /* channel of the axis */
-    double *position, *width, *height, *cosine;
+    double *angles, *position, *width, *height, *cosine;
+    double *rows;  /* weights of the TWIN_ROWS rows under each voxel; NULL for parallel beams */
     double *exact; /* unrounded taps, TWIN_TAPS for each footprint */
 };
 enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles,

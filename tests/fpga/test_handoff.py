@@ -7,7 +7,8 @@ import tempfile
 
 import tools
 
-KERNELS = ("median_filter3d", "flat_field_and_log", "parallel_fbp_filter")
+KERNELS = ("median_filter3d", "flat_field_and_log", "parallel_fbp_filter", "cone_fdk_filter", "parallel_forward_project", "parallel_back_project",
+           "parallel_hessian_diagonal", "cone_forward_project", "cone_back_project", "cone_hessian_diagonal")
 
 
 def check(kernel, folder, flags):
@@ -38,7 +39,7 @@ def main():
             check_that_it_fails(folder)
     if not types:
         print("not tried: Xilinx's ap_types headers (TP_AP_TYPES is not set)")
-    wrong = tools.subprocess.run([program, "width", "--only", "cone_back_project", "--hls", "."], capture_output=True, text=True)
+    wrong = tools.subprocess.run([program, "width", "--only", "mbir_prior_and_updates", "--hls", "."], capture_output=True, text=True)
     assert wrong.returncode == 2 and "no kernel template" in wrong.stderr, wrong.stderr
 
 

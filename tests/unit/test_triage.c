@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
+#include "profiler/triage/handoff.h"
 #include "profiler/triage/triage.h"
 
 struct row {
@@ -240,6 +241,27 @@ static void filter_in_the_stream_can_be_high(void **state)
     assert_string_equal(verdict_name(c->verdict), "HIGH");
     assert_true(c->flips_count > 0 || c->score.total > 70);
     assert_non_null(strstr(t->headline, "first candidate"));
+    triage_destroy(t);
+}
+
+/* Whatever may be called HIGH has a kernel to hand over. */
+static void high_ones_can_be_handed_over(void **state)
+{
+    struct triage *t = triage_of(whole, WHOLE, -1, "{\"use_reference_gpu\": 0}");
+    int high = 0;
+    (void)state;
+    for (int i = 0; primitive_at(i); i++)
+        assert_true(handoff_known(primitive_at(i)->name) ||
+                    primitive_at(i)->dependency == DEPENDS_FEEDBACK);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        int told = 0;
+        for (int k = 0; k < c->next_count; k++)
+            told |= strstr(c->next[k], "--hls") != NULL;
+        assert_int_equal(told, c->verdict >= VERDICT_MEDIUM);
+        high += c->verdict == VERDICT_HIGH;
+    }
+    assert_true(high > 0);
     triage_destroy(t);
 }
 
@@ -519,6 +541,7 @@ int main(void)
         cmocka_unit_test(more_bandwidth_never_lowers_a_score),
         cmocka_unit_test(gpu_is_better_at_cone_back_projection),
         cmocka_unit_test(filter_in_the_stream_can_be_high),
+        cmocka_unit_test(high_ones_can_be_handed_over),
         cmocka_unit_test(feedback_is_never_more_than_low),
         cmocka_unit_test(one_size_gives_no_exponent),
         cmocka_unit_test(what_is_no_time_is_left_out),

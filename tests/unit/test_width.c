@@ -150,6 +150,26 @@ static void error_falls_with_bits(void **state)
     width_case_destroy(&c);
 }
 
+/* Of a cone beam; what is above the next row belongs to it. */
+static void rows_under_a_voxel_share_all_of_it(void **state)
+{
+    struct width_case c;
+    int two = 0;
+    (void)state;
+    phantom(16, &c);
+    assert_null(c.parallel.rows);
+    for (int i = 0; i < c.n * c.n * c.views; i++) {
+        const double *rows = c.fan.rows + (ptrdiff_t)i * TWIN_ROWS;
+        double sum = 0;
+        for (int j = 0; j < TWIN_ROWS; j++)
+            sum += rows[j];
+        assert_true(fabs(sum - 1) < 1e-6);
+        two += rows[0] > 0 && rows[1] > 0;
+    }
+    assert_true(two > c.n);
+    width_case_destroy(&c);
+}
+
 static void the_table_keeps_the_quality_on_the_phantom_and_less_does_not(void **state)
 {
     (void)state;
@@ -213,7 +233,7 @@ static void impossible_sizes_are_refused(void **state)
     struct width_case c;
     const double nothing[1] = {0};
     assert_int_equal(width_case_create(&c, "tiny", 4, 4, nothing, 0, nothing), ERR_INPUT);
-    assert_int_equal(handoff_write("cone_back_project", &c, NULL, "/nowhere"), ERR_USAGE);
+    assert_int_equal(handoff_write("mbir_prior_and_updates", &c, NULL, "/nowhere"), ERR_USAGE);
 }
 
 int main(void)
@@ -226,6 +246,7 @@ int main(void)
         cmocka_unit_test(a_block_shares_the_exponent_of_its_largest),
         cmocka_unit_test(float64_in_every_stage_gives_no_error),
         cmocka_unit_test(error_falls_with_bits),
+        cmocka_unit_test(rows_under_a_voxel_share_all_of_it),
         cmocka_unit_test(the_table_keeps_the_quality_on_the_phantom_and_less_does_not),
         cmocka_unit_test(the_table_knows_what_the_triage_asks),
         cmocka_unit_test(equal_pictures_have_similarity_1_and_noise_less),

@@ -27,6 +27,17 @@ static void compare(hls::stream<result_t> &out, double wanted, double exact, str
     t->results++;
 }
 
+static void run(hls::stream<sample_t> &in, hls::stream<result_t> &out)
+{
+#ifdef FOOTPRINTS
+    hls::stream<footprint> feet;
+    footprints(feet);
+    kernel(in, feet, out);
+#else
+    kernel(in, out);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     std::FILE *file = argc == 2 ? std::fopen(argv[1], "r") : nullptr;
@@ -45,7 +56,7 @@ int main(int argc, char **argv)
             in.write(sample_t(a));
         else if (std::sscanf(line, "out %lf %lf", &a, &b) == 2) {
             if (!ran)
-                kernel(in, out);
+                run(in, out);
             ran = true;
             compare(out, a, b, &t);
         }

@@ -6,7 +6,25 @@
 
 #include "widths.h"
 
-/* One sample in and one result out per clock once the pipeline is full. */
+#ifdef FOOTPRINTS
+typedef ap_fixed<28, 4, AP_RND_CONV, AP_SAT> share_t; // of a width or a weight
+
+// Of a pixel in a view: where it falls, how wide, the path's length in it, and of a cone beam the
+// shares of the rows under it.
+struct footprint {
+    coordinate_t position;
+    share_t width, height;
+#if UNDER
+    share_t rows[UNDER];
+#endif
+};
+
+// A footprint a clock once the pipeline is full.
+void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream<result_t> &out);
+void footprints(hls::stream<footprint> &feet);
+#else
+// One sample in and one result out per clock once the pipeline is full.
 void kernel(hls::stream<sample_t> &in, hls::stream<result_t> &out);
+#endif
 
 #endif

@@ -1,8 +1,16 @@
-/* Ramp filter of a row by convolution: CHANNELS multipliers side by side, or as many as FACTOR
- * leaves. */
+/* Ramp filter of a row by convolution, of a cone beam after its cosine weights: CHANNELS
+ * multipliers side by side, or as many as FACTOR leaves. */
 #include "kernel.h"
 
-static sum_t filtered(const sample_t row[CHANNELS], int at)
+#ifdef COSINES /* of the fan's rays, on the way in */
+typedef decltype(sample_t() * share_t()) row_t;
+#define WEIGHTED(sample, channel) ((sample)*cosines[channel])
+#else
+typedef sample_t row_t;
+#define WEIGHTED(sample, channel) (sample)
+#endif
+
+static sum_t filtered(const row_t row[CHANNELS], int at)
 {
     sum_t sum = 0;
     for (int c = 0; c < CHANNELS; c++) {
@@ -20,11 +28,11 @@ void kernel(hls::stream<sample_t> &in, hls::stream<result_t> &out)
 {
 #pragma HLS INTERFACE axis port = in
 #pragma HLS INTERFACE axis port = out
-    sample_t row[CHANNELS];
+    row_t row[CHANNELS];
 #pragma HLS ARRAY_PARTITION variable = row cyclic factor = FACTOR
     for (int r = 0; r < ROWS; r++) {
         for (int c = 0; c < CHANNELS; c++)
-            row[c] = in.read();
+            row[c] = WEIGHTED(in.read(), c);
         for (int c = 0; c < CHANNELS; c++) {
 #pragma HLS PIPELINE II = 1
             out.write(filtered(row, c));

@@ -33,6 +33,11 @@ template <int W, int I, ap_q_mode Q = AP_RND_CONV, ap_o_mode O = AP_SAT> struct 
         return std::ldexp(static_cast<double>(raw), I - W);
     }
 
+    int to_int() const // towards 0
+    {
+        return static_cast<int>(raw / (int64_t{1} << (W - I)));
+    }
+
   private:
     // Both limits are exact in float64 up to W = 53; wider intermediate results never come near
     // them here.
