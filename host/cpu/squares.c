@@ -1,8 +1,7 @@
 /* Which squares a pixel set touches, and the order of a square's pixels in every view. */
-#include "host/cpu/squares.h"
-
 #include <stdlib.h>
 
+#include "host/cpu/squares.h"
 #include "host/cpu/worker.h"
 
 #define BRICK         4
