@@ -60,6 +60,7 @@ def recorders(folder, peers):
     if (beside / "pyinstrument").exists():
         yield "pyinstrument", lambda words: [beside / "pyinstrument", "-o", folder / "p.html", "-r", "html", *words[1:]]
     if (beside / "scalene").exists():
+        yield "scalene --cpu-only", lambda words: [beside / "scalene", "run", "--cpu-only", "-o", folder / "s.json", *words[1:]]
         yield "scalene", lambda words: [beside / "scalene", "run", "-o", folder / "s.json", *words[1:]]
 
 
