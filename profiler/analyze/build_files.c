@@ -231,7 +231,7 @@ static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
             high = middle;
     }
     size_t end = low;
-    while (end < r->in_ranges_count && r->in_ranges[end].site == site && end - low < 4)
+    while (end < r->in_ranges_count && r->in_ranges[end].site == site && end - low < 20)
         end++;
     TRY(model_list(r->m, model_in_range, row, ranges, end - low));
     for (size_t i = low; i < end; i++)

@@ -64,12 +64,20 @@ static enum err track_rows(struct run *r, const struct lane *l, struct model_tra
     return ERR_OK;
 }
 
-enum err build_timeline(struct run *r)
+/* Events that are left when no track keeps more than `limit`. */
+static size_t events_within(const struct run *r, size_t limit)
 {
     size_t total = 0;
     for (size_t i = 0; i < r->lanes_count; i++)
-        total += r->lanes[i].track.count;
-    size_t limit = total > TRACKS_EVENTS ? TRACKS_EVENTS / r->lanes_count + 1 : TRACK_EVENTS;
+        total += r->lanes[i].track.count < limit ? r->lanes[i].track.count : limit;
+    return total;
+}
+
+enum err build_timeline(struct run *r)
+{
+    size_t limit = TRACK_EVENTS;
+    while (events_within(r, limit) > TRACKS_EVENTS && limit > 16)
+        limit -= limit / 8;
     TRY(model_list(r->m, model_track, r->m, timeline, r->lanes_count));
     for (size_t i = 0; i < r->lanes_count; i++) {
         track_reduce(&r->lanes[i].track, limit);

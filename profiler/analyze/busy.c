@@ -154,7 +154,8 @@ static enum err release(struct image *im, struct busy *b)
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         s->lanes[o.kind] = (uint32_t)(l - r->lanes) + 1;
     }
-    return track_add(&r->lanes[s->lanes[o.kind] - 1].track, o.start, o.end, o.what, TRACK_EVENTS);
+    return track_add(&r->lanes[s->lanes[o.kind] - 1].track, o.start, o.end, o.what,
+                     run_track_limit(r));
 }
 
 enum err busy_add(struct image *im, struct busy *b, const struct operation *o)

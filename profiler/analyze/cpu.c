@@ -107,7 +107,8 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
     }
     TRY(range_cpu(im, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
-    return track_add(&im->run->lanes[t->cpu_lane - 1].track, start, h->time, index, TRACK_EVENTS);
+    return track_add(&im->run->lanes[t->cpu_lane - 1].track, start, h->time, index,
+                     run_track_limit(im->run));
 }
 
 /* Charges the held samples up to `until`. */
@@ -180,7 +181,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         t->wait_lane = (uint32_t)(l - r->lanes) + 1;
     }
-    return track_add(&r->lanes[t->wait_lane - 1].track, start, end, index, TRACK_EVENTS);
+    return track_add(&r->lanes[t->wait_lane - 1].track, start, end, index, run_track_limit(r));
 }
 
 static enum err settle(struct image *im)

@@ -275,7 +275,7 @@ static enum err churn(struct finder *f)
     if (!(t->alloc_mb > 10 * t->peak_heap_mb) || !(t->alloc_mb > 1024))
         return ERR_OK;
     return tell(f, &what, (double)NAN,
-                "%.3g MiB were allocated in all, at most %.3g MiB live at once.", t->alloc_mb,
+                "%.0f MiB were allocated in all, at most %.0f MiB live at once.", t->alloc_mb,
                 t->peak_heap_mb);
 }
 
@@ -297,7 +297,7 @@ static enum err host_copies(struct finder *f)
     if (!(rate > 1024))
         return ERR_OK;
     return tell(f, &what, f->m->totals.copy_mb / 10240,
-                "%.3g MiB were copied: %.3g MiB/s of the run.", f->m->totals.copy_mb, rate);
+                "%.0f MiB were copied: %.0f MiB/s of the run.", f->m->totals.copy_mb, rate);
 }
 
 static enum err leaking(struct finder *f)
@@ -314,7 +314,7 @@ static enum err leaking(struct finder *f)
     if (!f->m->memory.leaks_count)
         return ERR_OK;
     TRY(tell(f, &what, (double)NAN,
-             "%d lines hold %.3g MiB at the end of what they allocated again and again.",
+             "%d lines hold %.1f MiB at the end of what they allocated again and again.",
              f->m->memory.leaks_count, live));
     struct model_finding *row = &f->list[f->count - 1];
     TRY(model_list(f->r->m, model_place, row, lines, (size_t)f->m->memory.leaks_count));

@@ -202,7 +202,7 @@
     X(INT, _, line, "number")                                                                      \
     X(TEXT, _, text, "source; null where the file could not be read")                              \
     X(INDEX, _, function, "in functions of this file: the innermost that was seen")                \
-    X(LIST, model_in_range, ranges, "its CPU time by outermost range, at most 4, by time")         \
+    X(LIST, model_in_range, ranges, "its CPU time by outermost range, at most 20, by time")         \
     X(NUMBERS, _, live_mb, "most memory it held in each memory.bin_s; of lines with 1 % of a heap")\
     MODEL_COSTS(X)
 #define MODEL_FUNCTION_FIELDS(X)                                                                   \

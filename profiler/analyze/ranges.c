@@ -108,7 +108,8 @@ static enum err close_range(struct image *im, struct thread *t, size_t at, uint6
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         t->range_lane = (uint32_t)(l - r->lanes) + 1;
     }
-    return track_add(&r->lanes[t->range_lane - 1].track, o.start, time, o.tally, TRACK_EVENTS);
+    return track_add(&r->lanes[t->range_lane - 1].track, o.start, time, o.tally,
+                     run_track_limit(r));
 }
 
 enum err range_record(struct image *im, const struct trace_range *r)

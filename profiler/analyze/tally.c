@@ -41,6 +41,14 @@ void sums_add(struct sums *to, const struct sums *from)
         a[i] += b[i];
 }
 
+size_t run_track_limit(const struct run *r)
+{
+    size_t share = TRACKS_EVENTS / (r->lanes_count + 1);
+    if (share > TRACK_EVENTS)
+        return TRACK_EVENTS;
+    return share > TRACK_EVENTS_LEAST ? share : TRACK_EVENTS_LEAST;
+}
+
 struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
                       uint32_t context, uint32_t stream)
 {

@@ -1,6 +1,5 @@
 /* Writes a large trace: `bench_analyze FOLDER LAUNCHES` makes FOLDER/trace with that many launches
- * (each an API record, a kernel and the ranges of a loop) and as many CPU samples, of 8 threads.
- * Built on request: ninja bench_analyze. */
+ * (each an API record, a kernel and the ranges of a loop) and as many CPU samples, of 8 threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +81,8 @@ int main(int argc, char **argv)
     define(&s[0]);
     uint32_t n = (uint32_t)strtoul(argv[2], NULL, 10);
     for (uint32_t i = 0; i < n; i++)
-        one(&s[i % THREADS], &s[THREADS], i, start + 2000 * (uint64_t)i);
+        one(&s[i % THREADS], &s[THREADS], i,
+            start + 2000 * (uint64_t)i + (i * 2654435761u >> 22)); /* no regular rhythm */
     for (int i = 0; i <= THREADS; i++)
         trace_stream_close(&s[i]);
     trace_finish(&w, TRACE_EXIT, 0);

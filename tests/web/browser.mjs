@@ -1,5 +1,6 @@
 // Opens reports as a person would, from the disk, and uses them. Exit 1 when a check failed. Times are printed, never judged.
 import { readFileSync, writeFileSync } from "node:fs";
+import { perfettoReads } from "./perfetto.mjs";
 import { createRequire } from "node:module";
 
 const job = JSON.parse(readFileSync(process.argv[2], "utf8"));
@@ -44,14 +45,15 @@ async function everyPart(name, options = {}) {
   return page;
 }
 
-async function accessible(name, options) {
+// Contrast is most of axe's time: it is looked at once in either theme.
+async function accessible(name, options, rules = {}) {
   const page = await everyPart(name, options);
-  for (const id of await tabs(page)) {
+  await page.evaluate(axe + ";0");
+  for (const [i, id] of (await tabs(page)).entries()) {
     await page.click("#tab-" + id);
-    await page.evaluate(axe + ";0");
-    const result = await page.evaluate(() => axe.run());
+    const result = await page.evaluate(([part, rules]) => axe.run(part ?? document, rules), [i ? "#" + id : null, rules]); // what surrounds the parts is looked at once
     for (const v of result.violations) that(false, `${name}: ${id}: axe ${v.id}: ${v.nodes[0].html.slice(0, 160)}`);
-    that(result.passes.length > 5, `${name}: ${id}: axe looked at nothing`);
+    that(result.passes.length > (rules.runOnly ? 0 : i ? 2 : 5), `${name}: ${id}: axe looked at nothing`);
   }
   await page.context().close();
 }
@@ -177,6 +179,44 @@ async function numbers() {
   await page.context().close();
 }
 
+// Memory over time, the lines between, what is sorted away, what is not there.
+async function lines() {
+  const page = await open("both", { hash: "#lines" }), profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
+  const file = (path) => page.locator(`#lines details.file[data-path="${path}"]`), rows = (path) => file(path).locator("tbody tr");
+  await page.click("text=Open all");
+  await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table")));
+  const curves = await file("recon.py").locator("svg.curve").evaluateAll((n) => n.map((s) => s.getAttribute("aria-label")));
+  that(curves.length === profile.files["recon.py"].lines.filter((l) => l.live_mb.length).length, `${curves.length} curves of memory`);
+  that(curves[0] === "memory over time: at most 256 MiB at 188 ms, held from 125 ms to 1.50 s", `curve: ${curves[0]}`);
+  that((await file("recon.py").locator("thead").innerText()).includes("peak") && (await file("recon.py").locator("thead").innerText()).includes("average"), "no peak or average of memory");
+  that(await file("src/tomo.cu").locator("thead >> text=memory over time").count() === 0, "an empty column stands in the table");
+  const around = page.locator("#lines label", { hasText: "Lines" }).locator("select");
+  await around.selectOption("all");
+  that(await rows("recon.py").count() === profile.files["recon.py"].length, `whole file: ${await rows("recon.py").count()} rows`);
+  const texts = await rows("recon.py").evaluateAll((n) => n.map((r) => r.cells[1].innerText.trim()));
+  that(texts[0] === "import numpy as np" && texts[4] === "return np.load(path)" && texts[10] === "def main():", `whole file: ${texts}`);
+  that(await rows("recon.py").nth(0).getAttribute("class") === "context" && (await rows("recon.py").nth(0).innerText()).split("\n").join("").includes("import"), "a line that cost nothing looks like one that did");
+  that((await rows("src/tomo.cu").last().innerText()).includes("1 line, not in this report"), `what is cut is not said: ${await rows("src/tomo.cu").last().innerText()}`);
+  await file("recon.py").locator("thead .sort", { hasText: "CPU" }).click();
+  that(await rows("recon.py").count() === profile.files["recon.py"].lines.length, "lines that cost nothing are sorted among those that did");
+  await around.selectOption("near");
+  that(await file("recon.py").getAttribute("open") !== null && await rows("recon.py").count() <= 18, "another view closes the file");
+  await page.context().close();
+}
+
+// The suite's set-up is not its operations.
+async function parts() {
+  const page = await open("parts"), text = await page.locator("#summary").innerText();
+  that(/Set-up and checks took 8\d % of the traced pass/.test(text), `summary: ${text.slice(0, 600)}`);
+  that(/Lines inside of the operations: recon.py:15 67 %, recon.py:14 33 %/.test(text), "the dearest lines are not those of the operations");
+  await page.click("#tab-lines");
+  const shown = () => page.$$eval("#lines details.file tbody tr", (n) => n.map((r) => Number(r.cells[0].innerText)));
+  that(String(await shown()) === "14,15", `operations: lines ${await shown()}`);
+  await page.locator("#lines label", { hasText: "Part" }).locator("select").selectOption("rest");
+  that(!(await shown()).includes(15) && (await shown()).includes(8), `set-up: lines ${await shown()}`);
+  await page.context().close();
+}
+
 async function themes() {
   const back = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await open("both"), dark = await open("both", { dark: true });
@@ -229,6 +269,16 @@ async function large() {
   await page.context().close();
 }
 
+async function reduced() {
+  const page = await open("trace", { hash: "#time" });
+  await page.waitForSelector("#timeline");
+  console.log(`a trace of 1,000,000 events: opened and drawn after ${page.opened} ms`);
+  that(/rows had too many events for one file: events closer than [\d.]+ .s were joined/.test(await page.locator("#time").innerText()), "the page does not say that events were joined");
+  const kept = await page.$$eval("#time details tbody tr", (rows) => rows.reduce((a, r) => a + Number(r.cells[1].textContent.replaceAll(",", "")), 0)).catch(() => 0);
+  that(kept === 1000000, `the rows hold ${kept} events`);
+  await page.context().close();
+}
+
 async function damaged() {
   const page = await everyPart("lossy");
   await page.click("#tab-summary");
@@ -255,8 +305,37 @@ async function speedscope() {
   await page.context().close();
 }
 
-for (const test of [() => accessible("both"), () => accessible("both", { dark: true }), () => accessible("both", { width: 400 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  tables, triage, keyboard, numbers, themes, hostile, large, damaged, speedscope]) {
+// Perfetto's own parser reads the Chrome trace: no error of its import, and events, times, rows and counters are those of profile.json.
+async function perfetto() {
+  if (!job.perfetto) return;
+  const page = await (await browser.newContext()).newPage();
+  const ask = await perfettoReads(page, job.perfetto, readFileSync(job.folder + "/chrome.json"));
+  const errors = await ask("select group_concat(name || '=' || value, '; ') from stats where severity in ('error', 'data_loss') and value != 0");
+  that(errors === "", `Perfetto: ${errors}`);
+  const profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
+  const kinds = [...new Set(profile.timeline.map((t) => t.kind))];
+  for (const kind of kinds) {
+    const tracks = profile.timeline.filter((t) => t.kind === kind), lengths = tracks.flatMap((t) => t.events.length), all = lengths.reduce((a, b) => a + b, 0);
+    const [events, ns] = (await ask(`select count(*) || ' ' || ifnull(sum(dur), 0) from slice where category = '${kind}'`)).split(" ").map(Number);
+    that(events === lengths.length, `Perfetto sees ${events} events of kind ${kind}, profile.json has ${lengths.length}`);
+    that(Math.abs(ns - all) <= events, `Perfetto sees ${ns} ns of kind ${kind}, profile.json has ${all}`); // times are in µs, read as a double
+  }
+  that(await ask("select cast(count(*) as text) from slice where dur < 0") === "0", "Perfetto: slices that never end");
+  const rows = Number(await ask("select cast(count(distinct track_id) as text) from slice"));
+  that(rows >= profile.timeline.filter((t) => t.events.start.length).length, `Perfetto sees ${rows} rows`);
+  const points = profile.memory.series.flatMap((s) => s.rss_mb).filter((v) => v !== null);
+  that(await ask("select count(*) || ' ' || max(value) from counter") === `${points.length} ${Math.max(...points).toFixed(1)}`, "Perfetto: the memory counter");
+  const names = await ask("select group_concat(distinct name) from slice");
+  for (const kernel of profile.kernels) that(names.includes(kernel.name), `Perfetto: no slice ${kernel.name}`);
+  // A trace that it cannot read must be seen as such.
+  const broken = await perfettoReads(page, job.perfetto, Buffer.from('{"traceEvents":[{"ph":"X","ts":"now","pid":1,"tid":1,"name":"x"}, {'));
+  that((await broken("select group_concat(name) from stats where severity in ('error', 'data_loss') and value != 0")) !== "", "Perfetto takes what is no trace");
+  await page.context().close();
+}
+
+for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
+  tables, triage, keyboard, numbers, lines, parts, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
+  if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {
     await test();

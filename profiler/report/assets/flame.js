@@ -60,7 +60,7 @@ function flamePanel(profile) {
       if (w > 28) {
         g.fillStyle = matches(node) ? theme.ink : inkOn(fill);
         const room = Math.floor((w - 6) / 6.4), text = name(node);
-        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x + 3, y + ROW / 2);
+        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x + 3, y + ROW / 2, w - 5);
       }
       boxes.push([x, y, w, node]);
     };

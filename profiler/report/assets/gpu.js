@@ -47,8 +47,8 @@ function transfersPanel(profile) {
 }
 
 function rangesPanel(profile) {
-  return [table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf),
-    { title: "GPU operations", number: true, key: "gpu_n", format: count }, { title: "GPU time", hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
-    { title: "GPU span", hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", number: true, key: "open", format: count }],
+  return [table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds },
+    { title: "GPU operations", optional: true, number: true, key: "gpu_n", format: count }, { title: "GPU time", optional: true, hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
+    { title: "GPU span", optional: true, hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", optional: true, number: true, key: "open", format: count }],
   list(profile.ranges), { caption: "NVTX ranges", sort: 3, name: "ranges" })];
 }

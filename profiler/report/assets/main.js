@@ -69,12 +69,13 @@ async function start() {
   const help = helpDialog();
   document.body.append(help);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Keys ?", () => help.showModal())));
-  const what = pair ? `A: ${pair.a}, B: ${pair.b}` : profile ? list(profile.meta.command).join(" ") : timing ? `suite of ${operations(timing).length} operations on ${list(timing.environment?.devices).join(", ")}` : "no data";
-  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(profile?.meta.started ?? timing.timestamp)}` : "");
+  const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
+  const what = pair ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
+  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
-    profile && ["lines", "Lines", () => linesPanel(profile)],
+    profile && ["lines", "Lines", () => linesPanel(profile, timing)],
     profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
     profile && ["time", "Timeline", () => timelinePanel(profile)],
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],

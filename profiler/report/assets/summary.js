@@ -1,35 +1,63 @@
 // The answer first: one sentence, whether the data can be trusted, where the time went.
 
-function answer(profile, timing) {
-  const parts = [];
+const cpuTotal = (profile) => (profile.totals.cpu?.user || 0) + (profile.totals.cpu?.sys || 0);
+const lineName = (l) => `${shortPath(l.path)}:${l.line}`;
+const most = (rows, of) => rows.reduce((a, r) => ((of(r) || 0) > (a ? of(a) || 0 : 0) ? r : a), null);
+
+// What took the time itself, by function of the program's own code; code outside of functions by its line.
+function dearest(profile, count) {
+  const rows = [];
+  for (const [path, file] of Object.entries(profile.files)) {
+    const outside = new Set(list(file.functions).flatMap((f, i) => (f.name === "<module>" ? [i] : [])));
+    list(file.functions).forEach((f, i) => { if (!outside.has(i)) rows.push({ name: `${plain(f.name).slice(0, 80)} (${shortPath(path)}${f.line ? ":" + f.line : ""})`, value: cpuOf(f) }); });
+    for (const l of list(file.lines))
+      if (outside.has(l.function) || l.function === null) rows.push({ name: `${shortPath(path)}:${l.line}${l.text ? ` “${plain(l.text).trim().slice(0, 40)}”` : ""}`, value: cpuOf(l) });
+  }
+  return rows.filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, count);
+}
+
+function suiteAnswer(timing) {
   const ops = operations(timing).filter((op) => op.sizes.length);
-  if (ops.length) {
-    const size = Math.max(...ops.flatMap((op) => op.sizes.map((s) => s.volume_size)));
-    const rows = ops.map((op) => op.sizes.find((s) => s.volume_size === size)).filter((s) => s && known(s.median));
-    const total = rows.reduce((a, s) => a + s.median, 0);
-    const top = rows.reduce((a, s) => (!a || s.median > a.median ? s : a), null);
-    if (top) {
-      const bound = boundBy(timing, top);
-      parts.push(`At ${size}³, ${top.operation} takes ${percent(top.median / total)} of the time of the ${rows.length} measured operations (${seconds(top.median)})` +
-        (bound ? `; it uses ${percent(bound.share)} of this machine's ${bound.what}, the nearer of its two limits.` : "."));
-    }
+  const size = Math.max(...ops.flatMap((op) => op.sizes.map((s) => s.volume_size)));
+  const rows = ops.map((op) => op.sizes.find((s) => s.volume_size === size)).filter((s) => s && known(s.median)).sort((a, b) => b.median - a.median);
+  if (!rows.length) return [];
+  const total = rows.reduce((a, s) => a + s.median, 0), top = rows[0], bound = boundBy(timing, top);
+  const parts = [`At ${size}³, ${top.operation} takes ${percent(top.median / total)} of the time of the ${rows.length} measured operations (${seconds(top.median)})` +
+    (bound ? `; it uses ${percent(bound.share)} of this machine's ${bound.what}, the nearer of its two limits.` : ".")];
+  if (rows.length > 1) parts.push(`Next: ${rows.slice(1, 3).map((s) => `${s.operation} ${percent(s.median / total)}`).join(", ")}.`);
+  return parts;
+}
+
+// A kernel without its parameters.
+const kernelName = (text) => plain(text).replace(/\((?:[^()]|\([^()]*\))*\)(?: const)?$/, "").slice(0, 80);
+
+function gpuAnswer(profile) {
+  const t = profile.totals, wall = profile.meta.wall_s, busy = Math.min(1, t.gpu_busy_s / wall), line = most(allLines(profile), (l) => l.gpu_self_s), kernel = most(list(profile.kernels), (k) => k.time?.total_s);
+  const device = `${kernel ? `${kernelName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && dearest(profile, 1)[0];
+  const parts = busy >= 0.5 || !host ? [`The GPU was busy ${percent(busy)} of the ${seconds(wall)}; of its time ${device}.`]
+    : [`The GPU was idle ${percent(1 - busy)} of the ${seconds(wall)}; ${host.name} took ${percent(host.value / cpuTotal(profile))} of the CPU time.`, `Of the GPU's ${seconds(t.gpu_sum_s)}, ${device}.`];
+  if (line) parts.push(`${lineName(line)} launched ${percent(line.gpu_self_s / t.gpu_sum_s)} of the GPU's work.`);
+  return parts;
+}
+
+// Sentences; the first is the answer.
+function answer(profile, timing) {
+  const parts = timing ? suiteAnswer(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
+  if (t?.gpu_sum_s > 0) parts.push(...gpuAnswer(profile));
+  if (cpu > 0 && !(timing && t.gpu_sum_s > 0)) {
+    const inside = timing && operationShare(profile, timing);
+    const top = inside ? inside.top : dearest(profile, 3), of = inside ? inside.cpu : cpu;
+    const shares = top.map((r, i) => `${r.name} ${i || inside ? "" : "takes "}${percent(r.value / of)}`);
+    if (inside && top.length) parts.push(`Lines inside of the operations: ${shares.join(", ")} of ${seconds(of)} CPU time.`);
+    else if (top.length) parts.push(`${shares[0]} of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."));
+    if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
-  if (profile) {
-    const t = profile.totals, lines = allLines(profile);
-    const cpu = t.cpu ? (t.cpu.user || 0) + (t.cpu.sys || 0) : null;
-    const hot = lines.reduce((a, l) => (cpuOf(l) > (a ? cpuOf(a) : 0) ? l : a), null);
-    const gpu = lines.reduce((a, l) => ((l.gpu_self_s || 0) > (a ? a.gpu_self_s : 0) ? l : a), null);
-    if (gpu && t.gpu_sum_s > 0)
-      parts.push(`${shortPath(gpu.path)}:${gpu.line} launches ${percent(gpu.gpu_self_s / t.gpu_sum_s)} of the GPU time (${seconds(gpu.gpu_self_s)}); copies are ${percent(t.copy_s / t.gpu_sum_s)} of it.`);
-    if (hot && cpu > 0)
-      parts.push(`${shortPath(hot.path)}:${hot.line} takes ${percent(cpuOf(hot) / cpu)} of the CPU time (${seconds(cpuOf(hot))} of ${seconds(cpu)}).`);
-    // The own line that leads there: the dearest one with its callees, but for those that everything is below.
-    const below = (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0);
-    const own = lines.filter((l) => l.file.user && below(l) < 0.95 * cpu).reduce((a, l) => (below(l) > (a ? below(a) : 0) ? l : a), null);
-    if (own && own !== hot && below(own) > 0.1 * cpu) parts.push(`${shortPath(own.path)}:${own.line} and what it calls take ${percent(below(own) / cpu)}.`);
-    if (t.peak_rss_mb > 0) parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}.`);
+  if (t?.wait?.runnable > 0.3 * cpu && cpu > 0) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
+  if (t?.peak_rss_mb > 0 && !timing) {
+    const holder = most(list(profile.memory?.peak_lines), (l) => l.value);
+    parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held ${megabytes(holder.value)} then.` : "."));
   }
-  return parts.length ? parts.join(" ") : "Nothing was measured in this run.";
+  return parts.length ? parts : ["Nothing was measured in this run."];
 }
 
 function qualityItems(profile, timing) {
@@ -52,7 +80,7 @@ function qualityBadge(profile, timing) {
   const complete = bad.length === 0 && profile?.quality?.complete !== false;
   const title = complete ? "Data complete" : `Data incomplete: ${bad.length || 1} ${bad.length === 1 ? "thing" : "things"} to know`;
   return el("details", { class: "quality", id: "quality" },
-    el("summary", {}, el("span", { class: "badge " + (complete ? "good" : "bad") }, (complete ? "✓ " : "! ") + title)),
+    el("summary", {}, el("span", { class: "badge " + (complete ? "good" : "bad") }, (complete ? "✓ " : "! ") + title), bad.length > 0 && el("bdi", {}, " " + plain(bad[0].text).slice(0, 160))),
     items.length === 0 ? el("p", {}, "No loss, drop or clock trouble was seen.")
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
@@ -87,7 +115,7 @@ function operationTable(timing, triage) {
     { title: "Median", number: true, value: (op) => largest(op)?.median, format: seconds },
     { title: "Share", hint: "of the sum of the medians listed here", number: true, value: (op) => (largest(op) ? largest(op).median / total : null), format: percent },
     { title: "By size", value: (op) => op.sizes.length, format: (n) => n + " sizes", show: (op) => sparkline(op.sizes.map((s) => Math.log(s.median)), `${op.name}: ` + op.sizes.map((s) => `${s.volume_size}: ${seconds(s.median)}`).join(", ")) },
-    { title: "Growth", hint: "p of t = a + b N^p; empty below three sizes", number: true, value: (op) => op.scaling?.p, format: (v, op) => (known(v) ? "N^" + v.toFixed(2) : plain(op.scaling?.reason ? UNKNOWN : UNKNOWN)) },
+    { title: "Growth", optional: true, hint: "p of t = a + b N^p; empty below three sizes", number: true, value: (op) => op.scaling?.p, format: (v, op) => (known(v) ? "N^" + v.toFixed(2) : plain(op.scaling?.reason ? UNKNOWN : UNKNOWN)) },
     { title: "GFLOP/s", number: true, value: (op) => largest(op)?.gflops, format: (v) => number(v) },
     { title: "GB/s", number: true, value: (op) => largest(op)?.gbytes_per_s, format: (v) => number(v) },
     { title: "Share of roof", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
@@ -95,30 +123,35 @@ function operationTable(timing, triage) {
     { title: "Runs", number: true, value: (op) => largest(op)?.n, format: count },
     { title: "Spread", hint: "standard deviation / mean", number: true, value: (op) => largest(op)?.cv, format: percent },
     ...(verdict.size ? [{ title: "FPGA", value: (op) => verdict.get(op.name) ?? UNKNOWN }] : []),
-    { title: "Not measured", value: (op) => op.failed.map((m) => `${m.volume_size}: ${m.status}, ${m.reason}`).filter((t, i, a) => a.indexOf(t) === i).join("; ") || "" },
+    { title: "Not measured", optional: true, value: (op) => op.failed.map((m) => `${m.volume_size}: ${m.status}, ${m.reason}`).filter((t, i, a) => a.indexOf(t) === i).join("; ") || "" },
   ], ops, { caption: "Operations at their largest measured size", sort: 2, name: "operations" });
 }
 
-function topLines(profile) {
-  const rows = allLines(profile).filter((l) => cpuOf(l) > 0 || l.gpu_self_s > 0).sort((a, b) => cpuOf(b) + (b.gpu_self_s || 0) - cpuOf(a) - (a.gpu_self_s || 0)).slice(0, 10);
+function topLines(profile, timing) {
+  const part = timing ? partOf(profile, timing, "operations") : null, cost = (l) => (part ? part.cpu(l) : cpuOf(l)), cpu = part ? part.total : cpuTotal(profile), gpu = profile.totals.gpu_sum_s > 0;
+  const rows = allLines(profile).filter((l) => cost(l) > 0 || l.gpu_self_s > 0).sort((a, b) => cost(b) + (b.gpu_self_s || 0) - cost(a) - (a.gpu_self_s || 0)).slice(0, 10);
+  if (!rows.length) return el("p", {}, cpuTotal(profile) > 0 ? "No source line is known: the program and its libraries carry no line tables. Build with -g (it changes no optimisation); the time by function is in the flame graph, by module under Lines." : "No time was recorded.");
   return table([
     { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.path); } }, code(`${shortPath(l.path)}:${l.line}`)) },
-    { title: "CPU", number: true, value: cpuOf, format: seconds },
-    { title: "of all CPU", number: true, value: (l) => l.cpu?.share, format: percent },
-    { title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds },
-    { title: "Source", value: (l) => l.text ?? "", show: (l) => code((l.text ?? "").trim(), 160) },
-  ], rows, { caption: "Lines that cost most", name: "top lines", filter: false });
+    { title: "CPU", number: true, value: cost, format: seconds },
+    { title: part ? "of the operations" : "of all CPU", number: true, value: (l) => cost(l) / cpu, format: percent },
+    ...(gpu ? [{ title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds }] : []),
+    ...(part ? [{ title: "mostly in", kind: "name", value: (l) => part.main(l) }] : []),
+    { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code((l.text ?? "").trim(), 160) },
+  ], rows, { caption: part ? "Lines that cost most inside of the operations; set-up and checks are left out" : "Lines that cost most", name: "top lines", filter: false });
 }
 
 function summaryPanel(profile, timing, triage) {
+  const sentences = answer(profile, timing);
   return [
-    el("p", { class: "answer", id: "answer" }, el("bdi", {}, plain(answer(profile, timing)))),
+    el("p", { class: "answer", id: "answer" }, el("bdi", {}, plain(sentences[0]))),
+    sentences.length > 1 && el("ul", { class: "also" }, sentences.slice(1).map((s) => el("li", {}, el("bdi", {}, plain(s))))),
     qualityBadge(profile, timing),
     profile && whereTheTimeWent(profile),
     list(profile?.findings).length > 0 && [el("h2", {}, "Findings"), profile.findings.slice(0, 8).map((f) => el("div", { class: "finding" },
       el("h3", {}, plain(f.title)), el("p", {}, plain(f.evidence)),
       el("p", {}, plain(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`)))],
-    profile && [el("h2", {}, "Top lines"), topLines(profile)],
     timing && [el("h2", {}, "Operations"), operationTable(timing, triage)],
+    profile && [el("h2", {}, "Top lines"), topLines(profile, timing)],
   ].flat(3).filter(Boolean);
 }

@@ -33,6 +33,24 @@ function trackData(track) {
   return levels;
 }
 
+// Ranges lie in one another: a row per depth, the deepest share one.
+function apart(track) {
+  if (track.kind !== "range") return [{ t: track, depth: 0 }];
+  const e = track.events, n = rowsOf(e), rows = [], open = [];
+  for (let i = 0, at = 0; i < n; i++) {
+    at += e.start[i];
+    while (open.length && open[open.length - 1] <= at) open.pop();
+    const depth = Math.min(open.length, 7);
+    if (!rows[depth]) rows[depth] = { last: 0, events: { start: [], length: [], busy: [], count: [], what: [] } };
+    const row = rows[depth];
+    row.events.start.push(at - row.last);
+    row.last = at;
+    for (const key of ["length", "busy", "count", "what"]) row.events[key].push(e[key]?.[i] ?? (key === "count" ? 1 : e.length[i]));
+    open.push(at + e.length[i]);
+  }
+  return rows.map((row, depth) => ({ t: { ...track, events: row.events }, depth }));
+}
+
 function firstAfter(ends, t, n) { // ends are nearly sorted: good enough to start drawing a little early
   let low = 0, high = n;
   while (low < high) { const mid = (low + high) >> 1; if (ends[mid] < t) low = mid + 1; else high = mid; }
@@ -59,12 +77,12 @@ function trackName(profile, track) {
 const TRACK_COLORS = { cpu: 0, wait: 7, kernel: 2, copy: 1, set: 6, range: 3, api: 5 };
 
 function timelinePanel(profile) {
-  const tracks = list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => ({ t, levels: trackData(t), name: trackName(profile, t), names: new Map() }));
+  const tracks = list(profile.timeline).filter((t) => rowsOf(t.events)).flatMap(apart).map(({ t, depth }) => ({ t, depth, levels: trackData(t), name: trackName(profile, t) + (depth ? ` ${depth + 1}` : ""), names: new Map() }));
   // Busy threads first, all rows of a thread or stream together.
   const owner = (t) => (t.thread !== null && t.thread !== undefined ? `t${t.thread}` : `d${t.device}.${t.context}.${t.stream}`);
   const worth = new Map();
   for (const { t, levels } of tracks) if (t.kind !== "wait") worth.set(owner(t), (worth.get(owner(t)) || 0) + levels[0].busy.reduce((a, b) => a + b, 0));
-  tracks.sort((a, b) => (worth.get(owner(b.t)) || 0) - (worth.get(owner(a.t)) || 0) || (owner(a.t) === owner(b.t) ? Object.keys(TRACK_COLORS).indexOf(a.t.kind) - Object.keys(TRACK_COLORS).indexOf(b.t.kind) : owner(a.t) < owner(b.t) ? -1 : 1));
+  tracks.sort((a, b) => (worth.get(owner(b.t)) || 0) - (worth.get(owner(a.t)) || 0) || (owner(a.t) === owner(b.t) ? Object.keys(TRACK_COLORS).indexOf(a.t.kind) - Object.keys(TRACK_COLORS).indexOf(b.t.kind) || a.depth - b.depth : owner(a.t) < owner(b.t) ? -1 : 1));
   const series = list(profile.memory?.series).filter((s) => list(s.t_s).length > 1);
   if (!tracks.length && !series.length) return [el("p", {}, "No events were recorded.")];
   const total = Math.max(1, ...tracks.map((k) => k.levels[0].end.reduce((a, b) => Math.max(a, b), 0)), ...series.map((s) => s.t_s[s.t_s.length - 1] * 1e9));
@@ -140,7 +158,7 @@ function timelinePanel(profile) {
       if (w0 > 40 && level === track.levels[0] && nsPerPixel > 0) {
         const text = nameOf(track, level.what[i]), room = Math.floor((w0 - 6) / 6.4);
         g.fillStyle = g.fillStyle === other ? inkOn(other) : ink;
-        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x0 + 3, y + LANE / 2);
+        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x0 + 3, y + LANE / 2, w0 - 5);
       }
     }
     flush();

@@ -39,7 +39,7 @@ function roofs(triage) {
   const d = list(triage.devices).find((x) => x.id === triage.candidates?.[0]?.device) ?? triage.devices?.[0], m = triage.machine || {};
   if (!marks.length || !d) return null;
   const lines = [m.gflops > 0 && m.gbytes_per_s > 0 && { name: "this machine", top: m.gflops, slope: m.gbytes_per_s, colour: "var(--c0)" },
-    { name: plain(d.name), top: 2e-3 * d.dsp * d.products_per_dsp * d.clock_mhz.high, slope: d.memory_gb_s.high, colour: "var(--c1)" }].filter(Boolean);
+    { name: plain(d.name), top: 2e-3 * d.dsp * d.products_per_dsp * d.clock_mhz?.high, slope: d.memory_gb_s?.high, colour: "var(--c1)" }].filter((l) => l && l.top > 0 && l.slope > 0);
   const decades = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
   const [x0, x1] = decades([0.1, 100, ...marks.map((k) => k.x)]), [y0, y1] = decades([...marks.flatMap((k) => [k.low, k.high]), ...lines.map((l) => l.top)]);
   const width = 640, height = 300, left = 60, bottom = 270, power = (p) => (p >= -3 && p < 5 ? String(10 ** p) : `1e${p}`);

@@ -106,10 +106,12 @@ function markdown(columns, rows) {
     ...rows.map((row) => line(columns.map((c) => cellText(c, row))))].join("\n") + "\n";
 }
 
-// columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint}
-// options: {caption, sort: index or null, filter: bool, limit, rowClass(row), name}
-function table(columns, rows, options = {}) {
-  const state = { by: options.sort ?? -1, down: true, text: "", all: false };
+// columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint, optional: left out where it holds nothing}
+// options: {caption, sort: index or null, up: ascending first, filter: bool, limit, rowClass(row), name, context(row): stands in the
+// order of the first column alone}
+function table(all, rows, options = {}) {
+  const columns = all.filter((c) => !c.optional || rows.some((row) => ![null, undefined, "", 0].includes(cell(c, row))));
+  const state = { by: options.sort ?? -1, down: !options.up, text: "", all: false };
   const limit = options.limit ?? 100;
   const body = el("tbody");
   const more = el("p", { class: "tools" });
@@ -119,6 +121,7 @@ function table(columns, rows, options = {}) {
 
   function chosen() {
     let list = rows;
+    if (options.context && (state.by !== 0 || state.text)) list = list.filter((row) => !options.context(row));
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length) {
       list = list.filter((row) => {
