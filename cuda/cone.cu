@@ -57,6 +57,7 @@ static __device__ inline int clamp_to(double value, int low, int high)
 }
 
 template <int TAPS, int ROWS> struct fan_forward {
+    static constexpr int BLOCKS = ROWS == 8 ? (TAPS >= 3 ? 4 : 5) : ROWS == 4 ? 5 : 7;
     struct hit : ::hit<TAPS> {
         int64_t cylinder;
         struct grid grid; /* of rows on slices */
@@ -86,7 +87,7 @@ template <int TAPS, int ROWS> struct fan_forward {
         h->pixel = a.pixels.indices ? a.pixels.indices[q] : q;
         const struct footprint f = footprint_of<1>(a.g, view, h->pixel);
         const struct vertical v = vertical_fan(a.g, view, f.gain);
-        const double slices = 1 / v.width;
+        const double slices = reciprocal(v.width);
         const int wide = (float)slices > WIDEST;
         weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
         h->cylinder = cylinder_of(a.pixels, q, h->pixel, a.g.slices);
@@ -132,7 +133,7 @@ template <int TAPS, int ROWS> struct fan_forward {
     {
         const struct footprint f = footprint_of<1>(a.g, view, h.pixel);
         const struct vertical v = vertical_fan(a.g, view, f.gain);
-        const double middle = rint(((double)row - v.edge) / v.width - 0.5);
+        const double middle = rint(((double)row - v.edge) * reciprocal(v.width) - 0.5);
         const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
         const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
         double sum = 0;
@@ -174,6 +175,7 @@ enum err cone_gather(struct cuda_backend *be, const struct projector *p,
 }
 
 template <int TAPS, int SLICES> struct fan_back {
+    static constexpr int BLOCKS = SLICES == 8 || !TAPS ? 5 : SLICES == 4 ? 6 : 8;
     struct column : ::column<TAPS> {
         struct grid grid; /* of slices on rows */
         float slope2, z_zero;

@@ -32,7 +32,7 @@ static __device__ inline struct footprint parallel_footprint(const struct geomet
     struct footprint f;
     f.position = fma(c, at.x, fma(-s, at.y, g.centre));
     f.width = (float)(shadow * g.inverse_cell);
-    f.height = (float)(g.delta * g.delta_row / shadow);
+    f.height = (float)(g.delta * g.delta_row * reciprocal(shadow));
     f.gain = 1;
     return f;
 }
@@ -41,17 +41,18 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
                                                          const struct view &v, struct centre at)
 {
     const double x = fma(v.cos, at.x, -(v.sin * at.y)), y = fma(v.sin, at.x, v.cos * at.y);
-    const double gain = 1 / fma(-y, g.inverse_d, g.inverse_m);
-    const double tangent = g.curved ? x / (g.source_iso - y) : gain * x * g.inverse_d;
-    const double cosine = 1 / sqrt(fma(tangent, tangent, 1.0)), sine = tangent * cosine;
+    const double gain = reciprocal(fma(-y, g.inverse_d, g.inverse_m));
+    const double tangent = g.curved ? x * reciprocal(g.source_iso - y) : gain * x * g.inverse_d;
+    const double root = fma(tangent, tangent, 1.0);
+    const double cosine = inverse_root(root), sine = tangent * cosine;
     const double along = fabs(fma(v.cos, cosine, v.sin * sine)) * g.delta;
     const double across = fabs(fma(v.sin, cosine, -(v.cos * sine))) * g.delta_row;
     const double shadow = along > across ? along : across;
     const double u = g.curved ? g.source_detector * atan2(x, g.source_iso - y) : gain * x;
     struct footprint f;
     f.position = fma(u, g.inverse_cell, g.centre);
-    f.width = (float)(gain * shadow * g.inverse_cell * (g.curved ? 1 : 1 / cosine));
-    f.height = (float)(g.delta * g.delta_row / shadow);
+    f.width = (float)(gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine));
+    f.height = (float)(g.delta * g.delta_row * reciprocal(shadow));
     f.gain = gain;
     return f;
 }

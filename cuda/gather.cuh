@@ -70,7 +70,7 @@ static __device__ inline void finish_dots(const struct sink &s, int64_t warp, fl
 }
 
 template <int TAPS, int ROWS, class FAN>
-static __global__ void __launch_bounds__(WARPS *WARP)
+static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     gather_kernel(const __grid_constant__ struct gather a)
 {
     typedef typename FAN::hit HIT;

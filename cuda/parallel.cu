@@ -4,6 +4,7 @@
 
 /* Rows of a pixel are its slices. */
 template <int TAPS, int ROWS> struct straight {
+    static constexpr int BLOCKS = ROWS == 8 ? 7 : 8;
     struct hit : ::hit<TAPS> {
         int64_t cylinder;
     };
@@ -73,6 +74,7 @@ enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
 
 /* Slices of a pixel are rows of its columns. */
 template <int TAPS, int SLICES> struct straight_back {
+    static constexpr int BLOCKS = 8;
     typedef struct column<TAPS> column;
 
     const struct spread &a;

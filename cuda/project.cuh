@@ -15,6 +15,8 @@ extern "C" {
 #include "host/geom/windows.h"
 }
 
+/* Registers a thread may have so that so many blocks of 4 warps fit: 8 blocks 64, 7 72, 6 80, 5 96.
+ * Without a number ptxas spills to reach one more block. */
 #define WARPS 4 /* of a projection's block: they share columns (back) or pixels (forward) in L1 */
 
 /* Cells of one grid per cell of the other that the overlap of two or three cells can serve; below

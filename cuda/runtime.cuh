@@ -27,10 +27,34 @@ static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+/* 1 / x and 1 / sqrt(x) of normal float64 numbers, from 20 bits by two steps of Newton: division
+ * and root are calls, around which registers are spilled. */
+static __device__ inline double reciprocal(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(y, fma(-x, y, 1.0), y);
+    return fma(y, fma(-x, y, 1.0), y);
+}
+static __device__ inline double inverse_root(double x)
+{
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(0.5 * y, fma(-x * y, y, 1.0), y);
+    return fma(0.5 * y, fma(-x * y, y, 1.0), y);
+}
 #endif
 
 #ifndef __CUDACC__
 #define NOT_UNROLLED
+static inline double reciprocal(double x)
+{
+    return 1 / x;
+}
+static inline double inverse_root(double x)
+{
+    return 1 / sqrt(x);
+}
 #endif
 
 #define WARP      32

@@ -79,7 +79,7 @@ template <> __device__ inline int tap_count<0>(const struct column<0> &c)
 }
 
 template <int TAPS, int SLICES, class FAN>
-static __global__ void __launch_bounds__(WARPS *WARP)
+static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     spread_kernel(const __grid_constant__ struct spread a)
 {
     typedef typename FAN::column COLUMN;
