@@ -15,7 +15,8 @@ static const struct rule {
 #define COUNT(field)  offsetof(struct quality_count, field)
     {"lost.records", LOST(RECORDS), "error", "%llu records found no room: disk full or file limit.",
      "Everything after that moment is missing.", "Free disk space, or raise the file limit."},
-    {"lost.samples", LOST(SAMPLES), "warning", "%llu CPU samples came while the sampler was busy.",
+    {"lost.samples", LOST(SAMPLES), "warning",
+     "%llu CPU samples came too late to say where their time went.",
      "CPU times are too small by that many samples.", "Sample less often."},
     {"lost.threads", LOST(THREADS), "warning", "%llu threads could not be sampled.",
      "Their CPU time is missing.", "Raise the limits of timers and threads (ulimit -i)."},

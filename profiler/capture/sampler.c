@@ -125,8 +125,7 @@ static void take(struct slot *s, void *context, enum trace_mode mode)
     uint64_t entered = trace_now(), now = cpu_of(0), cap = PERIODS_MAX * period;
     uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
     arm(s, next > now ? next : now + jittered(s));
-    if (!capture_enter_handler()) {
-        trace_lost(&capture.writer, TRACE_LOST_SAMPLES, 1);
+    if (!capture_enter_handler()) {         /* its time goes to the next sample */
         if (++s->lost_in_row > LEFT_BEHIND) /* a handler of the target has jumped out of us */
             s->t.busy = s->t.stream.busy = 0;
         return;

@@ -38,7 +38,7 @@ enum trace_end {                /* how the process image ended, as far as it cou
  * profile.json. */
 #define TRACE_LOSS_LIST(X)                                                                         \
     X(RECORDS, "records", "records found no room: disk full or file limit")                        \
-    X(SAMPLES, "samples", "CPU samples came while the sampler was busy")                           \
+    X(SAMPLES, "samples", "CPU samples came too late to say where their time went")                \
     X(THREADS, "threads", "threads could not be sampled")                                          \
     X(FRAMES, "frames", "stacks were cut: deeper than the limit or not unwindable")                \
     X(PYTHON, "python", "Python frames could not be read")                                         \

@@ -53,7 +53,7 @@ def are_whole(check, what, samples):
     deep = [s for s in samples if s[0] & CUT and len(s[1]) == DEPTH]
     cut = [s for s in samples if s[0] & CUT and len(s[1]) != DEPTH]
     print(f"{what}: {len(samples)} samples, {len(deep)} deeper than the limit, {len(cut)} cut otherwise")
-    check.that(len(samples) > 50, f"{what}: only {len(samples)} samples")
+    check.that(len(samples) > 20, f"{what}: only {len(samples)} samples")
     check.that(len(cut) <= 0.01 * len(samples), f"{what}: {len(cut)} of {len(samples)} stacks are cut")
     return deep
 

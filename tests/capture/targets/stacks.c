@@ -95,7 +95,7 @@ static void *worker(void *unused)
 
 KEEP static void wait_here(void)
 {
-    usleep(500000);
+    usleep(1500000);
     sink += 1;
 }
 
