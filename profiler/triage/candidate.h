@@ -17,6 +17,7 @@ struct evidence {
     double exponent, overhead_share;
     const char *exponent_reason; /* why there is none */
     double flops, bytes, intensity, gflops, gbytes_per_s;
+    double gpu_s;            /* of a call, where the row has it */
     double host_s, device_s; /* of the profile's ranges, kernels or functions of that name */
     double flops_counted, bytes_counted; /* by the processor, a call */
     const char *counters_reason;         /* why not; NULL when both are there */

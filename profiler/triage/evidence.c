@@ -48,8 +48,7 @@ static void from_profile(const struct model *m, struct candidate *c)
     if (calls > 0)
         e->calls = calls;
     e->host_s = host > 0 ? host : (double)NAN;
-    if (device > 0)
-        e->device_s = device;
+    e->device_s = device > 0 ? device : (double)NAN;
     if (!(e->seconds > 0) && e->calls > 0 && (host > 0 || device > 0)) {
         e->seconds = (host > 0 ? host : device) / e->calls;
         e->source = "profile";
@@ -98,7 +97,7 @@ static void from_row(const struct timing_row *row, struct evidence *e)
     e->flops_counted = row->flops_counted;
     e->bytes_counted = row->bytes_counted;
     e->transfer_measured = row->moved;
-    e->device_s = row->gpu_time;
+    e->gpu_s = row->gpu_time;
 }
 
 /* What was counted stands above what was computed. */
@@ -143,7 +142,7 @@ void candidate_evidence(const struct inputs *in, struct candidate *c)
     const double units = primitive_units(p, in->size);
 
     *e = (struct evidence){.size = in->size, .source = "none", .seconds = (double)NAN};
-    e->calls = e->cv = e->host_s = e->device_s = e->transfer_measured = (double)NAN;
+    e->gpu_s = e->calls = e->cv = e->host_s = e->device_s = e->transfer_measured = (double)NAN;
     e->flops_counted = e->bytes_counted = (double)NAN;
     e->flops = p->flops * units;
     e->bytes = 4 * primitive_traffic(p, in->size, 1);

@@ -134,9 +134,10 @@ static void say_rule(const struct weights *w, struct candidate *c)
         REASON("NO: %s is simply better: in the middle of the ranges the card is %.2g times as "
                "fast and %.2g times as lean.",
                c->rival->name, range_middle(s), range_middle(c->energy));
+    else if (c->verdict == VERDICT_NO && c->ceiling && c->ceiling->share < w->least_share)
+        REASON("NO: its share of every reconstruction is below %.3g %%.", 100 * w->least_share);
     else if (c->verdict == VERDICT_NO)
-        REASON("NO: the score of %.0f is below %.0f, or its share is too small.", c->score.total,
-               w->low_from);
+        REASON("NO: the score of %.0f is below %.0f.", c->score.total, w->low_from);
     else if (c->verdict == VERDICT_HIGH)
         REASON("HIGH: score %.0f, and %.2g times faster even at the pessimistic end.",
                c->score.total, s.low);

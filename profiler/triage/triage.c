@@ -112,20 +112,29 @@ static void write_headline(struct triage *t)
     for (int i = 0; i < t->candidates_count; i++)
         n[t->candidates[i].verdict]++;
     const struct candidate *c = &t->candidates[0];
-    if (c->verdict < VERDICT_MEDIUM)
+    const char *plural = t->candidates_count == 1 ? "" : "s";
+    int judged = 0;
+    for (int i = 0; i < t->candidates_count; i++)
+        judged += t->candidates[i].best != NULL;
+    if (!judged)
+        snprintf(t->headline, sizeof t->headline,
+                 "No card of %d holds a lane of any of %d operation%s, or none is within the power "
+                 "budget of %g W (0: none): nothing to build here.",
+                 t->devices_count, t->candidates_count, plural, t->weights.power_budget_watts);
+    else if (c->verdict < VERDICT_MEDIUM)
         snprintf(
             t->headline, sizeof t->headline,
-            "None of %d operations deserves an FPGA card of its own here: for each, what there is "
+            "None of %d operation%s deserves an FPGA card of its own here: for each, what there is "
             "or a GPU is better, or too little is gained. Nearest is %s (%s).",
-            t->candidates_count, c->primitive->name, verdict_name(c->verdict));
+            t->candidates_count, plural, c->primitive->name, verdict_name(c->verdict));
     else
         snprintf(
             t->headline, sizeof t->headline,
             "%s is the first candidate (%s, %.2g to %.2g times the best alternative on the %s); "
-            "of %d operations %d are HIGH, %d MEDIUM, %d LOW, %d NO.",
+            "of %d operation%s %d are HIGH, %d MEDIUM, %d LOW, %d NO.",
             c->primitive->name, verdict_name(c->verdict), c->speedup_rival.low,
-            c->speedup_rival.high, c->best->device->name, t->candidates_count, n[VERDICT_HIGH],
-            n[VERDICT_MEDIUM], n[VERDICT_LOW], n[VERDICT_NO]);
+            c->speedup_rival.high, c->best->device->name, t->candidates_count, plural,
+            n[VERDICT_HIGH], n[VERDICT_MEDIUM], n[VERDICT_LOW], n[VERDICT_NO]);
 }
 
 static enum err make(const char *timing, const char *profile, const struct triage_options *o,

@@ -70,6 +70,7 @@ static void write_evidence(struct jsonw *w, const struct candidate *c)
         {"intensity", e->intensity},
         {"gflops", e->gflops},
         {"gbytes_per_s", e->gbytes_per_s},
+        {"gpu_seconds", e->gpu_s},
         {"host_s", e->host_s},
         {"device_s", e->device_s},
     };

@@ -135,12 +135,14 @@ static void write_estimates(const struct candidate *c, FILE *out)
 static void write_work(const struct triage *t, const struct candidate *c, FILE *out)
 {
     const struct evidence *e = &c->evidence;
-    fprintf(out,
-            "| operations; bytes a call (analytic) | %s; %s |\n| counted by the processor | %s; "
-            "%s%s%s |\n"
-            "| operations per byte (ridge here); GFLOP/s; GB/s | %s (%s); %s; %s |\n",
-            num(e->flops), num(e->bytes), num(e->flops_counted), num(e->bytes_counted),
-            e->counters_reason ? ": " : "", e->counters_reason ? e->counters_reason : "",
+    fprintf(out, "| operations; bytes a call (analytic) | %s; %s |\n", num(e->flops),
+            num(e->bytes));
+    if (e->counters_reason)
+        fprintf(out, "| counted by the processor | not: %s |\n", e->counters_reason);
+    else
+        fprintf(out, "| counted by the processor | %s; %s |\n", num(e->flops_counted),
+                num(e->bytes_counted));
+    fprintf(out, "| operations per byte (ridge here); GFLOP/s; GB/s | %s (%s); %s; %s |\n",
             num(e->intensity), num(t->inputs.machine.ridge), num(e->gflops), num(e->gbytes_per_s));
     if (!e->mix) {
         fprintf(out, "| machine code of its GPU kernel | -: %s |\n", e->mix_reason);
@@ -172,16 +174,22 @@ static void write_transfers(const struct candidate *c, FILE *out)
             num(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
 }
 
+static const char *on_chip(const struct candidate *c, double size)
+{
+    return num(access_window_at(&c->access, size) * 4 / 1024);
+}
+
 static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
 {
     const struct evidence *e = &c->evidence;
     const struct access *a = &c->access.large;
     fprintf(out,
-            "\n| evidence | |\n|---|---|\n| seconds a call (%s); of that on the device | %s; %s |\n"
+            "\n| evidence | |\n|---|---|\n| seconds a call (%s); of that on the GPU | %s; %s |\n"
+            "| in all of the profile: seconds of the host, of the GPU | %s; %s |\n"
             "| calls in a reconstruction | %s |\n"
             "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
-            e->source, num(e->seconds), num(e->device_s), num(e->calls), num(100 * e->run_share),
-            isfinite(e->exponent) ? "N^" : "",
+            e->source, num(e->seconds), num(e->gpu_s), num(e->host_s), num(e->device_s),
+            num(e->calls), num(100 * e->run_share), isfinite(e->exponent) ? "N^" : "",
             isfinite(e->exponent) ? num(e->exponent)
             : e->exponent_reason  ? e->exponent_reason
                                   : "-");
@@ -189,11 +197,14 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
     fprintf(out,
             "| access pattern, measured at %d^3 | %s: %s %% unit strides, %s bits of stride, %s "
             "bits of jump, %s %% reused |\n"
-            "| on chip for 95 %% of reuses | %s elements at %d^3, growing as N^%s |\n"
+            "| on chip for 95 %% of reuses | %s elements at %d^3, growing as N^%s: %s, %s, %s, %s "
+            "KiB of "
+            "float32 at 128, 256, 512, 1024 |\n"
             "| loop | trip counts vary by %s %%; branches %s |\n",
             a->size, pattern_name(c->access.pattern), num(100 * a->unit_share), num(a->entropy),
             num(a->jump_entropy), num(100 * a->reuse_share), num(a->window), a->size,
-            num(c->access.window_growth), num(100 * a->trip_cv), c->primitive->branches);
+            num(c->access.window_growth), on_chip(c, 128), on_chip(c, 256), on_chip(c, 512),
+            on_chip(c, 1024), num(100 * a->trip_cv), c->primitive->branches);
     write_transfers(c, out);
 }
 

@@ -228,6 +228,29 @@ static void gpu_is_better_at_cone_back_projection(void **state)
     triage_destroy(t);
 }
 
+/* Where an H200 was measured at what good texture code does (700 GUPS), it is the rival itself. */
+static void a_measured_gpu_stands_for_gpus(void **state)
+{
+    (void)state;
+    write_text("{\"environment\": {\"backend\": \"cuda\", \"threads\": 16, \"devices\": [\"NVIDIA "
+               "H200\"]}, "
+               "\"measurements\": ["
+               "{\"operation\": \"cone_back_project\", \"volume_size\": 256, \"run\": 1, \"time\": "
+               "0.0024}, "
+               "{\"operation\": \"cone_fdk_recon\", \"volume_size\": 256, \"run\": 1, \"time\": "
+               "0.0027}]}");
+    struct triage *t;
+    const struct triage_options o = {.version = "test"};
+    assert_int_equal(triage_make(path, NULL, &o, &t), ERR_OK);
+    unlink(path);
+    const struct candidate *c = find(t, "cone_back_project");
+    assert_non_null(c);
+    assert_string_equal(verdict_name(c->verdict), "NO");
+    assert_ptr_equal(c->rival, &c->measured);
+    assert_true(c->speedup.high < 1 && c->speedup_cpu.low > 1);
+    triage_destroy(t);
+}
+
 /* Else the rule could never say it. */
 static void filter_in_the_stream_can_be_high(void **state)
 {
@@ -540,6 +563,7 @@ int main(void)
         cmocka_unit_test(removing_an_operation_never_raises_a_ceiling),
         cmocka_unit_test(more_bandwidth_never_lowers_a_score),
         cmocka_unit_test(gpu_is_better_at_cone_back_projection),
+        cmocka_unit_test(a_measured_gpu_stands_for_gpus),
         cmocka_unit_test(filter_in_the_stream_can_be_high),
         cmocka_unit_test(high_ones_can_be_handed_over),
         cmocka_unit_test(feedback_is_never_more_than_low),
