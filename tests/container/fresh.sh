@@ -14,7 +14,7 @@ git -C "$repository" rev-parse HEAD >/dev/null 2>&1 || skip "$repository is no c
 
 root=$(mktemp -d /var/tmp/tomoprof-fresh-XXXXXX)
 clean_up() {
-    umount -l "$root/proc" "$root/dev/shm" "$root/dev" 2>/dev/null || true
+    umount -l "$root/proc" "$root/dev/shm" "$root/dev/pts" "$root/dev" 2>/dev/null || true
     rm -rf --one-file-system "$root"
 }
 trap clean_up EXIT
@@ -31,6 +31,7 @@ debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" >"$
 rm -f "$root.log"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
+mount --bind /dev/pts "$root/dev/pts"
 mount -t tmpfs tmpfs "$root/dev/shm"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 minutes "bare root"
