@@ -11,6 +11,7 @@ enum {
     AROUND = 8,             /* lines that are kept before and after one that cost something */
     CONTEXT_BYTES = 1 << 20 /* for all files; packed in the report about a third of it */
 };
+#define CONTEXT_SHARE 0.001 /* of the time: libraries below it have no context */
 
 /* A walk over the lines of a text. */
 struct walk {
@@ -135,8 +136,10 @@ enum err source_texts(struct run *r)
     }
     array_sort(ranks, count, sizeof *ranks, by_interest);
     enum err e = ERR_OK;
-    for (size_t i = 0; i < count && e == ERR_OK; i++)
-        e = one_file(r, &r->m->files[ranks[i].index], r->sources[ranks[i].index].recorded, &room);
+    for (size_t i = 0; i < count && e == ERR_OK; i++) {
+        size_t none = 0, *left = ranks[i].user || ranks[i].share >= CONTEXT_SHARE ? &room : &none;
+        e = one_file(r, &r->m->files[ranks[i].index], r->sources[ranks[i].index].recorded, left);
+    }
     free(ranks);
     return e;
 }

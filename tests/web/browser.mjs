@@ -236,6 +236,9 @@ async function themes() {
 
 async function hostile() {
   const page = await everyPart("hostile");
+  await page.click("#tab-lines");
+  await page.locator("#lines label", { hasText: "Lines" }).locator("select").selectOption("all");
+  await page.click("text=Open all");
   that(await page.evaluate(() => window.hacked) === undefined, "a text of the profile ran as a script");
   that(await page.$$eval("main img, main script, main iframe, main a[href^=javascript], main a[href^=http]", (n) => n.length) === 0, "a text of the profile became an element");
   const text = await page.evaluate(() => document.body.innerText);

@@ -61,10 +61,14 @@ def old():
         profile.pop(key)
     for file in profile["files"].values():
         file["functions"] = []
+        for key in ("length", "source"):
+            file.pop(key)
         for line in file["lines"]:
-            line.pop("scalene", None)
+            for key in ("scalene", "live_mb", "ranges"):
+                line.pop(key)
             line["text"] = None
     profile["totals"]["cpu"]["python"] = None
+    profile["memory"].pop("bin_s")
     return profile
 
 

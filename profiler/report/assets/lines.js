@@ -36,6 +36,7 @@ function lineColumns(profile, part) {
     { ...time("with callees", (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), all, "CPU time here and below; recursion counts once"), used: all > 0 && !part },
     time("waits", (l) => l.cpu?.wait, t.cpu?.wait, "wall time blocked or ready without a CPU"),
     time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below"),
+    { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whoever launched them"), used: allLines(profile).some((l) => l.gpu?.device_s > 0) },
     { title: "launches", number: true, value: (l) => l.gpu?.launches, format: (v) => (v ? count(v) : ""), used: t.launches > 0 },
     time("copies on GPU", (l) => l.gpu?.copy_s, t.copy_s),
     { title: "to device", number: true, value: (l) => l.copy?.h2d?.bytes, format: (v) => (v ? bytes(v) : ""), used: t.h2d_bytes > 0 },

@@ -4,16 +4,30 @@ const cpuTotal = (profile) => (profile.totals.cpu?.user || 0) + (profile.totals.
 const lineName = (l) => `${shortPath(l.path)}:${l.line}`;
 const most = (rows, of) => rows.reduce((a, r) => ((of(r) || 0) > (a ? of(a) || 0 : 0) ? r : a), null);
 
+const cut = (text, n) => { const t = plain(text).trim(); return t.length > n ? t.slice(0, n - 1).trim() + "…" : t; };
+
+// The last part of a Python name; parameters of C++ left out.
+const shortName = (name, language) => (language === "python" ? plain(name).split(".").pop() : plain(name).replace(/\((?:[^()]|\([^()]*\))*\)(?: const)?$/, "")).slice(0, 80);
+
 // What took the time itself, by function of the program's own code; code outside of functions by its line.
 function dearest(profile, count) {
   const rows = [];
   for (const [path, file] of Object.entries(profile.files)) {
     const outside = new Set(list(file.functions).flatMap((f, i) => (f.name === "<module>" ? [i] : [])));
-    list(file.functions).forEach((f, i) => { if (!outside.has(i)) rows.push({ name: `${plain(f.name).slice(0, 80)} (${shortPath(path)}${f.line ? ":" + f.line : ""})`, value: cpuOf(f) }); });
+    list(file.functions).forEach((f, i) => { if (!outside.has(i)) rows.push({ name: `${shortName(f.name, file.language)} (${shortPath(path)}${f.line ? ":" + f.line : ""})`, value: cpuOf(f) }); });
     for (const l of list(file.lines))
-      if (outside.has(l.function) || l.function === null) rows.push({ name: `${shortPath(path)}:${l.line}${l.text ? ` “${plain(l.text).trim().slice(0, 40)}”` : ""}`, value: cpuOf(l) });
+      if (outside.has(l.function) || l.function === null) rows.push({ name: `${shortPath(path)}:${l.line}${l.text ? ` “${cut(l.text, 40)}”` : ""}`, value: cpuOf(l) });
   }
   return rows.filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, count);
+}
+
+const ofCalls = (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0);
+
+// The line of own code through which most of the time goes: the innermost of those that have about as much below them; not one that holds everything.
+function mostBelow(profile) {
+  const cpu = cpuTotal(profile), lines = allLines(profile).filter((l) => l.file.user && ofCalls(l) < 0.95 * cpu && ofCalls(l) > 2 * cpuOf(l) && ofCalls(l) > 0.2 * cpu);
+  const top = Math.max(0, ...lines.map(ofCalls));
+  return lines.filter((l) => ofCalls(l) >= 0.8 * top).sort((a, b) => ofCalls(a) - ofCalls(b))[0] ?? null;
 }
 
 function suiteAnswer(timing) {
@@ -28,12 +42,9 @@ function suiteAnswer(timing) {
   return parts;
 }
 
-// A kernel without its parameters.
-const kernelName = (text) => plain(text).replace(/\((?:[^()]|\([^()]*\))*\)(?: const)?$/, "").slice(0, 80);
-
 function gpuAnswer(profile) {
   const t = profile.totals, wall = profile.meta.wall_s, busy = Math.min(1, t.gpu_busy_s / wall), line = most(allLines(profile), (l) => l.gpu_self_s), kernel = most(list(profile.kernels), (k) => k.time?.total_s);
-  const device = `${kernel ? `${kernelName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && dearest(profile, 1)[0];
+  const device = `${kernel ? `${shortName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && dearest(profile, 1)[0];
   const parts = busy >= 0.5 || !host ? [`The GPU was busy ${percent(busy)} of the ${seconds(wall)}; of its time ${device}.`]
     : [`The GPU was idle ${percent(1 - busy)} of the ${seconds(wall)}; ${host.name} took ${percent(host.value / cpuTotal(profile))} of the CPU time.`, `Of the GPU's ${seconds(t.gpu_sum_s)}, ${device}.`];
   if (line) parts.push(`${lineName(line)} launched ${percent(line.gpu_self_s / t.gpu_sum_s)} of the GPU's work.`);
@@ -49,7 +60,11 @@ function answer(profile, timing) {
     const top = inside ? inside.top : dearest(profile, 3), of = inside ? inside.cpu : cpu;
     const shares = top.map((r, i) => `${r.name} ${i || inside ? "" : "takes "}${percent(r.value / of)}`);
     if (inside && top.length) parts.push(`Lines inside of the operations: ${shares.join(", ")} of ${seconds(of)} CPU time.`);
-    else if (top.length) parts.push(`${shares[0]} of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."));
+    else if (top.length) {
+      const own = mostBelow(profile), whole = `of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})`, below = own && `${lineName(own)}${own.text ? ` “${cut(own.text, 60)}”` : ""} and what it calls take ${percent(ofCalls(own) / cpu)}`;
+      if (own && top[0].value < 0.25 * cpu) parts.push(`${below} ${whole}.`, `By function: ${top.map((r) => `${r.name} ${percent(r.value / cpu)}`).join(", ")}.`);
+      else parts.push(`${shares[0]} ${whole}` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."), ...(own ? [`${below}.`] : []));
+    }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
   if (t?.wait?.runnable > 0.3 * cpu && cpu > 0) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
