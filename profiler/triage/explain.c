@@ -157,6 +157,22 @@ static void say_rule(const struct weights *w, struct candidate *c)
             c->score.energy, c->score.pattern, c->score.feed);
 }
 
+/* What a verdict for the card is worth in money: hours a day that the alternative would be busy. */
+static void say_money(struct candidate *c)
+{
+    const double calls = c->break_even.low;
+    const double hours = calls * range_middle(c->rival->seconds) / 3600;
+    if (c->verdict < VERDICT_MEDIUM)
+        return;
+    if (!isfinite(calls))
+        REASON(
+            "It never pays for card and engineering by the machine time and energy that it saves: "
+            "only latency or a power budget would ask for it.");
+    else
+        REASON("It pays from %.2g calls a day on at best: %.2g hours a day of %s%s.", calls, hours,
+               c->rival->name, hours > 24 ? ", that is of several" : "");
+}
+
 static void say_next(const struct inputs *in, struct candidate *c)
 {
     const struct evidence *e = &c->evidence;
@@ -212,6 +228,7 @@ void candidate_explain(const struct inputs *in, struct candidate *c)
         say_width(in, c);
         say_engines(c);
         say_rule(in->weights, c);
+        say_money(c);
     } else {
         REASON("NO: no card that was asked for can hold it, or none is within the power budget.");
     }

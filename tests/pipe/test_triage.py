@@ -1,5 +1,6 @@
 """triage: from a run, bare times or a profile to verdicts; schema, sums, sentences, wrong calls."""
 
+import importlib.util
 import json
 import shutil
 
@@ -91,7 +92,11 @@ def suite_run(check, folder):
     check.that(by_name["cone_back_project"]["verdict"] == "NO", "a GPU is better at cone back projection")
     check.that(t["headline"] in said.stdout, "the headline is printed")
     text = (run / "triage.md").read_text()
-    for word in ["# FPGA triage", "## cone_back_project: NO", "**Why**", "Against published designs", "### Cards", "### Weights"]:
+    drawn = (run / "triage.svg").read_text()
+    check.that(drawn.startswith("<svg") and drawn.endswith("</svg>\n") and "nan" not in drawn, "triage.svg")
+    check.that(all(c["operation"] in drawn for c in t["candidates"]), "triage.svg does not name every candidate")
+    check.that([p["device"] for p in t["pipelines"]] == ["u55c", "v80"], "a pipeline on each card")
+    for word in ["# FPGA triage", "![", "## In the stream from the detector", "### What a lane takes", "### The rule", "## cone_back_project: NO", "**Why**", "Against published designs", "### Cards", "### Weights"]:
         check.that(word in text, f"triage.md lacks {word!r}")
     printed = triage(check, run, "--device", "u55c,v80", "--json")
     check.that(json.loads(printed.stdout) == t, "--json and the file differ")
@@ -144,6 +149,34 @@ def profile_alone(check, folder):
     check.that([c["evidence"]["source"] for c in t["candidates"]].count("profile") >= 1, "times of the profile")
 
 
+def machine_code(check, folder):
+    """What cuda/sass.py counts is what triage shows, for the run's own kernels."""
+    spec = importlib.util.spec_from_file_location("sass", DATA.parents[1] / "cuda/sass.py")
+    sass = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sass)
+    code = [(0, "S2R R0, SR_TID.X"), (16, "LDG.E R2, [R4.64]"), (32, "@!P0 FFMA R3, R2, R5, R3"), (48, "FADD R3, R3, R6"), (64, "IMAD R4, R4, 0x4, R7"),
+            (80, "DFMA R8, R8, R10, R12"), (96, "MUFU.RCP R1, R1"), (112, "@P0 BRA 0x10"), (128, "STG.E [R4.64], R3"), (144, "EXIT")]
+    loop = sass.busiest(code)
+    check.that(loop == {"float32": 2, "float64": 1, "special": 1, "loads": 1, "stores": 0, "shared": 0, "shuffles": 0, "branches": 1, "integer": 1,
+                        "other": 0, "flops": 5}, f"the loop alone: {loop}")
+    whole = sass.busiest([step for step in code if "BRA" not in step[1]])
+    check.that(whole["stores"] == 1 and whole["branches"] == 1 and whole["other"] == 1, f"without a loop the kernel: {whole}")
+    shutil.copy(DATA / "triage/original_2026.json", folder / "timing.json")
+    write_json(folder / "sass.json", {"schema": "tomoprof-sass/1", "object": "x.cubin", "arch": "sm_80",
+                                      "kernels": [{"kernel": "their_median", "registers": 20, "loop": loop}]})
+    triage(check, folder / "timing.json")
+    t = json.loads((folder / "triage.json").read_text())
+    consistent(check, t, "sass.json")
+    found = {c["operation"]: c["evidence"]["sass"] for c in t["candidates"]}
+    median, hessian = found["median_filter3d"], found["cone_hessian_diagonal"]
+    check.that(median["kernel"] == "their_median" and median["source"] == "sm_80" and median["flops"] == 5, f"{median}")
+    check.that(hessian["source"].startswith("this project"), f"{hessian}")
+    check.that("their\\_median" in (folder / "triage.md").read_text(), "triage.md does not name the kernel")
+    write_json(folder / "sass.json", {"kernels": []})
+    done = tomoprof("triage", folder / "timing.json")
+    check.that(done.returncode == 2 and "sass.json" in done.stderr, f"a broken sass.json: {done}")
+
+
 def weights(check, folder):
     times = DATA / "triage/original_2026.json"
     write_json(folder / "w.json", {"power_budget_watts": 40, "score_share": 30})
@@ -182,4 +215,4 @@ def wrong_calls(check, folder):
 
 
 if __name__ == "__main__":
-    main(suite_run, original_project, profile_alone, weights, wrong_calls)
+    main(suite_run, original_project, profile_alone, machine_code, weights, wrong_calls)
