@@ -60,6 +60,7 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_clip_positive,
     cuda_add_cylinders,
     cuda_vcd_sweep,
+    NULL, /* vcd_sweep_fits: always */
     cuda_scale,
     cuda_scale_slices,
     cuda_sum_abs,

@@ -88,8 +88,8 @@ struct vcd_sweep {
     const int32_t *order;      /* host: [subsets], which comes when */
     int64_t length;
     int subsets;
-    const float *damping; /* as for vcd_direction */
-    const struct buffer *hessian, *weights;
+    const float *damping;                   /* as for vcd_direction */
+    const struct buffer *hessian, *weights; /* weights: in another order while the pass lasts */
     struct buffer *x, *error;       /* error: e, SINO_ROWS_FASTEST, up to date before and after */
     struct buffer *gP, *hP, *dP[2]; /* room for `length` cylinders each */
     const volatile int *stop;       /* non-zero: no more subsets (optional) */
@@ -181,6 +181,9 @@ struct backend_ops {
     /* All of it without the host, which then learns the totals alone (optional). */
     enum err (*vcd_sweep)(struct backend *be, struct projector *p, const struct vcd_sweep *s,
                           struct vcd_totals *totals);
+    /* Whether vcd_sweep takes this pass; the pieces do it otherwise (optional: it takes all). */
+    int (*vcd_sweep_fits)(const struct backend *be, const struct projector *p,
+                          const struct vcd_sweep *s);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,

@@ -62,6 +62,12 @@ enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
                            const struct pixel_set *pixels, double sigma_y, const float *damping,
                            const struct buffer *hessian, const struct buffer *g,
                            const struct buffer *h, struct buffer *d, struct vcd_sums *sums);
+/* The same, and *data = <dP on entry, dP>. */
+enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
+                               const struct pixel_set *pixels, double sigma_y, const float *damping,
+                               const struct buffer *hessian, const struct buffer *g,
+                               const struct buffer *h, struct buffer *d, struct vcd_sums *sums,
+                               double *data);
 enum err cpu_weighted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
                            const struct buffer *d, struct vcd_sums *sums);
 enum err cpu_clip_positive(struct backend *be, const struct volume *v,
@@ -70,6 +76,12 @@ enum err cpu_clip_positive(struct backend *be, const struct volume *v,
 enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
                            const struct pixel_set *pixels, double alpha, const struct buffer *d,
                            struct buffer *x, double *moved);
+
+/* descent.c */
+enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd_sweep *s,
+                       struct vcd_totals *totals);
+int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
+                       const struct vcd_sweep *s);
 
 /* elementwise.c */
 enum err cpu_scale(struct backend *be, double alpha, struct buffer *x);

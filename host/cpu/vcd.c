@@ -75,16 +75,47 @@ static enum err find_pull(struct backend *be, const struct direction *t, const f
     return ERR_OK;
 }
 
-static void direction_cylinder(const struct direction *t, int64_t q, struct vcd_sums *sums)
+/* <before, d> of n <= RUN elements. */
+#define RUN 64
+static double dot_run(const float *before, const float *d, int64_t n)
 {
+    double sum[4] = {0};
+    for (int64_t k = 0; k < n; k++)
+        sum[k % 4] += (double)before[k] * (double)d[k];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Sets d to the direction; returns <d on entry, direction>. */
+static double set_direction(const struct direction *t, const float *H, const float *g,
+                            const float *h, float *d)
+{
+    double data = 0;
+    for (int64_t first = 0; first < t->slices; first += RUN) {
+        const int64_t end = first + RUN < t->slices ? first + RUN : t->slices;
+        float before[RUN];
+        memcpy(before, d + first, (size_t)(end - first) * sizeof *d);
+        if (t->pull)
+            for (int64_t k = first; k < end; k++)
+                d[k] = (t->pull[k] + (t->inverse * d[k] - g[k])) / (h[k] + t->inverse * H[k]);
+        else
+            for (int64_t k = first; k < end; k++)
+                d[k] = (t->inverse * d[k] - g[k]) / (h[k] + t->inverse * H[k]);
+        data += dot_run(before, d + first, end - first);
+    }
+    return data;
+}
+
+struct direction_sums {
+    struct vcd_sums prior;
+    double data;
+};
+
+static void direction_cylinder(const struct direction *t, int64_t q, struct direction_sums *out)
+{
+    struct vcd_sums *sums = &out->prior;
     const float *H = hessian_at(t, q), *g = t->g + q * t->slices, *h = t->h + q * t->slices;
     float *d = t->d + q * t->slices;
-    if (t->pull)
-        for (int64_t k = 0; k < t->slices; k++)
-            d[k] = (t->pull[k] + (t->inverse * d[k] - g[k])) / (h[k] + t->inverse * H[k]);
-    else
-        for (int64_t k = 0; k < t->slices; k++)
-            d[k] = (t->inverse * d[k] - g[k]) / (h[k] + t->inverse * H[k]);
+    out->data += set_direction(t, H, g, h, d);
 
     double linear[4] = {0}, quadratic[4] = {0};
     int64_t k = 0;
@@ -103,17 +134,19 @@ static void direction_cylinder(const struct direction *t, int64_t q, struct vcd_
     sums->quadratic += (quadratic[0] + quadratic[1]) + (quadratic[2] + quadratic[3]);
 }
 
-enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
-                           const struct pixel_set *pixels, double sigma_y, const float *damping,
-                           const struct buffer *hessian, const struct buffer *g,
-                           const struct buffer *h, struct buffer *d, struct vcd_sums *sums)
+enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
+                               const struct pixel_set *pixels, double sigma_y, const float *damping,
+                               const struct buffer *hessian, const struct buffer *g,
+                               const struct buffer *h, struct buffer *d, struct vcd_sums *sums,
+                               double *data)
 {
     const int64_t count = pixels->count, size = group_size(count);
     struct direction t = {pixels,       v->slices, (float)(1 / (sigma_y * sigma_y)),
                           hessian->ptr, g->ptr,    h->ptr,
                           d->ptr,       NULL};
-    struct vcd_sums part[GROUPS + 1] = {{0}};
+    struct direction_sums part[GROUPS + 1] = {{{0}, 0}};
     *sums = (struct vcd_sums){0};
+    *data = 0;
     void *pull = NULL;
     if (damping) {
         TRY(mem_alloc("slice means", (size_t)v->slices * sizeof(float), &pull));
@@ -124,18 +157,29 @@ enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
         }
         t.pull = pull;
     }
+    const int64_t groups = (count + size - 1) / size;
 #pragma omp parallel for num_threads(cpu_team(be, count *t.slices)) schedule(static)
-    for (int64_t i = 0; i < GROUPS; i++)
+    for (int64_t i = 0; i < groups; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++)
             direction_cylinder(&t, q, &part[i]);
     for (int i = 0; i < GROUPS; i++) {
-        sums->linear += part[i].linear;
-        sums->quadratic += part[i].quadratic;
+        sums->linear += part[i].prior.linear;
+        sums->quadratic += part[i].prior.quadratic;
+        *data += part[i].data;
     }
     mem_free(pull);
     double n = (double)count * (double)v->slices;
     backend_declare(be, (damping ? 18 : 11) * n, 20 * n, (damping ? 40 : 32) * n);
     return ERR_OK;
+}
+
+enum err cpu_vcd_direction(struct backend *be, const struct volume *v,
+                           const struct pixel_set *pixels, double sigma_y, const float *damping,
+                           const struct buffer *hessian, const struct buffer *g,
+                           const struct buffer *h, struct buffer *d, struct vcd_sums *sums)
+{
+    double data;
+    return cpu_vcd_direction_dot(be, v, pixels, sigma_y, damping, hessian, g, h, d, sums, &data);
 }
 
 static void chunk_dots(struct operands in, int64_t n, double out[SUMS])
@@ -251,8 +295,9 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
     double part[GROUPS] = {0};
     /* A list that is not ascending may name a pixel twice, in two groups: then one thread. */
     const int threads = ascending(pixels) ? cpu_team(be, count * slices) : 1;
+    const int64_t groups = (count + size - 1) / size;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < GROUPS; i++)
+    for (int64_t i = 0; i < groups; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++) {
             int64_t pixel = pixels->indices ? pixels->indices[q] : q;
             part[i] += add_cylinder((float)alpha, from + q * slices, slices, to + pixel * slices);

@@ -99,8 +99,9 @@ static enum err sweep(struct vcd *t, const struct partition *part, const int32_t
                                 .hP = &t->curvature,
                                 .dP = {&t->delta[0], &t->delta[1]},
                                 .stop = stop};
-    if (t->be->ops->vcd_sweep) {
-        PHASE("sweep", t->be->ops->vcd_sweep(t->be, t->projector, &s, totals));
+    const struct backend_ops *ops = t->be->ops;
+    if (ops->vcd_sweep && (!ops->vcd_sweep_fits || ops->vcd_sweep_fits(t->be, t->projector, &s))) {
+        PHASE("sweep", ops->vcd_sweep(t->be, t->projector, &s, totals));
         return ERR_OK;
     }
     for (int64_t i = 0; i < part->subsets && !(stop && *stop); i++) {

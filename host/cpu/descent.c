@@ -1,0 +1,456 @@
+/* A pass of VCD over all subsets of a partition, parallel beams. Slices are independent but for the
+ * prior and the length of the step, so a task owns a strip of STRIP slices, in all views: it takes
+ * the last move out of the strip's error sinogram and back projects it for this subset while a
+ * view's columns are in L1. For that e and w lie strip by strip within each view while the pass
+ * lasts. A subset then reads e once and writes it once, and reads w twice: <w e, A delta> = <A' w
+ * e, delta> comes from the back projection, <w A delta, A delta> from a projection into L1. */
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "host/base/mem.h"
+#include "host/cpu/internal.h"
+#include "host/cpu/sparse_kernel.h"
+#include "host/cpu/worker.h"
+#include "profiler/mark/mark.h"
+
+/* Footprints of one subset in all views, sorted by channel. */
+struct feet_table {
+    int64_t pixels, stride; /* floats of one array of one view: pixels and a blank per channel */
+    int64_t *count;         /* [views] */
+    float *data;            /* [views]: pixel, channel (int32), low, high */
+};
+
+#define NORM_PARTS 4 /* of a strip's views */
+
+struct pass {
+    struct backend *be;
+    const struct projector *p;
+    const struct sparse_kernels *kernels;
+    const struct vcd_sweep *s;
+    int64_t strips, plane, columns; /* columns: floats of a strip of a view */
+    int threads;
+    size_t own;                 /* floats of scratch per thread */
+    float *scratch;             /* [threads] */
+    double *norms;              /* [strips][NORM_PARTS] */
+    struct feet_table table[2]; /* of this subset and the last one */
+    int turn;
+};
+
+static int64_t table_stride(const struct projector *p, int64_t length)
+{
+    return round_up(length + p->scan.channels, 16);
+}
+
+static size_t table_floats(const struct projector *p, int64_t length)
+{
+    return (size_t)(p->scan.views * (2 + 4 * table_stride(p, length)));
+}
+
+int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
+                       const struct vcd_sweep *s)
+{
+    (void)be;
+    const struct pixel_set subset = {NULL, volume_pixels(&p->volume), 0};
+    return p->scan.beam == BEAM_PARALLEL && p->taps == 2 && p->scan.channels > 1 &&
+           2 * (int64_t)table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
+}
+
+static struct sparse_view view_at(const struct feet_table *t, int64_t view)
+{
+    const float *at = t->data + view * 4 * t->stride;
+    const int32_t *index = (const int32_t *)(const void *)at;
+    return (struct sparse_view){t->count[view], index, index + t->stride, at + 2 * t->stride,
+                                at + 3 * t->stride};
+}
+
+/* Two channels that both exist; what falls beside the detector has weight 0. */
+static void fit_detector(int64_t channels, int32_t *channel, float *low, float *high)
+{
+    const int32_t c = *channel, last = (int32_t)channels - 2;
+    if (c >= 0 && c <= last)
+        return;
+    const float first = c == -1 ? *high : 0, second = c == last + 1 ? *low : 0;
+    *channel = c < 0 ? 0 : last;
+    *low = first;
+    *high = second;
+}
+
+/* Unsorted footprints of a subset in one view, and room to count. */
+struct unsorted {
+    int32_t *channel, *next; /* [pixels], [channels] */
+    float *low, *high;
+};
+
+static struct unsorted unsorted_of(const struct pass *pass, float *scratch)
+{
+    const int64_t stride = round_up(pass->s->length, 16);
+    int32_t *index = (int32_t *)(void *)scratch;
+    return (struct unsorted){index, index + stride, scratch + stride + pass->p->scan.channels,
+                             scratch + 2 * stride + pass->p->scan.channels};
+}
+
+static void view_feet(const struct projector *p, const struct pixel_set *set, int64_t view,
+                      struct unsorted *u)
+{
+    const struct footprint_kernels *k = ISA_PICK(footprint_kernels);
+    struct pixel_batch batch;
+    struct footprints feet;
+    float weight[2 * BATCH];
+    feet.weight = weight;
+    for (int64_t first = 0; first < set->count; first += BATCH) {
+        batch_fill(p, set, first, set->count, &batch);
+        k->compute(p, view, &batch, 1, &feet);
+        for (int q = 0; q < batch.n; q++) {
+            int32_t *c = u->channel + first + q;
+            *c = feet.start[q] - p->taps;
+            u->low[first + q] = weight[q];
+            u->high[first + q] = weight[BATCH + q];
+            fit_detector(p->scan.channels, c, u->low + first + q, u->high + first + q);
+        }
+    }
+}
+
+/* Counting sort, with one blank entry at each channel that has none. */
+static void sort_view(const struct unsorted *u, int64_t pixels, int64_t channels, int64_t view,
+                      struct feet_table *t)
+{
+    float *low = t->data + (view * 4 + 2) * t->stride, *high = low + t->stride;
+    int32_t *pixel = (int32_t *)(void *)(t->data + view * 4 * t->stride);
+    int32_t *channel = pixel + t->stride;
+    memset(u->next, 0, (size_t)channels * sizeof *u->next);
+    for (int64_t q = 0; q < pixels; q++)
+        u->next[u->channel[q]]++;
+    int32_t at = 0;
+    for (int32_t c = 0; c < channels - 1; c++) {
+        const int32_t entries = u->next[c];
+        u->next[c] = at;
+        if (entries == 0) {
+            pixel[at] = (int32_t)pixels;
+            channel[at] = c;
+            low[at] = high[at] = 0;
+        }
+        at += entries ? entries : 1;
+    }
+    for (int64_t q = 0; q < pixels; q++) {
+        const int32_t to = u->next[u->channel[q]]++;
+        pixel[to] = (int32_t)q;
+        channel[to] = u->channel[q];
+        low[to] = u->low[q];
+        high[to] = u->high[q];
+    }
+    t->count[view] = at;
+}
+
+static void find_feet(const struct pass *pass, const int32_t *indices, struct feet_table *t)
+{
+    const struct projector *p = pass->p;
+    const struct pixel_set set = {indices, t->pixels, 1};
+#pragma omp parallel num_threads(pass->threads)
+    {
+        struct unsorted u =
+            unsorted_of(pass, pass->scratch + (size_t)omp_get_thread_num() * pass->own);
+#pragma omp for schedule(static)
+        for (int64_t view = 0; view < p->scan.views; view++) {
+            view_feet(p, &set, view, &u);
+            sort_view(&u, t->pixels, p->scan.channels, view, t);
+        }
+    }
+}
+
+static int64_t slices_of(const struct pass *pass, int64_t strip)
+{
+    return least(STRIP, pass->p->volume.slices - strip * STRIP);
+}
+
+/* (channel, row) <-> (strip, channel, row of the strip) in every view. */
+static void reorder(const struct pass *pass, const struct buffer *sinogram, int to_strips)
+{
+    const int64_t rows = pass->p->scan.rows, channels = pass->p->scan.channels;
+    const size_t bytes = (size_t)pass->plane * sizeof(float);
+#pragma omp parallel num_threads(pass->threads)
+    {
+        float *copy = pass->scratch + (size_t)omp_get_thread_num() * pass->own;
+#pragma omp for schedule(static)
+        for (int64_t view = 0; view < pass->p->scan.views; view++) {
+            float *plane = (float *)sinogram->ptr + view * pass->plane;
+            memcpy(copy, plane, bytes);
+            for (int64_t strip = 0; strip < pass->strips; strip++) {
+                const int64_t n = slices_of(pass, strip), first = strip * STRIP;
+                for (int64_t c = 0; c < channels; c++) {
+                    const int64_t apart = first * channels + c * n, together = c * rows + first;
+                    memcpy(plane + (to_strips ? apart : together),
+                           copy + (to_strips ? together : apart), (size_t)n * sizeof *copy);
+                }
+            }
+        }
+    }
+}
+
+/* n <= STRIP floats to or from STRIP with zeros behind. */
+static void widen(const float *from, int64_t n, float scale, float *to)
+{
+    for (int64_t k = 0; k < n; k++)
+        to[k] = scale * from[k];
+    for (int64_t k = n; k < STRIP; k++)
+        to[k] = 0;
+}
+
+static void load_cylinders(const struct pass *pass, const float *from, int64_t strip, float scale,
+                           float *to)
+{
+    const int64_t slices = pass->p->volume.slices, n = slices_of(pass, strip);
+    for (int64_t q = 0; q < pass->s->length; q++)
+        widen(from + q * slices + strip * STRIP, n, scale, to + q * STRIP);
+    memset(to + pass->s->length * STRIP, 0, STRIP * sizeof *to);
+}
+
+static void store_cylinders(const struct pass *pass, const float *from, int64_t strip,
+                            int64_t first, int64_t end, float *to)
+{
+    const int64_t slices = pass->p->volume.slices;
+    for (int64_t q = 0; q < pass->s->length; q++)
+        memcpy(to + q * slices + strip * STRIP + first, from + q * STRIP + first,
+               (size_t)(end - first) * sizeof *to);
+}
+
+/* A strip of one view, padded where the strip is narrow. */
+static const float *strip_at(const struct pass *pass, const struct buffer *b, int64_t view,
+                             int64_t strip, float *padded)
+{
+    const int64_t n = slices_of(pass, strip), channels = pass->p->scan.channels;
+    const float *at = (float *)b->ptr + view * pass->plane + strip * STRIP * channels;
+    if (n == STRIP)
+        return at;
+    for (int64_t c = 0; c < channels; c++)
+        widen(at + c * n, n, 1, padded + c * STRIP);
+    return padded;
+}
+
+/* Scratch of a task. */
+struct strip_memory {
+    float *moved, *sum;     /* [length + 1][STRIP] */
+    float *e, *w, *d, *out; /* [channels][STRIP] */
+};
+
+static size_t memory_floats(const struct pass *pass)
+{
+    return (size_t)(2 * (pass->s->length + 1) * STRIP + 4 * pass->columns);
+}
+
+static struct strip_memory memory_of(const struct pass *pass)
+{
+    float *at = pass->scratch + (size_t)omp_get_thread_num() * pass->own;
+    const int64_t cylinders = (pass->s->length + 1) * STRIP;
+    float *e = at + 2 * cylinders;
+    return (struct strip_memory){
+        at, at + cylinders, e, e + pass->columns, e + 2 * pass->columns, e + 3 * pass->columns};
+}
+
+/* Slices [first, first + width) of a strip in all views: e += A moved, if there was a move, then
+ * sum = A' w e over this subset's pixels, if there is one. */
+struct slab {
+    int64_t strip, first, width;
+};
+
+static void move_and_back(const struct pass *pass, const struct feet_table *last,
+                          const struct feet_table *now, struct slab at, struct strip_memory *m)
+{
+    const struct vcd_sweep *s = pass->s;
+    const int64_t n = slices_of(pass, at.strip), channels = pass->p->scan.channels;
+    const int width = (int)at.width;
+    for (int64_t view = 0; view < pass->p->scan.views; view++) {
+        float *e = (float *)strip_at(pass, s->error, view, at.strip, m->e);
+        const float *w = s->weights ? strip_at(pass, s->weights, view, at.strip, m->w) : NULL;
+        const float *weighted = w ? m->out : e;
+        if (last) {
+            const struct sparse_view v = view_at(last, view);
+            pass->kernels->forward(&v, width, m->moved + at.first, m->d + at.first);
+        }
+        if (last || w)
+            pass->kernels->update(w ? w + at.first : NULL, last ? m->d + at.first : NULL, channels,
+                                  width, e + at.first, m->out + at.first);
+        float *to =
+            (float *)s->error->ptr + view * pass->plane + at.strip * STRIP * channels + at.first;
+        for (int64_t c = 0; last && n < STRIP && c < channels; c++)
+            memcpy(to + c * n, e + c * STRIP + at.first,
+                   (size_t)least(at.width, n - at.first) * sizeof *to);
+        if (now) {
+            const struct sparse_view v = view_at(now, view);
+            pass->kernels->back(&v, width, weighted + at.first, m->sum + at.first);
+        }
+    }
+}
+
+/* Passes over e for all strips; `delta` of the last move, `out` for this subset's back projection.
+ * A task is a strip, or a half or quarter of it where threads are many. */
+static void update_back(const struct pass *pass, const float *delta, double alpha, float *out)
+{
+    const struct feet_table *last = delta ? &pass->table[!pass->turn] : NULL;
+    const struct feet_table *now = out ? &pass->table[pass->turn] : NULL;
+    int64_t width = STRIP;
+    while (width > 16 && pass->strips * (STRIP / width) < pass->threads)
+        width /= 2;
+#pragma omp parallel for collapse(2) num_threads(pass->threads) schedule(dynamic, 1)
+    for (int64_t strip = 0; strip < pass->strips; strip++)
+        for (int64_t first = 0; first < STRIP; first += width) {
+            const int64_t end = least(first + width, slices_of(pass, strip));
+            struct strip_memory m = memory_of(pass);
+            if (first >= end)
+                continue;
+            if (last)
+                load_cylinders(pass, delta, strip, (float)-alpha, m.moved);
+            if (now)
+                memset(m.sum, 0, (size_t)((now->pixels + 1) * STRIP) * sizeof *m.sum);
+            move_and_back(pass, last, now, (struct slab){strip, first, width}, &m);
+            if (now)
+                store_cylinders(pass, m.sum, strip, first, end, out);
+        }
+}
+
+/* <w A delta, A delta>. Tasks are parts of a strip's views, the same ones for any number of
+ * threads. */
+static double norm(const struct pass *pass, const float *delta)
+{
+    const struct feet_table *t = &pass->table[pass->turn];
+    const int64_t views = pass->p->scan.views, tasks = pass->strips * NORM_PARTS;
+#pragma omp parallel for num_threads(pass->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < tasks; task++) {
+        struct strip_memory m = memory_of(pass);
+        const int64_t strip = task / NORM_PARTS, part = task % NORM_PARTS;
+        double sum = 0;
+        load_cylinders(pass, delta, strip, 1, m.moved);
+        for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
+             view++) {
+            const struct sparse_view v = view_at(t, view);
+            const float *w =
+                pass->s->weights ? strip_at(pass, pass->s->weights, view, strip, m.w) : NULL;
+            sum += pass->kernels->norm(&v, m.moved, w);
+        }
+        pass->norms[task] = sum;
+    }
+    double sum = 0;
+    for (int64_t task = 0; task < tasks; task++)
+        sum += pass->norms[task];
+    return sum;
+}
+
+/* The step that minimises the surrogate cost along delta, as in host/recon/mbir.c. */
+static double step_length(const struct regularisation *r, double linear, double quadratic,
+                          const struct vcd_sums *prior)
+{
+    const double eps = (double)FLT_EPSILON, inverse = 1 / (r->sigma_y * r->sigma_y);
+    const double alpha =
+        (inverse * linear - prior->linear) / (inverse * quadratic + prior->quadratic + eps);
+    return fmin(fmax(alpha, eps), r->max_overrelaxation);
+}
+
+static struct buffer packed(const struct pass *pass, const struct buffer *whole)
+{
+    struct buffer part = *whole;
+    part.owned = 0;
+    part.bytes = (size_t)(pass->s->length * pass->p->volume.slices) * sizeof(float);
+    return part;
+}
+
+/* `last` is the move that is still in e; on return this subset's. */
+static enum err take_subset(struct pass *pass, const int32_t *indices, struct vcd_move *last,
+                            struct vcd_totals *totals)
+{
+    const struct vcd_sweep *s = pass->s;
+    struct backend *be = pass->be;
+    const struct regularisation *r = s->prior->regularisation;
+    const struct pixel_set pixels = {indices, s->length, 1};
+    struct buffer g = packed(pass, s->gP), h = packed(pass, s->hP);
+    struct buffer *delta = s->dP[pass->turn];
+    struct buffer d = packed(pass, delta);
+    struct vcd_sums prior;
+    double linear, moved;
+
+    mark_push("prior", 0);
+    enum err e = cpu_prior_terms(be, s->volume, s->prior, &pixels, s->x, &g, &h);
+    mark_pop();
+    TRY(e);
+    mark_push("sinogram update and back projection", 0);
+    find_feet(pass, indices, &pass->table[pass->turn]);
+    update_back(pass, last->delta ? last->delta->ptr : NULL, last->alpha, d.ptr);
+    mark_pop();
+    mark_push("direction", 0);
+    e = cpu_vcd_direction_dot(be, s->volume, &pixels, r->sigma_y, s->damping, s->hessian, &g, &h,
+                              &d, &prior, &linear);
+    mark_pop();
+    TRY(e);
+    mark_push("forward projection and sums", 0);
+    const double quadratic = norm(pass, d.ptr);
+    mark_pop();
+    const double alpha = step_length(r, linear, quadratic, &prior);
+    if (r->positivity)
+        TRY(cpu_clip_positive(be, s->volume, &pixels, s->x, alpha, &d));
+    mark_push("recon update", 0);
+    e = cpu_add_cylinders(be, s->volume, &pixels, alpha, &d, s->x, &moved);
+    mark_pop();
+    TRY(e);
+    *last = (struct vcd_move){pixels, delta, alpha};
+    pass->turn = !pass->turn;
+    totals->moved += moved;
+    totals->alpha += alpha;
+    return ERR_OK;
+}
+
+static void declare(const struct pass *pass, int64_t subsets)
+{
+    const struct vcd_sweep *s = pass->s;
+    const double samples = (double)scan_samples(&pass->p->scan);
+    const double voxels = (double)s->length * (double)pass->p->volume.slices;
+    const double updates = voxels * (double)pass->p->scan.views;
+    const double sinograms = s->weights ? 4 : 2; /* e there and back, w twice */
+    backend_declare(pass->be, (double)subsets * (12 * updates + 3 * samples),
+                    (double)subsets * 4 * (3 * voxels + sinograms * samples),
+                    (double)subsets * 4 * (6 * updates + sinograms * samples));
+}
+
+enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd_sweep *s,
+                       struct vcd_totals *totals)
+{
+    struct pass pass = {.be = be,
+                        .p = p,
+                        .kernels = ISA_PICK(sparse_kernels),
+                        .s = s,
+                        .strips = (p->volume.slices + STRIP - 1) / STRIP,
+                        .plane = p->scan.rows * p->scan.channels,
+                        .columns = p->scan.channels * STRIP,
+                        .threads = cpu_team(be, scan_samples(&p->scan))};
+    const size_t table = (size_t)round_up((int64_t)table_floats(p, s->length), 16);
+    struct vcd_move last = {0};
+    enum err e = ERR_OK;
+    void *memory;
+    pass.own = memory_floats(&pass);
+    if (pass.own < (size_t)pass.plane)
+        pass.own = (size_t)round_up(pass.plane, 16);
+    const size_t sums =
+        (size_t)round_up(pass.strips * NORM_PARTS, 8) * sizeof(double) / sizeof(float);
+    TRY(mem_alloc("footprints of two subsets",
+                  (sums + 2 * table + (size_t)pass.threads * pass.own) * sizeof(float), &memory));
+    pass.norms = memory;
+    for (int i = 0; i < 2; i++) {
+        float *at = (float *)memory + sums + (size_t)i * table;
+        pass.table[i] = (struct feet_table){s->length, table_stride(p, s->length),
+                                            (int64_t *)(void *)at, at + 2 * p->scan.views};
+    }
+    pass.scratch = (float *)memory + sums + 2 * table;
+    reorder(&pass, s->error, 1);
+    if (s->weights)
+        reorder(&pass, s->weights, 1);
+    int64_t taken = 0;
+    for (; !e && taken < s->subsets && !(s->stop && *s->stop); taken++)
+        e = take_subset(&pass, s->indices + s->order[taken] * s->length, &last, totals);
+    if (last.delta)
+        update_back(&pass, last.delta->ptr, last.alpha, NULL);
+    reorder(&pass, s->error, 0);
+    if (s->weights)
+        reorder(&pass, s->weights, 0);
+    mem_free(memory);
+    declare(&pass, taken);
+    return e;
+}
