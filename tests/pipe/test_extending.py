@@ -57,7 +57,7 @@ def program(check, folder):
 
 def examples(check, folder):
     tool = program(check, folder)
-    run = call(tool, "run", "--ops", "parallel_normal,parallel_fbp_recon", "--sizes", 16, "--runs", 2, "--out", "normal", cwd=folder)
+    run = call(tool, "run", "--ops", "parallel_normal,parallel_back_project", "--sizes", 16, "--runs", 2, "--out", "normal", cwd=folder)
     check.that(run.returncode == 0 and "parallel_normal" in run.stderr, f"the operation: {run}")
     newest = folder / "normal" / (folder / "normal/latest").read_text().strip()
     rows = json.loads((newest / "timing.json").read_text())["measurements"]
