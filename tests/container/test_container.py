@@ -129,9 +129,9 @@ def a_stop_leaves_a_readable_run(engine, output):
         check(stopped.returncode == 0, f"docker stop: {stopped.stderr}")
         run = max(output.glob("2*Z*"), key=lambda p: p.name)
         check((run / last).exists(), f"{words[0]} stopped without {last}: {[p.name for p in run.iterdir()]} {text[-800:]}")
+        all_of_owner(output)
         read = call(tool, *reader, run)
         check(read.returncode == 0, f"the stopped {words[0]} cannot be read: {read.stderr}")
-        all_of_owner(output)
         shutil.rmtree(run)
         (output / "latest").unlink(missing_ok=True)
 
