@@ -10,7 +10,9 @@
 static void declare(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
                     int sinograms)
 {
-    double updates = (double)pixels->count * (double)p->volume.slices * (double)p->scan.views;
+    const int alike = p->scan.beam == BEAM_PARALLEL && sinograms == 0; /* one slice is all slices */
+    double updates =
+        (double)pixels->count * (double)p->scan.views * (double)(alike ? 1 : p->volume.slices);
     double taps = p->scan.beam == BEAM_PARALLEL ? 2 : 4;
     double bytes = 4 * ((double)pixels->count * (double)p->volume.slices +
                         (double)scan_samples(&p->scan) * sinograms);
