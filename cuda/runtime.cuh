@@ -62,15 +62,17 @@ static inline double inverse_root(double x)
 
 struct cuda_backend;
 
-/* Launches blocks of `threads` (numbered along x alone) and returns from the calling function when
- * the launch fails. No block: nothing to do. */
+/* Launches blocks of `threads` (numbered along x alone), within a range of the kernel's name, and
+ * returns from the calling function when the launch fails. No block: nothing to do. */
 #define LAUNCH(be, kernel, blocks, threads, shared, ...)                                           \
     do {                                                                                           \
         const int64_t blocks_ = (blocks);                                                          \
         TRY(launch_allowed(#kernel, blocks_));                                                     \
         if (blocks_ > 0) {                                                                         \
+            mark_push(#kernel, (uint64_t)blocks_);                                                 \
             CALL_KERNEL(kernel, dim3((unsigned)blocks_), dim3(threads), shared, (be)->stream,      \
                         __VA_ARGS__);                                                              \
+            mark_pop();                                                                            \
             TRY(launch_done(#kernel));                                                             \
         }                                                                                          \
     } while (0)

@@ -15,5 +15,5 @@ if [ -z "$nsys" ]; then
 fi
 [ $# -gt 0 ] || set -- tomoprof run --quick --no-trace
 out=/work/output/nsys-$(date -u +%Y%m%dT%H%M%SZ)
-"$nsys" profile --trace=cuda,nvtx,osrt --export=sqlite --output="$out" "$@"
+"$nsys" profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --export=sqlite --output="$out" "$@"
 echo "Capture: $out.nsys-rep and $out.sqlite" >&2
