@@ -4,7 +4,8 @@
 
 /* partial [n][K] -> out [K] */
 template <int K>
-static __global__ void total_kernel(const double *partial, int64_t n, int sums, double *out)
+static __global__ void __launch_bounds__(SUM_THREADS)
+    total_kernel(const double *partial, int64_t n, int sums, double *out)
 {
     SHARED_ARRAY(struct tally<K>, shared);
     struct tally<K> t;

@@ -17,10 +17,17 @@ RELEASE = "release 13.0"  # of the nvcc that made the table: another one may giv
 HOW = "made anew with the commands in docs/cuda.md"
 
 
-def kernels_of_sources():
-    text = "\n".join(strip(p.read_text()) for p in sorted((ROOT / "cuda").glob("*.cu*")))
-    found = re.findall(r"__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s+)?(\w+)\s*\(", text)
-    return set(found)
+def sources():
+    return "\n".join(strip(p.read_text()) for p in sorted((ROOT / "cuda").glob("*.cu*")))
+
+
+def kernels_of(text):
+    return set(re.findall(r"__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s+)?(\w+)\s*\(", text))
+
+
+def check_bounds(text):
+    return [f"{name}: a kernel without __launch_bounds__" for name in
+            re.findall(r"__global__\s+void\s+(?!__launch_bounds__)(\w+)\s*\(", text)]
 
 
 def check_table(table, kernels):
@@ -84,6 +91,8 @@ def check_itself():
     for usage in ({"a": {"registers": 41, "stack": 0}}, {"b": {"registers": 40, "stack": 0}}):
         if len(check_usage(usage, {"a": row})) != 1:
             problems.append(f"the check overlooks {usage}")
+    if len(check_bounds("__global__ void a(int)")) != 1 or check_bounds("__global__ void\n    __launch_bounds__(3 * A) a(int)"):
+        problems.append("the check misjudges launch bounds")
     log = ("ptxas info : Compiling entry function '_Z1av' for 'sm_90'\nptxas info : Function properties for _Z1av\n"
            " 8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\nptxas info : Used 33 registers, 16 bytes smem\n")
     if ptxas.read_log(log) != ("sm_90", [["a", 33, 8, 4, 12, 16]]):
@@ -93,7 +102,7 @@ def check_itself():
 
 def main():
     architecture, table = ptxas.read_table((ROOT / "cuda" / "ptxas.tsv").read_text())
-    problems = check_itself() + check_table(table, kernels_of_sources())
+    problems = check_itself() + check_bounds(sources()) + check_table(table, kernels_of(sources()))
     usage, why = usage_of_build(architecture)
     if usage is None:
         print(f"machine code is not compared: {why}")
