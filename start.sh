@@ -9,7 +9,8 @@ usage() {
                    on a terminal a menu: run, view past runs, compare two, doctor
 ./start.sh build   set up and build only: the program is then build/tomoprof
 ./start.sh cuda    the same with the CUDA back end: installs NVIDIA's toolkit into build-toolkit (pip, no root, 600 MB)
-./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers
+./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers; with CI=true
+                   the containers too: images built and run, with an engine of its own where none answers (minutes, 6 GB)
 ./start.sh docker [SERVICE] [WORDS]
                    build the container and run tomoprof WORDS in it (run --quick unless given): on the GPU where the engine
                    has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full cpu test nsys (compose.yaml)
@@ -87,10 +88,10 @@ END
     exit 1
 }
 
-# build PRESET FOLDER TESTS
+# build PRESET FOLDER TESTS [CONTAINERS]
 build() {
     mkdir -p "$2"
-    cmake --preset "$1" -DTP_TESTS="$3" >"$2/configure.log" 2>&1 || {
+    cmake --preset "$1" -DTP_TESTS="$3" -DTP_CONTAINER="${4-OFF}" >"$2/configure.log" 2>&1 || {
         cat "$2/configure.log"
         exit 1
     }
@@ -100,15 +101,41 @@ build() {
 # The browser tests and those of the FPGA cores skip with a reason where these cannot be had: not every system has them under
 # these names.
 set_up_optional() {
-    local root="" wanted=""
+    local root="" wanted="" package
     command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || wanted="chromium-headless-shell"
     command -v npm >/dev/null || wanted="$wanted nodejs npm"
     command -v verilator >/dev/null || wanted="$wanted verilator"
     command -v yosys >/dev/null || wanted="$wanted yosys"
+    if [ "${CI-}" = true ]; then
+        docker info >/dev/null 2>&1 || command -v dockerd >/dev/null || wanted="$wanted docker.io"
+        docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || wanted="$wanted docker-compose"
+        command -v debootstrap >/dev/null || wanted="$wanted debootstrap"
+        python3 -m pip --version >/dev/null 2>&1 || wanted="$wanted python3-pip"
+        python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || wanted="$wanted python3-venv"
+    fi
     [ -n "$wanted" ] && command -v apt-get >/dev/null || return 0
     [ "$(id -u)" = 0 ] || root="sudo -n"
+    $root apt-get update </dev/null || true
     # shellcheck disable=SC2086 # a list of words
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted </dev/null || true
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted </dev/null && return
+    for package in $wanted; do # what the system does not have under this name must not cost the rest
+        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" </dev/null || true
+    done
+}
+
+# Everything once; a test that cannot run here says why.
+run_tests() {
+    local containers=OFF code=0
+    if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes
+        containers=ON
+        export TP_CONTAINER_PARTS="${TP_CONTAINER_PARTS-cuda}" TP_CONTAINER_ARCH="${TP_CONTAINER_ARCH-86}"
+        export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}"
+    fi
+    build release build ON "$containers"
+    ctest --test-dir build --output-on-failure -j "$(nproc)" -E container/fresh || code=$?
+    echo "Not run here:"
+    sed -n 's/^skipped: /  /p' build/Testing/Temporary/LastTest.log | sort -u
+    return "$code"
 }
 
 # The menu of a terminal -----------------------------------------------------------------------------------------------
@@ -271,8 +298,7 @@ cuda)
 test)
     set_up test
     set_up_optional
-    build release build ON
-    ctest --test-dir build --output-on-failure -j "$(nproc)"
+    run_tests
     build asan build-asan ON
     ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|trace|pipe'
     ;;

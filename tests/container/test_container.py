@@ -115,17 +115,18 @@ def no_gpu_is_said(engine, output):
 
 def a_stop_leaves_a_readable_run(engine, output):
     tool = os.environ["TOMOPROF"]
-    for words, last, reader in ((("record", "--", "python", "-c", SPIN), "profile.json", ("report", "--text")),
-                                (("run", "--sizes", "32,64,128,256", "--runs", "50"), "timing.json", ("info",))):
+    for words, first, last, reader in (
+            (("record", "--", "python", "-c", SPIN), "trace/*", "profile.json", ("report", "--text")),
+            (("run", "--sizes", "32,64,128,256", "--runs", "50"), "log.txt", "timing.json", ("info",))):
         name = f"tomoprof-stop-{os.getpid()}"
         running = subprocess.Popen([*engine.compose, "run", "--rm", "-T", "--name", name, "cpu", *words], cwd=ROOT,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        end = time.monotonic() + 120
-        while time.monotonic() < end and not list(output.glob("2*Z*/trace/*")):
+        end = time.monotonic() + 600
+        while time.monotonic() < end and not list(output.glob(f"2*Z*/{first}")):
             time.sleep(0.5)
         time.sleep(5)
-        stopped = call(engine.docker, "stop", "--time", "120", name)
-        text = running.communicate(timeout=200)[0]
+        stopped = call(engine.docker, "stop", "--time", "600", name)
+        text = running.communicate(timeout=900)[0]
         check(stopped.returncode == 0, f"docker stop: {stopped.stderr}")
         run = max(output.glob("2*Z*"), key=lambda p: p.name)
         check((run / last).exists(), f"{words[0]} stopped without {last}: {[p.name for p in run.iterdir()]} {text[-800:]}")
