@@ -7,7 +7,6 @@
 #define SEGMENTS      64  /* at most: cursors of a view take SEGMENTS * bins * 4 bytes */
 #define SEGMENT_LEAST 512 /* pixels */
 #define SCAN_THREADS  128
-#define SCRATCH_LEAST ((size_t)64 << 20)
 
 struct sort {
     struct geometry g;
@@ -134,32 +133,49 @@ static size_t budget(const struct geometry *g, int64_t pixels)
     return tenth > SCRATCH_LEAST ? tenth : SCRATCH_LEAST;
 }
 
+static int segments_of(int64_t sorted)
+{
+    return (int)most(1, least(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
+}
+
+struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int tile)
+{
+    const int64_t bins = bins_of(g);
+    struct plan_parts p = {0, 0, 0, 0};
+    if (sorted >= 0) {
+        p.list = (size_t)sorted * sizeof(int32_t);
+        p.cursor = (size_t)(segments_of(sorted) * bins) * sizeof(int32_t);
+        p.first = (size_t)(bins + 1) * sizeof(int32_t);
+    }
+    p.tile = tile ? (size_t)g->rows * (size_t)g->channels * sizeof(float) : 0;
+    return p;
+}
+
+size_t plan_bytes(const struct plan_parts *p, size_t n)
+{
+    return aligned(n * p->list) + aligned(n * p->cursor) + aligned(n * p->first) +
+           aligned(n * p->tile);
+}
+
 enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
                      struct plan *out)
 {
     const struct geometry *g = &p->g;
-    const int64_t bins = bins_of(g);
-    out->segments = (int)most(1, least(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
+    const struct plan_parts parts = plan_parts_of(g, sorted, tile);
+    const size_t each = parts.list + parts.cursor + parts.first + parts.tile;
+    out->segments = segments_of(sorted);
     out->segment = most(1, ceil_div(sorted, out->segments));
-    const size_t list = sorted > 0 ? (size_t)sorted * sizeof(int32_t) : 0;
-    const size_t cursor = sorted >= 0 ? (size_t)(out->segments * bins) * sizeof(int32_t) : 0;
-    const size_t first = sorted >= 0 ? (size_t)(bins + 1) * sizeof(int32_t) : 0;
-    const size_t plane = tile ? (size_t)g->rows * (size_t)g->channels * sizeof(float) : 0;
-    const size_t each = list + cursor + first + plane;
     out->views =
         (int)most(1, least(g->views, each ? (int64_t)(budget(g, sorted) / each) : g->views));
     const size_t n = (size_t)out->views;
-    TRY(workspace_hold(be, "scratch of a projection",
-                       aligned(n * list) + aligned(n * cursor) + aligned(n * first) +
-                           aligned(n * plane),
-                       &be->scratch));
+    TRY(workspace_hold(be, "scratch of a projection", plan_bytes(&parts, n), &be->scratch));
     char *at = static_cast<char *>(be->scratch.ptr);
     out->list = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * list);
+    at += aligned(n * parts.list);
     out->cursor = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * cursor);
+    at += aligned(n * parts.cursor);
     out->first = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * first);
+    at += aligned(n * parts.first);
     out->tile = tile ? reinterpret_cast<float *>(at) : NULL;
     return ERR_OK;
 }

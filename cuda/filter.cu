@@ -189,12 +189,10 @@ static enum err filter(struct cuda_backend *be, const struct rows *rows)
     return ERR_OK;
 }
 
-/* $TOMOPROF_CUDA_FILTER=cufft: for comparisons. */
 static enum err filter_rows(struct cuda_backend *be, const struct rows *r)
 {
-    const char *const wanted = getenv("TOMOPROF_CUDA_FILTER");
     enum err e;
-    if (!(wanted && strcmp(wanted, "cufft") == 0) && ramp_rows(be, r, &be->ramp, &e))
+    if (!wants_cufft() && ramp_rows(be, r, &be->ramp, &e))
         return e;
     return filter(be, r);
 }

@@ -3,6 +3,9 @@
 #ifndef TP_CUDA_FILTER_CUH
 #define TP_CUDA_FILTER_CUH
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "cuda/internal.cuh"
 
 /* Rows of a sinogram; two of them travel as the real and the imaginary part of one. They round
@@ -59,6 +62,15 @@ static __device__ inline float ramp_spectrum(int64_t k, int64_t channels, int64_
     for (int64_t m = 1; m < channels; m += 2)
         sum += cos(2 * M_PI * ((double)(near * m % n) / (double)n)) / ((double)m * (double)m);
     return (float)((0.25 - 2 / (M_PI * M_PI) * sum) / (double)n);
+}
+
+/* What is kept for rows of this length; 0: they are too long. */
+size_t ramp_bytes(const struct cuda_backend *be, int64_t channels);
+/* $TOMOPROF_CUDA_FILTER=cufft: for comparisons. */
+static inline int wants_cufft(void)
+{
+    const char *const wanted = getenv("TOMOPROF_CUDA_FILTER");
+    return wanted && strcmp(wanted, "cufft") == 0;
 }
 
 /* *plan: tables of one length, kept for the next call. 1: *e is what came of it; 0: the rows are

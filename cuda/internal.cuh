@@ -20,10 +20,12 @@ struct descent;      /* descent.cu */
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
     cudaStream_t stream;
+    cudaStream_t side[2]; /* uploads, downloads (lanes.cu) */
     int multiprocessors;
     size_t limit, held;       /* bytes: of --device-memory (0 = none), allocated now */
     struct workspace scratch; /* of the call at hand */
     struct workspace partial; /* partial sums of the call at hand, and their total */
+    struct workspace views;   /* the table of the projector that was freed last */
     double *result;           /* pinned host memory for MAX_SUMS numbers */
     size_t shared_most;       /* bytes of shared memory that a block can have */
     struct fft_plans *plans;

@@ -1,6 +1,6 @@
 /* Device memory: refused with both numbers before the driver is asked, counted, kept between calls
  * where a call needs scratch. */
-#include "cuda/internal.cuh"
+#include "cuda/ledger.cuh"
 #include "cuda/services.cuh"
 
 enum err device_available(const struct cuda_backend *be, size_t *out)
@@ -23,6 +23,38 @@ static enum err refuse(const struct cuda_backend *be, const char *what, size_t b
                 "--backend cpu",
                 what, services->human((double)bytes, need), services->human((double)left, have),
                 be->limit ? " (limited by --device-memory)" : "");
+}
+
+enum err device_refuse(struct backend *base, const char *what, size_t need, const char *advice)
+{
+    const struct cuda_backend *be = device_of(base);
+    char needs[16], have[16];
+    size_t left;
+    TRY(device_available(be, &left));
+    return FAIL(ERR_MEMORY, "%s needs %s of GPU memory, %s available%s: %s", what,
+                services->human((double)need, needs), services->human((double)left, have),
+                be->limit ? " (limited by --device-memory)" : "", advice);
+}
+
+/* The driver's own tables grow while kernels are loaded: a part of its free memory is left to it.
+ */
+#define DRIVER_SHARE 32
+
+enum err device_room(struct backend *base, size_t *bytes)
+{
+    struct cuda_backend *be = device_of(base);
+    struct workspace *const left[] = {&be->scratch, &be->partial, &be->views};
+    for (struct workspace *w : left)
+        workspace_drop(be, w);
+    pixel_cache_free(be);
+    fft_plans_free(be->plans);
+    ramp_plan_free(be, be->ramp);
+    be->plans = NULL;
+    be->ramp = NULL;
+    TRY(device_available(be, bytes));
+    if (!be->limit)
+        *bytes -= *bytes / DRIVER_SHARE;
+    return ERR_OK;
 }
 
 enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, void **out)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cuda/internal.cuh"
+#include "cuda/ledger.cuh"
 
 enum err cuda_failed(cudaError_t code, const char *doing)
 {
@@ -76,6 +77,7 @@ static enum err take_device(struct cuda_backend *be)
     TRY_CUDA(cudaStreamCreateWithFlags(&be->stream, cudaStreamNonBlocking), "being opened");
     TRY_CUDA(cudaMallocHost((void **)&be->result, MAX_SUMS * sizeof(double)), "being opened");
     be->shared_most = properties.sharedMemPerBlockOptin;
+    TRY(lanes_open(be));
     be->multiprocessors = properties.multiProcessorCount;
     const size_t whole = properties.totalGlobalMem;
     snprintf(memory, sizeof memory, "%.0f GiB",
@@ -115,7 +117,7 @@ void cuda_measured(struct backend *base, int begins)
 void cuda_close(struct backend *base)
 {
     struct cuda_backend *be = device_of(base);
-    struct workspace *const held[] = {&be->scratch, &be->partial};
+    struct workspace *const held[] = {&be->scratch, &be->partial, &be->views};
     for (struct workspace *w : held)
         workspace_drop(be, w);
     descent_free(be);
@@ -125,6 +127,7 @@ void cuda_close(struct backend *base)
     ramp_plan_free(be, be->ramp);
     if (be->result)
         cudaFreeHost(be->result);
+    lanes_close(be);
     if (be->stream)
         cudaStreamDestroy(be->stream);
     free(be);

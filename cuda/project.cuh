@@ -15,6 +15,9 @@ extern "C" {
 #include "host/geom/windows.h"
 }
 
+/* Scratch of a projection or a filter: a tenth of its arrays, and this at least. */
+#define SCRATCH_LEAST ((size_t)64 << 20)
+
 /* Registers a thread may have so that so many blocks of 4 warps fit: 8 blocks 64, 7 72, 6 80, 5 96.
  * Without a number ptxas spills to reach one more block. */
 #define WARPS 4 /* of a projection's block: they share columns (back) or pixels (forward) in L1 */
@@ -47,7 +50,7 @@ struct projector {
     struct geometry g;
     int64_t serial;     /* tells it from one that was at the same address */
     struct view *views; /* device */
-    size_t view_bytes;
+    struct workspace table;
 };
 
 /* The caller's pixels, indices in device memory. */
@@ -107,6 +110,15 @@ struct plan {
     int segments;
     int64_t segment; /* pixels */
 };
+
+struct geometry geometry_of(const struct scan *s, const struct volume *v);
+
+/* Bytes of one view in a plan; of the plan for n views. */
+struct plan_parts {
+    size_t list, cursor, first, tile;
+};
+struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int tile);
+size_t plan_bytes(const struct plan_parts *p, size_t n);
 
 enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struct pixel_list *out);
 /* With room for the sorted lists of `sorted` pixels (-1: none) and, when `tile`, for a batch of the

@@ -36,7 +36,7 @@ static void set_vertical(const struct scan *s, const struct volume *v, struct ge
     g->z_first = v->slice_offset - dz * middle;
 }
 
-static struct geometry geometry_of(const struct scan *s, const struct volume *v)
+struct geometry geometry_of(const struct scan *s, const struct volume *v)
 {
     const struct tap_windows windows = tap_windows(s, v);
     struct geometry g = {};
@@ -67,15 +67,19 @@ static struct geometry geometry_of(const struct scan *s, const struct volume *v)
 
 static enum err put_views(struct cuda_backend *be, const struct scan *s, struct projector *p)
 {
-    p->view_bytes = (size_t)s->views * sizeof(struct view);
-    struct view *table = static_cast<struct view *>(malloc(p->view_bytes));
+    const size_t bytes = (size_t)s->views * sizeof(struct view);
+    struct view *table = static_cast<struct view *>(malloc(bytes));
     FAIL_IF(!table, ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
     for (int64_t i = 0; i < s->views; i++)
         table[i] = view{cos((double)s->angles[i]), sin((double)s->angles[i]),
                         s->z_shifts ? (double)s->z_shifts[i] : 0};
-    enum err e = device_alloc(be, "the table of views", p->view_bytes, (void **)&p->views);
-    if (e == ERR_OK)
-        e = device_put(be, p->views, table, p->view_bytes);
+    enum err e = workspace_hold(be, "the table of views", bytes, &be->views);
+    if (e == ERR_OK) {
+        p->table = be->views;
+        be->views = workspace{};
+        p->views = static_cast<struct view *>(p->table.ptr);
+        e = device_put(be, p->views, table, bytes);
+    }
     free(table);
     return e;
 }
@@ -101,7 +105,7 @@ void cuda_projector_free(struct backend *be, struct projector *p)
     if (!p)
         return;
     sorted_forget(device_of(be), p->serial);
-    if (p->views)
-        device_free(device_of(be), p->views, p->view_bytes);
+    workspace_drop(device_of(be), &device_of(be)->views);
+    device_of(be)->views = p->table;
     free(p);
 }

@@ -238,6 +238,17 @@ static enum err filter(struct cuda_backend *be, struct ramp *a, size_t shared,
     return ERR_OK;
 }
 
+size_t ramp_bytes(const struct cuda_backend *be, int64_t channels)
+{
+    struct ramp a = {};
+    a.rows.channels = (int)channels;
+    choose_length(&a);
+    const size_t n = (size_t)a.n;
+    return n > (1 << 20) || (size_t)padded(a.n) * sizeof(float2) > be->shared_most
+               ? 0
+               : n * (sizeof(float2) + sizeof(float));
+}
+
 int ramp_rows(struct cuda_backend *be, const struct rows *r, struct ramp_plan **plan, enum err *e)
 {
     struct ramp a = {};

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cuda/internal.cuh"
+#include "cuda/ledger.cuh"
 #include "cuda/services.cuh"
 
 const struct cuda_services *services;
@@ -68,6 +69,7 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_fingerprint,
     cuda_measure_roof,
     cuda_measured,
+    &cuda_lanes,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct backend_ops *

@@ -48,6 +48,13 @@ __device__ inline void block_tally(struct tally<K> *t, int sums, struct tally<K>
 /* Adds n partial results of k numbers up, in device memory. */
 enum err tally_reduce(struct cuda_backend *be, const double *partial, int64_t n, int k, int sums,
                       double *out);
+
+/* Partial results of 4 numbers from n elements (elementwise.cu). */
+static inline size_t sums_bytes(int64_t n)
+{
+    return (size_t)((ceil_div(n, SUM_CHUNK) + 1) * 4) * sizeof(double);
+}
+
 /* Space for `n` partial results of k numbers; then their total. */
 enum err tally_hold(struct cuda_backend *be, int64_t n, int k, double **partial);
 enum err tally_total(struct cuda_backend *be, int64_t n, int k, int sums, double *total);

@@ -100,7 +100,8 @@ struct vcd_totals {
 };
 
 struct backend;
-struct projector; /* a geometry prepared for one back end: view tables, footprint bounds */
+struct backend_lanes; /* lanes.h */
+struct projector;     /* a geometry prepared for one back end: view tables, footprint bounds */
 
 struct backend_ops {
     const char *name; /* "cpu", "cuda": what --backend takes */
@@ -199,6 +200,8 @@ struct backend_ops {
     enum err (*measure_roof)(struct backend *be, struct roof *out);
     /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
     void (*measured)(struct backend *be, int begins);
+
+    const struct backend_lanes *lanes; /* NULL where the place of buffers is the host */
 };
 
 struct backend {

@@ -169,13 +169,26 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
         shape[i] = shape[i] ? shape[i] : -1; /* no model: any size */
     TRY(npy_read(path, 3, shape, array == ARRAY_VOLUME ? volume_names : sinogram_names, 1,
                  &a->host));
-    if (!s->model.scan.angles)
+    if (!s->model.scan.angles) {
         s->model.volume = (struct volume){.rows = shape[0], .cols = shape[1], .slices = shape[2]};
+        TRY(state_place(s, 0, 0));
+    }
     return state_upload(s, a, shape);
+}
+
+/* The filter works in place here, and only the suite keeps its input. */
+static double extra_bytes(const struct run_state *s)
+{
+    const double sinogram = 4.0 * (double)scan_samples(&s->model.scan);
+    return (weights ? sinogram : 0) +
+           (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
+           (s->op->scratch == SCRATCH_SINOGRAM ? sinogram : 0);
 }
 
 static enum err load(struct run_state *s)
 {
+    if (s->model.scan.angles)
+        TRY(state_place(s, weights != NULL, extra_bytes(s)));
     if (in)
         TRY(read_array(s, in, s->op->input, &s->in));
     if (weights)

@@ -213,28 +213,50 @@ static enum err run_mbir(struct job *j)
     return j->stopped ? ERR_OK : e;
 }
 
+/* `large`: the array stays where it is. */
+static enum err hand_over(struct job *j, int large, float *host, size_t bytes, struct buffer *b)
+{
+    if (!large)
+        return j->be->ops->upload(j->be, host, bytes, b);
+    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
+    return ERR_OK;
+}
+
+static enum err place(struct job *j, size_t arrays, int *large)
+{
+    const struct model *m = &j->input.model;
+    *large = 0;
+    if (method == MBIR)
+        arrays += mbir_scratch_bytes(m);
+    return voxel_driven ? ERR_OK
+                        : recon_place(j->be, method == MBIR ? RECON_MBIR : RECON_DIRECT, m, 1,
+                                      arrays, large);
+}
+
 /* The volume on the host: where the back end computes there, in its own memory. */
 static enum err compute(struct job *j)
 {
     const struct backend_ops *ops = j->be->ops;
     const struct model *m = &j->input.model;
     size_t y_bytes, x_bytes;
+    int large;
     void *x;
     TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
                  &y_bytes));
     TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
                  &x_bytes));
+    TRY(place(j, x_bytes + y_bytes * (method == MBIR && weighting ? 2 : 1), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     j->volume = x;
-    TRY(ops->upload(j->be, j->input.sinogram, y_bytes, &j->y));
-    TRY(ops->upload(j->be, x, x_bytes, &j->x));
+    TRY(hand_over(j, large, j->input.sinogram, y_bytes, &j->y));
+    TRY(hand_over(j, large, x, x_bytes, &j->x));
     if (method == MBIR && weighting)
         TRY(make_weights(j, y_bytes));
     if (method == MBIR)
         TRY(run_mbir(j));
     else
         TRY((voxel_driven ? fdk_voxel_recon : direct_recon)(j->be, m, &j->y, &j->y, &j->x));
-    return ops->download(j->be, &j->x, x, x_bytes);
+    return large ? ERR_OK : ops->download(j->be, &j->x, x, x_bytes);
 }
 
 static enum err write_volume(const struct volume *v, const float *x)

@@ -2,19 +2,27 @@
 #include <stdlib.h>
 
 #include "host/geom/model.h"
+#include "host/recon/large.h"
 #include "host/recon/recon.h"
 #include "profiler/mark/mark.h"
 
-enum err direct_filter(struct backend *be, const struct model *m, const struct buffer *y,
-                       struct buffer *out)
+double direct_scale(const struct model *m)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
     double scale = M_PI / (double)s->views / (v->delta * volume_delta_row(v));
     if (s->beam == BEAM_CONE)
         scale *= s->delta_row / (volume_delta_slice(v) * scan_magnification(s));
+    return scale;
+}
+
+enum err direct_filter(struct backend *be, const struct model *m, const struct buffer *y,
+                       struct buffer *out)
+{
+    if (is_large(be, y))
+        return large_run(be, RECON_FILTER, m, y->ptr, out->ptr);
     mark_push("ramp filter", y->bytes);
-    enum err e = be->ops->ramp_filter(be, s, scale, y, out);
+    enum err e = be->ops->ramp_filter(be, &m->scan, direct_scale(m), y, out);
     mark_pop();
     return e;
 }
@@ -42,15 +50,16 @@ static int is_helical(const struct scan *s)
     return 0;
 }
 
-static enum err weigh_slices(struct backend *be, const struct model *m, struct buffer *x)
+enum err direct_slice_factors(const struct model *m, float **out)
 {
-    float *factor = malloc((size_t)m->volume.slices * sizeof *factor);
+    *out = NULL;
+    if (!is_helical(&m->scan))
+        return ERR_OK;
+    float *factor = *out = malloc((size_t)m->volume.slices * sizeof *factor);
     FAIL_IF(!factor, ERR_MEMORY, "no memory for %lld slice weights", (long long)m->volume.slices);
     for (int64_t k = 0; k < m->volume.slices; k++)
         factor[k] = coverage_factor(m, k);
-    enum err e = be->ops->scale_slices(be, &m->volume, factor, x);
-    free(factor);
-    return e;
+    return ERR_OK;
 }
 
 typedef enum err back_projection(struct backend *be, const struct model *m, const struct buffer *y,
@@ -59,21 +68,28 @@ typedef enum err back_projection(struct backend *be, const struct model *m, cons
 static enum err recon_with(back_projection *back, struct backend *be, const struct model *m,
                            const struct buffer *y, struct buffer *scratch, struct buffer *x)
 {
-    TRY(direct_filter(be, m, y, scratch));
-    mark_push("back projection", scratch->bytes);
-    enum err e = back(be, m, scratch, x);
-    mark_pop();
-    if (e == ERR_OK && is_helical(&m->scan)) {
-        mark_push("slice weights", x->bytes);
-        e = weigh_slices(be, m, x);
+    float *factors;
+    TRY(direct_slice_factors(m, &factors));
+    enum err e = direct_filter(be, m, y, scratch);
+    if (!e) {
+        mark_push("back projection", scratch->bytes);
+        e = back(be, m, scratch, x);
         mark_pop();
     }
+    if (!e && factors) {
+        mark_push("slice weights", x->bytes);
+        e = be->ops->scale_slices(be, &m->volume, factors, x);
+        mark_pop();
+    }
+    free(factors);
     return e;
 }
 
 enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x)
 {
+    if (is_large(be, y))
+        return large_run(be, RECON_DIRECT, m, y->ptr, x->ptr);
     return recon_with(back_project, be, m, y, scratch, x);
 }
 

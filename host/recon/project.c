@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "host/geom/model.h"
+#include "host/recon/large.h"
 #include "host/recon/recon.h"
 
 /* A model prepared for projection: a projector and the pixels of the region of reconstruction. */
@@ -41,6 +42,8 @@ enum err forward_project(struct backend *be, const struct model *m, const struct
                          struct buffer *y)
 {
     struct prepared p;
+    if (is_large(be, x))
+        return large_run(be, RECON_FORWARD, m, x->ptr, y->ptr);
     TRY(prepare(be, m, 1, &p));
     enum err e = be->ops->forward(be, p.projector, &p.pixels, x, user_order(y));
     release(&p);
@@ -51,6 +54,8 @@ enum err back_project(struct backend *be, const struct model *m, const struct bu
                       struct buffer *x)
 {
     struct prepared p;
+    if (is_large(be, y))
+        return large_run(be, RECON_BACK, m, y->ptr, x->ptr);
     TRY(prepare(be, m, 1, &p));
     enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
     if (e == ERR_OK)
@@ -86,8 +91,19 @@ enum err hessian_diagonal(struct backend *be, const struct model *m, const struc
                           struct buffer *h)
 {
     struct prepared p;
+    if (is_large(be, h))
+        return large_run(be, RECON_HESSIAN, m, w ? w->ptr : NULL, h->ptr);
     TRY(prepare(be, m, 0, &p));
     enum err e = be->ops->back(be, p.projector, &p.pixels, user_order(NULL), user_order(w), 2, h);
     release(&p);
     return e;
+}
+
+enum err median_filter(struct backend *be, const struct model *m, const struct buffer *in,
+                       struct buffer *out)
+{
+    const struct volume *v = &m->volume;
+    if (is_large(be, in))
+        return large_run(be, RECON_MEDIAN, m, in->ptr, out->ptr);
+    return be->ops->median3(be, v->rows, v->cols, v->slices, in, out);
 }

@@ -1,11 +1,27 @@
 /* Reconstruction algorithms, written against host/backend/backend.h alone: MBIRJAX 0.7 semantics.
  * Arrays are buffers of one back end: sinogram (views, rows, channels), volume (rows, cols,
- * slices). */
+ * slices). Operations that recon_place calls large take buffers in host memory and pass them
+ * through the device in slabs. */
 #ifndef TP_RECON_RECON_H
 #define TP_RECON_RECON_H
 
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
+
+enum recon_op {
+    RECON_FORWARD,
+    RECON_BACK,
+    RECON_HESSIAN,
+    RECON_FILTER,
+    RECON_DIRECT,
+    RECON_MEDIAN,
+    RECON_MBIR
+};
+/* Before anything is allocated: 0 in *large when `arrays` bytes of buffers fit into the back end's
+ * memory beside what the operation takes, 1 when its arrays must stay in host memory. ERR_MEMORY
+ * with the numbers when it can be done neither way (MBIR: in host memory never). */
+enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+                     size_t arrays, int *large);
 
 /* y = A x over the region of reconstruction. */
 enum err forward_project(struct backend *be, const struct model *m, const struct buffer *x,
@@ -29,12 +45,16 @@ enum err direct_filter(struct backend *be, const struct model *m, const struct b
                        struct buffer *out);
 /* back_project(direct_filter(y)); for helical scans each slice k times V / #views that see it (0
  * where none). `scratch` is a sinogram-sized buffer that receives the filtered sinogram; it may be
- * y itself. */
+ * y itself, and is not used in slabs. */
 enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x);
 /* The same for cone beams with back_project_voxel. */
 enum err fdk_voxel_recon(struct backend *be, const struct model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x);
+
+/* 3x3x3 median with replicated edges of a volume of m's size; in and out differ. */
+enum err median_filter(struct backend *be, const struct model *m, const struct buffer *in,
+                       struct buffer *out);
 
 /* What a run of MBIR is told. */
 struct mbir_options {

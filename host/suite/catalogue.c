@@ -59,8 +59,7 @@ static enum err run_mbir(struct run_state *s)
 
 static enum err run_median(struct run_state *s)
 {
-    const struct volume *v = &s->model.volume;
-    return s->be->ops->median3(s->be, v->rows, v->cols, v->slices, &s->in.buffer, &s->out.buffer);
+    return median_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
 static enum err run_partition(struct run_state *s)
@@ -239,6 +238,23 @@ const struct operation *bench_operation_at(int index)
 {
     return index >= 0 && index < COUNT(bench_names) ? bench_operation_named(bench_names[index])
                                                     : NULL;
+}
+
+int operation_recon(const struct operation *op, enum recon_op *out)
+{
+    static const struct {
+        enum err (*run)(struct run_state *s);
+        enum recon_op op;
+    } rows[] = {{run_forward, RECON_FORWARD}, {run_back, RECON_BACK},
+                {run_hessian, RECON_HESSIAN}, {run_filter, RECON_FILTER},
+                {run_recon, RECON_DIRECT},    {run_median, RECON_MEDIAN},
+                {run_mbir, RECON_MBIR}};
+    for (int i = 0; i < COUNT(rows); i++)
+        if (rows[i].run == op->run) {
+            *out = rows[i].op;
+            return 1;
+        }
+    return 0;
 }
 
 static double array_bytes(const struct model *m, enum array array)

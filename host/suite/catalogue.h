@@ -42,6 +42,9 @@ const struct operation *operation_named(const char *name);
 const struct operation *bench_operation_at(int index);
 const struct operation *bench_operation_named(const char *name);
 
+/* What an operation is for host/recon; 0: nothing that has arrays on a device. */
+int operation_recon(const struct operation *op, enum recon_op *out);
+
 /* Bytes of the arrays and of the scratch that `op` holds on this model: what its memory is planned
  * with. */
 double operation_run_bytes(const struct operation *op, const struct model *m);

@@ -5,6 +5,7 @@
 
 #include "host/base/mem.h"
 #include "host/geom/model.h"
+#include "host/suite/catalogue.h"
 #include "host/suite/check.h"
 #include "host/suite/setup.h"
 
@@ -148,32 +149,65 @@ enum err check_back_voxel(struct run_state *s)
     return ERR_OK;
 }
 
+/* Views whose sinogram the check of the Hessian holds at once: 1 MiB, one at least. */
+static int64_t views_at_once(const struct scan *s)
+{
+    const int64_t fit = (1 << 18) / (s->rows * s->channels);
+    return fit < 1 ? 1 : fit < s->views ? fit : s->views;
+}
+
+double check_device_bytes(const struct run_state *s)
+{
+    const struct scan *scan = &s->model.scan;
+    const double block = 4.0 * (double)(views_at_once(scan) * scan->rows * scan->channels);
+    /* twice: the projection's scratch; the voxel's line and the tables: 64 KiB */
+    return s->op->check == check_hessian ? 2 * block + 0x1p16 : 0;
+}
+
+static enum err block_norm(struct run_state *s, const struct scan *views, int32_t pixel,
+                           const struct buffer *unit, struct buffer *y, double *squares)
+{
+    const struct backend_ops *ops = s->be->ops;
+    const struct pixel_set one = {&pixel, 1, 1};
+    struct projector *p = NULL;
+    double sum, l2, low, high;
+    TRY(ops->projector_create(s->be, views, &s->model.volume, &p));
+    enum err e = ops->forward(s->be, p, &one, unit, (struct sinogram){y, SINO_CHANNELS_FASTEST});
+    if (!e)
+        e = ops->fingerprint(s->be, y, &sum, &l2, &low, &high);
+    if (!e)
+        *squares += l2 * l2;
+    ops->projector_free(s->be, p);
+    return e;
+}
+
 /* Squared norm of the column of A that belongs to one voxel. */
 static enum err column_norm(struct run_state *s, int32_t pixel, int64_t slice, double *out)
 {
     const struct backend_ops *ops = s->be->ops;
-    const struct pixel_set one = {&pixel, 1, 1};
-    const int64_t line[3] = {1, 1, s->model.volume.slices};
-    size_t bytes = (size_t)scan_samples(&s->model.scan) * sizeof(float);
+    const struct scan *all = &s->model.scan;
+    const int64_t line[3] = {1, 1, s->model.volume.slices}, most = views_at_once(all);
     struct array_pair unit = {0};
     struct buffer y = {0};
-    struct projector *p = NULL;
-    double sum, l2 = 0, low, high;
     enum err e = state_host_array(&unit, "unit voxel", line);
     if (e)
         return e;
     memset(unit.host, 0, (size_t)line[2] * sizeof(float));
     unit.host[slice] = 1;
-    TRY_OUT(state_upload(s, &unit, line));
-    TRY_OUT(ops->alloc(s->be, "projection of one voxel", bytes, &y));
-    TRY_OUT(ops->projector_create(s->be, &s->model.scan, &s->model.volume, &p));
-    struct sinogram target = {&y, SINO_CHANNELS_FASTEST};
-    TRY_OUT(ops->forward(s->be, p, &one, &unit.buffer, target));
-    TRY_OUT(ops->fingerprint(s->be, &y, &sum, &l2, &low, &high));
-    *out = l2 * l2;
+    TRY_OUT(ops->upload(s->be, unit.host, (size_t)line[2] * sizeof(float), &unit.buffer));
+    *out = 0;
+    for (int64_t view = 0; view < all->views; view += most) {
+        struct scan views = *all;
+        views.views = all->views - view < most ? all->views - view : most;
+        views.angles += view;
+        if (views.z_shifts)
+            views.z_shifts += view;
+        TRY_OUT(ops->alloc(s->be, "projection of one voxel",
+                           (size_t)scan_samples(&views) * sizeof(float), &y));
+        TRY_OUT(block_norm(s, &views, pixel, &unit.buffer, &y, out));
+        ops->release(s->be, &y);
+    }
 out:
-    if (p)
-        ops->projector_free(s->be, p);
     if (y.ptr)
         ops->release(s->be, &y);
     if (unit.buffer.ptr)

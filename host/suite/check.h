@@ -14,4 +14,7 @@ enum err check_recon(struct run_state *s);      /* scale and correlation against
 enum err check_median(struct run_state *s);     /* 27 sorted values at some hundred voxels */
 enum err check_partition(struct run_state *s);  /* every pixel there, rows ascending */
 
+/* Device memory that the check of an operation takes beside its arrays. */
+double check_device_bytes(const struct run_state *s);
+
 #endif

@@ -6,6 +6,7 @@
 #include "host/base/mem.h"
 #include "host/geom/model.h"
 #include "host/suite/catalogue.h"
+#include "host/suite/check.h"
 #include "host/suite/state.h"
 
 #define SUBSETS 4 /* of gen_pixel_partition in the published set-up */
@@ -52,9 +53,23 @@ enum err state_host_array(struct array_pair *a, const char *what, const int64_t 
     return ERR_OK;
 }
 
+enum err state_place(struct run_state *s, int has_weights, double extra)
+{
+    enum recon_op op;
+    if (!operation_recon(s->op, &op))
+        return ERR_OK;
+    const int has_input = s->op->input != ARRAY_NONE || has_weights;
+    const double arrays = operation_run_bytes(s->op, &s->model) + extra;
+    return recon_place(s->be, op, &s->model, has_input, (size_t)arrays, &s->large);
+}
+
 enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t shape[3])
 {
     size_t bytes = (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float);
+    if (s->large) {
+        a->buffer = (struct buffer){PLACE_HOST, 0, bytes, a->host};
+        return ERR_OK;
+    }
     return s->be->ops->upload(s->be, a->host, bytes, &a->buffer);
 }
 
@@ -65,6 +80,10 @@ static enum err allocate(struct run_state *s, const char *what, enum array array
     size_t bytes;
     model_shape(&s->model, array, shape);
     TRY(mem_size(what, shape[0], shape[1], shape[2], sizeof(float), &bytes));
+    if (s->large) {
+        TRY(state_host_array(a, what, shape));
+        return state_upload(s, a, shape);
+    }
     return s->be->ops->alloc(s->be, what, bytes, &a->buffer);
 }
 
@@ -80,9 +99,10 @@ enum err state_prepare(struct run_state *s)
 {
     s->subsets = SUBSETS;
     s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
+    TRY(state_place(s, 0, check_device_bytes(s)));
     if (s->op->prepare)
         TRY(s->op->prepare(s));
-    if (s->op->scratch == SCRATCH_SINOGRAM)
+    if (s->op->scratch == SCRATCH_SINOGRAM && !s->large)
         TRY(allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch));
     return state_allocate_output(s);
 }
@@ -101,13 +121,23 @@ void state_free(struct run_state *s)
     memset(s, 0, sizeof *s);
 }
 
-static void partition_fingerprint(const struct partition *p, struct fingerprint *out)
+static double index_at(const void *indices, int64_t i)
 {
-    int64_t n = p->subsets * p->length;
+    return ((const int32_t *)indices)[i];
+}
+
+static double float_at(const void *floats, int64_t i)
+{
+    return (double)((const float *)floats)[i];
+}
+
+static void host_fingerprint(double (*at)(const void *array, int64_t i), const void *array,
+                             int64_t n, struct fingerprint *out)
+{
     double squares = 0;
     *out = (struct fingerprint){0, 0, INFINITY, -INFINITY};
     for (int64_t i = 0; i < n; i++) {
-        double v = p->indices[i];
+        double v = at(array, i);
         out->sum += v;
         squares += v * v;
         out->min = fmin(out->min, v);
@@ -118,10 +148,14 @@ static void partition_fingerprint(const struct partition *p, struct fingerprint 
 
 enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
 {
-    if (s->op->output != ARRAY_PARTITION)
-        return s->be->ops->fingerprint(s->be, &s->out.buffer, &out->sum, &out->l2, &out->min,
-                                       &out->max);
-    partition_fingerprint(&s->partition, out);
+    const struct buffer *b = &s->out.buffer;
+    const struct partition *p = &s->partition;
+    if (s->op->output == ARRAY_PARTITION)
+        host_fingerprint(index_at, p->indices, p->subsets * p->length, out);
+    else if (s->large)
+        host_fingerprint(float_at, b->ptr, (int64_t)(b->bytes / sizeof(float)), out);
+    else
+        return s->be->ops->fingerprint(s->be, b, &out->sum, &out->l2, &out->min, &out->max);
     return ERR_OK;
 }
 

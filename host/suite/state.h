@@ -26,6 +26,7 @@ struct array_pair {
 struct run_state {
     const struct operation *op;
     struct backend *be; /* not owned */
+    int large;          /* arrays stay in host memory and pass the device in slabs */
     struct model model; /* owned; operations of geometry "any" use its volume sizes only */
     struct array_pair in, weights, initial, out;
     struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
@@ -47,6 +48,10 @@ void model_shape(const struct model *m, enum array array, int64_t shape[3]);
 /* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
  * threshold 0, 4 subsets. */
 enum err state_prepare(struct run_state *s);
+
+/* Decides where the arrays will be (recon_place), `extra` bytes more or less than those of
+ * operation_run_bytes; ERR_MEMORY with the numbers when they can be nowhere. */
+enum err state_place(struct run_state *s, int has_weights, double extra);
 
 /* An uninitialised host array, to be filled and given to the back end by state_upload. */
 enum err state_host_array(struct array_pair *a, const char *what, const int64_t shape[3]);
