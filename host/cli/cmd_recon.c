@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/recon_input.h"
 #include "host/cli/recon_slabs.h"
+#include "host/cpu/threads.h"
 #include "host/io/image.h"
 #include "host/io/volume.h"
 #include "host/recon/recon.h"
@@ -332,8 +332,7 @@ static enum err run(int words, char **word)
     char *picture = NULL;
     size_t bytes;
     enum err e;
-    if (threads)
-        omp_set_num_threads((int)threads); /* of what works outside of a back end */
+    cpu_threads_default((int)threads);
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
     TRY_OUT(check_call(&picture));
@@ -371,11 +370,10 @@ const struct command cmd_recon = {
         "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
         "and own\n"
         "arrays come with a geometry file (`tomoprof op --help` shows one). FBP of what does not "
-        "fit "
-        "into memory\n"
-        "reads, reconstructs and writes slabs of slices in turn, with the same result; the centre "
-        "is then found\n"
-        "on the middle 32 rows.\n\n"
+        "fit\n"
+        "into memory reads, reconstructs and writes slabs of slices in turn, with the same "
+        "result; the\n"
+        "centre is then found on the middle 32 rows.\n\n"
         "Examples:\n"
         "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
         "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "

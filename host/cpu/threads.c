@@ -1,4 +1,5 @@
 #include <limits.h>
+#include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,4 +113,9 @@ int cpu_threads_usable(void)
     if (quota > 0 && quota < n)
         n = (int)quota;
     return n > 1 ? n : 1;
+}
+
+void cpu_threads_default(int threads)
+{
+    omp_set_num_threads(threads ? threads : cpu_threads_usable());
 }

@@ -6,6 +6,9 @@
  * throttled in the middle of a measurement); at least 1. */
 int cpu_threads_usable(void);
 
+/* How many work outside of back ends, where a parallel region names no number; 0: all usable. */
+void cpu_threads_default(int threads);
+
 /* CPUs that the cgroup allows (quota / period, the smallest up the tree), or 0 where nothing
  * limits. `list` is /proc/self/cgroup and `root` /sys/fs/cgroup, or stand-ins for them. Versions 1
  * and 2. */
