@@ -239,9 +239,10 @@ static enum err prepare(struct cuda_backend *be, const struct projector *p,
     j->delta[0] = floats_of(s->dP[0]);
     j->delta[1] = floats_of(s->dP[1]);
     j->length = s->length;
+    TRY(hold_state(be, s, j, &order));
+    TRY(hold_scratch(be, p, s, j)); /* as without kept lists, which must not take its place */
     TRY(sorted_get(be, p, s, &fresh.sorted));
     j->kept = fresh.sorted.first.list != NULL;
-    TRY(hold_state(be, s, j, &order));
     TRY(hold_scratch(be, p, s, j));
     fresh.order = order;
     LAUNCH(be, start_kernel, 1, WARP, 0, j->pace, fresh);

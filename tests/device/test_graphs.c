@@ -310,6 +310,40 @@ static void sorted_lists_are_kept_while_there_is_room(void **state)
     close_pass(&p);
 }
 
+/* Less memory than all of it takes: the same bits down to some amount, and a refusal below. */
+static void lists_never_take_the_place_of_scratch(void **state)
+{
+    (void)state;
+    struct wish wish = {&parallel, 1, 0, .5, 0};
+    struct pass p;
+    struct vcd_totals totals;
+    int64_t refused = 0, done = 0, step;
+    shim_reset_peaks();
+    open_pass(&p, &wish, PLAIN);
+    const int64_t least = shim_counts().peak;
+    float *expected = swept(&p, &wish);
+    const int64_t most = shim_counts().peak;
+    close_pass(&p);
+    step = (2 * (most - least)) / 32 + 1;
+    for (int64_t limit = least; limit <= 2 * most - least; limit += step) {
+        wish.memory = (size_t)limit;
+        open_pass(&p, &wish, PLAIN);
+        if (sweep(&p, &wish, &totals) == ERR_OK) {
+            float *x = swept(&p, &wish);
+            assert_same(expected, x, &wish);
+            free(x);
+            done++;
+        } else {
+            assert_non_null(strstr(err_text(), "of GPU memory"));
+            assert_int_equal(done, 0); /* what less memory was enough for */
+            refused++;
+        }
+        close_pass(&p);
+    }
+    assert_true(refused > 0 && done > 8);
+    free(expected);
+}
+
 /* The n-th recording, launch in a recording, or instantiation fails: the same bits. */
 static void a_refused_graph_changes_nothing(void **state)
 {
@@ -389,6 +423,7 @@ int main(void)
         cmocka_unit_test(graphs_follow_their_scratch),
         cmocka_unit_test(a_pass_waits_once),
         cmocka_unit_test(sorted_lists_are_kept_while_there_is_room),
+        cmocka_unit_test(lists_never_take_the_place_of_scratch),
         cmocka_unit_test(a_refused_graph_changes_nothing),
         cmocka_unit_test(a_graph_that_does_not_start_ends_in_a_sentence),
         cmocka_unit_test(a_graph_with_freed_memory_is_seen),

@@ -47,7 +47,7 @@ def check_suite(folder):
 
 
 def check_ranges(lines, operations):
-    """Each process that measures says once where that begins and ends; one operation moves arrays alone."""
+    """Each process that measures says once where that begins and ends; partitions are the host's work."""
     calls = [(line.split()[0], int(line.split()[1])) for line in lines]
     assert len(calls) >= 2 * operations, (calls, operations)
     for (start, before), (stop, after) in zip(calls[::2], calls[1::2]):
