@@ -29,7 +29,7 @@ enum err device_refuse(struct backend *base, const char *what, size_t need, cons
 {
     const struct cuda_backend *be = device_of(base);
     char needs[16], have[16];
-    size_t left;
+    size_t left = 0;
     TRY(device_available(be, &left));
     return FAIL(ERR_MEMORY, "%s needs %s of GPU memory, %s available%s: %s", what,
                 services->human((double)need, needs), services->human((double)left, have),
