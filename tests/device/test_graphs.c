@@ -311,7 +311,7 @@ static void sorted_lists_are_kept_while_there_is_room(void **state)
 }
 
 /* Less memory than all of it takes: the same bits down to some amount, and a refusal below. */
-static void lists_never_take_the_place_of_scratch(void **state)
+static void any_amount_of_memory_gives_the_bits_or_a_refusal(void **state)
 {
     (void)state;
     struct wish wish = {&parallel, 1, 0, .5, 0};
@@ -423,7 +423,7 @@ int main(void)
         cmocka_unit_test(graphs_follow_their_scratch),
         cmocka_unit_test(a_pass_waits_once),
         cmocka_unit_test(sorted_lists_are_kept_while_there_is_room),
-        cmocka_unit_test(lists_never_take_the_place_of_scratch),
+        cmocka_unit_test(any_amount_of_memory_gives_the_bits_or_a_refusal),
         cmocka_unit_test(a_refused_graph_changes_nothing),
         cmocka_unit_test(a_graph_that_does_not_start_ends_in_a_sentence),
         cmocka_unit_test(a_graph_with_freed_memory_is_seen),
