@@ -53,7 +53,9 @@ static enum err note(struct image *im, const struct trace_item *item)
 static enum err dispatch(struct image *im, const struct trace_item *item)
 {
     const void *r = item->record;
-    switch (item->record->kind) {
+    uint32_t kind = item->record->kind;
+    im->run->q.stacks += kind == TRACE_SAMPLE || kind == TRACE_WAIT || kind == TRACE_ALLOC;
+    switch (kind) {
     case TRACE_SAMPLE:
         return cpu_sample(im, r);
     case TRACE_WAIT:
@@ -75,7 +77,7 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
     case TRACE_PROCESS:
         return children_made(im, item);
     default:
-        return item->record->kind >= TRACE_API ? gpu_record(im, item) : image_define(im, item);
+        return kind >= TRACE_API ? gpu_record(im, item) : image_define(im, item);
     }
 }
 

@@ -133,8 +133,9 @@ static enum err counted(struct run *r, struct list *l)
         memcpy(&count, (char *)&r->q + rules[i].count, sizeof count);
         struct rule rule = rules[i];
         double share = (double)NAN;
-        if (rule.count == LOST(SAMPLES)) {
-            share = (double)count / ((double)count + r->total.samples);
+        if (rule.count == LOST(SAMPLES) || rule.count == LOST(PYTHON)) {
+            double good = rule.count == LOST(PYTHON) ? r->q.stacks : r->total.samples;
+            share = (double)count / ((double)count + good);
             if (share < fmax(0.01, 0.5 / sqrt(r->total.samples + 1))) /* below half the error */
                 rule.severity = "info";                               /* of sampling itself */
         }

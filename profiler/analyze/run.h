@@ -143,7 +143,7 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
         running;
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
-    double clock_error, sampled, by_kernel;
+    double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
     const char *clock_method;
     struct model_item *notes;
     size_t notes_count, notes_room;

@@ -283,11 +283,26 @@ static void processes_are_added(void **state)
     NEAR(m->threads[1].coverage, 7.0 / 8);
 }
 
+/* What is less than the error of sampling does not make the data incomplete. */
+static void small_losses_are_no_warnings(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        stage_sample(&st, 0, 10 + 5 * (uint64_t)i, stage_at(&st, AT(APP, 120)), 5, TRACE_USER);
+    trace_lost(&st.w, TRACE_LOST_SAMPLES, 5);
+    trace_lost(&st.w, TRACE_LOST_PYTHON, 2);
+    analyse();
+    assert_string_equal(stage_item(m, "lost.samples")->severity, "info");
+    assert_string_equal(stage_item(m, "lost.python")->severity, "info");
+    NEAR(stage_item(m, "lost.python")->share, 2.0 / 202);
+}
+
 static void losses_are_said_with_effect(void **state)
 {
     (void)state;
     stage_sample(&st, 0, 10, stage_at(&st, AT(APP, 120)), 5, TRACE_USER);
     trace_lost(&st.w, TRACE_LOST_SAMPLES, 9);
+    trace_lost(&st.w, TRACE_LOST_PYTHON, 1);
     struct trace_note n = {.r = {.kind = TRACE_NOTE, .time_ns = T0}, .severity = 1, .bytes = 20};
     trace_put(&st.s[0], &n.r, sizeof n, "timers\0no more timers", 20);
     stage_close(&st, TRACE_RUNNING, 0);
@@ -296,6 +311,7 @@ static void losses_are_said_with_effect(void **state)
     assert_string_equal(stage_item(m, "lost.samples")->severity, "warning");
     NEAR(stage_item(m, "lost.samples")->share, 0.9);
     assert_non_null(stage_item(m, "lost.samples")->effect);
+    assert_string_equal(stage_item(m, "lost.python")->severity, "warning");
     assert_string_equal(stage_item(m, "timers")->text, "no more timer");
     assert_string_equal(m->meta.end, "running");
     assert_non_null(stage_item(m, "trace.running"));
@@ -521,6 +537,7 @@ int main(void)
         CASE(paths_name_nobody),
         CASE(workers_borrow_the_line_of_the_main_thread),
         CASE(processes_are_added),
+        CASE(small_losses_are_no_warnings),
         CASE(losses_are_said_with_effect),
         CASE(patterns_choose_who_pays),
         CASE(nothing_is_a_profile_too),
