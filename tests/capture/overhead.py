@@ -17,9 +17,10 @@ import tempfile
 import time
 
 from programs import HERE, PYTHON
-from recorded import TOMOPROF, newest
+from recorded import TOMOPROF as GIVEN, newest
 
 LIMIT_S = 300
+TOMOPROF = str(pathlib.Path(GIVEN).resolve())  # runs start in a folder of their own
 HEADER_CAPTURE_BYTES = 320  # offset of capture_bytes in struct trace_header
 
 
