@@ -13,6 +13,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/profile_model.h"
 #include "host/cli/record_facts.h"
+#include "host/cli/tracing.h"
 #include "profiler/report/html.h"
 
 #define GLOBS 64
@@ -84,16 +85,38 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
     return e;
 }
 
+/* Of the suite's traced pass: a line's CPU time inside of the operations, set-up left out. */
+static double inside(const struct model *m, const struct model_line *line)
+{
+    double sum = 0;
+    for (int i = 0; i < line->ranges_count; i++) {
+        const struct model_range *r = &m->ranges[line->ranges[i].range];
+        sum += r->name && tracing_is_operation(r->name) ? line->ranges[i].cpu_s : 0;
+    }
+    return sum;
+}
+
+static double inside_all(const struct model *m)
+{
+    double sum = 0;
+    for (int i = 0; i < m->ranges_count; i++)
+        if (m->ranges[i].name && tracing_is_operation(m->ranges[i].name) && m->ranges[i].cpu_s > 0)
+            sum += m->ranges[i].cpu_s;
+    return sum;
+}
+
 void profile_top(const struct model *m, char top[256])
 {
     const struct model_line *line = NULL;
     const struct model_file *file = NULL;
     int gpu = m->totals.gpu_sum_s > 0;
-    double most = 0;
+    double most = 0, operations = gpu ? 0 : inside_all(m);
     for (int f = 0; f < m->files_count; f++)
         for (int l = 0; l < m->files[f].lines_count; l++) {
             const struct model_line *at = &m->files[f].lines[l];
-            double cost = gpu ? at->gpu_self_s : at->cpu.user + at->cpu.sys;
+            double cost = gpu              ? at->gpu_self_s
+                          : operations > 0 ? inside(m, at)
+                                           : at->cpu.user + at->cpu.sys;
             if (cost > most) {
                 most = cost;
                 line = at;
@@ -101,10 +124,13 @@ void profile_top(const struct model *m, char top[256])
             }
         }
     *top = 0;
-    double total = gpu ? m->totals.gpu_sum_s : m->totals.cpu.user + m->totals.cpu.sys;
+    double total = gpu              ? m->totals.gpu_sum_s
+                   : operations > 0 ? operations
+                                    : m->totals.cpu.user + m->totals.cpu.sys;
     if (line && total > 0)
-        snprintf(top, 256, "%s:%lld took %.0f %% of the %s time", file->path, (long long)line->line,
-                 100 * most / total, gpu ? "GPU" : "CPU");
+        snprintf(top, 256, "%s:%lld took %.0f %% of the %s time%s", file->path,
+                 (long long)line->line, 100 * most / total, gpu ? "GPU" : "CPU",
+                 operations > 0 ? " of the operations" : "");
 }
 
 enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes)

@@ -8,6 +8,7 @@
 #include "host/base/log.h"
 #include "host/cli/cli.h"
 #include "host/cli/tracing.h"
+#include "host/suite/catalogue.h"
 #include "host/suite/suite.h"
 #include "profiler/record/record.h"
 
@@ -59,3 +60,8 @@ static char **suite_environment(const char *run)
 }
 
 const struct suite_tracer tracing_suite = {suite_environment, record_environment_free};
+
+int tracing_is_operation(const char *range)
+{
+    return operation_named(range) != NULL;
+}

@@ -9,6 +9,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import statistics
 import struct
 import subprocess
@@ -28,11 +29,11 @@ def measured(words, env, cwd):
     """Wall and CPU seconds and peak memory of one run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
-    process = subprocess.Popen(list(map(str, words)), env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(list(map(str, words)), env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
     try:
         out, err = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # its children hold the pipes
         process.communicate()
         raise RuntimeError(f"not done after {LIMIT_S} s")
     wall = time.monotonic() - begin
