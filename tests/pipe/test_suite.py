@@ -87,6 +87,10 @@ def everything(check, folder):
     data = timing(check, newest(folder), NAMES, sizes, 3)
     if not data["traced"]:
         check.that("no traced pass: " in r.stderr, f"no traced rows, no reason: {r.stderr}")
+    profile = json.loads((newest(folder) / "profile.json").read_text()) if data["traced"] else {"files": {}}
+    lines = [line for file in profile["files"].values() for line in file["lines"]]  # without ranges in builds without NVTX
+    inside = any(r["cpu_s"] > 0 and profile["ranges"][r["range"]]["name"] in OPERATIONS for line in lines for r in line["ranges"])
+    check.that((" of the CPU time of the operations" in r.stderr) == inside, f"the line that leads: {r.stderr[-500:]}")
     for m in data["traced"]:
         timed = next(t for t in rows_of(data, m["operation"]) if t["volume_size"] == m["volume_size"])
         check.that(m["status"] == "ok" and m["fingerprint"] == timed["fingerprint"], f"the trace changes results: {m}")
