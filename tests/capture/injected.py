@@ -4,7 +4,7 @@ import os
 import pathlib
 import shutil
 
-from recorded import LIBRARY, SANITIZED, compiled, main, need_library, run  # noqa: F401
+from recorded import LIBRARY, SANITIZED, compiled, main, need_library, of_samples, run  # noqa: F401
 from trace_file import traces
 
 TARGETS = pathlib.Path(__file__).parent / "targets"

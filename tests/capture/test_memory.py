@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from memory_trace import LOST_ALLOCATIONS, MALLOC, MMAP, PYTHON, processes
-from recorded import command, compiled, main, need_library, newest, run
+from recorded import command, compiled, main, need_library, newest, of_samples, run
 
 MEAN = 65536  # bytes between samples: 100 MiB are 1600 samples, 2.5 % standard error
 MIB = 1 << 20
@@ -120,6 +120,7 @@ def live_by_line(process, lines, until=1 << 64):
     return live
 
 
+@of_samples
 def bytes_of_c_lines(check, folder):
     for level in ("-O0", "-O2"):
         program = compiled(folder, "lines", C_LINES, level, "-fno-builtin")
@@ -139,6 +140,7 @@ def bytes_of_c_lines(check, folder):
         shutil.rmtree(folder / "runs")
 
 
+@of_samples
 def bytes_of_cxx_lines(check, folder):
     program = compiled(folder, "cxx", CXX_LINES, "-xc++", "-std=c++17", "-O1", compiler=os.environ.get("CXX", "c++"))
     if not program:
@@ -148,6 +150,7 @@ def bytes_of_cxx_lines(check, folder):
     check_sums(check, "C++", p, p.native_lines({a[3] for a in p.allocs}, "cxx"), CXX_LINES)
 
 
+@of_samples
 def bytes_of_python_lines(check, folder):
     script = folder / "lines.py"
     script.write_text(PYTHON_LINES)
@@ -434,6 +437,7 @@ int main(void)
 """
 
 
+@of_samples
 def copies_by_line(check, folder):
     program = compiled(folder, "copies", COPIES, "-O1", "-fno-builtin")
     if not program:

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 
-from injected import captured, main, need_library, run, target
+from injected import captured, main, need_library, of_samples, run, target
 from trace_file import COST, FOOTPRINT, RUNNABLE, SAMPLE, SLEEP, THREAD, THREAD_END, WAIT
 
 
@@ -26,6 +26,7 @@ def by_function(trace, program):
     return sums
 
 
+@of_samples
 def shares_are_right(check, folder):
     program = target(folder, "truth", "-no-pie")
     for rate in (97, 200, 1000):
@@ -46,6 +47,7 @@ def shares_are_right(check, folder):
         check.that(abs(whole / 1e9 - said["cpu"]) < 0.1, f"{rate} Hz: thread end says {whole}, the program {said['cpu']} s")
 
 
+@of_samples
 def sleep_is_no_work(check, folder):
     program = target(folder, "truth", "-no-pie")
     done, (trace,) = captured(folder, [program, "sleeps"])
@@ -60,6 +62,7 @@ def sleep_is_no_work(check, folder):
     check.that(230 in calls or 35 in calls, f"sleeps in system calls {calls}")  # clock_nanosleep, nanosleep
 
 
+@of_samples
 def threads_are_apart(check, folder):
     program = target(folder, "truth", "-no-pie")
     done, (trace,) = captured(folder, [program, "threads"], RATE=500)
@@ -76,6 +79,7 @@ def threads_are_apart(check, folder):
     check.that(trace.of(FOOTPRINT), "no memory in use")
 
 
+@of_samples
 def short_threads_are_not_lost(check, folder):
     """Each runs for less than a period: few are met by a sample, which then stands for the others too."""
     program = target(folder, "truth", "-no-pie")
@@ -88,6 +92,7 @@ def short_threads_are_not_lost(check, folder):
     check.that(n > 30 and abs(got - said) < within, f"{got} s in {n} samples, truth {said} +- {within}")
 
 
+@of_samples
 def memory_is_bounded(check, folder):
     """16 MiB and 1 MiB per thread at most."""
     program = target(folder, "truth", "-no-pie")

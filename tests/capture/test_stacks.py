@@ -3,7 +3,7 @@
 import struct
 import sys
 
-from injected import captured, compiled, main, need_library, run, same, target
+from injected import captured, compiled, main, need_library, of_samples, run, same, target
 from trace_file import CODE, MODULE, SAMPLE, STACK, WAIT
 
 MODULE_GONE, CUT, PYTHON_CUT, NO_PYTHON = 6, 2, 4, 8
@@ -75,6 +75,7 @@ def modules_are_right(check, trace, program, plug):
     check.that(inside > 20, f"{inside} samples inside the plug-in")
 
 
+@of_samples
 def native_stacks(check, folder):
     program = target(folder, "stacks", "-no-pie", "-O2", "-fomit-frame-pointer")
     plug = compiled(folder, "plug.so", PLUG, "-O1", "-shared", "-fPIC", "-Wl,--build-id")
@@ -128,6 +129,7 @@ thread.join()
 """
 
 
+@of_samples
 def python_stacks(check, folder):
     script = folder / "program.py"
     script.write_text(SCRIPT)

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from recorded import command, compiled, main, need_library, profile, run
+from recorded import command, compiled, main, need_library, of_samples, profile, run
 
 SHARES = """#include <stdio.h>
 #define WORK(n) for (long i = 0; i < (n); i++) x = x * 1.0000001 + 1e-9 /* latency of multiply and add: equal work */
@@ -219,6 +219,7 @@ def near(check, value, expected, tolerance, what):
     check.that(value is not None and abs(value - expected) <= tolerance, f"{what}: {value}, expected {expected} +- {tolerance:.3g}")
 
 
+@of_samples
 def shares_of_lines(check, folder):
     data, lines, _ = c_program(check, folder, "shares", SHARES, "--rate", 1000)
     total = busy(data["totals"])
@@ -227,6 +228,7 @@ def shares_of_lines(check, folder):
     near(check, data["quality"]["cpu_sample_coverage"], 1, 0.05, "sampled of the kernel's CPU time")
 
 
+@of_samples
 def threads_are_not_mixed(check, folder):
     data, lines, said = c_program(check, folder, "threads", THREADS)
     truth = json.loads(said)
@@ -237,6 +239,7 @@ def threads_are_not_mixed(check, folder):
     check.that(waited(joined) > 0.5 * truth["heavy"], f"pthread_join waited {waited(joined)} s while heavy took {truth['heavy']}")
 
 
+@of_samples
 def recursion_counts_once(check, folder):
     data, lines, _ = c_program(check, folder, "recursion", RECURSION)
     total = busy(data["totals"])
@@ -249,6 +252,7 @@ def recursion_counts_once(check, folder):
             near(check, busy(line), 0, 0.02 * total, f"{mark}, by itself")
 
 
+@of_samples
 def sleep_is_no_work(check, folder):
     data, lines, _ = c_program(check, folder, "sleep", SLEEP)
     asleep, spinning = lines.get(marked(SLEEP, "sleeps")), lines.get(marked(SLEEP, "spins"))
@@ -258,6 +262,7 @@ def sleep_is_no_work(check, folder):
     check.that(waited(spinning) < 0.5 * max(busy(spinning), 0.1), f"the loop waited {waited(spinning)} s")
 
 
+@of_samples
 def bytes_of_lines(check, folder):
     data, lines, _ = c_program(check, folder, "memory", MEMORY)
 
@@ -278,6 +283,7 @@ def bytes_of_lines(check, folder):
     near(check, line["copy"]["host_mb"] if line else None, 6400, 0.05 * 6400, "MB copied")
 
 
+@of_samples
 def python_lines(check, folder):
     script = folder / "shares.py"
     script.write_text(PYTHON_SHARES)
@@ -291,6 +297,7 @@ def python_lines(check, folder):
             near(check, line["cpu"]["python"] / max(busy(line), 1e-9), 1, 0.1, f"interpreter's part of {mark}")
 
 
+@of_samples
 def python_and_native(check, folder):
     script = folder / "split.py"
     script.write_text(PYTHON_SPLIT)
@@ -304,6 +311,7 @@ def python_and_native(check, folder):
     near(check, waited(lines.get(marked(PYTHON_SPLIT, "sleeps"))), 1.2, late(), "seconds asleep")
 
 
+@of_samples
 def python_memory(check, folder):
     script = folder / "memory.py"
     script.write_text(PYTHON_MEMORY)
