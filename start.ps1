@@ -13,6 +13,14 @@ function Show-Usage {
     Get-Content $PSCommandPath | Select-Object -Skip 1 -First 6
 }
 
+# What compose is told when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
+function Save-Gpu([string] $Gpu) {
+    $mark = '# Written by start.ps1, each time anew; without this line it is yours and stays.'
+    if (-not (Test-Path .env) -or (Get-Content .env -TotalCount 1) -eq $mark) {
+        Set-Content .env -Encoding ascii $mark, "TOMOPROF_GPU=$Gpu"
+    }
+}
+
 # The exit code of the last program becomes that of this script.
 function Invoke-Container([string[]] $Words) {
     if (-not (Get-Command docker -ErrorAction SilentlyContinue)) {
@@ -25,9 +33,9 @@ function Invoke-Container([string[]] $Words) {
         [Console]::Error.WriteLine('No container engine answers: start Docker Desktop, then run this again.')
         exit 1
     }
-    if (-not $env:TOMOPROF_GPU -and "$facts" -notmatch '"nvidia|nvidia\.com/gpu') {
-        $env:TOMOPROF_GPU = 'none'
-    }
+    $gpu = if ("$facts" -match '"nvidia|nvidia\.com/gpu') { 'nvidia' } else { 'none' }
+    Save-Gpu $gpu
+    if (-not $env:TOMOPROF_GPU) { $env:TOMOPROF_GPU = $gpu }
     $service = 'profiler'
     $services = 'profiler', 'profiler-full', 'cpu', 'test', 'nsys'
     if ($Words.Count -gt 0 -and $services -contains $Words[0]) {

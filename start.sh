@@ -13,7 +13,8 @@ usage() {
                    the containers too: images built and run, with an engine of its own where none answers (minutes, 6 GB)
 ./start.sh docker [SERVICE] [WORDS]
                    build the container and run tomoprof WORDS in it (run --quick unless given): on the GPU where the engine
-                   has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full cpu test nsys (compose.yaml)
+                   has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full cpu test nsys (compose.yaml).
+                   It notes in .env which of both it is: then 'docker compose run --rm profiler WORDS' does the same
 ./start.sh help    this text
 
 Set-up installs missing packages with apt where it may (root or password-less sudo on Debian and Ubuntu);
@@ -218,9 +219,17 @@ menu() {
 
 # Containers -----------------------------------------------------------------------------------------------------------
 
+# What compose is told when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
+remember() {
+    local mark="# Written by ./start.sh docker, each time anew; without this line it is yours and stays."
+    if [ ! -e .env ] || [ "$(head -n 1 .env)" = "$mark" ]; then
+        printf '%s\n' "$mark" "TOMOPROF_GPU=$1" "TOMOPROF_UID=$(id -u)" "TOMOPROF_GID=$(id -g)" >.env
+    fi
+}
+
 # in_container [SERVICE] [WORDS]
 in_container() {
-    local compose service target
+    local compose service target gpu=none
     if docker compose version >/dev/null 2>&1; then
         compose="docker compose"
     elif command -v docker-compose >/dev/null; then
@@ -235,9 +244,11 @@ in_container() {
         exit 1
     fi
     export DOCKER_BUILDKIT=1 TOMOPROF_UID="${TOMOPROF_UID-$(id -u)}" TOMOPROF_GID="${TOMOPROF_GID-$(id -g)}"
-    if [ -z "${TOMOPROF_GPU-}" ] && ! docker info --format '{{json .}}' | grep -q '"nvidia\|nvidia.com/gpu'; then
-        export TOMOPROF_GPU=none
+    if docker info --format '{{json .}}' | grep -q '"nvidia\|nvidia.com/gpu'; then
+        gpu=nvidia
     fi
+    remember "$gpu"
+    export TOMOPROF_GPU="${TOMOPROF_GPU:-$gpu}"
     case ${1-} in
     profiler | profiler-full | cpu | test | nsys)
         service=$1
@@ -245,7 +256,7 @@ in_container() {
         ;;
     *)
         service=profiler
-        if [ "${TOMOPROF_GPU-}" = none ]; then
+        if [ "$TOMOPROF_GPU" = none ]; then
             service=cpu
             echo "This container engine has no NVIDIA runtime, so the CPU computes (a GPU needs NVIDIA's driver and" \
                 "nvidia-container-toolkit on this machine)." >&2

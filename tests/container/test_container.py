@@ -17,6 +17,7 @@ from engine import ROOT, Engine, Unable, call
 OWNER = 12345 if os.geteuid() == 0 else os.geteuid()
 QUICK = ("run", "--quick", "--ops", "parallel_fbp_recon")
 SPIN = "import time\nend = time.time() + 600\nwhile time.time() < end: sum(range(1000))"
+ENV_FILE = ROOT / ".env"
 failed = 0
 
 
@@ -31,7 +32,10 @@ def use(folder):
     """Results go to a new folder that belongs to OWNER; returns it."""
     output = pathlib.Path(tempfile.mkdtemp(dir=folder))
     os.chown(output, OWNER, OWNER)
-    os.environ.update(TOMOPROF_OUTPUT=str(output), TOMOPROF_UID=str(OWNER), TOMOPROF_GID=str(OWNER), TOMOPROF_GPU="none")
+    os.environ.update(TOMOPROF_OUTPUT=str(output), TOMOPROF_UID=str(OWNER), TOMOPROF_GID=str(OWNER))
+    os.environ.pop("TOMOPROF_GPU", None)
+    if ENV_FILE.exists():  # this machine's own, which may ask for a GPU
+        os.environ["TOMOPROF_GPU"] = "none"
     return output
 
 
@@ -100,6 +104,9 @@ def no_gpu_is_said(engine, output):
     check(done.returncode == 0 and "no GPU is visible in this container, so the CPU computes" in done.stderr, f"{done}")
     done = engine.run("profiler", *QUICK, "--backend", "cuda")
     check(done.returncode == 1 and "no NVIDIA driver" in done.stderr, f"--backend cuda without a driver: {done}")
+    asked = [call(*engine.compose, "config", cwd=ROOT, env={**os.environ, "TOMOPROF_GPU": gpu}).stdout.count("driver: nvidia")
+             for gpu in ("none", "nvidia")]
+    check(asked == [0, 3], f"profiler, profiler-full and nsys ask for a GPU with TOMOPROF_GPU=nvidia alone: {asked}")
     done = engine.run("profiler-full", *QUICK)
     check(done.returncode == 0, f"profiler-full: {done.returncode} {done.stderr[-500:]}")
     all_of_owner(output)
@@ -138,8 +145,13 @@ def a_stop_leaves_a_readable_run(engine, output):
 
 
 def start_sh_drives_it(engine, output):
-    environment = {k: v for k, v in os.environ.items() if k != "TOMOPROF_GPU"}
-    done = call("./start.sh", "docker", *QUICK, cwd=ROOT, env=environment, timeout=3600)
+    environment, had = {k: v for k, v in os.environ.items() if k != "TOMOPROF_GPU"}, ENV_FILE.exists()
+    try:
+        done = call("./start.sh", "docker", *QUICK, cwd=ROOT, env=environment, timeout=3600)
+        check(had or "TOMOPROF_GPU=" in ENV_FILE.read_text(), "start.sh docker notes nothing in .env")
+    finally:
+        if not had:
+            ENV_FILE.unlink(missing_ok=True)
     check(done.returncode == 0, f"start.sh docker: {done.returncode} {done.stderr[-2000:]}")
     if "nvidia" not in call(engine.docker, "info", "--format", "{{json .Runtimes}}").stdout:
         check("no NVIDIA runtime" in done.stderr, f"start.sh docker says nothing of the GPU: {done.stderr[-500:]}")

@@ -1,4 +1,5 @@
-"""start.sh: the menu on a terminal, and never a question without one. The build is a stand-in; the program is the real one."""
+"""start.sh: the menu on a terminal, and never a question without one; what it tells compose; what the images say without a GPU.
+The build and the container engine are stand-ins; the program is the real one."""
 
 import os
 import pathlib
@@ -87,4 +88,49 @@ def no_question_without_a_terminal(check, folder):
     check.that(done.returncode == 2 and "./start.sh docker" in done.stderr, f"a wrong word: {done}")
 
 
-main(menu_on_a_terminal, no_question_without_a_terminal)
+def compose_is_told_of_the_gpu(check, folder):
+    environment = {k: v for k, v in checkout(folder, TOMOPROF).items() if not k.startswith("TOMOPROF_")}
+    noted = folder / ".env"
+    for facts, gpu, service in (('{"Runtimes":{"runc":{}}}', "none", "cpu"), ('{"Runtimes":{"nvidia":{}}}', "nvidia", "profiler")):
+        program(folder / "bin/docker", f"""case $1 in
+info) echo '{facts}' ;;
+build) ;;
+*) echo "$TOMOPROF_GPU $*" >> {folder}/calls ;;
+esac
+""")
+        (folder / "calls").write_text("")
+        done = subprocess.run(["./start.sh", "docker", "run", "--quick"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, timeout=60)
+        check.that(done.returncode == 0, f"start.sh docker: {done}")
+        called = (folder / "calls").read_text().splitlines()[-1]
+        check.that(called == f"{gpu} compose run --rm -T {service} run --quick", f"with {facts} compose is called: {called}")
+        said = noted.read_text().splitlines()
+        check.that(f"TOMOPROF_GPU={gpu}" in said and f"TOMOPROF_UID={os.getuid()}" in said, f".env with {facts}: {said}")
+        check.that(("no NVIDIA runtime" in done.stderr) == (gpu == "none"), f"with {facts}: {done.stderr}")
+    noted.write_text("MINE=1\n")
+    subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    check.that(noted.read_text() == "MINE=1\n", "start.sh docker wrote over a .env that is not its own")
+
+
+def the_image_says_why_the_cpu_computes(check, folder):
+    (folder / "bin").mkdir()
+    program(folder / "bin/tomoprof", 'echo "called with $*"\n')
+    entry = (ROOT / "docker/entry.sh").read_text()
+    for path, here in ("/work/output", "."), ("/proc/driver/nvidia/version", "driver"), ("/dev/nvidiactl", "gpu"), ("/dev/dxg", "gpu"):
+        check.that(path in entry, f"docker/entry.sh does not look at {path}")
+        entry = entry.replace(path, str(folder / here))
+    (folder / "entry.sh").write_text(entry)
+    driver, gpu, none, given = "driver", "gpu", "no GPU is visible", "container was not given it"
+    for files, words, wanted in (((), "record", none), ((), "run", None), ((driver,), "run", given), ((driver,), "record", given),
+                                 ((driver, gpu), "run", None), ((driver, gpu), "record", None)):
+        for name in (driver, gpu):
+            (folder / name).unlink(missing_ok=True)
+        for name in files:
+            (folder / name).touch()
+        done = subprocess.run(["sh", "entry.sh", words], cwd=folder, text=True, capture_output=True, timeout=60,
+                              env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "TOMOPROF_EXPECTS_GPU": "1"})
+        check.that((done.returncode, done.stdout) == (0, f"called with {words}\n"), f"entry.sh {words}: {done}")
+        check.that(wanted in done.stderr if wanted else not done.stderr, f"entry.sh {words} with {files}: {done.stderr}")
+
+
+main(menu_on_a_terminal, no_question_without_a_terminal, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes)
