@@ -15,10 +15,23 @@ struct made {
     const char *program;
 };
 
+static void take_back(struct run *r, int pid)
+{
+    for (size_t i = r->made_count; i-- > 0;)
+        if (r->made[i].pid == pid) {
+            r->made[i] = r->made[--r->made_count];
+            return;
+        }
+}
+
 enum err children_made(struct image *im, const struct trace_item *item)
 {
     struct run *r = im->run;
     const struct trace_process *p = (const void *)item->record;
+    if (p->op == TRACE_NOT_SPAWNED) {
+        take_back(r, p->child);
+        return ERR_OK;
+    }
     const char *path = arena_text_n(r->m->arena, item->tail, item->tail_bytes);
     FAIL_IF(!path, ERR_MEMORY, "no memory for the processes of a trace");
     TRY(array_room(&r->made, &r->made_room, r->made_count + 1, sizeof *r->made));
@@ -58,10 +71,17 @@ static int is_among(const char *const *names, int count, const char *name)
     return 0;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const struct made *)a)->at_s, y = ((const struct made *)b)->at_s;
+    return (x > y) - (x < y);
+}
+
 enum err children_without_trace(struct run *r, struct model_item *item)
 {
     const char *names[NAMED];
     int named = 0, count = 0;
+    array_sort(r->made, r->made_count, sizeof *r->made, by_time);
     for (size_t i = 0; i < r->made_count; i++) {
         const struct made *m = &r->made[i];
         if (has_trace(r, m))

@@ -73,8 +73,9 @@ void text_forget(void); /* text.c: nothing is written yet in a new file */
 
 /* process.c */
 int process_setup(void);
-int process_is_ours(void);           /* 0 in a child of vfork, whose memory is the parent's */
-int process_leave(const char *path); /* before exec, which may fail: then process_return */
+int process_is_ours(void); /* 0 in a child of vfork, whose memory is the parent's */
+/* Before another program takes this process over; when that fails, process_return of its result. */
+int process_leave(const char *path);
 void process_return(int left);
 
 /* wait.c */

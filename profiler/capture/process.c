@@ -220,28 +220,48 @@ CAPTURE_API int setns(int fd, int type)
     return alone(&next, "setns", fd, type);
 }
 
-/* exec.c: what is to be said before another program takes this process over; 0 when nothing was. */
+/* A child of vfork, in its parent's memory and as the thread that made it. One that has a copy of
+ * that memory finds the trace switched off. */
+static int borrowed(enum trace_process_op op, const char *path)
+{
+    struct capture_thread *t = capture_enter_handler();
+    if (!t)
+        return 0;
+    put_process(t, op, getpid(), path);
+    capture_leave(t, TRACE_PART_WRITER, 0);
+    return 1;
+}
+
+enum { STAYED, LEFT, LEFT_BORROWED };
+
 int process_leave(const char *path)
 {
-    if (!capture.on || !process_is_ours())
-        return 0;
-    int saved = errno;
+    int saved = errno, left = STAYED;
+    if (!capture.on)
+        return STAYED;
     if (path && strchr(path, '/') && access(path, X_OK)) {
-        errno = saved;
-        return 0; /* it will fail: programs try one folder after the other */
+        /* it will fail: programs try one folder after the other */
+    } else if (!process_is_ours()) {
+        left = borrowed(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
+    } else {
+        seal(TRACE_EXEC, 0, path);
+        signals_leave(1);
+        left = LEFT;
     }
-    seal(TRACE_EXEC, 0, path);
-    signals_leave(1);
     errno = saved;
-    return 1;
+    return left;
 }
 
 void process_return(int left)
 {
-    if (!left)
-        return;
-    signals_leave(0);
-    trace_finish(&capture.writer, TRACE_RUNNING, 0);
+    int saved = errno;
+    if (left == LEFT_BORROWED)
+        borrowed(TRACE_NOT_SPAWNED, NULL);
+    if (left == LEFT) {
+        signals_leave(0);
+        trace_finish(&capture.writer, TRACE_RUNNING, 0);
+    }
+    errno = saved;
 }
 
 int process_setup(void)

@@ -115,7 +115,12 @@ struct trace_range { /* NVTX */
     uint32_t tid, reserved;
 };
 
-enum trace_process_op { TRACE_FORKED, TRACE_EXECED, TRACE_SPAWNED };
+enum trace_process_op {
+    TRACE_FORKED,
+    TRACE_EXECED,
+    TRACE_SPAWNED,
+    TRACE_NOT_SPAWNED /* the exec that the SPAWNED before spoke of has failed */
+};
 struct trace_process { /* `child` was made by tid; tail = path of the new program where known */
     struct trace_record r;
     int32_t child;

@@ -196,22 +196,27 @@ def what_cannot_be_seen_is_said(check, folder):
 
 
 def processes_without_data_are_named(check, folder):
-    """Spawned, and forked and then replaced; a failed exec and an ordinary child are none of them."""
+    """Spawned, forked or vforked and then replaced; a failed exec and an ordinary child are none of them."""
     source = "int main(void) { return 0; }\n"
     try:
-        lone, other = (compiled(folder, n, source, "-static") for n in ("lonely", "other"))
+        lone, other, third = (compiled(folder, n, source, "-static") for n in ("lonely", "other", "third"))
     except RuntimeError:
         print("  skipped: the compiler cannot link -static")
         return
-    ordinary = compiled(folder, "ordinary", source)
-    script = ("import os, sys\nos.waitpid(os.posix_spawn(sys.argv[1], ['x'], os.environ), 0)\n"
-              "for p in sys.argv[2:]: os.spawnv(os.P_WAIT, p, ['x'])\n"
+    ordinary, junk = compiled(folder, "ordinary", source), folder / "junk"
+    junk.write_bytes(b"\x7fELF" + b"\xff" * 60)
+    junk.chmod(0o755)
+    script = ("import os, subprocess, sys\nlone, other, third, ordinary, junk = sys.argv[1:]\n"
+              "os.waitpid(os.posix_spawn(lone, ['x'], os.environ), 0)\n"
+              "for p in (other, ordinary): os.spawnv(os.P_WAIT, p, ['x'])\n"
+              "for p in (third, ordinary): subprocess.run([p], check=True)\n"
+              "for p in (junk, '/nowhere/at/all'):\n    try: subprocess.run([p])\n    except OSError: pass\n"
               "if os.fork() == 0:\n    try: os.execv('/nowhere/at/all', ['x'])\n    except OSError: os._exit(0)\nos.wait()\n")
-    done = run(command(folder / "runs", "--", sys.executable, "-c", script, lone, other, ordinary))
+    done = run(command(folder / "runs", "--", sys.executable, "-c", script, lone, other, third, ordinary, junk))
     check.that(done.returncode == 0, f"{done}")
     items = {i["id"]: i for i in profile(folder / "runs")["quality"]["items"]}
     said = items.get("trace.children", {})
-    check.that(said.get("text") == "2 processes of the program left no data: lonely, other.", f"{said}")
+    check.that(said.get("text") == "3 processes of the program left no data: lonely, other, third.", f"{said}")
 
 
 def what_outlives_the_program_is_said(check, folder):
