@@ -22,6 +22,7 @@ struct slot {
     uint64_t cpu_last, cpu_next;       /* CPU clock at the last sample, and for the next */
     int first;                         /* the next sample is the thread's first */
     uint64_t begin_user, begin_system; /* of its kernel account: before an exec, other code ran */
+    int whole;                         /* all of its account is to be sampled */
     uint64_t sampled_ns;
     int lost_in_row; /* samples */
     /* the wait scan's view */
@@ -44,7 +45,9 @@ void facts_clock(struct capture_thread *t);
 size_t facts_read(const char *path, char *out, size_t bytes);
 
 /* thread.c */
-int thread_setup(void); /* once per process; 0, or errno */
+int thread_setup(void);  /* once per process; 0, or errno */
+void births_setup(void); /* births.c */
+int thread_live(void);   /* something can be recorded */
 struct slot *thread_claim(void);
 struct slot *thread_register(struct slot *given, uint32_t parent_tid); /* the calling thread */
 void thread_end(struct slot *s);                                       /* on that thread */
@@ -53,6 +56,7 @@ void thread_forget(struct slot *s);                                    /* from a
 struct slot *thread_first(void);  /* walk with ->next; look at ->used and ->t.tid */
 struct slot *thread_self(void);   /* NULL: none, or it has ended */
 int thread_adopt(struct slot *s); /* in the handler: the calling thread takes its slot over */
+void thread_account(struct slot *s, int own); /* how much of its CPU time is before our time */
 void thread_cost(struct capture_thread *writer, struct slot *s); /* its COST records */
 struct slot *thread_fork_child(void); /* the calling thread's, the only one left */
 void thread_name(struct capture_thread *writer, struct slot *s, const char *name);
@@ -94,6 +98,11 @@ void wait_wake(void);              /* a thread has ended */
 /* look.c, tasks.c: what it does */
 void look_at_threads(struct capture_thread *t, uint64_t interval);
 size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes);
+uint64_t look_cpu(uint32_t tid); /* its CPU clock, ns; 0: the calling thread's */
+/* The letter that proc(5) has for the thread's state, 0: unknown; and, unless NULL, two of the
+ * numbers there, in ticks. */
+enum { LOOK_SYSTEM, LOOK_START, LOOK_STATS };
+int look_state(uint32_t tid, uint64_t numbers[LOOK_STATS]);
 int tasks_scan(struct slot *self, int each_second); /* 0: no thread of the target is left */
 
 /* sampler.c: the timer of a thread, made by itself or by another */

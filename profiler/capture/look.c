@@ -42,12 +42,36 @@ size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes)
     return facts_read(path, out, bytes);
 }
 
+uint64_t look_cpu(uint32_t tid)
+{
+    struct timespec t = {0};
+    /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
+    clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int look_state(uint32_t tid, uint64_t numbers[LOOK_STATS])
+{
+    char text[512];
+    const char *p;
+    if (!look_read(tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')) || !p[1])
+        return 0;
+    int state = p[2];
+    p += 3;
+    for (int field = 4; *p && numbers && field <= 22; field++) {
+        uint64_t n;
+        const char *next = number(p, &n);
+        numbers[LOOK_SYSTEM] = field == 15 ? n : numbers[LOOK_SYSTEM];
+        numbers[LOOK_START] = field == 22 ? n : numbers[LOOK_START];
+        p = next + strcspn(next, " ");
+    }
+    return state;
+}
+
 static int state_of(uint32_t tid)
 {
-    char text[256], *p;
-    if (!look_read(tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')) || !p[1])
-        return TRACE_SLEEP;
-    return p[2] == 'D' ? TRACE_DISK : p[2] == 'T' || p[2] == 't' ? TRACE_STOPPED : TRACE_SLEEP;
+    int state = look_state(tid, NULL);
+    return state == 'D' ? TRACE_DISK : state == 'T' || state == 't' ? TRACE_STOPPED : TRACE_SLEEP;
 }
 
 static void put(struct capture_thread *t, struct slot *s, uint64_t weight, int runnable)
@@ -87,10 +111,7 @@ static int find_place(struct capture_thread *t, struct slot *s)
  * and some 3 us. */
 static int sleeps_on(const struct slot *s)
 {
-    struct timespec cpu;
-    clockid_t clock = (clockid_t)(~s->t.tid << 3 | 6); /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
-    return s->wait_known && !clock_gettime(clock, &cpu) &&
-           (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec == s->seen_cpu;
+    return s->wait_known && s->seen_cpu && look_cpu(s->t.tid) == s->seen_cpu;
 }
 
 static void look(struct capture_thread *t, struct slot *s, uint64_t interval)

@@ -31,14 +31,6 @@ struct kernel_event {
 static uint64_t period; /* ns of CPU time */
 static uint64_t tick;   /* of the kernel, ns */
 
-static uint64_t cpu_of(uint32_t tid)
-{
-    struct timespec t = {0};
-    /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
-    clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t jittered(struct slot *s)
 { /* +-10 %, so that no loop of the target keeps step */
     return (uint64_t)((double)period * (0.9 + 0.2 * capture_random(&s->t)));
@@ -63,7 +55,8 @@ void sampler_watch(struct slot *s, int other)
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
     if (!part_is_on(&part_sampler))
         return;
-    s->cpu_last = cpu_of(other ? s->t.tid : 0);
+    uint64_t now = look_cpu(other ? s->t.tid : 0);
+    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample stands for what was before */
     if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
@@ -72,7 +65,7 @@ void sampler_watch(struct slot *s, int other)
     s->timer_on = 1;
     s->first = 1;
     /* It comes up to a tick later; in the past it would come at once. */
-    arm(s, s->cpu_last + (phase > tick + SOON ? phase - tick : SOON));
+    arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
 }
 
 void sampler_unwatch(struct slot *s)
@@ -122,7 +115,7 @@ static void take(struct slot *s, void *context, enum trace_mode mode)
 {
     if (!s->timer_on || !capture.on)
         return;
-    uint64_t entered = trace_now(), now = cpu_of(0), cap = PERIODS_MAX * period;
+    uint64_t entered = trace_now(), now = look_cpu(0), cap = PERIODS_MAX * period;
     uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
     arm(s, next > now ? next : now + jittered(s));
     if (!capture_enter_handler()) {         /* its time goes to the next sample */

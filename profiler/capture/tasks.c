@@ -7,7 +7,7 @@
 
 #include "profiler/capture/core.h"
 
-/* Threads that did not come through pthread_create (timer_create's, C11's, those older than this
+/* Threads that did not come through births.c (mq_notify's and aio's, those older than this
  * library, raw clones): found in /proc/self/task and given a timer from outside. */
 
 struct entry { /* linux_dirent64 */
@@ -20,7 +20,6 @@ struct entry { /* linux_dirent64 */
 struct walk {
     struct slot *self;
     uint32_t alive; /* of the target's, zombies left out */
-    int adopt;
     uint64_t generation;
 };
 
@@ -34,20 +33,31 @@ static struct slot *find(uint32_t tid)
 
 static int is_zombie(uint32_t tid)
 {
-    char text[256], *p;
-    return look_read(tid, "stat", text, sizeof text) && (p = strrchr(text, ')')) && p[1] &&
-           p[2] == 'Z';
+    return look_state(tid, NULL) == 'Z';
+}
+
+/* A new thread says so itself with its first steps, but on a busy machine it may wait long for
+ * them: what has run for so long, or was there for so long, has nothing to say. */
+#define RAN_NS   2000000u
+#define THERE_NS 1000000000u
+
+static int is_silent(uint32_t tid)
+{
+    static struct {
+        uint32_t tid;
+        uint64_t since;
+    } seen[16];
+    uint64_t now = trace_now();
+    if (seen[tid % 16].tid != tid) {
+        seen[tid % 16].tid = tid;
+        seen[tid % 16].since = now;
+    }
+    return now - seen[tid % 16].since > THERE_NS || look_cpu(tid) > RAN_NS;
 }
 
 static void adopt(struct walk *w, uint32_t tid)
 {
-    static uint32_t seen[16]; /* one turn ago: a new thread gets time to say so itself */
-    uint32_t *place = &seen[tid % 16];
-    if (*place != tid) {
-        *place = tid;
-        return;
-    }
-    struct slot *s = thread_claim();
+    struct slot *s = is_silent(tid) ? thread_claim() : NULL;
     char name[32];
     if (!s)
         return;
@@ -59,6 +69,7 @@ static void adopt(struct walk *w, uint32_t tid)
     name[look_read(tid, "comm", name, sizeof name)] = 0;
     name[strcspn(name, "\n")] = 0;
     thread_name(&w->self->t, s, name);
+    thread_account(s, 0);
     sampler_watch(s, 1);
 }
 
@@ -69,10 +80,10 @@ static void visit(struct walk *w, uint32_t tid)
     struct slot *s = find(tid);
     if (s)
         s->generation = w->generation;
-    if (is_zombie(tid))
-        return;
+    if ((!s || tid == (uint32_t)getpid()) && is_zombie(tid))
+        return; /* of the others the kernel leaves none behind */
     w->alive++;
-    if (!s && w->adopt)
+    if (!s)
         adopt(w, tid);
 }
 
@@ -121,27 +132,27 @@ static void new_names(struct slot *self)
     }
 }
 
+#define REST 50 /* after a walk, times as long as it took */
+
 int tasks_scan(struct slot *self, int each_second)
 {
-    static uint64_t generation, last;
+    static uint64_t generation, next;
     struct stat st;
     uint64_t now = trace_now();
     uint32_t known = thread_count(), ours = 0;
-    if (known && !each_second && now - last < 250000000u)
-        return 1;
-    last = now;
     if (each_second)
         new_names(self);
     for (struct slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
-    /* One link per thread, ours among them, and two of the folder itself. The main thread stays one
-     * after its end, and may stand in for another that has gone: looked at once a second. */
-    if (known && !each_second && stat("/proc/self/task", &st) == 0 &&
-        st.st_nlink == known + ours + 2)
+    /* One link per thread, ours among them, and two of the folder itself: 2 us. The main thread
+     * stays one after its end, and may stand in for another that has gone: a walk once a second. */
+    if (known && !each_second &&
+        (now < next || (stat("/proc/self/task", &st) == 0 && st.st_nlink == known + ours + 2)))
         return 1;
-    struct walk w = {.self = self, .adopt = 1, .generation = ++generation};
+    struct walk w = {.self = self, .generation = ++generation};
     if (!walk_tasks(&w))
         return 1;
     forget_missing(&w);
+    next = now + REST * (trace_now() - now);
     return w.alive > 0;
 }

@@ -19,7 +19,6 @@ static struct slot closed = {.t.busy = 1}; /* the thread is being registered, or
 static struct slot *first;
 static pthread_key_t key;
 static int key_made;
-static size_t default_stack;
 
 struct slot *thread_first(void)
 {
@@ -37,14 +36,14 @@ struct capture_thread *capture_self(void)
     return s ? &s->t : NULL;
 }
 
-static int live(void)
+int thread_live(void)
 {
     return capture.on && capture.writer.alive && *capture.writer.alive;
 }
 
 struct capture_thread *capture_enter(void)
 {
-    if (!live())
+    if (!thread_live())
         return NULL;
     if (!self)
         thread_register(NULL, 0);
@@ -55,7 +54,7 @@ struct capture_thread *capture_enter(void)
 struct capture_thread *capture_enter_handler(void)
 {
     struct slot *s = self;
-    if (!live() || !s || s->t.busy)
+    if (!thread_live() || !s || s->t.busy)
         return NULL;
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -155,35 +154,48 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     syscall(SYS_close, fd);
 }
 
+static uint64_t in_ns(uint64_t ticks)
+{
+    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 /* What the kernel counts as system time, by its own clock or (others) in ticks. */
 static uint64_t system_time(const struct slot *s, int own)
 {
     struct rusage u;
-    char text[512], *p;
-    uint64_t ticks = 0;
-    if (own)
-        return getrusage(RUSAGE_THREAD, &u) ? 0
-                                            : (uint64_t)u.ru_stime.tv_sec * 1000000000u +
-                                                  (uint64_t)u.ru_stime.tv_usec * 1000u;
-    if (!look_read(s->t.tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')))
+    uint64_t stat[LOOK_STATS] = {0};
+    if (!own)
+        return look_state(s->t.tid, stat) ? in_ns(stat[LOOK_SYSTEM]) : 0;
+    if (getrusage(RUSAGE_THREAD, &u))
         return 0;
-    for (int field = 2; *p && field < 15; field += *p++ == ' ') /* stime is the 15th */
-        ;
-    for (; *p >= '0' && *p <= '9'; p++)
-        ticks = ticks * 10 + (uint64_t)(*p - '0');
-    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+    return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
 }
 
 /* The sum is exact, its division is the kernel's. */
 static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
 {
-    struct timespec sum = {0};
-    clockid_t clock = (clockid_t)(~(s->t.tid) << 3 | 6); /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
-    clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : clock, &sum);
-    uint64_t all = (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec,
-             in = system_time(s, own);
+    uint64_t all = look_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
     *system = in < all ? in : all;
     *user = all - *system;
+}
+
+/* Older than this trace, by more than the ticks that its start is told in. */
+static int is_older(uint32_t tid)
+{
+    struct timespec boot;
+    uint64_t stat[LOOK_STATS] = {0};
+    if (!look_state(tid, stat) || clock_gettime(CLOCK_BOOTTIME, &boot))
+        return 1;
+    uint64_t now = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    return in_ns(stat[LOOK_START] + 2) + (trace_now() - capture.writer.header->start_ns) < now;
+}
+
+/* The main thread may have run another program before; a child of fork begins at zero. */
+void thread_account(struct slot *s, int own)
+{
+    s->whole = s->start || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
+    if (!s->whole)
+        cpu_times(s, own, &s->begin_user, &s->begin_system);
 }
 
 /* It may have been found in /proc before it came here. */
@@ -222,7 +234,7 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
     prctl(PR_GET_NAME, name);
     thread_name(&s->t, s, name);
     self = s;
-    cpu_times(s, 1, &s->begin_user, &s->begin_system);
+    thread_account(s, 1);
     if (!s->t.ours)
         parts_thread_start(&s->t);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -275,7 +287,7 @@ void thread_end(struct slot *s)
     int saved = errno;
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (live()) {
+    if (thread_live()) {
         if (!s->t.ours)
             parts_thread_end(&s->t);
         thread_put_end(&s->t, s);
@@ -337,61 +349,10 @@ struct slot *thread_fork_child(void)
     return keep;
 }
 
-static void *trampoline(void *argument)
-{
-    struct slot *s = argument;
-    void *(*start)(void *) = s->start;
-    void *given = s->argument;
-    uint32_t parent = s->parent_tid;
-    uintptr_t bytes = s->t.stack_high;
-    if (!s->t.stack_low) /* glibc puts its descriptor at the top of the stack that it makes */
-        s->t.stack_low = ((uintptr_t)pthread_self() | 4095) + 1 - bytes;
-    s->t.stack_high = s->t.stack_low + bytes;
-    if (live())
-        thread_register(s, parent);
-    else
-        release(s);
-    return start(given);
-}
-
-CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                               void *(*start)(void *), void *argument)
-{
-    static void *slot_of_real;
-    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))capture_next(
-            &slot_of_real, "pthread_create");
-    wait_late();
-    struct slot *me = thread_self(), *s = live() && me && !me->t.busy ? thread_claim() : NULL;
-    if (!s)
-        return real(thread, attr, start, argument);
-    void *base = NULL;
-    size_t bytes = default_stack, own_bytes = 0;
-    if (attr && (pthread_attr_getstacksize(attr, &bytes) || bytes == 0))
-        bytes = default_stack;
-    /* The target's own stack; where there is none, glibc says one that ends at address 0. */
-    if (attr &&
-        (pthread_attr_getstack(attr, &base, &own_bytes) || (uintptr_t)base + own_bytes == 0))
-        base = NULL;
-    s->start = start;
-    s->argument = argument;
-    s->parent_tid = me->t.tid;
-    s->blocked = me->blocked;
-    s->t.stack_low = (uintptr_t)base;
-    s->t.stack_high = base ? own_bytes : bytes; /* its size, until the thread runs */
-    int failed = real(thread, attr, trampoline, s);
-    if (failed)
-        release(s);
-    return failed;
-}
-
 int thread_setup(void)
 {
-    struct rlimit limit;
-    default_stack = 8 << 20;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        default_stack = limit.rlim_cur;
     int failed = pthread_key_create(&key, key_destructor);
     key_made = !failed;
+    births_setup();
     return failed;
 }

@@ -59,13 +59,18 @@ def threads_of_all_kinds(check, folder):
 
 
 @of_samples
-def threads_nobody_announced_are_sampled(check, folder):
-    _, files = captured(folder, [target(folder, "threads"), "unseen_threads"], RATE=1000)
+def threads_made_otherwise_are_sampled(check, folder):
+    """What they ran before they were found is in their first sample."""
+    program = target(folder, "threads")
+    _, files = captured(folder, [program, "other_threads"], RATE=1000)
     known, sampled = {r.tid for r in files[0].of(THREAD)}, collections.Counter()
     for r in files[0].of(SAMPLE):
         sampled[r.tid] += r.weight / 1e9
-    check.that(sum(s > 0.2 for s in sampled.values()) >= 2, f"two threads are busy for 1 s each: {sampled}")
+    check.that(sum(s > 0.4 for s in sampled.values()) == 3, f"three threads are busy for 0.5 s each: {sampled}")
     check.that(sampled.keys() <= known, f"sampled {sampled} of {known}")
+    _, files = captured(folder, [program, "brief_timer"], RATE=1000)
+    events = sum(r.weight / 1e9 for r in files[0].of(SAMPLE) if r.tid != files[0].pid)
+    check.that(abs(events - 0.5) < 0.25, f"{events} s of events are sampled, truth 0.5 s")
 
 
 def signals_of_all_kinds(check, folder):
@@ -141,6 +146,6 @@ def a_cleared_environment_stays_clear(check, folder):
 
 if __name__ == "__main__":
     need_library()
-    sys.exit(main(everything_at_once, threads_of_all_kinds, threads_nobody_announced_are_sampled, signals_of_all_kinds,
+    sys.exit(main(everything_at_once, threads_of_all_kinds, threads_made_otherwise_are_sampled, signals_of_all_kinds,
                   killed_at_any_moment, python_processes, forks_of_a_python_that_counts_threads, shells_and_pipes,
                   a_cleared_environment_stays_clear))

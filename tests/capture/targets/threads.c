@@ -1,5 +1,6 @@
 /* Threads in odd ways, one case per run; the same output and exit code bare and recorded. */
 #define _GNU_SOURCE
+#include <aio.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -175,35 +176,68 @@ static int cancelled(void)
     return 0;
 }
 
-/* The library counts threads each 250 ms and takes an unknown one over at the second look. */
-static void on_timer(union sigval v)
+/* Threads that the program does not make by pthread_create: C11's, a timer's (made inside the C
+ * library, whose call tells of them), and that of asynchronous input, which nothing announces. */
+static void on_event(union sigval v)
 {
-    spin(1);
+    spin(0.5);
     *(volatile int *)v.sival_ptr = 1;
 }
 
 static int c11(void *p)
 {
-    spin(1);
+    spin(0.5);
     return p ? 5 : 0;
 }
 
-static int unseen_threads(void)
+static int other_threads(void)
 {
-    static volatile int done;
-    struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_value.sival_ptr = (void *)&done};
+    static volatile int timed, written;
+    static char text[] = "text";
+    int ends[2], result = 0;
+    struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_value.sival_ptr = (void *)&timed};
     struct itimerspec soon = {{0, 0}, {0, 1000000}};
     timer_t timer;
     thrd_t t;
-    int result = 0;
-    e.sigev_notify_function = on_timer;
+    if (pipe(ends))
+        return 1;
+    struct aiocb request = {.aio_fildes = ends[1], .aio_buf = text, .aio_nbytes = 4};
+    e.sigev_notify_function = on_event;
     timer_create(CLOCK_MONOTONIC, &e, &timer);
     timer_settime(timer, 0, &soon, NULL);
     thrd_create(&t, c11, &result);
-    while (!done)
+    request.aio_sigevent = e;
+    request.aio_sigevent.sigev_value.sival_ptr = (void *)&written;
+    aio_write(&request);
+    while (!timed || !written)
         usleep(1000);
     thrd_join(t, &result);
     return printf("%d\n", result) < 0;
+}
+
+/* Each does its work in less than the library needs to find a thread by itself. */
+static volatile int begun, ended;
+
+static void on_brief_event(union sigval unused)
+{
+    (void)unused;
+    if (__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED) >= 100)
+        return;
+    spin(0.005);
+    __atomic_fetch_add(&ended, 1, __ATOMIC_RELEASE);
+}
+
+static int brief_timer(void)
+{
+    struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_brief_event};
+    struct itimerspec often = {{0, 10000000}, {0, 10000000}}, never = {{0, 0}, {0, 0}};
+    timer_t timer;
+    timer_create(CLOCK_MONOTONIC, &e, &timer);
+    timer_settime(timer, 0, &often, NULL);
+    while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < 100)
+        usleep(1000);
+    timer_settime(timer, 0, &never, NULL);
+    return puts("100 events") < 0;
 }
 
 static ucontext_t back, fiber;
@@ -279,10 +313,11 @@ static const struct {
     {                                                                                              \
 #f, f                                                                                      \
     }
-    CASE(three_hundred),    CASE(main_ends_first),   CASE(main_gone_then_exit),
-    CASE(main_alone_ends),  CASE(forks_and_threads), CASE(exit_among_threads),
-    CASE(cancelled),        CASE(unseen_threads),    CASE(small_fiber),
-    CASE(late_destructors), CASE(raw_fork),          CASE(new_namespace),
+    CASE(three_hundred),   CASE(main_ends_first),   CASE(main_gone_then_exit),
+    CASE(main_alone_ends), CASE(forks_and_threads), CASE(exit_among_threads),
+    CASE(cancelled),       CASE(other_threads),     CASE(brief_timer),
+    CASE(small_fiber),     CASE(late_destructors),  CASE(raw_fork),
+    CASE(new_namespace),
 };
 
 int main(int argc, char **argv)
