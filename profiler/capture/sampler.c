@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -90,6 +91,27 @@ static enum trace_mode mode_of(const ucontext_t *u)
 #endif
 }
 
+/* A page fault leaves no trace in the registers: the counter stands at the instruction that
+ * faulted. The kernel's account tells: a sample is the kernel's where pages were mapped since the
+ * one before and the account still has so much system time that no sample stands for. */
+static enum trace_mode mode_by_account(struct slot *s, enum trace_mode mode, uint64_t weight)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_THREAD, &u))
+        return mode;
+    int64_t system = (int64_t)u.ru_stime.tv_sec * 1000000000 + (int64_t)u.ru_stime.tv_usec * 1000,
+            owed = s->system_owed + system - s->system_seen, whole = (int64_t)weight;
+    uint64_t faults = (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+    int faulted = faults != s->faults_seen;
+    s->system_seen = system;
+    s->faults_seen = faults;
+    if (faulted && 2 * owed >= whole)
+        mode = TRACE_SYSTEM;
+    owed -= mode == TRACE_SYSTEM ? whole : 0;
+    s->system_owed = !faulted && owed > 0 ? 0 : owed < -whole ? -whole : owed;
+    return mode;
+}
+
 /* The call returns EINTR because of this signal alone: then it is made again (shield.c). Signals of
  * the target that wait now will be delivered at the same place and must end it. */
 static int shielded;
@@ -139,7 +161,7 @@ static void take(struct slot *s, void *context, enum trace_mode mode)
                              .stack = capture_stack ? capture_stack(&s->t, context, NULL) : 0,
                              .weight_ns = weight,
                              .tid = s->t.tid,
-                             .mode = mode};
+                             .mode = mode_by_account(s, mode, weight)};
     if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
         s->sampled_ns += weight;
     s->cpu_last = now;

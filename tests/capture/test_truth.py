@@ -104,6 +104,31 @@ int main(void)
 }
 """
 
+FAULTS = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+static double in(const struct timeval *t) { return t->tv_sec + 1e-6 * t->tv_usec; }
+static struct rusage now(void) { struct rusage u; getrusage(RUSAGE_THREAD, &u); return u; }
+int main(void)
+{
+    double x = 1, kernel = 0, own = 0;
+    for (int k = 0; k < 1000 && kernel < 0.6; k++) {
+        char *p = mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(p, 16 << 20, MADV_NOHUGEPAGE);
+        struct rusage begin = now();
+        for (size_t i = 0; i < 16 << 20; i += 4096) p[i] = 1; /* touches */
+        struct rusage end = now();
+        kernel += in(&end.ru_stime) - in(&begin.ru_stime);
+        own += in(&end.ru_utime) - in(&begin.ru_utime);
+        munmap(p, 16 << 20);
+    }
+    for (long i = 0; i < 300000000; i++) x = x * 1.0000001 + 1e-9; /* computes */
+    printf("{\\"kernel\\": %.6f, \\"own\\": %.6f, \\"x\\": %.3g}\\n", kernel, own, x);
+    return 0;
+}
+"""
+
 MEMORY = """#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +288,15 @@ def sleep_is_no_work(check, folder):
 
 
 @of_samples
+def page_faults_are_the_kernels(check, folder):
+    data, lines, said = c_program(check, folder, "faults", FAULTS)
+    truth, touched, computed = json.loads(said), lines.get(marked(FAULTS, "touches")), lines.get(marked(FAULTS, "computes"))
+    for line, key, seconds in ((touched, "sys", truth["kernel"]), (touched, "user", truth["own"])):
+        near(check, line["cpu"][key] if line else None, seconds, 0.2 * truth["kernel"], f"seconds {key} of page faults")
+    near(check, computed["cpu"]["sys"] if computed else None, 0, 0.05, "seconds sys of the loop")
+
+
+@of_samples
 def bytes_of_lines(check, folder):
     data, lines, _ = c_program(check, folder, "memory", MEMORY)
 
@@ -324,5 +358,5 @@ def python_memory(check, folder):
 
 
 need_library()
-main(shares_of_lines, threads_are_not_mixed, recursion_counts_once, sleep_is_no_work, bytes_of_lines, python_lines,
+main(shares_of_lines, threads_are_not_mixed, recursion_counts_once, sleep_is_no_work, page_faults_are_the_kernels, bytes_of_lines, python_lines,
      python_and_native, python_memory)
