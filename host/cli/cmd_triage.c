@@ -97,8 +97,8 @@ static void say(const struct triage *t, const char *folder)
             snprintf(speed, sizeof speed, "%.2g to %.2g", c->speedup_rival.low,
                      c->speedup_rival.high);
         if (c->ceiling)
-            snprintf(share, sizeof share, "%.3g %% of %s", 100 * c->ceiling->share,
-                     c->ceiling->workload);
+            snprintf(share, sizeof share, "%.3g %% of %s%s", 100 * c->ceiling->share,
+                     c->ceiling->workload, c->ceiling->follows ? " and itself" : "");
         printf("%-26s %-7s %5.0f  %-20s %s\n", c->primitive->name, verdict_name(c->verdict),
                c->score.total, speed, share);
     }

@@ -11,7 +11,7 @@ struct backtest {
     struct range modelled;
     double factor; /* middle of modelled over published; NAN likewise */
     const char *how, *source;
-    const char *outside; /* NULL: to be met within a factor of 2; why not */
+    const char *outside; /* NULL: compared, within a factor of 2; else why not */
 };
 int backtest_count(void);
 struct backtest backtest_run(int i, const struct weights *w);

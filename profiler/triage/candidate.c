@@ -12,7 +12,8 @@ static void find_ceilings(const struct inputs *in, struct candidate *c)
         if (!(share > 0))
             continue;
         struct ceiling *k = &c->ceilings[c->ceilings_count++];
-        *k = (struct ceiling){w->operation, share, share < 1 ? 1 / (1 - share) : (double)NAN};
+        *k = (struct ceiling){w->operation, share, share < 1 ? 1 / (1 - share) : (double)NAN,
+                              !workload_has(w, c->primitive)};
         if (!c->ceiling || share > c->ceiling->share)
             c->ceiling = k;
     }

@@ -38,6 +38,7 @@ struct alternative {
 struct ceiling {
     const char *workload;
     double share, value; /* 1 / (1 - share); NAN where the share is all of it */
+    int follows;         /* it is no part of the workload but follows: the share is of both */
 };
 
 struct score {
@@ -60,6 +61,7 @@ struct candidate {
     struct score score;
     enum verdict verdict;
     enum confidence confidence;
+    const char *rule; /* that of the reasons which names the rule */
     char *reasons[REASONS_MOST], *next[REASONS_MOST], *flips[REASONS_MOST];
     int reasons_count, next_count, flips_count;
 };

@@ -6,6 +6,7 @@
 
 #include "profiler/triage/candidate.h"
 #include "profiler/triage/handoff.h"
+#include "profiler/triage/quantity.h"
 #include "profiler/triage/width.h"
 
 static void say(char **list, int *count, const char *format, ...)
@@ -33,9 +34,10 @@ static void say_weight(const struct inputs *in, struct candidate *c)
         REASON("By itself it takes as long as all of %s: its Amdahl ceiling cannot be told.",
                k->workload);
     else
-        REASON("It is %.3g %% of %s at %g^3: with this part infinitely fast the whole would be "
+        REASON("It is %.3g %% of %s%s at %g^3: with this part infinitely fast the whole would be "
                "%.3g times faster, no more.",
-               100 * k->share, k->workload, in->size, k->value);
+               100 * k->share, k->workload, k->follows ? " and itself, which follows," : "",
+               in->size, k->value);
     if (k->share < in->weights->least_share)
         REASON("That is below %.3g %%: not worth a card.", 100 * in->weights->least_share);
 }
@@ -47,26 +49,24 @@ static void say_software(const struct inputs *in, struct candidate *c)
         return;
     double gap = c->measured.seconds.low / own->seconds.high;
     if (gap >= in->weights->software_gap)
-        REASON("Software first: it takes %.3g s here, and %.2g to %.2g s on %s, %.0f times less: "
-               "most of what a card seems to gain, better software gains.",
-               c->measured.seconds.low, own->seconds.low, own->seconds.high, own->name, gap);
+        REASON("Software first: it takes %s here, and %s on %s, %.0f times less: most of what a "
+               "card seems to gain, better software gains.",
+               quantity(c->measured.seconds.low, "s"), quantity_range(own->seconds, "s"), own->name,
+               gap);
 }
 
 static void say_speed(struct candidate *c)
 {
     const struct estimate *e = c->best;
     const struct range s = c->speedup_rival, j = c->energy;
-    REASON("A call takes %.2g to %.2g s on the %s, bound by %s: %.2g to %.2g times as fast as %s "
-           "(%.2g "
-           "to %.2g s).",
-           e->seconds.low, e->seconds.high, e->device->name, e->bound, s.low, s.high,
-           c->rival->name, c->rival->seconds.low, c->rival->seconds.high);
-    REASON("In energy it is %.2g to %.2g times as lean as %s.", j.low, j.high, c->lean->name);
+    REASON("A call takes %s on the %s, bound by %s: %s times as fast as %s (%s).",
+           quantity_range(e->seconds, "s"), e->device->name, e->bound, quantity_plain_range(s),
+           c->rival->name, quantity_range(c->rival->seconds, "s"));
+    REASON("In energy it is %s times as lean as %s.", quantity_plain_range(j), c->lean->name);
     if (e->seconds_link.low > e->seconds_card.low && !c->primitive->streams)
-        REASON("With the data on the card a call would take %.2g to %.2g s: getting them there "
-               "takes %.2g to %.2g s each way.",
-               e->seconds_card.low, e->seconds_card.high, e->seconds_link.low,
-               e->seconds_link.high);
+        REASON("With the data on the card a call would take %s: getting them there takes %s each "
+               "way.",
+               quantity_range(e->seconds_card, "s"), quantity_range(e->seconds_link, "s"));
     if (e->memory_share > 1)
         REASON("Volume and sinogram are %.2g times the card's memory: they pass in pieces, each "
                "over the link.",
@@ -116,11 +116,12 @@ static void say_engines(struct candidate *c)
         if (!(e->engines_rate > 0) || c->primitive->dependency == DEPENDS_FEEDBACK)
             continue;
         const int slower = e->engines_seconds >= range_middle(c->rival->seconds);
-        REASON("The %.0f AI engines of the %s are not modelled. At their peak they could add %.2g "
-               "units/s "
-               "to the fabric's %.2g: a call would take %.2g s at least, %s.",
-               e->device->engines, e->device->name, e->engines_rate, e->rate.high,
-               e->engines_seconds,
+        REASON("The %.0f AI engines of the %s are not modelled. At their peak they could add %s/s "
+               "to the fabric's %s/s: a call would take %s at least, %s.",
+               e->device->engines, e->device->name,
+               quantity(e->engines_rate, unit_name(c->primitive->unit)),
+               quantity(e->rate.high, unit_name(c->primitive->unit)),
+               quantity(e->engines_seconds, "s"),
                slower ? "still more than the best alternative, so they cannot turn the verdict"
                       : "less than the best alternative: its figures here are a lower bound");
     }
@@ -169,8 +170,9 @@ static void say_money(struct candidate *c)
             "It never pays for card and engineering by the machine time and energy that it saves: "
             "only latency or a power budget would ask for it.");
     else
-        REASON("It pays from %.2g calls a day on at best: %.2g hours a day of %s%s.", calls, hours,
-               c->rival->name, hours > 24 ? ", that is of several" : "");
+        REASON("It pays from %s calls a day on at best: %.2g hours a day of %s%s.",
+               quantity(calls, ""), hours, c->rival->name,
+               hours > 24 ? ", that is of several" : "");
 }
 
 static void say_next(const struct inputs *in, struct candidate *c)
@@ -228,9 +230,11 @@ void candidate_explain(const struct inputs *in, struct candidate *c)
         say_width(in, c);
         say_engines(c);
         say_rule(in->weights, c);
+        c->rule = c->reasons[c->reasons_count - 1];
         say_money(c);
     } else {
         REASON("NO: no card that was asked for can hold it, or none is within the power budget.");
+        c->rule = c->reasons[c->reasons_count - 1];
     }
     say_next(in, c);
     find_flips(in, c);

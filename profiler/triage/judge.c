@@ -130,6 +130,12 @@ static void compare(const struct inputs *in, const struct assumptions *s, struct
     c->energy = range_times(range_over(joules_of(c->lean), e->joules), 1 / s->software);
 }
 
+/* NAN where a day has no room for them. */
+static double fit_in_a_day(double calls, double seconds)
+{
+    return calls * seconds <= 86400 ? calls : (double)NAN;
+}
+
 /* Calls a day at which machine time and energy saved pay card and engineering. */
 static void find_break_even(const struct inputs *in, struct candidate *c)
 {
@@ -143,8 +149,9 @@ static void find_break_even(const struct inputs *in, struct candidate *c)
                    (r->seconds.low * r->watts.low - e->joules.high) * kwh;
     double cheap = e->device->price.low + w->engineer_months_low * w->engineer_month_price;
     double dear = e->device->price.high + w->engineer_months_high * w->engineer_month_price;
-    c->break_even = range_of(most > 0 ? cheap / (most * days) : (double)NAN,
-                             least > 0 ? dear / (least * days) : (double)NAN);
+    c->break_even =
+        range_of(most > 0 ? fit_in_a_day(cheap / (most * days), e->seconds.low) : (double)NAN,
+                 least > 0 ? fit_in_a_day(dear / (least * days), e->seconds.high) : (double)NAN);
 }
 
 static enum verdict rule(const struct weights *w, const struct assumptions *s,

@@ -162,6 +162,7 @@ static void write_ceilings(struct jsonw *w, const struct candidate *c)
         jsonw_kstring(w, "workload", c->ceilings[i].workload);
         jsonw_knumber(w, "share", c->ceilings[i].share);
         jsonw_knumber(w, "speedup", c->ceilings[i].value);
+        jsonw_kbool(w, "follows", c->ceilings[i].follows);
         jsonw_end(w);
     }
     jsonw_end(w);

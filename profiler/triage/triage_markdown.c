@@ -3,32 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/triage/quantity.h"
 #include "profiler/triage/triage.h"
-
-/* A number as people say it, "-" unknown; 64 may be used in one call. */
-static const char *num(double v)
-{
-    static _Thread_local char text[64][24];
-    static _Thread_local int at;
-    char *s = text[at++ % 64];
-    if (!isfinite(v))
-        return "-";
-    snprintf(s, sizeof text[0], fabs(v) >= 1e5 ? "%.2g" : fabs(v) >= 999.5 ? "%.0f" : "%.3g", v);
-    return s;
-}
-
-static const char *range(struct range r)
-{
-    static _Thread_local char text[64][52];
-    static _Thread_local int at;
-    char *s = text[at++ % 64];
-    if (!isfinite(r.low) && !isfinite(r.high))
-        return "-";
-    if (r.low == r.high)
-        return num(r.low);
-    snprintf(s, sizeof text[0], "%s to %s", num(r.low), num(r.high));
-    return s;
-}
 
 /* Names come from files: nothing in them may end a cell or begin markup. */
 static void put_plain(FILE *out, const char *s)
@@ -66,24 +42,33 @@ static void write_verdicts(const struct triage *t, FILE *out)
             m->is_gpu ? " (GPU)" : "", t->timing.rows_count ? "timing.json" : "",
             t->timing.rows_count && t->profile ? ", " : "", t->profile ? "profile.json" : "");
     fputs("| | operation | verdict | score | share | of | ceiling | best card | speedup to here | "
-          "over "
-          "the best alternative | energy | confidence |\n"
+          "over the best alternative | energy | confidence |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
           out);
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = &t->candidates[i];
-        fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s | %s | %s | %s | %s | %s | %s |\n",
+        fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s%s | %s | %s | %s | %s | %s | %s |\n",
                 i + 1, c->primitive->name, verdict_name(c->verdict), c->score.total,
-                c->ceiling ? num(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
-                c->ceiling ? c->ceiling->workload : "-", c->ceiling ? num(c->ceiling->value) : "-",
-                c->best ? c->best->device->id : "-", range(c->speedup), range(c->speedup_rival),
-                range(c->energy), confidence_name(c->confidence));
+                c->ceiling ? quantity_number(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
+                c->ceiling ? c->ceiling->workload : "-",
+                c->ceiling && c->ceiling->follows ? " and itself" : "",
+                c->ceiling ? quantity_number(c->ceiling->value) : "-",
+                c->best ? c->best->device->id : "-", quantity_plain_range(c->speedup),
+                quantity_plain_range(c->speedup_rival), quantity_plain_range(c->energy),
+                confidence_name(c->confidence));
     }
     fputs("\nshare: of the reconstruction where it is largest. ceiling: what the whole could gain "
           "if it took no time. speedup, energy: what it takes there over what the card takes; "
-          "below 1 "
-          "the card is worse. One page for each follows.\n\n"
-          "![speedups over the best alternative, and roofs](triage.svg)\n",
+          "below 1 the card is worse.\n\n**In a sentence**\n\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        fprintf(out, "- %s, ", c->primitive->name);
+        put_plain(out, c->rule);
+        fputc('\n', out);
+    }
+    fputs("\nOne page for each follows.\n\n![speedups over the best alternative, and "
+          "roofs](triage.svg)\n",
           out);
     if (t->notes.count)
         put_list(out, "About the input", t->notes.text, t->notes.count);
@@ -98,12 +83,13 @@ static void write_pipelines(const struct triage *t, FILE *out)
             "detector_gb_s); as many lanes of each stage stand side by side as it asks for.\n\n"
             "| card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up |\n"
             "|---|---|---|---|---|---|---|---|\n",
-            num(t->pipelines[0].detector_samples_per_s));
+            quantity(t->pipelines[0].detector_samples_per_s, ""));
     for (int i = 0; i < t->devices_count; i++) {
         const struct pipeline *p = &t->pipelines[i];
         fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->device->name,
-                num(p->lanes), range(p->samples_per_s), num(p->line_buffer_kib),
-                num(100 * p->ram_share), num(100 * p->dsp_share), num(100 * p->lut_share),
+                quantity_number(p->lanes), quantity_range(p->samples_per_s, ""),
+                quantity_number(p->line_buffer_kib), quantity_number(100 * p->ram_share),
+                quantity_number(100 * p->dsp_share), quantity_number(100 * p->lut_share),
                 !p->fits      ? "no: it does not fit in "
                 : p->keeps_up ? "yes, even at the pessimistic end"
                               : "no: its lanes come up against ",
@@ -113,7 +99,7 @@ static void write_pipelines(const struct triage *t, FILE *out)
 
 static void write_estimates(const struct candidate *c, FILE *out)
 {
-    fputs("\n| card | lanes | units/s on the card | s a call | of it the link | W | J | on chip "
+    fputs("\n| card | lanes | units/s on the card | a call | of it the link | W | a call | on chip "
           "KiB | tiles | II | bound by |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|\n",
           out);
@@ -125,9 +111,11 @@ static void write_estimates(const struct candidate *c, FILE *out)
             continue;
         }
         fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", e->device->name,
-                num(e->lanes), range(e->rate), range(e->seconds), range(e->seconds_link),
-                range(e->watts), range(e->joules), num(e->on_chip_kib), num(e->passes),
-                num(e->initiation_interval), e->bound);
+                quantity_number(e->lanes), quantity_range(e->rate, ""),
+                quantity_range(e->seconds, "s"), quantity_range(e->seconds_link, "s"),
+                quantity_plain_range(e->watts), quantity_range(e->joules, "J"),
+                quantity_number(e->on_chip_kib), quantity_number(e->passes),
+                quantity_number(e->initiation_interval), e->bound);
     }
 }
 
@@ -135,15 +123,16 @@ static void write_estimates(const struct candidate *c, FILE *out)
 static void write_work(const struct triage *t, const struct candidate *c, FILE *out)
 {
     const struct evidence *e = &c->evidence;
-    fprintf(out, "| operations; bytes a call (analytic) | %s; %s |\n", num(e->flops),
-            num(e->bytes));
+    fprintf(out, "| operations; bytes a call (analytic) | %s; %s |\n", quantity(e->flops, ""),
+            quantity(e->bytes, "B"));
     if (e->counters_reason)
         fprintf(out, "| counted by the processor | not: %s |\n", e->counters_reason);
     else
-        fprintf(out, "| counted by the processor | %s; %s |\n", num(e->flops_counted),
-                num(e->bytes_counted));
+        fprintf(out, "| counted by the processor | %s; %s |\n", quantity(e->flops_counted, ""),
+                quantity(e->bytes_counted, "B"));
     fprintf(out, "| operations per byte (ridge here); GFLOP/s; GB/s | %s (%s); %s; %s |\n",
-            num(e->intensity), num(t->inputs.machine.ridge), num(e->gflops), num(e->gbytes_per_s));
+            quantity_number(e->intensity), quantity_number(t->inputs.machine.ridge),
+            quantity_number(e->gflops), quantity_number(e->gbytes_per_s));
     if (!e->mix) {
         fprintf(out, "| machine code of its GPU kernel | -: %s |\n", e->mix_reason);
         return;
@@ -156,11 +145,13 @@ static void write_work(const struct triage *t, const struct candidate *c, FILE *
         out,
         " (%s): of %s instructions of the inner loop %s %% float32, %s %% float64, %s %% integer, "
         "%s loads, %s stores, %s of shared memory; %s operations",
-        e->mix_source, num(all), num(100 * m->float32 / all), num(100 * m->float64 / all),
-        num(100 * m->integer / all), num(m->loads), num(m->stores), num(m->shared), num(m->flops));
+        e->mix_source, quantity_number(all), quantity_number(100 * m->float32 / all),
+        quantity_number(100 * m->float64 / all), quantity_number(100 * m->integer / all),
+        quantity_number(m->loads), quantity_number(m->stores), quantity_number(m->shared),
+        quantity_number(m->flops));
     if (e->mix_units > 0)
-        fprintf(out, ", %s a %s (analytic: %s)", num(m->flops / e->mix_units),
-                unit_name(c->primitive->unit), num(c->primitive->flops));
+        fprintf(out, ", %s a %s (analytic: %s)", quantity_number(m->flops / e->mix_units),
+                unit_name(c->primitive->unit), quantity_number(c->primitive->flops));
     fputs(" |\n", out);
 }
 
@@ -170,13 +161,14 @@ static void write_transfers(const struct candidate *c, FILE *out)
     fprintf(out,
             "| over the link, one way | %s MB (measured: %s); %s GB/s to keep up with the time "
             "here |\n",
-            num(4e-6 * primitive_moved(c->primitive, e->size)), num(1e-6 * e->transfer_measured),
-            num(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
+            quantity_number(4e-6 * primitive_moved(c->primitive, e->size)),
+            quantity_number(1e-6 * e->transfer_measured),
+            quantity_number(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
 }
 
 static const char *on_chip(const struct candidate *c, double size)
 {
-    return num(access_window_at(&c->access, size) * 4 / 1024);
+    return quantity_number(access_window_at(&c->access, size) * 4 / 1024);
 }
 
 static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
@@ -184,13 +176,14 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
     const struct evidence *e = &c->evidence;
     const struct access *a = &c->access.large;
     fprintf(out,
-            "\n| evidence | |\n|---|---|\n| seconds a call (%s); of that on the GPU | %s; %s |\n"
-            "| in all of the profile: seconds of the host, of the GPU | %s; %s |\n"
+            "\n| evidence | |\n|---|---|\n| time of a call (%s); of that on the GPU | %s; %s |\n"
+            "| in all of the profile: time of the host, of the GPU | %s; %s |\n"
             "| calls in a reconstruction | %s |\n"
             "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
-            e->source, num(e->seconds), num(e->gpu_s), num(e->host_s), num(e->device_s),
-            num(e->calls), num(100 * e->run_share), isfinite(e->exponent) ? "N^" : "",
-            isfinite(e->exponent) ? num(e->exponent)
+            e->source, quantity(e->seconds, "s"), quantity(e->gpu_s, "s"), quantity(e->host_s, "s"),
+            quantity(e->device_s, "s"), quantity_number(e->calls),
+            quantity_number(100 * e->run_share), isfinite(e->exponent) ? "N^" : "",
+            isfinite(e->exponent) ? quantity_number(e->exponent)
             : e->exponent_reason  ? e->exponent_reason
                                   : "-");
     write_work(t, c, out);
@@ -201,10 +194,12 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
             "KiB of "
             "float32 at 128, 256, 512, 1024 |\n"
             "| loop | trip counts vary by %s %%; branches %s |\n",
-            a->size, pattern_name(c->access.pattern), num(100 * a->unit_share), num(a->entropy),
-            num(a->jump_entropy), num(100 * a->reuse_share), num(a->window), a->size,
-            num(c->access.window_growth), on_chip(c, 128), on_chip(c, 256), on_chip(c, 512),
-            on_chip(c, 1024), num(100 * a->trip_cv), c->primitive->branches);
+            a->size, pattern_name(c->access.pattern), quantity_number(100 * a->unit_share),
+            quantity_number(a->entropy), quantity_number(a->jump_entropy),
+            quantity_number(100 * a->reuse_share), quantity_number(a->window), a->size,
+            quantity_number(c->access.window_growth), on_chip(c, 128), on_chip(c, 256),
+            on_chip(c, 512), on_chip(c, 1024), quantity_number(100 * a->trip_cv),
+            c->primitive->branches);
     write_transfers(c, out);
 }
 
@@ -214,13 +209,15 @@ static void write_candidate(const struct triage *t, const struct candidate *c, F
     put_list(out, "Why", c->reasons, c->reasons_count);
     fprintf(out,
             "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; ",
-            range(c->speedup), range(c->speedup_cpu), range(c->speedup_gpu), range(c->energy));
+            quantity_plain_range(c->speedup), quantity_plain_range(c->speedup_cpu),
+            quantity_plain_range(c->speedup_gpu), quantity_plain_range(c->energy));
     if (isfinite(c->break_even.low))
         fprintf(out, "pays from %s calls a day on%s. ",
-                isfinite(c->break_even.high) ? range(c->break_even) : num(c->break_even.low),
+                isfinite(c->break_even.high) ? quantity_range(c->break_even, "")
+                                             : quantity(c->break_even.low, ""),
                 isfinite(c->break_even.high) ? "" : " at best, never at the pessimistic end");
     else
-        fputs("pays at no number of calls a day. ", out);
+        fputs("never pays: the calls that would fit in a day save too little. ", out);
     fprintf(out, "Confidence %s.\n", confidence_name(c->confidence));
     if (c->flips_count)
         put_list(out, "What would turn the verdict", c->flips, c->flips_count);
@@ -233,16 +230,17 @@ static void write_candidate(const struct triage *t, const struct candidate *c, F
 
 static void write_workloads(const struct triage *t, FILE *out)
 {
-    fputs("\n## Where the time of the reconstructions goes\n\n| reconstruction | s | part | calls "
-          "| share | from |\n|---|---|---|---|---|---|\n",
-          out);
+    fputs(
+        "\n## Where the time of the reconstructions goes\n\n| reconstruction | time | part | calls "
+        "| share | from |\n|---|---|---|---|---|---|\n",
+        out);
     for (int i = 0; i < t->workloads.count; i++) {
         const struct workload *w = &t->workloads.item[i];
         for (int k = 0; k < w->count; k++) {
             const struct part *p = &w->parts[k];
-            fprintf(out, "| %s | %s | %s | %s | %s %% | %s |\n", w->operation, num(w->seconds),
-                    p->primitive ? p->primitive->name : "not credited", num(p->calls),
-                    num(100 * p->share), p->source);
+            fprintf(out, "| %s | %s | %s | %s | %s %% | %s |\n", w->operation,
+                    quantity(w->seconds, "s"), p->primitive ? p->primitive->name : "not credited",
+                    quantity_number(p->calls), quantity_number(100 * p->share), p->source);
         }
     }
 }
@@ -260,7 +258,8 @@ static void write_lanes(const struct triage *t, FILE *out)
         if (c->best)
             fprintf(out, "| %s | %s | %g | %g | %g | %g | %s | %s | %s |\n", c->primitive->name,
                     unit_name(c->primitive->unit), k->products, k->sums, k->compares, k->ports,
-                    c->best->device->id, num(c->best->lane.dsp), num(c->best->lane.lut));
+                    c->best->device->id, quantity_number(c->best->lane.dsp),
+                    quantity_number(c->best->lane.lut));
     }
 }
 
@@ -301,14 +300,14 @@ static void write_appendix(const struct triage *t, FILE *out)
     write_rule(&t->weights, out);
     write_lanes(t, out);
     fputs("\n### Against published designs\n\n"
-          "| design | device | published | modelled | modelled/published | how; source | outside "
-          "because |\n|---|---|---|---|---|---|---|\n",
+          "| design | device | published | modelled | modelled/published | how; source | not "
+          "compared because |\n|---|---|---|---|---|---|---|\n",
           out);
     for (int i = 0; i < backtest_count(); i++) {
         struct backtest b = backtest_run(i, &t->weights);
         fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s | %s |\n", b.design, b.device,
-                num(b.published), b.unit, range(b.modelled), num(b.factor), b.how, b.source,
-                b.outside ? b.outside : "");
+                quantity_number(b.published), b.unit, quantity_plain_range(b.modelled),
+                quantity_number(b.factor), b.how, b.source, b.outside ? b.outside : "");
     }
     fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
           "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
@@ -316,8 +315,10 @@ static void write_appendix(const struct triage *t, FILE *out)
     for (int i = 0; i < t->devices_count; i++) {
         const struct device *d = t->devices[i];
         fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", d->name,
-                d->id, num(d->dsp), num(d->lut), num(d->ram_kib), range(d->memory_gb_s),
-                num(d->link_gb_s), range(d->clock_mhz), num(d->watts), range(d->price), d->source,
+                d->id, quantity_number(d->dsp), quantity_number(d->lut),
+                quantity_number(d->ram_kib), quantity_plain_range(d->memory_gb_s),
+                quantity_number(d->link_gb_s), quantity_plain_range(d->clock_mhz),
+                quantity_number(d->watts), quantity_plain_range(d->price), d->source,
                 d->doubt ? d->doubt : "none");
     }
     fputs("\n### Weights\n\n| name | value | meaning |\n|---|---|---|\n", out);

@@ -137,6 +137,14 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
     }
 }
 
+int workload_has(const struct workload *w, const struct primitive *p)
+{
+    for (int i = 0; i < w->count; i++)
+        if (w->parts[i].primitive == p)
+            return 1;
+    return 0;
+}
+
 double workload_share(const struct workload *w, const struct primitive *p, const struct timing *t)
 {
     for (int i = 0; i < w->count; i++)

@@ -41,6 +41,7 @@ int ranges_seconds(const struct model *profile, const char *operation, double *w
                    double seconds[], int primitives);
 
 /* Share of a reconstruction with p in it, or after it (median); NAN when that is not known. */
+int workload_has(const struct workload *w, const struct primitive *p);
 double workload_share(const struct workload *w, const struct primitive *p, const struct timing *t);
 
 #endif

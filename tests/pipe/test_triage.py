@@ -55,6 +55,9 @@ def consistent(check, t, where):
                    f"{name}: an exponent or a reason, not both: {c['evidence']}")
         check.that(abs(sum(c["access"]["reuse_histogram"]) - 1) < 1e-9, f"{name}: reuse histogram")
         for e in c["estimates"]:
+            pays = (c["break_even_calls_per_day"] or {}).get("low")
+            if e["device"] == c["device"] and pays is not None:
+                check.that(pays * e["seconds"]["low"] <= 86400 * (1 + 1e-9), f"{name}: pays by {pays} calls a day, more than fit in one")
             if e["lanes"] >= 1:
                 check.that(e["seconds"]["low"] >= e["seconds_on_card"]["low"] * (1 - 1e-12), f"{name}: faster than its card")
     for w in t["workloads"]:
@@ -63,11 +66,13 @@ def consistent(check, t, where):
         for c in t["candidates"]:
             part = next((p for p in w["parts"] if p["operation"] == c["operation"]), None)
             told = next((k for k in c["ceilings"] if k["workload"] == w["operation"]), None)
+            check.that(told is None or told["follows"] == (part is None), f"{where}: {c['operation']} in {w['operation']}: {told}")
             if part:
                 check.that((part["share"] or 0) > 0 or told is None,
                            f"{where}: {c['operation']} has a ceiling of {told} in {w['operation']} without a share")
     for b in t["backtest"]:
-        check.that(b["outside"] or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
+        check.that((b["published"] is None) == (b["outside"] is not None), f"{where}: back-test of {b['design']}: a number or a reason")
+        check.that(b["published"] is None or 0.5 < b["factor"] < 2, f"{where}: back-test of {b['design']}: {b['factor']}")
 
 
 def suite_run(check, folder):

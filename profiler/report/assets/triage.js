@@ -68,7 +68,7 @@ function verdictTable(triage) {
     { title: "Operation", kind: "name", key: "operation", show: (c) => el("a", { href: "#triage", onclick: (e) => { e.preventDefault(); const at = document.getElementById("triage-" + c.operation); if (at) { at.open = true; at.scrollIntoView(); at.querySelector("summary").focus(); } } }, code(c.operation)) },
     { title: "Verdict", kind: "name", key: "verdict", rank: (c) => Object.keys(VERDICTS).indexOf(c.verdict) },
     { title: "Score", number: true, key: "score", format: (v) => (known(v) ? v.toFixed(0) : UNKNOWN), hint: "of 100" },
-    { title: "Share", number: true, value: (c) => Math.max(...list(c.ceilings).map((k) => k.share), -Infinity), format: percent, hint: "of the reconstruction where it is largest" },
+    { title: "Share", number: true, value: (c) => Math.max(...list(c.ceilings).map((k) => k.share), -Infinity), format: percent, hint: "of the reconstruction where it is largest; for what follows one (the median), of both together" },
     { title: "Ceiling", number: true, key: "ceiling", format: (v) => number(v), hint: "speedup of that reconstruction if this took no time" },
     { title: "Card", kind: "name", value: (c) => c.device ?? UNKNOWN },
     { title: "Speedup to here", number: true, value: (c) => middle(c.speedup), show: (c) => span(c.speedup) },
@@ -107,7 +107,7 @@ function candidateDetails(c, first) {
     list(c.sensitivity).length ? bullets("What would turn the verdict", c.sensitivity) : el("p", { class: "note" }, "No single assumption, halved or doubled, turns this verdict."),
     bullets("What to measure next", c.measure_next),
     el("p", { class: "note" }, `Accesses, measured at ${a.measured_at}³: ${plain(a.pattern)}, ${percent(a.unit_stride_share)} unit strides, ${number(a.stride_entropy_bits)} bits of stride, ${percent(a.reuse_share)} reused. ` +
-      `${seconds(e.seconds)} a call (${plain(e.source)}), ${number(e.intensity)} flops per byte, ${bytes(e.transfer_bytes)} over the link. ${known(c.break_even_calls_per_day?.low) ? `Pays from ${span(c.break_even_calls_per_day)} calls a day on.` : "Pays at no number of calls a day."}`),
+      `${seconds(e.seconds)} a call (${plain(e.source)}), ${number(e.intensity)} flops per byte, ${bytes(e.transfer_bytes)} over the link. ${known(c.break_even_calls_per_day?.low) ? `Pays from ${span(c.break_even_calls_per_day)} calls a day on.` : "Never pays: the calls that fit in a day save too little."}`),
     el("p", { class: "note" }, mixWords(e)), e.counters_reason && el("p", { class: "note" }, `Counted by the processor: ${UNKNOWN}; ${plain(e.counters_reason)}.`),
     candidateCards(c));
 }
@@ -131,7 +131,7 @@ function triagePanel(triage) {
       ], list(triage.pipelines), { name: "pipelines", filter: false })],
     list(triage.backtest).length > 0 && [el("h2", {}, "The model against published designs"), table([
       { title: "Design", key: "design" }, { title: "Published", number: true, key: "published", format: (v, b) => (known(v) ? `${number(v)} ${b.unit}` : UNKNOWN) },
-      { title: "Modelled", number: true, value: (b) => middle(b.modelled), show: (b) => span(b.modelled) }, { title: "Factor", number: true, key: "factor", format: (v) => number(v) }, { title: "How", key: "how" }, { title: "Outside because", key: "outside", show: (b) => plain(b.outside ?? "") }],
+      { title: "Modelled", number: true, value: (b) => middle(b.modelled), show: (b) => span(b.modelled) }, { title: "Factor", number: true, key: "factor", format: (v) => number(v) }, { title: "How", key: "how" }, { title: "Not compared because", key: "outside", show: (b) => plain(b.outside ?? "") }],
     list(triage.backtest), { name: "published designs", filter: false })],
     bullets("About the input", triage.notes),
   ].flat(2).filter(Boolean);
