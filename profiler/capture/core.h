@@ -85,8 +85,9 @@ int process_leave(const char *path);
 void process_return(int left);
 
 /* wait.c */
-void wait_begin(void);  /* starts our own thread */
-int wait_stop(void);    /* asks it to end, waits at most 1 s; whether it has */
+void wait_begin(void);               /* starts our own thread */
+int wait_stop(void);                 /* asks it to end, waits at most 1 s; whether it has */
+void wait_last_look(struct slot *s); /* by a thread that ends */
 int wait_quiet(void);   /* keeps it from writing for good; waits at most 5 ms; whether it does */
 void wait_hold(int on); /* keeps it out of libc around a fork */
 void wait_step_aside(
@@ -99,6 +100,7 @@ void wait_wake(void);              /* a thread has ended */
 
 /* look.c, tasks.c: what it does */
 void look_at_threads(struct capture_thread *t, uint64_t interval);
+void look_last(struct capture_thread *t, struct slot *s); /* while our thread keeps quiet */
 size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes);
 uint64_t look_cpu(uint32_t tid); /* its CPU clock, ns; 0: the calling thread's */
 /* The letter that proc(5) has for the thread's state, 0: unknown; and, unless NULL, two of the

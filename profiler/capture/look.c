@@ -158,6 +158,17 @@ static void look(struct capture_thread *t, struct slot *s, uint64_t interval)
     s->look_at = now + s->look_every;
 }
 
+/* What is known of its sleep and not told yet. */
+void look_last(struct capture_thread *t, struct slot *s)
+{
+    if (!s->wait_known)
+        return;
+    look(t, s, 0);
+    if (s->wait_known && s->sleep_pending)
+        put(t, s, s->sleep_pending, 0);
+    s->sleep_pending = 0;
+}
+
 void look_at_threads(struct capture_thread *t, uint64_t interval)
 {
     static struct slot *from; /* where the last turn ran out of time */

@@ -31,8 +31,9 @@ static void put_process(struct capture_thread *t, enum trace_process_op op, pid_
     trace_put(&t->stream, &r.r, sizeof r, path, n);
 }
 
-/* The last records of all threads; those that still run can write after it. */
-static void seal(enum trace_end end, int detail, const char *path)
+/* The last records of all threads; those that still run can write after it. `quiet`: our own can
+ * not. */
+static void seal(enum trace_end end, int detail, const char *path, int quiet)
 {
     struct capture_thread *t = capture_enter();
     if (t) {
@@ -41,8 +42,11 @@ static void seal(enum trace_end end, int detail, const char *path)
         if (end == TRACE_EXEC)
             put_process(t, TRACE_EXECED, pid, path);
         for (struct slot *s = thread_first(); s; s = s->next)
-            if (s->used && s->t.tid)
+            if (s->used && s->t.tid) {
+                if (quiet)
+                    look_last(t, s);
                 thread_put_end(t, s);
+            }
     }
     trace_finish(&capture.writer, end, detail);
     if (t)
@@ -54,7 +58,7 @@ static void finish(enum trace_end end, int detail)
     if (!capture.on || !process_is_ours() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
     int quiet = wait_quiet();
-    seal(end, detail, NULL);
+    seal(end, detail, NULL, quiet);
     capture.on = 0;
     for (struct slot *s = thread_first(); s; s = s->next)
         if (s->used && (s == thread_self() || (s->t.ours && quiet)))
@@ -244,7 +248,7 @@ int process_leave(const char *path)
     } else if (!process_is_ours()) {
         left = borrowed(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
     } else {
-        seal(TRACE_EXEC, 0, path);
+        seal(TRACE_EXEC, 0, path, 0);
         signals_leave(1);
         left = LEFT;
     }

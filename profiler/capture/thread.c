@@ -288,8 +288,10 @@ void thread_end(struct slot *s)
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (thread_live()) {
-        if (!s->t.ours)
+        if (!s->t.ours) {
+            wait_last_look(s);
             parts_thread_end(&s->t);
+        }
         thread_put_end(&s->t, s);
     }
     self = &closed;

@@ -171,6 +171,16 @@ int wait_stop(void)
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
 }
 
+void wait_last_look(struct slot *s)
+{
+    int free = 0;
+    if (!s->wait_known ||
+        !__atomic_compare_exchange_n(&gate, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    look_last(&s->t, s);
+    unlock_gate();
+}
+
 int wait_quiet(void)
 {
     uint64_t end = trace_now() + 5000000u;

@@ -63,6 +63,19 @@ def sleep_is_no_work(check, folder):
 
 
 @of_samples
+def the_last_sleep_counts(check, folder):
+    """Sleep is told when the sleeper wakes or each 250 ms: not later than its thread or the program ends."""
+    _, (trace,) = captured(folder, [target(folder, "truth", "-no-pie"), "naps"])
+    asleep = {}
+    for r in trace.of(WAIT):
+        if r.state == SLEEP:
+            asleep[r.tid] = asleep.get(r.tid, 0) + r.weight / 1e9
+    others = sum(s for tid, s in asleep.items() if tid != trace.pid)
+    check.that(0.2 < others < 0.6, f"a thread that ends after 0.3 s of sleep: {others} s")  # less the time until the first look
+    check.that(0.5 < asleep.get(trace.pid, 0) < 1.2, f"a program that ends after 0.3 s and 0.3 s: {asleep} s")
+
+
+@of_samples
 def threads_are_apart(check, folder):
     program = target(folder, "truth", "-no-pie")
     done, (trace,) = captured(folder, [program, "threads"], RATE=500)
@@ -121,5 +134,5 @@ if __name__ == "__main__":
     except FileNotFoundError:
         print("skipped: nm (binutils) is missing")
         sys.exit(77)
-    sys.exit(main(shares_are_right, sleep_is_no_work, threads_are_apart, short_threads_are_not_lost,
+    sys.exit(main(shares_are_right, sleep_is_no_work, the_last_sleep_counts, threads_are_apart, short_threads_are_not_lost,
                   memory_is_bounded, wrong_settings_are_noted))

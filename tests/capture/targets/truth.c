@@ -113,6 +113,16 @@ static void *wait_here(void *p)
     return p;
 }
 
+/* A thread that ends after a sleep, and a program that does. */
+static int naps(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, wait_here, NULL);
+    pthread_join(t, NULL);
+    usleep(300000);
+    return 0;
+}
+
 static int memory(void)
 {
     pthread_t t[100];
@@ -135,6 +145,7 @@ int main(int argc, char **argv)
            : !strcmp(what, "sleeps")  ? sleeps()
            : !strcmp(what, "threads") ? threads()
            : !strcmp(what, "brief")   ? brief()
+           : !strcmp(what, "naps")    ? naps()
            : !strcmp(what, "memory")  ? memory()
                                       : 2;
 }
