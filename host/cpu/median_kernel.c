@@ -1,34 +1,82 @@
-/* Median of 27 by sorting networks of min and max on vectors of slices. The 27 voxels of a window
- * are 9 lines of 3 slices; what neighbouring windows share is sorted once:
+/* Median of 27 by networks of min and max on vectors of slices. The 27 voxels of a window are 9
+ * lines of 3 slices; what neighbouring windows share is sorted once. Operations per voxel:
  *
- *   triple   3 slices of a line, sorted                              6 operations, by every window
- * that holds it nine     lines of rows i-1, i, i+1, sorted                      30: merge 3+3 of
- * rows (i, i+1) is shared by the nines of i and i+1 (12/2), merge 6+3 (24) middle   ranks 5..14 of
- * the 18 in the nines of columns          23: (j, j+1) is shared by the windows of j and (j, j+1);
- * the others are never the 14th of 27          j+1 (46/2) median   10th of those 10 and the third
- * nine                    18 77 in all; 254 for a sorting network of 27
+ *   triple   6   3 slices of a line, sorted; used by every window that holds it
+ *   nine    30   lines of rows i-1, i, i+1, sorted: 3+3 of rows (i, i+1), shared by the nines of i
+ *                and i+1 (12/2), then 6+3 (24)
+ *   middle  23   ranks 5..14 of the 18 in the nines of columns (j, j+1), shared by the windows of j
+ *                and j+1 (46/2); the others are never the 14th of 27
+ *   median  18   10th of those 10 and the third nine
  *
- * All merges are Batcher's odd-even merge. A tile is MEDIAN_ROWS rows high (the triples of two more
- * rows are sorted by two tiles: 83 operations with 2 rows), walks along the columns in pairs and
- * keeps the nines of the last two columns: 36 KiB for 2 rows of 256 slices, in the first two caches
- * beside its input.
+ * 77 in all, 80 in tiles of 4 rows, whose outer two rows of triples are sorted by two tiles; 254
+ * for a sorting network of 27. All merges are Batcher's odd-even merge.
  *
- * NaN: min and max take their second operand when one is NaN. The result is then some value of the
- * window, NaN or not; windows without a NaN are exact. */
+ * A tile is MEDIAN_ROWS rows high and walks along the columns in blocks of COLS. Lines are copied
+ * in groups of slices to where they stay in the nearest cache (columns at power-of-two strides
+ * evict each other), nines go through memory: 9 stores for a vector of results, 20 when the
+ * compiler was left to spill.
+ *
+ * With MEDIAN_KEYS floats are compared as integers in the same order: negative ones with all bits
+ * below the sign flipped. AMD's Zen 4 does 1.8 integer minima of 512 bits per cycle, but one of
+ * floats.
+ *
+ * NaN: as floats, min and max take their second operand when one is NaN; as keys it lies beyond
+ * infinity. The result is then some value of the window, NaN or not; windows without a NaN are
+ * exact. */
 #include "host/cpu/median_kernel.h"
 #include "host/cpu/vec.h"
 
+#ifdef MEDIAN_KEYS
+#define TABLE median_key_kernels
+
+/* Its own inverse. */
+VEC_INLINE vf key(vf x)
+{
+    vi bits = (vi)x;
+    return (vf)(bits ^ (bits >> 31 & 0x7fffffff));
+}
+
+VEC_INLINE vf lesser(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_min_epi32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_min_epi32((__m256i)a, (__m256i)b);
+#else
+    vi m = (vi)a < (vi)b;
+    return (vf)(((vi)a & m) | ((vi)b & ~m));
+#endif
+}
+
+VEC_INLINE vf greater(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_epi32((__m256i)a, (__m256i)b);
+#else
+    vi m = (vi)a > (vi)b;
+    return (vf)(((vi)a & m) | ((vi)b & ~m));
+#endif
+}
+#else
+#define TABLE   median_kernels
+#define key(x)  (x)
+#define lesser  vf_min
+#define greater vf_max
+#endif
+
 VEC_INLINE void order(vf *a, vf *b)
 {
-    vf low = vf_min(*a, *b);
-    *b = vf_max(*a, *b);
+    vf low = lesser(*a, *b);
+    *b = greater(*a, *b);
     *a = low;
 }
 
 VEC_INLINE void merge_1_1(vf a, vf b, vf *out)
 {
-    out[0] = vf_min(a, b);
-    out[1] = vf_max(a, b);
+    out[0] = lesser(a, b);
+    out[1] = greater(a, b);
 }
 
 /* Last step of an odd-even merge: `odd` is the merge of the elements of odd rank (1st, 3rd, ...) of
@@ -125,11 +173,11 @@ VEC_INLINE vf rank_10(const vf *m, const vf *c)
     vf best[10] = {m[9]};
 #pragma GCC unroll 9
     for (int i = 0; i < 9; i++)
-        best[i + 1] = vf_max(m[i], c[8 - i]);
+        best[i + 1] = greater(m[i], c[8 - i]);
     /* a tree: as a chain, 9 latencies would follow each other */
-    vf low = vf_min(vf_min(best[0], best[1]), vf_min(best[2], best[3]));
-    vf high = vf_min(vf_min(best[4], best[5]), vf_min(best[6], best[7]));
-    return vf_min(vf_min(low, high), vf_min(best[8], best[9]));
+    vf low = lesser(lesser(best[0], best[1]), lesser(best[2], best[3]));
+    vf high = lesser(lesser(best[4], best[5]), lesser(best[6], best[7]));
+    return lesser(lesser(low, high), lesser(best[8], best[9]));
 }
 
 VEC_INLINE void triple(const float *line, vf *out)
@@ -142,44 +190,28 @@ VEC_INLINE void triple(const float *line, vf *out)
     order(&out[0], &out[1]);
 }
 
-enum { ROWS = MEDIAN_ROWS, VECS = MEDIAN_SLICES / VEC };
+/* Columns of a block and vectors of a group: 8 of columns and 1, 2 or 8 of a group were up to 10 %
+ * slower, 2 or 6 rows 5 %. */
+enum { ROWS = MEDIAN_ROWS, COLS = 4, GROUP = 4, VECS = MEDIAN_SLICES / VEC };
 
-/* Nines of the last two columns, for each row and vector of the tile. */
-struct nines {
-    vf of[ROWS][VECS][2][9];
-};
-
-/* Lines of two columns, with one row more on either side: at[][] is where vector 0 starts. */
-struct lines {
-    const float *at[ROWS + 2][2];
-};
-
-/* The vectors at the ends of lines, where the volume ends: -1 .. VEC with the ends replicated. */
-struct ends {
-    struct lines lines;
-    float copy[ROWS + 2][2][VEC + 2];
-};
+typedef vf column_nines[ROWS][9]; /* of a vector of slices */
 
 struct tile {
     const struct median_volume *v;
     int64_t row, slice, width; /* width: slices of the tile */
-    int vecs, has_head, has_tail;
-    struct lines lines, next; /* next: of the step after this one, to be prefetched */
-    struct ends head, tail;   /* of vectors 0 and vecs - 1 */
-    struct nines nines;
+    int vecs;
+    const float *line[COLS][ROWS + 2]; /* of the block and one row more on either side */
+    const float *next[COLS][ROWS + 2]; /* of the block after it, to be prefetched */
+    float *out[COLS][ROWS];
+    float copy[COLS][ROWS + 2][(GROUP + 2) * VEC]; /* keys of a group, from VEC on */
+    column_nines last[VECS][2];                    /* of the two columns before those of `line` */
+    column_nines inner[2];
     vf nowhere[VECS]; /* takes what lies outside the volume */
-};
+} __attribute__((aligned(64)));
 
 static int64_t clamp(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
-static void ends_start(struct ends *e)
-{
-    for (int r = 0; r < ROWS + 2; r++)
-        for (int c = 0; c < 2; c++)
-            e->lines.at[r][c] = e->copy[r][c] + 1;
 }
 
 static void tile_start(struct tile *t, const struct median_volume *v, int64_t row, int64_t slice)
@@ -190,76 +222,77 @@ static void tile_start(struct tile *t, const struct median_volume *v, int64_t ro
     t->slice = slice;
     t->width = rest < MEDIAN_SLICES ? rest : MEDIAN_SLICES;
     t->vecs = (int)(t->width + VEC - 1) / VEC;
-    t->has_head = slice == 0;
-    t->has_tail = rest <= MEDIAN_SLICES;
-    ends_start(&t->head);
-    ends_start(&t->tail);
-}
-
-/* `before` and `rest`: slices of the volume before and from the vector at `from`. */
-VEC_INLINE void copy_end(const float *from, int64_t before, int64_t rest, float *copy)
-{
-    copy[0] = before > 0 ? from[-1] : from[0];
-    if (rest >= VEC) {
-        memcpy(copy + 1, from, VEC * sizeof *copy);
-        copy[VEC + 1] = rest > VEC ? from[VEC] : from[VEC - 1];
-    } else {
-        for (int64_t k = 0; k <= VEC; k++)
-            copy[k + 1] = from[k < rest ? k : rest - 1];
-    }
 }
 
 static const float *line_at(const struct tile *t, int64_t row, int64_t col)
 {
     const struct median_volume *v = t->v;
-    return v->in + (clamp(row, v->rows) * v->cols + clamp(col, v->cols)) * v->slices + t->slice;
+    return v->in + (clamp(row, v->rows) * v->cols + clamp(col, v->cols)) * v->slices;
 }
 
-/* The lines of columns col and col + 1. */
-static void tile_lines(struct tile *t, int64_t col)
+/* Results of columns col .., for which the lines of the columns after them are needed. */
+static void block_start(struct tile *t, int64_t col)
 {
     const struct median_volume *v = t->v;
-    const int64_t tail = (t->vecs - 1) * VEC, rest = v->slices - t->slice;
-    for (int r = 0; r < ROWS + 2; r++)
-        for (int c = 0; c < 2; c++) {
-            const float *line = line_at(t, t->row + r - 1, col + c);
-            t->lines.at[r][c] = line;
-            t->next.at[r][c] = line_at(t, t->row + r - 1, col + c + 2);
-            if (t->has_head)
-                copy_end(line, t->slice, rest, t->head.copy[r][c]);
-            if (t->has_tail)
-                copy_end(line + tail, t->slice + tail, rest - tail, t->tail.copy[r][c]);
+    for (int c = 0; c < COLS; c++) {
+        for (int r = 0; r < ROWS + 2; r++) {
+            t->line[c][r] = line_at(t, t->row + r - 1, col + c + 1);
+            t->next[c][r] = line_at(t, t->row + r - 1, col + c + 1 + COLS) + t->slice;
         }
-}
-
-/* Vector k of the tile, which starts at `offset` of `lines`: the nines of these two columns take
- * the place of the two before, whose medians, unless this is the first step, go to
- * out[row][column]. */
-VEC_INLINE void vector_step(const struct lines *lines, int64_t offset, int first,
-                            vf nines[][VECS][2][9], int k, vf out[ROWS][2])
-{
-    vf sorted[2][ROWS + 2][3];
-    for (int c = 0; c < 2; c++)
-        for (int r = 0; r < ROWS + 2; r++)
-            triple(lines->at[r][c] + offset, sorted[c][r]);
-    for (int r = 0; r < ROWS; r += 2) {
-        vf six[2][6];
-        merge_3_3(sorted[0][r + 1], sorted[0][r + 2], six[0]);
-        merge_3_3(sorted[1][r + 1], sorted[1][r + 2], six[1]);
-        for (int q = 0; q < 2; q++) {
-            vf(*old)[9] = nines[r + q][k], left[9], right[9], m[10];
-            merge_6_3(six[0], sorted[0][r + 3 * q], left);
-            if (!first) {
-                middle(old[1], left, m);
-                out[r + q][0] = rank_10(m, old[0]);
-            }
-            memcpy(old[0], left, sizeof left);
-            merge_6_3(six[1], sorted[1][r + 3 * q], right);
-            if (!first)
-                out[r + q][1] = rank_10(m, right);
-            memcpy(old[1], right, sizeof right);
+        for (int r = 0; r < ROWS; r++) {
+            const int inside = t->row + r < v->rows && col + c >= 0 && col + c < v->cols;
+            const int64_t pixel = (t->row + r) * v->cols + col + c;
+            t->out[c][r] = inside ? v->out + pixel * v->slices + t->slice : (float *)t->nowhere;
         }
     }
+}
+
+VEC_INLINE float end_key(float x)
+{
+    return key(vf_set(x))[0];
+}
+
+/* Slices [first, first + GROUP * VEC) of a line and one more on either side, the volume's ends
+ * replicated. */
+VEC_INLINE void copy_line(const float *line, int64_t first, int64_t slices, float *copy)
+{
+    const int64_t rest = slices - first, n = rest < GROUP * VEC ? rest : GROUP * VEC;
+    int64_t k = 0;
+    for (; k + VEC <= n; k += VEC)
+        vf_store(copy + k, key(vf_load(line + first + k)));
+    if (k < n) {
+        vf part = {0};
+        memcpy(&part, line + first + k, (size_t)(n - k) * sizeof *line);
+        vf_store(copy + k, key(part));
+    }
+    copy[-1] = end_key(line[first > 0 ? first - 1 : 0]);
+    copy[n] = end_key(line[rest > n ? first + n : slices - 1]);
+}
+
+static void copy_group(struct tile *t, int k)
+{
+    for (int c = 0; c < COLS; c++)
+        for (int r = 0; r < ROWS + 2; r++)
+            copy_line(t->line[c][r], t->slice + k * VEC, t->v->slices, t->copy[c][r] + VEC);
+}
+
+/* The nines of column c of the block. The compiler must not keep them in registers, which are too
+ * few: hence the barrier. */
+VEC_INLINE void sort_column(const struct tile *t, int c, int k, column_nines out)
+{
+    const float(*lines)[(GROUP + 2) * VEC] = t->copy[c];
+    const int at = VEC + k % GROUP * VEC;
+    for (int r = 0; r < ROWS; r += 2) {
+        vf a[3], b[3], six[6];
+        triple(lines[r + 1] + at, a);
+        triple(lines[r + 2] + at, b);
+        merge_3_3(a, b, six);
+        triple(lines[r] + at, a);
+        merge_6_3(six, a, out[r]);
+        triple(lines[r + 3] + at, b);
+        merge_6_3(six, b, out[r + 1]);
+    }
+    __asm__ volatile("" ::: "memory");
 }
 
 VEC_INLINE void put(float *to, vf median, int64_t rest, int stream)
@@ -272,50 +305,45 @@ VEC_INLINE void put(float *to, vf median, int64_t rest, int stream)
         memcpy(to, &median, (size_t)rest * sizeof *to);
 }
 
-/* All vectors of the tile; `to`: where the medians of each row and column go. The prefetch is
- * worth 1.5 x beyond the caches. */
-VEC_INLINE void step(struct tile *t, int first, float *const to[ROWS][2])
+/* Vector k of columns c and c + 1, of which `old` holds the nines of one column before and of the
+ * first; `new` takes those of the second and of one column after. */
+VEC_INLINE void pair_step(struct tile *t, int c, int k, column_nines *old, column_nines *new)
 {
-    for (int k = 0; k < t->vecs; k++) {
-        vf out[ROWS][2];
-        const struct lines *lines = &t->lines;
-        int64_t offset = 0;
-        if (k == 0 && t->has_head)
-            lines = &t->head.lines;
-        else if (k == t->vecs - 1 && t->has_tail)
-            lines = &t->tail.lines;
-        else
-            offset = k * VEC;
-        for (int r = 0; r < ROWS + 2; r++)
-            for (int c = 0; c < 2; c++)
-                __builtin_prefetch(t->next.at[r][c] + k * VEC);
-        vector_step(lines, offset, first, t->nines.of, k, out);
-        if (first)
-            continue;
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < 2; c++)
-                put(to[r][c] + k * VEC, out[r][c], t->width - k * VEC, t->v->stream);
+    const int64_t rest = t->width - k * VEC;
+    for (int side = 0; side < 2; side++)
+        for (int r = 0; r < ROWS + 2; r++) /* into L2: worth 1.2 x beyond the caches */
+            __builtin_prefetch(t->next[c + side][r] + k * VEC, 0, 1);
+    sort_column(t, c, k, new[0]);
+    sort_column(t, c + 1, k, new[1]);
+    for (int r = 0; r < ROWS; r++) {
+        vf m[10];
+        middle(old[1][r], new[0][r], m);
+        put(t->out[c][r] + k * VEC, key(rank_10(m, old[0][r])), rest, t->v->stream);
+        put(t->out[c + 1][r] + k * VEC, key(rank_10(m, new[1][r])), rest, t->v->stream);
     }
 }
 
 static void tile(const struct median_volume *v, int64_t row, int64_t slice)
 {
     struct tile t;
-    float *to[ROWS][2] = {0};
     tile_start(&t, v, row, slice);
-    tile_lines(&t, -1); /* columns -1 and 0 */
-    step(&t, 1, to);
-    for (int64_t col = 0; col < v->cols; col += 2) {
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < 2; c++) {
-                int inside = row + r < v->rows && col + c < v->cols;
-                int64_t pixel = (row + r) * v->cols + col + c;
-                to[r][c] = inside ? v->out + pixel * v->slices + slice : (float *)t.nowhere;
-            }
-        tile_lines(&t, col + 1);
-        step(&t, 0, to);
+    block_start(&t, -COLS);
+    for (int k = 0; k < t.vecs; k++) {
+        if (k % GROUP == 0)
+            copy_group(&t, k);
+        sort_column(&t, COLS - 2, k, t.last[k][0]);
+        sort_column(&t, COLS - 1, k, t.last[k][1]);
+    }
+    for (int64_t col = 0; col < v->cols; col += COLS) {
+        block_start(&t, col);
+        for (int k = 0; k < t.vecs; k++) {
+            if (k % GROUP == 0)
+                copy_group(&t, k);
+            pair_step(&t, 0, k, t.last[k], t.inner);
+            pair_step(&t, 2, k, t.inner, t.last[k]);
+        }
     }
     vf_stream_end();
 }
 
-const struct median_kernels ISA_NAME(median_kernels) = {tile};
+const struct TABLE ISA_NAME(TABLE) = {tile};
