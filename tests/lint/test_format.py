@@ -1,5 +1,6 @@
 """C sources look as .clang-format says; every text file ends in one newline and has no trailing blanks."""
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from sources import ROOT, c_files, report
 
 VERSION = "14"  # Debian 12's; other versions lay some lines out differently
 TEXT = {".c", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake", ".json"}
-SKIP = {"build", "output", "data", "corpus", "__pycache__", ".git"}
+SKIP = {"build", "output", "data", "corpus", "__pycache__", ".git", "node_modules", "venv", ".venv"}
 
 
 def clang_format():
@@ -52,10 +53,10 @@ def self_test(tool):
     if len(check_text("x.c", "a \n\tb\n\n")) != 3:
         problems.append("the lint test does not see trailing blanks, tabs or newlines")
     if tool:
-        with tempfile.NamedTemporaryFile("w", suffix=".c", dir=ROOT / "tests" / "lint") as sample:
-            sample.write("int f( void ){return 1;}\n")
-            sample.flush()
-            if not check_c(tool, [sample.name]):
+        with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
+            shutil.copy(ROOT / ".clang-format", folder)
+            (pathlib.Path(folder) / "sample.c").write_text("int f( void ){return 1;}\n")
+            if not check_c(tool, [f"{folder}/sample.c"]):
                 problems.append("the lint test does not see a badly formatted file")
     return problems
 

@@ -42,8 +42,12 @@ def fetch_grammar(folder):
         importlib.import_module("tree_sitter_powershell")
         return None
     except ImportError:
+        pass
+    try:
         done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder,
                                *PACKAGES], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+    except subprocess.TimeoutExpired:
+        return "not within 5 minutes"
     sys.path.insert(0, folder)
     importlib.invalidate_caches()
     return (done.stderr.strip().splitlines() or ["no reason"])[-1] if done.returncode else None
