@@ -51,7 +51,8 @@ static int find(const char *name)
 static enum err take(const cJSON *item, struct weights *w)
 {
     int i = find(item->string);
-    FAIL_IF(i < 0, ERR_INPUT, "unknown weight \"%s\": docs/triage.md lists them", item->string);
+    FAIL_IF(i < 0, ERR_INPUT, "unknown weight \"%s\": the end of each triage.md lists them",
+            item->string);
     double v = cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
     FAIL_IF(!(v >= rows[i].least && v <= rows[i].most), ERR_INPUT,
             "%s must be a number from %g to %g", rows[i].name, rows[i].least, rows[i].most);
