@@ -83,10 +83,19 @@ void facts_write(struct capture_thread *t)
     }
     config_mode_names(capture.config.modes, text, sizeof text);
     capture_meta(t, "modes", text);
-    snprintf(text, sizeof text, "%g", capture.config.cpu_hz);
-    capture_meta(t, "cpu.hz", text);
-    snprintf(text, sizeof text, "%g", capture.config.wait_hz);
-    capture_meta(t, "wait.hz", text);
+    const struct {
+        const char *key;
+        unsigned modes;
+        double value;
+    } numbers[] = {{"cpu.hz", ~0u, capture.config.cpu_hz},
+                   {"wait.hz", ~0u, capture.config.wait_hz},
+                   {"alloc.mean", CAPTURE_MEMORY, capture.config.alloc_mean},
+                   {"copy.mean", CAPTURE_COPIES, capture.config.copy_mean}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(text, sizeof text, "%.10g", numbers[i].value);
+        if (capture.config.modes & numbers[i].modes)
+            capture_meta(t, numbers[i].key, text);
+    }
 }
 
 void facts_clock(struct capture_thread *t)

@@ -129,6 +129,7 @@ function linesPanel(profile, timing) {
       search("Filter files", redraw("text")),
       button("Open all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = true; })),
       button("Close all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = false; }))),
+    profile.totals.cpu && legend([{ name: "Python", k: 1 }, { name: "native code", k: 0 }, { name: "system", k: 5 }].filter((p) => p.k !== 1 || profile.totals.cpu.python > 0)),
     linesBody,
     list(profile.unattributed).length > 0 && [el("h2", {}, "Without a source line"), table([
       { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },

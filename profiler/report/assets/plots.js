@@ -101,14 +101,15 @@ function memoryPanel(profile) {
   const shown = list(profile.memory?.series).filter((s) => top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = list(profile.memory?.series).length - shown.length;
   const series = shown.flatMap((s, i) => {
     const process = list(profile.processes)[s.process], name = process ? `${plain(process.program ?? "process").split("/").pop()} ${process.pid}` : `process ${i}`;
-    return [{ name: `${name}, resident`, k: (2 * i) % 8, line: true, points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }, { name: `${name}, live heap (estimate)`, k: (2 * i + 1) % 8, line: true, dash: "5 3", points: s.t_s.map((t, j) => [t, list(s.heap_mb)[j]]) }];
+    return [{ name: `${name}, resident`, k: (2 * i) % 8, line: true, points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }, { name: `${name}, live blocks of malloc (estimate)`, k: (2 * i + 1) % 8, line: true, dash: "5 3", points: s.t_s.map((t, j) => [t, list(s.heap_mb)[j]]) }];
   }).filter((s) => s.points.some(([, v]) => known(v)));
   const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) },
-    { title: "Live", number: true, key: "value", format: megabytes }, ...(rows.some((p) => known(p.n)) ? [{ title: "Blocks", number: true, key: "n", format: count }] : [])], rows, { sort: 1, name: title })];
+    { title: "Live", number: true, key: "value", format: megabytes }, ...(rows.some((p) => known(p.n)) ? [{ title: "Blocks", number: true, key: "n", format: count }] : []),
+    { title: "Source", kind: "source", optional: true, value: (p) => list(profile.files?.[p.file]?.lines).find((l) => l.line === p.line)?.text ?? "", show: (p) => code(list(profile.files?.[p.file]?.lines).find((l) => l.line === p.line)?.text?.trim() ?? "", 120) }], rows, { sort: 1, name: title })];
   const t = profile.totals;
   return [
-    el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, live heap at ${megabytes(t.peak_heap_mb)}` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
-    series.length > 0 && [plot("Memory over time", { label: "s" }, { label: "MiB" }, series), legend(series), left > 0 && el("p", { class: "note" }, `${count(left)} smaller processes are not drawn.`)],
+    el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, what was allocated and not freed at ${megabytes(t.peak_heap_mb)} (large mappings count whole, touched or not)` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
+    series.length > 0 && [plot("Memory over time", { label: "s" }, { label: "MiB" }, series), legend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
     places("Live at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
     list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
       { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],

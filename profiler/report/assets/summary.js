@@ -70,7 +70,7 @@ function answer(profile, timing) {
   if (t?.wait?.runnable > 0.3 * cpu && cpu > 0) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
   if (t?.peak_rss_mb > 0 && !timing) {
     const holder = most(list(profile.memory?.peak_lines), (l) => l.value);
-    parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held ${megabytes(holder.value)} then.` : "."));
+    parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held most of what was allocated: ${megabytes(holder.value)}.` : "."));
   }
   return parts.length ? parts : ["Nothing was measured in this run."];
 }
@@ -104,6 +104,8 @@ function qualityBadge(profile, timing) {
       `${percent(profile.quality.unattributed_cpu_share)} has no source line; the profiler itself took ${percent(profile.quality.overhead_share)}.`));
 }
 
+const threadsSlept = (n, sleep) => (n === 1 ? `its one thread slept ${seconds(sleep)}.` : `its ${count(n)} threads slept ${seconds(sleep)} in all.`);
+
 function whereTheTimeWent(profile) {
   const t = profile.totals, wall = profile.meta.wall_s, nodes = [];
   if (t.gpu_busy_s > 0) {
@@ -116,7 +118,7 @@ function whereTheTimeWent(profile) {
   nodes.push(el("h2", {}, "Time of all threads, sleep left out"), stackedBar("Time of all threads, sleep left out", [
     { name: "Python", value: t.cpu?.python, k: 1 }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: 0 }, { name: "system", value: t.cpu?.sys, k: 5 },
     { name: "waiting for a CPU", value: t.wait?.runnable, k: 6 }, { name: "disk", value: t.wait?.disk, k: 4 }, { name: "in CUDA calls", value: t.wait?.cuda, k: 2 }]),
-  el("p", { class: "note" }, `The program ran for ${seconds(wall)}; its ${count(list(profile.threads).length)} threads slept ${seconds(t.wait?.sleep)} in all.`));
+  el("p", { class: "note" }, `The program ran for ${seconds(wall)}; ${threadsSlept(list(profile.threads).filter((x) => !ofRecorder(x)).length, t.wait?.sleep)}`));
   return nodes;
 }
 

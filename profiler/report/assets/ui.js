@@ -116,7 +116,7 @@ function table(all, rows, options = {}) {
   const body = el("tbody");
   const more = el("p", { class: "tools" });
   const heads = columns.map((column, i) =>
-    el("th", { scope: "col", class: column.number ? "number" : null, title: column.hint },
+    el("th", { scope: "col", class: column.number ? "number" : column.kind === "source" ? "source" : null, title: column.hint },
       el("button", { type: "button", class: "sort", onclick: () => sortBy(i) }, column.title)));
 
   function chosen() {
