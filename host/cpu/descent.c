@@ -15,11 +15,11 @@
 #include "host/cpu/worker.h"
 #include "profiler/mark/mark.h"
 
-/* Footprints of one subset in all views, sorted by channel. */
+/* Footprints of one subset in all views. */
 struct feet_table {
-    int64_t pixels, stride; /* floats of one array of one view: pixels and a blank per channel */
-    int64_t *count;         /* [views] */
-    float *data;            /* [views]: pixel, channel (int32), low, high */
+    int64_t pixels, stride; /* entries of a view, at most */
+    int fixed;
+    struct sparse_entry *entries; /* [views][stride] */
 };
 
 #define NORM_PARTS 4 /* of a strip's views */
@@ -38,14 +38,23 @@ struct pass {
     int turn;
 };
 
-static int64_t table_stride(const struct projector *p, int64_t length)
+/* The fixed entries of a channel: near the average number of pixels that begin in one. */
+static int fixed_entries(const struct projector *p, int64_t length)
 {
-    return round_up(length + p->scan.channels, 16);
+    const int64_t channels = p->scan.channels;
+    return length * 4 < 5 * channels ? 1 : length * 2 < 5 * channels ? 2 : 4;
+}
+
+static struct feet_table table_of(const struct projector *p, int64_t length)
+{
+    const int fixed = fixed_entries(p, length);
+    return (struct feet_table){length, round_up(length + fixed * p->scan.channels, 4), fixed, NULL};
 }
 
 static size_t table_floats(const struct projector *p, int64_t length)
 {
-    return (size_t)(p->scan.views * (2 + 4 * table_stride(p, length)));
+    return (size_t)(p->scan.views * table_of(p, length).stride) *
+           (sizeof(struct sparse_entry) / sizeof(float));
 }
 
 int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
@@ -57,12 +66,9 @@ int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
            2 * (int64_t)table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
 }
 
-static struct sparse_view view_at(const struct feet_table *t, int64_t view)
+static struct sparse_view view_at(const struct pass *pass, const struct feet_table *t, int64_t view)
 {
-    const float *at = t->data + view * 4 * t->stride;
-    const int32_t *index = (const int32_t *)(const void *)at;
-    return (struct sparse_view){t->count[view], index, index + t->stride, at + 2 * t->stride,
-                                at + 3 * t->stride};
+    return (struct sparse_view){pass->p->scan.channels, t->fixed, t->entries + view * t->stride};
 }
 
 /* Two channels that both exist; what falls beside the detector has weight 0. */
@@ -77,7 +83,7 @@ static void fit_detector(int64_t channels, int32_t *channel, float *low, float *
     *high = second;
 }
 
-/* Unsorted footprints of a subset in one view, and room to count. */
+/* Footprints of a subset in one view in the order of its pixels, and room to count. */
 struct unsorted {
     int32_t *channel, *next; /* [pixels], [channels] */
     float *low, *high;
@@ -87,8 +93,7 @@ static struct unsorted unsorted_of(const struct pass *pass, float *scratch)
 {
     const int64_t stride = round_up(pass->s->length, 16);
     int32_t *index = (int32_t *)(void *)scratch;
-    return (struct unsorted){index, index + stride, scratch + stride + pass->p->scan.channels,
-                             scratch + 2 * stride + pass->p->scan.channels};
+    return (struct unsorted){index, index + 3 * stride, scratch + stride, scratch + 2 * stride};
 }
 
 static void view_feet(const struct projector *p, const struct pixel_set *set, int64_t view,
@@ -112,35 +117,28 @@ static void view_feet(const struct projector *p, const struct pixel_set *set, in
     }
 }
 
-/* Counting sort, with one blank entry at each channel that has none. */
-static void sort_view(const struct unsorted *u, int64_t pixels, int64_t channels, int64_t view,
-                      struct feet_table *t)
+/* Counting sort, with blank entries up to the fixed number. */
+static void sort_view(const struct unsorted *u, const struct feet_table *t, int64_t channels,
+                      struct sparse_entry *out)
 {
-    float *low = t->data + (view * 4 + 2) * t->stride, *high = low + t->stride;
-    int32_t *pixel = (int32_t *)(void *)(t->data + view * 4 * t->stride);
-    int32_t *channel = pixel + t->stride;
     memset(u->next, 0, (size_t)channels * sizeof *u->next);
-    for (int64_t q = 0; q < pixels; q++)
+    for (int64_t q = 0; q < t->pixels; q++)
         u->next[u->channel[q]]++;
     int32_t at = 0;
-    for (int32_t c = 0; c < channels - 1; c++) {
-        const int32_t entries = u->next[c];
+    for (int64_t c = 0; c < channels - 1; c++) {
+        const int32_t entries = u->next[c], more = entries > t->fixed ? entries - t->fixed : 0;
         u->next[c] = at;
-        if (entries == 0) {
-            pixel[at] = (int32_t)pixels;
-            channel[at] = c;
-            low[at] = high[at] = 0;
-        }
-        at += entries ? entries : 1;
+        for (int32_t i = entries; i < t->fixed; i++)
+            out[at + i] = (struct sparse_entry){0, 0, (int32_t)t->pixels + (at + i) % BLANKS, 0};
+        out[at].more = more;
+        at += t->fixed + more;
     }
-    for (int64_t q = 0; q < pixels; q++) {
-        const int32_t to = u->next[u->channel[q]]++;
-        pixel[to] = (int32_t)q;
-        channel[to] = u->channel[q];
-        low[to] = u->low[q];
-        high[to] = u->high[q];
+    for (int64_t q = 0; q < t->pixels; q++) {
+        struct sparse_entry *to = out + u->next[u->channel[q]]++;
+        to->low = u->low[q];
+        to->high = u->high[q];
+        to->pixel = (int32_t)q;
     }
-    t->count[view] = at;
 }
 
 static void find_feet(const struct pass *pass, const int32_t *indices, struct feet_table *t)
@@ -154,7 +152,7 @@ static void find_feet(const struct pass *pass, const int32_t *indices, struct fe
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < p->scan.views; view++) {
             view_feet(p, &set, view, &u);
-            sort_view(&u, t->pixels, p->scan.channels, view, t);
+            sort_view(&u, t, p->scan.channels, t->entries + view * t->stride);
         }
     }
 }
@@ -203,7 +201,7 @@ static void load_cylinders(const struct pass *pass, const float *from, int64_t s
     const int64_t slices = pass->p->volume.slices, n = slices_of(pass, strip);
     for (int64_t q = 0; q < pass->s->length; q++)
         widen(from + q * slices + strip * STRIP, n, scale, to + q * STRIP);
-    memset(to + pass->s->length * STRIP, 0, STRIP * sizeof *to);
+    memset(to + pass->s->length * STRIP, 0, BLANKS * STRIP * sizeof *to);
 }
 
 static void store_cylinders(const struct pass *pass, const float *from, int64_t strip,
@@ -216,11 +214,11 @@ static void store_cylinders(const struct pass *pass, const float *from, int64_t 
 }
 
 /* A strip of one view, padded where the strip is narrow. */
-static const float *strip_at(const struct pass *pass, const struct buffer *b, int64_t view,
-                             int64_t strip, float *padded)
+static float *strip_at(const struct pass *pass, const struct buffer *b, int64_t view, int64_t strip,
+                       float *padded)
 {
     const int64_t n = slices_of(pass, strip), channels = pass->p->scan.channels;
-    const float *at = (float *)b->ptr + view * pass->plane + strip * STRIP * channels;
+    float *at = (float *)b->ptr + view * pass->plane + strip * STRIP * channels;
     if (n == STRIP)
         return at;
     for (int64_t c = 0; c < channels; c++)
@@ -230,81 +228,95 @@ static const float *strip_at(const struct pass *pass, const struct buffer *b, in
 
 /* Scratch of a task. */
 struct strip_memory {
-    float *moved, *sum;     /* [length + 1][STRIP] */
-    float *e, *w, *d, *out; /* [channels][STRIP] */
+    float *moved, *sum; /* [length + BLANKS][STRIP] */
+    float *e, *w;       /* [channels][STRIP] */
 };
+
+static int64_t cylinder_floats(const struct pass *pass)
+{
+    return (pass->s->length + BLANKS) * STRIP;
+}
 
 static size_t memory_floats(const struct pass *pass)
 {
-    return (size_t)(2 * (pass->s->length + 1) * STRIP + 4 * pass->columns);
+    return (size_t)(2 * cylinder_floats(pass) + 2 * pass->columns);
 }
 
 static struct strip_memory memory_of(const struct pass *pass)
 {
     float *at = pass->scratch + (size_t)omp_get_thread_num() * pass->own;
-    const int64_t cylinders = (pass->s->length + 1) * STRIP;
-    float *e = at + 2 * cylinders;
-    return (struct strip_memory){
-        at, at + cylinders, e, e + pass->columns, e + 2 * pass->columns, e + 3 * pass->columns};
+    float *sum = at + cylinder_floats(pass), *e = sum + cylinder_floats(pass);
+    return (struct strip_memory){at, sum, e, e + pass->columns};
 }
 
-/* Slices [first, first + width) of a strip in all views: e += A moved, if there was a move, then
- * sum = A' w e over this subset's pixels, if there is one. */
+/* Slices [first, end) of a strip in all views. */
 struct slab {
-    int64_t strip, first, width;
+    int64_t strip, first, end;
 };
 
-static void move_and_back(const struct pass *pass, const struct feet_table *last,
-                          const struct feet_table *now, struct slab at, struct strip_memory *m)
+static void sweep_view(const struct pass *pass, struct slab at, int64_t view, int64_t next,
+                       const struct feet_table *last, const struct feet_table *now,
+                       const struct strip_memory *m)
 {
     const struct vcd_sweep *s = pass->s;
     const int64_t n = slices_of(pass, at.strip), channels = pass->p->scan.channels;
-    const int width = (int)at.width;
-    for (int64_t view = 0; view < pass->p->scan.views; view++) {
-        float *e = (float *)strip_at(pass, s->error, view, at.strip, m->e);
-        const float *w = s->weights ? strip_at(pass, s->weights, view, at.strip, m->w) : NULL;
-        const float *weighted = w ? m->out : e;
-        if (last) {
-            const struct sparse_view v = view_at(last, view);
-            pass->kernels->forward(&v, width, m->moved + at.first, m->d + at.first);
-        }
-        if (last || w)
-            pass->kernels->update(w ? w + at.first : NULL, last ? m->d + at.first : NULL, channels,
-                                  width, e + at.first, m->out + at.first);
-        float *to =
-            (float *)s->error->ptr + view * pass->plane + at.strip * STRIP * channels + at.first;
-        for (int64_t c = 0; last && n < STRIP && c < channels; c++)
-            memcpy(to + c * n, e + c * STRIP + at.first,
-                   (size_t)least(at.width, n - at.first) * sizeof *to);
-        if (now) {
-            const struct sparse_view v = view_at(now, view);
-            pass->kernels->back(&v, width, weighted + at.first, m->sum + at.first);
-        }
+    float *e = strip_at(pass, s->error, view, at.strip, m->e);
+    float *w = s->weights ? strip_at(pass, s->weights, view, at.strip, m->w) : NULL;
+    const int64_t ahead = e == m->e ? 0 : (next - view) * pass->plane;
+    const struct sparse_sweep sweep = {
+        .taken = view_at(pass, last, view),
+        .given = view_at(pass, now, view),
+        .x = m->moved + at.first,
+        .e = e + at.first,
+        .w = w ? w + at.first : NULL,
+        .sum = m->sum + at.first,
+        .ahead = ahead,
+    };
+    pass->kernels->sweep(&sweep, (int)round_up(at.end - at.first, 16));
+    float *to =
+        (float *)s->error->ptr + view * pass->plane + at.strip * STRIP * channels + at.first;
+    for (int64_t c = 0; e == m->e && c < channels; c++)
+        memcpy(to + c * n, e + c * STRIP + at.first, (size_t)(at.end - at.first) * sizeof *to);
+}
+
+/* e += A moved, sum = A' w e. Views from the last to the first at every second turn: what was
+ * touched last is still in the caches. */
+static void sweep_slab(const struct pass *pass, struct slab at, const struct feet_table *last,
+                       const struct feet_table *now, const struct strip_memory *m)
+{
+    const int64_t views = pass->p->scan.views;
+    for (int64_t i = 0; i < views; i++) {
+        const int64_t view = pass->turn ? views - 1 - i : i;
+        const int64_t next = i + 1 == views ? view : pass->turn ? view - 1 : view + 1;
+        sweep_view(pass, at, view, next, last, now, m);
     }
 }
 
-/* Passes over e for all strips; `delta` of the last move, `out` for this subset's back projection.
- * A task is a strip, or a half or quarter of it where threads are many. */
+/* A pass over e: `delta` of the last move (NULL: none), `out` for this subset's back projection
+ * (NULL: none). A task is a strip, or a half or quarter of it where threads are many. */
 static void update_back(const struct pass *pass, const float *delta, double alpha, float *out)
 {
-    const struct feet_table *last = delta ? &pass->table[!pass->turn] : NULL;
-    const struct feet_table *now = out ? &pass->table[pass->turn] : NULL;
+    const struct feet_table *last = &pass->table[delta ? !pass->turn : pass->turn];
+    const struct feet_table *now = &pass->table[out ? pass->turn : !pass->turn];
     int64_t width = STRIP;
     while (width > 16 && pass->strips * (STRIP / width) < pass->threads)
         width /= 2;
 #pragma omp parallel for collapse(2) num_threads(pass->threads) schedule(dynamic, 1)
-    for (int64_t strip = 0; strip < pass->strips; strip++)
+    for (int64_t i = 0; i < pass->strips; i++)
         for (int64_t first = 0; first < STRIP; first += width) {
+            const int64_t strip = pass->turn ? pass->strips - 1 - i : i;
             const int64_t end = least(first + width, slices_of(pass, strip));
-            struct strip_memory m = memory_of(pass);
+            const struct strip_memory m = memory_of(pass);
+            const size_t bytes = (size_t)cylinder_floats(pass) * sizeof(float);
             if (first >= end)
                 continue;
-            if (last)
+            if (delta)
                 load_cylinders(pass, delta, strip, (float)-alpha, m.moved);
-            if (now)
-                memset(m.sum, 0, (size_t)((now->pixels + 1) * STRIP) * sizeof *m.sum);
-            move_and_back(pass, last, now, (struct slab){strip, first, width}, &m);
-            if (now)
+            else
+                memset(m.moved, 0, bytes);
+            memset(m.sum, 0, bytes);
+            sweep_slab(pass, (struct slab){strip, first, end}, last, now, &m);
+            if (out)
                 store_cylinders(pass, m.sum, strip, first, end, out);
         }
 }
@@ -319,14 +331,15 @@ static double norm(const struct pass *pass, const float *delta)
     for (int64_t task = 0; task < tasks; task++) {
         struct strip_memory m = memory_of(pass);
         const int64_t strip = task / NORM_PARTS, part = task % NORM_PARTS;
+        const int width = (int)round_up(slices_of(pass, strip), 16);
         double sum = 0;
         load_cylinders(pass, delta, strip, 1, m.moved);
         for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
              view++) {
-            const struct sparse_view v = view_at(t, view);
+            const struct sparse_view v = view_at(pass, t, view);
             const float *w =
                 pass->s->weights ? strip_at(pass, pass->s->weights, view, strip, m.w) : NULL;
-            sum += pass->kernels->norm(&v, m.moved, w);
+            sum += pass->kernels->norm(&v, width, m.moved, w);
         }
         pass->norms[task] = sum;
     }
@@ -435,8 +448,8 @@ enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd
     pass.norms = memory;
     for (int i = 0; i < 2; i++) {
         float *at = (float *)memory + sums + (size_t)i * table;
-        pass.table[i] = (struct feet_table){s->length, table_stride(p, s->length),
-                                            (int64_t *)(void *)at, at + 2 * p->scan.views};
+        pass.table[i] = table_of(p, s->length);
+        pass.table[i].entries = (struct sparse_entry *)(void *)at;
     }
     pass.scratch = (float *)memory + sums + 2 * table;
     reorder(&pass, s->error, 1);

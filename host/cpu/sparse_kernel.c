@@ -1,62 +1,142 @@
-/* Forward keeps an entry's two columns in registers and stores the first of them each time,
- * complete or not: the last entry of a channel writes last. So no load waits for a store, and no
- * branch depends on how many pixels a channel has (1.6 on average at 1/128 of 256 x 256: every
- * second one would be foretold wrongly). Per entry and 16 slices: 1 load, 2 multiply-adds, 2
- * selections, 1 store. */
+/* A channel has a fixed number of entries and sometimes more: that loop is foretold wrongly for one
+ * channel in five (at 1/128 of 256 x 256, 1.6 entries on average, 2 fixed ones), and no entry has
+ * to ask whether it is its channel's first. A sweep takes a column of e through registers once:
+ * moved, stored and back projected. What it reads next comes from main memory meanwhile. */
 #include "host/cpu/sparse_kernel.h"
 #include "host/cpu/vec.h"
 
+#if VEC == 16
 #define BLOCK 4 /* registers of a column */
+#else
+#define BLOCK 2
+#endif
 
-VEC_INLINE void forward_block(const struct sparse_view *v, const float *x, float *y, int registers)
+struct columns {
+    vf low[BLOCK], high[BLOCK];
+};
+
+/* Entry to the channel's column and the next one. */
+VEC_INLINE void take_entry(const struct sparse_entry *n, const float *x, int registers,
+                           struct columns *c)
 {
-    vf low[BLOCK] = {{0}}, high[BLOCK] = {{0}};
-    int32_t channel = 0;
-    for (int64_t n = 0; n < v->count; n++) {
-        const float *voxels = x + (int64_t)v->pixel[n] * STRIP;
-        const vi moves = (vi){0} - (v->channel[n] != channel);
-        const vf w0 = vf_set(v->low[n]), w1 = vf_set(v->high[n]);
-        channel = v->channel[n];
-        float *column = y + (int64_t)channel * STRIP;
-        for (int i = 0; i < registers; i++) {
-            const vf a = vf_load(voxels + i * VEC);
-            low[i] = (vf)(((vi)high[i] & moves) | ((vi)low[i] & ~moves)) + w0 * a;
-            high[i] = (vf)((vi)high[i] & ~moves) + w1 * a;
-            vf_store(column + i * VEC, low[i]);
+    const float *voxels = x + (int64_t)n->pixel * STRIP;
+    const vf w0 = vf_set(n->low), w1 = vf_set(n->high);
+    for (int i = 0; i < registers; i++) {
+        const vf a = vf_load(voxels + i * VEC);
+        c->low[i] += w0 * a;
+        c->high[i] += w1 * a;
+    }
+}
+
+/* All entries of a channel, from n on; returns where the next channel's begin. */
+VEC_INLINE const struct sparse_entry *take_channel(const struct sparse_entry *n, const float *x,
+                                                   int registers, int fixed, struct columns *c)
+{
+    const struct sparse_entry *end = n + fixed + n->more;
+    for (int i = 0; i < fixed; i++)
+        take_entry(n + i, x, registers, c);
+    for (n += fixed; n < end; n++)
+        take_entry(n, x, registers, c);
+    return n;
+}
+
+VEC_INLINE void next_channel(struct columns *c, int registers)
+{
+    for (int i = 0; i < registers; i++) {
+        c->low[i] = c->high[i];
+        c->high[i] = (vf){0};
+    }
+}
+
+/* Both columns to an entry. */
+VEC_INLINE void give_entry(const struct sparse_entry *n, float *x, int registers,
+                           const struct columns *c)
+{
+    float *voxels = x + (int64_t)n->pixel * STRIP;
+    const vf w0 = vf_set(n->low), w1 = vf_set(n->high);
+    for (int i = 0; i < registers; i++)
+        vf_store(voxels + i * VEC, (vf_load(voxels + i * VEC) + w0 * c->low[i]) + w1 * c->high[i]);
+}
+
+VEC_INLINE const struct sparse_entry *give_channel(const struct sparse_entry *n, float *x,
+                                                   int registers, int fixed,
+                                                   const struct columns *c)
+{
+    const struct sparse_entry *end = n + fixed + n->more;
+    for (int i = 0; i < fixed; i++)
+        give_entry(n + i, x, registers, c);
+    for (n += fixed; n < end; n++)
+        give_entry(n, x, registers, c);
+    return n;
+}
+
+/* e += the column, which then is the second one to be back projected. */
+VEC_INLINE void move_column(const struct columns *c, float *e, const float *w, int registers,
+                            int weighted, struct columns *moved)
+{
+    for (int i = 0; i < registers; i++) {
+        vf sum = vf_load(e + i * VEC) + c->low[i];
+        vf_store(e + i * VEC, sum);
+        if (weighted)
+            sum *= vf_load(w + i * VEC);
+        moved->low[i] = moved->high[i];
+        moved->high[i] = sum;
+    }
+}
+
+VEC_INLINE void prefetch_column(const float *column, int registers)
+{
+    for (int i = 0; i < registers * VEC; i += 16)
+        __builtin_prefetch(column + i, 0, 2);
+}
+
+VEC_INLINE void sweep_block(const struct sparse_sweep *s, int offset, int registers, int fixed,
+                            int weighted)
+{
+    const int64_t last = s->taken.channels - 1;
+    const float *x = s->x + offset, *w = weighted ? s->w + offset : NULL;
+    float *e = s->e + offset, *sum = s->sum + offset;
+    struct columns c = {{{0}}, {{0}}}, moved = {{{0}}, {{0}}};
+    const struct sparse_entry *take = s->taken.entries, *give = s->given.entries;
+    for (int64_t channel = 0; channel <= last; channel++) {
+        next_channel(&c, registers);
+        if (channel < last)
+            take = take_channel(take, x, registers, fixed, &c);
+        move_column(&c, e, w, registers, weighted, &moved);
+        if (channel > 0)
+            give = give_channel(give, sum, registers, fixed, &moved);
+        prefetch_column(e + s->ahead, registers);
+        e += STRIP;
+        if (weighted) {
+            prefetch_column(w + s->ahead, registers);
+            w += STRIP;
         }
     }
-    for (int i = 0; i < registers; i++)
-        vf_store(y + (int64_t)(channel + 1) * STRIP + i * VEC, high[i]);
 }
 
-VEC_INLINE void back_block(const struct sparse_view *v, const float *y, float *x, int registers)
-{
-    for (int64_t n = 0; n < v->count; n++) {
-        float *voxels = x + (int64_t)v->pixel[n] * STRIP;
-        const float *column = y + (int64_t)v->channel[n] * STRIP;
-        const vf w0 = vf_set(v->low[n]), w1 = vf_set(v->high[n]);
-        for (int i = 0; i < registers * VEC; i += VEC)
-            vf_store(voxels + i, (vf_load(voxels + i) + w0 * vf_load(column + i)) +
-                                     w1 * vf_load(column + STRIP + i));
-    }
-}
-
-static void forward(const struct sparse_view *v, int width, const float *x, float *y)
+VEC_INLINE void sweep_fixed(const struct sparse_sweep *s, int width, int fixed)
 {
     int k = 0;
     for (; k + BLOCK * VEC <= width; k += BLOCK * VEC)
-        forward_block(v, x + k, y + k, BLOCK);
+        if (s->w)
+            sweep_block(s, k, BLOCK, fixed, 1);
+        else
+            sweep_block(s, k, BLOCK, fixed, 0);
     for (; k < width; k += VEC)
-        forward_block(v, x + k, y + k, 1);
+        if (s->w)
+            sweep_block(s, k, 1, fixed, 1);
+        else
+            sweep_block(s, k, 1, fixed, 0);
 }
 
-static void back(const struct sparse_view *v, int width, const float *y, float *x)
+static void sweep(const struct sparse_sweep *s, int width)
 {
-    int k = 0;
-    for (; k + BLOCK * VEC <= width; k += BLOCK * VEC)
-        back_block(v, y + k, x + k, BLOCK);
-    for (; k < width; k += VEC)
-        back_block(v, y + k, x + k, 1);
+    if (s->taken.fixed == 1)
+        sweep_fixed(s, width, 1);
+    else if (s->taken.fixed == 2)
+        sweep_fixed(s, width, 2);
+    else
+        sweep_fixed(s, width, 4);
 }
 
 static double total(vf v)
@@ -67,80 +147,64 @@ static double total(vf v)
     return sum;
 }
 
-/* Entries [first, end) of a projection that is not stored: a column's square counts when the next
- * channel's first entry comes. float32 inside a lane for RUN entries, as in sweep_kernel.c. */
+/* float32 inside a lane for RUN channels, as in sweep_kernel.c. */
 enum { RUN = 64 };
 
-struct columns {
-    vf low[BLOCK], high[BLOCK];
-    int32_t channel;
-};
-
-VEC_INLINE double norm_run(const struct sparse_view *v, int64_t first, int64_t end, const float *x,
-                           const float *w, struct columns *state, int weighted)
+VEC_INLINE void square_column(const struct columns *c, const float *w, int registers, vf *sum,
+                              int weighted)
 {
-    struct columns s = *state;
-    vf sum[BLOCK] = {{0}};
-    for (int64_t n = first; n < end; n++) {
-        const float *voxels = x + (int64_t)v->pixel[n] * STRIP;
-        const float *weight = w + (int64_t)s.channel * STRIP;
-        const vi moves = (vi){0} - (v->channel[n] != s.channel);
-        const vf w0 = vf_set(v->low[n]), w1 = vf_set(v->high[n]);
-        s.channel = v->channel[n];
-        for (int i = 0; i < BLOCK; i++) {
-            const vf a = vf_load(voxels + i * VEC), done = (vf)((vi)s.low[i] & moves);
-            vf scaled = done;
-            if (weighted)
-                scaled *= vf_load(weight + i * VEC);
-            sum[i] += scaled * done;
-            s.low[i] = (vf)(((vi)s.high[i] & moves) | ((vi)s.low[i] & ~moves)) + w0 * a;
-            s.high[i] = (vf)((vi)s.high[i] & ~moves) + w1 * a;
-        }
+    for (int i = 0; i < registers; i++) {
+        vf scaled = c->low[i];
+        if (weighted)
+            scaled *= vf_load(w + i * VEC);
+        sum[i] += scaled * c->low[i];
     }
-    *state = s;
-    return total((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 VEC_INLINE double norm_block(const struct sparse_view *v, const float *x, const float *w,
-                             int weighted)
+                             int registers, int fixed, int weighted)
 {
-    struct columns s = {{{0}}, {{0}}, 0};
-    double sum = 0;
-    for (int64_t n = 0; n < v->count; n += RUN)
-        sum += norm_run(v, n, n + RUN < v->count ? n + RUN : v->count, x, w, &s, weighted);
-    const float *weight = w + (int64_t)s.channel * STRIP;
-    for (int i = 0; i < BLOCK; i++) {
-        const vf low = s.low[i], high = s.high[i];
-        vf w0 = vf_set(1), w1 = w0;
-        if (weighted) {
-            w0 = vf_load(weight + i * VEC);
-            w1 = vf_load(weight + STRIP + i * VEC);
+    struct columns c = {{{0}}, {{0}}};
+    double all = 0;
+    const struct sparse_entry *n = v->entries;
+    const int64_t last = v->channels - 1;
+    for (int64_t channel = 0; channel <= last;) {
+        vf sum[BLOCK] = {{0}};
+        const int64_t end = channel + RUN < last ? channel + RUN : last;
+        for (; channel < end; channel++) {
+            next_channel(&c, registers);
+            n = take_channel(n, x, registers, fixed, &c);
+            square_column(&c, w + channel * STRIP, registers, sum, weighted);
         }
-        sum += total(low * low * w0 + high * high * w1);
+        if (channel == last) {
+            next_channel(&c, registers);
+            square_column(&c, w + channel * STRIP, registers, sum, weighted);
+            channel++;
+        }
+        for (int i = 0; i < registers; i++)
+            all += total(sum[i]);
     }
-    return sum;
+    return all;
 }
 
-static double norm(const struct sparse_view *v, const float *x, const float *w)
+VEC_INLINE double norm_fixed(const struct sparse_view *v, int width, const float *x, const float *w,
+                             int fixed)
 {
     double sum = 0;
-    for (int k = 0; k < STRIP; k += BLOCK * VEC)
-        sum += w ? norm_block(v, x + k, w + k, 1) : norm_block(v, x + k, x, 0);
+    int k = 0;
+    for (; k + BLOCK * VEC <= width; k += BLOCK * VEC)
+        sum += w ? norm_block(v, x + k, w + k, BLOCK, fixed, 1)
+                 : norm_block(v, x + k, x, BLOCK, fixed, 0);
+    for (; k < width; k += VEC)
+        sum += w ? norm_block(v, x + k, w + k, 1, fixed, 1) : norm_block(v, x + k, x, 1, fixed, 0);
     return sum;
 }
 
-static void update(const float *w, const float *d, int64_t n, int width, float *e, float *out)
+static double norm(const struct sparse_view *v, int width, const float *x, const float *w)
 {
-    for (int64_t c = 0; c < n; c++)
-        for (int64_t i = c * STRIP; i < c * STRIP + width; i += VEC) {
-            vf moved = vf_load(e + i);
-            if (d) {
-                moved += vf_load(d + i);
-                vf_store(e + i, moved);
-            }
-            if (w)
-                vf_store(out + i, vf_load(w + i) * moved);
-        }
+    return v->fixed == 1   ? norm_fixed(v, width, x, w, 1)
+           : v->fixed == 2 ? norm_fixed(v, width, x, w, 2)
+                           : norm_fixed(v, width, x, w, 4);
 }
 
-const struct sparse_kernels ISA_NAME(sparse_kernels) = {forward, back, norm, update};
+const struct sparse_kernels ISA_NAME(sparse_kernels) = {sweep, norm};

@@ -5,25 +5,38 @@
 
 #include "host/cpu/project.h"
 
-#define STRIP 64
+#define STRIP  64
+#define BLANKS 8 /* pixels of blank entries: enough that none waits for the one before */
 
-/* Footprints of a subset in one view, two neighbouring channels each, by ascending channel. Every
- * channel but the last has an entry, a blank one of weight 0 where it is no pixel's first. */
-struct sparse_view {
-    int64_t count;
-    const int32_t *pixel, *channel;
-    const float *low, *high;
+/* A pixel's footprint: weights of two neighbouring channels. */
+struct sparse_entry {
+    float low, high;
+    int32_t pixel, more;
 };
 
-/* x: [pixels + 1][STRIP], the last one for blank entries; y, w, out: [channels][STRIP]. Slices
- * [0, width), a multiple of 16. */
+/* Footprints of a subset in one view by ascending first channel: `fixed` (1, 2 or 4) for every
+ * channel but the last, blank ones of weight 0 among them, and behind those as many as `more` of
+ * the channel's first entry says. */
+struct sparse_view {
+    int64_t channels;
+    int fixed;
+    const struct sparse_entry *entries;
+};
+
+/* One view of e += A x, sum += A' w e: A of the subset before, A' of this one. x, sum: [pixels +
+ * BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP]; w optional. */
+struct sparse_sweep {
+    struct sparse_view taken, given;
+    const float *x, *w;
+    float *e, *sum;
+    int64_t ahead; /* floats from e and w to those of the next view */
+};
+
+/* Slices [0, width), a multiple of 16. */
 struct sparse_kernels {
-    void (*forward)(const struct sparse_view *v, int width, const float *x, float *y); /* sets */
-    void (*back)(const struct sparse_view *v, int width, const float *y, float *x);    /* adds */
-    /* Sum of w (A x)^2 over all columns and STRIP slices; w NULL = ones. */
-    double (*norm)(const struct sparse_view *v, const float *x, const float *w);
-    /* e += d, out = w e over n columns; d, w optional; out not written without w. */
-    void (*update)(const float *w, const float *d, int64_t n, int width, float *e, float *out);
+    void (*sweep)(const struct sparse_sweep *s, int width);
+    /* Sum of w (A x)^2 over all columns; w NULL = ones. */
+    double (*norm)(const struct sparse_view *v, int width, const float *x, const float *w);
 };
 ISA_TABLES(sparse_kernels);
 
