@@ -181,7 +181,10 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         t->wait_lane = (uint32_t)(l - r->lanes) + 1;
     }
-    return track_add(&r->lanes[t->wait_lane - 1].track, start, end, index, run_track_limit(r));
+    struct track *track = &r->lanes[t->wait_lane - 1].track;
+    if (track_extend(track, start, end, index))
+        return ERR_OK;
+    return track_add(track, start, end, index, run_track_limit(r));
 }
 
 static enum err settle(struct image *im)

@@ -43,6 +43,19 @@ void track_reduce(struct track *t, size_t limit)
     }
 }
 
+#define APART_NS 1000000 /* between two parts: time on a CPU that is too short to be drawn */
+
+int track_extend(struct track *t, uint64_t start, uint64_t end, uint32_t what)
+{
+    struct track_event *last = t->count ? &t->events[t->count - 1] : NULL;
+    if (!last || last->what != what || start < last->start || start > last->end + APART_NS)
+        return 0;
+    last->busy += end - start;
+    last->largest = last->count == 1 ? last->busy : last->largest;
+    last->end = last->end > end ? last->end : end;
+    return 1;
+}
+
 enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit)
 {
     struct track_event e = {start, end, end - start, end - start, 1, what};

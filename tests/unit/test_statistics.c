@@ -96,6 +96,22 @@ static void events_of_a_track_stand_by_their_start(void **state)
     track_free(&t);
 }
 
+static void parts_of_one_event_become_one(void **state)
+{
+    (void)state;
+    struct track t = {0};
+    assert_ok(track_add(&t, 0, 250000000, 7, 500));
+    assert_true(track_extend(&t, 250000500, 500000000, 7));
+    assert_false(track_extend(&t, 500000000, 600000000, 8)); /* elsewhere */
+    assert_false(track_extend(&t, 510000000, 600000000, 7)); /* it ran between them */
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.events[0].end, 500000000);
+    assert_int_equal(t.events[0].busy, 499999500);
+    assert_int_equal(t.events[0].largest, 499999500);
+    assert_int_equal(t.events[0].count, 1);
+    track_free(&t);
+}
+
 /* NVIDIA's occupancy calculator for compute capability 8.9. */
 static void occupancy_names_its_limiter(void **state)
 {
@@ -164,6 +180,7 @@ int main(void)
         cmocka_unit_test(no_duration_has_no_statistics),
         cmocka_unit_test(a_track_keeps_its_busy_time_within_its_limit),
         cmocka_unit_test(events_of_a_track_stand_by_their_start),
+        cmocka_unit_test(parts_of_one_event_become_one),
         cmocka_unit_test(occupancy_names_its_limiter),
         cmocka_unit_test(a_table_forgets_what_was_removed),
         cmocka_unit_test(equal_texts_are_kept_once),
