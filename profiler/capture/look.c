@@ -77,6 +77,7 @@ static int state_of(uint32_t tid)
 static void put(struct capture_thread *t, struct slot *s, uint64_t weight, int runnable)
 {
     struct trace_wait r = {.r.kind = TRACE_WAIT,
+                           .r.time_ns = s->seen_ns,
                            .stack = s->wait_stack,
                            .weight_ns = weight,
                            .tid = s->t.tid,
