@@ -88,7 +88,7 @@ static enum err run(int words, char **word)
 
 const struct command cmd_compare = {
     "compare",
-    "set two runs side by side: operations and source lines",
+    "Sets two runs side by side: operations and source lines.",
     "A B",
     "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
     "warm,\n"

@@ -104,7 +104,7 @@ static enum err run(int words, char **word)
 
 const struct command cmd_export = {
     "export",
-    "write a profile in the format of another tool",
+    "Writes a profile in the format of another tool.",
     "RUN",
     "RUN is a run folder, `latest` or a profile.json.\n\n"
     "  speedscope   flame graphs on speedscope.app: CPU, GPU, waiting, memory, threads in order\n"

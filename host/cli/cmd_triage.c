@@ -136,7 +136,7 @@ static enum err run(int words, char **word)
 
 const struct command cmd_triage = {
     "triage",
-    "say which operation deserves an FPGA, and why",
+    "Says which operation deserves an FPGA, and why.",
     "RUN",
     "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
     "confidence is\n"

@@ -199,7 +199,7 @@ static enum err run(int words, char **word)
 
 const struct command cmd_width = {
     "width",
-    "measure how many bits each stage of a primitive needs",
+    "Measures how many bits each stage of a primitive needs; writes its kernel for an FPGA.",
     "",
     "Simulates each primitive with rounded stages against itself in float64, on the two-ellipsoid\n"
     "phantom and on a scan. A line for each: bits of sample, coordinate, coefficient, product and\n"
@@ -209,6 +209,6 @@ const struct command cmd_width = {
     options,
     0,
     0,
-    CMD_HIDDEN,
+    0,
     run,
 };
