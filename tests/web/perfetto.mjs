@@ -48,7 +48,7 @@ export async function perfettoReads(page, folder, trace) {
   let seq = 0;
   const call = (method, ...parts) => page.evaluate((text) => window.send(text), bytes(FIELD.message, Buffer.concat([number(FIELD.seq, seq++), number(FIELD.request, method), ...parts])).toString("base64"));
   const receive = async () => {
-    await page.waitForFunction(() => window.inbox.length, null, { timeout: 60000 });
+    await page.waitForFunction(() => window.inbox.length, null, { timeout: 180000 });
     const text = await page.evaluate(() => window.inbox.shift());
     if (text.startsWith("error ")) throw new Error(`Perfetto's engine: ${text}`);
     const message = first(Buffer.from(text, "base64"), FIELD.message), fatal = first(message, FIELD.fatal);

@@ -118,7 +118,7 @@ def main():
         pictures = os.environ.get("TP_WEB_PICTURES")  # a folder: keep screenshots of every part there
         job = {"browser": browser, "pages": {name: str(page / "report.html") for name, page in pages.items()}, "modules": str(found), "pictures": pictures, "folder": folder, "perfetto": perfetto(), "only": os.environ.get("TP_WEB_ONLY")}
         (pathlib.Path(folder) / "job.json").write_text(json.dumps(job))
-        done = subprocess.run(["node", HERE / "browser.mjs", pathlib.Path(folder) / "job.json"], timeout=540)
+        done = subprocess.run(["node", HERE / "browser.mjs", pathlib.Path(folder) / "job.json"], timeout=1500)
         sys.exit(1 if failed or done.returncode else 0)
 
 
