@@ -1,7 +1,8 @@
 """What profile.json says of programs whose costs are known: by construction, or by their own clocks.
 
-The sampler's smallest step is a tick of the kernel (4 ms at 250 Hz). Work comes in blocks of many ticks, so that a share is
-off by about one tick per block, at random: 0.3 points of 100 over 4 s. The tolerance is 2 points.
+The sampler's smallest step is a tick of the kernel (4 ms at 250 Hz), and several where other work gets between. Work comes
+in few blocks of many ticks, so that a share is off by about one step per block, at random: 0.2 points of 100 over 4 s, 0.5
+where a step takes 10 ms. The tolerance is 2 points.
 """
 
 import json
@@ -16,8 +17,8 @@ SHARES = """#include <stdio.h>
 int main(int argc, char **argv)
 {
     double x = argc;
-    long n = 3000000;
-    for (int block = 0; block < 40; block++) {
+    long n = 15000000;
+    for (int block = 0; block < 8; block++) {
         WORK(7 * n); /* 70 % */
         WORK(2 * n); /* 20 % */
         WORK(1 * n); /* 10 % */
@@ -168,10 +169,10 @@ def b(n):
 def c(n):
     for i in range(n): pass  # 10 %
 
-for block in range(30):
-    a(3500000)
-    b(1000000)
-    c(500000)
+for block in range(6):
+    a(17500000)
+    b(5000000)
+    c(2500000)
 print("done")
 """
 

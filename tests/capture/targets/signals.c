@@ -229,7 +229,7 @@ static int signal_fd_case(void)
 static void say(const char *what, int r, int error, double took, double asked)
 {
     printf("%s: %d %d %s\n", what, r, r < 0 ? error : 0,
-           took >= asked * 0.999 && took < asked + 2 ? "in time" : "WRONG TIME");
+           took >= asked * 0.999 && took < asked + 30 ? "in time" : "WRONG TIME");
 }
 
 /* Calls that end with EINTR after any handler. Kernels from 5.10 on handle CPU timers on the way
@@ -350,7 +350,7 @@ static void undisturbed(void)
 static void interrupted(void)
 {
     struct itimerval soon = {{0, 0}, {0, 30000}};
-    struct timespec t = {5, 0}, left = {0, 0};
+    struct timespec t = {100, 0}, left = {0, 0}; /* who is not interrupted sleeps them out */
     struct sigaction act = {.sa_handler = count};
     sigset_t none;
     sigemptyset(&none);
@@ -360,15 +360,15 @@ static void interrupted(void)
         double begin = seconds(CLOCK_MONOTONIC);
         setitimer(ITIMER_REAL, &soon, NULL);
         int r = i % 5 == 0   ? nanosleep(&t, &left)
-                : i % 5 == 1 ? poll(NULL, 0, 5000)
+                : i % 5 == 1 ? poll(NULL, 0, 100000)
                 : i % 5 == 2 ? pause()
                 : i % 5 == 3 ? sigsuspend(&none)
                              : select(0, NULL, NULL, NULL, NULL);
         say("call", r, errno, seconds(CLOCK_MONOTONIC) - begin, 0.03);
     }
-    printf("left %ld, handled %d\n", (long)left.tv_sec, counts[SIGALRM]);
+    printf("left %d, handled %d\n", left.tv_sec >= 70, counts[SIGALRM]);
     setitimer(ITIMER_REAL, &soon, NULL);
-    printf("sleep leaves %u\n", sleep(5) >= 4);
+    printf("sleep leaves %d\n", sleep(100) >= 70);
 }
 
 static sigjmp_buf start_over;
