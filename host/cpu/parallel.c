@@ -136,7 +136,7 @@ enum err parallel_forward(struct backend *be, const struct projector *p,
                           const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
     struct squares s;
-    enum err e = squares_create(p, pixels, &s);
+    enum err e = squares_create(p, pixels, 1, &s);
     if (!e)
         e = s.count ? squares_forward(be, p, &s, pixels, x, y) : list_forward(be, p, pixels, x, y);
     squares_free(&s);
@@ -148,7 +148,7 @@ enum err parallel_back(struct backend *be, const struct projector *p,
                        int power, float *x)
 {
     struct squares s;
-    enum err e = squares_create(p, pixels, &s);
+    enum err e = squares_create(p, pixels, square_two_taps(p, power) ? 2 : 1, &s);
     if (!e)
         e = s.count ? squares_back(be, p, &s, pixels, y, w, power, x)
                     : list_back(be, p, pixels, y, w, power, x);

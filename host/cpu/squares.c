@@ -1,5 +1,7 @@
 /* Which squares a pixel set touches, and the order of a square's pixels in every view. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/cpu/squares.h"
 #include "host/cpu/worker.h"
@@ -48,49 +50,70 @@ static int64_t mark_present(const struct grid *g, int64_t cols, const struct pix
     return touched;
 }
 
-/* Insertion into the order of the view before, which is nearly this one's. */
-static void sort_view(const struct projector *p, const struct view_geometry *g,
-                      struct square_order *o)
+static void describe_views(const struct projector *p, struct square_view *out)
 {
-    const double c = g->cos * p->volume.delta / p->scan.delta_channel;
-    const double s = g->sin * volume_delta_row(&p->volume) / p->scan.delta_channel;
+    const double cell = p->scan.delta_channel, delta = p->volume.delta;
+    const double delta_row = volume_delta_row(&p->volume);
+    for (int64_t v = 0; v < p->scan.views; v++) {
+        const struct view_geometry *g = &p->views[v];
+        const double footprint = fmax(fabs(g->cos) * delta, fabs(g->sin) * delta_row);
+        out[v] = (struct square_view){g->cos * delta / cell, -g->sin * delta_row / cell,
+                                      footprint / cell, delta * delta_row / footprint};
+    }
+}
+
+/* Insertion into an order that is nearly this one: that of the views before. */
+static void sort_pixels(double col, double row, uint8_t *pixel)
+{
+    double key[SQUARE];
     for (int q = 0; q < SQUARE; q++) {
-        const uint8_t pixel = o->pixel[q];
-        const double offset = c * (pixel % SIDE) - s * (pixel / SIDE);
+        const uint8_t n = pixel[q];
+        const double offset = col * (n % SIDE) + row * (n / SIDE);
         int to = q;
-        for (; to > 0 && o->offset[to - 1] > offset; to--) {
-            o->offset[to] = o->offset[to - 1];
-            o->pixel[to] = o->pixel[to - 1];
+        for (; to > 0 && key[to - 1] > offset; to--) {
+            key[to] = key[to - 1];
+            pixel[to] = pixel[to - 1];
         }
-        o->offset[to] = offset;
-        o->pixel[to] = pixel;
+        key[to] = offset;
+        pixel[to] = n;
     }
 }
 
 static enum err make_orders(const struct projector *p, struct squares *out)
 {
-    out->orders = malloc((size_t)p->scan.views * sizeof *out->orders);
-    FAIL_IF(!out->orders, ERR_MEMORY, "no memory for the pixel orders of %lld views",
-            (long long)p->scan.views);
-    for (int64_t v = 0; v < p->scan.views; v++) {
-        if (v > 0)
-            out->orders[v] = out->orders[v - 1];
-        else
+    const int joint = out->joint;
+    const int64_t views = p->scan.views, orders = (views + joint - 1) / joint;
+    const double middle = 0.5 * (SIDE - 1);
+    uint8_t pixel[SQUARE];
+    out->views = malloc((size_t)views * sizeof *out->views);
+    out->orders = malloc((size_t)orders * sizeof *out->orders);
+    FAIL_IF(!out->views || !out->orders, ERR_MEMORY, "no memory for the pixel orders of %lld views",
+            (long long)views);
+    describe_views(p, out->views);
+    for (int q = 0; q < SQUARE; q++)
+        pixel[q] = (uint8_t)q;
+    for (int64_t n = 0; n < orders; n++) {
+        const struct square_view *at = out->views + n * joint;
+        const int both = joint == 2 && n * joint + 1 < views;
+        sort_pixels(at[0].col + at[both].col, at[0].row + at[both].row, pixel);
+        memcpy(out->orders[n].pixel, pixel, sizeof pixel);
+        for (int v = 0; v < 2; v++)
             for (int q = 0; q < SQUARE; q++)
-                out->orders[v].pixel[q] = (uint8_t)q;
-        sort_view(p, &p->views[v], &out->orders[v]);
+                out->orders[n].offset[v][q] =
+                    (float)(at[v & both].col * (pixel[q] % SIDE - middle) +
+                            at[v & both].row * (pixel[q] / SIDE - middle));
     }
     return ERR_OK;
 }
 
-enum err squares_create(const struct projector *p, const struct pixel_set *pixels,
+enum err squares_create(const struct projector *p, const struct pixel_set *pixels, int joint,
                         struct squares *out)
 {
     const struct volume *v = &p->volume;
     const int64_t side = SIDE * BRICK;
     const struct grid g = {(v->cols + side - 1) / side, (v->rows + side - 1) / side};
     const int64_t all = g.across * g.down * BRICK * BRICK;
-    *out = (struct squares){0};
+    *out = (struct squares){.joint = joint};
     if (pixels->packed || v->slices < FEWEST_SLICES || pixels->count < all / 4 * FEWEST_PIXELS)
         return ERR_OK;
     out->at = malloc((size_t)all * sizeof *out->at);
@@ -109,6 +132,7 @@ enum err squares_create(const struct projector *p, const struct pixel_set *pixel
 void squares_free(struct squares *s)
 {
     free(s->at);
+    free(s->views);
     free(s->orders);
     *s = (struct squares){0};
 }

@@ -13,12 +13,14 @@ struct square {
 struct squares {
     int64_t count;
     struct square *at;           /* bricks of BRICK x BRICK squares one after the other */
-    struct square_order *orders; /* [views] */
+    struct square_view *views;   /* [views] */
+    int joint;                   /* views of an order: 1 or 2 */
+    struct square_order *orders; /* [views / joint] */
 };
 
 /* count 0 where lists of pixels do better: packed arrays, few slices, sparse sets, pixels listed
  * twice. */
-enum err squares_create(const struct projector *p, const struct pixel_set *pixels,
+enum err squares_create(const struct projector *p, const struct pixel_set *pixels, int joint,
                         struct squares *out);
 void squares_free(struct squares *s);
 

@@ -1,10 +1,9 @@
-/* Parallel projection over squares. A tile holds `views` views of a group of slices as columns of
- * SLICES floats; a column's `views` x slices are COLUMN_FLOATS, so that the 48 columns under a
- * brick of squares take 1.5 MiB of L2. Footprints are computed once for all slices of the group.
- * Forward: a task owns a tile; back: a task owns pixels, all tasks share the tiles of one pass over
- * views. So nobody else writes what a task writes, sums have one order, and no result depends on
- * the number of threads. */
-#include <math.h>
+/* Parallel projection over squares. A tile holds `views` views of a group of slice blocks as
+ * columns of SLICES floats; the 48 columns under a brick of squares, of COLUMN_FLOATS each,
+ * take 1.5 MiB of L2. Views of a tile share the packing of cylinders, blocks of a group the
+ * footprints. Forward: a task owns a tile; back: a task owns pixels, all tasks share the tiles of
+ * one pass over views. So nobody else writes what a task writes, sums have one order, and no result
+ * depends on the number of threads. */
 #include <omp.h>
 #include <string.h>
 
@@ -14,7 +13,9 @@
 #include "host/cpu/worker.h"
 
 #define COLUMN_FLOATS 8192
-#define GROUP         4  /* slice blocks whose footprints are shared */
+#define GROUP         4  /* slice blocks of a tile, at most */
+#define LINE          16 /* floats of a cache line */
+#define AHEAD         4  /* cylinders between asking for one and copying it */
 #define TASK          16 /* squares of a task of back projection: a brick */
 
 struct plan {
@@ -22,15 +23,17 @@ struct plan {
     const struct squares *squares;
     const struct square_kernels *kernels;
     int power;
+    float whole;         /* sum of a pixel's entries in one view, where nothing falls beside it */
     int uniform;         /* back projection of ones: all slices alike, one is computed */
     int64_t blocks;      /* of SLICES slices, in the volume */
+    int64_t group;       /* of those, in a tile */
     int64_t views;       /* of a tile */
     int64_t view_stride; /* floats of one view of one slice block */
 };
 
 /* Per thread. */
 struct team_member {
-    float *cylinders; /* [GROUP][SQUARE][SLICES] */
+    float *cylinders[2]; /* [group][SQUARE][SLICES] of a square, and of the next */
     struct square_feet *feet;
 };
 
@@ -39,19 +42,38 @@ static int64_t weight_floats(const struct plan *plan)
     return (plan->p->taps + 1) / 2 * 2 * SQUARE;
 }
 
+static int64_t square_floats(const struct plan *plan)
+{
+    return plan->group * SQUARE * SLICES;
+}
+
+/* Of a tile. */
+static int64_t count_feet(const struct plan *plan)
+{
+    const int joint = plan->squares->joint;
+    return (plan->views + joint - 1) / joint;
+}
+
+static int64_t feet_floats(const struct plan *plan)
+{
+    const int64_t bytes = count_feet(plan) * (int64_t)sizeof(struct square_feet);
+    return round_up(bytes, 64) / (int64_t)sizeof(float);
+}
+
 static size_t member_floats(const struct plan *plan)
 {
-    const size_t feet = (size_t)round_up((int64_t)sizeof(struct square_feet), 64) / sizeof(float);
-    return GROUP * SQUARE * SLICES + (size_t)plan->views * (feet + (size_t)weight_floats(plan));
+    return (size_t)(2 * square_floats(plan) + feet_floats(plan) +
+                    2 * count_feet(plan) * weight_floats(plan));
 }
 
 static struct team_member member_init(const struct plan *plan, float *scratch)
 {
-    struct team_member m = {scratch,
-                            (struct square_feet *)(void *)(scratch + GROUP * SQUARE * SLICES)};
-    float *weight = scratch + member_floats(plan) - plan->views * weight_floats(plan);
-    for (int64_t v = 0; v < plan->views; v++)
-        m.feet[v].weight = weight + v * weight_floats(plan);
+    float *feet = scratch + 2 * square_floats(plan), *weight = feet + feet_floats(plan);
+    struct team_member m = {{scratch, scratch + square_floats(plan)},
+                            (struct square_feet *)(void *)feet};
+    for (int64_t v = 0; v < count_feet(plan); v++)
+        for (int i = 0; i < 2; i++, weight += weight_floats(plan))
+            m.feet[v].view[i].weight = weight;
     return m;
 }
 
@@ -63,35 +85,38 @@ static struct plan make_plan(const struct projector *p, const struct squares *sq
         .squares = squares,
         .kernels = ISA_PICK(square_kernels),
         .power = power,
+        .whole = (float)(p->volume.delta * volume_delta_row(&p->volume) / p->scan.delta_channel),
         .uniform = uniform,
         .blocks = uniform ? 1 : (p->volume.slices + SLICES - 1) / SLICES,
     };
-    plan.views = least(p->scan.views, COLUMN_FLOATS / SLICES / least(GROUP, plan.blocks));
     /* One column more than taps reach, and an odd number of lines against aliasing. */
     plan.view_stride = (p->columns + 1) * SLICES + 16;
     return plan;
 }
 
+/* Footprints of `joint` views each. */
 static void find_feet(const struct plan *plan, const struct square *s, int64_t view, int64_t views,
                       struct square_feet *feet)
 {
     const struct projector *p = plan->p;
-    const double cell = p->scan.delta_channel, delta = p->volume.delta;
-    const double delta_row = volume_delta_row(&p->volume);
-    const double x = delta * ((double)s->col - 0.5 * (double)(p->volume.cols - 1));
-    const double y = delta_row * ((double)s->row - 0.5 * (double)(p->volume.rows - 1));
-    const double centre = p->scan.channel_offset / cell + 0.5 * (double)(p->scan.channels - 1);
-    for (int64_t v = 0; v < views; v++) {
-        const struct view_geometry *g = &p->views[view + v];
-        const double footprint = fmax(fabs(g->cos) * delta, fabs(g->sin) * delta_row);
-        const struct square_at at = {
-            .order = &plan->squares->orders[view + v],
-            .present = s->present,
-            .position = g->cos / cell * x - g->sin / cell * y + centre,
-            .width = footprint / cell,
-            .height = delta * delta_row / footprint,
-        };
-        plan->kernels->feet(p, &at, plan->power, &feet[v]);
+    const double x = (double)s->col + 0.5 * (double)(SIDE - p->volume.cols);
+    const double y = (double)s->row + 0.5 * (double)(SIDE - p->volume.rows);
+    const double centre =
+        p->scan.channel_offset / p->scan.delta_channel + 0.5 * (double)(p->scan.channels - 1);
+    const int joint = plan->squares->joint;
+    for (int64_t v = 0; v < views; v += joint, feet++) {
+        struct square_at at = {plan->squares->orders + (view + v) / joint,
+                               s->present,
+                               (int)least(joint, views - v),
+                               plan->squares->views + view + v,
+                               {0}};
+        for (int i = 0; i < at.views; i++)
+            at.position[i] = at.view[i].col * x + at.view[i].row * y + centre;
+        plan->kernels->feet(p, &at, plan->power, feet);
+        if (at.views < joint) { /* no second view: nothing from a guard column */
+            memset(feet->view[1].start, 0, sizeof feet->view[1].start);
+            memset(feet->view[1].weight, 0, SQUARE * sizeof(float));
+        }
     }
 }
 
@@ -105,61 +130,91 @@ static int64_t slices_of(const struct plan *plan, int64_t block)
     return plan->uniform ? 1 : least(SLICES, plan->p->volume.slices - block * SLICES);
 }
 
-/* Moves a square's cylinders between the volume and slice blocks of packed ones, whole cylinders at
- * a time: the hardware then foresees 8 KiB of a row of pixels, where 256 B of each come three times
- * slower. */
-enum move { MOVE_IN, MOVE_OUT };
-
-static void move_cylinders(const struct plan *plan, const struct square *s, const struct part *at,
-                           enum move way, float *x, float *cylinders)
+/* Where a cylinder lies in the volume. */
+static float *cylinder_of(const struct plan *plan, const struct square *s, const struct part *at,
+                          int64_t n, const float *x)
 {
     const struct volume *v = &plan->p->volume;
-    for (uint64_t left = s->present; left; left &= left - 1) {
-        const int n = __builtin_ctzll(left);
-        const int64_t pixel = (s->row + n / SIDE) * v->cols + s->col + n % SIDE;
-        for (int64_t b = 0; b < at->blocks; b++) {
-            const int64_t slices = slices_of(plan, at->block + b);
-            float *out = x + pixel * v->slices + (at->block + b) * SLICES;
-            float *in = cylinders + (b * SQUARE + n) * SLICES;
-            if (way == MOVE_OUT && plan->uniform)
-                for (int64_t k = 0; k < v->slices; k++)
-                    out[k] = in[0];
-            else if (way == MOVE_OUT)
-                memcpy(out, in, (size_t)slices * sizeof *in);
-            else
-                memcpy(in, out, (size_t)slices * sizeof *in);
-            if (way == MOVE_IN && slices < SLICES)
-                memset(in + slices, 0, (size_t)(SLICES - slices) * sizeof *in);
+    const int64_t pixel = (s->row + n / SIDE) * v->cols + s->col + n % SIDE;
+    return (float *)x + pixel * v->slices + at->block * SLICES;
+}
+
+/* Packs share `i` of `parts` of a square's cylinders, while the square before is computed: main
+ * memory answers meanwhile. */
+static void pack(const struct plan *plan, const struct square *s, const struct part *at, int64_t i,
+                 int64_t parts, const float *x, float *cylinders)
+{
+    const int64_t slices = least(at->blocks * SLICES, plan->p->volume.slices - at->block * SLICES);
+    for (int64_t n = i * SQUARE / parts; n < (i + 1) * SQUARE / parts; n++) {
+        if (n + AHEAD < SQUARE && s->present >> (n + AHEAD) & 1)
+            for (int64_t k = 0; k < slices; k += LINE)
+                __builtin_prefetch(cylinder_of(plan, s, at, n + AHEAD, x) + k);
+        if (!(s->present >> n & 1))
+            continue;
+        const float *from = cylinder_of(plan, s, at, n, x);
+        for (int64_t b = 0; b < at->blocks; b++, from += SLICES) {
+            float *to = cylinders + (b * SQUARE + n) * SLICES;
+            const int64_t count = slices_of(plan, at->block + b);
+            memcpy(to, from, (size_t)count * sizeof *to);
+            if (count < SLICES)
+                memset(to + count, 0, (size_t)(SLICES - count) * sizeof *to);
         }
     }
 }
 
-static void forward_square(const struct plan *plan, const struct square *s, const struct part *at,
-                           const float *x, struct team_member *m, float *tile)
+static void unpack(const struct plan *plan, const struct square *s, const struct part *at,
+                   const float *cylinders, float *x)
 {
-    find_feet(plan, s, at->view, at->views, m->feet);
-    move_cylinders(plan, s, at, MOVE_IN, (float *)x, m->cylinders);
-    for (int64_t b = 0; b < at->blocks; b++)
-        for (int64_t v = 0; v < at->views; v++)
-            plan->kernels->forward(&m->feet[v], plan->p->taps, (int)slices_of(plan, at->block + b),
-                                   m->cylinders + b * SQUARE * SLICES,
-                                   tile + (b * at->stride + v) * plan->view_stride);
+    for (uint64_t left = s->present; left; left &= left - 1) {
+        const int n = __builtin_ctzll(left);
+        float *to = cylinder_of(plan, s, at, n, x);
+        for (int64_t b = 0; b < at->blocks; b++, to += SLICES) {
+            const float *from = cylinders + (b * SQUARE + n) * SLICES;
+            for (int64_t k = 0; plan->uniform && k < plan->p->volume.slices; k++)
+                to[k] = from[0];
+            if (!plan->uniform)
+                memcpy(to, from, (size_t)slices_of(plan, at->block + b) * sizeof *to);
+        }
+    }
 }
 
-static void back_square(const struct plan *plan, const struct square *s, const struct part *at,
-                        const float *tile, struct team_member *m, float *x)
+static void forward_view(const struct plan *plan, const struct square_feet *f, int slices,
+                         const float *x, float *tile)
 {
-    find_feet(plan, s, at->view, at->views, m->feet);
-    if (at->view == 0)
-        memset(m->cylinders, 0, (size_t)(at->blocks * SQUARE * SLICES) * sizeof *m->cylinders);
+    if (square_two_taps(plan->p, plan->power))
+        plan->kernels->forward_two_taps(f, plan->whole, slices, x, tile);
     else
-        move_cylinders(plan, s, at, MOVE_IN, x, m->cylinders);
-    for (int64_t b = 0; b < at->blocks; b++)
-        for (int64_t v = 0; v < at->views; v++)
-            plan->kernels->back(&m->feet[v], plan->p->taps, (int)slices_of(plan, at->block + b),
-                                tile + (b * at->stride + v) * plan->view_stride,
-                                m->cylinders + b * SQUARE * SLICES);
-    move_cylinders(plan, s, at, MOVE_OUT, x, m->cylinders);
+        plan->kernels->forward(f, plan->p->taps, slices, x, tile);
+}
+
+static void back_views(const struct plan *plan, const struct square_feet *f, int slices,
+                       const float *tile, int64_t next, float *x)
+{
+    if (square_two_taps(plan->p, plan->power))
+        plan->kernels->back_two_taps(f, plan->whole, slices, tile, next, x);
+    else
+        plan->kernels->back(f, plan->p->taps, slices, tile, x);
+}
+
+/* Adds the projection of all squares to a tile. */
+static void forward_tile(const struct plan *plan, const struct part *at, const float *x,
+                         struct team_member *m, float *tile)
+{
+    const struct square *const s = plan->squares->at;
+    const int64_t parts = at->blocks * at->views;
+    pack(plan, &s[0], at, 0, 1, x, m->cylinders[0]);
+    for (int64_t n = 0; n < plan->squares->count; n++) {
+        float *now = m->cylinders[n % 2], *next = m->cylinders[(n + 1) % 2];
+        find_feet(plan, &s[n], at->view, at->views, m->feet);
+        for (int64_t b = 0; b < at->blocks; b++)
+            for (int64_t v = 0; v < at->views; v++) {
+                if (n + 1 < plan->squares->count)
+                    pack(plan, &s[n + 1], at, b * at->views + v, parts, x, next);
+                forward_view(plan, &m->feet[v], (int)slices_of(plan, at->block + b),
+                             now + b * SQUARE * SLICES,
+                             tile + (b * at->stride + v) * plan->view_stride);
+            }
+    }
 }
 
 enum err squares_forward(struct backend *be, const struct projector *p, const struct squares *s,
@@ -167,12 +222,18 @@ enum err squares_forward(struct backend *be, const struct projector *p, const st
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan = make_plan(p, s, 1, 0);
-    const int64_t blocks = least(GROUP, plan.blocks), groups = (plan.blocks + blocks - 1) / blocks;
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
-    const int64_t fit = scratch_floats(p, pixels, 1) / threads / (blocks * plan.view_stride);
+    const int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
+    /* 16 views and 4 blocks: with fewer, sharing the packing weighs more than sharing footprints.
+     */
+    for (plan.group = least(GROUP, plan.blocks);
+         plan.group > 1 && fit < 4 * plan.group * plan.group;)
+        plan.group = (plan.group + 1) / 2;
+    const int64_t groups = (plan.blocks + plan.group - 1) / plan.group;
     const int64_t fair = p->scan.views * groups / (4 * threads);
-    plan.views = most(1, least(plan.views, least(fit, fair)));
-    const size_t tile_floats = (size_t)(blocks * plan.views * plan.view_stride);
+    plan.views = least(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
+    plan.views = most(1, least(plan.views, least(fit / plan.group, fair)));
+    const size_t tile_floats = (size_t)(plan.group * plan.views * plan.view_stride);
     const size_t each = tile_floats + member_floats(&plan);
     void *scratch;
     TRY(mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &scratch));
@@ -182,12 +243,11 @@ enum err squares_forward(struct backend *be, const struct projector *p, const st
         struct team_member m = member_init(&plan, tile + tile_floats);
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
-            for (int64_t block = 0; block < plan.blocks; block += blocks) {
+            for (int64_t block = 0; block < plan.blocks; block += plan.group) {
                 const struct part at = {view, least(plan.views, p->scan.views - view), block,
-                                        least(blocks, plan.blocks - block), plan.views};
+                                        least(plan.group, plan.blocks - block), plan.views};
                 memset(tile, 0, tile_floats * sizeof *tile);
-                for (int64_t n = 0; n < s->count; n++)
-                    forward_square(&plan, &s->at[n], &at, x, &m, tile);
+                forward_tile(&plan, &at, x, &m, tile);
                 for (int64_t v = 0; v < at.views; v++)
                     for (int64_t b = 0; b < at.blocks; b++)
                         tile_store(p, tile + (b * plan.views + v) * plan.view_stride, SLICES,
@@ -203,12 +263,31 @@ enum err squares_forward(struct backend *be, const struct projector *p, const st
 static void back_task(const struct plan *plan, const struct part *pass, int64_t first, int64_t end,
                       const float *tiles, struct team_member *m, float *x)
 {
-    for (int64_t v = 0; v < pass->views; v += plan->views) {
+    const struct square *const s = plan->squares->at;
+    const int joint = plan->squares->joint;
+    for (int64_t v0 = 0; v0 < pass->views; v0 += plan->views) {
         struct part at = *pass;
-        at.view += v;
-        at.views = least(plan->views, pass->views - v);
-        for (int64_t n = first; n < end; n++)
-            back_square(plan, &plan->squares->at[n], &at, tiles + v * plan->view_stride, m, x);
+        at.view += v0;
+        at.views = least(plan->views, pass->views - v0);
+        const int64_t parts = at.blocks * ((at.views + joint - 1) / joint);
+        if (at.view > 0)
+            pack(plan, &s[first], &at, 0, 1, x, m->cylinders[first % 2]);
+        for (int64_t n = first; n < end; n++) {
+            float *now = m->cylinders[n % 2], *next = m->cylinders[(n + 1) % 2];
+            find_feet(plan, &s[n], at.view, at.views, m->feet);
+            if (at.view == 0)
+                memset(now, 0, (size_t)square_floats(plan) * sizeof *now);
+            int64_t part = 0;
+            for (int64_t b = 0; b < at.blocks; b++)
+                for (int64_t v = 0; v < at.views; v += joint, part++) {
+                    if (at.view > 0 && n + 1 < end)
+                        pack(plan, &s[n + 1], &at, part, parts, x, next);
+                    back_views(plan, &m->feet[v / joint], (int)slices_of(plan, at.block + b),
+                               tiles + (b * at.stride + v0 + v) * plan->view_stride,
+                               v + 1 < at.views ? plan->view_stride : 0, now + b * SQUARE * SLICES);
+                }
+            unpack(plan, &s[n], &at, now, x);
+        }
     }
 }
 
@@ -218,13 +297,19 @@ enum err squares_back(struct backend *be, const struct projector *p, const struc
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct plan plan = make_plan(p, s, power, !y.data && !w.data);
-    const int64_t row = plan.blocks * plan.view_stride;
-    int64_t fit = scratch_floats(p, pixels, y.data || w.data) / row;
-    fit = fit >= plan.views ? fit / plan.views * plan.views : most(1, fit);
-    const int64_t pass = least(p->scan.views, fit);
+    const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / plan.view_stride;
+    /* All views before many blocks: the volume is then written once and never read. */
+    for (plan.group = least(GROUP, plan.blocks);
+         plan.group > 1 && fit < plan.group * p->scan.views;)
+        plan.group = (plan.group + 1) / 2;
+    plan.views = least(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
+    int64_t pass = fit / plan.group;
+    pass = pass >= plan.views ? pass / plan.views * plan.views : most(2, pass / 2 * 2);
+    pass = least(p->scan.views, pass);
     plan.views = least(plan.views, pass);
     const int64_t task = least(TASK, most(1, s->count / (8 * threads)));
-    const size_t shared = (size_t)(pass * row), own = member_floats(&plan);
+    const size_t shared = (size_t)(pass * plan.group * plan.view_stride),
+                 own = member_floats(&plan);
     void *scratch;
     TRY(mem_alloc("back projection tiles", (shared + (size_t)threads * own) * sizeof(float),
                   &scratch));
@@ -233,24 +318,22 @@ enum err squares_back(struct backend *be, const struct projector *p, const struc
         float *tiles = scratch;
         struct team_member m =
             member_init(&plan, tiles + shared + (size_t)omp_get_thread_num() * own);
-        for (int64_t view = 0; view < p->scan.views; view += pass) {
-            const int64_t views = least(pass, p->scan.views - view);
+        for (int64_t block = 0; block < plan.blocks; block += plan.group)
+            for (int64_t view = 0; view < p->scan.views; view += pass) {
+                const struct part at = {view, least(pass, p->scan.views - view), block,
+                                        least(plan.group, plan.blocks - block), pass};
 #pragma omp for collapse(2) schedule(static)
-            for (int64_t v = 0; v < views; v++)
-                for (int64_t b = 0; b < plan.blocks; b++) {
-                    float *tile = tiles + (b * pass + v) * plan.view_stride;
-                    tile_load(p, y, w, view + v, b * SLICES, slices_of(&plan, b), tile, SLICES);
-                    memset(tile + p->columns * SLICES, 0, SLICES * sizeof *tile);
-                }
-#pragma omp for collapse(2) schedule(dynamic, 1)
-            for (int64_t block = 0; block < plan.blocks; block += GROUP)
-                for (int64_t n = 0; n < s->count; n += task) {
-                    const struct part at = {view, views, block, least(GROUP, plan.blocks - block),
-                                            pass};
-                    back_task(&plan, &at, n, least(n + task, s->count),
-                              tiles + block * pass * plan.view_stride, &m, x);
-                }
-        }
+                for (int64_t v = 0; v < at.views; v++)
+                    for (int64_t b = 0; b < at.blocks; b++) {
+                        float *tile = tiles + (b * pass + v) * plan.view_stride;
+                        tile_load(p, y, w, view + v, (block + b) * SLICES,
+                                  slices_of(&plan, block + b), tile, SLICES);
+                        memset(tile + p->columns * SLICES, 0, SLICES * sizeof *tile);
+                    }
+#pragma omp for schedule(dynamic, 1)
+                for (int64_t n = 0; n < s->count; n += task)
+                    back_task(&plan, &at, n, least(n + task, s->count), tiles, &m, x);
+            }
     }
     mem_free(scratch);
     return ERR_OK;
