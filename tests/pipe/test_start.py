@@ -133,4 +133,23 @@ def the_image_says_why_the_cpu_computes(check, folder):
         check.that(wanted in done.stderr if wanted else not done.stderr, f"entry.sh {words} with {files}: {done.stderr}")
 
 
-main(menu_on_a_terminal, no_question_without_a_terminal, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes)
+def nsys_is_called_where_it_is(check, folder):
+    (folder / "bin").mkdir()
+    for words, wanted in (((), "tomoprof run --quick --no-trace"), (("python", "my.py"), "python my.py")):
+        for there in (False, True):
+            if there:
+                program(folder / "bin/nsys", 'echo "$@"\n')
+            script = (ROOT / "docker/nsys.sh").read_text().replace("/work/output", str(folder)).replace("/opt/nvidia", str(folder)).replace("/usr/local/cuda", str(folder / "cuda"))
+            (folder / "nsys.sh").write_text(script)
+            done = subprocess.run(["sh", "nsys.sh", *words], cwd=folder, text=True, capture_output=True, timeout=60,
+                                  env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
+            if there:
+                check.that(done.returncode == 0 and done.stdout.startswith("profile --trace=cuda,nvtx") and done.stdout.endswith(f" {wanted}\n")
+                           and f"Capture: {folder}/nsys-" in done.stderr, f"nsys.sh {words}: {done}")
+            elif not shutil.which("nsys", path="/usr/bin:/bin"):
+                check.that(done.returncode == 1 and "Mount the host's" in done.stderr, f"nsys.sh {words} without nsys: {done}")
+        (folder / "bin/nsys").unlink()
+
+
+main(menu_on_a_terminal, no_question_without_a_terminal, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes,
+     nsys_is_called_where_it_is)
