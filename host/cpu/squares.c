@@ -8,7 +8,6 @@
 
 #define BRICK         4
 #define FEWEST_PIXELS 8 /* in a square on average: below, packing outweighs what runs save */
-#define FEWEST_SLICES 16
 
 /* Squares in the order of bricks. */
 struct grid {
@@ -114,7 +113,7 @@ enum err squares_create(const struct projector *p, const struct pixel_set *pixel
     const struct grid g = {(v->cols + side - 1) / side, (v->rows + side - 1) / side};
     const int64_t all = g.across * g.down * BRICK * BRICK;
     *out = (struct squares){.joint = joint};
-    if (pixels->packed || v->slices < FEWEST_SLICES || pixels->count < all / 4 * FEWEST_PIXELS)
+    if (pixels->packed || pixels->count < all / 4 * FEWEST_PIXELS)
         return ERR_OK;
     out->at = malloc((size_t)all * sizeof *out->at);
     FAIL_IF(!out->at, ERR_MEMORY, "no memory for %lld squares of pixels", (long long)all);

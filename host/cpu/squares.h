@@ -18,7 +18,7 @@ struct squares {
     struct square_order *orders; /* [views / joint] */
 };
 
-/* count 0 where lists of pixels do better: packed arrays, few slices, sparse sets, pixels listed
+/* count 0 where lists of pixels do better: packed arrays, sparse sets, pixels listed
  * twice. */
 enum err squares_create(const struct projector *p, const struct pixel_set *pixels, int joint,
                         struct squares *out);

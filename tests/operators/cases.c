@@ -30,8 +30,8 @@ const struct test_case cases[] = {
      .start = .2}, /* more rows than a warp of any device takes at once */
     {"par_blocks", PAR(37, 70, 66), .channel_offset = -.3}, /* more than one block of everything */
     {"par_larger_than_detector", PAR(12, 4, 11), .shape = {31, 34, 4}, .unmasked = 1},
-    /* from 16 slices on, squares of pixels take the place of lists */
     {"par_larger_tall", PAR(12, 20, 11), .shape = {31, 34, 20}, .unmasked = 1},
+    {"par_missed_tall", PAR(5, 17, 14), .channel_offset = -1e4},
     {"par_odd_taps", PAR(11, 18, 30), .delta = 1.5, .shape = {19, 21, 18}},
 
     {"cone_even", CONE(16, 10, 20, 80, 40), .mbir = 1},
