@@ -3,11 +3,11 @@
  * arithmetic on whole vectors without a shuffle. The spectrum is real and even: neither half mixes
  * with the other.
  *
- * The transform goes depth first: one radix-4 pass over n points (decimation in frequency), then
- * each quarter from its forward passes over the product with the spectrum to its inverse passes
- * (decimation in time) while it lies in the nearest cache, then the inverse pass over n. The result
- * of the forward half never needs to be put in order: the spectrum is stored in the order in which
- * it arises. */
+ * The transform goes depth first: one pass over n points, of radix 4 or 3 or 5 (decimation in
+ * frequency), then each part from its forward passes over the product with the spectrum to its
+ * inverse passes (decimation in time) while it lies in the nearest cache, then the inverse pass
+ * over n. The result of the forward half never needs to be put in order: the spectrum is stored in
+ * the order in which it arises. */
 #include "host/cpu/filter_kernel.h"
 #include "host/cpu/vec.h"
 
@@ -137,6 +137,53 @@ static void filter_n(struct complex_vf *x, int64_t n, const float *w, const floa
         filter_quarters(x, n, w, spectrum, 0);
 }
 
+/* A pass of any radix, for 3 and 5: n points are `radix` parts, of which all but the first
+ * (radix + 1) / 2 are 0 and not wanted, since n >= 2 channels - 1. `root`: radix-th roots of 1. */
+#define PARTS(radix) (((radix) + 1) / 2)
+
+VEC_INLINE void forward_parts(struct complex_vf *x, int64_t part, const float *w, const float *root,
+                              int radix)
+{
+    for (int64_t j = 0; j < part; j++, w += 2 * (radix - 1)) {
+        struct complex_vf in[PARTS(5)];
+        for (int p = 0; p < PARTS(radix); p++)
+            in[p] = x[p * part + j];
+        for (int q = 0; q < radix; q++) {
+            struct complex_vf sum = in[0];
+            for (int p = 1; p < PARTS(radix); p++)
+                sum = add(sum, times(in[p], root + 2 * (p * q % radix)));
+            x[q * part + j] = q ? times(sum, w + 2 * (q - 1)) : sum;
+        }
+    }
+}
+
+VEC_INLINE void inverse_parts(struct complex_vf *x, int64_t part, const float *w, const float *root,
+                              int radix)
+{
+    for (int64_t j = 0; j < part; j++, w += 2 * (radix - 1)) {
+        struct complex_vf in[5] = {x[j]};
+        for (int q = 1; q < radix; q++)
+            in[q] = times_conjugate(x[q * part + j], w + 2 * (q - 1));
+        for (int p = 0; p < PARTS(radix); p++) {
+            struct complex_vf sum = in[0];
+            for (int q = 1; q < radix; q++)
+                sum = add(sum, times_conjugate(in[q], root + 2 * (p * q % radix)));
+            x[p * part + j] = sum;
+        }
+    }
+}
+
+VEC_INLINE void filter_parts(struct complex_vf *x, int64_t n, const float *w, const float *spectrum,
+                             int radix)
+{
+    const int64_t part = n / radix;
+    const float *root = w, *outer = w + 2 * radix, *inner = outer + 2 * (radix - 1) * part;
+    forward_parts(x, part, outer, root, radix);
+    for (int q = 0; q < radix; q++)
+        filter_n(x + q * part, part, inner, spectrum + q * part);
+    inverse_parts(x, part, outer, root, radix);
+}
+
 #if VEC == 16
 #define LOW_HALVES  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_HALVES 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
@@ -219,8 +266,15 @@ static void block(const struct row_filter *f, const struct row_block *b, float *
     const int64_t loaded = (f->channels + VEC - 1) / VEC * VEC;
     load(b, 0, f->channels, x);
     load(b, 1, f->channels, x);
-    memset(x + loaded, 0, (size_t)(f->n / 2 - loaded) * sizeof *x);
-    filter_quarters(x, f->n, f->twiddle, f->spectrum, 1);
+    const int64_t read = f->radix == 4 ? f->n / 2 : f->n / f->radix * PARTS(f->radix);
+    if (read > loaded)
+        memset(x + loaded, 0, (size_t)(read - loaded) * sizeof *x);
+    if (f->radix == 4)
+        filter_quarters(x, f->n, f->twiddle, f->spectrum, 1);
+    else if (f->radix == 3)
+        filter_parts(x, f->n, f->twiddle, f->spectrum, 3);
+    else
+        filter_parts(x, f->n, f->twiddle, f->spectrum, 5);
     store(f, b, 0, x);
     store(f, b, 1, x);
     vf_stream_end();

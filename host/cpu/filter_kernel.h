@@ -9,9 +9,11 @@
 #define FILTER_ROWS_MAX     32 /* two vectors of the widest machine */
 #define FILTER_CHANNELS_MIN 16 /* the widest vector */
 
-/* Rows of `channels` >= FILTER_CHANNELS_MIN, in transforms of n = 2^k >= 2 channels - 1 points. */
+/* Rows of `channels` >= FILTER_CHANNELS_MIN, in transforms of n >= 2 channels - 1 points: 2^k for
+ * radix 4, else radix * 2^k. */
 struct row_filter {
     int64_t n, channels;
+    int radix;                       /* of the outermost pass: 3, 4, 5 */
     const float *twiddle, *spectrum; /* as ramp.c fills them */
     int stream; /* writes past the caches: rows aligned to 64 bytes, channels a multiple of 16 */
 };

@@ -64,57 +64,56 @@ VEC_INLINE vf group_get(const struct group_window *w, vf biased, int plus)
 #endif
 }
 
-/* The weighted sum of two windows of 32 floats at any address or, `wide`, of 64 at an address that
- * is a multiple of a vector (elsewhere than with AVX-512 of 32 as well). */
+/* The weighted sum of two windows at any addresses: with AVX-512 `vectors` (2 or 3, constant where
+ * inlined) vectors, elsewhere 32 floats. */
 struct blended {
 #if defined(__AVX512F__)
-    vf window[4];
+    vf window[3];
 #else
     struct window a, b;
     vf left, right;
 #endif
 };
 
-VEC_INLINE struct blended blended_open(const float *a, vf left, const float *b, vf right, int wide)
+VEC_INLINE struct blended blended_open(const float *a, vf left, const float *b, vf right,
+                                       int vectors)
 {
 #if defined(__AVX512F__)
     struct blended w;
-    for (int i = 0; i < (wide ? 4 : 2); i++)
+    for (int i = 0; i < vectors; i++)
         w.window[i] = left * vf_load(a + i * VEC) + right * vf_load(b + i * VEC);
     return w;
 #else
-    (void)wide;
+    (void)vectors;
     return (struct blended){window_open(a), window_open(b), left, right};
 #endif
 }
 
-VEC_INLINE vf blended_get(const struct blended *w, vf index, int plus, int wide)
+VEC_INLINE vf blended_get(const struct blended *w, vi index, int vectors)
 {
 #if defined(__AVX512F__)
-    if (!wide)
-        return window_get((struct window){w->window[0], w->window[1]}, index, plus);
-    __m512i at = (__m512i)((vi)index + plus);
-    __mmask16 high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+    __m512i at = (__m512i)index;
     __m512 low = _mm512_permutex2var_ps((__m512)w->window[0], at, (__m512)w->window[1]);
-    __m512 up = _mm512_permutex2var_ps((__m512)w->window[2], at, (__m512)w->window[3]);
-    return (vf)_mm512_mask_blend_ps(high, low, up);
+    if (vectors == 2)
+        return (vf)low;
+    __mmask16 high = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+    return (vf)_mm512_mask_permutexvar_ps(low, high, at, (__m512)w->window[2]);
 #else
-    (void)wide;
-    return w->left * window_get(w->a, index, plus) + w->right * window_get(w->b, index, plus);
+    (void)vectors;
+    vf a = window_get(w->a, (vf)index, 0), b = window_get(w->b, (vf)index, 0);
+    return w->left * a + w->right * b;
 #endif
 }
 
-/* Integer part of at in [0, 64), as window_get takes it, and the rest. */
-VEC_INLINE vf index_split(vf at, vf *part)
+/* Positions in [0, 64) as integers, in units of 2^-POSITION_BITS: the fraction becomes the mantissa
+ * of a float in [1, 2). */
+#define POSITION_BITS 23
+
+VEC_INLINE vi position_split(vi at, vf *part)
 {
-#if defined(__AVX512F__)
-    *part = (vf)_mm512_reduce_ps((__m512)at, 0x09); /* at - floor(at) */
-    return (vf)_mm512_cvttps_epi32((__m512)at);
-#else
-    vf index = (at - 0.5f) + VF_INDEX_BIAS; /* of two neighbours at a tie: the rest is 0 or 1 */
-    *part = at - (index - VF_INDEX_BIAS);
-    return index;
-#endif
+    vi mantissa = (at & ((1 << POSITION_BITS) - 1)) | 0x3f800000;
+    *part = (vf)mantissa - 1.0f;
+    return at >> POSITION_BITS;
 }
 
 #endif

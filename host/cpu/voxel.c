@@ -39,8 +39,8 @@ static void block_init(const struct job *j, float *scratch, struct voxel_block *
                               .view_stride = j->view_stride,
                               .blocks = slices / 4 + 16};
     b->copy = scratch + VOXEL_VIEWS * sizeof(struct voxel_feet) / sizeof(float);
-    b->fraction = b->copy + slices;
-    b->cell = (int32_t *)(void *)(b->fraction + VOXEL_VIEWS * b->blocks);
+    b->fraction = (int32_t *)(void *)(b->copy + slices);
+    b->cell = b->fraction + VOXEL_VIEWS * b->blocks;
 }
 
 /* Views outermost: the cylinders of a block stay in L2. */

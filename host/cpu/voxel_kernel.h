@@ -22,7 +22,7 @@ struct voxel_block {
     struct voxel_feet *feet; /* [VOXEL_VIEWS], scratch */
     int64_t ld, view_stride; /* tile: floats between columns, between views */
     float *copy;             /* scratch of slices (rounded up to 16) */
-    float *fraction;         /* scratch of VOXEL_VIEWS times `blocks` */
+    int32_t *fraction;       /* scratch of VOXEL_VIEWS times `blocks` */
     int32_t *cell;
     int64_t blocks; /* slices/4 + 16 */
 };

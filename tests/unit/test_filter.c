@@ -105,17 +105,17 @@ static void check(struct scan s, double scale, int threads)
 
 /* Odd and even numbers of rows, so that the last one is alone or not; lengths 1, 2, primes, powers.
  * Those of 16 views and more with 16 channels and more also take the kernel, in full and ragged
- * blocks of views, with a part of a vector at the end; 2 x 150 -
- * 1 and 2 x 33 - 1 lie far below a power of 2. */
+ * blocks of views, with a part of a vector at the end: 33, 150 and, as short as can be, 19 channels
+ * by radix 5, 45 and 190 by radix 3. */
 static void test_convolution(void **state)
 {
     (void)state;
     static const int64_t sizes[][3] = {
-        {1, 1, 1},    {2, 1, 1},    {1, 1, 2},   {3, 1, 3},   {1, 5, 7},
-        {4, 3, 31},   {3, 3, 97},   {5, 1, 128}, {2, 7, 211}, {3, 5, 256},
-        {40, 2, 15},  {4, 8, 16},   {11, 3, 17}, {1, 64, 20}, {33, 1, 31},
-        {1, 33, 32},  {2, 50, 61},  {7, 5, 100}, {9, 4, 128}, {40, 1, 255},
-        {13, 3, 256}, {35, 1, 257}, {6, 6, 509}, {5, 7, 150}, {34, 2, 33},
+        {1, 1, 1},   {2, 1, 1},    {1, 1, 2},    {3, 1, 3},    {1, 5, 7},   {4, 3, 31},
+        {3, 3, 97},  {5, 1, 128},  {2, 7, 211},  {3, 5, 256},  {40, 2, 15}, {4, 8, 16},
+        {11, 3, 17}, {1, 64, 20},  {33, 1, 31},  {1, 33, 32},  {2, 50, 61}, {7, 5, 100},
+        {9, 4, 128}, {40, 1, 255}, {13, 3, 256}, {35, 1, 257}, {6, 6, 509}, {40, 7, 150},
+        {34, 2, 33}, {5, 7, 150},  {34, 3, 45},  {16, 2, 190}, {36, 2, 19},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *z = sizes[i];
@@ -159,13 +159,15 @@ static void test_choice(void **state)
     static const struct {
         int64_t channels, views;
         int kernel;
-    } cases[] = {{15, 100, 0},  {16, 100, 1},  {256, 1, 0},
-                 {256, 100, 1}, {150, 100, 0}, {33, 100, 0}};
+        int64_t n;
+    } cases[] = {{15, 100, 0, 30},   {16, 100, 1, 32},    {256, 1, 0, 512}, {256, 100, 1, 512},
+                 {257, 100, 1, 640}, {150, 100, 1, 320},  {33, 100, 1, 80}, {45, 100, 1, 96},
+                 {20, 100, 1, 40},   {1248, 100, 1, 2560}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ramp r;
         assert_ok(ramp_create(cases[i].channels, cases[i].views, 1, 1, &r));
         assert_int_equal(r.kernels != NULL, cases[i].kernel);
-        assert_true(r.filter.n >= 2 * cases[i].channels - 1);
+        assert_int_equal(r.filter.n, cases[i].n);
         ramp_free(&r);
     }
 }
