@@ -6,13 +6,18 @@
 #include "cuda/gather.cuh"
 #include "cuda/spread.cuh"
 
-#define PIECE(LANES) ((int)((LANES)*1.9 + 4)) /* cells under so many intervals of WIDEST */
+/* Cells are put into a piece in strips of three per lane, without a remainder: 256 intervals of
+ * width 1 take three strips. */
+#define DEEP         3
+#define STRIP        (DEEP * WARP)
+#define PIECE(LANES) (((int)((LANES)*1.9 + 4) + STRIP - 1) / STRIP * STRIP) /* of WIDEST */
 
 /* Intervals i = 0, 1, ... of `width` cells, the first from `cell` + `fraction` - 1/2 on (cells span
  * [n - 1/2, n + 1/2)). */
 struct grid {
     int cell;
-    float fraction, width, high, low; /* width = high + low, high with 12 bits */
+    float fraction, half;   /* half = 1/2 - fraction */
+    float width, high, low; /* width = high + low, high with 12 bits */
 };
 
 static __device__ inline struct grid grid_at(double edge, double width)
@@ -21,22 +26,24 @@ static __device__ inline struct grid grid_at(double edge, double width)
     const double nearest = floor(edge + 0.5);
     g.cell = (int)fmin(fmax(nearest, -2e9), 2e9);
     g.fraction = (float)(edge - nearest);
+    g.half = (float)(0.5 - (edge - nearest));
     g.width = (float)width;
     g.high = __int_as_float(__float_as_int(g.width) & ~0xfff);
     g.low = (float)(width - (double)g.high);
     return g;
 }
 
-/* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i. */
+/* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i.
+ * A bias rounds the position, and the bits of the sum count cells: no conversion unit is needed. */
 template <int SQUARED>
-static __device__ inline float overlap(const struct grid &g, int i, const float *piece)
+static __device__ inline float overlap(const struct grid &g, float i, float bias,
+                                       const float *piece)
 {
-    const float whole = (float)i * g.high, rest = g.fraction + (float)i * g.low;
-    /* Rounded by a bias that leaves no bits behind the point: no conversion unit is needed. */
-    const float bias = 12582912.f, biased = (whole + rest) + bias;
-    const int cell = __float_as_int(biased) - __float_as_int(bias);
-    const float inside = (whole - (biased - bias)) + rest;
-    float first = fminf(0.5f - inside, g.width), second = fminf(g.width - first, 1.f);
+    const float position = (i * g.width + g.fraction) + bias;
+    const int cell = __float_as_int(position) - __float_as_int(bias);
+    /* What the interval leaves of its first cell. */
+    const float left = (g.half - i * g.low) - (i * g.high - (position - bias));
+    float first = fminf(left, g.width), second = fminf(g.width - first, 1.f);
     float third = g.width - first - second;
     if (SQUARED)
         first *= first, second *= second, third *= third;
@@ -59,27 +66,28 @@ static __device__ inline int clamp_to(double value, int low, int high)
 template <int TAPS, int ROWS> struct fan_forward {
     static constexpr int BLOCKS = ROWS == 8 ? (TAPS >= 3 ? 4 : 5) : ROWS == 4 ? 5 : 7;
     struct hit : ::hit<TAPS> {
-        int64_t cylinder;
-        struct grid grid; /* of rows on slices */
-        float slope2;
+        const float *from; /* the piece's first slice */
+        struct grid grid;  /* of rows on slices */
+        struct tilt tilt;  /* from the piece's first slice on */
         int pixel;
     };
 
     const struct gather &a;
     const int view, row0, lane;
     float *const piece;
-    const float z_zero;
+    float own[ROWS]; /* the lane's rows from row0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
-        return (WARP * sizeof(hit) + PIECE(WARP * ROWS) * sizeof(float) + 15) / 16 * 16;
+        return (HITS * sizeof(hit) + PIECE(WARP * ROWS) * sizeof(float) + 15) / 16 * 16;
     }
 
     __device__ fan_forward(const struct gather &job, int local_view, int first_row, int own_lane,
                            float *window)
-        : a(job), view(job.batch.view + local_view), row0(first_row), lane(own_lane), piece(window),
-          z_zero(slice_zero_z(job.g, job.batch.view + local_view))
+        : a(job), view(job.batch.view + local_view), row0(first_row), lane(own_lane), piece(window)
     {
+        for (int i = 0; i < ROWS; i++)
+            own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int q, int c0, struct hit *h) const
@@ -90,43 +98,40 @@ template <int TAPS, int ROWS> struct fan_forward {
         const double slices = reciprocal(v.width);
         const int wide = (float)slices > WIDEST;
         weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
-        h->cylinder = cylinder_of(a.pixels, q, h->pixel, a.g.slices);
         h->grid = grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
-        h->slope2 = v.slope2;
+        h->tilt = tilt_at(a.g, view, v, h->grid.cell);
+        h->from = cylinder_of(a, q, h->pixel) + h->grid.cell;
     }
 
-    __device__ float sample(const float *x, float slope2, int k) const
+    __device__ void values(const struct hit &shared, float value[ROWS]) const
     {
-        const float z = slice_z(a.g, k, z_zero);
-        return x[k] * inverse_cosine(slope2 * z * z);
-    }
-
-    __device__ void values(const struct hit &h, float value[ROWS]) const
-    {
-        /* Copies: what lies in shared memory is read again after every store to the piece. */
-        const struct grid grid = h.grid;
-        const float *const x = a.x + h.cylinder;
-        const float slope2 = h.slope2;
-        const int wide = grid.width > WIDEST;
+        /* A copy: what lies in shared memory is read again after every store to the piece. */
+        const struct hit h = shared;
+        const int cells = (int)((float)(WARP * ROWS) * h.grid.width) + 4;
         __syncwarp();
-        if (wide) {
+        if (h.grid.width > WIDEST) {
             NOT_UNROLLED
             for (int i = lane; i < WARP * ROWS; i += WARP)
                 piece[i] = value_wide(h, row0 + i);
-        } else {
-            const int cells = (int)((float)(WARP * ROWS) * grid.width) + 4;
-            for (int i = lane; i < cells; i += WARP) {
-                const int k = grid.cell + i;
-                piece[i] = k >= 0 && k < a.g.slices ? sample(x, slope2, k) : 0;
+            for (int i = 0; i < ROWS; i++)
+                value[i] = piece[lane + i * WARP];
+            return;
+        }
+        const float *from = in_global(h.from) + lane;
+        float *to = piece + lane;
+        NOT_UNROLLED
+        for (int i = lane; i < cells + lane; i += STRIP, from += STRIP, to += STRIP) {
+            const float tangent = tangent_of(h.tilt, (float)i);
+            for (int n = 0; n < DEEP; n++) {
+                const unsigned k = (unsigned)(h.grid.cell + i + n * WARP);
+                const float cosine =
+                    inverse_cosine(n ? (float)(n * WARP) * h.tilt.step + tangent : tangent);
+                to[n * WARP] = k < (unsigned)a.g.slices ? from[n * WARP] * cosine : 0;
             }
         }
         __syncwarp();
-        if (wide)
-            for (int i = 0; i < ROWS; i++)
-                value[i] = piece[lane + i * WARP];
-        else
-            for (int i = 0; i < ROWS; i++)
-                value[i] = overlap<0>(grid, lane + i * WARP, piece);
+        for (int i = 0; i < ROWS; i++)
+            value[i] = overlap<0>(h.grid, own[i], a.g.bias, piece);
     }
 
     __device__ float value_wide(const struct hit &h, int row) const
@@ -140,7 +145,8 @@ template <int TAPS, int ROWS> struct fan_forward {
         NOT_UNROLLED
         for (int k = from; k < to; k++)
             sum += tau(v.width, v.edge + v.width * ((double)k + 0.5) - (double)row) *
-                   (double)sample(a.x + h.cylinder, h.slope2, k);
+                   (double)(in_global(h.from)[k - h.grid.cell] *
+                            inverse_cosine(tangent_of(h.tilt, (float)(k - h.grid.cell))));
         return (float)sum;
     }
 };
@@ -178,13 +184,14 @@ template <int TAPS, int SLICES> struct fan_back {
     static constexpr int BLOCKS = SLICES == 8 || !TAPS ? 5 : SLICES == 4 ? 6 : 8;
     struct column : ::column<TAPS> {
         struct grid grid; /* of slices on rows */
-        float slope2, z_zero;
+        struct tilt tilt; /* from the warp's first slice on */
         int view;
     };
 
     const struct spread &a;
     const int slice0, lane;
     float *const piece;
+    float own[SLICES]; /* the lane's slices from slice0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
@@ -194,6 +201,8 @@ template <int TAPS, int SLICES> struct fan_back {
     __device__ fan_back(const struct spread &job, int first_slice, int own_lane, float *window)
         : a(job), slice0(first_slice), lane(own_lane), piece(window)
     {
+        for (int i = 0; i < SLICES; i++)
+            own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int pixel, int local_view, struct column *c) const
@@ -203,64 +212,70 @@ template <int TAPS, int SLICES> struct fan_back {
         const struct vertical v = vertical_fan(a.g, c->view, f.gain);
         weigh_column<TAPS>(a, f, local_view, c);
         c->grid = grid_at(fma(v.width, (double)slice0, v.edge), v.width);
-        c->slope2 = v.slope2;
-        c->z_zero = slice_zero_z(a.g, c->view);
+        c->tilt = tilt_at(a.g, c->view, v, slice0);
     }
 
     /* The footprint's channels at one row. */
-    __device__ float blend(const struct column &c, int row) const
+    __device__ float blend(const struct column &c, const float *y) const
     {
-        const float *const y = a.y + (int64_t)c.index * a.g.rows + row;
         const int taps = tap_count<TAPS>(c);
         float sum = 0;
-        for (int t = 0; t < taps; t++)
-            sum += tap_weight<TAPS>(c, t, a.power) * y[(int64_t)t * a.g.rows];
+        for (int t = 0; t < taps; t++, y += a.g.rows)
+            sum += tap_weight<TAPS>(c, t, a.power) * *y;
         return sum;
     }
 
     __device__ void add(const struct column &shared, int pixel, float sum[SLICES]) const
     {
         const struct column c = shared;
-        const int wide = c.grid.width > WIDEST;
+        const int cells = (int)((float)(WARP * SLICES) * c.grid.width) + 4;
         __syncwarp();
-        if (wide) {
+        if (c.grid.width > WIDEST) {
             NOT_UNROLLED
             for (int i = lane; i < WARP * SLICES; i += WARP)
-                piece[i] = value_wide(c, pixel, slice0 + i);
-        } else {
-            const int cells = (int)((float)(WARP * SLICES) * c.grid.width) + 4;
-            for (int i = lane; i < cells; i += WARP) {
-                const int row = c.grid.cell + i;
-                piece[i] = row >= 0 && row < a.g.rows ? blend(c, row) : 0;
-            }
-        }
-        __syncwarp();
-        /* Three loops rather than one with branches, which would not be known to be uniform. */
-        if (wide)
+                piece[i] = value_wide(c, pixel, i);
             for (int i = 0; i < SLICES; i++)
                 sum[i] += piece[lane + i * WARP];
-        else if (a.power == 2)
+            return;
+        }
+        const int first = c.grid.cell + lane, end = first + cells, taps = tap_count<TAPS>(c);
+        const float *strip = in_global(c.y) + first;
+        float *to = piece + lane;
+        NOT_UNROLLED
+        for (int row = first; row < end; row += STRIP, strip += STRIP, to += STRIP) {
+            const float *from = strip;
+            float blend[DEEP] = {};
+            for (int t = 0; t < taps; t++, from += a.g.rows) {
+                const float w = tap_weight<TAPS>(c, t, a.power);
+                for (int n = 0; n < DEEP; n++)
+                    if ((unsigned)(row + n * WARP) < (unsigned)a.g.rows)
+                        blend[n] += w * from[n * WARP];
+            }
+            for (int n = 0; n < DEEP; n++)
+                to[n * WARP] = blend[n];
+        }
+        __syncwarp();
+        /* Two loops rather than one with branches, which would not be known to be uniform. */
+        if (a.power == 2)
             for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, slice0 + lane + i * WARP) *
-                          overlap<1>(c.grid, lane + i * WARP, piece);
+                sum[i] += factor(c, own[i]) * overlap<1>(c.grid, own[i], a.g.bias, piece);
         else
             for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, slice0 + lane + i * WARP) *
-                          overlap<0>(c.grid, lane + i * WARP, piece);
+                sum[i] += factor(c, own[i]) * overlap<0>(c.grid, own[i], a.g.bias, piece);
     }
 
-    /* 1/cos psi of slice k, to the power. */
-    __device__ float factor(const struct column &c, int k) const
+    /* 1/cos psi of the warp's slice i, to the power. */
+    __device__ float factor(const struct column &c, float i) const
     {
-        const float z = slice_z(a.g, k, c.z_zero), q = c.slope2 * z * z;
-        return a.power == 2 ? 1 + q : inverse_cosine(q);
+        const float tangent = tangent_of(c.tilt, i);
+        return a.power == 2 ? 1 + tangent * tangent : inverse_cosine(tangent);
     }
 
-    __device__ float value_wide(const struct column &c, int pixel, int k) const
+    __device__ float value_wide(const struct column &c, int pixel, int i) const
     {
         const struct footprint f = footprint_of<1>(a.g, c.view, pixel);
         const struct vertical v = vertical_fan(a.g, c.view, f.gain);
-        const double row = v.edge + v.width * ((double)k + 0.5), middle = rint(row);
+        const double row = v.edge + v.width * ((double)(slice0 + i) + 0.5), middle = rint(row);
         const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
         const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);
         double sum = 0;
@@ -268,9 +283,9 @@ template <int TAPS, int SLICES> struct fan_back {
         for (int m = from; m < to; m++) {
             const double t = tau(v.width, row - (double)m);
             if (t > 0)
-                sum += (a.power == 2 ? t * t : t) * (double)blend(c, m);
+                sum += (a.power == 2 ? t * t : t) * (double)blend(c, in_global(c.y) + m);
         }
-        return factor(c, k) * (float)sum;
+        return factor(c, (float)i) * (float)sum;
     }
 };
 

@@ -85,7 +85,7 @@ static __device__ inline float entry(const struct footprint &f, float distance, 
  * centred at integers. */
 struct vertical {
     double edge, width;
-    float slope2; /* (tangent of the cone angle / z)^2 */
+    double slope; /* tangent of the cone angle / z */
 };
 
 static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
@@ -93,30 +93,35 @@ static __device__ inline struct vertical vertical_fan(const struct geometry &g, 
 {
     struct vertical f;
     const double bottom = fma(g.view[view].z_shift, g.slices_per_shift, g.slice_zero);
-    const float slope = (float)(gain * g.inverse_d);
     f.width = gain * g.rows_per_slice;
     f.edge = fma(-f.width, bottom, g.row_centre);
-    f.slope2 = slope * slope;
+    f.slope = gain * g.inverse_d;
     return f;
 }
 
-/* 1/cos(psi) = sqrt(1 + q) at squared tangent q, within 2e-7: two multiplications and one operation
- * of the special-function unit. */
-static __device__ inline float inverse_cosine(float q)
+/* 1/cos(psi) at its tangent, within 2e-7: two multiplications and one operation of the
+ * special-function unit. */
+static __device__ inline float inverse_cosine(float tangent)
 {
-    const float s = 1 + q;
+    const float s = 1 + tangent * tangent;
     return s * rsqrt_approx(s);
 }
 
-/* Height of slice k over the source's plane. */
-static __device__ inline float slice_z(const struct geometry &g, int k, float z_zero)
+/* Tangents of the cone angle: that of slice `first` + i is zero + i * step. */
+struct tilt {
+    float zero, step;
+};
+
+static __device__ inline struct tilt tilt_at(const struct geometry &g, int view,
+                                             const struct vertical &v, int first)
 {
-    return (float)k * (float)g.dz + z_zero;
+    const double z = fma((double)first, g.dz, g.z_first - g.view[view].z_shift);
+    return tilt{(float)(v.slope * z), (float)(v.slope * g.dz)};
 }
 
-static __device__ inline float slice_zero_z(const struct geometry &g, int view)
+static __device__ inline float tangent_of(const struct tilt &t, float i)
 {
-    return (float)(g.z_first - g.view[view].z_shift);
+    return i * t.step + t.zero;
 }
 
 #endif

@@ -21,16 +21,16 @@ struct gather {
     int tiles, chunks; /* of channels, of rows */
 };
 
-/* What lanes compute for 32 pixels, and the warp then reads one by one. */
-template <int TAPS> struct hit {
+/* What lanes compute for 32 pixels, and the warp then reads one by one, 16 bytes at a time. */
+template <int TAPS> struct alignas(16) hit {
     int bin;
     float weight[TAPS ? TAPS : 1];
 };
+#define HITS (WARP + 1) /* and one behind the last, of which only the bin counts */
 
-static __device__ inline int64_t cylinder_of(const struct pixel_list &pixels, int64_t q, int pixel,
-                                             int slices)
+static __device__ inline const float *cylinder_of(const struct gather &a, int64_t q, int pixel)
 {
-    return (pixels.packed ? q : pixel) * (int64_t)slices;
+    return a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices;
 }
 
 /* One finished sample. */
@@ -75,9 +75,9 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
 {
     typedef typename FAN::hit HIT;
     SHARED_ARRAY(char, shared);
-    const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
+    const int lane = opaque(threadIdx.x % WARP), own = threadIdx.x / WARP;
     HIT *const hits = reinterpret_cast<HIT *>(shared + own * FAN::shared_bytes());
-    float *const window = reinterpret_cast<float *>(hits + WARP);
+    float *const window = reinterpret_cast<float *>(hits + HITS);
 
     /* Neighbouring warps: neighbouring views of the same channels and rows, which read nearly the
      * same pixels. */
@@ -107,11 +107,13 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
         const int n = end - at < WARP ? (int)(end - at) : WARP;
         if (lane < n)
             fan.prepare(list[at + lane], c0, &hits[lane]);
+        if (lane == 0)
+            hits[n].bin = n < WARP ? bin_end : 0; /* no pixel is left: channels to finish */
         __syncwarp();
-        const int tail = n <= 0; /* no pixel is left: only channels to finish */
-        for (int h = 0; h < (tail ? 1 : n); h++) {
-            const int next = tail ? bin_end : TAPS ? hits[h].bin : 0;
-            for (; TAPS && bin < next; bin++) {
+        /* A pointer that moves: the place of shared memory is not worked out for each pixel. */
+        const HIT *h = hits;
+        for (int left = n;; left--, h++) {
+            for (; TAPS && bin < h->bin; bin++) {
                 const int channel = bin - a.g.taps;
                 for (int i = 0; i < ROWS; i++) {
                     const int row = row0 + i * WARP + lane;
@@ -123,16 +125,16 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
                     sum[TAPS ? TAPS - 1 : 0][i] = 0;
                 }
             }
-            if (tail)
+            if (left == 0)
                 break;
             float value[ROWS];
-            fan.values(hits[h], value);
+            fan.values(*h, value);
             for (int t = 0; t < (TAPS ? TAPS : 1); t++)
                 for (int i = 0; i < ROWS; i++)
-                    sum[t][i] += hits[h].weight[t] * value[i];
+                    sum[t][i] += h->weight[t] * value[i];
         }
         __syncwarp();
-        if (tail)
+        if (n < WARP)
             break;
     }
     if (!TAPS)

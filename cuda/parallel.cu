@@ -4,9 +4,9 @@
 
 /* Rows of a pixel are its slices. */
 template <int TAPS, int ROWS> struct straight {
-    static constexpr int BLOCKS = ROWS == 8 ? 7 : 8;
+    static constexpr int BLOCKS = ROWS == 8 ? (TAPS == 4 ? 6 : 7) : 8;
     struct hit : ::hit<TAPS> {
-        int64_t cylinder;
+        const float *cylinder;
     };
 
     const struct gather &a;
@@ -15,7 +15,7 @@ template <int TAPS, int ROWS> struct straight {
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
-        return WARP * sizeof(hit);
+        return HITS * sizeof(hit);
     }
 
     __device__ straight(const struct gather &job, int local_view, int row0, int lane, float *)
@@ -28,18 +28,18 @@ template <int TAPS, int ROWS> struct straight {
     {
         const int pixel = a.pixels.indices ? a.pixels.indices[q] : q;
         weigh<TAPS>(a.g, footprint_of<0>(a.g, view, pixel), c0, 1, h);
-        h->cylinder = cylinder_of(a.pixels, q, pixel, a.g.slices);
+        h->cylinder = cylinder_of(a, q, pixel);
     }
 
     __device__ void values(const struct hit &h, float value[ROWS]) const
     {
-        const float *const x = a.x + h.cylinder + row;
+        const float *const from = in_global(h.cylinder) + row;
         if (whole)
             for (int i = 0; i < ROWS; i++)
-                value[i] = x[i * WARP];
+                value[i] = from[i * WARP];
         else
             for (int i = 0; i < ROWS; i++)
-                value[i] = row + i * WARP < a.g.slices ? x[i * WARP] : 0;
+                value[i] = row + i * WARP < a.g.slices ? from[i * WARP] : 0;
     }
 };
 
@@ -99,21 +99,21 @@ template <int TAPS, int SLICES> struct straight_back {
 
     __device__ void add(const column &c, int, float sum[SLICES]) const
     {
-        const float *const y = a.y + (int64_t)c.index * a.g.rows + slice;
+        const float *from = in_global(c.y) + slice;
         const int taps = tap_count<TAPS>(c);
         if (whole) {
-            for (int t = 0; t < taps; t++) {
+            for (int t = 0; t < taps; t++, from += a.g.rows) {
                 const float w = tap_weight<TAPS>(c, t, a.power);
                 for (int i = 0; i < SLICES; i++)
-                    sum[i] += w * y[(int64_t)t * a.g.rows + i * WARP];
+                    sum[i] += w * from[i * WARP];
             }
             return;
         }
-        for (int t = 0; t < taps; t++) {
+        for (int t = 0; t < taps; t++, from += a.g.rows) {
             const float w = tap_weight<TAPS>(c, t, a.power);
             for (int i = 0; i < SLICES; i++)
                 if (slice + i * WARP < a.g.rows)
-                    sum[i] += w * y[(int64_t)t * a.g.rows + i * WARP];
+                    sum[i] += w * from[i * WARP];
         }
     }
 };

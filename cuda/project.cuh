@@ -26,6 +26,9 @@ extern "C" {
  * the 2 that the narrowest tap window holds, so that what stays within it is never clipped. */
 #define WIDEST 1.9f
 
+/* Added to a number below 2^21, it leaves no bits behind the point. */
+#define ROUNDING 12582912.f
+
 struct view {
     double cos, sin; /* of the float32 angle */
     double z_shift;
@@ -43,6 +46,7 @@ struct geometry {
     double rows_per_slice, row_centre; /* of a pixel with magnification 1 */
     double slice_zero, slices_per_shift;
     double z_first, dz;
+    float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
     const struct view *view;
 };
 

@@ -34,6 +34,7 @@ static void set_vertical(const struct scan *s, const struct volume *v, struct ge
     g->slices_per_shift = 1 / dz;
     g->dz = dz;
     g->z_first = v->slice_offset - dz * middle;
+    g->bias = ROUNDING;
 }
 
 struct geometry geometry_of(const struct scan *s, const struct volume *v)

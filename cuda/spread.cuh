@@ -16,16 +16,21 @@ struct spread {
     int chunks; /* of slices */
 };
 
-/* The detector columns under a pixel: `index` is that of the first one with data, counted over the
- * batch's views. */
-template <int TAPS> struct column {
-    int index;
+/* The detector columns under a pixel, from the first one with data. Read 16 bytes at a time. */
+template <int TAPS> struct alignas(16) column {
+    const float *y;
     float weight[TAPS];
 };
-template <> struct column<0> {
-    int index, taps;
+template <> struct alignas(16) column<0> {
+    const float *y;
+    int taps;
     float width, height, offset; /* of the position from the first */
 };
+
+static __device__ inline const float *column_at(const struct spread &a, int local_view, int channel)
+{
+    return a.y + (int64_t)(local_view * a.g.channels + channel) * a.g.rows;
+}
 
 template <int TAPS>
 static __device__ inline void weigh_column(const struct spread &a, const struct footprint &f,
@@ -38,7 +43,7 @@ static __device__ inline void weigh_column(const struct spread &a, const struct 
         const int tap = base + t - start;
         c->weight[t] = tap >= 0 && tap < TAPS ? entry(f, offset - (float)t, a.power) : 0;
     }
-    c->index = local_view * a.g.channels + base;
+    c->y = column_at(a, local_view, base);
 }
 
 template <>
@@ -48,7 +53,7 @@ __device__ inline void weigh_column<0>(const struct spread &a, const struct foot
     const int start = first_channel(a.g, f.position), end = start + a.g.taps;
     const int from = start < 0 ? 0 : start, to = end < a.g.channels ? end : a.g.channels;
     c->taps = to > from ? to - from : 0;
-    c->index = local_view * a.g.channels + (c->taps ? from : 0);
+    c->y = column_at(a, local_view, c->taps ? from : 0);
     c->offset = (float)(f.position - (double)from);
     c->width = f.width;
     c->height = f.height;
@@ -84,7 +89,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
 {
     typedef typename FAN::column COLUMN;
     SHARED_ARRAY(char, shared);
-    const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
+    const int lane = opaque(threadIdx.x % WARP), own = threadIdx.x / WARP;
     COLUMN *const columns = reinterpret_cast<COLUMN *>(shared + own * FAN::shared_bytes());
     float *const window = reinterpret_cast<float *>(columns + WARP);
 
@@ -107,8 +112,9 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
         if (lane < n)
             fan.prepare(pixel, view + lane, &columns[lane]);
         __syncwarp();
-        for (int i = 0; i < n; i++)
-            fan.add(columns[i], pixel, sum);
+        const COLUMN *c = columns;
+        for (int left = n; left > 0; left--, c++)
+            fan.add(*c, pixel, sum);
         __syncwarp();
     }
     for (int i = 0; i < SLICES; i++)
