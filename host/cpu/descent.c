@@ -1,7 +1,7 @@
 /* A pass of VCD over all subsets of a partition, parallel beams. Slices are independent but for the
  * prior and the length of the step, so a task owns a strip of STRIP slices, in all views: it takes
  * the last move out of the strip's error sinogram and back projects it for this subset while a
- * view's columns are in L1. For that e and w lie strip by strip within each view while the pass
+ * view's columns are in registers. For that e and w lie strip by strip within each view while the pass
  * lasts. A subset then reads e once and writes it once, and reads w twice: <w e, A delta> = <A' w
  * e, delta> comes from the back projection, <w A delta, A delta> from a projection into L1. */
 #include <float.h>
@@ -10,17 +10,10 @@
 #include <string.h>
 
 #include "host/base/mem.h"
+#include "host/cpu/feet.h"
 #include "host/cpu/internal.h"
-#include "host/cpu/sparse_kernel.h"
 #include "host/cpu/worker.h"
 #include "profiler/mark/mark.h"
-
-/* Footprints of one subset in all views. */
-struct feet_table {
-    int64_t pixels, stride; /* entries of a view, at most */
-    int fixed;
-    struct sparse_entry *entries; /* [views][stride] */
-};
 
 #define NORM_PARTS 4 /* of a strip's views */
 
@@ -30,32 +23,11 @@ struct pass {
     const struct sparse_kernels *kernels;
     const struct vcd_sweep *s;
     int64_t strips, plane, columns; /* columns: floats of a strip of a view */
-    int threads;
-    size_t own;                 /* floats of scratch per thread */
-    float *scratch;             /* [threads] */
+    struct feet_team team;
     double *norms;              /* [strips][NORM_PARTS] */
     struct feet_table table[2]; /* of this subset and the last one */
     int turn;
 };
-
-/* The fixed entries of a channel: near the average number of pixels that begin in one. */
-static int fixed_entries(const struct projector *p, int64_t length)
-{
-    const int64_t channels = p->scan.channels;
-    return length * 4 < 5 * channels ? 1 : length * 2 < 5 * channels ? 2 : 4;
-}
-
-static struct feet_table table_of(const struct projector *p, int64_t length)
-{
-    const int fixed = fixed_entries(p, length);
-    return (struct feet_table){length, round_up(length + fixed * p->scan.channels, 4), fixed, NULL};
-}
-
-static size_t table_floats(const struct projector *p, int64_t length)
-{
-    return (size_t)(p->scan.views * table_of(p, length).stride) *
-           (sizeof(struct sparse_entry) / sizeof(float));
-}
 
 int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
                        const struct vcd_sweep *s)
@@ -63,98 +35,7 @@ int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
     (void)be;
     const struct pixel_set subset = {NULL, volume_pixels(&p->volume), 0};
     return p->scan.beam == BEAM_PARALLEL && p->taps == 2 && p->scan.channels > 1 &&
-           2 * (int64_t)table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
-}
-
-static struct sparse_view view_at(const struct pass *pass, const struct feet_table *t, int64_t view)
-{
-    return (struct sparse_view){pass->p->scan.channels, t->fixed, t->entries + view * t->stride};
-}
-
-/* Two channels that both exist; what falls beside the detector has weight 0. */
-static void fit_detector(int64_t channels, int32_t *channel, float *low, float *high)
-{
-    const int32_t c = *channel, last = (int32_t)channels - 2;
-    if (c >= 0 && c <= last)
-        return;
-    const float first = c == -1 ? *high : 0, second = c == last + 1 ? *low : 0;
-    *channel = c < 0 ? 0 : last;
-    *low = first;
-    *high = second;
-}
-
-/* Footprints of a subset in one view in the order of its pixels, and room to count. */
-struct unsorted {
-    int32_t *channel, *next; /* [pixels], [channels] */
-    float *low, *high;
-};
-
-static struct unsorted unsorted_of(const struct pass *pass, float *scratch)
-{
-    const int64_t stride = round_up(pass->s->length, 16);
-    int32_t *index = (int32_t *)(void *)scratch;
-    return (struct unsorted){index, index + 3 * stride, scratch + stride, scratch + 2 * stride};
-}
-
-static void view_feet(const struct projector *p, const struct pixel_set *set, int64_t view,
-                      struct unsorted *u)
-{
-    const struct footprint_kernels *k = ISA_PICK(footprint_kernels);
-    struct pixel_batch batch;
-    struct footprints feet;
-    float weight[2 * BATCH];
-    feet.weight = weight;
-    for (int64_t first = 0; first < set->count; first += BATCH) {
-        batch_fill(p, set, first, set->count, &batch);
-        k->compute(p, view, &batch, 1, &feet);
-        for (int q = 0; q < batch.n; q++) {
-            int32_t *c = u->channel + first + q;
-            *c = feet.start[q] - p->taps;
-            u->low[first + q] = weight[q];
-            u->high[first + q] = weight[BATCH + q];
-            fit_detector(p->scan.channels, c, u->low + first + q, u->high + first + q);
-        }
-    }
-}
-
-/* Counting sort, with blank entries up to the fixed number. */
-static void sort_view(const struct unsorted *u, const struct feet_table *t, int64_t channels,
-                      struct sparse_entry *out)
-{
-    memset(u->next, 0, (size_t)channels * sizeof *u->next);
-    for (int64_t q = 0; q < t->pixels; q++)
-        u->next[u->channel[q]]++;
-    int32_t at = 0;
-    for (int64_t c = 0; c < channels - 1; c++) {
-        const int32_t entries = u->next[c], more = entries > t->fixed ? entries - t->fixed : 0;
-        u->next[c] = at;
-        for (int32_t i = entries; i < t->fixed; i++)
-            out[at + i] = (struct sparse_entry){0, 0, (int32_t)t->pixels + (at + i) % BLANKS, 0};
-        out[at].more = more;
-        at += t->fixed + more;
-    }
-    for (int64_t q = 0; q < t->pixels; q++) {
-        struct sparse_entry *to = out + u->next[u->channel[q]]++;
-        to->low = u->low[q];
-        to->high = u->high[q];
-        to->pixel = (int32_t)q;
-    }
-}
-
-static void find_feet(const struct pass *pass, const int32_t *indices, struct feet_table *t)
-{
-    const struct projector *p = pass->p;
-    const struct pixel_set set = {indices, t->pixels, 1};
-#pragma omp parallel num_threads(pass->threads)
-    {
-        struct unsorted u =
-            unsorted_of(pass, pass->scratch + (size_t)omp_get_thread_num() * pass->own);
-#pragma omp for schedule(static)
-        for (int64_t view = 0; view < p->scan.views; view++) {
-            view_feet(p, &set, view, &u);
-            sort_view(&u, t, p->scan.channels, t->entries + view * t->stride);
-        }
-    }
+           2 * (int64_t)feet_table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
 }
 
 static int64_t slices_of(const struct pass *pass, int64_t strip)
@@ -167,9 +48,9 @@ static void reorder(const struct pass *pass, const struct buffer *sinogram, int 
 {
     const int64_t rows = pass->p->scan.rows, channels = pass->p->scan.channels;
     const size_t bytes = (size_t)pass->plane * sizeof(float);
-#pragma omp parallel num_threads(pass->threads)
+#pragma omp parallel num_threads(pass->team.threads)
     {
-        float *copy = pass->scratch + (size_t)omp_get_thread_num() * pass->own;
+        float *copy = pass->team.scratch + (size_t)omp_get_thread_num() * pass->team.each;
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < pass->p->scan.views; view++) {
             float *plane = (float *)sinogram->ptr + view * pass->plane;
@@ -244,7 +125,7 @@ static size_t memory_floats(const struct pass *pass)
 
 static struct strip_memory memory_of(const struct pass *pass)
 {
-    float *at = pass->scratch + (size_t)omp_get_thread_num() * pass->own;
+    float *at = pass->team.scratch + (size_t)omp_get_thread_num() * pass->team.each;
     float *sum = at + cylinder_floats(pass), *e = sum + cylinder_floats(pass);
     return (struct strip_memory){at, sum, e, e + pass->columns};
 }
@@ -264,8 +145,8 @@ static void sweep_view(const struct pass *pass, struct slab at, int64_t view, in
     float *w = s->weights ? strip_at(pass, s->weights, view, at.strip, m->w) : NULL;
     const int64_t ahead = e == m->e ? 0 : (next - view) * pass->plane;
     const struct sparse_sweep sweep = {
-        .taken = view_at(pass, last, view),
-        .given = view_at(pass, now, view),
+        .taken = feet_at(last, view),
+        .given = feet_at(now, view),
         .x = m->moved + at.first,
         .e = e + at.first,
         .w = w ? w + at.first : NULL,
@@ -299,9 +180,9 @@ static void update_back(const struct pass *pass, const float *delta, double alph
     const struct feet_table *last = &pass->table[delta ? !pass->turn : pass->turn];
     const struct feet_table *now = &pass->table[out ? pass->turn : !pass->turn];
     int64_t width = STRIP;
-    while (width > 16 && pass->strips * (STRIP / width) < pass->threads)
+    while (width > 16 && pass->strips * (STRIP / width) < pass->team.threads)
         width /= 2;
-#pragma omp parallel for collapse(2) num_threads(pass->threads) schedule(dynamic, 1)
+#pragma omp parallel for collapse(2) num_threads(pass->team.threads) schedule(dynamic, 1)
     for (int64_t i = 0; i < pass->strips; i++)
         for (int64_t first = 0; first < STRIP; first += width) {
             const int64_t strip = pass->turn ? pass->strips - 1 - i : i;
@@ -327,7 +208,7 @@ static double norm(const struct pass *pass, const float *delta)
 {
     const struct feet_table *t = &pass->table[pass->turn];
     const int64_t views = pass->p->scan.views, tasks = pass->strips * NORM_PARTS;
-#pragma omp parallel for num_threads(pass->threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(pass->team.threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < tasks; task++) {
         struct strip_memory m = memory_of(pass);
         const int64_t strip = task / NORM_PARTS, part = task % NORM_PARTS;
@@ -336,7 +217,7 @@ static double norm(const struct pass *pass, const float *delta)
         load_cylinders(pass, delta, strip, 1, m.moved);
         for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
              view++) {
-            const struct sparse_view v = view_at(pass, t, view);
+            const struct sparse_view v = feet_at(t, view);
             const float *w =
                 pass->s->weights ? strip_at(pass, pass->s->weights, view, strip, m.w) : NULL;
             sum += pass->kernels->norm(&v, width, m.moved, w);
@@ -386,7 +267,7 @@ static enum err take_subset(struct pass *pass, const int32_t *indices, struct vc
     mark_pop();
     TRY(e);
     mark_push("sinogram update and back projection", 0);
-    find_feet(pass, indices, &pass->table[pass->turn]);
+    feet_find(pass->p, indices, &pass->team, &pass->table[pass->turn]);
     update_back(pass, last->delta ? last->delta->ptr : NULL, last->alpha, d.ptr);
     mark_pop();
     mark_push("direction", 0);
@@ -423,6 +304,38 @@ static void declare(const struct pass *pass, int64_t subsets)
                     (double)subsets * 4 * (6 * updates + sinograms * samples));
 }
 
+/* Floats for `count` things of `bytes`, in whole cache lines. */
+static size_t floats_for(int64_t count, size_t bytes)
+{
+    return ((size_t)count * bytes + 63) / 64 * (64 / sizeof(float));
+}
+
+static enum err pass_memory(struct pass *pass, void **memory)
+{
+    const int64_t length = pass->s->length;
+    const size_t sums = floats_for(pass->strips * NORM_PARTS, sizeof *pass->norms);
+    const size_t batches = floats_for((length + BATCH - 1) / BATCH, sizeof *pass->team.batches);
+    const size_t table = floats_for((int64_t)feet_table_floats(pass->p, length), sizeof(float));
+    pass->team.each = memory_floats(pass);
+    if (pass->team.each < (size_t)pass->plane)
+        pass->team.each = (size_t)round_up(pass->plane, 16);
+    TRY(mem_alloc("footprints of two subsets",
+                  (sums + batches + 2 * table + (size_t)pass->team.threads * pass->team.each) *
+                      sizeof(float),
+                  memory));
+    float *at = *memory;
+    pass->norms = *memory;
+    at += sums;
+    pass->team.batches = (struct pixel_batch *)(void *)at;
+    at += batches;
+    for (int i = 0; i < 2; i++, at += table) {
+        pass->table[i] = feet_table_of(pass->p, length);
+        pass->table[i].entries = (struct sparse_entry *)(void *)at;
+    }
+    pass->team.scratch = at;
+    return ERR_OK;
+}
+
 enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd_sweep *s,
                        struct vcd_totals *totals)
 {
@@ -433,25 +346,11 @@ enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd
                         .strips = (p->volume.slices + STRIP - 1) / STRIP,
                         .plane = p->scan.rows * p->scan.channels,
                         .columns = p->scan.channels * STRIP,
-                        .threads = cpu_team(be, scan_samples(&p->scan))};
-    const size_t table = (size_t)round_up((int64_t)table_floats(p, s->length), 16);
+                        .team.threads = cpu_team(be, scan_samples(&p->scan))};
     struct vcd_move last = {0};
     enum err e = ERR_OK;
     void *memory;
-    pass.own = memory_floats(&pass);
-    if (pass.own < (size_t)pass.plane)
-        pass.own = (size_t)round_up(pass.plane, 16);
-    const size_t sums =
-        (size_t)round_up(pass.strips * NORM_PARTS, 8) * sizeof(double) / sizeof(float);
-    TRY(mem_alloc("footprints of two subsets",
-                  (sums + 2 * table + (size_t)pass.threads * pass.own) * sizeof(float), &memory));
-    pass.norms = memory;
-    for (int i = 0; i < 2; i++) {
-        float *at = (float *)memory + sums + (size_t)i * table;
-        pass.table[i] = table_of(p, s->length);
-        pass.table[i].entries = (struct sparse_entry *)(void *)at;
-    }
-    pass.scratch = (float *)memory + sums + 2 * table;
+    TRY(pass_memory(&pass, &memory));
     reorder(&pass, s->error, 1);
     if (s->weights)
         reorder(&pass, s->weights, 1);

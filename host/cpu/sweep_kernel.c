@@ -44,4 +44,74 @@ static void update(const float *w, const float *d, float alpha, int64_t n, float
     }
 }
 
-const struct sweep_kernels ISA_NAME(sweep_kernels) = {dots, update};
+static void direction_rest(const struct direction_terms *t, int64_t i, int64_t n, float *d,
+                           double sums[3])
+{
+    for (; i < n; i++) {
+        const float before = d[i], pull = t->pull ? t->pull[i] : 0;
+        d[i] = (pull + (t->inverse * before - t->g[i])) / (t->h[i] + t->inverse * t->hessian[i]);
+        sums[0] += (double)t->g[i] * (double)d[i];
+        sums[1] += (double)t->h[i] * (double)d[i] * (double)d[i];
+        sums[2] += (double)before * (double)d[i];
+    }
+}
+
+/* Sums as in `dots`. */
+VEC_INLINE void direction_with(const struct direction_terms *t, int64_t n, float *d, double sums[3],
+                               int pulled)
+{
+    enum { RUN = 16 * VEC };
+    int64_t i = 0;
+    while (i + VEC <= n) {
+        vf linear = {0}, quadratic = {0}, data = {0};
+        const int64_t end = i + RUN < n ? i + RUN : n;
+        for (; i + VEC <= end; i += VEC) {
+            const vf before = vf_load(d + i), g = vf_load(t->g + i), h = vf_load(t->h + i);
+            vf step = t->inverse * before - g;
+            if (pulled)
+                step += vf_load(t->pull + i);
+            step /= h + t->inverse * vf_load(t->hessian + i);
+            vf_store(d + i, step);
+            linear += g * step;
+            quadratic += h * step * step;
+            data += before * step;
+        }
+        sums[0] += total(linear);
+        sums[1] += total(quadratic);
+        sums[2] += total(data);
+    }
+    direction_rest(t, i, n, d, sums);
+}
+
+static void direction(const struct direction_terms *t, int64_t n, float *d, double sums[3])
+{
+    if (t->pull)
+        direction_with(t, n, d, sums, 1);
+    else
+        direction_with(t, n, d, sums, 0);
+}
+
+static double add(float alpha, const float *d, int64_t n, float *x)
+{
+    enum { RUN = 16 * VEC };
+    double moved = 0;
+    int64_t i = 0;
+    while (i + VEC <= n) {
+        vf sum = {0};
+        const int64_t end = i + RUN < n ? i + RUN : n;
+        for (; i + VEC <= end; i += VEC) {
+            const vf step = alpha * vf_load(d + i);
+            vf_store(x + i, vf_load(x + i) + step);
+            sum += vf_max(step, -step);
+        }
+        moved += total(sum);
+    }
+    for (; i < n; i++) {
+        const float step = alpha * d[i];
+        x[i] += step;
+        moved += (double)(step < 0 ? -step : step);
+    }
+    return moved;
+}
+
+const struct sweep_kernels ISA_NAME(sweep_kernels) = {dots, update, direction, add};

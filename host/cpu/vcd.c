@@ -2,13 +2,12 @@
  * subset. All loops stream through memory once or twice; sums are taken over fixed groups of
  * pixels, in order, so that no result depends on the number of threads. */
 #include <float.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "host/base/mem.h"
 #include "host/cpu/internal.h"
 #include "host/cpu/sums.h"
+#include "host/cpu/sweep_kernel.h"
 
 #define GROUPS                                                                                     \
     256 /* at most: bounds the table of partial sums, enough work items for any machine */
@@ -75,63 +74,12 @@ static enum err find_pull(struct backend *be, const struct direction *t, const f
     return ERR_OK;
 }
 
-/* <before, d> of n <= RUN elements. */
-#define RUN 64
-static double dot_run(const float *before, const float *d, int64_t n)
+static void direction_cylinder(const struct direction *t, int64_t q, double sums[3])
 {
-    double sum[4] = {0};
-    for (int64_t k = 0; k < n; k++)
-        sum[k % 4] += (double)before[k] * (double)d[k];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-/* Sets d to the direction; returns <d on entry, direction>. */
-static double set_direction(const struct direction *t, const float *H, const float *g,
-                            const float *h, float *d)
-{
-    double data = 0;
-    for (int64_t first = 0; first < t->slices; first += RUN) {
-        const int64_t end = first + RUN < t->slices ? first + RUN : t->slices;
-        float before[RUN];
-        memcpy(before, d + first, (size_t)(end - first) * sizeof *d);
-        if (t->pull)
-            for (int64_t k = first; k < end; k++)
-                d[k] = (t->pull[k] + (t->inverse * d[k] - g[k])) / (h[k] + t->inverse * H[k]);
-        else
-            for (int64_t k = first; k < end; k++)
-                d[k] = (t->inverse * d[k] - g[k]) / (h[k] + t->inverse * H[k]);
-        data += dot_run(before, d + first, end - first);
-    }
-    return data;
-}
-
-struct direction_sums {
-    struct vcd_sums prior;
-    double data;
-};
-
-static void direction_cylinder(const struct direction *t, int64_t q, struct direction_sums *out)
-{
-    struct vcd_sums *sums = &out->prior;
-    const float *H = hessian_at(t, q), *g = t->g + q * t->slices, *h = t->h + q * t->slices;
-    float *d = t->d + q * t->slices;
-    out->data += set_direction(t, H, g, h, d);
-
-    double linear[4] = {0}, quadratic[4] = {0};
-    int64_t k = 0;
-    for (; k + 4 <= t->slices; k += 4)
-        for (int l = 0; l < 4; l++) {
-            double x = (double)d[k + l];
-            linear[l] += x * (double)g[k + l];
-            quadratic[l] += x * x * (double)h[k + l];
-        }
-    for (; k < t->slices; k++) {
-        double x = (double)d[k];
-        linear[0] += x * (double)g[k];
-        quadratic[0] += x * x * (double)h[k];
-    }
-    sums->linear += (linear[0] + linear[1]) + (linear[2] + linear[3]);
-    sums->quadratic += (quadratic[0] + quadratic[1]) + (quadratic[2] + quadratic[3]);
+    const int64_t at = q * t->slices;
+    const struct direction_terms terms = {hessian_at(t, q), t->g + at, t->h + at, t->pull,
+                                          t->inverse};
+    ISA_PICK(sweep_kernels)->direction(&terms, t->slices, t->d + at, sums);
 }
 
 enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
@@ -144,7 +92,7 @@ enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
     struct direction t = {pixels,       v->slices, (float)(1 / (sigma_y * sigma_y)),
                           hessian->ptr, g->ptr,    h->ptr,
                           d->ptr,       NULL};
-    struct direction_sums part[GROUPS + 1] = {{{0}, 0}};
+    double part[GROUPS][3] = {{0}};
     *sums = (struct vcd_sums){0};
     *data = 0;
     void *pull = NULL;
@@ -161,11 +109,11 @@ enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
 #pragma omp parallel for num_threads(cpu_team(be, count *t.slices)) schedule(static)
     for (int64_t i = 0; i < groups; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++)
-            direction_cylinder(&t, q, &part[i]);
+            direction_cylinder(&t, q, part[i]);
     for (int i = 0; i < GROUPS; i++) {
-        sums->linear += part[i].prior.linear;
-        sums->quadratic += part[i].prior.quadratic;
-        *data += part[i].data;
+        sums->linear += part[i][0];
+        sums->quadratic += part[i][1];
+        *data += part[i][2];
     }
     mem_free(pull);
     double n = (double)count * (double)v->slices;
@@ -267,29 +215,12 @@ static int ascending(const struct pixel_set *pixels)
     return 1;
 }
 
-static double add_cylinder(float alpha, const float *d, int64_t slices, float *x)
-{
-    double moved[4] = {0};
-    int64_t k = 0;
-    for (; k + 4 <= slices; k += 4)
-        for (int l = 0; l < 4; l++) {
-            float step = alpha * d[k + l];
-            x[k + l] += step;
-            moved[l] += (double)fabsf(step);
-        }
-    for (; k < slices; k++) {
-        float step = alpha * d[k];
-        x[k] += step;
-        moved[0] += (double)fabsf(step);
-    }
-    return (moved[0] + moved[1]) + (moved[2] + moved[3]);
-}
-
 enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
                            const struct pixel_set *pixels, double alpha, const struct buffer *d,
                            struct buffer *x, double *moved)
 {
     const int64_t slices = v->slices, count = pixels->count, size = group_size(count);
+    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
     const float *from = d->ptr;
     float *to = x->ptr;
     double part[GROUPS] = {0};
@@ -300,7 +231,7 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
     for (int64_t i = 0; i < groups; i++)
         for (int64_t q = i * size; q < (i + 1) * size && q < count; q++) {
             int64_t pixel = pixels->indices ? pixels->indices[q] : q;
-            part[i] += add_cylinder((float)alpha, from + q * slices, slices, to + pixel * slices);
+            part[i] += kernels->add((float)alpha, from + q * slices, slices, to + pixel * slices);
         }
     *moved = 0;
     for (int i = 0; i < GROUPS; i++)
