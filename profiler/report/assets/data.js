@@ -13,8 +13,8 @@ async function unpack(id) {
 // A table of columns {a: [...], b: [...]} has as many rows as its first column.
 const rowsOf = (columns) => { const first = columns && Object.values(columns)[0]; return first ? first.length : 0; };
 
-// The recorder's own thread, which it does not sample: the kernel counts time for it, but no share of it is in samples.
-const ofRecorder = (thread) => thread.kernel_cpu_s > 0 && known(thread.user_s) && !known(thread.coverage);
+// The recorder's own thread, which it does not sample: no share of what the kernel counts for it is in samples.
+const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !known(thread.coverage) && !(thread.user_s > 0);
 
 const list = (x) => (Array.isArray(x) ? x : []);
 const mapRows = (x, key) => Object.entries(x || {}).map(([name, value]) => ({ [key]: name, ...value }));
