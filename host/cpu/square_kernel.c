@@ -57,6 +57,27 @@ static void weigh_first(const struct projector *p, double centre, const struct s
     }
 }
 
+/* Bit i where a[i] != b[i]. */
+VEC_INLINE uint32_t vi_differ(const int32_t *a, const int32_t *b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmpneq_epi32_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
+#elif defined(__AVX2__)
+    const __m256i same = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)a),
+                                            _mm256_loadu_si256((const __m256i *)b));
+    return 0xFF ^ (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(same));
+#elif defined(__SSE2__)
+    const __m128i same =
+        _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)a), _mm_loadu_si128((const __m128i *)b));
+    return 0xF ^ (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(same));
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < VEC; i++)
+        bits |= (uint32_t)(a[i] != b[i]) << i;
+    return bits;
+#endif
+}
+
 /* Bit q where a[q] differs from a[q + 1]. */
 static uint64_t find_steps(const int32_t *a)
 {
