@@ -98,17 +98,6 @@ void wait_late(void);              /* ... or here, when it was not */
 void wait_begin_child(void);       /* starts it in the child where that is safe */
 void wait_wake(void);              /* a thread has ended */
 
-/* look.c, tasks.c: what it does */
-void look_at_threads(struct capture_thread *t, uint64_t interval);
-void look_last(struct capture_thread *t, struct slot *s); /* while our thread keeps quiet */
-size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes);
-uint64_t look_cpu(uint32_t tid); /* its CPU clock, ns; 0: the calling thread's */
-/* The letter that proc(5) has for the thread's state, 0: unknown; and, unless NULL, two of the
- * numbers there, in ticks. */
-enum { LOOK_SYSTEM, LOOK_START, LOOK_STATS };
-int look_state(uint32_t tid, uint64_t numbers[LOOK_STATS]);
-int tasks_scan(struct slot *self, int each_second); /* 0: no thread of the target is left */
-
 /* sampler.c: the timer of a thread, made by itself or by another */
 void sampler_watch(struct slot *s, int other);
 void sampler_unwatch(struct slot *s);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/look.h"
 
 #pragma weak capture_stack_of
 

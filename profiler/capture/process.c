@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/look.h"
 
 static pid_t pid;
 static int ended;     /* 1: one thread is at it or has done it */

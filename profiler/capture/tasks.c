@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/look.h"
 
 /* Threads that did not come through births.c (mq_notify's and aio's, those older than this
  * library, raw clones): found in /proc/self/task and given a timer from outside. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/look.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
  * that what the target's do is still recorded. */

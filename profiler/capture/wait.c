@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core.h"
+#include "profiler/capture/look.h"
 #include "profiler/capture/python.h"
 
 #pragma weak heap_live
