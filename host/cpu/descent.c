@@ -1,9 +1,10 @@
 /* A pass of VCD over all subsets of a partition, parallel beams. Slices are independent but for the
  * prior and the length of the step, so a task owns a strip of STRIP slices, in all views: it takes
  * the last move out of the strip's error sinogram and back projects it for this subset while a
- * view's columns are in registers. For that e and w lie strip by strip within each view while the pass
- * lasts. A subset then reads e once and writes it once, and reads w twice: <w e, A delta> = <A' w
- * e, delta> comes from the back projection, <w A delta, A delta> from a projection into L1. */
+ * view's columns are in registers. For that e and w lie strip by strip within each view while the
+ * pass lasts. A subset then reads e once and writes it once, and reads w twice: <w e, A delta> =
+ * <A' w e, delta> comes from the back projection, <w A delta, A delta> from a projection into L1.
+ */
 #include <float.h>
 #include <math.h>
 #include <omp.h>

@@ -1,8 +1,7 @@
-#include "host/cpu/feet.h"
-
 #include <omp.h>
 #include <string.h>
 
+#include "host/cpu/feet.h"
 #include "host/cpu/worker.h"
 
 /* The fixed entries of a channel: near the average number of pixels that begin in one. */
