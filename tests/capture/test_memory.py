@@ -109,8 +109,8 @@ def check_sums(check, what, process, lines, source):
         estimate, error = found.get(line, (0.0, 0.0))
         check.that(abs(estimate - truth) <= 4 * error + slack + 0.005 * truth,
                    f"{what} @{name}: {estimate:.2f} +- {error:.2f} MiB instead of {truth}")
-        # a machine on which a record takes long doubles the distances: 2.5 % become 10 % after four times
-        check.that(error <= 0.12 * truth or not error, f"{what} @{name}: the error says {error:.2f} of {truth} MiB")
+        # where a record takes long the distances double: 2.5 % of 100 MiB become 10 % after four times, a block of 4 MiB is drawn for
+        check.that(error <= 0.25 * max(truth, 50), f"{what} @{name}: the error says {error:.2f} of {truth} MiB")
     check.that(process.lost[LOST_ALLOCATIONS] == 0, f"{what}: lost {process.lost[LOST_ALLOCATIONS]}")
 
 
@@ -358,7 +358,7 @@ def threads_and_forks_at_once(check, folder):
         check.that(done.returncode == 0 and done.stdout == b"bad 0\n", f"mean {mean}: {done}")
         check.that(len(found) == 41, f"{len(found)} traces")
         for p in found: # a lock that was not had may cost a record, which is counted
-            check.that(strays(p) <= p.lost[LOST_ALLOCATIONS] <= 1e-4 * len(p.allocs),
+            check.that(strays(p) <= p.lost[LOST_ALLOCATIONS] <= 10 + 1e-3 * len(p.allocs),
                        f"mean {mean}: {strays(p)} of {len(p.frees)} FREEs are of blocks that the process did not make, "
                        f"lost {p.lost[LOST_ALLOCATIONS]}")
         shutil.rmtree(folder / "runs")
