@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Predicted ceilings of the projections in 10^9 updates (voxel x view) per second, from counted instructions and bytes
+(docs/cuda.md has the formulas and says what each number assumes): tests/gpu/ceilings.py prints them as JSON, to be
+set beside what check.sh measures."""
+
+import json
+
+# Multiprocessors, boost GHz, GB/s of L2 and of memory. L2 rates are recalled from published measurements of the same
+# chips or their siblings, that of the RTX 5080 is a guess: no specification states them.
+CARDS = {"H200": ("sm_90", 132, 1.98, 5600, 4800), "RTX 4090": ("sm_89", 128, 2.52, 5000, 1008),
+         "RTX 5080": ("sm_120", 84, 2.62, 3500, 960)}
+
+# Lanes per clock and multiprocessor. fma: float32 multiply-add, integer multiply; alu: other integer, compare, min, max;
+# special: reciprocal root, conversion; memory: loads and stores, global and shared, 128 bytes a clock.
+LANES = {"issue": 128, "fma": 128, "alu": 64, "special": 16, "memory": 32}
+
+# Instructions per turn of the inner loop (8 updates a lane), as cuda/sass.py --walk counts them.
+COUNTS = {
+    "parallel_back_project": {"sm_90": (46, 18, 5, 0, 18), "sm_89": (46, 18, 5, 0, 18), "sm_120": (45, 18, 1, 0, 18)},
+    "parallel_forward_project": {"sm_90": (42, 17, 4, 0, 12), "sm_89": (42, 17, 4, 0, 12), "sm_120": (44, 16, 7, 0, 12)},
+    "cone_back_project": {"sm_90": (333, 164, 73, 9, 66), "sm_89": (332, 167, 73, 9, 66), "sm_120": (329, 170, 63, 9, 66)},
+    "cone_forward_project": {"sm_90": (326, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
+                             "sm_120": (317, 166, 69, 10, 48)}}
+UPDATES = 8
+# Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
+# projection the blocks that share a multiprocessor.
+BYTES = {"parallel_back_project": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (5.5, 5),
+         "cone_forward_project": (1.4, None)}
+
+
+def memory_bytes(blocks, multiprocessors, n=1024):
+    """Back: each set of resident pixels (4 a block) reads the channels under it anew; forward: a pixel stays for 20 views."""
+    return 4 * n * 0.637 / (multiprocessors * blocks * 4) if blocks else 0.2
+
+
+def ceilings(card):
+    """{operation: {"limits": {...}, "ceiling": G/s, "bound": name}}"""
+    arch, multiprocessors, clock, l2, memory = CARDS[card]
+    found = {}
+    for operation, counts in COUNTS.items():
+        limits = {name: multiprocessors * clock * lanes * UPDATES / count
+                  for (name, lanes), count in zip(LANES.items(), counts[arch]) if count}
+        from_l2, blocks = BYTES[operation]
+        limits["l2"] = l2 / from_l2
+        limits["dram"] = memory / memory_bytes(blocks, multiprocessors)
+        bound = min(limits, key=limits.get)
+        found[operation] = {"limits": {name: round(value) for name, value in limits.items()},
+                            "ceiling": round(limits[bound]), "bound": bound}
+    return found
+
+
+def main():
+    print(json.dumps({card: ceilings(card) for card in CARDS}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
