@@ -7,6 +7,13 @@
 
 #include "cuda/project.cuh"
 
+/* A value that the compiler can neither see through nor work out again: it stays in a register. */
+static __device__ inline int opaque(int x)
+{
+    asm("" : "+r"(x));
+    return x;
+}
+
 struct footprint {
     double position;     /* on the axis of channels */
     float width, height; /* of the trapezoid: cells, and the path length through the voxel */

@@ -67,13 +67,6 @@ static inline double inverse_root(double x)
 }
 #endif
 
-/* A value that the compiler can neither see through nor work out again: it stays in a register. */
-static __device__ inline int opaque(int x)
-{
-    asm("" : "+r"(x));
-    return x;
-}
-
 #define WARP      32
 #define ALL_LANES 0xffffffffu
 
