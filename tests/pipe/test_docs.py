@@ -33,6 +33,7 @@ ELSEWHERE = {
     "./start.sh": "tests/container/fresh.sh",
     "cuda/toolkit.sh": "docker/Dockerfile",  # which tests/container/test_container.py builds
     "cmake -B build -DTP_CUDA_ARCH=": "docker/Dockerfile",
+    "cuda/sass.py": "tests/pipe/test_sass.py",
     "python3 tests/peers/run.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not
