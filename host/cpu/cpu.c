@@ -11,6 +11,8 @@
 /* More threads than any single machine has: a larger wish is a typing error. */
 #define MAX_THREADS 4096
 
+int64_t cpu_team_least = 1 << 18;
+
 /* "Intel(R) Xeon(R) Gold 6430" from /proc/cpuinfo; other architectures name no model there. */
 static void cpu_model(char *out, size_t size)
 {

@@ -6,12 +6,14 @@
 #include "host/backend/backend.h"
 #include "host/cpu/isa.h"
 
-/* Threads for `elements` of work that streams through memory: waking the others costs some 10 us
- * (much more where they have to wait for a processor), which 64 Ki elements outweigh. One or all,
- * because libgomp ends the threads that a smaller team leaves over. */
+/* Threads for `elements` of work that streams through memory: waking the others and waiting for
+ * them costs up to 100 us in a virtual machine, which 256 Ki elements outweigh (VCD at 64^3, half
+ * as many: two threads took twice as long as one). One or all, because libgomp ends the threads
+ * that a smaller team leaves over. */
+extern int64_t cpu_team_least; /* tests want teams for less */
 static inline int cpu_team(const struct backend *be, int64_t elements)
 {
-    return elements < 1 << 16 ? 1 : be->threads;
+    return elements < cpu_team_least ? 1 : be->threads;
 }
 
 /* Threads for a projection: an update (voxel x view) is about 1/8 of such an element in time. */

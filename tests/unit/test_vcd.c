@@ -318,6 +318,7 @@ static void test_scales(void **state)
 
 int main(void)
 {
+    cpu_team_least = 1; /* small work goes in teams, too */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_direction),          cmocka_unit_test(test_clip),
         cmocka_unit_test(test_add_cylinders),      cmocka_unit_test(test_add_repeats),
