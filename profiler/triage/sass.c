@@ -7,8 +7,9 @@
 #include "host/base/file.h"
 #include "profiler/triage/sass.h"
 
-/* cuda/sass.py --json libtomoprof_cuda.so, nvcc 13.0, sm_90: float32, float64, special, loads,
- * stores, shared, shuffles, branches, integer, other, flops. */
+/* float32, float64, special, loads, stores, shared, shuffles, branches, integer, other, flops; nvcc
+ * 13.0, sm_90. Projections: one turn of the inner loop, cuda/sass.py --walk with the words of
+ * docs/cuda.md; the others: the busiest loop, cuda/sass.py --json. */
 static const struct own {
     const char *primitive;
     double units;
@@ -16,22 +17,22 @@ static const struct own {
 } own[] = {
     {"parallel_forward_project",
      8,
-     {(char *)"gather_kernel<2, 8, straight>", 63, {41, 0, 0, 24, 24, 0, 0, 73, 108, 18, 64}}},
+     {(char *)"gather_kernel<2, 8, straight>", 66, {16, 0, 0, 8, 0, 4, 0, 9, 5, 0, 32}}},
     {"parallel_back_project",
      8,
-     {(char *)"spread_kernel<2, 8, straight_back>", 50, {16, 0, 0, 16, 0, 3, 0, 1, 22, 2, 32}}},
+     {(char *)"spread_kernel<2, 8, straight_back>", 55, {16, 0, 0, 16, 0, 2, 0, 5, 7, 0, 32}}},
     {"parallel_hessian_diagonal",
      8,
-     {(char *)"spread_kernel<2, 8, straight_back>", 50, {16, 0, 0, 16, 0, 3, 0, 1, 22, 2, 32}}},
+     {(char *)"spread_kernel<2, 8, straight_back>", 55, {16, 0, 0, 16, 0, 2, 0, 5, 7, 0, 32}}},
     {"cone_forward_project",
-     (double)NAN,
-     {(char *)"gather_kernel<3, 4, fan_forward>", 80, {60, 10, 14, 0, 2, 18, 20, 37, 49, 20, 102}}},
+     8,
+     {(char *)"gather_kernel<3, 8, fan_forward>", 104, {169, 0, 13, 9, 0, 39, 0, 17, 73, 6, 231}}},
     {"cone_back_project",
-     (double)NAN,
-     {(char *)"spread_kernel<3, 4, fan_back>", 64, {9, 7, 2, 3, 0, 0, 0, 4, 11, 2, 12}}},
+     8,
+     {(char *)"spread_kernel<3, 8, fan_back>", 86, {168, 0, 9, 27, 0, 39, 0, 14, 69, 7, 239}}},
     {"cone_hessian_diagonal",
-     (double)NAN,
-     {(char *)"spread_kernel<3, 4, fan_back>", 64, {9, 7, 2, 3, 0, 0, 0, 4, 11, 2, 12}}},
+     8,
+     {(char *)"spread_kernel<3, 8, fan_back>", 86, {168, 0, 9, 27, 0, 39, 0, 14, 69, 7, 239}}},
     {"mbir_prior_and_updates",
      1,
      {(char *)"qggmrf_kernel", 30, {301, 0, 46, 8, 2, 0, 0, 42, 195, 62, 455}}},
