@@ -151,11 +151,11 @@ static int crc_fits(const struct trace_chunk *c)
     return c->crc == trace_crc(0, &c->bytes, sizeof *c - from + c->used);
 }
 
-/* Room that was given to the file before its thread wrote the chunk's header. */
-static int blank(const struct trace_chunk *c)
+/* Room that was given to the file before its thread published a chunk there, which the magic does
+ * last: some of the other fields may stand already. */
+static int unpublished(const struct trace_chunk *c)
 {
-    static const struct trace_chunk zeros;
-    return !memcmp(c, &zeros, sizeof *c);
+    return !c->magic && !c->crc && !c->sealed && !c->used;
 }
 
 /* Makes the chunk at r->position the current one; `bytes` of it are in the file. */
@@ -185,7 +185,7 @@ static enum err next_chunk(struct trace_reader *r, int *more)
         size_t got;
         TRY(view(r, r->position, sizeof(struct trace_chunk), &bytes, &got));
         struct trace_chunk *c = (struct trace_chunk *)bytes;
-        if (got < sizeof *c || blank(c))
+        if (got < sizeof *c || unpublished(c))
             continue;
         int magic = c->magic == TRACE_CHUNK_MAGIC;
         if (plausible(c)) {

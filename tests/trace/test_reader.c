@@ -294,6 +294,26 @@ static void missing_chunks_are_counted(void **state)
     reading_free(&r);
 }
 
+/* As a kill between two stores of the writer leaves it; with other fields in place it is damage. */
+static void a_chunk_without_its_magic_was_never_there(void **state)
+{
+    (void)state;
+    const char *path = small_trace();
+    char page[TRACE_PAGE] = {0};
+    struct trace_chunk *c = (struct trace_chunk *)page;
+    *c = (struct trace_chunk){.bytes = TRACE_CHUNK_BYTES, .tid = 2, .sequence = 1, .first_ns = 5};
+    patch(path, SECOND + TRACE_CHUNK_FIRST, page, sizeof page);
+    struct reading r = reading_of(path);
+    assert_true(reading_clean(&r));
+    assert_int_equal(r.count, 2 * SMALL_RECORDS);
+    reading_free(&r);
+    c->used = 8;
+    patch(path, SECOND + TRACE_CHUNK_FIRST, page, sizeof page);
+    r = reading_of(path);
+    assert_int_equal(r.damage.bad_chunks, 1);
+    reading_free(&r);
+}
+
 static void a_folder_lists_its_traces_by_start(void **state)
 {
     (void)state;
@@ -331,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_tail_longer_than_its_record_leaves_out_that_record_alone),
         cmocka_unit_test(unknown_and_too_short_records_are_skipped),
         cmocka_unit_test(missing_chunks_are_counted),
+        cmocka_unit_test(a_chunk_without_its_magic_was_never_there),
         cmocka_unit_test(a_folder_lists_its_traces_by_start),
     };
     return cmocka_run_group_tests(tests, traces_set_up, traces_tear_down);
