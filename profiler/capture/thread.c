@@ -194,7 +194,7 @@ static int is_older(uint32_t tid)
 /* The main thread may have run another program before; a child of fork begins at zero. */
 void thread_account(struct slot *s, int own)
 {
-    s->whole = s->start || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
+    s->whole = s->start || s->t.ours || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
     if (!s->whole)
         cpu_times(s, own, &s->begin_user, &s->begin_system);
 }

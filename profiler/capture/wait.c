@@ -99,6 +99,10 @@ static void *run(void *given)
     struct slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     prctl(PR_SET_NAME, "tomoprof");
+    /* Known rather than looked up: a file opened now would take a number that the child of a fork,
+     * busy with close and dup2, takes for its own. */
+    self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
+    self->t.stack_low = self->t.stack_high - STACK_BYTES;
     lock_gate();
     self = thread_register(self, (uint32_t)getpid());
     unlock_gate();
