@@ -19,6 +19,8 @@ PROGRAMS = r"build/\S+|tomoprof|\./start\.sh|cmake|ctest|python3|pip|docker|dock
 
 SMALLER = (  # the same words on less work, and real names in the place of placeholders
     ("--sizes 64,128,255,256 ", "--sizes 16 --ops median_filter3d "),
+    ("--sizes 32,64,128,256 --repeat 3 ", "--sizes 8,12,16 "),
+    ("--ops rabbitct_voxel_recon --sizes 512 ", "--ops rabbitct_voxel_recon --sizes 32 "),
     ("--ops 'rabbitct_*' --sizes 512 ", "--ops 'rabbitct_*' --sizes 32 "),
     ("--sizes 32,64,128,256,512 --threads 1,2 ", "--sizes 8,12,16 --ops median_filter3d --threads 1,2 "),
     ("--ops '*_project' --sizes 64 ", "--ops 'parallel_*_project' --sizes 16 "),
