@@ -36,8 +36,8 @@ def same(check, folder, what, words, **more):
     """Runs it bare and captured: output and exit status must be the same. The traces."""
     bare = run(words, timeout=120)
     done, files = captured(folder, words, **more)
-    check.that(done.returncode == bare.returncode, f"{what}: exit {done.returncode}, bare {bare.returncode}")
-    check.that(done.stdout == bare.stdout, f"{what}: output {done.stdout[-500:]!r}, bare {bare.stdout[-500:]!r}")
+    check.must(done.returncode == bare.returncode, f"{what}: exit {done.returncode}, bare {bare.returncode}")
+    check.must(done.stdout == bare.stdout, f"{what}: output {done.stdout[-500:]!r}, bare {bare.stdout[-500:]!r}")
     for f in files:
-        check.that(not f.damage, f"{what}: {f.path.name}: {f.damage}")
+        check.must(not f.damage, f"{what}: {f.path.name}: {f.damage}")
     return files

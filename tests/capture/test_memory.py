@@ -128,7 +128,7 @@ def bytes_of_c_lines(check, folder):
         if not program:
             return print("skipped: no C compiler")
         done, (p,) = record(folder, program)
-        check.that(done.returncode == 0, f"{done}")
+        check.must(done.returncode == 0, f"{done}")
         lines = p.native_lines({a[3] for a in p.allocs}, "lines")
         check_sums(check, f"C {level}", p, lines, C_LINES)
         live, at = live_by_line(p, lines), marks(C_LINES)
@@ -148,7 +148,7 @@ def bytes_of_cxx_lines(check, folder):
     if not program:
         return print("skipped: no C++ compiler")
     done, (p,) = record(folder, program)
-    check.that(done.returncode == 0, f"{done}")
+    check.must(done.returncode == 0, f"{done}")
     check_sums(check, "C++", p, p.native_lines({a[3] for a in p.allocs}, "cxx"), CXX_LINES)
 
 
@@ -157,7 +157,7 @@ def bytes_of_python_lines(check, folder):
     script = folder / "lines.py"
     script.write_text(PYTHON_LINES)
     done, found = record(folder, sys.executable, script, "numpy")
-    check.that(done.returncode == 0, f"{done}")
+    check.must(done.returncode == 0, f"{done}")
     p = max(found, key=lambda f: len(f.allocs))
     lines = {a[3]: p.python_line(a[3], "lines.py") for a in p.allocs}
     check_sums(check, "Python", p, lines, PYTHON_LINES)
@@ -193,7 +193,7 @@ def mappings_are_followed(check, folder):
     if not program:
         return print("skipped: no C compiler")
     done, (p,) = record(folder, program)
-    check.that(done.returncode == 0, f"{done}")
+    check.must(done.returncode == 0, f"{done}")
     live = live_by_line(p, p.native_lines({a[3] for a in p.allocs}, "mappings"))
     for name, (line, truth, _) in marks(MAPPINGS).items():
         check.that(live[line] == truth, f"mappings @{name}: {live[line]} MiB live instead of {truth}")

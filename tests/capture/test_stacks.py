@@ -134,7 +134,7 @@ def python_stacks(check, folder):
     script = folder / "program.py"
     script.write_text(SCRIPT)
     done, files = captured(folder, [sys.executable, script], RATE=500)
-    check.that(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]!r}")
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]!r}")
     trace = files[0]
     codes = {}
     for r in trace.of(CODE):

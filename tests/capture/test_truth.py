@@ -222,7 +222,7 @@ def waited(line):
 def recorded(check, folder, words, *options):
     """Profile and output of a run."""
     done = run(command(folder / "runs", *options, "--", *words))
-    check.that(done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()}")
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()}")
     return profile(folder / "runs"), done.stdout.decode()
 
 
