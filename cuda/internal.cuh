@@ -22,7 +22,7 @@ struct cuda_backend {
     cudaStream_t stream;
     cudaStream_t side[2]; /* uploads, downloads (lanes.cu) */
     int multiprocessors;
-    size_t limit, held;       /* bytes: of --device-memory (0 = none), allocated now */
+    size_t limit;             /* bytes, of --device-memory; 0 = none */
     struct workspace scratch; /* of the call at hand */
     struct workspace partial; /* partial sums of the call at hand, and their total */
     struct workspace views;   /* the table of the projector that was freed last */
@@ -132,6 +132,7 @@ enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
 enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                           double *min, double *max);
 enum err cuda_measure_roof(struct backend *be, struct roof *out);
+enum err cuda_measure_ceilings(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
 void cuda_measured(struct backend *be, int begins);
 
 #endif

@@ -9,7 +9,8 @@ enum err device_available(const struct cuda_backend *be, size_t *out)
     TRY_CUDA(cudaMemGetInfo(&free_bytes, &total), "asking for its free memory");
     *out = free_bytes;
     if (be->limit) {
-        const size_t left = be->held < be->limit ? be->limit - be->held : 0;
+        const size_t held = be->base.device_bytes;
+        const size_t left = held < be->limit ? be->limit - held : 0;
         *out = left < free_bytes ? left : free_bytes;
     }
     return ERR_OK;
@@ -73,7 +74,9 @@ enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, v
     }
     if (code != cudaSuccess)
         return cuda_failed(code, "allocating memory");
-    be->held += bytes;
+    be->base.device_bytes += bytes;
+    if (be->base.device_peak < be->base.device_bytes)
+        be->base.device_peak = be->base.device_bytes;
     return ERR_OK;
 }
 
@@ -82,7 +85,7 @@ void device_free(struct cuda_backend *be, void *ptr, size_t bytes)
     if (!ptr)
         return;
     cudaFree(ptr);
-    be->held -= bytes;
+    be->base.device_bytes -= bytes;
 }
 
 enum err workspace_hold(struct cuda_backend *be, const char *what, size_t bytes,

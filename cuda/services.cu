@@ -68,6 +68,7 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_sino_reorder,
     cuda_fingerprint,
     cuda_measure_roof,
+    cuda_measure_ceilings,
     cuda_measured,
     &cuda_lanes,
 };

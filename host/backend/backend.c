@@ -7,6 +7,11 @@ struct work backend_take_work(struct backend *be)
     return w;
 }
 
+void backend_reset_peak(struct backend *be)
+{
+    be->device_peak = be->device_bytes;
+}
+
 void backend_declare(struct backend *be, double flops, double bytes_min, double bytes_ideal_cache)
 {
     be->declared.flops += flops;

@@ -38,6 +38,13 @@ struct roof {
     double bytes_per_s; /* copy: read + written bytes, array far larger than the caches */
 };
 
+/* One more ceiling; its name says the unit. */
+struct ceiling {
+    const char *name; /* "l2_bytes_per_s" */
+    double value;
+};
+#define CEILINGS_MOST 16
+
 struct backend_options {
     int threads;          /* 0 = all that the process may use */
     size_t device_memory; /* 0 = all; lowers a device's memory to simulate a smaller card */
@@ -198,6 +205,8 @@ struct backend_ops {
     enum err (*fingerprint)(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max);
     enum err (*measure_roof)(struct backend *be, struct roof *out);
+    /* The roof and what else bounds operations, about a second of work (optional). */
+    enum err (*measure_ceilings)(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
     /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
     void (*measured)(struct backend *be, int begins);
 
@@ -210,9 +219,11 @@ struct backend {
     char device[128];     /* "Intel(R) Xeon(R), 2 threads, avx512" */
     struct work declared; /* grows with each compute call; read and cleared by backend_take_work */
     uint64_t uploaded_bytes, downloaded_bytes;
+    uint64_t device_bytes, device_peak; /* held on a device now; most since backend_reset_peak */
 };
 
 struct work backend_take_work(struct backend *be);
+void backend_reset_peak(struct backend *be);
 
 /* Used by launchers. */
 void backend_declare(struct backend *be, double flops, double bytes_min, double bytes_ideal_cache);

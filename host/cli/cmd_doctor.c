@@ -5,12 +5,40 @@
 #include "host/cli/facts.h"
 #include "host/cli/probes.h"
 
-static int json;
+static int json, ceilings;
 
 static struct opt options[] = {
+    {"ceilings", 0, OPT_FLAG, &ceilings, NULL,
+     "also measure what each back end can do at most, a second each", 0, 0, 0},
     CLI_OPT_JSON(json),
     {0},
 };
+
+static enum err measure(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count)
+{
+    struct roof roof;
+    if (be->ops->measure_ceilings)
+        return be->ops->measure_ceilings(be, out, count);
+    TRY(be->ops->measure_roof(be, &roof));
+    out[0] = (struct ceiling){"flops_per_s", roof.flops_per_s};
+    out[1] = (struct ceiling){"memory_bytes_per_s", roof.bytes_per_s};
+    *count = 2;
+    return ERR_OK;
+}
+
+static void say_ceilings(struct facts *f, struct backend *be)
+{
+    struct ceiling found[CEILINGS_MOST];
+    int count = 0;
+    facts_group(f, "ceilings");
+    if (measure(be, found, &count)) {
+        facts_string(f, "reason", err_text());
+        count = 0;
+    }
+    for (int i = 0; i < count; i++)
+        facts_number(f, found[i].name, found[i].value, "");
+    facts_group_end(f);
+}
 
 /* Opens each back end as a command would. */
 static void say_backends(struct facts *f)
@@ -26,6 +54,8 @@ static void say_backends(struct facts *f)
         if (be) {
             facts_string(f, "device", be->device);
             facts_int(f, "threads", be->threads);
+            if (ceilings)
+                say_ceilings(f, be);
         } else {
             facts_string(f, "reason", reason);
         }
@@ -44,7 +74,7 @@ static enum err run(int words, char **word)
     facts_string(&f, "tomoprof", TP_VERSION);
     facts_string(&f, "compiler", TP_COMPILER);
     facts_int(&f, "processors_online", sysconf(_SC_NPROCESSORS_ONLN));
-    if (json) /* for people the rows say it */
+    if (json || ceilings) /* for people the rows say which there are */
         say_backends(&f);
     probes_say(&f);
     facts_end(&f);
@@ -61,7 +91,8 @@ const struct command cmd_doctor = {
             "docs/troubleshooting.md has more on each row.\n\n"
             "Examples:\n"
             "  tomoprof doctor\n"
-            "  tomoprof doctor --json\n",
+            "  tomoprof doctor --json\n"
+            "  tomoprof doctor --ceilings\n",
     .options = options,
     .run = run,
 };

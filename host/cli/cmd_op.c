@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/backend/registry.h"
@@ -13,9 +14,10 @@
 #include "host/io/model_json.h"
 #include "host/io/npy.h"
 #include "host/suite/catalogue.h"
+#include "host/suite/stats.h"
 
 static const char *geometry, *in, *out, *weights, *initial, *backend = "auto";
-static int64_t seed, iterations = 15, subsets, threads;
+static int64_t seed, iterations = 15, subsets, threads, repeat;
 static double threshold = 0.2;
 static int json;
 
@@ -52,6 +54,8 @@ static struct opt options[] = {
                   4294967295.0, 0},
     [ROW_SUBSETS] = {"subsets", 0, OPT_INT, &subsets, "N", "of gen_pixel_partition", 1, 2147483647,
                      0},
+    {"repeat", 0, OPT_INT, &repeat, "N",
+     "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6, 0},
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     CLI_OPT_JSON(json),
@@ -144,7 +148,7 @@ static enum err check_options(const char *name, const struct operation *op)
     FAIL_IF(op->input == ARRAY_NONE && in, ERR_USAGE, "%s takes no --in", name);
     FAIL_IF(op->input != ARRAY_NONE && !in, ERR_USAGE, "%s needs --in FILE, a %s", name,
             op->input == ARRAY_VOLUME ? "volume" : "sinogram");
-    FAIL_IF(!out, ERR_USAGE, "%s needs --out FILE", name);
+    FAIL_IF(!out && !repeat, ERR_USAGE, "%s needs --out FILE", name);
     FAIL_IF(op->takes & TAKES_SUBSETS && !subsets, ERR_USAGE, "%s needs --subsets N", name);
     return ERR_OK;
 }
@@ -153,6 +157,8 @@ static enum err check_options(const char *name, const struct operation *op)
 static enum err check_output(void)
 {
     struct outfile f = {0};
+    if (!out)
+        return ERR_OK;
     TRY(outfile_open(&f, out));
     outfile_abort(&f);
     return ERR_OK;
@@ -176,13 +182,18 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
     return state_upload(s, a, shape);
 }
 
-/* The filter works in place here, and only the suite keeps its input. */
+/* The filter works in place, unless its input is needed again. */
+static int in_place(const struct run_state *s)
+{
+    return s->op->scratch == SCRATCH_SINOGRAM && !repeat;
+}
+
 static double extra_bytes(const struct run_state *s)
 {
     const double sinogram = 4.0 * (double)scan_samples(&s->model.scan);
     return (weights ? sinogram : 0) +
            (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
-           (s->op->scratch == SCRATCH_SINOGRAM ? sinogram : 0);
+           (in_place(s) ? sinogram : 0);
 }
 
 static enum err load(struct run_state *s)
@@ -195,21 +206,26 @@ static enum err load(struct run_state *s)
         TRY(read_array(s, weights, ARRAY_SINOGRAM, &s->weights));
     if (initial)
         TRY(read_array(s, initial, ARRAY_VOLUME, &s->initial));
+    if (s->op->scratch == SCRATCH_SINOGRAM && !in_place(s))
+        TRY(state_allocate_scratch(s));
     return state_allocate_output(s);
 }
 
 static enum err write_result(struct run_state *s, struct op_report *r)
 {
-    if (s->op->output == ARRAY_PARTITION) {
-        r->dims = 2;
-        r->shape[0] = s->partition.subsets;
-        r->shape[1] = s->partition.length;
-        return npy_write_int32(out, 2, r->shape, s->partition.indices);
-    }
+    const int partition = s->op->output == ARRAY_PARTITION;
     const float *data;
     float *copy;
-    r->dims = 3;
+    r->dims = partition ? 2 : 3;
     model_shape(&s->model, s->op->output, r->shape);
+    if (partition) {
+        r->shape[0] = s->partition.subsets;
+        r->shape[1] = s->partition.length;
+    }
+    if (!out)
+        return ERR_OK;
+    if (partition)
+        return npy_write_int32(out, 2, r->shape, s->partition.indices);
     TRY(state_result(s, &data, &copy));
     enum err e = npy_write(out, 3, r->shape, data);
     mem_free(copy);
@@ -222,6 +238,53 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     progress("mbir_recon", (double)done, (double)total);
 }
 
+static enum err run_once(struct run_state *s, struct op_report *r, double *seconds)
+{
+    backend_take_work(s->be);
+    TRY(s->be->ops->sync(s->be));
+    int64_t start = clock_ns();
+    TRY(s->op->run(s));
+    TRY(s->be->ops->sync(s->be));
+    *seconds = clock_seconds_since(start);
+    r->work = s->op->work(s);
+    return state_fingerprint(s, &r->fingerprint);
+}
+
+/* The first run makes tables, plans and pages; a result that changes is none. */
+static enum err run_again(struct run_state *s, struct op_report *r)
+{
+    const struct fingerprint first = r->fingerprint;
+    r->times = calloc((size_t)repeat, sizeof *r->times);
+    FAIL_IF(!r->times, ERR_MEMORY, "no memory left for %" PRId64 " times", repeat);
+    r->repeats = repeat;
+    for (int64_t i = 0; i < repeat; i++) {
+        TRY(run_once(s, r, &r->times[i]));
+        FAIL_IF(memcmp(&first, &r->fingerprint, sizeof first) != 0, ERR_FAILED,
+                "%s: run %" PRId64 " gave another result than run 1 (l2 %.17g and %.17g)",
+                s->op->name, i + 2, r->fingerprint.l2, first.l2);
+    }
+    r->seconds = statistics_of(r->times, (int)repeat).median;
+    return ERR_OK;
+}
+
+static enum err measure(struct run_state *s, struct op_report *r)
+{
+    backend_reset_peak(s->be);
+    TRY(run_once(s, r, &r->first));
+    r->seconds = r->first;
+    if (repeat)
+        TRY(run_again(s, r));
+    progress_end();
+    r->peak_host_bytes = mem_peak();
+    TRY(write_result(s, r));
+    if (json)
+        op_report_print(r);
+    else
+        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
+                 out ? out : "");
+    return ERR_OK;
+}
+
 static enum err compute(struct run_state *s)
 {
     struct op_report r = {.state = s};
@@ -232,21 +295,9 @@ static enum err compute(struct run_state *s)
                                     .stop_threshold_percent = threshold,
                                     .seed = (uint32_t)seed,
                                     .on_iteration = on_iteration};
-    TRY(s->be->ops->sync(s->be));
-    int64_t start = clock_ns();
-    TRY(s->op->run(s));
-    TRY(s->be->ops->sync(s->be));
-    r.seconds = clock_seconds_since(start);
-    progress_end();
-    r.work = s->op->work(s);
-    r.peak_host_bytes = mem_peak();
-    TRY(state_fingerprint(s, &r.fingerprint));
-    TRY(write_result(s, &r));
-    if (json)
-        op_report_print(&r);
-    else
-        log_info("%s: %.4g s on %s: %s", s->op->name, r.seconds, s->be->device, out);
-    return ERR_OK;
+    enum err e = measure(s, &r);
+    free(r.times);
+    return e;
 }
 
 static enum err run(int words, char **word)
@@ -295,7 +346,8 @@ const struct command cmd_op = {
             "  tomoprof op forward_project --geometry g.json --in x.npy --out y.npy\n"
             "  tomoprof op mbir_recon --geometry g.json --in y.npy --weights w.npy --seed 7 "
             "--iterations 3 \\\n"
-            "    --stop-threshold 0 --out x.npy --json\n",
+            "    --stop-threshold 0 --out x.npy --json\n"
+            "  tomoprof op back_project --geometry g.json --in y.npy --repeat 5 --json\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -69,8 +69,14 @@ void op_report_print(const struct op_report *r)
         jsonw_null(&w);
     integers(&w, "shape", r->shape, r->dims);
     jsonw_knumber(&w, "time", r->seconds);
+    jsonw_knumber(&w, "first_time", r->first);
+    numbers(&w, "times", r->times, r->repeats);
     print_work(&w, &r->work);
     jsonw_kint(&w, "peak_host_bytes", (int64_t)r->peak_host_bytes);
+    if (s->be->device_peak)
+        jsonw_kint(&w, "peak_device_bytes", (int64_t)s->be->device_peak);
+    else
+        jsonw_knull(&w, "peak_device_bytes");
     jsonw_key(&w, "fingerprint");
     jsonw_object(&w);
     fingerprint_write(&w, &r->fingerprint);

@@ -7,7 +7,9 @@
 
 struct op_report {
     const struct run_state *state;
-    double seconds;
+    double seconds, first; /* median of `times`, or the first run */
+    double *times;         /* [repeats], of the runs after the first */
+    int64_t repeats;
     struct work work;
     size_t peak_host_bytes;
     struct fingerprint fingerprint;

@@ -36,7 +36,7 @@ struct measured {
     double seconds, cycles;
     struct work work;
     struct fingerprint fingerprint;
-    uint64_t uploaded, downloaded;
+    uint64_t uploaded, downloaded, device_peak;
     size_t peak;
 };
 
@@ -108,6 +108,7 @@ static enum err take(struct child *c, int64_t start, double cycles, struct measu
     m->cycles = cycles_now(&c->cycles) - cycles;
     m->work = s->op->work(s);
     m->peak = mem_peak();
+    m->device_peak = s->be->device_peak;
     m->uploaded = s->be->uploaded_bytes;
     m->downloaded = s->be->downloaded_bytes;
     s->be->uploaded_bytes = s->be->downloaded_bytes = 0;
@@ -118,6 +119,7 @@ static enum err run_once(struct child *c, struct measured *m)
 {
     struct run_state *s = &c->s;
     mem_reset_peak();
+    backend_reset_peak(s->be);
     backend_take_work(s->be);
     TRY(s->be->ops->sync(s->be));
     double cycles = cycles_now(&c->cycles);
@@ -159,6 +161,7 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_kint(&w, "h2d_bytes", (int64_t)m->uploaded);
     jsonw_kint(&w, "d2h_bytes", (int64_t)m->downloaded);
     jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
+    jsonw_kint(&w, "peak_device_bytes", (int64_t)m->device_peak);
     fingerprint_write(&w, &m->fingerprint);
     jsonw_knumber(&w, "cycles", m->cycles);
     jsonw_end(&w);
@@ -222,6 +225,7 @@ static enum err run_iterations(struct child *c)
     c->s.mbir.on_iteration = on_iteration;
     c->s.mbir.context = &i;
     mem_reset_peak();
+    backend_reset_peak(c->s.be);
     mark_push(c->s.op->name, (uint64_t)c->plan->size);
     enum err e = c->s.op->run(&c->s);
     mark_pop();

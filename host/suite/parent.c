@@ -56,6 +56,7 @@ static void take_row(struct row *row, const cJSON *line)
     row->h2d_bytes = (int64_t)number(line, "h2d_bytes");
     row->d2h_bytes = (int64_t)number(line, "d2h_bytes");
     row->peak_host_bytes = (int64_t)number(line, "peak_host_bytes");
+    row->peak_device_bytes = number(line, "peak_device_bytes");
     row->cycles = number(line, "cycles");
     row->fingerprint = (struct fingerprint){number(line, "sum"), number(line, "l2"),
                                             number(line, "min"), number(line, "max")};

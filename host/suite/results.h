@@ -22,7 +22,8 @@ struct row {
     struct work work;
     struct fingerprint fingerprint;
     int64_t h2d_bytes, d2h_bytes, peak_host_bytes;
-    double cycles; /* 0 = unknown */
+    double peak_device_bytes; /* 0: no device */
+    double cycles;            /* 0 = unknown */
 };
 
 /* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's

@@ -95,6 +95,11 @@ enum err state_allocate_output(struct run_state *s)
     return allocate(s, names[s->op->output], s->op->output, &s->out);
 }
 
+enum err state_allocate_scratch(struct run_state *s)
+{
+    return s->large ? ERR_OK : allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch);
+}
+
 enum err state_prepare(struct run_state *s)
 {
     s->subsets = SUBSETS;
@@ -102,8 +107,8 @@ enum err state_prepare(struct run_state *s)
     TRY(state_place(s, 0, check_device_bytes(s)));
     if (s->op->prepare)
         TRY(s->op->prepare(s));
-    if (s->op->scratch == SCRATCH_SINOGRAM && !s->large)
-        TRY(allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch));
+    if (s->op->scratch == SCRATCH_SINOGRAM)
+        TRY(state_allocate_scratch(s));
     return state_allocate_output(s);
 }
 

@@ -56,6 +56,8 @@ enum err state_place(struct run_state *s, int has_weights, double extra);
 /* An uninitialised host array, to be filled and given to the back end by state_upload. */
 enum err state_host_array(struct array_pair *a, const char *what, const int64_t shape[3]);
 enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t shape[3]);
+/* Allocates s->scratch; nothing in slabs, which never overwrite the input. */
+enum err state_allocate_scratch(struct run_state *s);
 /* Allocates s->out. Nothing for partitions, which bring their own. */
 enum err state_allocate_output(struct run_state *s);
 void state_free(struct run_state *s);

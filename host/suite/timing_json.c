@@ -73,7 +73,7 @@ static void write_measured(struct jsonw *w, const struct cell *c, const struct r
     known_number(w, "flops", row->work.flops);
     known_number(w, "bytes", row->work.bytes_min);
     jsonw_kint(w, "peak_host_bytes", row->peak_host_bytes);
-    jsonw_knull(w, "peak_device_bytes");
+    known_number(w, "peak_device_bytes", row->peak_device_bytes);
     jsonw_key(w, "fingerprint");
     jsonw_object(w);
     fingerprint_write(w, &row->fingerprint);

@@ -191,6 +191,8 @@ def doctor(check, folder):
     check.that(said["back_ends"]["cpu"]["usable"] is True and said["back_ends"]["cpu"]["threads"] >= 1, f"{said}")
     check.that(said["back_ends"]["cuda"]["usable"] or said["back_ends"]["cuda"]["reason"], f"{said}")
     check.that(set(rows) == DOCTOR_ROWS, f"rows: {set(rows) ^ DOCTOR_ROWS}")
+    able = said_json(check, "doctor", "--ceilings", "--json")["back_ends"]["cpu"]["ceilings"]
+    check.that(able["flops_per_s"] > 1e6 and able["memory_bytes_per_s"] > 1e6, f"ceilings: {able}")
     text = ok(check, "doctor").stdout
     for name, row in rows.items():
         check.that(row["state"] in ("ok", "limited", "missing") and row["found"], f"{name}: {row}")

@@ -76,6 +76,19 @@ def check_json(check, golden, name, said, y):
                    f"{where}: {m}")
 
 
+def repeated(check, folder):
+    """--repeat: as many times, their median, the result of one run although FDK's filter works in place, no --out needed."""
+    golden = DATA / "goldens" / "cone_offsets"
+    words = ["op", "fdk_recon", *inputs(golden, "cone_fdk_recon"), "--json"]
+    once = json.loads(tomoprof(*words, "--out", folder / "once.npy").stdout)
+    again = json.loads(tomoprof(*words, "--repeat", 3).stdout)
+    check.that(once["times"] == [] and once["time"] == once["first_time"], f"one run: {once['times']}, {once['time']}")
+    check.that(len(again["times"]) == 3 and again["time"] == sorted(again["times"])[1], f"median of {again['times']}: {again['time']}")
+    check.that(again["fingerprint"] == once["fingerprint"], f"repeated: {again['fingerprint']}, once {once['fingerprint']}")
+    missing = tomoprof("op", "fdk_recon", *inputs(golden, "cone_fdk_recon"))
+    check.that(missing.returncode == 2 and "needs --out FILE" in missing.stderr, f"no --out: {missing.stderr}")
+
+
 def same_bits(check, folder):
     for golden in (DATA / "goldens" / "par_offset_pitch", DATA / "goldens" / "cone_offsets"):
         for path in sorted(golden.glob("*.out.npy")):
@@ -184,4 +197,4 @@ def peak_memory(check, folder):
 
 
 if __name__ == "__main__":
-    main(goldens, same_bits, quiet, defaults, partitions, peak_memory)
+    main(goldens, repeated, same_bits, quiet, defaults, partitions, peak_memory)

@@ -80,7 +80,7 @@ enum cudaStreamCaptureMode {
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlockOptin;
-    int major, minor, multiProcessorCount;
+    int major, minor, multiProcessorCount, l2CacheSize;
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
@@ -181,6 +181,10 @@ static inline float __int_as_float(int bits)
     return x;
 }
 template <class T> T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> T __ldcg(const T *p)
 {
     return *p;
 }

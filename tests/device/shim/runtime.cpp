@@ -239,6 +239,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
     out->sharedMemPerBlockOptin = (size_t)227 << 10;
     out->major = 9;
     out->multiProcessorCount = 1;
+    out->l2CacheSize = 1 << 20;
     return cudaSuccess;
 }
 
