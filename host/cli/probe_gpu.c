@@ -45,8 +45,9 @@ enum state probe_driver(struct found *f)
         SAY(f, "no libcuda.so.1 that answers");
         return MISSING;
     }
+    probe_line("/proc/driver/nvidia/version", line, sizeof line);
     SAY(f, "CUDA %d.%d; %s", version / 1000, version % 1000 / 10,
-        probe_line("/proc/driver/nvidia/version", line, sizeof line));
+        *line ? line : "the kernel module is not loaded, or does not tell its version");
     f->consequence = "profiles lack GPU work: CUPTI of CUDA 12 and 13 needs a newer driver";
     f->fix = "update NVIDIA's driver to 525 or newer";
     return version < 12000 ? LIMITED : OK;
@@ -55,17 +56,17 @@ enum state probe_driver(struct found *f)
 static void *open_cupti(void)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64"};
+    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
     const char *roots[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda"};
     char path[RUN_PATH];
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
     void *library = given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
     for (int n = 0; n < 3 && !library; n++)
         library = dlopen(names[n], RTLD_NOW | RTLD_LOCAL);
-    for (int i = 0; i < 18 && !library; i++) {
-        if (!roots[i / 6])
+    for (int i = 0; i < 27 && !library; i++) {
+        if (!roots[i / 9])
             continue;
-        snprintf(path, sizeof path, "%s%s/%s", roots[i / 6], below[i / 3 % 2], names[i % 3]);
+        snprintf(path, sizeof path, "%s%s/%s", roots[i / 9], below[i / 3 % 3], names[i % 3]);
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     return library;

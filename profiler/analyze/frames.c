@@ -1,5 +1,8 @@
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/demangle.h"
 #include "profiler/analyze/image.h"
 
 enum { INLINED_MAX = 32 };
@@ -13,7 +16,8 @@ struct walk {
     int python_at;
     struct resolved *out;
     int count, max;
-    int core; /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
+    int core;         /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
+    const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
 };
 
 static void emit(struct walk *w, const struct resolved *f)
@@ -52,6 +56,43 @@ static void emit_entry(struct walk *w)
     }
 }
 
+/* Is this the host side of the kernel whose stub is named `stub`, "_Z4spinPfi(float*, int)"? Debug
+ * information without a linkage name has no parameters: then the stub holds "4spin". */
+static int of_stub(const char *function, const char *stub)
+{
+    char part[256];
+    int n = (int)strcspn(function, "<");
+    if (!strchr(function, '(')) {
+        snprintf(part, sizeof part, "%d%.*s", n, n, function);
+        return n && strstr(stub, part) != NULL;
+    }
+    char *mangled = strndup(stub, strcspn(stub, "(")), *name = mangled ? demangle(mangled) : NULL;
+    int same = name && !strcmp(function, name);
+    free(name);
+    free(mangled);
+    return same;
+}
+
+/* Between kernel<<<>>>() and the runtime nvcc puts __device_stub__Z4spinPfi, with what it inlines,
+ * and above it functions at the line where the kernel is defined: how many of these frames are
+ * such. */
+static int stub_frames(struct walk *w, const struct symbol_frame *at, int n)
+{
+    static const char mark[] = "__device_stub_";
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        const char *found = at[i].function ? strstr(at[i].function, mark) : NULL;
+        int wrapper = found && strstr(at[i].function, "__wrapper__");
+        if (found && !wrapper)
+            w->stub = found + strlen(mark);
+        if (found || (w->stub && at[i].function && of_stub(at[i].function, w->stub)))
+            count = i + 1;
+        if (count == i + 1 && !found)
+            w->stub = NULL;
+    }
+    return count;
+}
+
 static void native(struct walk *w, uint64_t address, int exact)
 {
     struct image *im = w->im;
@@ -73,6 +114,7 @@ static void native(struct walk *w, uint64_t address, int exact)
     int interpreter = rules_interpreter(module);
     if (interpreter && w->count && w->stack->python)
         return; /* its C code between Python frames says nothing */
+    int stubs = stub_frames(w, at, n);
     for (int i = 0; i < n; i++) {
         struct resolved f = {.function = at[i].function,
                              .file = at[i].file,
@@ -82,7 +124,7 @@ static void native(struct walk *w, uint64_t address, int exact)
                              .inlined = at[i].inlined};
         if (!f.line)
             f.file = NULL;
-        f.class = rules_class(im->run, f.file, module, 0);
+        f.class = i < stubs ? FRAME_RUNTIME : rules_class(im->run, f.file, module, 0);
         if (f.class != FRAME_RUNTIME && !w->core)
             w->core = 2;
         emit(w, &f);

@@ -392,8 +392,12 @@ static enum err graph_node(struct image *im, const struct trace_graph_node *n, u
 {
     struct graph_node *node;
     TRY(node_of(im->gpu, n->node, &node));
+    /* Instantiation reports a node twice, as a clone and as a new one, in any order. */
+    if (n->original)
+        node->original = n->original;
+    if (node->stack && n->cloned)
+        return ERR_OK;
     node->stack = n->stack;
-    node->original = n->original;
     node->tid = tid;
     return ERR_OK;
 }
@@ -450,9 +454,9 @@ static enum err settle(struct image *im)
     TRY(busy_settle(im, g->busy));
     for (size_t i = 0; i < g->nodes_count; i++) { /* a clone was built where its original was */
         struct graph_node *n = &g->nodes[i], *from = n;
-        for (int depth = 0; !from->stack && from->original && depth < 16; depth++) {
+        for (int depth = 0; from->original && depth < 16; depth++) {
             uint32_t o = table_get(&g->node_by_id, from->original);
-            if (o == TABLE_NONE)
+            if (o == TABLE_NONE || !g->nodes[o].stack)
                 break;
             from = &g->nodes[o];
         }

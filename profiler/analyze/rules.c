@@ -52,7 +52,7 @@ static const char *const library_paths[] = {
     "/usr/include/", "/usr/lib/",      "/usr/src/",  "/usr/local/cuda",   "/include/c++/",
     "/lib/gcc/",     "/build/glibc",   "/build/gcc", "../sysdeps/",       "./malloc/",
     "./nptl/",       "./string/",      "../nptl/",   "/.cargo/registry/", "/go/pkg/mod/",
-    "/nvtx3/",
+    "/nvtx3/",       "/include/crt/",
 };
 
 /* Python packages that serve the package or the program that calls them. Any other package does the

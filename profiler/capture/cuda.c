@@ -56,6 +56,26 @@ static void callback(void *user, uint32_t domain, uint32_t id, const void *data)
     errno = saved;
 }
 
+static const char *no_device(void)
+{
+    if (access("/dev/nvidiactl", F_OK) && access("/dev/dxg", F_OK)) /* the latter under WSL */
+        return "this machine has no NVIDIA device (no /dev/nvidiactl): there is no GPU work";
+    return NULL;
+}
+
+/* CUDA takes devices from the list up to the first word that names none. */
+static int devices_hidden(struct capture_thread *t)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    if (!list || (*list && *list != '-' && strcmp(list, "NoDevFiles") != 0))
+        return 0;
+    capture_note(t, 0, "cuda.no_device",
+                 "CUDA_VISIBLE_DEVICES is \"%.40s\", so the program sees no GPU: there is no GPU "
+                 "work to record",
+                 list);
+    return 1;
+}
+
 static int subscribe(struct capture_thread *t)
 {
     char other[64] = "";
@@ -72,9 +92,9 @@ static int subscribe(struct capture_thread *t)
                      "is missing: run without it",
                      *other ? " (" : "", other, *other ? ")" : "");
     else if (code)
-        capture_note(t, 2, "cuda.subscribe",
-                     "cuptiSubscribe: %d, %s; GPU work is missing, the rest is complete", code,
-                     cuda_sentence(code));
+        capture_note(t, no_device() ? 0 : 2, "cuda.subscribe",
+                     "cuptiSubscribe: %d, %s; the rest is complete", code,
+                     no_device() ? no_device() : cuda_sentence(code));
     return code;
 }
 
@@ -111,6 +131,8 @@ static void enable_kinds(struct capture_thread *t)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cuda_check(t, cuda.cupti.enable(rows[i].kind), rows[i].call, rows[i].meaning);
+    if (cuda.cupti.all_syncs)
+        cuda.cupti.all_syncs(0); /* frameworks ask without end whether an event has come */
 }
 
 static void enable_domains(struct capture_thread *t)
@@ -119,13 +141,16 @@ static void enable_domains(struct capture_thread *t)
                "cuptiEnableDomain(STATE)", "CUPTI's own troubles are not told");
     cuda_check(t, cuda.cupti.enable_domain(1, cuda.subscriber, CUPTI_RESOURCE),
                "cuptiEnableDomain(RESOURCE)", "device code and graph nodes are missing");
+    if (cuda.cupti.thread_id_type)
+        cuda_check(t, cuda.cupti.thread_id_type(CUPTI_THREAD_ID_SYSTEM), "cuptiSetThreadIdType",
+                   "compilations have no thread");
 }
 
 /* What is refused is noted, and the target goes on. */
 static void attach(struct capture_thread *t)
 {
     char text[24];
-    if (cuda_load(t, &cuda.cupti))
+    if (devices_hidden(t) || cuda_load(t, &cuda.cupti))
         return;
     int code = cuda.cupti.version(&cuda.version);
     snprintf(text, sizeof text, "%u", cuda.version);
@@ -144,9 +169,7 @@ static void attach(struct capture_thread *t)
     cuda.on = 1;
     cuda.pid = getpid();
     enable_domains(t);
-    if (cuda.cupti.thread_id_type)
-        cuda_check(t, cuda.cupti.thread_id_type(CUPTI_THREAD_ID_SYSTEM), "cuptiSetThreadIdType",
-                   "compilations have no thread");
+    cuda_at_exit(); /* and again after cuInit */
     set_clock(t);
     int why = cuda_buffers_open();
     code = why ? 8 : cuda.cupti.register_buffers(cuda_request, cuda_complete);
@@ -178,6 +201,10 @@ CAPTURE_API int InitializeInjection(void)
     return 1;
 }
 
+/* Another user of CUPTI's activities in this process replaces our buffers without a word. The last
+ * few launches may have failed in ways that no call tells. */
+enum { SILENT_LAUNCHES = 8 };
+
 static void last(void)
 {
     if (!cuda.on || getpid() != cuda.pid)
@@ -187,19 +214,42 @@ static void last(void)
     struct capture_thread *t = cuda_enter(&entered);
     if (!t)
         return;
-    cuda_flush_last(t);
+    cuda_flush_now(t, CUPTI_FLUSH_FORCED);
+    if (cuda.unanswered >= SILENT_LAUNCHES && !cuda_flush_hangs())
+        capture_note(t, 2, "cuda.silent",
+                     "CUPTI has given no record of the last %d launches: another profiler in this "
+                     "process (torch.profiler, jax.profiler) took its buffers, and GPU work since "
+                     "then is missing",
+                     cuda.unanswered);
     cuda_leave(t, entered, now);
+}
+
+/* Of exec, which may fail and go on, and of _exit. A process that ends by exit comes here too, but
+ * then the destructors of CUPTI and of the driver have run. */
+static void stop(void)
+{
+    if (!cuda.over)
+        last();
+}
+
+static void at_exit(void)
+{
+    if (!cuda.over) {
+        cuda.over = 1;
+        last();
+    }
 }
 
 void cuda_at_exit(void)
 {
-    atexit(last);
+    atexit(at_exit);
 }
 
 void cuda_name_stream(struct capture_thread *t, void *stream, uint64_t name)
 {
     struct trace_gpu_stream r = {.r.kind = TRACE_GPU_STREAM, .name = name};
-    if (cuda.on && cuda.cupti.stream_id && !cuda.cupti.stream_id(NULL, stream, 0, &r.id))
+    if (cuda.on && !cuda.over && cuda.cupti.stream_id &&
+        !cuda.cupti.stream_id(NULL, stream, 0, &r.id))
         trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
@@ -238,5 +288,5 @@ const struct capture_part part_cuda = {
     .start = start,
     .tick = tick,
     .fork_child = fork_child,
-    .stop = last,
+    .stop = stop,
 };

@@ -24,8 +24,10 @@ struct cuda {
     uint32_t version; /* of CUPTI's API: 18 = CUDA 12.0, 130000 = 13.0 */
     void *subscriber;
     struct cupti cupti;
-    volatile uint32_t launched; /* GPU work was asked for since the last flush */
-    volatile uint32_t unloads;  /* modules unloaded so far: names may have gone with them */
+    volatile uint32_t launched;  /* GPU work was asked for since the last flush */
+    volatile uint32_t unloads;   /* modules unloaded so far: names may have gone with them */
+    volatile int32_t unanswered; /* launches since the last record of GPU work */
+    volatile int over; /* the process ends and CUPTI's own end is near: it is called no more */
 };
 extern struct cuda cuda;
 
@@ -47,12 +49,17 @@ void cuda_call_captured(void);  /* it went into a graph instead of being execute
 int cuda_call_depth(void);
 int cuda_symbol_known(uint64_t id); /* a launch had this name */
 
+/* MANAGED: pages may move by themselves from now on. DISCARDS: a context may go, and records that
+ * CUPTI still holds with it. */
+enum cuda_effect { RULE_MANAGED = 1, RULE_DISCARDS };
+
 /* What to know of a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of cuda_rules.c. */
 struct cuda_rule {
     const char *pattern; /* the name begins so, after "cuda" or "cu"; with those when it says so */
     uint8_t api_class;   /* enum trace_api_class */
     uint8_t bytes, times, scale; /* bytes = parameters[bytes / 8] [* parameters[times / 8]] * scale;
                                     scale 0: not in the parameters */
+    uint8_t effect;              /* enum cuda_effect */
 };
 const struct cuda_rule *cuda_rule(const char *name); /* NULL: not of interest */
 
@@ -70,11 +77,12 @@ void cuda_drain(struct capture_thread *t, int limit); /* decodes so many deliver
 /* Decodes one buffer into t's stream. One thread at a time: the caller holds the pool's lock. */
 void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes);
 
-void cuda_clock(struct capture_thread *t); /* writes a CLOCK record */
-int cuda_flush_start(void);                /* 0 or errno */
-void cuda_flush_initialised(void);         /* cuInit is about to return */
+void cuda_clock(struct capture_thread *t);                   /* writes a CLOCK record */
+int cuda_flush_start(void);                                  /* 0 or errno */
+void cuda_flush_managed(void);                               /* watch managed memory from now on */
+void cuda_flush_now(struct capture_thread *t, uint32_t how); /* waits CUDA_PATIENCE_S at most */
 void cuda_flush_watch(struct capture_thread *t);
-void cuda_flush_last(struct capture_thread *t); /* everything, waits CUDA_PATIENCE_S at most */
+int cuda_flush_hangs(void);
 void cuda_flush_abandon(void);
 void cuda_at_exit(void);    /* registers the last flush */
 #define CUDA_FLUSH_MS   100 /* FlushAll costs a lock inside CUPTI: not at every tick */

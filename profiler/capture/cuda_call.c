@@ -58,6 +58,17 @@ int cuda_calls_enable(struct capture_thread *t)
     return count;
 }
 
+/* Before the call does what its rule says. */
+static void prepare(struct capture_thread *t, const struct cuda_rule *rule)
+{
+    if (rule->api_class == TRACE_API_LAUNCH)
+        __atomic_add_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
+    if (rule->effect == RULE_MANAGED)
+        cuda_flush_managed();
+    if (rule->effect == RULE_DISCARDS && !cuda.over)
+        cuda_flush_now(t, 0); /* NVIDIA's samples do this here too */
+}
+
 static uint64_t bytes_of(const struct cuda_rule *rule, const void *parameters)
 {
     const uint64_t *p = parameters;
@@ -178,6 +189,7 @@ static void enter(const struct cuda_rule *rule, const struct cupti_call *data, c
     if (data->function)
         c->name = capture_text(t, data->function, strlen(data->function));
     take_symbol(t, c, rule, data);
+    prepare(t, rule);
     cuda_leave(t, entered, now);
 }
 
@@ -191,9 +203,12 @@ static void leave(const struct cupti_call *data)
     struct capture_thread *t = cuda_enter(&entered);
     if (!t)
         return;
+    int result = data->result ? *data->result : 0;
     if (c->api_class != TRACE_API_MODULE && c->api_class != TRACE_API_OTHER)
         cuda.launched = 1;
-    put(t, c, now, data->result ? *data->result : 0);
+    if (c->api_class == TRACE_API_LAUNCH && (result || c->flags & TRACE_API_CAPTURED))
+        __atomic_sub_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
+    put(t, c, now, result);
     cuda_leave(t, entered, now);
 }
 

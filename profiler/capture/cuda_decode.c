@@ -1,4 +1,5 @@
 /* CUPTI's activity records to ours: one function per kind. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/capture/cuda.h"
@@ -88,6 +89,7 @@ static void kernel(struct capture_thread *t, const void *record)
     memcpy(r.grid, k->grid, sizeof r.grid);
     memcpy(r.block, k->block, sizeof r.block);
     memcpy(r.cluster, k->cluster, sizeof r.cluster);
+    cuda.unanswered = 0;
     put(t, &r.r, sizeof r, k->start, k->end);
 }
 
@@ -252,6 +254,8 @@ static void overhead(struct capture_thread *t, const void *record)
                                    .kind = o->overhead,
                                    .correlation = o->correlation};
     put(t, &r.r, sizeof r, o->start, o->end);
+    if (o->overhead == CUPTI_COMMAND_BUFFER_FULL) /* the client's to free, and launches can wait */
+        free(o->data);                            /* for that buffer a million times */
 }
 
 static void jit(struct capture_thread *t, const void *record)

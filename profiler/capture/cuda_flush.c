@@ -15,9 +15,10 @@
 
 enum { RUNNING = 1, ENDED = 2 };
 static volatile int thread_state;
-static volatile uint32_t wanted, answered; /* last flushes asked for, done */
+static volatile uint32_t wanted, answered; /* flushes asked for, done */
+static uint32_t wanted_how;                /* atomic; FlushAll's flags, of all that wait */
 static volatile uint64_t flushing_since;
-static volatile int hung, initialised; /* initialised: cuInit has returned, not looked at yet */
+static volatile int hung, managed; /* managed: such memory was asked for, not looked at yet */
 
 static void futex_wait(volatile uint32_t *word, uint32_t seen, uint64_t ns)
 {
@@ -82,8 +83,9 @@ static int target_has_threads(void)
     return count - 1 > ours;
 }
 
-/* Pages that move by themselves. CUPTI wants this after cuInit, and not from inside its callback,
- * so it is done here, up to a moment later. */
+/* Pages that move by themselves. It costs a session with the driver's module for managed memory, so
+ * a program without such memory is spared it. Not from inside CUPTI's callback: up to a moment
+ * later. */
 static void watch_unified_memory(struct capture_thread *t)
 {
     static const uint32_t counters[] = {1, 2, 3, 4}; /* to device, to host, faults of CPU, of GPU */
@@ -105,13 +107,18 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
 {
     uint64_t now = trace_now();
     uint32_t asked = wanted;
-    if (__atomic_exchange_n(&initialised, 0, __ATOMIC_ACQ_REL))
+    if (!cuda.over && __atomic_exchange_n(&managed, 0, __ATOMIC_ACQ_REL))
         watch_unified_memory(t);
     if (asked != answered) {
-        flush(t, CUPTI_FLUSH_FORCED);
+        flush(t, __atomic_exchange_n(&wanted_how, 0, __ATOMIC_ACQ_REL));
+        cuda_clock(t);
         answered = asked;
         futex_wake(&answered);
-    } else if (cuda.launched) {
+        return;
+    }
+    if (cuda.over)
+        return;
+    if (cuda.launched) {
         flush(t, 0);
     } else {
         cuda_drain(t, 64);
@@ -141,7 +148,7 @@ static void *work(void *argument)
         turn(t, &next_clock);
         capture_leave(t, TRACE_PART_CUDA, now);
         uint32_t seen = wanted;
-        if (seen == answered && !initialised && !last)
+        if (seen == answered && !managed && !last)
             futex_wait(&wanted, seen, CUDA_FLUSH_MS * 1000000ull);
     }
     thread_state = ENDED;
@@ -163,7 +170,7 @@ int cuda_flush_start(void)
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     uint64_t all = ~0ull, before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all); /* inherited */
-    wanted = answered = 0;
+    wanted = answered = wanted_how = 0;
     hung = 0;
     thread_state = RUNNING;
     int why = create(&id, &attributes, work, s);
@@ -176,9 +183,12 @@ int cuda_flush_start(void)
     return why;
 }
 
-void cuda_flush_initialised(void)
+void cuda_flush_managed(void)
 {
-    initialised = 1;
+    static int asked; /* atomic */
+    if (__atomic_exchange_n(&asked, 1, __ATOMIC_ACQ_REL))
+        return;
+    managed = 1;
     futex_wake(&wanted);
 }
 
@@ -194,14 +204,15 @@ void cuda_flush_watch(struct capture_thread *t)
                  CUDA_PATIENCE_S);
 }
 
-void cuda_flush_last(struct capture_thread *t)
+void cuda_flush_now(struct capture_thread *t, uint32_t how)
 {
     if (thread_state != RUNNING) {
         if (thread_state == 0)
-            flush(t, CUPTI_FLUSH_FORCED);
+            flush(t, how);
         return;
     }
     uint64_t deadline = trace_now() + CUDA_PATIENCE_S * 1000000000ull, now;
+    __atomic_fetch_or(&wanted_how, how, __ATOMIC_ACQ_REL);
     uint32_t mine = __atomic_add_fetch(&wanted, 1, __ATOMIC_ACQ_REL);
     futex_wake(&wanted);
     while (!hung && thread_state == RUNNING && (now = trace_now()) < deadline) {
@@ -214,6 +225,11 @@ void cuda_flush_last(struct capture_thread *t)
         flushing_since = flushing_since ? 1 : 0; /* older than any patience */
         cuda_flush_watch(t);
     }
+}
+
+int cuda_flush_hangs(void)
+{
+    return hung;
 }
 
 void cuda_flush_abandon(void)

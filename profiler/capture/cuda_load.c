@@ -1,7 +1,8 @@
 /* Where libcupti is looked for: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
  * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
- * wheels), the loader's own search, the customary folder. CUPTI older than the driver works, the
- * reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
+ * wheels), NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the
+ * customary folder. CUPTI older than the driver works, the reverse does not: with a driver of CUDA
+ * 12 all places are asked for CUPTI 12 first. */
 #include <dlfcn.h>
 #include <link.h>
 #include <limits.h>
@@ -40,6 +41,10 @@ static void try_folder(struct search *s, const char *folder, const char *below)
 struct runtime {
     char folder[PATH_MAX];
 };
+struct packages { /* CuPy, for one, has the CUDA runtime inside itself */
+    size_t n;
+    char folder[4][PATH_MAX];
+};
 
 /* Only copies the path: no dlopen while the loader's list is walked. */
 static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
@@ -65,6 +70,34 @@ static void try_beside_runtime(struct search *s)
         try_folder(s, r.folder, below[i]);
 }
 
+static int note_packages(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    struct packages *p = user;
+    const char *path = info->dlpi_name ? info->dlpi_name : "", *end = strstr(path, "-packages/");
+    size_t bytes = end ? (size_t)(end - path) + strlen("-packages") : 0;
+    if (!bytes || bytes >= sizeof *p->folder)
+        return 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (!strncmp(p->folder[i], path, bytes) && !p->folder[i][bytes])
+            return 0;
+    memcpy(p->folder[p->n], path, bytes);
+    p->folder[p->n++][bytes] = 0;
+    return p->n == sizeof p->folder / sizeof *p->folder;
+}
+
+static void try_beside_packages(struct search *s)
+{
+    static const char *const below[] = {"/nvidia/cu13/lib", "/nvidia/cuda_cupti/lib"};
+    static struct packages p; /* 16 KiB, used once */
+    p.n = 0;
+    if (!s->handle)
+        dl_iterate_phdr(note_packages, &p);
+    for (size_t i = 0; i < p.n; i++)
+        for (size_t k = 0; k < sizeof below / sizeof *below; k++)
+            try_folder(s, p.folder[i], below[k]);
+}
+
 static void try_toolkit(struct search *s, const char *root)
 {
     static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
@@ -77,32 +110,39 @@ static void try_everywhere(struct search *s)
     try_toolkit(s, getenv("CUDA_PATH"));
     try_toolkit(s, getenv("CUDA_HOME"));
     try_beside_runtime(s);
+    try_beside_packages(s);
     for (size_t i = 0; s->names[i]; i++)
         try_path(s, s->names[i], 0);
     try_toolkit(s, "/usr/local/cuda");
 }
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."; 0 unknown (WSL has none). */
-static int driver_major(void)
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."; where that file is missing
+ * (WSL), the driver itself is asked, which may be done before cuInit has ended. */
+static int driver_is_old(void)
 {
     char text[512];
     size_t n = facts_read("/proc/driver/nvidia/version", text, sizeof text);
     const char *at = n ? strstr(text, "Module") : NULL;
     at = at ? strpbrk(at, "0123456789") : NULL;
-    return at ? atoi(at) : 0;
+    if (at)
+        return atoi(at) < 580; /* of CUDA 13 */
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *symbol = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
+    int (*version_of)(int *), version = 0;
+    memcpy(&version_of, &symbol, sizeof symbol);
+    return symbol && !version_of(&version) && version && version < 13000;
 }
 
 static void find(struct search *s)
 {
     static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
-    int driver = driver_major();
     memcpy(s->names, all, sizeof all);
     for (size_t i = 0; all[i]; i++) /* two copies of CUPTI in one process disturb each other */
         try_path(s, all[i], RTLD_NOLOAD);
     if (given && *given)
         try_path(s, given, 0);
-    if (driver && driver < 580) { /* of CUDA 13 */
+    if (driver_is_old()) {
         memcpy(s->names, (const char *[]){all[1], NULL, NULL, NULL}, sizeof s->names);
         try_everywhere(s);
         memcpy(s->names, all, sizeof all);

@@ -135,8 +135,6 @@ void cuda_resource(uint32_t id, const struct cupti_resource_data *data, const vo
         cuda_cubin(t, data->descriptor);
     else if ((id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED) && data->descriptor)
         graph_node(t, data->descriptor, id == CUPTI_NODE_CLONED, caller);
-    else if (id == CUPTI_CU_INIT_FINISHED)
-        cuda_flush_initialised();
     /* CUDA has registered its own handlers by now, which tear it down: ours, registered later,
      * runs earlier. */
     if ((id == CUPTI_CONTEXT_CREATED || id == CUPTI_CU_INIT_FINISHED) &&

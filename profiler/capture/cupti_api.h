@@ -38,7 +38,7 @@ enum cupti_result {
     CUPTI_MAX_LIMIT = 12, /* no more records */
     CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 };
-enum { CUPTI_FLUSH_FORCED = 1, CUPTI_THREAD_ID_SYSTEM = 1 };
+enum { CUPTI_FLUSH_FORCED = 1, CUPTI_THREAD_ID_SYSTEM = 1, CUPTI_COMMAND_BUFFER_FULL = 6 << 16 };
 
 struct cupti_call { /* callback data of the driver and runtime domains */
     uint32_t site;
@@ -104,6 +104,7 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     X(next, "cuptiActivityGetNextRecord", 1, (uint8_t *, size_t, uint8_t **))                      \
     X(dropped, "cuptiActivityGetNumDroppedRecords", 1, (void *, uint32_t, size_t *))               \
     X(flush, "cuptiActivityFlushAll", 1, (uint32_t))                                               \
+    X(all_syncs, "cuptiActivityEnableAllSyncRecords", 0, (uint8_t))                                \
     X(memory_counters, "cuptiActivityConfigureUnifiedMemoryCounter", 0,                            \
       (struct cupti_memory_counter *, uint32_t))                                                   \
     X(node_id, "cuptiGetGraphNodeId", 0, (void *, uint64_t *))                                     \

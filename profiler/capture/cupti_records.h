@@ -89,6 +89,7 @@ struct cupti_overhead {
     uint32_t kind, overhead, object_kind, object[3];
     uint64_t start, end;
     uint32_t correlation; /* from 12.2 */
+    void *data;
 };
 struct cupti_unified_memory {
     uint32_t kind, counter;

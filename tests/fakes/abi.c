@@ -162,6 +162,8 @@ static void objects(void)
     FIELD(cupti_overhead, overhead, CUpti_ActivityOverhead3, overheadKind);
     FIELD(cupti_overhead, start, CUpti_ActivityOverhead3, start);
     FIELD(cupti_overhead, correlation, CUpti_ActivityOverhead3, correlationId);
+    FIELD(cupti_overhead, data, CUpti_ActivityOverhead3, overheadData);
+    VALUE(CUPTI_COMMAND_BUFFER_FULL, CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL);
     FIELD(cupti_jit, entry, CUpti_ActivityJit2, jitEntryType);
     FIELD(cupti_jit, operation, CUpti_ActivityJit2, jitOperationType);
     FIELD(cupti_jit, start, CUpti_ActivityJit2, start);

@@ -167,7 +167,11 @@ static void until_flushed(void)
 
 static void killed(long count)
 {
-    launches(count);
+    void *at;
+    cudaMallocManaged(&at, 4096, 1);
+    launches(count / 2); /* two flushes: the second begins after managed memory was seen */
+    until_flushed();
+    launches(count - count / 2);
     until_flushed();
     cudaDeviceSynchronize();
     until_flushed();

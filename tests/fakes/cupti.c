@@ -40,7 +40,7 @@ static const char *const names[3][32] = {
      "cudaMallocAsync_v11020", "cudaFree_v3020", "cudaSetDevice_v3020",
      "cudaDeviceSynchronize_v3020", "cudaStreamSynchronize_v3020", "cudaStreamBeginCapture_v10000",
      "cudaStreamEndCapture_v10000", "cudaGraphInstantiate_v12000", "cudaGraphLaunch_v10000",
-     "cudaEventQuery_v3020"},
+     "cudaEventQuery_v3020", "cudaMallocManaged_v6000"},
 };
 
 static void call(int domain, const char *name, int leaving, uint32_t correlation,

@@ -13,6 +13,7 @@ enum { DEVICES = 2, NODES = 1024 };
 struct stream {
     uint32_t id, device;
     uint64_t free_at; /* when its last work ends */
+    uint64_t busy;    /* how long all of its work takes */
     struct graph *capturing;
 };
 struct graph {
@@ -28,7 +29,7 @@ struct module {
 
 static struct fake_tool tool;
 static pid_t initialised_by;
-static struct stream default_stream[DEVICES] = {{7, 0, 0, NULL}, {7, 1, 0, NULL}};
+static struct stream default_stream[DEVICES] = {{7, 0, 0, 0, NULL}, {7, 1, 0, 0, NULL}};
 static int initialised, contexts[DEVICES];
 static uint32_t correlations, streams = 13, graphs;
 static uint64_t nodes, addresses = 0x700000000000;
@@ -132,6 +133,7 @@ static void enqueue(struct stream *s, struct fake_activity *a)
     if (early) /* begins before the call that asked for it */
         a->start = at - early;
     a->end = s->free_at = a->start + length;
+    s->busy += length;
     pthread_mutex_unlock(&lock);
     a->device = s->device;
     a->context = s->device + 1;
@@ -155,6 +157,11 @@ static void submit(struct stream *s, struct fake_activity *a)
     struct fake_node *node = &g->nodes[g->count++ % NODES];
     *node = (struct fake_node){++nodes, g->id, *a};
     resource(13, node, NULL, 0);
+}
+
+FAKE_API uint64_t fake_stream_busy(void *stream)
+{
+    return stream_of(stream)->busy;
 }
 
 static void wait_until(uint64_t at)
@@ -251,9 +258,10 @@ FAKE_API int cudaLaunchKernel(const void *function, struct dim3 grid, struct dim
                                      block.y, block.z, (unsigned)shared, stream, args, NULL));
 }
 
-static int copy(const char *driver, uint32_t runtime, size_t bytes, int kind, void *stream)
+static int copy(const char *driver, uint32_t runtime, size_t bytes, int kind, void *stream,
+                uint8_t host)
 {
-    static const uint8_t from[] = {1, 1, 3, 3}, to[] = {1, 3, 1, 3}, kinds[] = {9, 1, 2, 8};
+    const uint8_t from[] = {host, host, 3, 3}, to[] = {host, 3, host, 3}, kinds[] = {9, 1, 2, 8};
     struct frame f = begin(1, driver, &(uint64_t[]){0, 0, bytes}, NULL);
     struct fake_activity a = {.kind = FAKE_COPY,
                               .correlation = f.correlation,
@@ -270,7 +278,7 @@ FAKE_API int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
     (void)to, (void)from;
     need_context();
-    return copy("cuMemcpyHtoD_v2", 0, bytes, 1, NULL);
+    return copy("cuMemcpyHtoD_v2", 0, bytes, 1, NULL, 1);
 }
 
 FAKE_API int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream)
@@ -278,7 +286,8 @@ FAKE_API int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
     need_context();
     struct frame f =
         begin(2, "cudaMemcpyAsync", &(uint64_t[]){(uintptr_t)to, (uintptr_t)from, bytes}, NULL);
-    return finish(&f, copy("cuMemcpyAsync", f.correlation, bytes, kind, stream));
+    return finish(
+        &f, copy("cuMemcpyAsync", f.correlation, bytes, kind, stream, fake_host_kind(to, from)));
 }
 
 FAKE_API int cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
@@ -286,7 +295,7 @@ FAKE_API int cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
     need_context();
     struct frame f =
         begin(2, "cudaMemcpy", &(uint64_t[]){(uintptr_t)to, (uintptr_t)from, bytes}, NULL);
-    int result = copy("cuMemcpy", f.correlation, bytes, kind, NULL);
+    int result = copy("cuMemcpy", f.correlation, bytes, kind, NULL, fake_host_kind(to, from));
     wait_until(default_stream[device].free_at);
     return finish(&f, result);
 }
@@ -320,7 +329,7 @@ FAKE_API int cudaMemset(void *at, int value, size_t bytes)
     return finish(&f, 0);
 }
 
-static int allocate(const char *name, void **at, size_t bytes, uint64_t pool)
+static int allocate(const char *name, void **at, size_t bytes, uint64_t pool, uint32_t kind)
 {
     need_context();
     struct frame f = begin(2, name, &(uint64_t[]){(uintptr_t)at, bytes}, NULL);
@@ -335,14 +344,20 @@ static int allocate(const char *name, void **at, size_t bytes, uint64_t pool)
                                   .address = (uintptr_t)*at,
                                   .pool = pool,
                                   .operation = 1,
-                                  .memory_kind = 3};
+                                  .memory_kind = kind};
     put(&last);
     return finish(&f, 0);
 }
 
 FAKE_API int cudaMalloc(void **at, size_t bytes)
 {
-    return allocate("cudaMalloc", at, bytes, 0);
+    return allocate("cudaMalloc", at, bytes, 0, 3);
+}
+
+FAKE_API int cudaMallocManaged(void **at, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate("cudaMallocManaged", at, bytes, 0, 5);
 }
 
 FAKE_API int cudaMallocAsync(void **at, size_t bytes, void *stream)
@@ -353,7 +368,7 @@ FAKE_API int cudaMallocAsync(void **at, size_t bytes, void *stream)
     if (!__atomic_exchange_n(&pool_made, 1, __ATOMIC_RELAXED))
         put(&(struct fake_activity){
             .kind = FAKE_POOL, .operation = 1, .address = 0x600000000000, .start = now()});
-    return allocate("cudaMallocAsync", at, bytes, 0x600000000000);
+    return allocate("cudaMallocAsync", at, bytes, 0x600000000000, 3);
 }
 
 FAKE_API int cudaFree(void *at)

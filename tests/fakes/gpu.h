@@ -51,6 +51,10 @@ FAKE_API long fake_option(const char *key, long otherwise); /* FAKE="key=number,
 struct dim3 {
     unsigned x, y, z;
 };
+/* What the work that a stream was given takes together, ns: events are read by it, so no load of
+ * the machine changes what they say. */
+FAKE_API uint64_t fake_stream_busy(void *stream);
+FAKE_API uint8_t fake_host_kind(const void *a, const void *b); /* 2 when one is pinned, else 1 */
 FAKE_API int cuDriverGetVersion(int *version);
 FAKE_API int cuInit(unsigned flags);
 FAKE_API int cuModuleLoadData(void **module, const void *image);
@@ -64,7 +68,19 @@ FAKE_API int cudaSetDevice(int device);
 FAKE_API int cudaStreamCreate(void **stream);
 FAKE_API int cudaMalloc(void **at, size_t bytes);
 FAKE_API int cudaMallocAsync(void **at, size_t bytes, void *stream);
+FAKE_API int cudaMallocManaged(void **at, size_t bytes, unsigned flags);
 FAKE_API int cudaFree(void *at);
+FAKE_API int cudaFreeAsync(void *at, void *stream);
+FAKE_API int cudaMallocHost(void **at, size_t bytes);
+FAKE_API int cudaFreeHost(void *at);
+FAKE_API int cudaEventCreate(void **event);
+FAKE_API int cudaEventRecord(void *event, void *stream);
+FAKE_API int cudaEventSynchronize(void *event);
+FAKE_API int cudaEventElapsedTime(float *ms, void *from,
+                                  void *to); /* FAKE event=PERCENT: too much */
+FAKE_API int cudaMemGetInfo(size_t *left, size_t *all);
+FAKE_API int cudaDeviceReset(void);
+FAKE_API const char *cudaGetErrorString(int error);
 FAKE_API int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 FAKE_API int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
 FAKE_API int cudaMemcpyPeer(void *to, int to_device, const void *from, int device, size_t bytes);
