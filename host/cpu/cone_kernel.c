@@ -16,7 +16,7 @@ struct grid {
 
 /* 1/cos(psi): coefficients in z^2. */
 struct cosine {
-    vf c[4];
+    float c[4], square; /* square: of its square, beside 1 */
     int exact;
 };
 
@@ -37,17 +37,20 @@ static int64_t align_up(int64_t n)
 
 static struct cosine cosine_of(const struct projector *p, double slope)
 {
-    struct cosine c = {.exact = p->cos_exact};
+    struct cosine c = {.square = (float)(slope * slope), .exact = p->cos_exact};
     double power = 1;
     for (int i = 0; i < 4; i++, power *= slope * slope)
-        c.c[i] = vf_set((float)(p->cos_exact && i == 1 ? slope * slope : p->cos_poly[i] * power));
+        c.c[i] = (float)(p->cos_poly[i] * power);
     return c;
 }
 
-VEC_INLINE vf inverse_cosine(const struct cosine *c, vf z_squared)
+VEC_INLINE vf inverse_cosine(const struct cosine *c, vf z_squared, int power)
 {
+    const vf square = 1 + c->square * z_squared;
+    if (power == 2)
+        return square;
     if (c->exact)
-        return vf_sqrt(1 + c->c[1] * z_squared);
+        return vf_sqrt(square);
     return c->c[0] + z_squared * (c->c[1] + z_squared * (c->c[2] + z_squared * c->c[3]));
 }
 
@@ -282,9 +285,7 @@ VEC_INLINE void back_slices(const struct cone_block *b, struct grid g, const str
     const struct sweep s = sweep_open(b, b->detector, g, low, high, taps);
     for (int64_t i = 0; i < s.blocks; i++) {
         const int64_t k = low + i * VEC;
-        vf factor = inverse_cosine(c, vf_load(z2 + k));
-        if (power == 2)
-            factor *= factor;
+        const vf factor = inverse_cosine(c, vf_load(z2 + k), power);
         vf_store(out + k, vf_load(out + k) + factor * overlap_at(b, &s, i, taps, power));
     }
 }
@@ -299,6 +300,7 @@ BACK_SLICES(back_2, 2, 1)
 BACK_SLICES(back_3, 3, 1)
 BACK_SLICES(back_4, 4, 1)
 BACK_SLICES(back_5, 5, 1)
+BACK_SLICES(back_squares_2, 2, 2)
 BACK_SLICES(back_squares_3, 3, 2)
 BACK_SLICES(back_squares_4, 4, 2)
 BACK_SLICES(back_squares_5, 5, 2)
@@ -307,7 +309,7 @@ BACK_SLICES(back_squares_5, 5, 2)
 static void (*const back_fast[2][6])(const struct cone_block *, struct grid, const struct cosine *,
                                      const float *, int64_t, int64_t, float *) = {
     {NULL, NULL, back_2, back_3, back_4, back_5},
-    {NULL, NULL, back_squares_3, back_squares_3, back_squares_4, back_squares_5},
+    {NULL, NULL, back_squares_2, back_squares_3, back_squares_4, back_squares_5},
 };
 
 static void back_view(const struct cone_block *b, int v, int q, const float *tile, float *out)
@@ -402,7 +404,8 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
     if (misses(p, f->start[q]) || !slices_seen(b, g, &low, &high))
         return;
     for (int64_t k = align_down(low); k < high; k += VEC)
-        vf_store(b->cylinder + CONE_PAD + k, vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k)));
+        vf_store(b->cylinder + CONE_PAD + k,
+                 vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k), 1));
     if (!rows_seen(b, g, &low, &high))
         return;
     if (is_fast(rows.width, p->windows.forward))

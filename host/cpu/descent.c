@@ -27,6 +27,7 @@ struct pass {
     struct feet_team team;
     double *norms;              /* [strips][NORM_PARTS] */
     struct feet_table table[2]; /* of this subset and the last one */
+    float whole;                /* see feet_whole() */
     int turn;
 };
 
@@ -91,8 +92,8 @@ static void store_cylinders(const struct pass *pass, const float *from, int64_t 
 {
     const int64_t slices = pass->p->volume.slices;
     for (int64_t q = 0; q < pass->s->length; q++)
-        memcpy(to + q * slices + strip * STRIP + first, from + q * STRIP + first,
-               (size_t)(end - first) * sizeof *to);
+        for (int64_t k = first; k < end; k++)
+            to[q * slices + strip * STRIP + k] = pass->whole * from[q * STRIP + k];
 }
 
 /* A strip of one view, padded where the strip is narrow. */
@@ -193,7 +194,7 @@ static void update_back(const struct pass *pass, const float *delta, double alph
             if (first >= end)
                 continue;
             if (delta)
-                load_cylinders(pass, delta, strip, (float)-alpha, m.moved);
+                load_cylinders(pass, delta, strip, (float)-alpha * pass->whole, m.moved);
             else
                 memset(m.moved, 0, bytes);
             memset(m.sum, 0, bytes);
@@ -215,7 +216,7 @@ static double norm(const struct pass *pass, const float *delta)
         const int64_t strip = task / NORM_PARTS, part = task % NORM_PARTS;
         const int width = (int)round_up(slices_of(pass, strip), 16);
         double sum = 0;
-        load_cylinders(pass, delta, strip, 1, m.moved);
+        load_cylinders(pass, delta, strip, pass->whole, m.moved);
         for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
              view++) {
             const struct sparse_view v = feet_at(t, view);
@@ -347,6 +348,7 @@ enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd
                         .strips = (p->volume.slices + STRIP - 1) / STRIP,
                         .plane = p->scan.rows * p->scan.channels,
                         .columns = p->scan.channels * STRIP,
+                        .whole = (float)feet_whole(p),
                         .team.threads = cpu_team(be, scan_samples(&p->scan))};
     struct vcd_move last = {0};
     enum err e = ERR_OK;

@@ -19,6 +19,9 @@ struct feet_team {
     struct pixel_batch *batches;
 };
 
+/* Sum of A over the two channels of any footprint (two taps hold every one whole). */
+double feet_whole(const struct projector *p);
+
 /* Without its entries. */
 struct feet_table feet_table_of(const struct projector *p, int64_t pixels);
 size_t feet_table_floats(const struct projector *p, int64_t pixels);

@@ -11,51 +11,61 @@
 #define BLOCK 2
 #endif
 
-struct columns {
-    vf low[BLOCK], high[BLOCK];
+/* Of the pixels that begin in a channel. */
+struct begun {
+    vf first[BLOCK], both[BLOCK]; /* what falls on it, and that and what falls on the next one */
 };
 
-/* Entry to the channel's column and the next one. */
-VEC_INLINE void take_entry(const struct sparse_entry *n, const float *x, int registers,
-                           struct columns *c)
+VEC_INLINE void take_entry(const struct sparse_entry *n, const float *x, int registers, int fresh,
+                           struct begun *b)
 {
     const float *voxels = x + (int64_t)n->pixel * STRIP;
-    const vf w0 = vf_set(n->low), w1 = vf_set(n->high);
+    const vf share = vf_set(n->share);
     for (int i = 0; i < registers; i++) {
         const vf a = vf_load(voxels + i * VEC);
-        c->low[i] += w0 * a;
-        c->high[i] += w1 * a;
+        if (fresh) {
+            b->first[i] = share * a;
+            b->both[i] = a;
+        } else {
+            b->first[i] += share * a;
+            b->both[i] += a;
+        }
     }
 }
 
 /* All entries of a channel, from n on; returns where the next channel's begin. */
 VEC_INLINE const struct sparse_entry *take_channel(const struct sparse_entry *n, const float *x,
-                                                   int registers, int fixed, struct columns *c)
+                                                   int registers, int fixed, struct begun *b)
 {
     const struct sparse_entry *end = n + fixed + n->more;
     for (int i = 0; i < fixed; i++)
-        take_entry(n + i, x, registers, c);
+        take_entry(n + i, x, registers, i == 0, b);
     for (n += fixed; n < end; n++)
-        take_entry(n, x, registers, c);
+        take_entry(n, x, registers, 0, b);
     return n;
 }
 
-VEC_INLINE void next_channel(struct columns *c, int registers)
+/* A column from what began in it and, `rest`, in the one before; leaves the next one's rest. */
+VEC_INLINE void close_column(const struct begun *b, int registers, vf *rest, vf *column)
 {
     for (int i = 0; i < registers; i++) {
-        c->low[i] = c->high[i];
-        c->high[i] = (vf){0};
+        column[i] = rest[i] + b->first[i];
+        rest[i] = b->both[i] - b->first[i];
     }
 }
 
-/* Both columns to an entry. */
+/* A channel's column less the next one's, and the next one's. */
+struct columns {
+    vf step[BLOCK], next[BLOCK];
+};
+
 VEC_INLINE void give_entry(const struct sparse_entry *n, float *x, int registers,
                            const struct columns *c)
 {
     float *voxels = x + (int64_t)n->pixel * STRIP;
-    const vf w0 = vf_set(n->low), w1 = vf_set(n->high);
+    const vf share = vf_set(n->share);
     for (int i = 0; i < registers; i++)
-        vf_store(voxels + i * VEC, (vf_load(voxels + i * VEC) + w0 * c->low[i]) + w1 * c->high[i]);
+        vf_store(voxels + i * VEC, (vf_load(voxels + i * VEC) + c->next[i]) + share * c->step[i]);
 }
 
 VEC_INLINE const struct sparse_entry *give_channel(const struct sparse_entry *n, float *x,
@@ -71,16 +81,16 @@ VEC_INLINE const struct sparse_entry *give_channel(const struct sparse_entry *n,
 }
 
 /* e += the column, which then is the second one to be back projected. */
-VEC_INLINE void move_column(const struct columns *c, float *e, const float *w, int registers,
-                            int weighted, struct columns *moved)
+VEC_INLINE void move_column(const vf *column, float *e, const float *w, int registers, int weighted,
+                            struct columns *c)
 {
     for (int i = 0; i < registers; i++) {
-        vf sum = vf_load(e + i * VEC) + c->low[i];
+        vf sum = vf_load(e + i * VEC) + column[i];
         vf_store(e + i * VEC, sum);
         if (weighted)
             sum *= vf_load(w + i * VEC);
-        moved->low[i] = moved->high[i];
-        moved->high[i] = sum;
+        c->step[i] = c->next[i] - sum;
+        c->next[i] = sum;
     }
 }
 
@@ -93,18 +103,19 @@ VEC_INLINE void prefetch_column(const float *column, int registers)
 VEC_INLINE void sweep_block(const struct sparse_sweep *s, int offset, int registers, int fixed,
                             int weighted)
 {
-    const int64_t last = s->taken.channels - 1;
     const float *x = s->x + offset, *w = weighted ? s->w + offset : NULL;
     float *e = s->e + offset, *sum = s->sum + offset;
-    struct columns c = {{{0}}, {{0}}}, moved = {{{0}}, {{0}}};
+    vf column[BLOCK], rest[BLOCK] = {{0}};
+    struct begun begun;
+    struct columns moved = {{{0}}, {{0}}};
     const struct sparse_entry *take = s->taken.entries, *give = s->given.entries;
-    for (int64_t channel = 0; channel <= last; channel++) {
-        next_channel(&c, registers);
-        if (channel < last)
-            take = take_channel(take, x, registers, fixed, &c);
-        move_column(&c, e, w, registers, weighted, &moved);
-        if (channel > 0)
-            give = give_channel(give, sum, registers, fixed, &moved);
+    take = take_channel(take, x, registers, fixed, &begun);
+    close_column(&begun, registers, rest, column);
+    for (int64_t channel = 0; channel < s->taken.channels; channel++) {
+        take = take_channel(take, x, registers, fixed, &begun);
+        close_column(&begun, registers, rest, column);
+        move_column(column, e, w, registers, weighted, &moved);
+        give = give_channel(give, sum, registers, fixed, &moved);
         prefetch_column(e + s->ahead, registers);
         e += STRIP;
         if (weighted) {
@@ -112,6 +123,11 @@ VEC_INLINE void sweep_block(const struct sparse_sweep *s, int offset, int regist
             w += STRIP;
         }
     }
+    for (int i = 0; i < registers; i++) {
+        moved.step[i] = moved.next[i];
+        moved.next[i] = (vf){0};
+    }
+    give_channel(give, sum, registers, fixed, &moved);
 }
 
 VEC_INLINE void sweep_fixed(const struct sparse_sweep *s, int width, int fixed)
@@ -150,36 +166,32 @@ static double total(vf v)
 /* float32 inside a lane for RUN channels, as in sweep_kernel.c. */
 enum { RUN = 64 };
 
-VEC_INLINE void square_column(const struct columns *c, const float *w, int registers, vf *sum,
+VEC_INLINE void square_column(const vf *column, const float *w, int registers, vf *sum,
                               int weighted)
 {
     for (int i = 0; i < registers; i++) {
-        vf scaled = c->low[i];
+        vf scaled = column[i];
         if (weighted)
             scaled *= vf_load(w + i * VEC);
-        sum[i] += scaled * c->low[i];
+        sum[i] += scaled * column[i];
     }
 }
 
 VEC_INLINE double norm_block(const struct sparse_view *v, const float *x, const float *w,
                              int registers, int fixed, int weighted)
 {
-    struct columns c = {{{0}}, {{0}}};
+    vf column[BLOCK], rest[BLOCK] = {{0}};
+    struct begun begun;
     double all = 0;
-    const struct sparse_entry *n = v->entries;
-    const int64_t last = v->channels - 1;
-    for (int64_t channel = 0; channel <= last;) {
+    const struct sparse_entry *n = take_channel(v->entries, x, registers, fixed, &begun);
+    close_column(&begun, registers, rest, column);
+    for (int64_t channel = 0; channel < v->channels;) {
         vf sum[BLOCK] = {{0}};
-        const int64_t end = channel + RUN < last ? channel + RUN : last;
+        const int64_t end = channel + RUN < v->channels ? channel + RUN : v->channels;
         for (; channel < end; channel++) {
-            next_channel(&c, registers);
-            n = take_channel(n, x, registers, fixed, &c);
-            square_column(&c, w + channel * STRIP, registers, sum, weighted);
-        }
-        if (channel == last) {
-            next_channel(&c, registers);
-            square_column(&c, w + channel * STRIP, registers, sum, weighted);
-            channel++;
+            n = take_channel(n, x, registers, fixed, &begun);
+            close_column(&begun, registers, rest, column);
+            square_column(column, w + channel * STRIP, registers, sum, weighted);
         }
         for (int i = 0; i < registers; i++)
             all += total(sum[i]);

@@ -8,23 +8,25 @@
 #define STRIP  64
 #define BLANKS 8 /* pixels of blank entries: enough that none waits for the one before */
 
-/* A pixel's footprint: weights of two neighbouring channels. */
+/* A pixel's footprint: the first of two neighbouring channels gets `share` of it, the second the
+ * rest. */
 struct sparse_entry {
-    float low, high;
+    float share;
     int32_t pixel, more;
 };
 
-/* Footprints of a subset in one view by ascending first channel: `fixed` (1, 2 or 4) for every
- * channel but the last, blank ones of weight 0 among them, and behind those as many as `more` of
- * the channel's first entry says. */
+/* Footprints of a subset in one view by ascending first channel, from the one before the detector
+ * on: `fixed` (1, 2 or 4) for every channel, blank ones among them, and behind those as many as
+ * `more` of the channel's first entry says. */
 struct sparse_view {
-    int64_t channels;
+    int64_t channels; /* of the detector */
     int fixed;
     const struct sparse_entry *entries;
 };
 
-/* One view of e += A x, sum += A' w e: A of the subset before, A' of this one. x, sum: [pixels +
- * BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP]; w optional. */
+/* One view of e += A x, sum += A' w e: A of the subset before, A' of this one, both in shares of a
+ * footprint. x, sum: [pixels + BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP]; w
+ * optional. */
 struct sparse_sweep {
     struct sparse_view taken, given;
     const float *x, *w;
