@@ -59,6 +59,19 @@ static int is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+static int holds_run(const char *folder)
+{
+    static const char *const names[] = {"profile.json", "timing.json", "trace"};
+    char path[RUN_PATH + 32];
+    struct stat st;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (!stat(path, &st))
+            return 1;
+    }
+    return 0;
+}
+
 enum err run_find(const char *name, char folder[RUN_PATH])
 {
     char path[RUN_PATH + 16];
@@ -81,6 +94,11 @@ enum err run_find(const char *name, char folder[RUN_PATH])
     snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - name) : 1, slash ? name : ".");
     if (!strcmp(slash ? slash + 1 : name, "latest"))
         return newest(path, folder);
+    size_t n = strlen(name);
+    FAIL_IF((n < 5 || strcmp(name + n - 5, ".json")) && !holds_run(path), ERR_INPUT,
+            "%s: is no run: give the folder that `record` or `run` wrote, or a profile.json or "
+            "timing.json of one",
+            name);
     snprintf(folder, RUN_PATH, "%.*s", RUN_PATH - 1, path); /* a file of the run */
     return ERR_OK;
 }

@@ -179,13 +179,31 @@ static enum err info_json(const char *path)
     return e;
 }
 
+/* The suite's runs have times. */
+static enum err info_times(const char *path)
+{
+    char name[4096 + 640];
+    struct stat st;
+    snprintf(name, sizeof name, "%.4600s/record.json", path);
+    int recorded = stat(name, &st) == 0;
+    snprintf(name, sizeof name, "%.4600s/timing.json", path);
+    FAIL_IF(recorded && stat(name, &st), ERR_INPUT,
+            "%s: a recording, which has lines and no times of operations: `tomoprof report %s "
+            "--text` prints them",
+            path, path);
+    return info_json(name);
+}
+
 static enum err info_folder(const char *path)
 {
     char name[4096 + 320];
     struct stat st;
-    snprintf(name, sizeof name, "%.4095s/timing.json", path);
-    if (stat(name, &st) == 0)
-        return info_json(name);
+    static const char *const own[] = {"timing.json", "record.json"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        snprintf(name, sizeof name, "%.4095s/%s", path, own[i]);
+        if (stat(name, &st) == 0)
+            return info_times(path);
+    }
     char *latest;
     size_t bytes;
     snprintf(name, sizeof name, "%.4095s/latest", path);
@@ -193,9 +211,9 @@ static enum err info_folder(const char *path)
         return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in output/latest",
                     path);
     latest[strcspn(latest, "\n")] = 0;
-    snprintf(name, sizeof name, "%.4095s/%.255s/timing.json", path, latest);
+    snprintf(name, sizeof name, "%.4095s/%.255s", path, latest);
     free(latest);
-    return info_json(name);
+    return info_times(name);
 }
 
 /* output/latest is a text file naming the newest run beside it. */

@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,13 @@ static enum err run_program(struct session *s, char **word)
     return e;
 }
 
+/* That this process may use, and what it starts. */
+static int usable_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
+}
+
 /* Nothing from here on changes how this process ends: that is the program's. */
 static void conclude(struct session *s, char **word)
 {
@@ -103,7 +111,8 @@ static void conclude(struct session *s, char **word)
                                        .end = s->end,
                                        .bare = s->bare,
                                        .rate_hz = rate,
-                                       .modes = modes};
+                                       .modes = modes,
+                                       .cpus = usable_cpus()};
     enum err e = record_facts_write(s->folder, &facts);
     if (!e)
         e = run_latest(s->folder);

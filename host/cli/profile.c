@@ -14,6 +14,7 @@
 #include "host/cli/profile_model.h"
 #include "host/cli/record_facts.h"
 #include "host/cli/tracing.h"
+#include "profiler/analyze/answer.h"
 #include "profiler/report/html.h"
 
 #define GLOBS 64
@@ -105,8 +106,43 @@ static double inside_all(const struct model *m)
     return sum;
 }
 
+/* "load.py:7 waited 2.1 s of 4.2 s"; 0: the program worked, or no line is known to have waited. */
+static int longest_wait(const struct model *m, char top[256])
+{
+    double most = 0.2 * m->meta.wall_s;
+    *top = 0;
+    for (int f = 0; f < m->files_count && answer_waits(m); f++)
+        for (int l = 0; l < m->files[f].lines_count; l++) {
+            const struct model_line *at = &m->files[f].lines[l];
+            if (!(at->cpu.wait > most))
+                continue;
+            most = at->cpu.wait;
+            snprintf(top, 256, "%s:%lld waited %.3g s, the run took %.3g s", m->files[f].path,
+                     (long long)at->line, most, m->meta.wall_s);
+        }
+    return *top != 0;
+}
+
+/* "back_project (solver, without line tables: build with -g) took 96 % of the CPU time" */
+static int dearest_function(const struct model *m, char top[256])
+{
+    struct answer_function *rows;
+    size_t count;
+    double cpu = m->totals.cpu.user + m->totals.cpu.sys;
+    *top = 0;
+    if (!answer_blind(m) || answer_functions(m, &rows, &count))
+        return 0;
+    if (count)
+        snprintf(top, 256, "%.120s (%.60s) took %.0f %% of the CPU time; build with -g for lines",
+                 rows[0].name, rows[0].module, 100 * rows[0].cpu_s / cpu);
+    free(rows);
+    return *top != 0;
+}
+
 void profile_top(const struct model *m, char top[256])
 {
+    if (longest_wait(m, top) || dearest_function(m, top))
+        return;
     const struct model_line *line = NULL;
     const struct model_file *file = NULL;
     int gpu = m->totals.gpu_sum_s > 0;

@@ -54,6 +54,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     write_texts(&w, "command", facts->command);
     jsonw_kint(&w, "pid", facts->end.pid);
     jsonw_kstring(&w, "modes", facts->modes);
+    jsonw_knumber(&w, "cpus", facts->cpus > 0 ? facts->cpus : UNKNOWN);
     jsonw_knumber(&w, "rate_hz", facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN);
     write_end(&w, "end", &facts->end);
     write_end(&w, "baseline", &facts->bare);
@@ -110,6 +111,7 @@ enum err record_facts_read(const char *folder, struct record_facts *out)
     out->command = texts(cJSON_GetObjectItemCaseSensitive(root, "command"));
     out->notes = (char **)texts(cJSON_GetObjectItemCaseSensitive(root, "notes"));
     FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
+    out->cpus = (int)number(root, "cpus");
     read_end(root, "end", &out->end);
     read_end(root, "baseline", &out->bare);
     return ERR_OK;
@@ -140,7 +142,7 @@ static enum err add_items(struct model *m, const struct model_item *items, int n
     return ERR_OK;
 }
 
-static enum err add_facts(struct model *m, const struct record_end *e, const char *who)
+static enum err add_facts(struct model *m, const struct record_end *e, const char *who, int cpus)
 {
     const struct {
         const char *key;
@@ -148,8 +150,9 @@ static enum err add_facts(struct model *m, const struct record_end *e, const cha
     } rows[] = {{"wall_s", e->wall_s},
                 {"user_s", e->user_s},
                 {"system_s", e->system_s},
-                {"peak_rss_bytes", (double)e->peak_rss_bytes}};
-    const int n = sizeof rows / sizeof *rows, had = m->environment_count;
+                {"peak_rss_bytes", (double)e->peak_rss_bytes},
+                {"cpus", cpus}};
+    const int n = sizeof rows / sizeof *rows - (cpus <= 0), had = m->environment_count;
     const struct model_fact *old = m->environment;
     TRY(model_list(m, model_fact, m, environment, (size_t)(had + n)));
     memcpy(m->environment, old, (size_t)had * sizeof *old);
@@ -172,7 +175,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
     int n = 0;
     if (!f->command)
         return ERR_OK;
-    TRY(add_facts(m, &f->end, "launcher"));
+    TRY(add_facts(m, &f->end, "launcher", f->cpus));
     for (char **note = f->notes; *note && n < 6; note++)
         items[n++] = (struct model_item){.id = "launcher_note",
                                          .severity = "warning",
@@ -191,7 +194,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
                                          .fix = "tomoprof report, once they ended"};
     }
     if (f->bare.wall_s > 0) {
-        TRY(add_facts(m, &f->bare, "baseline"));
+        TRY(add_facts(m, &f->bare, "baseline", 0));
         snprintf(slow, sizeof slow, "recording took %.4g s, a bare run before it %.4g s",
                  f->end.wall_s, f->bare.wall_s);
         items[n++] = (struct model_item){.id = "slow_down",

@@ -191,7 +191,15 @@ static enum err shares(struct run *r, struct list *l)
                                         "Modules that have changed since the recording: %llu.",
                                         "Their lines are unknown.",
                                         "Analyse before rebuilding."};
+    static const struct rule few = {"cpu.few",
+                                    0,
+                                    "info",
+                                    "Only %llu CPU samples were taken.",
+                                    "Shares of CPU time are rough.",
+                                    "Record more work, or sample more often: record --rate 1000."};
     double cpu = r->total.user + r->total.sys;
+    if (cpu > 0 && r->total.samples < 100) /* the error of a share of a half is then 5 % */
+        TRY(say(r, l, &few, (uint64_t)r->total.samples, (double)NAN));
     if (q->borrowed_cpu_share > 0.005)
         TRY(say(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
                 q->borrowed_cpu_share));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/analyze.h"
+#include "profiler/analyze/answer.h"
 
 struct sheet {
     FILE *out;
@@ -63,14 +64,26 @@ static void number(const struct sheet *s, int columns, int digits, double v)
         fprintf(s->out, "%*.*f", columns, digits, v);
 }
 
+/* Of the program's time on average; nothing where only one is there or the number is unknown. */
+static void cpus_used(const struct sheet *s, double cpu)
+{
+    for (int i = 0; i < s->m->environment_count; i++) {
+        const struct model_fact *f = &s->m->environment[i];
+        if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1)
+            fprintf(s->out, " on %.2g of %d CPUs", cpu / s->m->meta.wall_s, atoi(f->value));
+    }
+}
+
 static void summary(const struct sheet *s)
 {
     const struct model_totals *t = &s->m->totals;
     styled(s, BOLD, "%.3g s", s->m->meta.wall_s);
     fputs(" wall", s->out);
-    if (isfinite(t->cpu.user))
+    if (isfinite(t->cpu.user)) {
         fprintf(s->out, ", %.3g s CPU (%.3g user, %.3g system)", t->cpu.user + t->cpu.sys,
                 t->cpu.user, t->cpu.sys);
+        cpus_used(s, t->cpu.user + t->cpu.sys);
+    }
     if (isfinite(t->gpu_busy_s))
         fprintf(s->out, ", GPU busy %.3g s (%.0f %% of wall)", t->gpu_busy_s,
                 100 * t->gpu_busy_s / s->m->meta.wall_s);
@@ -90,13 +103,15 @@ static int dearest_first(const void *a, const void *b)
 static enum err rows_of(const struct model *m, struct row **out, size_t *count)
 {
     size_t room = 0;
+    double waits = answer_waits(m) ? 1 : 1e-6;
     *out = NULL;
     *count = 0;
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *line = &m->files[f].lines[i];
             double cost = positive(line->cpu.user) + positive(line->cpu.sys) +
-                          positive(line->gpu_self_s) + 1e-6 * positive(line->mem.alloc_mb);
+                          positive(line->gpu_self_s) + waits * positive(line->cpu.wait) +
+                          1e-6 * positive(line->mem.alloc_mb);
             if (cost <= 0)
                 continue;
             TRY(array_room(out, &room, *count + 1, sizeof **out));
@@ -111,7 +126,7 @@ static void place(const struct sheet *s, const char *path, int64_t line, int col
 {
     char text[40];
     int n = snprintf(text, sizeof text, ":%lld", (long long)line);
-    int room = columns - n, length = (int)strlen(path);
+    int length = (int)strlen(path), cut = length > columns - n ? 2 : 0, room = columns - n - cut;
     const char *from = path;
     while (length > room && *from) { /* whole code points */
         from++;
@@ -121,6 +136,7 @@ static void place(const struct sheet *s, const char *path, int64_t line, int col
             length--;
         }
     }
+    fputs(cut ? ".." : "", s->out);
     clean(s, from, room);
     fputs(text, s->out);
     fprintf(s->out, "%*s", room > length ? room - length : 0, "");
@@ -160,6 +176,28 @@ static void lines_table(const struct sheet *s, const struct row *rows, size_t co
     }
     if (count > (size_t)s->top)
         styled(s, DIM, "   %zu more lines\n", count - (size_t)s->top);
+}
+
+/* Where lines say little: the functions themselves, libraries included. */
+static enum err functions_table(const struct sheet *s)
+{
+    struct answer_function *rows;
+    size_t count;
+    double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
+    TRY(answer_functions(s->m, &rows, &count));
+    fputs("\n", s->out);
+    styled(s, BOLD, "   CPU %%   CPU s  function\n");
+    for (size_t i = 0; i < count && (int)i < s->top; i++) {
+        number(s, 8, 1, 100 * rows[i].cpu_s / cpu);
+        number(s, 8, 2, rows[i].cpu_s);
+        fputs("  ", s->out);
+        clean(s, rows[i].name, s->width - 50);
+        fprintf(s->out, "%s", *rows[i].module ? " (" : "");
+        clean(s, rows[i].module, 28);
+        fprintf(s->out, "%s\n", *rows[i].module ? ")" : "");
+    }
+    free(rows);
+    return ERR_OK;
 }
 
 static void kernels_table(const struct sheet *s)
@@ -221,6 +259,8 @@ static void notes(const struct sheet *s)
         clean(s, q->text ? q->text : "", 400);
         fputs(" ", s->out);
         clean(s, q->effect ? q->effect : "", 400);
+        fputs(q->fix ? " " : "", s->out);
+        clean(s, q->fix ? q->fix : "", 400);
         fputs("\n", s->out);
     }
     for (int i = 0; i < m->quality.checks_count; i++)
@@ -237,7 +277,12 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
     enum err e = rows_of(m, &rows, &count);
     if (e == ERR_OK) {
         summary(&s);
-        lines_table(&s, rows, count);
+        if (count)
+            lines_table(&s, rows, count);
+        if (answer_blind(m))
+            e = functions_table(&s);
+    }
+    if (e == ERR_OK) {
         kernels_table(&s);
         transfers_table(&s);
         notes(&s);

@@ -57,13 +57,27 @@ static int executable(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
+/* How a file that is no program by itself is run, "" when that is not known. */
+static const char *hint(const char *name, char text[RUN_PATH])
+{
+    size_t n = strlen(name);
+    *text = 0;
+    if (n > 3 && !strcmp(name + n - 3, ".py") && !access(name, R_OK))
+        snprintf(text, RUN_PATH, ": to run it, `tomoprof record python3 %.3000s`", name);
+    else if (!strchr(name, '/') && executable(name))
+        snprintf(text, RUN_PATH, ": for the one in this folder, `tomoprof record ./%.3000s`", name);
+    return text;
+}
+
 /* The file that exec*p would take for `name`. */
 static enum err find(const char *name, char out[RUN_PATH])
 {
+    char text[RUN_PATH];
     FAIL_IF(!*name, ERR_INPUT, "the name of the program is empty");
     if (strchr(name, '/')) {
         FAIL_IF(access(name, F_OK), ERR_INPUT, "%s: %s", name, strerror(errno));
-        FAIL_IF(!executable(name), ERR_INPUT, "%s: is no executable file", name);
+        FAIL_IF(!executable(name), ERR_INPUT, "%s: is no executable file%s", name,
+                hint(name, text));
         FAIL_IF(snprintf(out, RUN_PATH, "%s", name) >= RUN_PATH, ERR_INPUT, "the name is too long");
         return ERR_OK;
     }
@@ -75,7 +89,7 @@ static enum err find(const char *name, char out[RUN_PATH])
         if (n < RUN_PATH && executable(out))
             return ERR_OK;
     }
-    return FAIL(ERR_INPUT, "%s: no such program is in PATH", name);
+    return FAIL(ERR_INPUT, "%s: no such program is in PATH%s", name, hint(name, text));
 }
 
 /* The program in a script's first line ("#!/usr/bin/env -S python3 -u" names python3). */

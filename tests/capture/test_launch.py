@@ -155,10 +155,13 @@ def options_end_at_the_program(check, folder):
 def wrong_calls_run_nothing(check, folder):
     text = folder / "text"
     text.write_text("no program")
+    script = folder / "script.py"
+    script.write_text("print(1)")
     for words, sentence in (
         (["no-such-program-here"], "no such program is in PATH"),
         (["/no/such/file"], "No such file"),
-        ([str(text)], "no executable file"),
+        ([str(text)], "no executable file\n"),
+        ([str(script)], f"no executable file: to run it, `tomoprof record python3 {script}`"),
         ([str(folder)], "no executable file"),
         ([""], "name of the program is empty"),
         (["--modes", "cpu,pyton", "--", "true"], "did you mean python?"),
@@ -231,6 +234,7 @@ def a_bare_run_is_compared(check, folder):
     done = run(command(folder / "runs", "--baseline", *QUIET, "--", "sh", "-c", f"echo x >> {marker}; cat; sleep 0.1"))
     check.that(marker.read_text() == "x\nx\n" and done.returncode == 0, f"{done}")
     said = json.loads((newest(folder / "runs") / "record.json").read_text())
+    check.that(said["cpus"] == len(os.sched_getaffinity(0)), f"{said['cpus']} CPUs")
     check.that(said["baseline"]["wall_s"] >= 0.1 and said["end"]["wall_s"] >= 0.1, f"{said}")
     check.that(b" s bare: " in done.stderr, f"{done.stderr}")
 

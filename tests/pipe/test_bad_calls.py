@@ -151,6 +151,7 @@ OPTIONS = [
     (["gen", "--noise", "-1", "--out", "{out}/scan"], USER, "--noise -1: must be between 0"),
     (["info", "{in}/missing.h5"], USER, "{in}/missing.h5: cannot read: No such file or directory"),
     (["info", "{in}/text.dat"], USER, "{in}/text.dat"),
+    (["report", "{in}/text.dat"], USER, "text.dat: is no run"),
 ]
 
 GEOMETRY = [

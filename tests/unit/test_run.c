@@ -81,6 +81,12 @@ static void a_run_is_its_folder_or_a_file_in_it(void **state)
     assert_int_equal(run_find("alone.json", found), ERR_OK);
     assert_string_equal(found, ".");
     assert_int_equal(run_find("nothing", found), ERR_INPUT);
+    put("some run/report.html", "");
+    assert_int_equal(run_find("some run/report.html", found), ERR_OK);
+    assert_string_equal(found, "some run");
+    put("script.py", "");
+    assert_int_equal(run_find("script.py", found), ERR_INPUT);
+    assert_non_null(strstr(err_text(), "script.py: is no run"));
 }
 
 static void a_latest_that_leads_elsewhere_is_refused(void **state)

@@ -219,6 +219,31 @@ async function parts() {
   await page.context().close();
 }
 
+// What the first screen says of programs that wait, and of those without line tables.
+async function answers() {
+  const waiting = await open("waiting"), said = await waiting.locator("#summary").innerText();
+  that(said.startsWith("It worked 2.40 s of the 10.0 s that it ran, and waited for the rest: recon.py:5 “return np.load(path)” waited 6.00 s, recon.py:9 1.00 s."), `a program that waits: ${said.slice(0, 300)}`);
+  that(said.includes("On average 0.24 of the 8 CPUs worked for it: one thread did nearly all of the work."), `CPUs: ${said.slice(0, 900)}`);
+  that(said.includes("By line: recon.py:8 “f = np.fft.rfft(sino, axis=-1)” 38 %, recon.py:9 25 %, recon.py:5 13 %."), `lines: ${said.slice(0, 900)}`);
+  that(said.includes("Only 24 CPU samples were taken"), "too few samples are not said");
+  that((await column(waiting, 'div[role=region][aria-label="top lines"] table', 0))[0] === "recon.py:5", "the line that waited is not the first");
+  await waiting.click("#summary .finding a >> nth=0");
+  that(await waiting.locator("#lines").isVisible(), "a finding does not lead to its lines");
+  await waiting.context().close();
+  const blind = await open("blind"), profile = JSON.parse(readFileSync(job.pages.blind.replace("report.html", "profile.json"), "utf8"));
+  const { stacks, frames } = profile, own = new Map();
+  stacks.cpu_ns.forEach((ns, i) => { const name = frames.function[stacks.frame[i]]; own.set(name, (own.get(name) || 0) + ns); });
+  const [name, ns] = [...own].sort((a, b) => b[1] - a[1])[0], text = await blind.locator("#summary").innerText();
+  that(text.startsWith(name) && text.includes(`takes ${((100 * ns) / 2.4e9).toFixed(0)} % of the CPU time`) && text.includes("100 % of the CPU time has no source line: build with -g"), `${name}, ${ns} ns: ${text.slice(0, 300)}`);
+  that((await column(blind, 'div[role=region][aria-label="top functions"] table', 0))[0] === name, "the dearest function is not in the table");
+  await blind.click("#tab-lines");
+  that((await blind.locator("#lines").innerText()).includes("Build with -g"), "Lines does not say why it is empty");
+  await blind.context().close();
+  const narrow = await open("waiting", { width: 400, hash: "#lines" });
+  that(await narrow.$eval("#lines td.source code", (n) => getComputedStyle(n).whiteSpace) === "nowrap", "on a narrow screen indentation takes the place of the source");
+  await narrow.context().close();
+}
+
 async function themes() {
   const back = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await open("both"), dark = await open("both", { dark: true });
@@ -339,7 +364,7 @@ async function perfetto() {
 }
 
 for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  tables, triage, keyboard, numbers, lines, parts, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
+  tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {

@@ -88,6 +88,30 @@ def parts():
     return profile
 
 
+def waiting():
+    """2.4 s of CPU time in 10 s, one thread; line 5 waited six of them and line 9 one."""
+    profile = example()
+    profile["meta"]["wall_s"] = 10.0
+    profile["environment"]["launcher.cpus"] = "8"
+    profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
+    profile["totals"]["cpu"]["samples"] = 24
+    profile["threads"][0].update(user_s=2.1, sys_s=0.3)
+    for path, file in profile["files"].items():
+        for line in file["lines"]:
+            line["cpu"]["wait"] = {("recon.py", 5): 6.0, ("recon.py", 9): 1.0}.get((path, line["line"]), 0.0)
+    return profile
+
+
+def blind():
+    """A program without line tables."""
+    profile = example()
+    profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
+    profile["files"] = {}
+    profile["findings"] = []
+    profile["quality"]["unattributed_cpu_share"] = 1.0
+    return profile
+
+
 def interrupted(timing):
     timing = copy.deepcopy(timing)
     timing["interrupted"] = True
@@ -106,7 +130,7 @@ def make(folder):
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
-            "parts": (parts(), timing)}
+            "parts": (parts(), timing), "waiting": (waiting(), None), "blind": (blind(), None)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name

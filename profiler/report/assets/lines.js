@@ -98,7 +98,7 @@ function drawLines() {
     .sort((a, b) => weight(b[1]) - weight(a[1]));
   const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path));
   linesBody.replaceChildren(...files.map(([path, file], i) => fileSection(path, file, profile, columns, part, was.size ? was.has(path) : i === 0)),
-    ...(files.length ? [] : [el("p", {}, "No file matches.")]));
+    ...(files.length ? [] : [el("p", {}, Object.keys(profile.files).length ? "No file matches." : "No source line is known. Build with -g (it changes no optimisation), or install debug symbols.")]));
 }
 
 function openLine(path) {
@@ -118,6 +118,7 @@ function linesPanel(profile, timing) {
   linesState.part = suite ? "operations" : "all";
   drawLines();
   const redraw = (key) => (value) => { linesState[key] = value; drawLines(); };
+  const outside = list(profile.unattributed).filter((m) => cpuOf(m) > 0 || m.gpu_s > 0 || m.alloc_mb > 0); // waiting alone stands in the summary
   const texts = Object.values(profile.files).some((f) => list(f.source?.line).length);
   return [
     el("div", { class: "tools" },
@@ -131,10 +132,10 @@ function linesPanel(profile, timing) {
       button("Close all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = false; }))),
     profile.totals.cpu && legend([{ name: "Python", k: 1 }, { name: "native code", k: 0 }, { name: "system", k: 5 }].filter((p) => p.k !== 1 || profile.totals.cpu.python > 0)),
     linesBody,
-    list(profile.unattributed).length > 0 && [el("h2", {}, "Without a source line"), table([
+    outside.length > 0 && [el("h2", {}, "Without a source line"), table([
       { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },
       { title: "CPU", number: true, value: cpuOf, format: seconds }, { title: "of all CPU", number: true, value: (m) => m.cpu?.share, format: percent },
-      { title: "GPU", number: true, key: "gpu_s", format: seconds }, { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
-    profile.unattributed, { name: "modules without lines", sort: 1 })],
+      ...(profile.totals.gpu_sum_s > 0 ? [{ title: "GPU", number: true, key: "gpu_s", format: seconds }] : []), { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
+    outside, { name: "modules without lines", sort: 1 })],
   ].flat(2).filter(Boolean);
 }

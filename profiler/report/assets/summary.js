@@ -21,6 +21,36 @@ function dearest(profile, count) {
   return rows.filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, count);
 }
 
+// Without line tables: the functions themselves, from the stacks.
+function dearestFrames(profile, count) {
+  const { stacks, frames } = profile, rows = new Map();
+  list(stacks?.cpu_ns).forEach((ns, i) => {
+    const f = stacks.frame[i];
+    if (!(ns > 0) || f === null || f < 0) return;
+    const module = plain(frames.module?.[f] ?? "").split("/").pop(), name = frames.function[f] ? shortName(frames.function[f], frames.kind?.[f]) : "[unknown]", key = `${name} ${module}`;
+    if (!rows.has(key)) rows.set(key, { name: module ? `${name} (${module})` : name, function: name, module, value: 0 });
+    rows.get(key).value += ns * 1e-9;
+  });
+  return [...rows.values()].sort((a, b) => b.value - a.value).slice(0, count);
+}
+const withoutLines = (profile) => profile.quality?.unattributed_cpu_share > 0.5 && rowsOf(profile.stacks) > 0;
+
+// How much of the machine worked; only the launcher knows how many CPUs there were.
+function cpusUsed(profile, cpu) {
+  const cpus = Number(profile.environment?.["launcher.cpus"]), wall = profile.meta.wall_s, busy = cpu / wall, threads = list(profile.threads).map((t) => (t.user_s || 0) + (t.sys_s || 0));
+  if (!(cpus > 1) || !(wall > 0) || busy > 0.75 * cpus) return null;
+  return `On average ${number(busy, 2)} of the ${cpus} CPUs worked for it` + (Math.max(0, ...threads) >= 0.9 * cpu ? ": one thread did nearly all of the work." : ".");
+}
+
+// A program that mostly waits (sleep, disk, network, other programs) is not explained by its CPU time. The same rule as profile_waits of host/cli.
+const mostlyWaits = (profile) => !(profile.totals.gpu_sum_s > 0) && cpuTotal(profile) + (profile.totals.wait?.runnable || 0) < 0.5 * profile.meta.wall_s;
+const waitOf = (l) => l.cpu?.wait || 0;
+function waited(profile) {
+  const rows = allLines(profile).filter((l) => waitOf(l) > 0.05 * profile.meta.wall_s).sort((a, b) => waitOf(b) - waitOf(a)).slice(0, 3);
+  if (!rows.length) return null;
+  return `${rows.map((l, i) => `${lineName(l)}${l.text && !i ? ` “${cut(l.text, 60)}”` : ""} ${i ? "" : "waited "}${seconds(waitOf(l))}`).join(", ")}`;
+}
+
 const ofCalls = (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0);
 
 // The line of own code through which most of the time goes: the innermost of those that have about as much below them; not one that holds everything.
@@ -51,28 +81,42 @@ function gpuAnswer(profile) {
   return parts;
 }
 
+const FEW = 100; // samples: the standard error of a share of a half is then 5 %
+
+// The dearest lines themselves; not where the answer names them already.
+function byLine(profile, cpu, said) {
+  const rows = allLines(profile).filter((l) => cpuOf(l) > 0.02 * cpu).sort((a, b) => cpuOf(b) - cpuOf(a)).slice(0, 3);
+  if (!rows.length || said.startsWith(lineName(rows[0]))) return null;
+  return `By line: ${rows.map((l, i) => `${lineName(l)}${l.text && !i ? ` “${cut(l.text, 60)}”` : ""} ${percent(cpuOf(l) / cpu)}`).join(", ")}.`;
+}
+
 // Sentences; the first is the answer.
 function answer(profile, timing) {
   const parts = timing ? suiteAnswer(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
   if (t?.gpu_sum_s > 0) parts.push(...gpuAnswer(profile));
   if (cpu > 0 && !(timing && t.gpu_sum_s > 0)) {
     const inside = timing && operationShare(profile, timing);
-    const top = inside ? inside.top : dearest(profile, 3), of = inside ? inside.cpu : cpu;
+    const blind = !inside && withoutLines(profile), top = inside ? inside.top : blind ? dearestFrames(profile, 3) : dearest(profile, 3), of = inside ? inside.cpu : cpu;
+    const waits = !timing && mostlyWaits(profile) && waited(profile);
+    if (waits) parts.push(`It worked ${seconds(cpu)} of the ${seconds(profile.meta.wall_s)} that it ran, and waited for the rest: ${waits}.`);
     const shares = top.map((r, i) => `${r.name} ${i || inside ? "" : "takes "}${percent(r.value / of)}`);
     if (inside && top.length) parts.push(`Lines inside of the operations: ${shares.join(", ")} of ${seconds(of)} CPU time.`);
     else if (top.length) {
-      const own = mostBelow(profile), whole = `of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})`, below = own && `${lineName(own)}${own.text ? ` “${cut(own.text, 60)}”` : ""} and what it calls take ${percent(ofCalls(own) / cpu)}`;
+      const own = blind ? null : mostBelow(profile), whole = `of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})`, below = own && `${lineName(own)}${own.text ? ` “${cut(own.text, 60)}”` : ""} and what it calls take ${percent(ofCalls(own) / cpu)}`;
       if (own && top[0].value < 0.25 * cpu) parts.push(`${below} ${whole}.`, `By function: ${top.map((r) => `${r.name} ${percent(r.value / cpu)}`).join(", ")}.`);
       else parts.push(`${shares[0]} ${whole}` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."), ...(own ? [`${below}.`] : []));
+      parts.push(blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, top[0].name), cpusUsed(profile, cpu));
+      if (t.cpu.samples < FEW) parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
     }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
   if (t?.wait?.runnable > 0.3 * cpu && cpu > 0) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
   if (t?.peak_rss_mb > 0 && !timing) {
     const holder = most(list(profile.memory?.peak_lines), (l) => l.value);
-    parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held most of what was allocated: ${megabytes(holder.value)}.` : "."));
+    parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held most of what was allocated: ${megabytes(holder.value)}${holder.value > t.peak_rss_mb ? ", touched or not" : ""}.` : "."));
   }
-  return parts.length ? parts : ["Nothing was measured in this run."];
+  const told = parts.filter(Boolean);
+  return told.length ? told : ["Nothing was measured in this run."];
 }
 
 function qualityItems(profile, timing) {
@@ -144,18 +188,34 @@ function operationTable(timing, triage) {
   ], ops, { caption: "Operations at their largest measured size", sort: 2, name: "operations" });
 }
 
+function topFunctions(profile, cpu) {
+  return table([
+    { title: "Function", kind: "name", key: "function", show: (f) => code(f.function, 100) }, { title: "Module", kind: "name", key: "module", show: (f) => code(f.module) },
+    { title: "CPU", number: true, key: "value", format: seconds }, { title: "of all CPU", number: true, value: (f) => f.value / cpu, format: percent },
+  ], dearestFrames(profile, 10), { caption: "Functions that cost most themselves: most of the CPU time has no source line", name: "top functions", filter: false });
+}
+
 function topLines(profile, timing) {
   const part = timing ? partOf(profile, timing, "operations") : null, cost = (l) => (part ? part.cpu(l) : cpuOf(l)), cpu = part ? part.total : cpuTotal(profile), gpu = profile.totals.gpu_sum_s > 0;
-  const rows = allLines(profile).filter((l) => cost(l) > 0 || l.gpu_self_s > 0).sort((a, b) => cost(b) + (b.gpu_self_s || 0) - cost(a) - (a.gpu_self_s || 0)).slice(0, 10);
-  if (!rows.length) return el("p", {}, cpuTotal(profile) > 0 ? "No source line is known: the program and its libraries carry no line tables. Build with -g (it changes no optimisation); the time by function is in the flame graph, by module under Lines." : "No time was recorded.");
+  if (!part && withoutLines(profile)) return topFunctions(profile, cpu);
+  const idle = !part && mostlyWaits(profile), weight = (l) => cost(l) + (l.gpu_self_s || 0) + (idle ? waitOf(l) : 0);
+  const rows = allLines(profile).filter((l) => weight(l) > 0).sort((a, b) => weight(b) - weight(a)).slice(0, 10);
+  if (!rows.length) return el("p", {}, "No time was recorded.");
   return table([
     { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.path); } }, code(`${shortPath(l.path)}:${l.line}`)) },
     { title: "CPU", number: true, value: cost, format: seconds },
     { title: part ? "of the operations" : "of all CPU", number: true, value: (l) => cost(l) / cpu, format: percent },
     ...(gpu ? [{ title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds }] : []),
+    ...(idle ? [{ title: "waited", number: true, value: waitOf, format: seconds }] : []),
     ...(part ? [{ title: "mostly in", kind: "name", value: (l) => part.main(l) }] : []),
     { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code((l.text ?? "").trim(), 160) },
   ], rows, { caption: part ? "Lines that cost most inside of the operations; set-up and checks are left out" : "Lines that cost most", name: "top lines", filter: false });
+}
+
+// The lines that a finding is about, most first.
+function findingLines(finding) {
+  const rows = list(finding.lines).filter((l) => l.file && known(l.line)).slice(0, 3);
+  return rows.length > 0 && el("p", {}, "Above all: ", rows.flatMap((l, i) => [i ? ", " : "", el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.file); } }, code(`${shortPath(l.file)}:${l.line}`))]), ".");
 }
 
 function summaryPanel(profile, timing, triage) {
@@ -166,9 +226,9 @@ function summaryPanel(profile, timing, triage) {
     qualityBadge(profile, timing),
     profile && whereTheTimeWent(profile),
     list(profile?.findings).length > 0 && [el("h2", {}, "Findings"), profile.findings.slice(0, 8).map((f) => el("div", { class: "finding" },
-      el("h3", {}, plain(f.title)), el("p", {}, plain(f.evidence)),
+      el("h3", {}, plain(f.title)), el("p", {}, plain(f.evidence)), findingLines(f),
       el("p", {}, plain(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`)))],
     timing && [el("h2", {}, "Operations"), operationTable(timing, triage)],
-    profile && [el("h2", {}, "Top lines"), topLines(profile, timing)],
+    profile && [el("h2", {}, !(timing && partOf(profile, timing, "operations")) && withoutLines(profile) ? "Top functions" : "Top lines"), topLines(profile, timing)],
   ].flat(3).filter(Boolean);
 }

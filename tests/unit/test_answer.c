@@ -1,0 +1,100 @@
+/* links: tp_analyze */
+#include <stdio.h>
+
+#include "tests/unit/check.h"
+#include "profiler/analyze/analyze.h"
+#include "profiler/analyze/answer.h"
+
+/* 4 s of wall time, `cpu` of CPU time: two stacks end in fast of a.so, one each in fast of b.so and
+ * in an unknown function; load.py:7 waited `wait`. */
+static struct model *run_of(double cpu, double wait, double without_lines)
+{
+    struct model *m;
+    assert_ok(model_create(&m));
+    m->meta.wall_s = 4;
+    m->totals.cpu.user = cpu;
+    m->totals.cpu.sys = 0;
+    m->totals.wait.runnable = 0;
+    m->quality.unattributed_cpu_share = without_lines;
+    assert_ok(model_list(m, model_fact, m, environment, 1));
+    m->environment[0] = (struct model_fact){"launcher.cpus", "8"};
+    assert_ok(model_list(m, model_frame, m, frames, 3));
+    m->frames[0].function = m->frames[1].function = "fast";
+    m->frames[0].module = "/opt/a.so";
+    m->frames[1].module = "b.so";
+    assert_ok(model_list(m, model_stack, m, stacks, 4));
+    static const struct model_stack stacks[] = {
+        {-1, 0, 1000000000, 0, 0, 0},
+        {0, 1, 1500000000, 0, 0, 0},
+        {1, 0, 1000000000, 0, 0, 0},
+        {0, 2, 500000000, 0, 0, 0},
+    };
+    memcpy(m->stacks, stacks, sizeof stacks);
+    assert_ok(model_list(m, model_file, m, files, 1));
+    m->files[0].path = "load.py";
+    assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
+    m->files[0].lines[0].line = 7;
+    m->files[0].lines[0].cpu.wait = wait;
+    return m;
+}
+
+static void it_waits_when_it_works_less_than_half_of_its_time(void **state)
+{
+    (void)state;
+    struct model *m = run_of(1.9, 2, 0);
+    assert_true(answer_waits(m));
+    m->totals.wait.runnable = 0.2; /* ready, but other programs had the CPUs */
+    assert_false(answer_waits(m));
+    m->totals.wait.runnable = 0;
+    m->totals.gpu_sum_s = 1; /* a GPU worked meanwhile */
+    assert_false(answer_waits(m));
+    model_destroy(m);
+}
+
+static void functions_are_those_of_a_module_dearest_first(void **state)
+{
+    (void)state;
+    struct model *m = run_of(4, 0, 0.6);
+    struct answer_function *rows;
+    size_t n;
+    assert_true(answer_blind(m));
+    assert_ok(answer_functions(m, &rows, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(rows[0].name, "fast");
+    assert_string_equal(rows[0].module, "a.so");
+    assert_near(rows[0].cpu_s, 2, 1e-12);
+    assert_string_equal(rows[1].module, "b.so");
+    assert_string_equal(rows[2].name, "[unknown]");
+    assert_near(rows[2].cpu_s, 0.5, 1e-12);
+    free(rows);
+    m->quality.unattributed_cpu_share = 0.4;
+    assert_false(answer_blind(m));
+    model_destroy(m);
+}
+
+static void the_terminal_shows_functions_waits_and_processors(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes;
+    struct model *m = run_of(1, 2.5, 0.9);
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    assert_ok(report_text(m, out, 100, 0, 5));
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, " on 0.25 of 8 CPUs"));
+    assert_non_null(strstr(text, "2.50         -  load.py:7"));
+    assert_non_null(strstr(text, "fast (a.so)"));
+    free(text);
+    model_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_waits_when_it_works_less_than_half_of_its_time),
+        cmocka_unit_test(functions_are_those_of_a_module_dearest_first),
+        cmocka_unit_test(the_terminal_shows_functions_waits_and_processors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
