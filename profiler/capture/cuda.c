@@ -201,9 +201,19 @@ CAPTURE_API int InitializeInjection(void)
     return 1;
 }
 
-/* Another user of CUPTI's activities in this process replaces our buffers without a word. The last
- * few launches may have failed in ways that no call tells. */
-enum { SILENT_LAUNCHES = 8 };
+/* Another user of CUPTI's activities in this process replaces our buffers without a word. A few
+ * launches may have failed in ways that no call tells. */
+static void tell_silence(struct capture_thread *t)
+{
+    const struct trace_header *h = capture.writer.header;
+    int counted = h && (h->lost[TRACE_LOST_GPU_DROPPED] || h->lost[TRACE_LOST_GPU_BUFFERS]);
+    if (cuda.unanswered >= 8 && !counted && !cuda_flush_hangs())
+        capture_note(t, 2, "cuda.silent",
+                     "CUPTI gave no record of %d launches and counted no loss: another profiler in "
+                     "this process (torch.profiler, jax.profiler) took its buffers, and that GPU "
+                     "work is missing",
+                     cuda.unanswered);
+}
 
 static void last(void)
 {
@@ -215,12 +225,7 @@ static void last(void)
     if (!t)
         return;
     cuda_flush_now(t, CUPTI_FLUSH_FORCED);
-    if (cuda.unanswered >= SILENT_LAUNCHES && !cuda_flush_hangs())
-        capture_note(t, 2, "cuda.silent",
-                     "CUPTI has given no record of the last %d launches: another profiler in this "
-                     "process (torch.profiler, jax.profiler) took its buffers, and GPU work since "
-                     "then is missing",
-                     cuda.unanswered);
+    tell_silence(t);
     cuda_leave(t, entered, now);
 }
 

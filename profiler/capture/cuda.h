@@ -26,7 +26,7 @@ struct cuda {
     struct cupti cupti;
     volatile uint32_t launched;  /* GPU work was asked for since the last flush */
     volatile uint32_t unloads;   /* modules unloaded so far: names may have gone with them */
-    volatile int32_t unanswered; /* launches since the last record of GPU work */
+    volatile int32_t unanswered; /* launches without their kernel's record so far */
     volatile int over; /* the process ends and CUPTI's own end is near: it is called no more */
 };
 extern struct cuda cuda;

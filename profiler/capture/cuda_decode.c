@@ -1,5 +1,4 @@
 /* CUPTI's activity records to ours: one function per kind. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/capture/cuda.h"
@@ -89,7 +88,8 @@ static void kernel(struct capture_thread *t, const void *record)
     memcpy(r.grid, k->grid, sizeof r.grid);
     memcpy(r.block, k->block, sizeof r.block);
     memcpy(r.cluster, k->cluster, sizeof r.cluster);
-    cuda.unanswered = 0;
+    if (!k->graph)
+        __atomic_sub_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
     put(t, &r.r, sizeof r, k->start, k->end);
 }
 
@@ -245,8 +245,11 @@ static void synchronisation(struct capture_thread *t, const void *record)
     put(t, &r.r, sizeof r, s->start, s->end);
 }
 
+/* The data of a full command buffer is CUPTI's malloc and the client's to free; a million launches
+ * may each wait for that buffer. */
 static void overhead(struct capture_thread *t, const void *record)
 {
+    static void *libc_free;
     const struct cupti_overhead *o = record;
     struct trace_gpu_overhead r = {.r.kind = TRACE_GPU_OVERHEAD,
                                    .start = o->start,
@@ -254,8 +257,8 @@ static void overhead(struct capture_thread *t, const void *record)
                                    .kind = o->overhead,
                                    .correlation = o->correlation};
     put(t, &r.r, sizeof r, o->start, o->end);
-    if (o->overhead == CUPTI_COMMAND_BUFFER_FULL) /* the client's to free, and launches can wait */
-        free(o->data);                            /* for that buffer a million times */
+    if (o->overhead == CUPTI_COMMAND_BUFFER_FULL && o->data)
+        ((void (*)(void *))capture_next(&libc_free, "free"))(o->data);
 }
 
 static void jit(struct capture_thread *t, const void *record)

@@ -1,5 +1,4 @@
-/* CUPTI's calls and callback data as far as we use them, 64-bit Linux, CUDA 12.0 to 13.x. Loaded by
- * name at run time: the build needs no toolkit. */
+/* CUPTI's calls and callback data that we use, 64-bit Linux, CUDA 12.0 to 13.x, loaded by name. */
 #ifndef TP_CAPTURE_CUPTI_API_H
 #define TP_CAPTURE_CUPTI_API_H
 

@@ -54,6 +54,7 @@ def the_truth_is_there(check, folder, trace, tag):
         check.that(what == "kernel" or (call and call.bytes == r.bytes), f"{tag}: {what} of {size} bytes, the call says {call}")
     check.that(found == expected, f"{tag}: {found - expected} is not {expected - found}")
     check.that(not gpu_losses(trace), f"{tag}: lost {trace.lost}")
+    check.that("cuda.silent" not in trace.notes, f"{tag}: {trace.notes}")
 
 
 def lines_are_the_callers(check, folder, trace):

@@ -4,6 +4,8 @@
  * callback and counts CLOCK_REALTIME jump=NS         its clock jumps by so much after the 100th
  * work zero=N drop=N unknown=N shuffle=N   every Nth record without times; N records dropped; every
  *                   Nth record followed by one of an unknown kind; records come in a mixed order
+ *   lose=N          the Nth record of work is never delivered nor counted
+ *   steal=N         so are all after the Nth: another client has taken the buffers
  *   deliver=1       buffers come back on a thread of CUPTI's own
  *   hang=1          a flush never returns
  *   unified=1       unified memory can be watched

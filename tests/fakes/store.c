@@ -280,6 +280,9 @@ static void emit(const struct fake_activity *a)
         copy.end && a->kind != FAKE_OVERHEAD && a->kind != FAKE_JIT && a->kind != FAKE_UNIFIED;
     if (work)
         works++;
+    long lose = store_option("lose", 0), steal = store_option("steal", 0);
+    if (work && ((lose && works == (uint64_t)lose) || (steal && works > (uint64_t)steal)))
+        return;
     if (work && store_option("zero", 0) && works % (uint64_t)store_option("zero", 0) == 0)
         copy.start = copy.end = 0;
     size_t known = fill(&r, &copy);
