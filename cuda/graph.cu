@@ -19,7 +19,7 @@ static cudaError_t record(struct cuda_backend *be, struct graph *g, graph_body *
     if (code == cudaSuccess)
         code = cudaGraphInstantiate(&g->exec, recorded, 0);
     if (recorded)
-        cudaGraphDestroy(recorded);
+        let_pass(cudaGraphDestroy(recorded));
     g->work = be->base.declared;
     be->base.declared = before;
     return code;
@@ -49,6 +49,6 @@ enum err graph_run(struct cuda_backend *be, struct graph *g, int *usable, graph_
 void graph_free(struct graph *g)
 {
     if (g->exec)
-        cudaGraphExecDestroy(g->exec);
+        let_pass(cudaGraphExecDestroy(g->exec));
     *g = graph{};
 }

@@ -27,7 +27,9 @@ struct cuda_backend {
     struct workspace partial; /* partial sums of the call at hand, and their total */
     struct workspace views;   /* the table of the projector that was freed last */
     double *result;           /* pinned host memory for MAX_SUMS numbers */
-    size_t shared_most;       /* bytes of shared memory that a block can have */
+    char *tables;             /* behind them, for TABLE_ROOM bytes of tables on their way */
+    size_t tables_used;
+    size_t shared_most; /* bytes of shared memory that a block can have */
     struct fft_plans *plans;
     struct ramp_plan *ramp;
     struct pixel_cache *pixels; /* the last two pixel lists */
@@ -35,11 +37,19 @@ struct cuda_backend {
     struct descent *descent;
     int64_t projectors; /* made so far */
 };
-#define MAX_SUMS 4
+#define MAX_SUMS   4
+#define TABLE_ROOM ((size_t)256 << 10)
 
 static inline struct cuda_backend *device_of(struct backend *be)
 {
     return reinterpret_cast<struct cuda_backend *>(be);
+}
+
+/* For calls that give back: what they say must not be taken for the next launch's failure. */
+static inline void let_pass(cudaError_t code)
+{
+    if (code != cudaSuccess)
+        cudaGetLastError();
 }
 
 static inline float *floats_of(const struct buffer *b)
@@ -56,7 +66,7 @@ void device_free(struct cuda_backend *be, void *ptr, size_t bytes);
 enum err workspace_hold(struct cuda_backend *be, const char *what, size_t bytes,
                         struct workspace *w);
 void workspace_drop(struct cuda_backend *be, struct workspace *w);
-/* Small tables from host memory, for a launch that follows. */
+/* Tables from host memory, for a launch that follows; `from` is read at once. */
 enum err device_put(struct cuda_backend *be, void *to, const void *from, size_t bytes);
 
 enum err cuda_alloc(struct backend *be, const char *what, size_t bytes, struct buffer *out);

@@ -17,13 +17,17 @@ static cudaStream_t stream_of(struct cuda_backend *be, enum lane lane)
 
 static enum err pin(struct backend *, void *host, size_t bytes)
 {
-    TRY_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterDefault), "pinning memory of the host");
-    return ERR_OK;
+    const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    if (code != cudaErrorMemoryAllocation)
+        return code ? cuda_failed(code, "pinning memory of the host") : ERR_OK;
+    cudaGetLastError();
+    return FAIL(ERR_MEMORY, "the host has no memory that can be pinned for copies: end other "
+                            "programs, or use a smaller size");
 }
 
 static void unpin(struct backend *, void *host)
 {
-    cudaHostUnregister(host);
+    let_pass(cudaHostUnregister(host));
 }
 
 static char *inside(const struct buffer *b, size_t at)
@@ -70,7 +74,7 @@ static enum err fence_create(struct backend *, struct fence **out)
 static void fence_free(struct fence *f)
 {
     if (f)
-        cudaEventDestroy(f->event);
+        let_pass(cudaEventDestroy(f->event));
     free(f);
 }
 
@@ -127,6 +131,8 @@ const struct backend_lanes cuda_lanes = {
 
 enum err lanes_open(struct cuda_backend *be)
 {
+    struct cudaFuncAttributes code; /* of a kernel: is there any for this GPU? */
+    TRY_CUDA(cudaFuncGetAttributes(&code, accumulate_kernel), "being opened");
     for (cudaStream_t &side : be->side)
         TRY_CUDA(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "being opened");
     return ERR_OK;
@@ -136,5 +142,5 @@ void lanes_close(struct cuda_backend *be)
 {
     for (cudaStream_t &side : be->side)
         if (side)
-            cudaStreamDestroy(side);
+            let_pass(cudaStreamDestroy(side));
 }

@@ -1,5 +1,7 @@
 /* Device memory: refused with both numbers before the driver is asked, counted, kept between calls
  * where a call needs scratch. */
+#include <string.h>
+
 #include "cuda/ledger.cuh"
 #include "cuda/services.cuh"
 
@@ -84,7 +86,7 @@ void device_free(struct cuda_backend *be, void *ptr, size_t bytes)
 {
     if (!ptr)
         return;
-    cudaFree(ptr);
+    let_pass(cudaFree(ptr));
     be->base.device_bytes -= bytes;
 }
 
@@ -105,12 +107,22 @@ void workspace_drop(struct cuda_backend *be, struct workspace *w)
     *w = workspace{};
 }
 
+/* When CUDA reads memory that is not pinned is not promised: small tables wait in pinned memory,
+ * large ones are waited for. */
 enum err device_put(struct cuda_backend *be, void *to, const void *from, size_t bytes)
 {
-    if (bytes)
-        TRY_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, be->stream),
-                 "receiving a table");
-    return ERR_OK;
+    const int small = bytes <= TABLE_ROOM;
+    if (!bytes)
+        return ERR_OK;
+    if (small && bytes > TABLE_ROOM - be->tables_used)
+        TRY(cuda_sync(&be->base));
+    if (small) {
+        from = memcpy(be->tables + be->tables_used, from, bytes);
+        be->tables_used += bytes;
+    }
+    TRY_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, be->stream),
+             "receiving a table");
+    return small ? ERR_OK : cuda_sync(&be->base);
 }
 
 enum err cuda_alloc(struct backend *be, const char *what, size_t bytes, struct buffer *out)
@@ -129,6 +141,7 @@ void cuda_release(struct backend *be, struct buffer *b)
 enum err cuda_sync(struct backend *be)
 {
     TRY_CUDA(cudaStreamSynchronize(device_of(be)->stream), "computing");
+    device_of(be)->tables_used = 0;
     return ERR_OK;
 }
 

@@ -7,12 +7,18 @@
 #include "cuda/internal.cuh"
 #include "cuda/ledger.cuh"
 
+#define OLDEST 75 /* compute capability */
+
 enum err cuda_failed(cudaError_t code, const char *doing)
 {
     cudaGetLastError();
     switch (code) {
     case cudaErrorMemoryAllocation:
-        return FAIL(ERR_MEMORY, "the GPU ran out of memory while %s: use a smaller size", doing);
+        return FAIL(ERR_MEMORY,
+                    "the GPU ran out of memory while %s: use a smaller size, or end other programs "
+                    "on it (nvidia-smi lists them)",
+                    doing);
+    case cudaErrorInvalidDeviceFunction:
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
         return FAIL(ERR_UNSUPPORTED,
@@ -57,9 +63,10 @@ static enum err check_driver(void)
             "no NVIDIA driver is installed, or none reaches this container: install one and "
             "nvidia-container-toolkit, or use --backend cpu");
     FAIL_IF(driver / 1000 < runtime / 1000, ERR_UNSUPPORTED,
-            "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.0; update it, "
-            "or use --backend cpu",
-            driver / 1000, driver % 1000 / 10, runtime / 1000);
+            "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.0%s; update "
+            "it, or use --backend cpu",
+            driver / 1000, driver % 1000 / 10, runtime / 1000,
+            runtime / 1000 == 13 ? " (driver 580 or later)" : "");
     int devices = 0;
     const cudaError_t code = cudaGetDeviceCount(&devices);
     FAIL_IF(code == cudaErrorNoDevice || (code == cudaSuccess && devices == 0), ERR_UNSUPPORTED,
@@ -74,8 +81,13 @@ static enum err take_device(struct cuda_backend *be)
     char memory[16];
     TRY_CUDA(cudaSetDevice(0), "being opened");
     TRY_CUDA(cudaGetDeviceProperties(&properties, 0), "being opened");
+    FAIL_IF(properties.major * 10 + properties.minor < OLDEST, ERR_UNSUPPORTED,
+            "the %.60s has compute capability %d.%d, CUDA 13 needs %d.%d: use --backend cpu",
+            properties.name, properties.major, properties.minor, OLDEST / 10, OLDEST % 10);
     TRY_CUDA(cudaStreamCreateWithFlags(&be->stream, cudaStreamNonBlocking), "being opened");
-    TRY_CUDA(cudaMallocHost((void **)&be->result, MAX_SUMS * sizeof(double)), "being opened");
+    TRY_CUDA(cudaMallocHost((void **)&be->result, MAX_SUMS * sizeof(double) + TABLE_ROOM),
+             "being opened");
+    be->tables = reinterpret_cast<char *>(be->result + MAX_SUMS);
     be->shared_most = properties.sharedMemPerBlockOptin;
     TRY(lanes_open(be));
     be->multiprocessors = properties.multiProcessorCount;
@@ -109,9 +121,9 @@ void cuda_measured(struct backend *base, int begins)
 {
     (void)base;
     if (begins)
-        cudaProfilerStart();
+        let_pass(cudaProfilerStart());
     else
-        cudaProfilerStop();
+        let_pass(cudaProfilerStop());
 }
 
 void cuda_close(struct backend *base)
@@ -126,9 +138,9 @@ void cuda_close(struct backend *base)
     fft_plans_free(be->plans);
     ramp_plan_free(be, be->ramp);
     if (be->result)
-        cudaFreeHost(be->result);
+        let_pass(cudaFreeHost(be->result));
     lanes_close(be);
     if (be->stream)
-        cudaStreamDestroy(be->stream);
+        let_pass(cudaStreamDestroy(be->stream));
     free(be);
 }

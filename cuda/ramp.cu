@@ -254,9 +254,9 @@ int ramp_rows(struct cuda_backend *be, const struct rows *r, struct ramp_plan **
     struct ramp a = {};
     a.rows = *r;
     choose_length(&a);
-    const size_t shared = (size_t)padded(a.n) * sizeof(float2);
-    if (a.n > (1 << 20) || shared > be->shared_most)
+    if (!ramp_bytes(be, r->channels))
         return 0;
+    const size_t shared = (size_t)padded(a.n) * sizeof(float2);
     *e = filter(be, &a, shared, plan);
     return 1;
 }

@@ -31,6 +31,9 @@ float *resident(const struct problem *p, int op);
 
 enum err plan_large(struct backend *be, const struct problem *p, int op, size_t room,
                     struct large_plan *out);
+/* 1: the failure of this call (shim_counts().failed) may pass without a word: what it gives back is
+ * gone with the device, or launches go one by one where no graph is to be had. */
+int may_pass(const char *call);
 /* The least room that can be done with; more where so many pieces would take the stand-in long. */
 size_t least_room(const struct problem *p, int op);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/recon/recon.h"
+#include "tests/device/problem.h"
 #include "tests/device/shim/shim.h"
 #include "tests/operators/harness.h"
 
@@ -22,10 +23,22 @@ static void opening_says_what_is_missing(void **state)
     assert_error(open_device(0, &be), ERR_UNSUPPORTED, "no NVIDIA driver is installed");
     shim_faults = (struct shim_faults){.old_driver = 1};
     assert_error(open_device(0, &be), ERR_UNSUPPORTED,
-                 "too old: it serves CUDA 12.4, this build needs 13.0");
+                 "too old: it serves CUDA 12.4, this build needs 13.0 (driver 580 or later)");
     shim_faults = (struct shim_faults){.no_device = 1};
     assert_error(open_device(0, &be), ERR_UNSUPPORTED, "finds no GPU");
+    shim_faults = (struct shim_faults){.no_code = 1};
+    assert_error(open_device(0, &be), ERR_UNSUPPORTED, "this build has no code for this GPU");
     shim_faults = (struct shim_faults){0};
+    shim_capability = 61;
+    assert_error(open_device(0, &be), ERR_UNSUPPORTED,
+                 "has compute capability 6.1, CUDA 13 needs 7.5: use --backend cpu");
+    shim_capability = 90;
+    /* Other programs have the memory that a context takes. */
+    shim_faults = (struct shim_faults){.call = 2, .code = 2};
+    assert_error(open_device(0, &be), ERR_MEMORY, "the GPU ran out of memory while being opened");
+    assert_string_equal(shim_counts().failed, "cudaSetDevice");
+    shim_faults = (struct shim_faults){0};
+    assert_int_equal(shim_counts().live, 0);
     assert_null(be);
     assert_ok(open_device(0, &be));
     backend_close(be);
@@ -131,6 +144,61 @@ static void a_lost_device_ends_in_a_sentence(void **state)
     assert_true(sweep(&shim_faults.lost, ERR_FAILED, "the GPU was lost while", 1) > 6);
 }
 
+/* A filter by cuFFT, whose calls have codes of their own. */
+static enum err small_filter(void)
+{
+    const struct test_case c = {"rows", .views = 2, .rows = 3, .channels = 20};
+    struct buffer y = {0};
+    struct backend *be = NULL;
+    struct model m;
+    float host[120] = {0};
+    assert_ok(case_model(&c, &m));
+    setenv("TOMOPROF_CUDA_FILTER", "cufft", 1);
+    enum err e = open_device(0, &be);
+    if (!e && !(e = be->ops->upload(be, host, sizeof host, &y)) &&
+        !(e = be->ops->ramp_filter(be, &m.scan, 1, &y, &y)))
+        e = be->ops->download(be, &y, host, sizeof host);
+    if (be)
+        be->ops->release(be, &y);
+    backend_close(be);
+    unsetenv("TOMOPROF_CUDA_FILTER");
+    model_free(&m);
+    return e;
+}
+
+/* Every call of the runtime fails once: alone, which may pass where nothing depends on it, or with
+ * all that follow. Returns how many there are. */
+static int64_t fail_each_call(enum err (*run)(void), int sticky, int64_t step)
+{
+    const char *const words = sticky ? "an illegal memory access" : "the GPU failed while";
+    for (int64_t n = 1;; n += step) {
+        shim_faults = (struct shim_faults){.call = n, .sticky = sticky};
+        const enum err e = run();
+        const int reached = shim_faults.call == 0;
+        const char *const call = shim_counts().failed;
+        shim_faults = (struct shim_faults){0};
+        if (shim_counts().live)
+            fail_msg("%s, call %lld, leaves %lld things", call, (long long)n,
+                     (long long)shim_counts().live);
+        if (!reached) {
+            assert_int_equal(e, ERR_OK);
+            return n - 1;
+        }
+        const int said = strstr(err_text(), words) || strstr(err_text(), "cuFFT failed while");
+        if (e == ERR_OK ? !may_pass(call) : !said || (!sticky && may_pass(call)))
+            fail_msg("%s, call %lld: %s (%s)", call, (long long)n, err_name(e), err_text());
+    }
+}
+
+static void every_failing_call_ends_in_a_sentence(void **state)
+{
+    (void)state;
+    for (int sticky = 0; sticky < 2; sticky++) {
+        assert_true(fail_each_call(small_recon, sticky, 3) > 80);
+        assert_true(fail_each_call(small_filter, sticky, 1) > 30);
+    }
+}
+
 /* Runs `touch` in a child; 1 when a signal ends it. */
 static int dies(void (*touch)(float *device), float *device)
 {
@@ -220,6 +288,7 @@ int main(void)
         cmocka_unit_test(every_failing_allocation_ends_in_a_sentence),
         cmocka_unit_test(every_failing_launch_ends_in_a_sentence),
         cmocka_unit_test(a_lost_device_ends_in_a_sentence),
+        cmocka_unit_test(every_failing_call_ends_in_a_sentence),
         cmocka_unit_test(the_host_cannot_touch_device_memory),
         cmocka_unit_test(fresh_memory_holds_nan),
         cmocka_unit_test(compute_functions_transfer_no_arrays),

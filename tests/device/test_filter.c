@@ -53,15 +53,26 @@ static void one_kernel_gives_what_cufft_gives(void **state)
     worst_check(&w);
 }
 
-static void rows_beyond_shared_memory_go_to_cufft(void **state)
+/* The longest rows of a card go through the kernel, the next through cuFFT. */
+static void how_long_rows_may_be_is_the_cards(void **state)
 {
     (void)state;
-    const struct test_case c = {"long", .views = 1, .rows = 1, .channels = 14000,
-                                .shape = {4, 4, 1}};
-    int64_t ran[2];
-    free(filter(&c, "", ran));
-    assert_int_equal(ran[0], 0);
-    assert_int_equal(ran[1], 1);
+    static const struct {
+        size_t shared; /* KiB of a block */
+        int64_t channels;
+    } cards[] = {{64, 3072}, {99, 5120}, {227, 12288}};
+    const size_t before = shim_block_shared;
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
+        for (int more = 0; more < 2; more++) {
+            const struct test_case c = {"longest", .views = 1, .rows = 1, .shape = {4, 4, 1},
+                                        .channels = cards[i].channels + more};
+            int64_t ran[2];
+            shim_block_shared = cards[i].shared << 10;
+            free(filter(&c, "", ran));
+            assert_int_equal(ran[0], !more);
+            assert_int_equal(ran[1], more);
+        }
+    shim_block_shared = before;
 }
 
 /* Tables of one length are not those of another. */
@@ -122,7 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_kernel_gives_what_cufft_gives),
-        cmocka_unit_test(rows_beyond_shared_memory_go_to_cufft),
+        cmocka_unit_test(how_long_rows_may_be_is_the_cards),
         cmocka_unit_test(tables_follow_the_length_of_rows),
         cmocka_unit_test(slabs_of_rows_have_the_bits_of_the_whole),
     };

@@ -49,6 +49,7 @@ enum cudaError_t {
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35,
     cudaErrorDevicesUnavailable = 46,
+    cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
@@ -57,7 +58,8 @@ enum cudaError_t {
     cudaErrorLaunchFailure = 719,
     cudaErrorSystemNotReady = 802,
     cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorUnknown = 999
 };
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -83,6 +85,9 @@ struct cudaDeviceProp {
     int major, minor, multiProcessorCount, l2CacheSize;
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+    int binaryVersion;
+};
 
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaDriverGetVersion(int *version);
@@ -118,44 +123,62 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t code);
 const char *cudaGetErrorString(cudaError_t code);
-template <class K> cudaError_t cudaFuncSetAttribute(K *, enum cudaFuncAttribute, int)
+cudaError_t shim_allow_shared(const void *kernel, int bytes);
+cudaError_t shim_code_of(struct cudaFuncAttributes *out);
+template <class K> cudaError_t cudaFuncSetAttribute(K *kernel, enum cudaFuncAttribute, int value)
 {
-    return cudaSuccess;
+    return shim_allow_shared(reinterpret_cast<const void *>(kernel), value);
+}
+template <class K> cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, K *)
+{
+    return shim_code_of(out);
 }
 
 /* Fibers. */
 void __syncthreads(void);
 void __syncwarp(unsigned mask = 0xffffffffu);
-/* Gives `bits` to the warp and returns the slots of all lanes, valid until the next exchange. */
-const uint64_t *shim_exchange(unsigned mask, uint64_t bits);
+/* Gives `bits` to the warp and returns the slots of all lanes, valid until the next exchange. All
+ * lanes of the mask must come to the same instruction. */
+enum shim_instruction {
+    SHIM_SYNC,
+    SHIM_SHFL,
+    SHIM_DOWN,
+    SHIM_UP,
+    SHIM_XOR,
+    SHIM_MATCH,
+    SHIM_BALLOT
+};
+const uint64_t *shim_exchange(enum shim_instruction which, unsigned mask, uint64_t bits);
 int shim_lane(void);
+void shim_check_lane(unsigned mask, int from); /* a lane that gives nothing gives anything */
 
-template <class T> T shim_take(unsigned mask, T value, int from)
+template <class T> T shim_take(enum shim_instruction which, unsigned mask, T value, int from)
 {
     uint64_t bits = 0;
     static_assert(sizeof value <= sizeof bits, "a shuffle moves at most 8 bytes");
     memcpy(&bits, &value, sizeof value);
-    const uint64_t *slots = shim_exchange(mask, bits);
+    const uint64_t *slots = shim_exchange(which, mask, bits);
+    shim_check_lane(mask, from);
     memcpy(&value, &slots[from], sizeof value);
     return value;
 }
 template <class T> T __shfl_sync(unsigned mask, T value, int lane)
 {
-    return shim_take(mask, value, lane & 31);
+    return shim_take(SHIM_SHFL, mask, value, lane & 31);
 }
 template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by)
 {
     const int lane = shim_lane(), from = lane + (int)by;
-    return shim_take(mask, value, from < 32 ? from : lane);
+    return shim_take(SHIM_DOWN, mask, value, from < 32 ? from : lane);
 }
 template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned by)
 {
     const int lane = shim_lane(), from = lane - (int)by;
-    return shim_take(mask, value, from >= 0 ? from : lane);
+    return shim_take(SHIM_UP, mask, value, from >= 0 ? from : lane);
 }
 template <class T> T __shfl_xor_sync(unsigned mask, T value, int by)
 {
-    return shim_take(mask, value, shim_lane() ^ by);
+    return shim_take(SHIM_XOR, mask, value, shim_lane() ^ by);
 }
 unsigned __match_any_sync(unsigned mask, int value);
 unsigned __ballot_sync(unsigned mask, int predicate);
@@ -204,7 +227,8 @@ static inline float rsqrt_approx(float x)
 /* Launches. A kernel's arguments must not lead to host memory. */
 void shim_check_argument(const char *kernel, const void *bytes, size_t size);
 void *shim_shared(void);
-int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, size_t shared);
+int shim_may_launch(const char *name, const void *kernel, cudaStream_t stream, dim3 grid,
+                    dim3 block, size_t shared);
 void shim_run(const char *kernel, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
               void *context);
 void shim_enqueue(cudaStream_t stream, std::function<void()> work);
@@ -222,10 +246,11 @@ template <class... P, class... A>
 void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
                  cudaStream_t stream, A... arguments)
 {
+    static_assert((sizeof(P) + ...) <= 4096, "a kernel takes 4 KiB of arguments");
     shim_call<P...> call = {kernel, std::tuple<P...>(arguments...)};
     std::apply([&](const P &...p) { (shim_check_argument(name, &p, sizeof p), ...); },
                call.arguments);
-    if (shim_may_launch(name, stream, (size_t)block.x * block.y * block.z, shared))
+    if (shim_may_launch(name, reinterpret_cast<const void *>(kernel), stream, grid, block, shared))
         shim_enqueue(stream, [=]() mutable {
             shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
         });

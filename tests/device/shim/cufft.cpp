@@ -23,8 +23,20 @@ std::map<cufftHandle, plan> plans;
 cufftHandle next_handle = 1;
 } // namespace
 
+int64_t shim_plans_alive(void)
+{
+    return (int64_t)plans.size();
+}
+
+static cufftResult enter(const char *call)
+{
+    return shim_enter(call) ? CUFFT_INTERNAL_ERROR : CUFFT_SUCCESS;
+}
+
 cufftResult cufftCreate(cufftHandle *handle)
 {
+    if (enter("cufftCreate"))
+        return CUFFT_INTERNAL_ERROR;
     *handle = next_handle++;
     plans[*handle] = plan{};
     return CUFFT_SUCCESS;
@@ -35,18 +47,20 @@ cufftResult cufftDestroy(cufftHandle handle)
     shim_drain();
     fft_free(plans.at(handle).fft);
     plans.erase(handle);
-    return CUFFT_SUCCESS;
+    return enter("cufftDestroy");
 }
 
 cufftResult cufftSetAutoAllocation(cufftHandle, int automatic)
 {
-    return automatic ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+    return automatic ? CUFFT_INVALID_PLAN : enter("cufftSetAutoAllocation");
 }
 
 cufftResult cufftMakePlanMany(cufftHandle handle, int rank, int *n, int *, int, int in_distance,
                               int *, int, int out_distance, cufftType, int batch, size_t *workspace)
 {
     plan &p = plans.at(handle);
+    if (enter("cufftMakePlanMany"))
+        return CUFFT_INTERNAL_ERROR;
     if (rank != 1 || in_distance != *n || out_distance != *n || fft_create(*n, &p.fft))
         return CUFFT_INVALID_PLAN;
     p.n = *n;
@@ -59,14 +73,14 @@ cufftResult cufftSetWorkArea(cufftHandle handle, void *memory)
 {
     plan &p = plans.at(handle);
     p.area = memory;
-    return shim_is_device(memory, p.area_bytes) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+    return shim_is_device(memory, p.area_bytes) ? enter("cufftSetWorkArea") : CUFFT_INVALID_PLAN;
 }
 
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream)
 {
     plans.at(handle).has_stream = stream != NULL;
     plans.at(handle).stream = stream;
-    return CUFFT_SUCCESS;
+    return enter("cufftSetStream");
 }
 
 static void run(const plan &p, cufftComplex *in, cufftComplex *out, int direction)
@@ -88,6 +102,8 @@ static void run(const plan &p, cufftComplex *in, cufftComplex *out, int directio
 cufftResult cufftExecC2C(cufftHandle handle, cufftComplex *in, cufftComplex *out, int direction)
 {
     const plan &p = plans.at(handle);
+    if (enter("cufftExecC2C"))
+        return CUFFT_INTERNAL_ERROR;
     if (!p.area || !p.has_stream || in != out ||
         !shim_is_device(in, (size_t)p.n * 8 * (size_t)p.batch))
         return CUFFT_INVALID_PLAN;

@@ -6,7 +6,12 @@
 
 typedef int cufftHandle;
 typedef float2 cufftComplex;
-enum cufftResult { CUFFT_SUCCESS = 0, CUFFT_INVALID_PLAN = 1, CUFFT_ALLOC_FAILED = 2 };
+enum cufftResult {
+    CUFFT_SUCCESS = 0,
+    CUFFT_INVALID_PLAN = 1,
+    CUFFT_ALLOC_FAILED = 2,
+    CUFFT_INTERNAL_ERROR = 5
+};
 enum cufftType { CUFFT_C2C = 0x29 };
 #define CUFFT_FORWARD -1
 #define CUFFT_INVERSE 1

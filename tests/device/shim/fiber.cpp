@@ -30,7 +30,8 @@ namespace
 enum wait { READY, IN_WARP, IN_BLOCK, DONE };
 
 struct warp {
-    unsigned arrived;
+    unsigned arrived, mask;
+    enum shim_instruction which; /* of the lanes that arrived */
     uint64_t generation;
     uint64_t slots[2][32]; /* exchanges alternate: nobody is two ahead */
 };
@@ -252,19 +253,30 @@ int shim_lane(void)
     return current->lane;
 }
 
+void shim_check_lane(unsigned mask, int from)
+{
+    if (!(mask >> from & 1))
+        shim_die("%s: reads from lane %d, which is not in its mask %08x", kernel_name, from, mask);
+}
+
 void __syncthreads(void)
 {
     current->wait = IN_BLOCK;
     to_scheduler(0);
 }
 
-const uint64_t *shim_exchange(unsigned mask, uint64_t bits)
+const uint64_t *shim_exchange(enum shim_instruction which, unsigned mask, uint64_t bits)
 {
     struct warp *w = current->warp;
     const uint64_t generation = w->generation;
     uint64_t *slots = w->slots[generation % 2];
     if (!(mask >> current->lane & 1))
         shim_die("%s: lane %d is not in its own mask %08x", kernel_name, current->lane, mask);
+    if (w->arrived && (w->mask != mask || w->which != which))
+        shim_die("%s: lanes of a warp meet at different instructions, or with different masks",
+                 kernel_name);
+    w->mask = mask;
+    w->which = which;
     slots[current->lane] = bits;
     w->arrived |= 1u << current->lane;
     if (w->arrived == mask) {
@@ -280,12 +292,12 @@ const uint64_t *shim_exchange(unsigned mask, uint64_t bits)
 
 void __syncwarp(unsigned mask)
 {
-    shim_exchange(mask, 0);
+    shim_exchange(SHIM_SYNC, mask, 0);
 }
 
 unsigned __match_any_sync(unsigned mask, int value)
 {
-    const uint64_t *slots = shim_exchange(mask, (uint64_t)(unsigned)value);
+    const uint64_t *slots = shim_exchange(SHIM_MATCH, mask, (uint64_t)(unsigned)value);
     unsigned same = 0;
     for (int lane = 0; lane < 32; lane++)
         if (mask >> lane & 1 && slots[lane] == (uint64_t)(unsigned)value)
@@ -295,7 +307,7 @@ unsigned __match_any_sync(unsigned mask, int value)
 
 unsigned __ballot_sync(unsigned mask, int predicate)
 {
-    const uint64_t *slots = shim_exchange(mask, predicate != 0);
+    const uint64_t *slots = shim_exchange(SHIM_BALLOT, mask, predicate != 0);
     unsigned set = 0;
     for (int lane = 0; lane < 32; lane++)
         if (mask >> lane & 1 && slots[lane])

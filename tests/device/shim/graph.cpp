@@ -70,16 +70,18 @@ int shim_may_record(void)
 }
 
 /* The call fails that counts down to 0. */
-static cudaError_t fault(int64_t *count, cudaError_t code)
+static cudaError_t fault(const char *call, int64_t *count, cudaError_t code)
 {
-    if (shim_lost())
-        return shim_note(shim_lost());
+    const cudaError_t early = shim_enter(call);
+    if (early)
+        return early;
     return *count > 0 && --*count == 0 ? shim_note(code) : cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode)
 {
-    const cudaError_t code = fault(&shim_faults.capture, cudaErrorStreamCaptureUnsupported);
+    const cudaError_t code =
+        fault("cudaStreamBeginCapture", &shim_faults.capture, cudaErrorStreamCaptureUnsupported);
     if (code)
         return code;
     if (current || !stream)
@@ -100,18 +102,21 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
         shim_die("a recording ends that did not begin");
     shim_graph *const graph = current;
     current = NULL;
-    if (valid) {
+    const cudaError_t code = shim_enter("cudaStreamEndCapture");
+    if (valid && !code) {
         *out = graph;
         return cudaSuccess;
     }
-    cudaGraphDestroy(graph);
-    return shim_note(cudaErrorStreamCaptureInvalidated);
+    alive--;
+    delete graph;
+    return code ? code : shim_note(cudaErrorStreamCaptureInvalidated);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long)
 {
     *out = NULL;
-    const cudaError_t code = fault(&shim_faults.instantiate, cudaErrorMemoryAllocation);
+    const cudaError_t code =
+        fault("cudaGraphInstantiate", &shim_faults.instantiate, cudaErrorMemoryAllocation);
     if (code)
         return code;
     *out = new shim_exec{graph->nodes};
@@ -123,7 +128,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     alive--;
     delete graph;
-    return cudaSuccess;
+    return shim_enter("cudaGraphDestroy");
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
@@ -131,12 +136,13 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
     shim_drain();
     alive--;
     delete exec;
-    return cudaSuccess;
+    return shim_enter("cudaGraphExecDestroy");
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-    const cudaError_t code = fault(&shim_faults.graph_launch, cudaErrorLaunchFailure);
+    const cudaError_t code =
+        fault("cudaGraphLaunch", &shim_faults.graph_launch, cudaErrorLaunchFailure);
     if (code)
         return code;
     shim_totals.graphs++;

@@ -19,6 +19,9 @@ extern struct shim_counts shim_totals; /* what shim_counts returns, but for what
 
 /* Remembered for cudaGetLastError, and returned. */
 cudaError_t shim_note(cudaError_t code);
+/* First of all calls, last of those that give back: what fails it (shim_faults.call, a lost
+ * device); else 0. */
+cudaError_t shim_enter(const char *call);
 cudaError_t shim_lost(void); /* what every call says once the device is gone; else 0 */
 void shim_lose(void);
 void shim_count_copy(enum cudaMemcpyKind kind, size_t bytes);
@@ -28,6 +31,8 @@ void shim_count_copy(enum cudaMemcpyKind kind, size_t bytes);
 void shim_enqueue(cudaStream_t stream, std::function<void()> work);
 void shim_drain(void);
 int64_t shim_busiest(void);
+int64_t shim_streams_alive(void); /* with events and pinned memory */
+int64_t shim_plans_alive(void);   /* of cuFFT */
 void shim_reset_busiest(void);
 
 /* graph.cpp: whether the stream records. 1: the work went into its graph. An argument of the next

@@ -1,4 +1,7 @@
-/* A kernel with a race, and a graph with a stale argument, for the tests that must see them. */
+/* A kernel with a race, a graph with a stale argument, and other misuse, for the tests that must
+ * see them. */
+#include <stdlib.h>
+
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/shim.h"
 
@@ -43,4 +46,36 @@ int shim_graph_of(int living)
     cudaStreamDestroy(stream);
     cudaFree(device);
     return result;
+}
+
+static __global__ void does_nothing(int *)
+{
+}
+
+static __global__ void parts_with(int lanes_apart)
+{
+    if (threadIdx.x % 2 && lanes_apart)
+        __shfl_sync(0xffffffffu, 1, 0);
+    else if (threadIdx.x != 5)
+        __syncwarp();
+}
+
+void shim_misuse(enum shim_misuse what)
+{
+    int *device, host[4] = {};
+    cudaMalloc(reinterpret_cast<void **>(&device), sizeof host);
+    cudaMemcpyAsync(device, host, sizeof host, cudaMemcpyHostToDevice, NULL);
+    if (what == SHIM_NO_BLOCKS)
+        CALL_KERNEL(does_nothing, dim3(0), dim3(32), 0, NULL, device);
+    if (what == SHIM_TALL_GRID)
+        CALL_KERNEL(does_nothing, dim3(1, 65536), dim3(32), 0, NULL, device);
+    if (what == SHIM_SHARED_NOT_ASKED_FOR)
+        CALL_KERNEL(does_nothing, dim3(1), dim3(32), 48 * 1024 + 4, NULL, device);
+    if (what == SHIM_LANES_APART || what == SHIM_LANES_MISSING)
+        CALL_KERNEL(parts_with, dim3(1), dim3(32), 0, NULL, what == SHIM_LANES_APART);
+    if (what == SHIM_HOST_POINTER)
+        CALL_KERNEL(does_nothing, dim3(1), dim3(32), 0, NULL, static_cast<int *>(malloc(4)));
+    host[0] = what == SHIM_HOST_MEMORY_CHANGED;
+    cudaStreamSynchronize(NULL);
+    cudaFree(device);
 }

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 
 #include <map>
+#include <set>
+#include <string>
 
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/memory.h"
@@ -26,9 +28,11 @@
 #define SPACE   ((size_t)1 << 40) /* addresses; each is used once, so that freed memory faults */
 #define CANARY  0xa5
 #define VERSION 13000
+#define FREELY  ((size_t)48 << 10) /* shared memory that no kernel has to ask for */
 
 struct shim_faults shim_faults;
-size_t shim_memory = (size_t)256 << 20;
+size_t shim_memory = (size_t)256 << 20, shim_block_shared = (size_t)227 << 10;
+int shim_capability = 90;
 
 namespace
 {
@@ -36,7 +40,10 @@ struct block {
     char *pages;
     size_t size, bytes; /* of the mapping, of the allocation */
 };
-std::map<char *, block> blocks; /* by first byte */
+std::map<char *, block> blocks;             /* by first byte */
+std::map<const void *, size_t> shared_most; /* of kernels that asked for more than 48 KiB */
+std::map<std::string, std::set<const void *>> launched;
+const char *failed;
 char *space, *unused;
 size_t allocated;
 int unlocked;
@@ -58,7 +65,9 @@ void shim_die(const char *format, ...)
 
 struct shim_counts shim_counts(void)
 {
-    shim_totals.live = (int64_t)blocks.size() + shim_graphs_alive();
+    shim_totals.live =
+        (int64_t)blocks.size() + shim_graphs_alive() + shim_streams_alive() + shim_plans_alive();
+    shim_totals.failed = failed;
     shim_totals.busy_streams = shim_busiest();
     return shim_totals;
 }
@@ -130,10 +139,18 @@ void shim_check_argument(const char *kernel, const void *bytes, size_t size)
     }
 }
 
-int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, size_t shared)
+int shim_may_launch(const char *name, const void *kernel, cudaStream_t stream, dim3 grid,
+                    dim3 block, size_t shared)
 {
-    if (threads == 0 || threads > 1024 || threads % 32 || shared > 227 << 10)
-        shim_die("%s: %zu threads, %zu bytes of shared memory", kernel, threads, shared);
+    const size_t threads = (size_t)block.x * block.y * block.z;
+    const auto asked = shared_most.find(kernel);
+    if (threads == 0 || threads > 1024 || threads % 32 || block.z > 64)
+        shim_die("%s: blocks of %zu threads", name, threads);
+    if (shared > (asked == shared_most.end() ? FREELY : asked->second))
+        shim_die("%s: %zu bytes of shared memory were not asked for", name, shared);
+    if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+        shim_die("%s: a grid of %u x %u x %u blocks", name, grid.x, grid.y, grid.z);
+    launched[name].insert(kernel);
     if (shim_recording(stream))
         return shim_may_record();
     shim_totals.launches++;
@@ -148,6 +165,11 @@ int shim_may_launch(const char *kernel, cudaStream_t stream, size_t threads, siz
     return 1;
 }
 
+int shim_variants_of(const char *kernel)
+{
+    return (int)launched[kernel].size();
+}
+
 cudaError_t shim_note(cudaError_t code)
 {
     if (code)
@@ -155,9 +177,42 @@ cudaError_t shim_note(cudaError_t code)
     return code;
 }
 
+cudaError_t shim_enter(const char *call)
+{
+    if (lost || shim_faults.call <= 0 || --shim_faults.call > 0)
+        return lost ? shim_note(lost) : cudaSuccess;
+    failed = call;
+    if (shim_faults.sticky)
+        lost = cudaErrorIllegalAddress;
+    const cudaError_t code =
+        shim_faults.code ? static_cast<cudaError_t>(shim_faults.code) : cudaErrorUnknown;
+    return shim_note(lost ? lost : code);
+}
+
 cudaError_t shim_lost(void)
 {
     return lost;
+}
+
+/* As much as there is, when it was asked for. */
+cudaError_t shim_allow_shared(const void *kernel, int bytes)
+{
+    const cudaError_t code = shim_enter("cudaFuncSetAttribute");
+    if (code)
+        return code;
+    if (bytes < 0 || (size_t)bytes > shim_block_shared)
+        return shim_note(cudaErrorInvalidValue);
+    shared_most[kernel] = (size_t)bytes > FREELY ? (size_t)bytes : FREELY;
+    return cudaSuccess;
+}
+
+cudaError_t shim_code_of(struct cudaFuncAttributes *out)
+{
+    *out = cudaFuncAttributes{shim_capability};
+    const cudaError_t code = shim_enter("cudaFuncGetAttributes");
+    return code                  ? code
+           : shim_faults.no_code ? shim_note(cudaErrorNoKernelImageForDevice)
+                                 : cudaSuccess;
 }
 
 void shim_lose(void)
@@ -182,11 +237,15 @@ const char *cudaGetErrorString(cudaError_t code)
     return code == cudaErrorInvalidConfiguration ? "invalid configuration argument"
            : code == cudaErrorDevicesUnavailable
                ? "CUDA-capable device(s) is/are busy or unavailable"
+           : code == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+           : code == cudaErrorNoKernelImageForDevice
+               ? "no kernel image is available for execution on the device"
                : "an error of the stand-in";
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
+    last = lost = cudaSuccess; /* a back end is opened: another process, as it were */
     *version = shim_faults.no_driver ? 0 : shim_faults.old_driver ? 12040 : VERSION;
     return cudaSuccess;
 }
@@ -200,7 +259,7 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = shim_faults.no_device ? 0 : 1;
-    return shim_faults.no_device ? cudaErrorNoDevice : cudaSuccess;
+    return shim_faults.no_device ? shim_note(cudaErrorNoDevice) : shim_enter("cudaGetDeviceCount");
 }
 
 /* A line of $SHIM_PROFILER, if it is set: which call, and the launches before it. */
@@ -227,8 +286,7 @@ cudaError_t cudaProfilerStop(void)
 
 cudaError_t cudaSetDevice(int)
 {
-    lost = cudaSuccess;
-    return cudaSuccess;
+    return shim_enter("cudaSetDevice");
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
@@ -236,26 +294,28 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "host stand-in");
     out->totalGlobalMem = shim_memory;
-    out->sharedMemPerBlockOptin = (size_t)227 << 10;
-    out->major = 9;
+    out->sharedMemPerBlockOptin = shim_block_shared;
+    out->major = shim_capability / 10;
+    out->minor = shim_capability % 10;
     out->multiProcessorCount = 1;
     out->l2CacheSize = 1 << 20;
-    return cudaSuccess;
+    return shim_enter("cudaGetDeviceProperties");
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     *total = shim_memory;
     *free_bytes = allocated < shim_memory ? shim_memory - allocated : 0;
-    return shim_note(lost);
+    return shim_enter("cudaMemGetInfo");
 }
 
 /* The end is 16-byte aligned and next to a page that is never mapped. */
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     shim_totals.allocations++;
-    if (lost || shim_forbid())
-        return shim_note(lost ? lost : last);
+    const cudaError_t code = shim_enter("cudaMalloc");
+    if (code || shim_forbid())
+        return code ? code : last;
     if ((shim_faults.allocation > 0 && --shim_faults.allocation == 0) ||
         bytes > shim_memory - allocated)
         return shim_note(cudaErrorMemoryAllocation);
@@ -314,5 +374,5 @@ cudaError_t cudaFree(void *p)
              -1, 0) == MAP_FAILED)
         shim_die("mmap: %s", strerror(errno));
     allocated -= b.bytes;
-    return cudaSuccess;
+    return shim_enter("cudaFree");
 }

@@ -11,13 +11,16 @@ extern "C" {
 
 /* All 0: everything works. Counts are from 1 and count down. */
 struct shim_faults {
-    int no_driver, old_driver, no_device;
-    int64_t allocation; /* this cudaMalloc fails */
-    int64_t launch;     /* this launch fails */
-    int64_t lost;       /* from this synchronisation on the device is gone */
-    int64_t pin;        /* this cudaHostRegister fails */
+    int no_driver, old_driver, no_device, no_code; /* for this GPU in the object */
+    int64_t allocation;                            /* this cudaMalloc fails */
+    int64_t launch;                                /* this launch fails */
+    int64_t lost; /* from this synchronisation on the device is gone */
+    int64_t pin;  /* this cudaHostRegister fails */
     int64_t capture, recorded, instantiate, graph_launch; /* this recording, launch in one,
                                                              graph, launch of one fails */
+    int64_t call; /* this call of the runtime or of cuFFT fails, launches apart */
+    int code;     /* with this error, or one of no meaning */
+    int sticky;   /* and with it all that follow: a kernel went astray */
 };
 extern struct shim_faults shim_faults;
 
@@ -31,6 +34,9 @@ void shim_streams(unsigned seed);
 /* How often kernels of this name ran, in graphs too. */
 int64_t shim_runs_of(const char *kernel);
 
+/* How many kernels were launched by this name: instances of templates. */
+int shim_variants_of(const char *kernel);
+
 /* Launches a graph whose kernel writes to memory that was freed since it was recorded, which ends
  * the process; with `living` to memory that was not, and returns what it wrote. */
 int shim_graph_of(int living);
@@ -38,14 +44,31 @@ int shim_graph_of(int living);
 /* What a kernel in which all threads write to one place leaves there. */
 int shim_race(unsigned seed);
 
-extern size_t shim_memory; /* of the card, bytes */
+extern size_t shim_memory;       /* of the card, bytes */
+extern size_t shim_block_shared; /* shared memory that a block can have */
+extern int shim_capability;      /* 90: 9.0 */
 
-/* Since the start: allocations that live, launches, cudaMalloc calls, bytes copied to and from,
- * graphs launched (their kernels are no launches here), recordings of graphs, waits of the host.
- * Since shim_reset_peaks: most bytes allocated at once, most streams that had work at once. */
+/* What a GPU would punish, or get wrong without a word: ends the process. */
+enum shim_misuse {
+    SHIM_NO_BLOCKS,
+    SHIM_TALL_GRID,
+    SHIM_SHARED_NOT_ASKED_FOR,
+    SHIM_LANES_APART,
+    SHIM_LANES_MISSING,
+    SHIM_HOST_MEMORY_CHANGED,
+    SHIM_HOST_POINTER,
+    SHIM_MISUSES
+};
+void shim_misuse(enum shim_misuse what);
+
+/* Since the start: what lives (allocations, pinned memory, streams, events, graphs, plans),
+ * launches, cudaMalloc calls, bytes copied to and from, graphs launched (their kernels are no
+ * launches here), recordings of graphs, waits of the host. Since shim_reset_peaks: most bytes
+ * allocated at once, most streams that had work at once. */
 struct shim_counts {
     int64_t live, launches, allocations, to_device, to_host, graphs, peak, busy_streams;
     int64_t recordings, waits;
+    const char *failed; /* the last call that shim_faults.call failed */
 };
 struct shim_counts shim_counts(void);
 void shim_reset_peaks(void);

@@ -23,7 +23,7 @@ typedef std::shared_ptr<queue> queue_ref;
 std::vector<queue_ref> queues; /* of living streams; the first is that of stream NULL */
 std::map<const char *, size_t> pinned;
 unsigned order;
-int64_t busiest;
+int64_t busiest, events;
 } // namespace
 
 struct shim_stream {
@@ -81,6 +81,11 @@ void shim_reset_busiest(void)
     busiest = 0;
 }
 
+int64_t shim_streams_alive(void)
+{
+    return (int64_t)(queues.empty() ? 0 : queues.size() - 1) + events + (int64_t)pinned.size();
+}
+
 void shim_streams(unsigned seed)
 {
     order = seed;
@@ -119,6 +124,10 @@ static int is_pinned(const void *p, size_t bytes)
 
 cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
+    *out = NULL;
+    const cudaError_t code = shim_enter("cudaMallocHost");
+    if (code)
+        return code;
     *out = malloc(bytes);
     if (!*out)
         return shim_note(cudaErrorMemoryAllocation);
@@ -131,13 +140,14 @@ cudaError_t cudaFreeHost(void *p)
     shim_drain();
     pinned.erase(static_cast<char *>(p));
     free(p);
-    return cudaSuccess;
+    return shim_enter("cudaFreeHost");
 }
 
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
-    if (shim_lost())
-        return shim_note(shim_lost());
+    const cudaError_t code = shim_enter("cudaHostRegister");
+    if (code)
+        return code;
     if (shim_faults.pin > 0 && --shim_faults.pin == 0)
         return shim_note(cudaErrorMemoryAllocation);
     pinned[static_cast<char *>(p)] = bytes;
@@ -149,7 +159,7 @@ cudaError_t cudaHostUnregister(void *p)
     shim_drain();
     if (!pinned.erase(static_cast<char *>(p)))
         shim_die("cudaHostUnregister of %p, which was not registered", p);
-    return cudaSuccess;
+    return shim_enter("cudaHostUnregister");
 }
 
 static void expect(const char *what, const void *p, size_t bytes, int device)
@@ -166,15 +176,23 @@ static void copy(void *to, const void *from, size_t bytes)
     shim_lock();
 }
 
-/* Pageable memory is read before the call returns, pinned memory when the copy's turn comes. Memory
- * of the host holds NaN until the copy has been waited for. */
+static uint64_t sum_of(const void *p, size_t bytes)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ static_cast<const unsigned char *>(p)[i]) * 1099511628211u;
+    return sum;
+}
+
+/* Memory of the host is read when the copy's turn comes: CUDA may read what is not pinned at once,
+ * but does not promise to. Memory that is written to holds NaN until the copy has been waited for.
+ */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    if (shim_lost())
-        return shim_note(shim_lost());
-    if (!bytes)
-        return cudaSuccess;
+    const cudaError_t code = shim_enter("cudaMemcpyAsync");
+    if (code || !bytes)
+        return code;
     expect("copy to", to, bytes, kind != cudaMemcpyDeviceToHost);
     expect("copy from", from, bytes, kind != cudaMemcpyHostToDevice);
     shim_count_copy(kind, bytes);
@@ -182,9 +200,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) {
         if (shim_recording(stream))
             shim_die("a graph would read %p, which is not pinned, whenever it is launched", from);
-        const char *const first = static_cast<const char *>(from);
-        const std::vector<char> held(first, first + bytes);
-        shim_enqueue(stream, [=] { copy(to, held.data(), bytes); });
+        const uint64_t sum = sum_of(from, bytes);
+        shim_enqueue(stream, [=] {
+            if (sum_of(from, bytes) != sum)
+                shim_die("%p is not pinned, and changed before it was copied", from);
+            copy(to, from, bytes);
+        });
         return cudaSuccess;
     }
     if (kind == cudaMemcpyDeviceToHost)
@@ -195,8 +216,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    if (shim_lost())
-        return shim_note(shim_lost());
+    const cudaError_t code = shim_enter("cudaMemsetAsync");
+    if (code)
+        return code;
     expect("memset", to, bytes, 1);
     shim_name_memory(to);
     shim_enqueue(stream, [=] {
@@ -209,6 +231,9 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 {
+    const cudaError_t code = shim_enter("cudaStreamCreate");
+    if (code)
+        return code;
     queue_of(NULL);
     *out = new shim_stream{std::make_shared<queue>()};
     queues.push_back((*out)->q);
@@ -222,7 +247,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         if (queues[i] == stream->q)
             queues.erase(queues.begin() + (ptrdiff_t)i);
     delete stream;
-    return cudaSuccess;
+    return shim_enter("cudaStreamDestroy");
 }
 
 /* The host waits. */
@@ -231,11 +256,12 @@ static cudaError_t wait_for(queue *q, int64_t position)
     shim_totals.waits++;
     if (shim_faults.lost > 0 && --shim_faults.lost == 0)
         shim_lose();
+    const cudaError_t code = shim_enter("a wait");
     if (shim_lost())
         forget_all();
     else
         run_to(q, position);
-    return shim_note(shim_lost());
+    return code;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
@@ -250,14 +276,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     const queue_ref q = event->q;
     const int64_t position = event->position;
-    if (q)
+    const cudaError_t code = shim_enter("cudaStreamWaitEvent");
+    if (q && !code)
         shim_enqueue(stream, [=] { run_to(q.get(), position); });
-    return shim_note(shim_lost());
+    return code;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
 {
+    const cudaError_t code = shim_enter("cudaEventCreate");
+    if (code)
+        return code;
     *out = new shim_event{NULL, 0, std::make_shared<double>(0)};
+    events++;
     return cudaSuccess;
 }
 
@@ -269,13 +300,15 @@ cudaError_t cudaEventCreate(cudaEvent_t *out)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     delete event;
-    return cudaSuccess;
+    events--;
+    return shim_enter("cudaEventDestroy");
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    if (shim_lost())
-        return shim_note(shim_lost());
+    const cudaError_t code = shim_enter("cudaEventRecord");
+    if (code)
+        return code;
     event->q = queue_of(stream);
     event->position = event->q->given + 1;
     const std::shared_ptr<double> seconds = event->seconds;
@@ -289,11 +322,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return event->q ? wait_for(event->q.get(), event->position) : shim_note(shim_lost());
+    return event->q ? wait_for(event->q.get(), event->position)
+                    : shim_enter("cudaEventSynchronize");
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     *ms = (float)(1e3 * (*to->seconds - *from->seconds));
-    return cudaSuccess;
+    return shim_enter("cudaEventElapsedTime");
 }

@@ -1,0 +1,175 @@
+/* Every variant of the projections' kernels against the CPU: footprints of 2, 3, 4 and more taps,
+ * columns and rows that fill a warp's registers once, partly, or several times. And what else no
+ * other test makes the device do. */
+#include <stdio.h>
+
+#include "host/cpu/cpu.h"
+#include "tests/device/shim/shim.h"
+#include "tests/operators/harness.h"
+
+static const int64_t lengths[] = {1, 20, 33, 64, 65, 90, 129, 200, 256, 257, 290};
+#define LENGTHS (int)(sizeof lengths / sizeof *lengths)
+
+enum result { FORWARD, TURNED, BACK, SQUARED, RESULTS };
+static const char *const names[RESULTS] = {"forward", "forward, rows fastest", "back", "Hessian"};
+
+static int setup(void **state)
+{
+    backend_register(&cpu_backend);
+    return harness_setup(state);
+}
+
+static void compute(const char *backend, const struct test_case *c, float *out[RESULTS],
+                    int64_t *samples, int64_t *voxels)
+{
+    struct rig r;
+    rig_open(&r, backend, 1, c);
+    const struct pixel_set inside = rig_inside(&r);
+    float *x = random_floats(1, -1, 1, r.voxels), *y = random_floats(2, -1, 1, r.samples);
+    float *w = random_floats(3, .5, 1.5, r.samples);
+    out[FORWARD] = rig_forward(&r, inside, x, SINO_CHANNELS_FASTEST);
+    out[TURNED] = rig_forward(&r, inside, x, SINO_ROWS_FASTEST);
+    out[BACK] = rig_back(&r, inside, y, w, SINO_CHANNELS_FASTEST, 1, NULL);
+    out[SQUARED] = rig_back(&r, inside, NULL, w, SINO_ROWS_FASTEST, 2, NULL);
+    *samples = r.samples;
+    *voxels = r.voxels;
+    free(x);
+    free(y);
+    free(w);
+    rig_close(&r);
+}
+
+static void compare(const struct test_case *c, struct worst *worst)
+{
+    float *found[RESULTS], *expected[RESULTS];
+    int64_t samples, voxels;
+    char where[64];
+    compute("cpu", c, expected, &samples, &voxels);
+    compute("cuda", c, found, &samples, &voxels);
+    for (int i = 0; i < RESULTS; i++) {
+        const int64_t n = i < BACK ? samples : voxels;
+        double *wide = widen(expected[i], n);
+        snprintf(where, sizeof where, "%s, %s, pixels of %g, %lld", c->name, names[i], c->delta,
+                 (long long)c->rows);
+        worst_note(worst, where, relative_l2(found[i], wide, n));
+        free(wide);
+        free(expected[i]);
+        free(found[i]);
+    }
+}
+
+static void every_shape_gives_what_the_cpu_gives(void **state)
+{
+    (void)state;
+    /* 2, 3, 4 taps, more. A cone magnifies by 2; its slices keep the height of a row, once not. */
+    static const double deltas[] = {.8, 1.8, 2.8, 4.8};
+    struct worst worst = {.what = "device against CPU", .limit = 3e-6};
+    for (int i = 0; i < LENGTHS; i++)
+        for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
+            const int64_t slices = lengths[LENGTHS - 1 - i];
+            const double delta = deltas[k] / 2.2;
+            const struct test_case parallel = {
+                "parallel",    .views = 3,         .rows = lengths[i],         .channels = 12,
+                .unmasked = 1, .delta = deltas[k], .shape = {4, 5, lengths[i]}};
+            const struct test_case cone = {"cone",
+                                           .beam = BEAM_CONE,
+                                           .views = 3,
+                                           .rows = lengths[i],
+                                           .channels = 12,
+                                           .unmasked = 1,
+                                           .source_detector = 200,
+                                           .source_iso = 100,
+                                           .delta = delta,
+                                           .slice_aspect = i == 5 ? 6 : .5 / delta,
+                                           .shape = {4, 5, slices}};
+            compare(&parallel, &worst);
+            compare(&cone, &worst);
+        }
+    worst_check(&worst);
+    const int forward = shim_variants_of("forward_projection");
+    const int back = shim_variants_of("back_projection");
+    print_message("%d kernels forward, %d back\n", forward, back);
+    assert_true(forward >= 24 && back >= 24); /* two beams, 2 3 4 any taps, three depths at least */
+}
+
+/* The prior's terms of a few pixels, malloc'ed: gradient, then curvature. */
+static float *terms(const char *backend, const struct test_case *c, double sigma)
+{
+    struct rig r;
+    struct prior prior;
+    rig_open(&r, backend, 1, c);
+    const struct pixel_set few = {.indices = r.inside, .count = r.inside_count / 2};
+    const int64_t n = few.count * r.model.volume.slices;
+    float *a = random_floats(4, -1, 1, r.voxels), *b = random_floats(5, -1, 1, r.voxels);
+    struct buffer x = rig_push(&r, a, r.voxels), target = rig_push(&r, b, r.voxels);
+    struct buffer g = rig_push(&r, a, n), h = rig_push(&r, a, n);
+    r.model.regularisation.sigma_prox = sigma;
+    prior = (struct prior){&r.model.regularisation, &target};
+    const enum err e = r.be->ops->prior_terms(r.be, &r.model.volume, &prior, &few, &x, &g, &h);
+    r.be->ops->release(r.be, &x);
+    r.be->ops->release(r.be, &target);
+    float *first = rig_pull(&r, &g, n), *second = rig_pull(&r, &h, n), *out = floats(2 * n);
+    memcpy(out, first, (size_t)n * sizeof *out);
+    memcpy(out + n, second, (size_t)n * sizeof *out);
+    if (e)
+        assert_error(e, ERR_INPUT, "must be greater than 0");
+    free(first);
+    free(second);
+    free(a);
+    free(b);
+    rig_close(&r);
+    if (!e)
+        return out;
+    free(out);
+    return NULL;
+}
+
+static void the_proximal_prior_is_the_cpus(void **state)
+{
+    (void)state;
+    const struct test_case c = {"proximal", .views = 3, .rows = 150, .channels = 9};
+    float *expected = terms("cpu", &c, .7), *found = terms("cuda", &c, .7);
+    assert_non_null(expected);
+    assert_non_null(found);
+    struct rig r;
+    rig_open(&r, "cpu", 1, &c);
+    const int64_t n = 2 * (r.inside_count / 2) * r.model.volume.slices;
+    rig_close(&r);
+    double *wide = widen(expected, n);
+    assert_true(relative_l2(found, wide, n) <= 1e-6);
+    assert_null(terms("cuda", &c, 0));
+    free(wide);
+    free(expected);
+    free(found);
+}
+
+/* Between arrays of one order: a copy. */
+static void a_sinogram_keeps_its_order(void **state)
+{
+    (void)state;
+    struct rig r;
+    const struct test_case c = {"order", .views = 2, .rows = 3, .channels = 5};
+    rig_open(&r, "cuda", 1, &c);
+    float *y = random_floats(6, -1, 1, r.samples);
+    struct buffer from = rig_push(&r, y, r.samples), to = rig_push(&r, y, r.samples);
+    assert_ok(r.be->ops->zero(r.be, &to));
+    assert_ok(r.be->ops->sino_reorder(r.be, &r.model.scan,
+                                      (struct sinogram){&from, SINO_ROWS_FASTEST},
+                                      (struct sinogram){&to, SINO_ROWS_FASTEST}));
+    r.be->ops->release(r.be, &from);
+    float *found = rig_pull(&r, &to, r.samples);
+    assert_memory_equal(found, y, (size_t)r.samples * sizeof *y);
+    free(found);
+    free(y);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shape_gives_what_the_cpu_gives),
+        cmocka_unit_test(the_proximal_prior_is_the_cpus),
+        cmocka_unit_test(a_sinogram_keeps_its_order),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
