@@ -56,11 +56,15 @@ static void callback(void *user, uint32_t domain, uint32_t id, const void *data)
     errno = saved;
 }
 
+/* /dev/nvidiactl says nothing: root's driver library makes it, with or without a device. */
 static const char *no_device(void)
 {
-    if (access("/dev/nvidiactl", F_OK) && access("/dev/dxg", F_OK)) /* the latter under WSL */
-        return "this machine has no NVIDIA device (no /dev/nvidiactl): there is no GPU work";
-    return NULL;
+    static const char *const signs[] = {"/proc/driver/nvidia/version", "/dev/nvidia0",
+                                        "/dev/dxg" /* of WSL */};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (!access(signs[i], F_OK))
+            return NULL;
+    return "no NVIDIA kernel module is loaded here: there is no GPU work to record";
 }
 
 /* CUDA takes devices from the list up to the first word that names none. */

@@ -96,6 +96,11 @@ def rare_records_are_read(check, folder):
         check.that(len(trace.fault) == 1 and all(f.value == 65536 and f.end - f.start == 70 and f.target == 1 for f in trace.fault), f"{trace.fault}")
 
 
+def data_of_a_full_command_buffer_is_freed(check, folder):
+    trace = recorded(check, folder, "many", 100, fake="full=1", MALLOC_CHECK_="3")
+    check.that({o.kind for o in trace.overhead if o.kind < JIT} == {6 << 16} and len(trace.kernel) == 100, f"{trace.overhead}")
+
+
 def graphs_know_where_they_were_built(check, folder):
     trace = recorded(check, folder, "all")
     calls, nodes = trace.apis(), {n.node: n for n in trace.node}
@@ -240,6 +245,7 @@ def cupti_is_found_where_toolkits_and_wheels_have_it(check, folder):
         "home/lib64/libcupti.so.12": {"CUDA_HOME": folder / "home", "CUDA_PATH": "/no/toolkit"},
         "cu13/lib/libcupti.so.13": {"runtime": folder / "cu13/lib/libcudart.so.13"},
         "nvidia/cuda_cupti/lib/libcupti.so.12": {"runtime": folder / "nvidia/cuda_runtime/lib/libcudart.so.12"},
+        "site-packages/nvidia/cu13/lib/libcupti.so.13": {"runtime": folder / "site-packages/cupy/core.so"},
     }
     for number, (place, env) in enumerate(places.items()):
         (folder / place).parent.mkdir(parents=True)
@@ -329,7 +335,7 @@ def time_lands_on_the_line_that_launched(check, folder):
 
 
 need_library()
-main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_records_are_read, graphs_know_where_they_were_built, records_of_any_length_are_read,
+main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_records_are_read, data_of_a_full_command_buffer_is_freed, graphs_know_where_they_were_built, records_of_any_length_are_read,
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,

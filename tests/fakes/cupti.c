@@ -8,6 +8,7 @@
  *   steal=N         so are all after the Nth: another client has taken the buffers
  *   deliver=1       buffers come back on a thread of CUPTI's own
  *   hang=1          a flush never returns
+ *   full=1          overheads are of a full command buffer, with data that the client frees
  *   unified=1       unified memory can be watched
  *   buffers=N       asks for N buffers more than it uses, and keeps them
  *   NAME=CODE       the call NAME (cuptiSubscribe, ..) fails so; other=1: it names another tool */

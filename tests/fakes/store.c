@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -252,6 +253,10 @@ static size_t fill(union any *r, const struct fake_activity *a)
     case FAKE_OVERHEAD:
         r->overhead = (struct cupti_overhead){CUPTI_OVERHEAD, 5 << 16, .start = a->start,
                                               .end = a->end, .correlation = a->correlation};
+        if (store_option("full", 0)) {
+            r->overhead.overhead = CUPTI_COMMAND_BUFFER_FULL;
+            r->overhead.data = malloc(24); /* the client's to free */
+        }
         return sizeof r->overhead;
     case FAKE_JIT:
         r->jit = (struct cupti_jit){CUPTI_JIT, 1, 3, a->device, a->start, a->end, a->correlation};

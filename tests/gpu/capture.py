@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -89,8 +90,8 @@ class Session:
             row.update(step(self) or {})
         except Skip as reason:
             row.update(status="skipped", reason=str(reason))
-        except (Failure, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-            row.update(status="failed", reason=f"{type(error).__name__}: {error}")
+        except Exception as error:  # the machine is borrowed for minutes: the other rows still count
+            row.update(status="failed", reason=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
         if row.get("wrong"):
             row.update(status="failed", reason="; ".join(row["wrong"][:4]))
         row["seconds"] = round(time.monotonic() - begin, 2)
@@ -133,7 +134,8 @@ def keep(s, name, run, truth, facts):
             cut.append(path.name)
         (to / "trace" / path.name).write_bytes(data[:left])
         left -= min(left, len(data))
-    shutil.copy(run / "record.json", to)
+    if (run / "record.json").exists():  # `tomoprof run` writes none
+        shutil.copy(run / "record.json", to)
     totals = json.loads((run / "profile.json").read_text())["totals"]
     (to / "expected.json").write_text(json.dumps({"truth": truth, "totals": totals, "facts": facts, "cut": cut}, indent=1) + "\n")
 
@@ -192,13 +194,25 @@ def python_program(name):
     return step
 
 
+def operations(timing, ranges):
+    """{operation: seconds of its recorded runs by timing.json and of the device from the first to the last piece of work}"""
+    found = {}
+    for row in timing["measurements"]:
+        if row["traced"] and row["status"] == "ok":
+            o = found.setdefault(row["operation"], {"wall_s": 0, "gpu_s": ranges.get(row["operation"], {}).get("gpu_projected_s")})
+            o["wall_s"] += row["time"]
+    return found
+
+
 def suite(s):
     """Our own operations: timing.json against the recording of the same processes."""
     folder = s.work / "suite"
     words = [s.tool, "run", "--backend", "cuda", "--sizes", SUITE_SIZE, "--runs", 3, "--out", folder]
     done = s.run(words, 200)
+    if done.returncode == 2:
+        raise Skip(f"this build has no CUDA back end: {last_line(done.stderr)}")
     if done.returncode:
-        raise Skip(last_line(done.stderr)) if "cuda" in done.stderr else Failure(last_line(done.stderr))
+        raise Failure(f"exit code {done.returncode}: {last_line(done.stderr)}")
     run = folder / (folder / "latest").read_text().strip()
     r = Recording(run, "")
     facts = {"kernels": {"ours": r.profile["totals"]["kernels"], "own": None}, "unattributed_share": r.unattributed(),
@@ -208,9 +222,13 @@ def suite(s):
         wrong.append("no kernel was recorded: " + "; ".join(r.notes()))
     if r.profile["totals"]["no_origin_n"]:
         wrong.append(f"{r.profile['totals']['no_origin_n']} operations belong to no call")
+    timing, ranges = json.loads((run / "timing.json").read_text()), {x["name"]: x for x in r.profile["ranges"]}
+    facts["operations"] = operations(timing, ranges)
+    for name, o in facts["operations"].items():
+        if o["gpu_s"] is None or not 0 < o["gpu_s"] <= o["wall_s"] * 1.02:
+            wrong.append(f"{name} took {o['wall_s']:.6g} s by timing.json, its GPU work {o['gpu_s']} s")
     for name in ("report.html", "timing.json"):
-        if (run / name).exists():
-            shutil.copy(run / name, s.out / name)
+        shutil.copy(run / name, s.out / name)
     keep(s, "suite", run, None, facts)
     bare = s.run([*words[:-1], s.work / "bare", "--no-trace"], 200)
     if bare.returncode != done.returncode:
@@ -221,9 +239,10 @@ def suite(s):
 def mbirjax(s):
     if s.run([sys.executable, "-c", "import mbirjax"]).returncode:
         raise Skip("mbirjax cannot be imported")
-    words = [sys.executable, HERE.parent / "capture/mbirjax_cone.py", 64, 3]
-    bare, _, _ = s.bare(words)
-    recorded, _, run = s.record("mbirjax", words)
+    words = [sys.executable, HERE.parent / "capture/mbirjax_cone.py", 32, 3]
+    one = {"XLA_FLAGS": "--xla_force_host_platform_device_count=1"}  # MBIRJAX shards over all devices that it sees
+    bare, _, _ = s.bare(words, one)
+    recorded, _, run = s.record("mbirjax", words, env=one)
     r = Recording(run, "mbirjax_cone.py")
     wrong = list(same_outcome(bare, recorded)) + r.drops()
     if not r.profile["totals"]["kernels"]:

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fakes"))
 
 TIME_LIMIT = 0.02  # of events against our sums: an event is placed some microseconds beside the kernel
+LARGE = 64 << 20  # bytes of traces from which on kernels are not read one by one: 10^6 take a gigabyte of Python
 LOSSES = ("lost.", "damage.", "trace.", "gpu.no_record", "gpu.zero_time", "analysis.")
 
 
@@ -23,18 +24,21 @@ class Recording:
         self.profile = json.loads((self.run / "profile.json").read_text())
         files = {path: rows for path, rows in self.profile["files"].items() if pathlib.PurePath(path).name == source}
         self.lines = {row["line"]: row for rows in files.values() for row in rows["lines"]}
-        self.raw = [fake_gpu.Trace(path) for path in sorted((self.run / "trace").glob("*.tpt"))]
+        paths = sorted((self.run / "trace").glob("*.tpt"))
+        self.large = sum(path.stat().st_size for path in paths) > LARGE
+        kinds = ("meta", "memory") if self.large else None
+        self.raw = [fake_gpu.Trace(path, kinds) for path in paths]
 
     def all(self, kind):
         return [record for trace in self.raw for record in getattr(trace, kind)]
 
     def kernels_on(self, line):
         row = self.lines.get(line)
-        return sum(k["n"] for k in row["gpu"]["kernels"]) if row else 0
+        return sum(k["n"] for k in row["gpu"]["kernels"]) if row and row["gpu"] else 0
 
     def gpu_on(self, line, key):
         row = self.lines.get(line)
-        return row["gpu"][key] if row else 0
+        return (row["gpu"][key] or 0) if row and row["gpu"] else 0
 
     def notes(self):
         return [item["text"] for item in self.profile["quality"]["items"]]
@@ -46,7 +50,7 @@ class Recording:
 
     def unattributed(self):
         total = self.profile["totals"]["gpu_sum_s"]
-        own = sum(row["gpu_self_s"] for file in self.profile["files"].values() for row in file["lines"])
+        own = sum(row["gpu_self_s"] or 0 for file in self.profile["files"].values() for row in file["lines"])
         return 1 - own / total if total else None
 
     def callback_ns(self):
@@ -74,7 +78,7 @@ def kernels(r, truth, facts):
     for line, n in at_least.items():
         if found[line] < n:
             yield f"line {line} launched at least {n} kernels, recorded {found[line]}"
-    total = r.profile["totals"]["kernels"]
+    total = r.profile["totals"]["kernels"] or 0
     if any(row["what"] == "complete" for row in truth) and total != sum(expected.values()):
         yield f"the program launched {sum(expected.values())} kernels in all, recorded {total}"
 
@@ -99,10 +103,12 @@ def copies(r, truth, facts):
         found[t["direction"], host] += t["bytes"]
     for row in truth:
         if row["what"] in ("h2d", "d2h", "d2d"):
-            expected[row["what"], row["detail"]] += row["n"] * row["bytes"]
+            expected[row["what"], row["detail"]] += row["n"] * row["bytes"]  # detail "": the framework chooses
             if not r.gpu_on(row["line"], "copy_s"):
                 yield f"no {row['what']} copy on line {row['line']}"
     facts["bytes"] = {" ".join(key): n for key, n in sorted(found.items())}
+    for way in ("h2d", "d2h", "d2d"):
+        found[way, ""] = sum(n for key, n in found.items() if key[0] == way)
     complete = any(row["what"] == "complete" for row in truth)
     for key, n in expected.items():
         if found[key] < n or (complete and found[key] != n):
@@ -121,6 +127,8 @@ def objects(r, truth, facts):
         same = [m for m in allocated if m.bytes >= row["bytes"] and (row["what"] == "allocation" or m.pool)]
         if row["what"] in ("allocation", "pool") and not same:
             yield f"no {row['what']} of {row['bytes']} bytes (line {row['line']}) among {len(allocated)}"
+    if r.large:
+        return
     nodes, known = [k for k in r.all("kernel") if k.node], {n.node for n in r.all("node")}
     wanted = sums(truth, "node")
     if wanted and (len(nodes) != sum(wanted.values()) or not {k.node for k in nodes} <= known):

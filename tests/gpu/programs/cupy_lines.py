@@ -22,7 +22,7 @@ LEAD, TIMED = 40_000_000, 6_000_000  # cycles: 20 ms and 3 ms
 def main():
     truth, size = Truth(), 1 << 20
     host = numpy.zeros(size, numpy.float32)
-    device = truth.on("h2d", cupy.asarray(host), bytes=host.nbytes, detail="pageable")
+    device = truth.on("h2d", cupy.asarray(host), bytes=host.nbytes)
     truth.on("kernel", SPIN((1,), (32,), (device, numpy.int64(1000))), detail="spin")
     cupy.cuda.Device().synchronize()
     begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -35,7 +35,7 @@ def main():
     truth.row("event_ns", int(cupy.cuda.get_elapsed_time(begin, end) * 1e6))
     for _ in range(10):
         truth.on("kernel", cupy.multiply(device, 2, out=device), detail="multiply")
-    back = truth.on("d2h", device.get(), bytes=host.nbytes, detail="pageable")
+    back = truth.on("d2h", device.get(), bytes=host.nbytes)
     print("cupy", float(back[100]))
     truth.write()
 
