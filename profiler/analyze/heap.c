@@ -187,39 +187,41 @@ struct replay {
     struct live *live;
     size_t count, room, free_count, free_room, maps;
     uint32_t *free;
-    double total, peak;
+    struct holding all;
+    double peak;
     uint64_t peak_time;
+    size_t peak_events; /* that were played until then */
 };
 
-static void hold(struct run *r, int site, double bytes, uint64_t time)
+static void hold(struct run *r, int site, struct holding_change c, uint64_t time)
 {
     if (site < 0)
         return;
     struct holding *h = &r->sites[site].heap;
-    h->integral += h->live * (double)(time - h->since);
-    curve_hold(r, &r->sites[site], h->since, time, h->live);
-    h->since = time;
-    h->live += bytes;
-    h->live = h->live > 0 ? h->live : 0;
-    curve_hold(r, &r->sites[site], time, time, h->live);
-    h->peak = fmax(h->peak, h->live);
-    if (bytes > 0) {
-        h->first = h->allocs > 0 ? h->first : time;
-        h->allocs++;
-    } else if (bytes < 0) {
-        h->frees++;
-    }
+    uint64_t since = h->since;
+    curve_hold(r, &r->sites[site], since, time, holding_apply(h, c, time));
+    curve_hold(r, &r->sites[site], time, time, holding_estimate(h, time));
 }
 
-static void change(struct replay *p, uint32_t spot, double bytes, uint64_t time)
+static void change(struct replay *p, uint32_t spot, struct holding_change c, uint64_t time)
 {
-    hold(p->im->run, p->im->spots[spot].site, bytes, time);
-    hold(p->im->run, p->im->spots[spot].function, bytes, time);
-    p->total += bytes;
-    if (p->total > p->peak) {
-        p->peak = p->total;
-        p->peak_time = time;
-    }
+    hold(p->im->run, p->im->spots[spot].site, c, time);
+    hold(p->im->run, p->im->spots[spot].function, c, time);
+    holding_apply(&p->all, c, time);
+}
+
+static void leave(struct replay *p, const struct live *l, uint64_t time)
+{
+    change(p, l->spot, holding_block(l->weight, (double)l->bytes, -1), time);
+}
+
+static void see_peak(struct replay *p, double estimate, uint64_t time, size_t events)
+{
+    if (!(estimate > p->peak))
+        return;
+    p->peak = estimate;
+    p->peak_time = time;
+    p->peak_events = events;
 }
 
 static enum err replay_alloc(struct replay *p, const struct heap_event *e)
@@ -228,7 +230,7 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
     if (at != TABLE_NONE) { /* its free was lost */
         p->im->run->q.no_free++;
         p->maps -= p->live[at].map;
-        change(p, p->live[at].spot, -p->live[at].weight, e->time);
+        leave(p, &p->live[at], e->time);
     } else {
         if (p->free_count) {
             at = p->free[--p->free_count];
@@ -240,7 +242,7 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
     }
     p->live[at] = (struct live){e->address, e->bytes, e->weight, e->spot, e->kind == EVENT_MAP};
     p->maps += e->kind == EVENT_MAP;
-    change(p, e->spot, e->weight, e->time);
+    change(p, e->spot, holding_block(e->weight, (double)e->bytes, 1), e->time);
     return ERR_OK;
 }
 
@@ -248,7 +250,7 @@ static enum err forget(struct replay *p, uint32_t at, uint64_t time)
 {
     struct live *l = &p->live[at];
     p->maps -= l->map;
-    change(p, l->spot, -l->weight, time);
+    leave(p, l, time);
     table_remove(&p->by_address, l->address);
     *l = (struct live){0};
     TRY(array_room(&p->free, &p->free_room, p->free_count + 1, sizeof *p->free));
@@ -272,10 +274,14 @@ static enum err unmap(struct replay *p, const struct heap_event *e)
             TRY(forget(p, i, e->time));
             continue;
         }
-        double part = l->weight * (double)(to - from) / (double)l->bytes;
-        change(p, l->spot, -part, e->time);
-        l->weight -= part;
+        struct holding_change whole = holding_block(l->weight, (double)l->bytes, 1);
+        l->weight -= l->weight * (double)(to - from) / (double)l->bytes;
         l->bytes -= to - from;
+        struct holding_change rest = holding_block(l->weight, (double)l->bytes, 1);
+        change(p, l->spot,
+               (struct holding_change){rest.weight - whole.weight, rest.bytes - whole.bytes,
+                                       rest.squared - whole.squared, 0},
+               e->time);
         if (from == l->address) { /* its begin goes: it lives on at `to` */
             table_remove(&p->by_address, l->address);
             l->address = to;
@@ -298,24 +304,36 @@ static enum err play(struct replay *p, const struct heap_event *e)
 static void finish_holding(struct run *r, struct site *s, uint64_t end)
 {
     struct holding *h = &s->heap;
-    if (end > h->since) {
-        h->integral += h->live * (double)(end - h->since);
-        curve_hold(r, s, h->since, end, h->live);
+    double end_live = h->live;
+    uint64_t since = h->since;
+    if (end > since) {
+        curve_hold(r, s, since, end, holding_apply(h, (struct holding_change){0}, end));
+        double mean = (h->integral - h->begun) / (double)end;
+        if (mean > h->peak) { /* no peak is below the mean of all the time */
+            curve_hold(r, s, h->first, end, mean);
+            h->peak = mean;
+        }
     }
-    h->end += h->live;
-    h->live = 0;
-    h->since = 0;
+    *h = (struct holding){.peak = h->peak,
+                          .at_peak = h->at_peak,
+                          .integral = h->integral,
+                          .begun = h->integral,
+                          .end = h->end + end_live,
+                          .first = h->first,
+                          .allocs = h->allocs,
+                          .frees = h->frees};
 }
 
-/* Live bytes of every site at the peak: a second replay up to it. */
-static enum err replay_to(struct image *im, uint64_t until, double stop_at, struct replay *p)
+/* The first `count` events. */
+static enum err replay(struct image *im, size_t count, struct replay *p)
 {
-    struct heap *h = im->heap;
+    const struct heap_event *events = im->heap->events;
     p->im = im;
-    for (size_t i = 0; i < h->count; i++) {
-        TRY(play(p, &h->events[i]));
-        if (h->events[i].time >= until && p->total >= stop_at)
-            break;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time = events[i].time;
+        see_peak(p, holding_estimate(&p->all, time), time, i);
+        TRY(play(p, &events[i]));
+        see_peak(p, holding_estimate(&p->all, time), time, i + 1);
     }
     return ERR_OK;
 }
@@ -327,6 +345,7 @@ static void free_replay(struct replay *p)
     free(p->free);
 }
 
+/* Live bytes of every site at the peak: a second replay up to it. */
 static enum err charge_peak(struct image *im, const struct replay *whole)
 {
     struct run *r = im->run;
@@ -334,14 +353,14 @@ static enum err charge_peak(struct image *im, const struct replay *whole)
     FAIL_IF(!saved, ERR_MEMORY, "no memory for the analysis");
     for (size_t i = 0; i < r->sites_count; i++) {
         saved[i] = r->sites[i].heap;
-        r->sites[i].heap.live = 0;
+        r->sites[i].heap = (struct holding){0};
     }
     struct replay p = {0};
     uint64_t no_free = r->q.no_free;
-    enum err e = replay_to(im, whole->peak_time, whole->peak, &p);
+    enum err e = replay(im, whole->peak_events, &p);
     r->q.no_free = no_free;
     for (size_t i = 0; i < r->sites_count; i++) {
-        double live = r->sites[i].heap.live;
+        double live = holding_estimate(&r->sites[i].heap, whole->peak_time);
         r->sites[i].heap = saved[i];
         r->sites[i].heap.at_peak = live;
     }
@@ -390,7 +409,8 @@ static enum err charge(struct image *im)
     uint64_t end = image_end(im) - r->origin;
     TRY(curves_reach(r, end));
     array_sort(h->events, h->count, sizeof *h->events, by_time);
-    enum err e = replay_to(im, UINT64_MAX, INFINITY, &p);
+    enum err e = replay(im, h->count, &p);
+    see_peak(&p, holding_estimate(&p.all, end), end, h->count);
     int largest = p.peak > r->largest_heap;
     for (size_t i = 0; i < r->sites_count; i++)
         finish_holding(r, &r->sites[i], end);

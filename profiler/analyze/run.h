@@ -7,6 +7,7 @@
 
 #include "profiler/analyze/analyze.h"
 #include "profiler/analyze/dist.h"
+#include "profiler/analyze/holding.h"
 #include "profiler/analyze/symbols.h"
 #include "profiler/analyze/table.h"
 #include "profiler/analyze/track.h"
@@ -39,13 +40,6 @@ static inline double sums_gpu(const struct sums *s)
 {
     return s->gpu_kernel + s->gpu_copy + s->gpu_set;
 }
-
-/* Memory that a site holds while allocations are replayed; bytes. */
-struct holding {
-    double live, peak, at_peak, integral, end; /* integral: byte * ns */
-    uint64_t since, first;
-    double allocs, frees, frees_live; /* sampled records */
-};
 
 struct site { /* a line, or a function when line is 0 */
     uint32_t file;
