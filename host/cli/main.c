@@ -121,7 +121,7 @@ static enum err check_environment(void)
     return ERR_OK;
 }
 
-/* --device-memory, handed on as the environment has it. */
+/* --device-memory, handed on as the environment has it, where nothing means no limit. */
 static enum err limit_device(void)
 {
     size_t bytes;
@@ -130,6 +130,9 @@ static enum err limit_device(void)
     enum err e = mem_parse(cli_device_memory, &bytes);
     if (e)
         return err_prefix(e, "--device-memory");
+    FAIL_IF(bytes == 0, ERR_USAGE,
+            "--device-memory: \"%s\" leaves no memory: write 512MiB or 12GiB, or leave it out",
+            cli_device_memory);
     FAIL_IF(setenv(BACKEND_DEVICE_MEMORY, cli_device_memory, 1), ERR_MEMORY,
             "no memory for the environment");
     return ERR_OK;

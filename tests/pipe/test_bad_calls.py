@@ -267,7 +267,9 @@ SCANS = [
     (recon("good", "--center", "8.5", out="{out}/no/folder/v.nii"), WORK, "{out}/no/folder/v.nii: cannot write"),
     (["info", "{bad}/cut.h5"], USER, "cut.h5: is no HDF5 file, or a damaged one"),
     (["info", "{bad}/no_data.h5"], USER, "has no dataset exchange/data"),
-]
+] + [(["run", "--device-memory", amount], USER, f'--device-memory: "{amount}" {said}')
+     for amount, said in (("0", "leaves no memory"), ("0.4", "leaves no memory"), ("-1", "is no amount"),
+                          ("1e99", "is no amount"), ("12gib", "is no amount"), ("", "is no amount"), ("nan", "is no amount"))]
 
 ENVIRONMENT = [
     (back(), {"TOMOPROF_MEMORY": "lots"}, USER, 'TOMOPROF_MEMORY: "lots" is no amount of memory'),
