@@ -13,7 +13,7 @@
 #define REPEATS 5    /* the best counts */
 #define COPY    ((size_t)512 << 20)
 #define BLOCKS  16 /* per multiprocessor */
-#define STARTS  64 /* launches in a row */
+#define STARTS  32 /* launches in a row */
 #define DOING   "being calibrated"
 
 /* Never true, which the compiler cannot know: the chains are computed. */
@@ -283,7 +283,7 @@ static enum err bench_begin(struct bench *b, size_t *bytes)
     size_t free_bytes = 0, total = 0;
     mark_push("measure_roof", 0);
     TRY_CUDA(cudaMemGetInfo(&free_bytes, &total), DOING);
-    *bytes = COPY < free_bytes / 8 ? COPY : free_bytes / 8 / 256 * 256;
+    *bytes = COPY < free_bytes / 32 ? COPY : free_bytes / 32 / 256 * 256;
     b->blocks = (int64_t)BLOCKS * b->be->multiprocessors;
     b->vectors = (int64_t)(*bytes / sizeof(float4));
     TRY(device_alloc(b->be, "calibration of the copy bandwidth", *bytes, (void **)&b->from));

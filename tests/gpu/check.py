@@ -1,131 +1,191 @@
-"""What check.sh runs: the operator tests on the GPU, compute-sanitizer on small cases, the suite's timing. Every step
-is one row of OUT/check.json with status passed, failed or skipped, and a log of its own. Exit 1 when a step failed, 77 when
-no GPU works here."""
+"""What check.sh runs. The steps are a table, in the order of what is worth most; the limit cuts the last ones."""
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 
-LIMIT = 530  # seconds of the whole
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = ["project", "projection_calls", "hessian", "filter_recon", "goldens", "mbir", "mbir_twin", "analytic"]
-SMALL = "par_even,par_prime,par_37_slices,cone_even,cone_tall_rows,cone_helical_curved"
+import clocks
+import figures
+import settings as settings_of
+from runner import Runner, Step
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+LOG = 20_000  # characters kept of each log, from its end
 
 
-class Check:
-    def __init__(self, build, out):
-        self.build, self.out, self.rows = build, out, []
-        self.start = time.monotonic()
-        self.environment = dict(os.environ, TOMOPROF_CUDA=str(build / "libtomoprof_cuda.so"),
-                                TOMOPROF_TEST_BACKEND="cuda")
-        libraries = [str(build / "lib")] if (build / "lib").is_dir() else []
-        libraries += [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p]
-        if libraries:
-            self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
-        cufft = find_cufft()
-        if cufft and "TOMOPROF_CUFFT" not in os.environ:
-            self.environment["TOMOPROF_CUFFT"] = cufft
-
-    def left(self):
-        return LIMIT - (time.monotonic() - self.start)
-
-    def skip(self, name, reason):
-        self.rows.append({"name": name, "status": "skipped", "reason": reason, "seconds": None, "log": None})
-
-    def run(self, name, command, limit, **variables):
-        """One row; returns the output, None unless it passed."""
-        limit = min(limit, self.left())
-        if limit < 5:
-            self.skip(name, f"the {LIMIT} s are used up")
-            return None
-        begin, log = time.monotonic(), self.out / f"{name}.log"
-        try:
-            done = subprocess.run([str(c) for c in command], env=dict(self.environment, **variables), timeout=limit,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            code, text = done.returncode, done.stdout
-        except subprocess.TimeoutExpired as late:
-            code, text = "timeout", (late.stdout or b"").decode(errors="replace")
-        except OSError as error:
-            code, text = str(error), ""
-        log.write_text(text)
-        lines = text.strip().splitlines()
-        status = "passed" if code == 0 else "skipped" if code == 77 else "failed"
-        reason = "" if code == 0 else f"exit {code}: {lines[-1] if lines else ''}"
-        self.rows.append({"name": name, "status": status, "reason": reason,
-                          "seconds": round(time.monotonic() - begin, 3), "log": log.name})
-        print(f"{status:8} {name} {reason}", flush=True)
-        return text if code == 0 else None
-
-    def write(self, facts):
-        (self.out / "check.json").write_text(json.dumps({"schema": "tomoprof-gpu-check/1", "machine": facts,
-                                                         "steps": self.rows}, indent=2) + "\n")
+def python(script, *words):
+    return [sys.executable, HERE / script, *words]
 
 
-def find_cufft():
-    """cuFFT as Python packages bring it; the loader finds a system's own."""
-    for folder in sys.path:
-        for path in sorted(pathlib.Path(folder or ".").glob("nvidia/*/lib/libcufft.so.12")):
-            return str(path)
-    return None
+def environment_of(build):
+    """What lies beside the packed programs, and the libraries of NVIDIA's Python packages."""
+    found = dict(os.environ, TOMOPROF_CUDA=str(build / "libtomoprof_cuda.so"), TOMOPROF_TEST_BACKEND="cuda",
+                 TP_DATA=str(ROOT / "tests/data"), TOMOPROF=str(build / "tomoprof"), PYTHONDONTWRITEBYTECODE="1")
+    libraries = [str(build / "lib")] if (build / "lib").is_dir() else []
+    libraries += [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p]
+    if libraries:
+        found["LD_LIBRARY_PATH"] = ":".join(libraries)
+    for variable, name in (("TOMOPROF_CUFFT", "libcufft.so.12"), ("TOMOPROF_CAPTURE_CUPTI", "libcupti.so.13")):
+        places = [path for folder in sys.path for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")]
+        if places and variable not in found:
+            found[variable] = str(places[0])
+    return found
 
 
-def test_data(build):
-    """The goldens' path is compiled in: make it lead here where it does not exist."""
-    if (ROOT / "tests/data").is_dir():
-        text = (build / "tests/test_goldens").read_bytes()
-        end = text.find(b"/tests/data/goldens")
-        begin = text.rfind(b"\0", 0, end) + 1
-        path = pathlib.Path(text[begin:end].decode()) / "tests/data"
-        try:
-            if end > 0 and not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.symlink_to(ROOT / "tests/data")
-        except OSError:
-            pass  # the tests that need it then fail and say which file they miss
-
-
-def sanitize(check):
+def correctness(build, s):
+    """Steps that time nothing."""
+    few = {"TOMOPROF_TEST_CASES": s["cases"]} if s["cases"] else {}
+    steps = [Step(f"operators_{name}", [build / f"tests/test_{name}"], s["test_seconds"], few) for name in s["tests"]]
+    fingerprints = [sys.executable, ROOT / "tests/operators/test_fingerprints.py"]
+    steps.append(Step("fingerprints", fingerprints if s["fingerprints"] else "the settings leave it out", 60))
+    program = build / "tomoprof"
+    for what, cell, seconds in (("bits", s["equal_cell"], 60), ("slabs", s["slab_cell"], 60)):
+        steps.append(Step(f"same_{what}", lambda work, what=what, cell=cell:
+                          python("same.py", what, program, cell, work / f"cell_{what}"), seconds))
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    for kind in ("memcheck", "racecheck", "initcheck", "synccheck"):
-        name = f"sanitizer_{kind}"
-        if not pathlib.Path(tool).exists():
-            check.skip(name, "compute-sanitizer is not installed")
-            continue
-        check.run(name, [tool, "--tool", kind, "--error-exitcode", "9", check.build / "tests/test_project"], 60,
-                  TOMOPROF_TEST_CASES=SMALL)
+    for kind in s["sanitizers"]:
+        command = [tool, "--tool", kind, "--error-exitcode", "9", build / "tests/test_project"]
+        steps.append(Step(f"sanitizer_{kind}", command if pathlib.Path(tool).exists() else "compute-sanitizer is not installed",
+                          90, {"TOMOPROF_TEST_CASES": s["small_cases"]}))
+    return steps
+
+
+def timed(build, s):
+    """Steps that have the machine for themselves."""
+    program, suite = build / "tomoprof", [build / "tomoprof", "run", "--backend", "cuda", "--no-trace"]
+
+    def timing(cell):
+        return Step(f"timing_{cell}", lambda work: python("timing.py", program, cell, work / f"cell_{cell}",
+                                                          work / f"timing_{cell}.json", work / "settings.json"), 170)
+
+    def peer(name, cell):
+        return Step(f"peer_{name}_{cell}", lambda work: python("sidebyside.py", name, cell, work / f"cell_{cell}", work /
+                                                               f"peer_{name}_{cell}.json", work / "settings.json"), 75)
+
+    def reference(cell):
+        return Step(f"same_as_cpu_{cell}", lambda work: python("same.py", "reference", program, cell, work / f"cell_{cell}"), 60)
+
+    steps = [timing(cell) for cell in s["cells"]]
+    steps.append(Step("suite", lambda work: [*suite, "--sizes", s["suite"], "--runs", "4", "--ops",
+                                             s["suite_operations"], "--out", work / "suite"], 100))
+    steps.append(Step("recording", lambda work: python("recordings.py", program, work / "recording", work / "recording.tar.xz",
+                                                       work / "settings.json"), 40))
+    steps += [reference(cell) for cell in s["reference_cells"]]
+    steps += [peer(name, cell) for name in s["peers"] for cell in s["cells"]]
+    steps.append(capture(build, s))
+    steps.append(Step("suite_large", lambda work: [*suite, "--sizes", s["suite_large"], "--runs", "2", "--ops",
+                                                   s["suite_large_operations"], "--out", work / "suite_large"], 120))
+    return steps
+
+
+def capture(build, s):
+    """Recordings of other programs, where that check exists; it writes capture.json and small traces."""
+    command = "tests/gpu/capture.py does not exist" if s["capture_seconds"] else "the settings leave it out"
+    if s["capture_seconds"] and (HERE / "capture.py").exists():
+        command = lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"])  # noqa: E731
+    return Step("capture", command, s["capture_seconds"] + 15)
+
+
+def say(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def machine_of(doctor, build, s):
+    """What a figure must be read with. Host names and paths stay out."""
+    rows, device = doctor["rows"], doctor["back_ends"]["cuda"]["device"]
+    commit = build / "commit.txt"
+    driver = say(["nvidia-smi", "--query-gpu=driver_version,vbios_version,power.limit,clocks.max.sm,clocks.max.mem",
+                  "--format=csv,noheader", "--id=0"])
+    return {"made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "device": device, "stand_in": "stand-in" in device,
+            "tomoprof": doctor["tomoprof"], "compiler": doctor["compiler"], "processor": rows["processor"]["found"],
+            "commit": commit.read_text().strip() if commit.exists() else say(["git", "-C", ROOT, "rev-parse", "HEAD"]),
+            "driver": driver, "cuda": rows["cuda"]["found"], "nvidia_driver": rows["nvidia_driver"]["found"], "settings": s}
+
+
+def keep(work, out, rows):
+    """The files that are worth committing: at most 8, all small."""
+    logs = {path.stem: re.sub(r"(?<![\w.])/(?:\w[\w.+-]*/)+", "", path.read_text(errors="replace"))[-LOG:]
+            for path in sorted((work / "logs").glob("*.log"))}
+    (out / "logs.json").write_text(json.dumps(logs, indent=1) + "\n")
+    timings = {path.parent.parent.name: json.loads(path.read_text()) for path in sorted(work.glob("suite*/*/timing.json"))}
+    if timings:
+        (out / "suite.json").write_text(json.dumps(timings) + "\n")
+    if (work / "recording.tar.xz").exists():
+        shutil.copy(work / "recording.tar.xz", out)
+    if (work / "capture/capture.json").exists():
+        shutil.copy(work / "capture/capture.json", out)
+        with tarfile.open(out / "capture.tar.xz", "w:xz") as archive:
+            archive.add(work / "capture", arcname="capture")
+
+
+def write(out, runner, machine, complete):
+    check = {"schema": "tomoprof-gpu-check/1", "machine": machine, "seconds": round(runner.limit - runner.left(), 3),
+             "complete": complete, "steps": runner.rows}
+    (out / "check.json").write_text(json.dumps(check, indent=1) + "\n")
+
+
+def limited(step, s):
+    return step._replace(seconds=step.seconds * s["patience"])
+
+
+def run(build, out, work, s):
+    runner = Runner(work, environment_of(build), s["limit"])
+    doctor = runner.run(limited(Step("doctor", [build / "tomoprof", "doctor", "--json"], 60), s))
+    doctor = json.loads(doctor) if doctor else None
+    cuda = doctor["back_ends"]["cuda"] if doctor else {"usable": False, "reason": runner.rows[0]["reason"]}
+    if not cuda["usable"]:
+        write(out, runner, None, False)
+        print("skipped:" if doctor else "failed:", cuda["reason"])
+        return 77 if doctor else 1
+    machine, log = machine_of(doctor, build, s), clocks.Clocks()
+    (work / "settings.json").write_text(json.dumps(dict(s, stand_in=machine["stand_in"])))
+    ceilings = runner.run(limited(Step("ceilings", [build / "tomoprof", "doctor", "--ceilings", "--json"], 60), s))
+    if ceilings:
+        (work / "ceilings.json").write_text(json.dumps(json.loads(ceilings)["back_ends"]["cuda"]["ceilings"]))
+    workers = s["workers"] or max(1, (os.cpu_count() or 1) // 3)
+    runner.together([limited(step, s) for step in correctness(build, s)], workers)
+    for step in timed(build, s):
+        runner.run(limited(step, s))
+        write(out, runner, machine, False)  # what there is survives a kill
+    log.end()
+    found = figures.collect(work, machine, s, log)
+    (out / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
+    (out / "table.txt").write_text(figures.table(found) + "\n")
+    keep(work, out, runner.rows)
+    write(out, runner, machine, True)
+    print(figures.table(found))
+    failed = [row for row in runner.rows if row["status"] == "failed"]
+    print(f"{len(runner.rows)} steps, {len(failed)} failed" + "".join(f"\n  {row['name']}: {row['reason']}" for row in failed))
+    return 1 if failed else 0
 
 
 def main():
-    if len(sys.argv) != 3:
-        print("usage: tests/gpu/check.sh BUILD OUT", file=sys.stderr)
+    if len(sys.argv) not in (3, 4):
+        print("usage: tests/gpu/check.sh BUILD OUT [SETTINGS]", file=sys.stderr)
         return 2
-    build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    build, out = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    try:
+        s = settings_of.load(sys.argv[3] if len(sys.argv) == 4 else None)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     out.mkdir(parents=True, exist_ok=True)
-    check = Check(build, out)
-    doctor = check.run("doctor", [build / "tomoprof", "doctor", "--json"], 60)
-    facts = json.loads(doctor) if doctor else None
-    cuda = (facts or {}).get("back_ends", {}).get("cuda", {})
-    if not cuda.get("usable"):
-        check.write(facts)
-        print("skipped:", cuda.get("reason", "tomoprof doctor failed"))
-        return 77 if facts else 1
-    check.run("nvidia_smi", ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu",
-                             "--format=csv"], 20)
-    test_data(build)
-    for name in TESTS:
-        check.run(name, [build / f"tests/test_{name}"], 120)
-    check.run("suite", [build / "tomoprof", "run", "--backend", "cuda", "--sizes", "32,64,128,256", "--runs", "3",
-                        "--out", out / "suite"], 150)
-    check.run("large", [build / "tomoprof", "run", "--backend", "cuda", "--sizes", "512", "--runs", "3", "--ops",
-                        "parallel_forward_project,parallel_back_project,cone_forward_project,cone_back_project,"
-                        "parallel_fbp_filter,median_filter3d", "--out", out / "large"], 120)
-    sanitize(check)
-    check.write(facts)
-    return 1 if any(row["status"] == "failed" for row in check.rows) else 0
+    with tempfile.TemporaryDirectory(prefix="tomoprof-check-") as name:
+        work = pathlib.Path(name)
+        (work / "logs").mkdir()
+        return run(build, out, work, s)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@
 #include "tests/operators/cases.h"
 #include "tests/unit/check.h"
 
+/* tests/data: of the environment, or where it was when the tests were built. */
+#define DATA_FOLDER (getenv("TP_DATA") ? getenv("TP_DATA") : TP_DATA)
+
 /* For cmocka_run_group_tests: registers the back ends. */
 int harness_setup(void **state);
 void harness_register(void); /* backends.c; tests/device has another */

@@ -2,6 +2,7 @@
 back and forward projection of seeded NumPy inputs, 128 views of 112 x 96 detector cells, through `tomoprof op`.
 VCD: test_vcd_fingerprint.c."""
 
+import os
 import pathlib
 import sys
 
@@ -60,7 +61,7 @@ def source(operation, geometry):
 def compute(folder, operation, geometry):
     np.save(folder / "in.npy", source(operation, geometry))
     run = tomoprof("op", operation, "--geometry", write_json(folder / "g.json", geometry), "--in", folder / "in.npy",
-                   "--out", folder / "out.npy")
+                   "--out", folder / "out.npy", "--backend", os.environ.get("TOMOPROF_TEST_BACKEND", "auto"))
     if run.returncode:
         sys.exit(f"tomoprof op {operation}: {run.stderr}")
     out = np.load(folder / "out.npy").astype(np.float64)

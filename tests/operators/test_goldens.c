@@ -36,7 +36,7 @@ static int is_cone(const struct golden *g)
 static float *load(const struct golden *g, const char *array, int is_volume, int required)
 {
     char path[500];
-    snprintf(path, sizeof path, TP_DATA "/goldens/%s/%s.npy", g->name, array);
+    snprintf(path, sizeof path, "%s/goldens/%s/%s.npy", DATA_FOLDER, g->name, array);
     struct stat found;
     if (!required && stat(path, &found) != 0)
         return NULL;
@@ -54,7 +54,7 @@ static float *load(const struct golden *g, const char *array, int is_volume, int
 static void golden_open(struct golden *g, const char *name)
 {
     char path[500];
-    snprintf(path, sizeof path, TP_DATA "/goldens/%s/geometry.json", name);
+    snprintf(path, sizeof path, "%s/goldens/%s/geometry.json", DATA_FOLDER, name);
     *g = (struct golden){.name = name};
     assert_ok(model_read(path, &g->model));
     assert_ok(volume_pixels_inside(&g->model.volume, &g->inside, &g->inside_count));
@@ -78,14 +78,16 @@ static int has_geometry(const struct dirent *entry)
 {
     char path[500];
     struct stat found;
-    snprintf(path, sizeof path, TP_DATA "/goldens/%s/geometry.json", entry->d_name);
+    snprintf(path, sizeof path, "%s/goldens/%s/geometry.json", DATA_FOLDER, entry->d_name);
     return entry->d_name[0] != '.' && stat(path, &found) == 0;
 }
 
 static void for_each_golden(void (*check)(struct golden *g, void *context), void *context)
 {
     struct dirent **entries;
-    int n = scandir(TP_DATA "/goldens", &entries, has_geometry, alphasort);
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%s/goldens", DATA_FOLDER);
+    int n = scandir(folder, &entries, has_geometry, alphasort);
     assert_true(n >= 4);
     for (int i = 0; i < n; i++) {
         struct golden g;

@@ -28,7 +28,7 @@ static float *load(const struct golden *g, const char *array, int dims, int64_t 
     static const char *const names[3] = {"first size", "second size", "third size"};
     char path[500];
     float *data;
-    snprintf(path, sizeof path, TP_DATA "/goldens_mbir/%s/%s.npy", g->name, array);
+    snprintf(path, sizeof path, "%s/goldens_mbir/%s/%s.npy", DATA_FOLDER, g->name, array);
     for (int i = 0; i < dims; i++)
         shape[i] = -1;
     assert_ok(npy_read(path, dims, shape, names, 1, &data));
@@ -43,7 +43,7 @@ static float *reconstruct(const struct golden *g, const char *backend, int threa
     int64_t shape[3];
     struct backend *be;
     struct buffer y, w = {0}, x;
-    snprintf(path, sizeof path, TP_DATA "/goldens_mbir/%s/geometry.json", g->name);
+    snprintf(path, sizeof path, "%s/goldens_mbir/%s/geometry.json", DATA_FOLDER, g->name);
     assert_ok(model_read(path, m));
     const size_t sino = (size_t)scan_samples(&m->scan) * sizeof(float);
     const size_t vol = (size_t)volume_voxels(&m->volume) * sizeof(float);

@@ -9,9 +9,23 @@ PACKAGES = ["mbirtorch", "torch", "numpy"]
 torch.set_num_threads(threads())
 
 
-def at_once(result):
+GPU = torch.cuda.is_available()
+
+
+def to_native(array):
+    tensor = torch.from_numpy(array)
+    return tensor.cuda() if GPU else tensor
+
+
+def wait(result):
     """On a CPU torch returns when the work is done."""
+    if GPU:
+        torch.cuda.synchronize()
     return result
+
+
+def fetch(result):
+    return result.cpu().numpy() if GPU else np.asarray(result)
 
 
 def seeded():
@@ -19,4 +33,4 @@ def seeded():
     return {}
 
 
-OPERATIONS = operations(mbirtorch, torch.from_numpy, at_once, ("recon_fbp", "recon_fdk"), seeded)
+OPERATIONS = operations(mbirtorch, to_native, wait, ("recon_fbp", "recon_fdk"), seeded, fetch)

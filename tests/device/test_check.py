@@ -1,0 +1,225 @@
+"""tests/gpu/check.sh where there is no GPU: the program and the operator tests with the stand-in inside, small sizes, and
+stand-ins for nvidia-smi, compute-sanitizer and MBIRJAX. Every step has its row; what fails, hangs or comes too late says so."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/gpu"))
+from runner import Runner, Step  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ["DEVICE_TOMOPROF"])
+TOMOPROF = pathlib.Path(os.environ["TOMOPROF"])
+CELLS = ["12x10x8", "13x11x9"]
+SETTINGS = {
+    "limit": 1000, "patience": 15, "workers": 2, "tests": ["project", "filter_recon"], "fingerprints": False, "cases": "par_even,cone_even",
+    "small_cases": "par_even", "sanitizers": ["memcheck", "racecheck"], "equal_cell": "8x8x8", "slab_cell": CELLS[0],
+    "cells": CELLS, "cliff": CELLS[::-1], "reference_cells": CELLS[:1], "repeats": 2, "seconds_per_row": 1,
+    "suite": "8", "suite_operations": "parallel_forward_project,median_filter3d", "suite_large": "10",
+    "suite_large_operations": "cone_back_project", "record_size": 8, "record_operations": "parallel_back_project",
+    "capture_seconds": 0,
+}
+SMI = """#!/bin/sh
+case "$*" in
+*clocks.sm*lms*) while :; do echo "1980, 3201, 500.5, 40, 0x0000000000000004"; sleep 0.05; done ;;
+*) echo "of the stand-in" ;;
+esac
+"""
+SANITIZER = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift 2; done
+exec "$@"
+"""
+# What the adapters of tests/peers call, each returning an array of the right shape.
+MBIRJAX = '''import numpy as np
+class Model:
+    def __init__(self, shape, angles, **more):
+        self.shape, self.values = shape, {}
+    def set_params(self, **values):
+        self.values.update(values)
+    def volume(self):
+        return np.ones(self.values["recon_shape"], np.float32)
+    def forward_project(self, x, output_sharded):
+        assert x.shape == self.values["recon_shape"], x.shape
+        return np.ones(self.shape, np.float32)
+    def back_project(self, y, output_sharded):
+        return self.volume()
+    def compute_hessian_diagonal(self, output_sharded):
+        return self.volume()
+    def fbp_filter(self, y, output_sharded):
+        return y
+    fdk_filter = fbp_recon = fdk_recon = fbp_filter
+    def recon(self, y, weights, max_iterations, **more):
+        assert weights.shape == y.shape and weights.min() >= 0.5 and max_iterations == 3
+        return self.volume(), None
+ParallelBeamModel = ConeBeamModel = Model
+def median_filter3d(x):
+    raise ValueError("no median today")
+'''
+JAX = "def device_put(x): return x\ndef block_until_ready(x): return x\n"
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def package(folder, name, text):
+    """A module with the metadata of an installed one."""
+    (folder / f"{name}.py").write_text(text)
+    (folder / f"{name}-0.dist-info").mkdir()
+    (folder / f"{name}-0.dist-info/METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
+
+
+def build_of(folder):
+    """A build folder whose programs have the stand-in inside."""
+    (folder / "tests").mkdir(parents=True)
+    shutil.copy(PROGRAM, folder / "tomoprof")
+    (folder / "libtomoprof_capture.so").symlink_to(TOMOPROF.parent / "libtomoprof_capture.so")
+    for name in SETTINGS["tests"]:
+        (folder / f"tests/test_{name}").symlink_to(PROGRAM.parent / f"device_test_{name}")
+    return folder
+
+
+def check(folder, build, code, tools=(), **changes):
+    """(check.json, folder, output) of a run that must end with `code`."""
+    folder.mkdir()
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF")}
+    environment["PATH"] = ":".join([*map(str, tools), environment["PATH"]])
+    environment["PYTHONPATH"] = ":".join([*map(str, tools), environment.get("PYTHONPATH", "")])
+    environment.update(changes.pop("environment", {}))
+    (folder / "settings.json").write_text(json.dumps(SETTINGS | changes))
+    done = subprocess.run([ROOT / "tests/gpu/check.sh", build, folder / "out", folder / "settings.json"], env=environment,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == code, f"exit {done.returncode}, expected {code}\n{done.stdout}"
+    return json.loads((folder / "out/check.json").read_text()), folder / "out", done.stdout
+
+
+def results(*words, code=0):
+    done = subprocess.run([sys.executable, ROOT / "tests/gpu/results.py", *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, f"results.py {words}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def statuses(found):
+    return {row["name"]: row["status"] for row in found["steps"]}
+
+
+def whole(folder):
+    """Everything there: all rows pass but those that are said to be missing."""
+    tools = folder / "tools"
+    script(tools / "nvidia-smi", SMI)
+    script(tools / "compute-sanitizer", SANITIZER)
+    package(tools, "mbirjax", MBIRJAX)
+    package(tools, "jax", JAX)
+    found, out, said = check(folder / "whole", build_of(folder / "build"), 1, [tools])
+    rows = {row["name"]: row for row in found["steps"]}
+    expected = ["doctor", "ceilings", "operators_project", "operators_filter_recon", "fingerprints", "same_bits", "same_slabs",
+                "sanitizer_memcheck", "sanitizer_racecheck", *(f"timing_{c}" for c in CELLS), "suite", "recording",
+                f"same_as_cpu_{CELLS[0]}", *(f"peer_{p}_{c}" for p in ("mbirjax", "mbirtorch") for c in CELLS), "capture",
+                "suite_large"]
+    assert list(rows) == expected, sorted(set(rows) ^ set(expected))
+    others = {"fingerprints": "skipped", "capture": "skipped",
+              **{f"peer_mbirjax_{c}": "failed" for c in CELLS}, **{f"peer_mbirtorch_{c}": "skipped" for c in CELLS}}
+    assert statuses(found) == {name: others.get(name, "passed") for name in expected}, said
+    assert "no median today" in rows[f"peer_mbirjax_{CELLS[0]}"]["reason"], rows
+    assert "No module named 'mbirtorch'" in rows[f"peer_mbirtorch_{CELLS[0]}"]["reason"], rows
+    assert len(list(out.iterdir())) <= 8, list(out.iterdir())
+    look_at(json.loads((out / "figures.json").read_text()))
+    assert "13x11x9" in (out / "table.txt").read_text()
+    print(results("validate", "--stand-in", out).strip())
+    assert "stand-in" in results("validate", out, code=1)  # never among results
+    broken = json.loads((out / "check.json").read_text())
+    broken["steps"] = [row for row in broken["steps"] if row["status"] != "failed"]
+    (out / "check.json").write_text(json.dumps(broken))
+    assert f"peer_mbirjax_{CELLS[0]}" in results("validate", "--stand-in", out, code=1)  # a failed step that was hidden
+
+
+def look_at(figures):
+    """Prediction, measurement and shares of every operation, peers and the step from one size to the next."""
+    rows = {(row["operation"], "x".join(map(str, row["size"]))): row for row in figures["rows"]}
+    assert len(rows) == 11 * len(CELLS) and all(row["status"] == "ok" for row in rows.values()), rows
+    for (operation, _), row in rows.items():
+        assert row["n"] == len(row["times"]) and row["min"] <= row["median"] and row["peak_device_bytes"] > 0, row
+        assert row["measured_ceiling"]["rate"] > 0 and row["recalled_ceiling"] is None, row
+        assert row["clocks"] is None or row["clocks"]["sm_mhz"] == 1980, row
+        if "project" in operation and "hessian" not in operation:  # what the launchers declare is what is counted here
+            per_update = 4 if operation.startswith("parallel") else 8
+            assert row["flops"] == per_update * row["amount"], row
+    assert figures["clocks"]["all"]["power_w"] == 500.5 and figures["machine"]["stand_in"], figures["clocks"]
+    assert len(figures["padding"]) == 11 and all(p["ratio"] > 0 for p in figures["padding"]), figures["padding"]
+    peer = next(p for p in figures["peers"] if p["operation"] == "cone_mbir_recon" and p["size"] == [12, 10, 8])
+    assert peer["ratio"] > 0 and peer["difference"] > 0 and peer["versions"]["mbirjax"] == "0", peer
+    assert {s["operation"] for s in figures["suite"]} == {"parallel_forward_project", "median_filter3d", "cone_back_project"}
+    assert figures["ceilings"]["l2_bytes_per_s"] > 0 and figures["ceilings"]["graph_launch_s"] > 0, figures["ceilings"]
+
+
+def failures(folder):
+    """A program that fails and one that hangs: rows with reasons, the other steps all the same, and nothing left running."""
+    build, pid = build_of(folder / "broken"), folder / "pid"
+    for name, text in (("project", "echo wrong result; exit 1"), ("filter_recon", f"echo $$ > {pid}; sleep 1000")):
+        (build / f"tests/test_{name}").unlink()
+        script(build / f"tests/test_{name}", f"#!/bin/sh\n{text}\n")
+    found, out, _ = check(folder / "failures", build, 1, test_seconds=0.4, cells=[], reference_cells=[], sanitizers=[], peers=[])
+    rows = {row["name"]: row for row in found["steps"]}
+    assert rows["operators_project"]["reason"] == "exit 1: wrong result", rows
+    assert rows["operators_filter_recon"]["status"] == "failed", rows
+    assert "not done after" in rows["operators_filter_recon"]["reason"], rows
+    assert rows["suite_large"]["status"] == "passed", rows
+    print(results("validate", "--stand-in", out).strip())
+    process = pathlib.Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not process.exists() or process.read_text().split(")")[1].split()[0] == "Z", process.read_text()
+
+
+def limits(folder):
+    """A step gets no more than what is left of the whole, and the next ones say that nothing is."""
+    (folder / "logs").mkdir()
+    runner = Runner(folder, dict(os.environ), 5)
+    runner.run(Step("hangs", ["sleep", "1000"], 1000))
+    runner.run(Step("late", ["true"], 1000))
+    runner.run(Step("without", ["true"], 1000, needs=["hangs"]))
+    hangs, late, without_it = runner.rows
+    assert hangs["status"] == "failed" and hangs["reason"].startswith("not done after"), hangs
+    assert late["status"] == "skipped" and late["reason"] == "the 5 s are used up", late
+    assert without_it["reason"] == "hangs did not pass", without_it
+    runner = Runner(folder, dict(os.environ), 1000)
+    runner.together([Step("skips", ["sh", "-c", "echo no such thing; exit 77"], 900), Step("runs", ["echo", "x"], 900)], 2)
+    assert [(row["name"], row["status"], row["reason"]) for row in runner.rows] == [
+        ("skips", "skipped", "no such thing"), ("runs", "passed", "")], runner.rows
+
+
+def without(folder):
+    """No driver: 77 and its sentence. A program that does not run, a wrong setting, a wrong call: said."""
+    build = build_of(folder / "without")
+    found, out, said = check(folder / "no_driver", build, 77, environment={"SHIM_NO_DRIVER": "1"})
+    assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
+    assert "no GPU" in results("validate", "--stand-in", out, code=1)
+    (build / "tomoprof").unlink()
+    found, _, said = check(folder / "no_program", build, 1)
+    assert "tomoprof cannot be started: No such file or directory" in found["steps"][0]["reason"], said
+    for words, sentence in (([], "usage"), ([build, folder / "x", ROOT / "pyproject.toml"], "Expecting value")):
+        done = subprocess.run([ROOT / "tests/gpu/check.sh", *words], capture_output=True, text=True)
+        assert done.returncode == 2 and sentence in done.stderr, done
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        for part in (limits, whole, failures, without):
+            folder = pathlib.Path(name) / part.__name__
+            folder.mkdir()
+            part(folder)
+            print(part.__name__, "ok", flush=True)
+    results("validate")  # what is kept under tests/gpu/results
+    results("render", "--check", ROOT / "docs/cuda.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

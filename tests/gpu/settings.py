@@ -1,0 +1,44 @@
+"""Sizes and limits of check.py. A file of settings replaces single keys; the steps are the same for all."""
+
+import json
+import pathlib
+
+import cells
+
+SETTINGS = {
+    "limit": 530,            # seconds of the whole
+    "workers": None,         # steps side by side where nothing is timed; None: a third of the CPUs
+    "tests": ["project", "projection_calls", "hessian", "filter_recon", "goldens", "analytic", "vcd_fingerprint", "mbir_twin",
+              "mbir"],
+    "fingerprints": True,    # the published ones of 128x112x96: too slow on a stand-in
+    "sanitizers": ["memcheck", "racecheck", "initcheck", "synccheck"],
+    "cases": None,           # of the operator tests; None: all
+    "small_cases": "par_even,par_prime,par_37_slices,cone_even,cone_tall_rows,cone_helical_curved",
+    "equal_cell": "128x112x96",
+    "slab_cell": "256x224x192",
+    "cells": ["200x208x160", "512x448x384", "513x449x385", "1024x1008x992"],
+    "cliff": ["513x449x385", "512x448x384"],
+    "reference_cells": ["200x208x160", "512x448x384"],
+    "operations": cells.OPERATIONS,
+    "repeats": 7,
+    "seconds_per_row": 8,
+    "suite": "32,64,128,256",
+    "suite_operations": "*",
+    "suite_large": "512,1024",
+    "suite_large_operations": "*_project,*_filter,median_filter3d,*_hessian_diagonal",
+    "record_size": 64,
+    "record_operations": "parallel_back_project,cone_forward_project,parallel_mbir_recon",
+    "peers": ["mbirjax", "mbirtorch"],
+    "capture_seconds": 60,
+    "patience": 1,           # factor on the limit of each step
+    "test_seconds": 150,     # the limit of an operator test
+}
+
+
+def load(path):
+    """ValueError for a key that does not exist."""
+    given = json.loads(pathlib.Path(path).read_text()) if path else {}
+    unknown = sorted(set(given) - set(SETTINGS))
+    if unknown:
+        raise ValueError(f"{path}: no setting is called {unknown[0]}")
+    return SETTINGS | given
