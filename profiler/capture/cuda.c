@@ -80,15 +80,18 @@ static int devices_hidden(struct capture_thread *t)
     return 1;
 }
 
+/* cuptiSubscribe_v2 is asked for the other tool's name alone: from CUDA 13.3 on who comes by it is
+ * one of several subscribers, with calls of their own for activities and without a clock of theirs.
+ */
+enum { NAMELESS = 130300 };
+
 static int subscribe(struct capture_thread *t)
 {
     char other[64] = "";
     struct cupti_subscriber who = {sizeof who, "tomoprof", other, sizeof other};
-    int code = -1;
-    if (cuda.cupti.subscribe_v2)
+    int code = cuda.cupti.subscribe(&cuda.subscriber, callback, NULL);
+    if (code == CUPTI_MULTIPLE_SUBSCRIBERS && cuda.cupti.subscribe_v2 && cuda.version < NAMELESS)
         code = cuda.cupti.subscribe_v2(&cuda.subscriber, callback, NULL, &who);
-    if (code && code != CUPTI_MULTIPLE_SUBSCRIBERS)
-        code = cuda.cupti.subscribe(&cuda.subscriber, callback, NULL);
     other[sizeof other - 1] = 0;
     if (code == CUPTI_MULTIPLE_SUBSCRIBERS)
         capture_note(t, 2, "cuda.other_tool",

@@ -206,7 +206,7 @@ def refusals_are_told_and_the_target_goes_on(check, folder):
         "cuptiActivityEnable": "cuda.call",
         "cuptiActivityGetNextRecord": "cuda.call",
         "cuptiActivityFlushAll": "cuda.call",
-        "cuptiSubscribe_v2=CODE,cuptiSubscribe": "cuda.subscribe",
+        "cuptiSubscribe": "cuda.subscribe",
     }
     for call, key in calls.items():
         for code in (15, 35, 999):
@@ -223,7 +223,7 @@ def refusals_are_told_and_the_target_goes_on(check, folder):
 def another_tool_is_named(check, folder):
     trace = recorded(check, folder / "cupti", "all", fake="other=1")
     check.that("Other Profiler" in trace.notes.get("cuda.other_tool", "") and not trace.api, f"{trace.notes}")
-    trace = recorded(check, folder / "v1", "all", fake="cuptiSubscribe_v2=39")
+    trace = recorded(check, folder / "v1", "all", fake="cuptiSubscribe=39,cuptiSubscribe_v2=39")
     check.that("another profiler" in trace.notes.get("cuda.other_tool", ""), f"{trace.notes}")
     trace = recorded(check, folder / "injected", "all", CUDA_INJECTION64_PATH="/no/other-tool.so")
     check.that("other-tool.so" in trace.notes.get("cuda.other_tool", "") and not trace.api, f"{trace.notes}")

@@ -108,6 +108,8 @@ EXPORT(cuptiGetTimestamp, uint64_t *t)
 EXPORT(cuptiSubscribe, void **handle, cupti_callback *callback, void *user)
 {
     (void)user;
+    if (store_option("other", 0))
+        return CUPTI_MULTIPLE_SUBSCRIBERS;
     FAIL_IF_ASKED("cuptiSubscribe");
     return attach(callback, handle);
 }
