@@ -6,11 +6,17 @@
 #include "cuda/gather.cuh"
 #include "cuda/spread.cuh"
 
-/* Cells are put into a piece in strips of three per lane, without a remainder: 256 intervals of
- * width 1 take three strips. */
-#define DEEP         3
-#define STRIP        (DEEP * WARP)
-#define PIECE(LANES) (((int)((LANES)*1.9 + 4) + STRIP - 1) / STRIP * STRIP) /* of WIDEST */
+/* Cells are put into a piece in strips of DEEP[groups of the warp] per lane, without a remainder: n
+ * groups of width 1 lie on n + 1 times 32 cells. These are the fewest instructions up to a width of
+ * 1.1, a tenth more beyond. */
+static constexpr int DEEP[DEEPEST + 1] = {0, 2, 3, 4, 5, 3, 4, 4, 3, 5};
+
+/* Floats of a piece, of intervals up to WIDEST. */
+static constexpr int piece_of(int depth)
+{
+    const int strip = DEEP[depth] * WARP, cells = (int)(depth * WARP * 1.9 + 4);
+    return (cells + strip - 1) / strip * strip;
+}
 
 /* Intervals i = 0, 1, ... of `width` cells, the first from `cell` + `fraction` - 1/2 on (cells span
  * [n - 1/2, n + 1/2)). */
@@ -64,7 +70,9 @@ static __device__ inline int clamp_to(double value, int low, int high)
 }
 
 template <int TAPS, int ROWS> struct fan_forward {
-    static constexpr int BLOCKS = ROWS == 8 ? (TAPS >= 3 ? 4 : 5) : ROWS == 4 ? 5 : 7;
+    static constexpr int CELLS = DEEP[ROWS], STRIP = CELLS * WARP;
+    static constexpr int OWN = (TAPS + 1) * ROWS; /* registers of sums and values */
+    static constexpr int BLOCKS = OWN > 30 ? 4 : ROWS > 3 ? 5 : ROWS == 3 ? 6 : 7;
     struct hit : ::hit<TAPS> {
         const float *from; /* the piece's first slice */
         struct grid grid;  /* of rows on slices */
@@ -74,17 +82,19 @@ template <int TAPS, int ROWS> struct fan_forward {
 
     const struct gather &a;
     const int view, row0, lane;
+    const int rows; /* of the warp */
     float *const piece;
     float own[ROWS]; /* the lane's rows from row0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
-        return (HITS * sizeof(hit) + PIECE(WARP * ROWS) * sizeof(float) + 15) / 16 * 16;
+        return (HITS * sizeof(hit) + piece_of(ROWS) * sizeof(float) + 15) / 16 * 16;
     }
 
-    __device__ fan_forward(const struct gather &job, int local_view, int first_row, int own_lane,
+    __device__ fan_forward(const struct gather &job, int local_view, struct span all, int own_lane,
                            float *window)
-        : a(job), view(job.batch.view + local_view), row0(first_row), lane(own_lane), piece(window)
+        : a(job), view(job.batch.view + local_view), row0(all.first), lane(own_lane),
+          rows(all.end - all.first), piece(window)
     {
         for (int i = 0; i < ROWS; i++)
             own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
@@ -107,11 +117,11 @@ template <int TAPS, int ROWS> struct fan_forward {
     {
         /* A copy: what lies in shared memory is read again after every store to the piece. */
         const struct hit h = shared;
-        const int cells = (int)((float)(WARP * ROWS) * h.grid.width) + 4;
+        const int cells = (int)((float)rows * h.grid.width) + 4;
         __syncwarp();
         if (h.grid.width > WIDEST) {
             NOT_UNROLLED
-            for (int i = lane; i < WARP * ROWS; i += WARP)
+            for (int i = lane; i < rows; i += WARP)
                 piece[i] = value_wide(h, row0 + i);
             for (int i = 0; i < ROWS; i++)
                 value[i] = piece[lane + i * WARP];
@@ -122,7 +132,7 @@ template <int TAPS, int ROWS> struct fan_forward {
         NOT_UNROLLED
         for (int i = lane; i < cells + lane; i += STRIP, from += STRIP, to += STRIP) {
             const float tangent = tangent_of(h.tilt, (float)i);
-            for (int n = 0; n < DEEP; n++) {
+            for (int n = 0; n < CELLS; n++) {
                 const unsigned k = (unsigned)(h.grid.cell + i + n * WARP);
                 const float cosine =
                     inverse_cosine(n ? (float)(n * WARP) * h.tilt.step + tangent : tangent);
@@ -151,37 +161,16 @@ template <int TAPS, int ROWS> struct fan_forward {
     }
 };
 
-template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
-{
-    switch (gather_rows(&a.g)) {
-    case 8:
-        return gather_launch<TAPS, 8, struct fan_forward<TAPS, 8>>(be, a);
-    case 4:
-        return gather_launch<TAPS, 4, struct fan_forward<TAPS, 4>>(be, a);
-    default:
-        return gather_launch<TAPS, 1, struct fan_forward<TAPS, 1>>(be, a);
-    }
-}
-
 enum err cone_gather(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_list *pixels, const struct bins *bins, struct batch b,
                      const float *x, struct sink sink)
 {
-    const struct gather a = {p->g, *pixels, *bins, b, sink, x, 0, 0};
-    switch (gather_taps(p->g.taps)) {
-    case 2:
-        return gather_any_rows<2>(be, a);
-    case 3:
-        return gather_any_rows<3>(be, a);
-    case 4:
-        return gather_any_rows<4>(be, a);
-    default:
-        return gather_any_rows<0>(be, a);
-    }
+    return gather_with<fan_forward>(be, p, pixels, bins, b, x, sink);
 }
 
 template <int TAPS, int SLICES> struct fan_back {
-    static constexpr int BLOCKS = SLICES == 8 || !TAPS ? 5 : SLICES == 4 ? 6 : 8;
+    static constexpr int CELLS = DEEP[SLICES], STRIP = CELLS * WARP;
+    static constexpr int BLOCKS = SLICES > 4 || !TAPS ? 5 : SLICES > 1 ? 6 : 8, TURNS = 1;
     struct column : ::column<TAPS> {
         struct grid grid; /* of slices on rows */
         struct tilt tilt; /* from the warp's first slice on */
@@ -190,16 +179,17 @@ template <int TAPS, int SLICES> struct fan_back {
 
     const struct spread &a;
     const int slice0, lane;
+    const int slices; /* of the warp */
     float *const piece;
     float own[SLICES]; /* the lane's slices from slice0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
-        return (WARP * sizeof(column) + PIECE(WARP * SLICES) * sizeof(float) + 15) / 16 * 16;
+        return (WARP * sizeof(column) + piece_of(SLICES) * sizeof(float) + 15) / 16 * 16;
     }
 
-    __device__ fan_back(const struct spread &job, int first_slice, int own_lane, float *window)
-        : a(job), slice0(first_slice), lane(own_lane), piece(window)
+    __device__ fan_back(const struct spread &job, struct span all, int own_lane, float *window)
+        : a(job), slice0(all.first), lane(own_lane), slices(all.end - all.first), piece(window)
     {
         for (int i = 0; i < SLICES; i++)
             own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
@@ -228,11 +218,11 @@ template <int TAPS, int SLICES> struct fan_back {
     __device__ void add(const struct column &shared, int pixel, float sum[SLICES]) const
     {
         const struct column c = shared;
-        const int cells = (int)((float)(WARP * SLICES) * c.grid.width) + 4;
+        const int cells = (int)((float)slices * c.grid.width) + 4;
         __syncwarp();
         if (c.grid.width > WIDEST) {
             NOT_UNROLLED
-            for (int i = lane; i < WARP * SLICES; i += WARP)
+            for (int i = lane; i < slices; i += WARP)
                 piece[i] = value_wide(c, pixel, i);
             for (int i = 0; i < SLICES; i++)
                 sum[i] += piece[lane + i * WARP];
@@ -244,14 +234,14 @@ template <int TAPS, int SLICES> struct fan_back {
         NOT_UNROLLED
         for (int row = first; row < end; row += STRIP, strip += STRIP, to += STRIP) {
             const float *from = strip;
-            float blend[DEEP] = {};
+            float blend[CELLS] = {};
             for (int t = 0; t < taps; t++, from += a.g.rows) {
                 const float w = tap_weight<TAPS>(c, t, a.power);
-                for (int n = 0; n < DEEP; n++)
+                for (int n = 0; n < CELLS; n++)
                     if ((unsigned)(row + n * WARP) < (unsigned)a.g.rows)
                         blend[n] += w * from[n * WARP];
             }
-            for (int n = 0; n < DEEP; n++)
+            for (int n = 0; n < CELLS; n++)
                 to[n * WARP] = blend[n];
         }
         __syncwarp();
@@ -289,31 +279,9 @@ template <int TAPS, int SLICES> struct fan_back {
     }
 };
 
-template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
-{
-    switch (spread_slices(&a.g)) {
-    case 8:
-        return spread_launch<TAPS, 8, struct fan_back<TAPS, 8>>(be, a);
-    case 4:
-        return spread_launch<TAPS, 4, struct fan_back<TAPS, 4>>(be, a);
-    default:
-        return spread_launch<TAPS, 1, struct fan_back<TAPS, 1>>(be, a);
-    }
-}
-
 enum err cone_spread(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
                      int set, float *x)
 {
-    const struct spread a = {p->g, *pixels, b, y, x, power, set, 0};
-    switch (spread_taps(&p->g)) {
-    case 2:
-        return spread_any_slices<2>(be, a);
-    case 3:
-        return spread_any_slices<3>(be, a);
-    case 4:
-        return spread_any_slices<4>(be, a);
-    default:
-        return spread_any_slices<0>(be, a);
-    }
+    return spread_with<fan_back>(be, p, pixels, b, y, power, set, x);
 }

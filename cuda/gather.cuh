@@ -1,12 +1,13 @@
-/* Forward projection of one batch: a warp owns CHANNELS neighbouring channels and 32 * ROWS
- * detector rows of a view. It walks through the bins that touch them; TAPS accumulators per row
- * hold the channels under the bin at hand and move on with it, so that each pixel is read once per
- * view and tile. TAPS = 0: any number of taps, one channel. FAN turns a pixel's cylinder into rows.
+/* Forward projection of one batch: a warp owns CHANNELS neighbouring channels and up to 32 * ROWS
+ * detector rows of a view (share.h). It walks through the bins that touch them; TAPS accumulators
+ * per row hold the channels under the bin at hand and move on with it, so that each pixel is read
+ * once per view and tile. TAPS = 0: any number of taps, one channel. FAN turns a pixel's cylinder
+ * into rows.
  */
 #ifndef TP_CUDA_GATHER_CUH
 #define TP_CUDA_GATHER_CUH
 
-#include "cuda/footprint.cuh"
+#include "cuda/kernels.cuh"
 
 #define CHANNELS   16 /* of a warp: a bin in front of them is read twice, 6 % */
 #define TILE(TAPS) ((TAPS) ? CHANNELS : 1)
@@ -18,7 +19,8 @@ struct gather {
     struct batch batch;
     struct sink sink;
     const float *x;
-    int tiles, chunks; /* of channels, of rows */
+    struct share share; /* of rows */
+    int tiles;          /* of channels */
 };
 
 /* What lanes compute for 32 pixels, and the warp then reads one by one, 16 bytes at a time. */
@@ -54,7 +56,7 @@ static __device__ inline void finish(const struct sink &s, int64_t at, float d, 
         s.weighted[at] = w * e;
 }
 
-/* The sums of a warp's samples in float32: at most 64 terms a lane. */
+/* The sums of a warp's samples in float32: at most 144 terms a lane. */
 static __device__ inline void finish_dots(const struct sink &s, int64_t warp, float linear,
                                           float quadratic)
 {
@@ -84,10 +86,13 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
     const int view = (int)(warp % a.batch.views);
     const int tile = (int)(warp / a.batch.views % a.tiles);
-    const int chunk = (int)(warp / a.batch.views / a.tiles);
-    if (chunk >= a.chunks)
+    const int part = (int)(warp / a.batch.views / a.tiles);
+    if (part >= a.share.warps)
         return;
-    const int c0 = tile * TILE(TAPS), row0 = chunk * WARP * ROWS;
+    const int c0 = tile * TILE(TAPS);
+    const struct span rows = span_of(&a.share, part, a.g.rows);
+    const int row0 = rows.first + lane;
+    const bool last_row = row0 + (ROWS - 1) * WARP < rows.end;
     const int32_t *first = a.bins.first, *list = a.bins.list;
     if (a.bins.kept) {
         first = a.bins.kept->first + (int64_t)a.batch.view * (a.bins.bins + 1);
@@ -98,7 +103,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int last = c0 + TILE(TAPS) < a.g.channels ? c0 + TILE(TAPS) : a.g.channels;
     const int bin_end = last + a.g.taps; /* bin of start = last */
     const int32_t begin = first[c0 + 1], end = first[bin_end];
-    const FAN fan(a, view, row0, lane, window);
+    const FAN fan(a, view, rows, lane, window);
 
     float sum[TAPS ? TAPS : 1][ROWS] = {};
     float linear = 0, quadratic = 0;
@@ -116,9 +121,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
             for (; TAPS && bin < h->bin; bin++) {
                 const int channel = bin - a.g.taps;
                 for (int i = 0; i < ROWS; i++) {
-                    const int row = row0 + i * WARP + lane;
-                    if (channel >= c0 && row < a.g.rows)
-                        finish(a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row,
+                    if (channel >= c0 && (i < ROWS - 1 || last_row))
+                        finish(a.sink,
+                               ((int64_t)view * a.g.channels + channel) * a.g.rows + row0 +
+                                   i * WARP,
                                sum[0][i], &linear, &quadratic);
                     for (int t = 0; t + 1 < TAPS; t++)
                         sum[t][i] = sum[t + 1][i];
@@ -139,10 +145,9 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     }
     if (!TAPS)
         for (int i = 0; i < ROWS; i++) {
-            const int row = row0 + i * WARP + lane;
-            if (row < a.g.rows)
-                finish(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row, sum[0][i],
-                       &linear, &quadratic);
+            if (i < ROWS - 1 || last_row)
+                finish(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0 + i * WARP,
+                       sum[0][i], &linear, &quadratic);
         }
     if (a.sink.mode == SINK_DOTS)
         finish_dots(a.sink, warp, linear, quadratic);
@@ -164,27 +169,27 @@ static __device__ inline void weigh(const struct geometry &g, const struct footp
     }
 }
 
-/* Rows of a lane: more where there are more, since fewer warps then read the lists. */
-static inline int gather_rows(const struct geometry *g)
-{
-    return g->rows > 4 * WARP ? 8 : g->rows > 2 * WARP ? 4 : 1;
-}
+/* FAN<TAPS, ROWS> in all numbers of taps and rows. */
+template <template <int, int> class FAN> struct gatherer {
+    template <int TAPS, int ROWS> static enum err launch(struct cuda_backend *be, struct gather a)
+    {
+        typedef FAN<TAPS, ROWS> fan;
+        a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
+        const int64_t warps = (int64_t)a.tiles * a.share.warps * a.batch.views;
+        void (*const forward_projection)(struct gather) = gather_kernel<TAPS, ROWS, fan>;
+        LAUNCH(be, forward_projection, ceil_div(warps, WARPS), WARPS * WARP,
+               WARPS * fan::shared_bytes(), a);
+        return ERR_OK;
+    }
+};
 
-static inline int gather_taps(int taps)
+template <template <int, int> class FAN>
+static enum err gather_with(struct cuda_backend *be, const struct projector *p,
+                            const struct pixel_list *pixels, const struct bins *bins,
+                            struct batch b, const float *x, struct sink sink)
 {
-    return taps <= 4 && taps >= 2 ? taps : 0;
-}
-
-template <int TAPS, int ROWS, class FAN>
-static enum err gather_launch(struct cuda_backend *be, struct gather a)
-{
-    a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
-    a.chunks = (int)ceil_div(a.g.rows, WARP * ROWS);
-    const int64_t warps = (int64_t)a.tiles * a.chunks * a.batch.views;
-    void (*const forward_projection)(struct gather) = gather_kernel<TAPS, ROWS, FAN>;
-    LAUNCH(be, forward_projection, ceil_div(warps, WARPS), WARPS * WARP,
-           WARPS * FAN::shared_bytes(), a);
-    return ERR_OK;
+    const struct gather a = {p->g, *pixels, *bins, b, sink, x, share_of(p->g.rows), 0};
+    return launch_taps<struct gatherer<FAN>>(be, a, taps_of(p->g.taps));
 }
 
 #endif

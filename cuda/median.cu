@@ -11,7 +11,8 @@ struct job {
     const float *in;
     float *out;
     int rows, cols, slices;
-    int chunks, walks; /* of slices, of columns */
+    int walks;       /* of columns */
+    int64_t threads; /* slices first, so that no lane idles whatever their number */
 };
 
 static __device__ inline void order(float *a, float *b)
@@ -149,11 +150,12 @@ static __device__ inline void nines(const struct job &j, int row, int col, int k
 
 static __global__ void __launch_bounds__(THREADS) median_kernel(const struct job j)
 {
-    const int k = blockIdx.x % j.chunks * THREADS + threadIdx.x;
-    const int64_t walk = blockIdx.x / j.chunks;
-    const int row = (int)(walk / j.walks) * 2, col0 = (int)(walk % j.walks) * COLUMNS;
-    if (k >= j.slices)
+    const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (thread >= j.threads)
         return;
+    const int64_t walk = thread / j.slices;
+    const int k = (int)(thread - walk * j.slices);
+    const int row = (int)(walk / j.walks) * 2, col0 = (int)(walk % j.walks) * COLUMNS;
     float before[2][2][9]; /* [column][row] */
     nines(j, row, col0 - 1, k, before[0]);
     nines(j, row, col0, k, before[1]);
@@ -180,8 +182,7 @@ static __global__ void __launch_bounds__(THREADS) median_kernel(const struct job
 
 static enum err median(struct cuda_backend *be, const struct job *j)
 {
-    const int64_t blocks = ceil_div(j->rows, 2) * j->walks * j->chunks;
-    LAUNCH(be, median_kernel, blocks, THREADS, 0, *j);
+    LAUNCH(be, median_kernel, ceil_div(j->threads, THREADS), THREADS, 0, *j);
     return ERR_OK;
 }
 
@@ -195,8 +196,8 @@ enum err cuda_median3(struct backend *base, int64_t rows, int64_t cols, int64_t 
     if (bytes == 0)
         return ERR_OK;
     struct job j = {floats_of(in), floats_of(out), (int)rows, (int)cols, (int)slices, 0, 0};
-    j.chunks = (int)ceil_div(slices, THREADS);
     j.walks = (int)ceil_div(cols, COLUMNS);
+    j.threads = ceil_div(rows, 2) * j.walks * slices;
     mark_push("median3", bytes);
     const enum err e = median(device_of(base), &j);
     mark_pop();

@@ -4,23 +4,25 @@
 
 /* Rows of a pixel are its slices. */
 template <int TAPS, int ROWS> struct straight {
-    static constexpr int BLOCKS = ROWS == 8 ? (TAPS == 4 ? 6 : 7) : 8;
+    static constexpr int OWN = (TAPS + 1) * ROWS; /* registers of sums and values */
+    static constexpr int BLOCKS = OWN < 24 ? 8 : OWN <= 32 ? 7 : OWN <= 40 ? 6 : 5;
     struct hit : ::hit<TAPS> {
         const float *cylinder;
     };
 
     const struct gather &a;
     const int view, row; /* the lane's first */
-    const bool whole;    /* all rows of the warp exist */
+    const bool last;     /* it has one in the last group */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
         return HITS * sizeof(hit);
     }
 
-    __device__ straight(const struct gather &job, int local_view, int row0, int lane, float *)
-        : a(job), view(job.batch.view + local_view), row(row0 + lane),
-          whole(row0 + WARP * ROWS <= job.g.slices)
+    __device__ straight(const struct gather &job, int local_view, struct span rows, int lane,
+                        float *)
+        : a(job), view(job.batch.view + local_view), row(rows.first + lane),
+          last(row + (ROWS - 1) * WARP < rows.end)
     {
     }
 
@@ -34,60 +36,34 @@ template <int TAPS, int ROWS> struct straight {
     __device__ void values(const struct hit &h, float value[ROWS]) const
     {
         const float *const from = in_global(h.cylinder) + row;
-        if (whole)
-            for (int i = 0; i < ROWS; i++)
-                value[i] = from[i * WARP];
-        else
-            for (int i = 0; i < ROWS; i++)
-                value[i] = row + i * WARP < a.g.slices ? from[i * WARP] : 0;
+        for (int i = 0; i < ROWS; i++)
+            value[i] = i < ROWS - 1 || last ? from[i * WARP] : 0;
     }
 };
-
-template <int TAPS> static enum err gather_any_rows(struct cuda_backend *be, const struct gather &a)
-{
-    switch (gather_rows(&a.g)) {
-    case 8:
-        return gather_launch<TAPS, 8, struct straight<TAPS, 8>>(be, a);
-    case 4:
-        return gather_launch<TAPS, 4, struct straight<TAPS, 4>>(be, a);
-    default:
-        return gather_launch<TAPS, 1, struct straight<TAPS, 1>>(be, a);
-    }
-}
 
 enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, const struct bins *bins, struct batch b,
                          const float *x, struct sink sink)
 {
-    const struct gather a = {p->g, *pixels, *bins, b, sink, x, 0, 0};
-    switch (gather_taps(p->g.taps)) {
-    case 2:
-        return gather_any_rows<2>(be, a);
-    case 3:
-        return gather_any_rows<3>(be, a);
-    case 4:
-        return gather_any_rows<4>(be, a);
-    default:
-        return gather_any_rows<0>(be, a);
-    }
+    return gather_with<straight>(be, p, pixels, bins, b, x, sink);
 }
 
 /* Slices of a pixel are rows of its columns. */
 template <int TAPS, int SLICES> struct straight_back {
-    static constexpr int BLOCKS = 8;
+    static constexpr int BLOCKS = 8, TURNS = 2;
     typedef struct column<TAPS> column;
 
     const struct spread &a;
-    const int slice;  /* the lane's first */
-    const bool whole; /* all slices of the warp exist */
+    const int slice; /* the lane's first */
+    const bool last; /* it has one in the last group */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
         return WARP * sizeof(column);
     }
 
-    __device__ straight_back(const struct spread &job, int slice0, int lane, float *)
-        : a(job), slice(slice0 + lane), whole(slice0 + WARP * SLICES <= job.g.slices)
+    __device__ straight_back(const struct spread &job, struct span slices, int lane, float *)
+        : a(job), slice(slices.first + lane), last(slice + (SLICES - 1) * WARP < slices.end)
     {
     }
 
@@ -101,48 +77,18 @@ template <int TAPS, int SLICES> struct straight_back {
     {
         const float *from = in_global(c.y) + slice;
         const int taps = tap_count<TAPS>(c);
-        if (whole) {
-            for (int t = 0; t < taps; t++, from += a.g.rows) {
-                const float w = tap_weight<TAPS>(c, t, a.power);
-                for (int i = 0; i < SLICES; i++)
-                    sum[i] += w * from[i * WARP];
-            }
-            return;
-        }
         for (int t = 0; t < taps; t++, from += a.g.rows) {
             const float w = tap_weight<TAPS>(c, t, a.power);
             for (int i = 0; i < SLICES; i++)
-                if (slice + i * WARP < a.g.rows)
+                if (i < SLICES - 1 || last)
                     sum[i] += w * from[i * WARP];
         }
     }
 };
 
-template <int TAPS> static enum err spread_any_slices(struct cuda_backend *be, struct spread a)
-{
-    switch (spread_slices(&a.g)) {
-    case 8:
-        return spread_launch<TAPS, 8, struct straight_back<TAPS, 8>>(be, a);
-    case 4:
-        return spread_launch<TAPS, 4, struct straight_back<TAPS, 4>>(be, a);
-    default:
-        return spread_launch<TAPS, 1, struct straight_back<TAPS, 1>>(be, a);
-    }
-}
-
 enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, struct batch b, const float *y, int power,
                          int set, float *x)
 {
-    const struct spread a = {p->g, *pixels, b, y, x, power, set, 0};
-    switch (spread_taps(&p->g)) {
-    case 2:
-        return spread_any_slices<2>(be, a);
-    case 3:
-        return spread_any_slices<3>(be, a);
-    case 4:
-        return spread_any_slices<4>(be, a);
-    default:
-        return spread_any_slices<0>(be, a);
-    }
+    return spread_with<straight_back>(be, p, pixels, b, y, power, set, x);
 }

@@ -68,8 +68,8 @@ enum err planes_turn(struct cuda_backend *be, const struct projector *p, int vie
 
 int64_t gather_warps(const struct projector *p, int views)
 {
-    const int64_t tile = gather_taps(p->g.taps) ? CHANNELS : 1;
-    return views * ceil_div(p->g.channels, tile) * ceil_div(p->g.rows, WARP * gather_rows(&p->g));
+    const int64_t tile = taps_of(p->g.taps) ? CHANNELS : 1;
+    return views * ceil_div(p->g.channels, tile) * share_of(p->g.rows).warps;
 }
 
 enum err gather_views(struct cuda_backend *be, const struct projector *p,

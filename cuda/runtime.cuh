@@ -20,7 +20,9 @@ extern "C" {
 #define SHARED_ARRAY(type, name)                                                                   \
     extern __shared__ __align__(16) unsigned char shared_bytes_[];                                 \
     type *const name = reinterpret_cast<type *>(shared_bytes_)
-#define NOT_UNROLLED _Pragma("unroll 1")
+#define PRAGMA(words) _Pragma(#words)
+#define UNROLLED(n)   PRAGMA(unroll n)
+#define NOT_UNROLLED  UNROLLED(1)
 static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
 {
     float y;
@@ -52,6 +54,7 @@ static __device__ inline double inverse_root(double x)
 #endif
 
 #ifndef __CUDACC__
+#define UNROLLED(n)
 #define NOT_UNROLLED
 static inline const float *in_global(const float *p)
 {

@@ -1,10 +1,11 @@
-/* Back projection of one batch: a warp owns a pixel and 32 * SLICES of its slices, kept in
- * registers over all views. For 32 views at a time each lane prepares the footprint of one; then
- * the warp takes them one by one. TAPS = 0: any number of taps, or fewer channels than taps. */
+/* Back projection of one batch: a warp owns a pixel and up to 32 * SLICES of its slices
+ * (share.h), kept in registers over all views. For 32 views at a time each lane prepares the
+ * footprint of one; then the warp takes them one by one. TAPS = 0: any number of taps, or fewer
+ * channels than taps. */
 #ifndef TP_CUDA_SPREAD_CUH
 #define TP_CUDA_SPREAD_CUH
 
-#include "cuda/footprint.cuh"
+#include "cuda/kernels.cuh"
 
 struct spread {
     struct geometry g;
@@ -13,7 +14,7 @@ struct spread {
     const float *y; /* [views][channels][rows] */
     float *x;
     int power, set;
-    int chunks; /* of slices */
+    struct share share; /* of slices */
 };
 
 /* The detector columns under a pixel, from the first one with data. Read 16 bytes at a time. */
@@ -96,51 +97,57 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     /* Neighbouring warps: neighbouring pixels, which share most columns. */
     const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
     const int64_t q = warp % a.pixels.count;
-    const int chunk = (int)(warp / a.pixels.count);
-    if (chunk >= a.chunks)
+    const int part = (int)(warp / a.pixels.count);
+    if (part >= a.share.warps)
         return;
     const int pixel = a.pixels.indices ? a.pixels.indices[q] : (int)q;
-    const int slice0 = chunk * WARP * SLICES;
-    float *const x = a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices + slice0 + lane;
-    const FAN fan(a, slice0, lane, window);
+    const struct span slices = span_of(&a.share, part, a.g.slices);
+    const int slice0 = slices.first + lane;
+    const bool last_slice = slice0 + (SLICES - 1) * WARP < slices.end;
+    float *const x = a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices + slice0;
+    const FAN fan(a, slices, lane, window);
 
     float sum[SLICES];
     for (int i = 0; i < SLICES; i++)
-        sum[i] = !a.set && slice0 + lane + i * WARP < a.g.slices ? x[i * WARP] : 0;
+        sum[i] = !a.set && (i < SLICES - 1 || last_slice) ? x[i * WARP] : 0;
     for (int view = 0; view < a.batch.views; view += WARP) {
         const int n = a.batch.views - view < WARP ? a.batch.views - view : WARP;
         if (lane < n)
             fan.prepare(pixel, view + lane, &columns[lane]);
         __syncwarp();
         const COLUMN *c = columns;
+        UNROLLED(FAN::TURNS)
         for (int left = n; left > 0; left--, c++)
             fan.add(*c, pixel, sum);
         __syncwarp();
     }
     for (int i = 0; i < SLICES; i++)
-        if (slice0 + lane + i * WARP < a.g.slices)
+        if (i < SLICES - 1 || last_slice)
             x[i * WARP] = sum[i];
 }
 
-static inline int spread_slices(const struct geometry *g)
-{
-    return g->slices > 4 * WARP ? 8 : g->slices > 2 * WARP ? 4 : 1;
-}
+/* FAN<TAPS, SLICES> in all numbers of taps and slices. */
+template <template <int, int> class FAN> struct spreader {
+    template <int TAPS, int SLICES>
+    static enum err launch(struct cuda_backend *be, const struct spread &a)
+    {
+        typedef FAN<TAPS, SLICES> fan;
+        const int64_t warps = a.pixels.count * a.share.warps;
+        void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, fan>;
+        LAUNCH(be, back_projection, ceil_div(warps, WARPS), WARPS * WARP,
+               WARPS * fan::shared_bytes(), a);
+        return ERR_OK;
+    }
+};
 
-static inline int spread_taps(const struct geometry *g)
+template <template <int, int> class FAN>
+static enum err spread_with(struct cuda_backend *be, const struct projector *p,
+                            const struct pixel_list *pixels, struct batch b, const float *y,
+                            int power, int set, float *x)
 {
-    return g->taps >= 2 && g->taps <= 4 && g->channels >= g->taps ? g->taps : 0;
-}
-
-template <int TAPS, int SLICES, class FAN>
-static enum err spread_launch(struct cuda_backend *be, struct spread a)
-{
-    a.chunks = (int)ceil_div(a.g.slices, WARP * SLICES);
-    const int64_t warps = a.pixels.count * a.chunks;
-    void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, FAN>;
-    LAUNCH(be, back_projection, ceil_div(warps, WARPS), WARPS * WARP, WARPS * FAN::shared_bytes(),
-           a);
-    return ERR_OK;
+    const struct spread a = {p->g, *pixels, b, y, x, power, set, share_of(p->g.slices)};
+    return launch_taps<struct spreader<FAN>>(be, a,
+                                             p->g.channels >= p->g.taps ? taps_of(p->g.taps) : 0);
 }
 
 #endif

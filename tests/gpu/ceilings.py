@@ -16,11 +16,11 @@ LANES = {"issue": 128, "fma": 128, "alu": 64, "special": 16, "memory": 32}
 
 # Instructions per turn of the inner loop (8 updates a lane), as cuda/sass.py --walk counts them.
 COUNTS = {
-    "parallel_back_project": {"sm_90": (46, 18, 5, 0, 18), "sm_89": (46, 18, 5, 0, 18), "sm_120": (45, 18, 1, 0, 18)},
-    "parallel_forward_project": {"sm_90": (42, 17, 4, 0, 12), "sm_89": (42, 17, 4, 0, 12), "sm_120": (44, 16, 7, 0, 12)},
-    "cone_back_project": {"sm_90": (333, 164, 73, 9, 66), "sm_89": (332, 167, 73, 9, 66), "sm_120": (329, 170, 63, 9, 66)},
-    "cone_forward_project": {"sm_90": (326, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
-                             "sm_120": (317, 166, 69, 10, 48)}}
+    "parallel_back_project": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
+    "parallel_forward_project": {"sm_90": (41, 17, 7, 0, 12), "sm_89": (41, 16, 8, 0, 12), "sm_120": (41, 17, 7, 0, 12)},
+    "cone_back_project": {"sm_90": (334, 167, 71, 9, 66), "sm_89": (333, 164, 77, 9, 66), "sm_120": (331, 170, 65, 9, 66)},
+    "cone_forward_project": {"sm_90": (327, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
+                             "sm_120": (318, 166, 70, 10, 48)}}
 UPDATES = 8
 # Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
 # projection the blocks that share a multiprocessor.
