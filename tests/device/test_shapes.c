@@ -164,12 +164,43 @@ static void a_sinogram_keeps_its_order(void **state)
     rig_close(&r);
 }
 
+/* More tables on their way than fit into the pinned memory where they wait. */
+static void tables_wait_for_their_turn(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct projector *more[4];
+    const struct test_case c = {"tables",      .views = 4000, .rows = 1,
+                                .channels = 4, .unmasked = 1, .shape = {2, 2, 1}};
+    rig_open(&r, "cuda", 1, &c);
+    const struct backend_ops *const ops = r.be->ops;
+    const int64_t waits = shim_counts().waits;
+    for (int i = 0; i < 4; i++)
+        assert_ok(ops->projector_create(r.be, &r.model.scan, &r.model.volume, &more[i]));
+    assert_in_range(shim_counts().waits - waits, 1, 2);
+    float *x = random_floats(7, 0, 1, r.voxels);
+    float *expected = rig_forward(&r, rig_inside(&r), x, SINO_ROWS_FASTEST);
+    for (int i = 0; i < 4; i++) {
+        struct projector *const first = r.projector;
+        r.projector = more[i];
+        float *found = rig_forward(&r, rig_inside(&r), x, SINO_ROWS_FASTEST);
+        assert_memory_equal(found, expected, (size_t)r.samples * sizeof *found);
+        r.projector = first;
+        ops->projector_free(r.be, more[i]);
+        free(found);
+    }
+    free(x);
+    free(expected);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape_gives_what_the_cpu_gives),
         cmocka_unit_test(the_proximal_prior_is_the_cpus),
         cmocka_unit_test(a_sinogram_keeps_its_order),
+        cmocka_unit_test(tables_wait_for_their_turn),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
