@@ -18,6 +18,7 @@ from runner import Runner, Step
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+ROOM = 40e9   # bytes: the arrays of all cells, twice
 LOG = 20_000  # characters kept of each log, from its end
 
 
@@ -73,13 +74,14 @@ def timed(build, s):
     def reference(cell):
         return Step(f"same_as_cpu_{cell}", lambda work: python("same.py", "reference", program, cell, work / f"cell_{cell}"), 60)
 
-    steps = [timing(cell) for cell in s["cells"]]
+    peers = [peer(name, cell) for cell in s["peer_cells"] for name in s["peers"]]
+    steps = [timing(cell) for cell in s["cells"]] + peers[:1]
+    steps += [reference(cell) for cell in s["reference_cells"]]
     steps.append(Step("suite", lambda work: [*suite, "--sizes", s["suite"], "--runs", "4", "--ops",
                                              s["suite_operations"], "--out", work / "suite"], 100))
     steps.append(Step("recording", lambda work: python("recordings.py", program, work / "recording", work / "recording.tar.xz",
                                                        work / "settings.json"), 40))
-    steps += [reference(cell) for cell in s["reference_cells"]]
-    steps += [peer(name, cell) for name in s["peers"] for cell in s["cells"]]
+    steps += peers[1:]
     steps.append(capture(build, s))
     steps.append(Step("suite_large", lambda work: [*suite, "--sizes", s["suite_large"], "--runs", "2", "--ops",
                                                    s["suite_large_operations"], "--out", work / "suite_large"], 120))
@@ -171,6 +173,12 @@ def run(build, out, work, s):
     return 1 if failed else 0
 
 
+def roomy():
+    """Memory rather than a disk for the arrays, where it has room."""
+    folder = pathlib.Path("/dev/shm")
+    return folder if folder.is_dir() and shutil.disk_usage(folder).free > ROOM else None
+
+
 def main():
     if len(sys.argv) not in (3, 4):
         print("usage: tests/gpu/check.sh BUILD OUT [SETTINGS]", file=sys.stderr)
@@ -182,7 +190,7 @@ def main():
         print(error, file=sys.stderr)
         return 2
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tomoprof-check-") as name:
+    with tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=roomy()) as name:
         work = pathlib.Path(name)
         (work / "logs").mkdir()
         return run(build, out, work, s)

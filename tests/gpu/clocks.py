@@ -1,11 +1,11 @@
 """Clocks, power and temperature while the steps run: a row of nvidia-smi twice a second, by this process's clock."""
 
+import datetime
 import statistics
 import subprocess
 import threading
-import time
 
-FIELDS = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_event_reasons.active"]
+FIELDS = ["timestamp", "clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_event_reasons.active"]
 NAMES = ["sm_mhz", "memory_mhz", "power_w", "temperature_c", "reasons"]
 PERIOD_MS = 500
 
@@ -19,10 +19,15 @@ def number(text):
         return None
 
 
+def seconds(text):
+    """Its own time stamp: what it says may wait in a buffer."""
+    return datetime.datetime.strptime(text.strip(), "%Y/%m/%d %H:%M:%S.%f").timestamp()
+
+
 class Clocks:
     def __init__(self):
         self.samples, self.reason = [], None
-        query = ["nvidia-smi", "--query-gpu=" + ",".join(FIELDS), "--format=csv,noheader,nounits", "--id=0", f"-lms={PERIOD_MS}"]
+        query = ["nvidia-smi", "--query-gpu=" + ",".join(FIELDS), "--format=csv,noheader,nounits", "--id=0", f"--loop-ms={PERIOD_MS}"]
         try:
             self.child = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         except OSError as error:
@@ -32,9 +37,9 @@ class Clocks:
 
     def read(self):
         for line in self.child.stdout:
-            values = [number(text) for text in line.split(",")]
+            at, *values = line.split(",")
             if len(values) == len(NAMES):
-                self.samples.append((time.time(), dict(zip(NAMES, values))))
+                self.samples.append((seconds(at), dict(zip(NAMES, map(number, values)))))
 
     def end(self):
         if self.child:

@@ -63,6 +63,8 @@ def check_row(row, figures):
     again = figures_of.beside(row, figures["machine"]["device"], figures["ceilings"])
     for key in ("rate", "implausible"):
         must(near(row[key], again[key]), f"{where}: {key} is {row[key]}, computed again {again[key]}")
+    l2 = (row["measured_ceiling"] or {"limits": {}})["limits"].get("l2")
+    again["shares"]["l2"] = figures_of.share(row["rate"], l2)
     for name, share in again["shares"].items():
         must(near(row["shares"][name], share), f"{where}: its share of {name} is {row['shares'][name]}, computed again {share}")
     # The tables of ceilings.py may know more by now: what stands there must agree with itself.

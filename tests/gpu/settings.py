@@ -29,6 +29,7 @@ SETTINGS = {
     "record_size": 64,
     "record_operations": "parallel_back_project,cone_forward_project,parallel_mbir_recon",
     "peers": ["mbirjax", "mbirtorch"],
+    "peer_cells": ["512x448x384", "1024x1008x992", "200x208x160"],
     "capture_seconds": 60,
     "patience": 1,           # factor on the limit of each step
     "test_seconds": 150,     # the limit of an operator test
