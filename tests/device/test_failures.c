@@ -241,6 +241,35 @@ static void the_host_cannot_touch_device_memory(void **state)
     backend_close(be);
 }
 
+/* What a caller got wrong is refused before a kernel or a copy does harm. */
+static void wrong_sizes_are_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    const struct test_case c = {"wrong", .views = 2, .rows = 3, .channels = 5};
+    rig_open(&r, "cuda", 1, &c);
+    const struct backend_ops *const ops = r.be->ops;
+    float host[4] = {0};
+    struct buffer small, other;
+    assert_ok(ops->alloc(r.be, "array", sizeof host, &small));
+    assert_ok(ops->alloc(r.be, "array", 2 * sizeof host, &other));
+    const int64_t before = shim_counts().launches;
+    assert_error(ops->download(r.be, &small, host, 17), ERR_INTERNAL, "17 bytes");
+    assert_error(ops->copy(r.be, &small, &other), ERR_INTERNAL, "16 bytes into a buffer of 32");
+    assert_error(ops->ramp_filter(r.be, &r.model.scan, 1, &small, &small), ERR_INTERNAL, "of 16");
+    assert_error(ops->median3(r.be, 2, 2, 2, &small, &other), ERR_INTERNAL, "of 16 and 32");
+    assert_error(ops->median3(r.be, 1, 2, 2, &small, &small), ERR_INTERNAL, "in place");
+    assert_error(ops->lanes->send(r.be, host, sizeof host, &small, 4), ERR_INTERNAL, "at 4");
+    assert_error(ops->lanes->receive(r.be, &small, 4, sizeof host, host), ERR_INTERNAL, "at 4");
+    struct buffer vast = {.place = PLACE_DEVICE, .bytes = (size_t)1 << 46};
+    assert_error(ops->scale(r.be, 2, &vast), ERR_INPUT,
+                 "scale_kernel: 2147483648 blocks of threads are more than a GPU takes");
+    assert_int_equal(shim_counts().launches, before);
+    ops->release(r.be, &small);
+    ops->release(r.be, &other);
+    rig_close(&r);
+}
+
 /* Contents of fresh memory, and what lies behind it, must not be relied on. */
 static void fresh_memory_holds_nan(void **state)
 {
@@ -291,6 +320,7 @@ int main(void)
         cmocka_unit_test(every_failing_call_ends_in_a_sentence),
         cmocka_unit_test(the_host_cannot_touch_device_memory),
         cmocka_unit_test(fresh_memory_holds_nan),
+        cmocka_unit_test(wrong_sizes_are_refused),
         cmocka_unit_test(compute_functions_transfer_no_arrays),
     };
     return cmocka_run_group_tests(tests, harness_setup, NULL);
