@@ -19,6 +19,16 @@ static void find_ceilings(const struct inputs *in, struct candidate *c)
     }
 }
 
+/* Times that scatter, or do not agree with each other. */
+static int is_doubtful(const struct inputs *in, const struct candidate *c)
+{
+    for (int i = 0; i < in->workloads->count && c->ceiling; i++)
+        if (in->workloads->item[i].disagrees &&
+            !strcmp(in->workloads->item[i].operation, c->ceiling->workload))
+            return 1;
+    return c->evidence.cv > 0.3;
+}
+
 /* Points for each kind of evidence; low without a time or a reconstruction around it. */
 static enum confidence confidence_of(const struct inputs *in, const struct candidate *c)
 {
@@ -27,7 +37,9 @@ static enum confidence confidence_of(const struct inputs *in, const struct candi
                  (in->workloads->from_ranges > 0) + (!strcmp(e->source, "row"));
     if (!(e->seconds > 0) || !c->ceiling || !strcmp(e->source, "profile"))
         return CONFIDENCE_LOW;
-    return points >= 4 ? CONFIDENCE_HIGH : points >= 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+    return points >= 4 && !is_doubtful(in, c) ? CONFIDENCE_HIGH
+           : points >= 2                      ? CONFIDENCE_MEDIUM
+                                              : CONFIDENCE_LOW;
 }
 
 enum err candidate_make(const struct inputs *in, const struct primitive *p, struct candidate *c)

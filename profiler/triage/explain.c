@@ -181,6 +181,9 @@ static void say_next(const struct inputs *in, struct candidate *c)
     if (!(e->seconds > 0) || !strcmp(e->source, "remainder"))
         NEXT("It has no row of its own: profile the reconstruction so that named ranges give its "
              "time.");
+    if (e->cv > 0.3)
+        NEXT("Measure on an idle machine, with more runs: the runs scatter by %.0f %%.",
+             100 * e->cv);
     if (e->sizes < 3)
         NEXT("Measure at three sizes or more: growth and overhead are not known.");
     if (!in->profile)

@@ -74,6 +74,25 @@ static void from_ranges(const struct recipe *r, const double seconds[], double w
     add_part(w, NULL, (double)NAN, fmax(left, 0) / whole * w->seconds, "remainder");
 }
 
+/* A part that runs once in the whole takes there what it takes alone, within a factor of three;
+ * parts below a tenth of the whole need not. */
+static void compare(struct workload *w, const struct timing *t, struct notes *notes)
+{
+    for (int i = 0; i < w->count; i++) {
+        const struct part *p = &w->parts[i];
+        const struct timing_row *row =
+            p->primitive && p->calls == 1 ? timing_find(t, p->primitive->name, w->size) : NULL;
+        if (!row || fmax(p->seconds, row->seconds) < 0.1 * w->seconds ||
+            (p->seconds < 3 * row->seconds && row->seconds < 3 * p->seconds))
+            continue;
+        w->disagrees = 1;
+        notes_add(notes,
+                  "%s is %.3g s of %s at %g by the traced pass and took %.3g s alone: the machine "
+                  "was busy or the runs were few, measure again",
+                  p->primitive->name, p->seconds, w->operation, w->size, row->seconds);
+    }
+}
+
 /* Rows that together take longer than the whole are cut to fit; `uncut` keeps what they said. */
 static void make_fit(struct workload *w, double sum, struct notes *notes)
 {
@@ -130,6 +149,7 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
         w->seconds = row->seconds;
         if (profile && ranges_seconds(profile, w->operation, &whole, seconds, 32)) {
             from_ranges(&recipes[i], seconds, whole, w);
+            compare(w, t, notes);
             out->from_ranges++;
         } else {
             from_rows(&recipes[i], t, w, notes);

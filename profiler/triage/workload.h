@@ -23,6 +23,7 @@ struct workload {
     double size, seconds;
     struct part parts[PARTS_MOST];
     int count;
+    int disagrees; /* the traced pass says another time of a part than its own row */
 };
 struct workloads {
     struct workload item[WORKLOADS_MOST];

@@ -554,9 +554,42 @@ static void ranges_take_a_reconstruction_apart(void **state)
     assert_int_equal(ranges_seconds(&m, "cone_mbir_recon", &whole_s, seconds, 32), 0);
 }
 
+/* A filter of 90 ms in the traced pass and of 0.9 ms alone: one of both was measured badly. */
+static void a_part_that_disagrees_with_its_own_row_is_told(void **state)
+{
+    struct model_range ranges[2] = {{.name = "parallel_direct_recon"}, {.name = "ramp filter"}};
+    struct model_event events[2] = {{.length = 100000000, .count = 1, .what = 0},
+                                    {.length = 90000000, .count = 1, .what = 1}};
+    struct model_process process = {0};
+    struct model_track track = {.kind = "range", .events = events, .events_count = 2};
+    struct model m = {.ranges = ranges,
+                      .ranges_count = 2,
+                      .processes = &process,
+                      .processes_count = 1,
+                      .timeline = &track,
+                      .timeline_count = 1};
+    struct timing_row rows[2] = {{.operation = "parallel_direct_recon", .size = 64, .seconds = 0.1},
+                                 {.operation = "parallel_fbp_filter", .size = 64}};
+    struct timing t = {.rows = rows, .rows_count = 2};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct workloads found;
+        struct notes notes = {0};
+        rows[1].seconds = i ? 0.09 : 0.0009;
+        workloads_find(&t, &m, 64, &found, &notes);
+        assert_int_equal(found.from_ranges, 1);
+        assert_int_equal(found.item[0].disagrees, !i);
+        assert_int_equal(notes.count, !i);
+        if (!i)
+            assert_non_null(strstr(notes.text[0], "parallel_fbp_filter is 0.09 s of"));
+        notes_free(&notes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_that_disagrees_with_its_own_row_is_told),
         cmocka_unit_test(model_is_within_a_factor_of_2_of_published_designs),
         cmocka_unit_test(access_patterns_are_what_the_loops_do),
         cmocka_unit_test(reuse_distances_are_exact),
