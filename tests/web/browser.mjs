@@ -225,6 +225,7 @@ async function answers() {
   that(said.startsWith("It worked 2.40 s of the 10.0 s that it ran, and waited for the rest: recon.py:5 “return np.load(path)” waited 6.00 s, recon.py:9 1.00 s."), `a program that waits: ${said.slice(0, 300)}`);
   that(said.includes("On average 0.24 of the 8 CPUs worked for it: one thread did nearly all of the work."), `CPUs: ${said.slice(0, 900)}`);
   that(said.includes("By line: recon.py:8 “f = np.fft.rfft(sino, axis=-1)” 38 %, recon.py:9 25 %, recon.py:5 13 %."), `lines: ${said.slice(0, 900)}`);
+  that(said.includes("25 % of the CPU time has no source line, most of it in most.so."), `without lines: ${said.slice(0, 900)}`);
   that(said.includes("Only 24 CPU samples were taken"), "too few samples are not said");
   that((await column(waiting, 'div[role=region][aria-label="top lines"] table', 0))[0] === "recon.py:5", "the line that waited is not the first");
   await waiting.click("#summary .finding a >> nth=0");

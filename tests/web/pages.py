@@ -96,6 +96,7 @@ def waiting():
     profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
     profile["totals"]["cpu"]["samples"] = 24
     profile["threads"][0].update(user_s=2.1, sys_s=0.3)
+    profile["unattributed"] = [{**profile["unattributed"][0], "module": f"/opt/{name}.so", "cpu": {"user": s, "sys": 0.0, "share": s / 2.4}} for name, s in (("few", 0.2), ("most", 0.4))]
     for path, file in profile["files"].items():
         for line in file["lines"]:
             line["cpu"]["wait"] = {("recon.py", 5): 6.0, ("recon.py", 9): 1.0}.get((path, line["line"]), 0.0)

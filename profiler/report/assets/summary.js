@@ -90,6 +90,12 @@ function byLine(profile, cpu, said) {
   return `By line: ${rows.map((l, i) => `${lineName(l)}${l.text && !i ? ` “${cut(l.text, 60)}”` : ""} ${percent(cpuOf(l) / cpu)}`).join(", ")}.`;
 }
 
+// CPU time that no line stands for, where it is more than a little.
+function elsewhere(profile, cpu) {
+  const module = most(list(profile.unattributed), cpuOf), all = list(profile.unattributed).reduce((a, m) => a + cpuOf(m), 0);
+  return all > 0.1 * cpu && module ? `${percent(all / cpu)} of the CPU time has no source line, most of it in ${plain(module.module).split("/").pop()}.` : null;
+}
+
 // Sentences; the first is the answer.
 function answer(profile, timing) {
   const parts = timing ? suiteAnswer(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
@@ -105,7 +111,7 @@ function answer(profile, timing) {
       const own = blind ? null : mostBelow(profile), whole = `of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})`, below = own && `${lineName(own)}${own.text ? ` “${cut(own.text, 60)}”` : ""} and what it calls take ${percent(ofCalls(own) / cpu)}`;
       if (own && top[0].value < 0.25 * cpu) parts.push(`${below} ${whole}.`, `By function: ${top.map((r) => `${r.name} ${percent(r.value / cpu)}`).join(", ")}.`);
       else parts.push(`${shares[0]} ${whole}` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."), ...(own ? [`${below}.`] : []));
-      parts.push(blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, top[0].name), cpusUsed(profile, cpu));
+      parts.push(blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, top[0].name), !blind && elsewhere(profile, cpu), cpusUsed(profile, cpu));
       if (t.cpu.samples < FEW) parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
     }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
