@@ -33,6 +33,9 @@ static inline long long clock64(void)
     }                                                                                              \
     __attribute__((unused)) static void mangled parameters
 #define LAUNCH(name, blocks, threads, stream, ...) name(blocks, threads, stream)
-#define WRONG_LINE                                 ((int)fake_option("line", 0)) /* what it says is off by so much */
+#define SETTLE()                                                                                   \
+    for (int turn = 0; turn < 6000 && fake_pending(); turn++)                                      \
+    usleep(10000)
+#define WRONG_LINE ((int)fake_option("line", 0)) /* what it says is off by so much */
 
 #endif

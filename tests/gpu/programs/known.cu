@@ -14,6 +14,7 @@
 #define LAUNCH(name, blocks, threads, stream, ...)                                                 \
     name<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
 #define WRONG_LINE 0
+#define SETTLE()   sleep(1) /* ten flushes of the recorder */
 #else
 #include "known_fake.h"
 #endif
@@ -210,7 +211,7 @@ int main(int argc, char **argv)
     if (truth && (fprintf(truth, "\n]\n") < 0 || fclose(truth)))
         return 4;
     if (kill_it) {
-        sleep(1); /* ten flushes of the recorder */
+        SETTLE();
         kill(getpid(), SIGKILL);
     }
     if (reset)
