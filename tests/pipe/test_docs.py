@@ -36,6 +36,7 @@ ELSEWHERE = {
     "cuda/toolkit.sh": "docker/Dockerfile",  # which tests/container/test_container.py builds
     "cmake -B build -DTP_CUDA_ARCH=": "docker/Dockerfile",
     "cuda/sass.py": "tests/pipe/test_sass.py",
+    "build/tomoprof run --backend cuda": "tests/device/test_program.py",  # on the stand-in for a GPU
     "python3 tests/peers/run.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not
