@@ -117,3 +117,20 @@ def distance(a, b):
         squares[0] += float(np.sum((x - y) ** 2))
         squares[1] += float(np.sum(y * y))
     return math.sqrt(squares[0] / squares[1]) if squares[1] else math.inf
+
+
+def keep(out, rows):
+    """Written after every row, beside and renamed: what is measured survives a limit."""
+    new = out.with_suffix(".new")
+    new.write_text(json.dumps(rows))
+    new.rename(out)
+    row = rows[-1]
+    print(f"{row['operation']:28} {row['status']:7} " + (row["reason"] or f"{row['median']:.6g} s, n {row['n']}"), flush=True)
+
+
+def verdict(rows):
+    """Exit code of a script that measured these rows."""
+    failed = [row for row in rows if row["status"] != "ok"]
+    if failed:
+        print(f"{len(failed)} of {len(rows)} operations failed, first {failed[0]['operation']}: {failed[0]['reason']}")
+    return 1 if failed else 0

@@ -79,15 +79,9 @@ def main():
         except Gone as gone:
             print(f"{peer} {operation}: {gone}")
             return 1
-        out.write_text(json.dumps(rows))
-        row = rows[-1]
-        print(f"{peer} {operation:28} {row['status']:7} " + (row["reason"] or f"{row['median']:.6g} s, n {row['n']}, "
-                                                             f"difference {row['difference']}"), flush=True)
+        cells.keep(out, rows)
     process.end()
-    failed = [row for row in rows if row["status"] != "ok"]
-    if failed:
-        print(f"{len(failed)} of {len(rows)} operations failed, first {failed[0]['operation']}: {failed[0]['reason']}")
-    return 1 if failed else 0
+    return cells.verdict(rows)
 
 
 if __name__ == "__main__":

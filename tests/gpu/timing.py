@@ -48,15 +48,8 @@ def main():
     for operation in settings["operations"]:
         n = repeats(operation, size, earlier, settings)
         rows.append(measure(program, operation, size, folder, n, cell in settings["reference_cells"]))
-        new = out.with_suffix(".new")
-        new.write_text(json.dumps(rows))
-        new.rename(out)
-        row = rows[-1]
-        print(f"{operation:28} {row['status']:7} " + (row["reason"] or f"{row['median']:.6g} s, n {n}"), flush=True)
-    failed = [row for row in rows if row["status"] != "ok"]
-    if failed:
-        print(f"{len(failed)} of {len(rows)} operations failed, first {failed[0]['operation']}: {failed[0]['reason']}")
-    return 1 if failed else 0
+        cells.keep(out, rows)
+    return cells.verdict(rows)
 
 
 if __name__ == "__main__":
