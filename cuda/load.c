@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cuda/cuda.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "profiler/mark/mark.h"
 
 #define OBJECT "libtomoprof_cuda.so"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/internal.cuh"
-#include "cuda/ledger.cuh"
+#include "cuda/common/internal.cuh"
+#include "cuda/memory_plan.cuh"
 
 #define OLDEST 75 /* compute capability */
 

@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cuda/internal.cuh"
-#include "cuda/ledger.cuh"
-#include "cuda/services.cuh"
+#include "cuda/common/internal.cuh"
+#include "cuda/memory_plan.cuh"
+#include "cuda/common/services.cuh"
 
 const struct cuda_services *services;
 

@@ -107,7 +107,7 @@ struct vcd_totals {
 };
 
 struct backend;
-struct backend_lanes; /* lanes.h */
+struct backend_lanes; /* streams.h */
 struct projector;     /* a geometry prepared for one back end: view tables, footprint bounds */
 
 struct backend_ops {

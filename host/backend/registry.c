@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 
 #define ROWS 8
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "host/base/file.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 
 /* Temporaries of open files, for outfile_remove_temporaries(). A process writes one to three at a
  * time; one that finds no free slot is still removed by abort and commit. */

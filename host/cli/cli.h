@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "host/base/err.h"
-#include "host/base/opt.h"
+#include "host/base/options.h"
 
 enum command_flags {
     CMD_HIDDEN = 1, /* not in --help */

@@ -11,9 +11,9 @@
 #include "host/backend/registry.h"
 #include "host/base/file.h"
 #include "host/base/log.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/cli/cli.h"
-#include "host/cli/reference.h"
+#include "host/cli/reference/reference.h"
 #include "host/cpu/cpu.h"
 
 const struct command *const cli_commands[] = {

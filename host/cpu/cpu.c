@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/cpu/cpu.h"
-#include "host/cpu/internal.h"
-#include "host/cpu/threads.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/common/threads.h"
 #include "profiler/mark/mark.h"
 
 /* More threads than any single machine has: a larger wish is a typing error. */

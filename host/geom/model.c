@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "host/base/log.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/geom/model.h"
 #include "host/geom/windows.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "host/geom/model.h"
-#include "host/recon/large.h"
+#include "host/recon/slabs/large.h"
 #include "host/recon/recon.h"
 #include "profiler/mark/mark.h"
 

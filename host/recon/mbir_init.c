@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/geom/model.h"
 #include "host/recon/mbir.h"
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "host/geom/model.h"
-#include "host/recon/large.h"
+#include "host/recon/slabs/large.h"
 #include "host/recon/recon.h"
 
 /* A model prepared for projection: a projector and the pixels of the region of reconstruction. */

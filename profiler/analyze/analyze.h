@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "profiler/analyze/model.h"
+#include "profiler/analyze/model/model.h"
 
 struct analyze_options {
     /* Shell patterns (fnmatch) on paths of source files, as recorded or relativised; lists end with
@@ -27,9 +27,5 @@ struct analyze_options {
  * and its quality says what is missing. */
 enum err analyze_run(const char *run_folder, const struct analyze_options *options,
                      struct model **out);
-
-/* The most expensive lines as a table for a terminal of `width` columns (0: 100), `top` rows per
- * block; colour 0: plain text. */
-enum err report_text(const struct model *m, FILE *out, int width, int colour, int top);
 
 #endif

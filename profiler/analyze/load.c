@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profiler/analyze/build.h"
-#include "profiler/analyze/image.h"
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/common/image.h"
 
 static const struct part *const parts[] = {&part_cpu, &part_heap, &part_gpu, &part_ranges};
 #define PARTS (sizeof parts / sizeof *parts)

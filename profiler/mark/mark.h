@@ -1,8 +1,8 @@
 /* Named ranges on a profiler's timeline. They cost one predictable branch when no tool listens, and
  * nothing in a build without the NVTX headers. Domain "tomoprof": operation > phase > launch; the
  * payload is bytes or an iteration number. */
-#ifndef TP_PROFILER_MARK_H
-#define TP_PROFILER_MARK_H
+#ifndef TP_MARK_MARK_H
+#define TP_MARK_MARK_H
 
 #include <stdint.h>
 

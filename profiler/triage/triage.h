@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "profiler/triage/backtest.h"
-#include "profiler/triage/candidate.h"
-#include "profiler/triage/pipeline.h"
+#include "profiler/triage/model/backtest.h"
+#include "profiler/triage/verdict/candidate.h"
+#include "profiler/triage/model/pipeline.h"
 
 #define TRIAGE_SCHEMA   "tomoprof-triage/1"
 #define CANDIDATES_MOST 16

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/capture.h"
+#include "profiler/capture/core/capture.h"
 
 CAPTURE_API int probe_start(void);
 CAPTURE_API void probe_here(char *out, size_t room);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cuda/cuda.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "profiler/mark/mark.h"
 #include "tests/device/shim/shim.h"
 

@@ -3,7 +3,7 @@
 #ifndef TP_TESTS_DEVICE_PROBLEM_H
 #define TP_TESTS_DEVICE_PROBLEM_H
 
-#include "host/recon/large.h"
+#include "host/recon/slabs/large.h"
 #include "tests/operators/harness.h"
 
 enum { FORWARD, BACK, HESSIAN, WEIGHTED, FILTER, DIRECT, MEDIAN, OPS };

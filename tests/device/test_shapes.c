@@ -3,7 +3,7 @@
  * other test makes the device do. */
 #include <stdio.h>
 
-#include "cuda/share.h"
+#include "cuda/common/warp_partition.h"
 #include "host/cpu/cpu.h"
 #include "tests/device/shim/shim.h"
 #include "tests/operators/harness.h"

@@ -18,9 +18,9 @@ int main(void)
 #include <nvtx3/nvToolsExtSync.h>
 
 /* After those: both declare InitializeInjectionNvtx2's parts, under different names. */
-#include "profiler/capture/cuda.h"
-#include "profiler/capture/cupti_records.h"
-#include "profiler/capture/nvtx.h"
+#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/recorders/cuda/cupti_records.h"
+#include "profiler/capture/recorders/nvtx/nvtx.h"
 
 static int failed, done;
 

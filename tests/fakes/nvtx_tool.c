@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gpu.h"
-#include "profiler/capture/nvtx.h"
+#include "profiler/capture/recorders/nvtx/nvtx.h"
 
 static FILE *file(void)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/capture/cupti_records.h"
+#include "profiler/capture/recorders/cuda/cupti_records.h"
 
 cupti_request *store_request;
 cupti_complete *store_complete;

@@ -3,7 +3,7 @@
 #define FAKE_STORE_H
 
 #include "gpu.h"
-#include "profiler/capture/cupti_api.h"
+#include "profiler/capture/recorders/cuda/cupti_api.h"
 
 extern cupti_request *store_request;
 extern cupti_complete *store_complete;

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "profiler/analyze/cubin.h"
+#include "profiler/analyze/symbols/cubin.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

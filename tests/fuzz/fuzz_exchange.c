@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/io/exchange.h"
+#include "host/store/format/exchange.h"
 #include "tests/fuzz/fuzz.h"
 
 /* libhdf5 1.10 loses objects of its own when it gives up on some damaged headers. */

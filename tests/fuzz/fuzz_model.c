@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "host/io/model_json.h"
+#include "host/store/format/geometry_json.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

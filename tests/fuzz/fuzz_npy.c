@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "host/io/npy.h"
+#include "host/store/format/npy.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,7 +12,7 @@ def c_files(*tops):
     files = []
     for top in tops:
         files += [p for p in (ROOT / top).rglob("*.*") if p.suffix in (".c", ".h", ".cu", ".cuh", ".cpp") and p.is_file()]
-    return sorted(p for p in files if ROOT / "profiler" / "triage" / "fpga" not in p.parents)
+    return sorted(p for p in files if ROOT / "profiler" / "fpga" / "hls" / "templates" not in p.parents)
 
 
 _TOKEN = re.compile(

@@ -5,68 +5,31 @@ import sys
 
 from sources import ROOT, c_files, report, strip
 
-# docs/architecture.md holds the same table with its reasons.
-MAY_INCLUDE = {
-    "host/base": set(),
-    "host/geom": {"host/base"},
-    "host/backend": {"host/base", "host/geom"},
-    "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
-    "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
-    "host/io": {"host/base", "host/geom"},
-    "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/io", "profiler/mark"},
-    "profiler/mark": set(),
-    "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
-    "profiler/record": {"host/base"},
-    "profiler/trace": {"host/base"},
-    "profiler/capture": {"profiler/trace"},
-    "profiler/analyze": {"host/base", "profiler/trace"},
-    "profiler/triage": {"host/base", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"host/base", "profiler/trace", "profiler/analyze"},
-}
-# The capture library is loaded into other programs; ours only names its file.
-MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture"}
-
-# Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.
-FOREIGN = {
-    r"fftw3\.h|kissfft/.*": {"host/cpu"},
-    r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
-    r"hdf5.*": {"host/io"},
-    r"zlib\.h": {"host/io", "profiler/analyze", "profiler/report"},
-    r"cjson/cJSON\.h": {"host/io", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
-    r"nvtx3/.*": {"profiler/mark"},
-    r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
-    r"cuda.*|cufft.*|nvml\.h": {"cuda"},
-}
+from layers import FOREIGN, INSIDE, MAY_INCLUDE, folder_of, may_include, sub_folder_of
 
 # Printing and ending the process belong to host/cli and the log. What stands here is allowed besides, by file.
 OUTPUT = r"\b(printf|puts|putchar|perror|vprintf)\s*\(|\b(?:fprintf|fputs|putc|fputc|fwrite|vfprintf)\s*\([^;]*\b(stdout|stderr)\b"
 EXIT = r"\b(exit|_exit|_Exit|quick_exit)\s*\("
 MAY_PRINT = {
     "host/base/log.c": "the log itself",
-    "host/base/opt.c": "opt_help prints --help",
+    "host/base/options.c": "opt_help prints --help",
 }
 MAY_EXIT = {
-    "profiler/capture/process.c": "stands before _exit and quick_exit, which end the process as asked",
+    "profiler/capture/core/process.c": "stands before _exit and quick_exit, which end the process as asked",
     "profiler/record/launch.c": "the child of its fork, when it cannot become the program",
 }
 # The capture library lives in other processes: no lock or heap of theirs, no end that they did not ask for.
 FOREIGN_PROCESS = r"(?<![\w.>])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|getline|fopen|opendir|abort|assert|raise)\s*\("
 MAY_ALLOCATE = {
-    "profiler/capture/malloc.c": "stands before the program's malloc",
+    "profiler/capture/hooks/malloc.c": "stands before the program's malloc",
 }
-
-
-def folder_of(name):
-    """host/base/err.h -> host/base, cuda/cuda.h -> cuda"""
-    return "/".join(name.split("/")[:-1][:2])
 
 
 def check_includes(name, text):
     problems = []
     folder = folder_of(name)
-    if folder not in MAY_INCLUDE:
-        return [f"{name}: the folder {folder} is not in the table of layers"]
-    allowed = MAY_INCLUDE[folder] | {folder}
+    if folder is None or sub_folder_of(name) is None:
+        return [f"{name}: its folder is not in the table of layers"]
     depth, seen_own = 0, False
     for number, line in enumerate(strip(text, strings=False).splitlines(), 1):
         where = f"{name}:{number}"
@@ -81,8 +44,8 @@ def check_includes(name, text):
             target = own.group(1)
             if not (ROOT / target).is_file():
                 problems.append(f'{where}: "{target}" is no path from the top of the repository')
-            elif folder_of(target) not in allowed:
-                problems.append(f"{where}: {folder} may not include {target}")
+            elif not may_include(name, target):
+                problems.append(f"{where}: {name.rsplit('/', 1)[0]} may not include {target}")
         if system:
             guard = 1 if name.endswith(".h") else 0
             if seen_own and depth <= guard:
@@ -122,7 +85,7 @@ def link_closure(cmake):
     direct = {}
     folders = {}
     for folder, links in re.findall(r"^tp_library\(([^\s)]+)([^)]*)\)", cmake, re.M):
-        target = "tp_" + folder.split("/")[-1]
+        target = "tp_" + folder.replace("host/", "").replace("profiler/", "").replace("/", "_")
         folders[target] = folder
         direct[target] = [word for word in links.split() if word.startswith("tp_")]
     cli = re.search(r"^target_link_libraries\(tomoprof PRIVATE ([^)]*)\)", cmake, re.M)
@@ -171,6 +134,7 @@ def self_test():
         check_includes("host/base/x.c", '#include "host/base/err.h"\n#include <stdio.h>\n'),
         check_includes("host/geom/x.c", "#include <omp.h>\n"),
         check_includes("host/new/x.c", ""),
+        check_includes("host/cpu/new/x.c", ""),
         check_output("host/geom/x.c", 'void f(void) { printf("x"); }'),
         check_output("host/geom/x.c", 'void f(void) { fprintf(stderr, "x"); }'),
         check_output("host/geom/x.c", "void f(void) { exit(1); }"),
@@ -189,6 +153,9 @@ def main():
         name = str(path.relative_to(ROOT))
         text = path.read_text()
         problems += check_includes(name, text) + check_output(name, text) + check_capture(name, text)
+    problems += [f"{folder}: in the table of layers, but not there" for folder in MAY_INCLUDE if not (ROOT / folder).is_dir()]
+    problems += [f"{folder}/{sub}: in the table of layers, but not there"
+                 for folder, subs in INSIDE.items() for sub in subs if not (ROOT / folder / sub).is_dir()]
     problems += check_links((ROOT / "CMakeLists.txt").read_text())
     return report(problems)
 

@@ -18,7 +18,7 @@ HOW = "made anew with the commands in docs/cuda.md"
 
 
 def sources():
-    return "\n".join(strip(p.read_text()) for p in sorted((ROOT / "cuda").glob("*.cu*")))
+    return "\n".join(strip(p.read_text()) for p in sorted((ROOT / "cuda").rglob("*.cu*")))
 
 
 def kernels_of(text):

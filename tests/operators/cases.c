@@ -26,7 +26,8 @@ const struct test_case cases[] = {
     {"par_fine", PAR(11, 5, 12), .delta = .3, .shape = {40, 37, 5}},
     {"par_missed", PAR(6, 4, 14), .channel_offset = 1e4},
     {"par_37_slices", PAR(10, 37, 15), .start = .1},
-    {"par_tall", PAR(4, 300, 9), .start = .2}, /* two warps of five groups of 32 (cuda/share.h) */
+    {"par_tall", PAR(4, 300, 9),
+     .start = .2}, /* two warps of five groups of 32 (cuda/common/warp_partition.h) */
     /* One to nine groups of a warp, with those above; two and three warps that are not equal. */
     {"par_4_groups", PAR(3, 101, 5), .start = .1},
     {"par_5_groups", PAR(3, 159, 5), .start = .1},

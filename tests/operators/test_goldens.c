@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "host/base/mem.h"
-#include "host/io/model_json.h"
-#include "host/io/npy.h"
+#include "host/base/memory.h"
+#include "host/store/format/geometry_json.h"
+#include "host/store/format/npy.h"
 #include "host/recon/recon.h"
 #include "tests/operators/harness.h"
 #include "tests/operators/twin.h"

@@ -11,11 +11,11 @@
 #include "host/backend/registry.h"
 #include "host/base/clock.h"
 #include "host/base/jsonw.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/cpu/cpu.h"
-#include "host/io/model_json.h"
-#include "host/io/npy.h"
-#include "host/suite/catalogue.h"
+#include "host/store/format/geometry_json.h"
+#include "host/store/format/npy.h"
+#include "host/suite/catalogue/catalogue.h"
 
 enum { WORDS = 4, WORD = 1024 };
 

@@ -11,7 +11,7 @@ from tool import SANITIZED, TOMOPROF, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
-LIKE = {"profiler/report/lines.c": "profiler/report/folded.c"}  # a new file is compiled as its neighbour
+LIKE = {"profiler/report/export/lines.c": "profiler/report/export/folded.c"}  # a new file is compiled as its neighbour
 
 
 def call(*words, **options):

@@ -8,7 +8,7 @@ import jsonschema
 
 from tool import DATA, main, tomoprof, write_json
 
-SCHEMA = json.loads((DATA.parents[1] / "profiler/triage/triage.schema.json").read_text())
+SCHEMA = json.loads((DATA.parents[1] / "profiler/triage/output/triage.schema.json").read_text())
 ORDER = ["HIGH", "MEDIUM", "LOW", "NO"]
 PUBLISHED = {"cone_mbir_recon": 85.0, "median_filter3d": 25.0, "cone_hessian_diagonal": 19.6}
 

@@ -8,7 +8,7 @@ import jsonschema
 
 from tool import DATA, Checks, main, tomoprof  # noqa: F401
 
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "profiler/triage/width.schema.json").read_text())
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "profiler/fpga/width/width.schema.json").read_text())
 
 
 def sweep_of_phantom_and_scan(checks, folder):

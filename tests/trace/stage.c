@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/analyze/symbols.h"
+#include "profiler/analyze/symbols/symbols.h"
 #include "tests/trace/stage.h"
 
 char stage_folder[64];

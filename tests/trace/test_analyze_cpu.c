@@ -1,9 +1,10 @@
-/* links: tp_stage tp_analyze tp_trace */
+/* links: tp_stage tp_report tp_trace */
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "tests/unit/check.h"
 #include "tests/trace/stage.h"
+#include "profiler/report/text/text.h"
 
 #define APP_C      "/src/app.c"
 #define NEAR(a, b) assert_near(a, b, 1e-12)

@@ -49,7 +49,7 @@ def own_sums(p):
 
 
 def main():
-    schema = json.loads((HERE.parents[2] / "profiler/analyze/profile.schema.json").read_text())
+    schema = json.loads((HERE.parents[2] / "profiler/analyze/model/profile.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
     if validator.is_valid({}) or not own_sums(
         {"files": {"f": {"lines": [{"line": 1, "cpu": {"share": 1.5}, "mem": {"avg_mb": None}}]}}, "stacks": {"parent": [], "gpu_ns": []},

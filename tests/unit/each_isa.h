@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/cpu/isa.h"
+#include "host/cpu/common/isa.h"
 
 /* TOMOPROF_ISA counts at its first use, so each set has a process. Returns 0 when all_tests did in
  * each; a set that this machine lacks becomes its best one. */

@@ -1,9 +1,10 @@
-/* links: tp_analyze */
+/* links: tp_report */
 #include <stdio.h>
 
 #include "tests/unit/check.h"
 #include "profiler/analyze/analyze.h"
-#include "profiler/analyze/answer.h"
+#include "profiler/report/text/summary.h"
+#include "profiler/report/text/text.h"
 
 /* 4 s of wall time, `cpu` of CPU time: two stacks end in fast of a.so, one each in fast of b.so and
  * in an unknown function; load.py:7 waited `wait`. */

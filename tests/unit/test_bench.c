@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
-#include "host/suite/bench.h"
+#include "host/suite/bench/bench.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs((double)(b)))
 

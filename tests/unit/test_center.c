@@ -1,9 +1,9 @@
-/* links: tp_io */
+/* links: tp_store */
 #include "host/base/log.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
-#include "host/io/exchange.h"
+#include "host/store/format/exchange.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 5 };

@@ -1,5 +1,5 @@
-/* links: tp_io */
-#include "host/io/correct.h"
+/* links: tp_store */
+#include "host/store/format/correct.h"
 #include "tests/unit/check.h"
 
 static void test_transmission(void **state)

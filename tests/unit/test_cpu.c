@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "host/base/file.h"
-#include "host/base/mem.h"
+#include "host/base/memory.h"
 #include "host/cpu/cpu.h"
-#include "host/cpu/isa.h"
-#include "host/cpu/threads.h"
+#include "host/cpu/common/isa.h"
+#include "host/cpu/common/threads.h"
 #include "tests/unit/check.h"
 
 static struct backend *open_with(int threads)

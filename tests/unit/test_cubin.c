@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/cubin.h"
-#include "profiler/analyze/cubin_lines.h"
+#include "profiler/analyze/symbols/cubin.h"
+#include "profiler/analyze/symbols/cubin_lines.h"
 #include "tests/unit/check.h"
 
 /* Of tests/data/cubins/project.cu: what ptxas -v says, and its lines. */

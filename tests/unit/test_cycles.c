@@ -1,6 +1,6 @@
 /* links: tp_suite */
 #include "tests/unit/check.h"
-#include "host/suite/cycles.h"
+#include "host/suite/run/cycles.h"
 
 /* A counter that counts, or a reason why there is none: which one depends on the machine. */
 static void counts_or_says_why_not(void **state)

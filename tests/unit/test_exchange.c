@@ -1,11 +1,11 @@
-/* links: tp_io $<TARGET_NAME_IF_EXISTS:PkgConfig::HDF5> */
+/* links: tp_store $<TARGET_NAME_IF_EXISTS:PkgConfig::HDF5> */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "host/base/log.h"
-#include "host/base/mem.h"
-#include "host/io/correct.h"
-#include "host/io/exchange.h"
+#include "host/base/memory.h"
+#include "host/store/format/correct.h"
+#include "host/store/format/exchange.h"
 #include "tests/unit/check.h"
 
 #if __has_include(<hdf5.h>)

@@ -3,8 +3,8 @@
 #include <complex.h>
 #include <pthread.h>
 
-#include "host/base/mem.h"
-#include "host/cpu/fft.h"
+#include "host/base/memory.h"
+#include "host/cpu/filter/fft.h"
 #include "tests/unit/check.h"
 
 static const double complex i_unit = I;

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 /* The sampler alone, its surroundings below. */
-#include "profiler/capture/heap.c"
-#include "profiler/capture/live.c"
+#include "profiler/capture/recorders/heap/heap.c"
+#include "profiler/capture/recorders/heap/live_blocks.c"
 
 #define MEAN 65536.0
 #define MIB  ((size_t)1 << 20)

@@ -1,9 +1,9 @@
-/* links: tp_io */
+/* links: tp_store */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "host/base/log.h"
-#include "host/io/model_json.h"
+#include "host/store/format/geometry_json.h"
 #include "tests/unit/check.h"
 
 #define PARALLEL "\"geometry\": \"parallel\", \"sinogram_shape\": [3, 4, 5], \"angles\": [0, 1, 2]"

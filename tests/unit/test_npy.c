@@ -1,9 +1,9 @@
-/* links: tp_io */
+/* links: tp_store */
 #include <stdio.h>
 #include <unistd.h>
 
-#include "host/base/mem.h"
-#include "host/io/npy.h"
+#include "host/base/memory.h"
+#include "host/store/format/npy.h"
 #include "tests/unit/check.h"
 
 static char path[64];

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/check.h"
-#include "host/suite/plan.h"
+#include "host/suite/run/plan.h"
 
 static void the_default_is_everything(void **state)
 {

@@ -1,9 +1,9 @@
-/* links: tp_io */
+/* links: tp_store */
 #include <stdio.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "host/io/image.h"
+#include "host/store/format/image.h"
 #include "tests/unit/check.h"
 
 static char path[64];

@@ -4,10 +4,10 @@
 
 #include "tests/unit/check.h"
 #include "host/base/file.h"
-#include "profiler/analyze/model.h"
+#include "profiler/analyze/model/model.h"
 
 #define EXAMPLE TP_DATA "/profile/example.json"
-#define SCHEMA  TP_DATA "/../../profiler/analyze/profile.schema.json"
+#define SCHEMA  TP_DATA "/../../profiler/analyze/model/profile.schema.json"
 
 static char path[] = "/tmp/test_profile.XXXXXX";
 

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/modules.h"
-#include "profiler/capture/peek.h"
-#include "profiler/capture/python.h"
-#include "profiler/capture/python_layout.h"
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/recorders/python/python.h"
+#include "profiler/capture/recorders/python/python_layout.h"
 #include "tests/unit/check.h"
 
 struct capture capture;

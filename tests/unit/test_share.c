@@ -1,7 +1,7 @@
 /* links: tp_operators */
 /* How rows and slices go to the warps of the GPU's projections: all of them, each once, and what a
  * number of them costs by the instructions that were counted. */
-#include "cuda/share.h"
+#include "cuda/common/warp_partition.h"
 #include "host/base/file.h"
 #include "tests/operators/harness.h"
 

@@ -1,5 +1,5 @@
 /* links: tp_recon */
-#include "host/recon/slab.h"
+#include "host/recon/slabs/slab.h"
 #include "tests/unit/check.h"
 
 /* 100 bytes whatever happens, 10 per unit of thickness. */

@@ -2,10 +2,10 @@
 #include <stdio.h>
 
 #include "tests/unit/check.h"
-#include "profiler/analyze/dist.h"
-#include "profiler/analyze/occupancy.h"
-#include "profiler/analyze/table.h"
-#include "profiler/analyze/track.h"
+#include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/gpu/occupancy.h"
+#include "profiler/analyze/common/table.h"
+#include "profiler/analyze/common/track.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs(b))
 

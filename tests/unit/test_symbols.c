@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/analyze/symbols.h"
+#include "profiler/analyze/symbols/symbols.h"
 #include "tests/unit/check.h"
 
 /* A program that prints its bias and the address to which leaf() returns, three inlined calls deep,

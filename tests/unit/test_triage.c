@@ -1,9 +1,9 @@
-/* links: tp_triage */
+/* links: tp_fpga */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "tests/unit/check.h"
-#include "profiler/triage/handoff.h"
+#include "profiler/fpga/hls/hls_export.h"
 #include "profiler/triage/triage.h"
 
 struct row {

@@ -13,10 +13,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/cfi.h"
-#include "profiler/capture/peek.h"
-#include "profiler/capture/unwind.h"
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/unwind/cfi.h"
+#include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/core/unwind/unwind.h"
 #include "tests/unit/check.h"
 
 struct capture capture; /* what the library's core would have */

@@ -4,7 +4,7 @@
  */
 #include <float.h>
 
-#include "host/cpu/internal.h"
+#include "host/cpu/common/entries.h"
 #include "tests/unit/check.h"
 
 static float *uniform(int64_t n, double low, double high)

@@ -1,4 +1,4 @@
-/* links: tp_triage tp_geom */
+/* links: tp_fpga tp_geom */
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
-#include "profiler/triage/handoff.h"
-#include "profiler/triage/primitive.h"
-#include "profiler/triage/width_sweep.h"
+#include "profiler/fpga/hls/hls_export.h"
+#include "profiler/triage/model/primitive.h"
+#include "profiler/fpga/width/width_sweep.h"
 
 static double rounded(struct number f, double v)
 {

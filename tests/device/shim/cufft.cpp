@@ -6,7 +6,7 @@
 #include "tests/device/shim/memory.h"
 
 extern "C" {
-#include "host/cpu/fft.h"
+#include "host/cpu/filter/fft.h"
 }
 
 namespace

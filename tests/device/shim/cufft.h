@@ -1,4 +1,4 @@
-/* cuFFT as far as cuda/fft.cuh uses it, over the project's own transforms. */
+/* cuFFT as far as cuda/filter/fft.cuh uses it, over the project's own transforms. */
 #ifndef TP_SHIM_CUFFT_H
 #define TP_SHIM_CUFFT_H
 

@@ -1,0 +1,115 @@
+#include "cuda/common/reduce.cuh"
+
+static int64_t count(const struct buffer *b)
+{
+    return (int64_t)(b->bytes / sizeof(float));
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    scale_kernel(float *x, int64_t n, float factor)
+{
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
+        x[i] *= factor;
+}
+
+enum err cuda_scale(struct backend *base, double alpha, struct buffer *x)
+{
+    struct cuda_backend *be = device_of(base);
+    const int64_t n = count(x);
+    LAUNCH(be, scale_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, floats_of(x), n, (float)alpha);
+    backend_declare(base, (double)n, 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
+    return ERR_OK;
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    scale_slices_kernel(float *x, int64_t n, const float *factor, int slices)
+{
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
+        x[i] *= factor[i % slices];
+}
+
+enum err cuda_scale_slices(struct backend *base, const struct volume *v, const float *factor,
+                           struct buffer *x)
+{
+    struct cuda_backend *be = device_of(base);
+    const size_t bytes = (size_t)v->slices * sizeof(float);
+    const int64_t n = volume_voxels(v);
+    TRY(workspace_hold(be, "slice factors", bytes, &be->scratch));
+    float *table = static_cast<float *>(be->scratch.ptr);
+    TRY(device_put(be, table, factor, bytes));
+    LAUNCH(be, scale_slices_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, floats_of(x), n,
+           (const float *)table, (int)v->slices);
+    backend_declare(base, (double)n, 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
+    return ERR_OK;
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    sum_abs_kernel(const float *x, int64_t n, double *partial)
+{
+    SHARED_ARRAY(struct tally<1>, shared);
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    struct tally<1> t = {
+    };
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
+        t.value[0] += (double)fabsf(x[i]);
+    block_tally(&t, 1, shared);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = t.value[0];
+}
+
+enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
+{
+    struct cuda_backend *be = device_of(base);
+    const int64_t n = count(x), blocks = ceil_div(n, SUM_CHUNK);
+    double *partial;
+    TRY(tally_hold(be, blocks, 1, &partial));
+    LAUNCH(be, sum_abs_kernel, blocks, SUM_THREADS, TALLY_BYTES(1), floats_of(x), n, partial);
+    TRY(tally_total(be, blocks, 1, 1, out));
+    backend_declare(base, (double)n, (double)x->bytes, (double)x->bytes);
+    return ERR_OK;
+}
+
+/* sum, sum of squares, minimum, -maximum; a NaN is no extreme. */
+static __global__ void __launch_bounds__(SUM_THREADS)
+    fingerprint_kernel(const float *x, int64_t n, double *partial)
+{
+    SHARED_ARRAY(struct tally<4>, shared);
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    struct tally<4> t = {
+        {
+            0, 0, HUGE_VAL, HUGE_VAL
+        }
+    };
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS) {
+        const double value = (double)x[i];
+        const struct tally<4> one = {
+            {
+                value, value *value, value, -value
+            }
+        };
+        tally_join(&t, one, 2);
+    }
+    block_tally(&t, 2, shared);
+    for (int i = 0; i < 4; i++)
+        if (threadIdx.x == 0)
+            partial[(int64_t)blockIdx.x * 4 + i] = t.value[i];
+}
+
+enum err cuda_fingerprint(struct backend *base, const struct buffer *b, double *sum, double *l2,
+                          double *min, double *max)
+{
+    struct cuda_backend *be = device_of(base);
+    const int64_t n = count(b), blocks = ceil_div(n, SUM_CHUNK);
+    double *partial, total[4];
+    TRY(tally_hold(be, blocks, 4, &partial));
+    LAUNCH(be, fingerprint_kernel, blocks, SUM_THREADS, TALLY_BYTES(4), floats_of(b), n, partial);
+    TRY(tally_total(be, blocks, 4, 2, total));
+    *sum = total[0];
+    *l2 = sqrt(total[1]);
+    *min = n ? total[2] : 0;
+    *max = n ? -total[3] : 0;
+    backend_declare(base, 5.0 * (double)n, (double)b->bytes, 2.0 * (double)b->bytes);
+    return ERR_OK;
+}

@@ -1,0 +1,195 @@
+/* Forward projection of one batch: a warp owns CHANNELS neighbouring channels and up to 32 * ROWS
+ * detector rows of a view (warp_partition.h). It walks through the bins that touch them; TAPS
+ * accumulators per row hold the channels under the bin at hand and move on with it, so that each
+ * pixel is read once per view and tile. TAPS = 0: any number of taps, one channel. FAN turns a
+ * pixel's cylinder into rows.
+ */
+#ifndef TP_CUDA_COMMON_GATHER_CUH
+#define TP_CUDA_COMMON_GATHER_CUH
+
+#include "cuda/common/kernel_table.cuh"
+
+#define CHANNELS   16 /* of a warp: a bin in front of them is read twice, 6 % */
+#define TILE(TAPS) ((TAPS) ? CHANNELS : 1)
+
+struct gather {
+    struct geometry g;
+    struct pixel_list pixels;
+    struct bins bins;
+    struct batch batch;
+    struct sink sink;
+    const float *x;
+    struct share share; /* of rows */
+    int tiles;          /* of channels */
+};
+
+/* What lanes compute for 32 pixels, and the warp then reads one by one, 16 bytes at a time. */
+template <int TAPS> struct alignas(16) hit {
+    int bin;
+    float weight[TAPS ? TAPS : 1];
+};
+#define HITS (WARP + 1) /* and one behind the last, of which only the bin counts */
+
+static __device__ inline const float *cylinder_of(const struct gather &a, int64_t q, int pixel)
+{
+    return a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices;
+}
+
+/* One finished sample. */
+static __device__ inline void finish(const struct sink &s, int64_t at, float d, float *linear,
+                                     float *quadratic)
+{
+    if (s.mode == SINK_STORE) {
+        s.y[at] = d;
+        return;
+    }
+    const float w = s.w ? s.w[at] : 1;
+    if (s.mode == SINK_DOTS) {
+        const float wd = w * d;
+        *linear += wd * s.e[at];
+        *quadratic += wd * d;
+        return;
+    }
+    const float e = s.e[at] - number(s.alpha) * d;
+    s.e[at] = e;
+    if (s.weighted)
+        s.weighted[at] = w * e;
+}
+
+/* The sums of a warp's samples in float32: at most 144 terms a lane. */
+static __device__ inline void finish_dots(const struct sink &s, int64_t warp, float linear,
+                                          float quadratic)
+{
+    double a = (double)linear, b = (double)quadratic;
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        a += __shfl_down_sync(ALL_LANES, a, step);
+        b += __shfl_down_sync(ALL_LANES, b, step);
+    }
+    if (threadIdx.x % WARP == 0) {
+        s.partial[2 * warp] = a;
+        s.partial[2 * warp + 1] = b;
+    }
+}
+
+template <int TAPS, int ROWS, class FAN>
+static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
+    gather_kernel(const __grid_constant__ struct gather a)
+{
+    typedef typename FAN::hit HIT;
+    SHARED_ARRAY(char, shared);
+    const int lane = opaque(threadIdx.x % WARP), own = threadIdx.x / WARP;
+    HIT *const hits = reinterpret_cast<HIT *>(shared + own * FAN::shared_bytes());
+    float *const window = reinterpret_cast<float *>(hits + HITS);
+
+    /* Neighbouring warps: neighbouring views of the same channels and rows, which read nearly the
+     * same pixels. */
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
+    const int view = (int)(warp % a.batch.views);
+    const int tile = (int)(warp / a.batch.views % a.tiles);
+    const int part = (int)(warp / a.batch.views / a.tiles);
+    if (part >= a.share.warps)
+        return;
+    const int c0 = tile * TILE(TAPS);
+    const struct span rows = span_of(&a.share, part, a.g.rows);
+    const int row0 = rows.first + lane;
+    const bool last_row = row0 + (ROWS - 1) * WARP < rows.end;
+    const int32_t *first = a.bins.first, *list = a.bins.list;
+    if (a.bins.kept) {
+        first = a.bins.kept->first + (int64_t)a.batch.view * (a.bins.bins + 1);
+        list = a.bins.kept->list + (int64_t)a.batch.view * a.pixels.count;
+    }
+    first += (int64_t)view * (a.bins.bins + 1);
+    list += (int64_t)view * a.pixels.count;
+    const int last = c0 + TILE(TAPS) < a.g.channels ? c0 + TILE(TAPS) : a.g.channels;
+    const int bin_end = last + a.g.taps; /* bin of start = last */
+    const int32_t begin = first[c0 + 1], end = first[bin_end];
+    const FAN fan(a, view, rows, lane, window);
+
+    float sum[TAPS ? TAPS : 1][ROWS] = {};
+    float linear = 0, quadratic = 0;
+    int bin = TAPS ? c0 + 1 : 0;
+    for (int32_t at = begin;; at += WARP) {
+        const int n = end - at < WARP ? (int)(end - at) : WARP;
+        if (lane < n)
+            fan.prepare(list[at + lane], c0, &hits[lane]);
+        if (lane == 0)
+            hits[n].bin = n < WARP ? bin_end : 0; /* no pixel is left: channels to finish */
+        __syncwarp();
+        /* A pointer that moves: the place of shared memory is not worked out for each pixel. */
+        const HIT *h = hits;
+        for (int left = n;; left--, h++) {
+            for (; TAPS && bin < h->bin; bin++) {
+                const int channel = bin - a.g.taps;
+                for (int i = 0; i < ROWS; i++) {
+                    if (channel >= c0 && (i < ROWS - 1 || last_row))
+                        finish(a.sink,
+                               ((int64_t)view * a.g.channels + channel) * a.g.rows + row0 +
+                                   i * WARP,
+                               sum[0][i], &linear, &quadratic);
+                    for (int t = 0; t + 1 < TAPS; t++)
+                        sum[t][i] = sum[t + 1][i];
+                    sum[TAPS ? TAPS - 1 : 0][i] = 0;
+                }
+            }
+            if (left == 0)
+                break;
+            float value[ROWS];
+            fan.values(*h, value);
+            for (int t = 0; t < (TAPS ? TAPS : 1); t++)
+                for (int i = 0; i < ROWS; i++)
+                    sum[t][i] += h->weight[t] * value[i];
+        }
+        __syncwarp();
+        if (n < WARP)
+            break;
+    }
+    if (!TAPS)
+        for (int i = 0; i < ROWS; i++) {
+            if (i < ROWS - 1 || last_row)
+                finish(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0 + i * WARP,
+                       sum[0][i], &linear, &quadratic);
+        }
+    if (a.sink.mode == SINK_DOTS)
+        finish_dots(a.sink, warp, linear, quadratic);
+}
+
+/* Entries of the horizontal fan at the channels of a hit; its bin. */
+template <int TAPS>
+static __device__ inline void weigh(const struct geometry &g, const struct footprint &f, int c0,
+                                    float factor, struct hit<TAPS> *h)
+{
+    const int start = first_channel(g, f.position);
+    h->bin = start + g.taps;
+    if (TAPS) {
+        const float offset = (float)(f.position - (double)start);
+        for (int t = 0; t < TAPS; t++)
+            h->weight[t] = factor * entry(f, offset - (float)t, 1);
+    } else {
+        h->weight[0] = factor * entry(f, (float)(f.position - (double)c0), 1);
+    }
+}
+
+/* FAN<TAPS, ROWS> in all numbers of taps and rows. */
+template <template <int, int> class FAN> struct gatherer {
+    template <int TAPS, int ROWS> static enum err launch(struct cuda_backend *be, struct gather a)
+    {
+        typedef FAN<TAPS, ROWS> fan;
+        a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
+        const int64_t warps = (int64_t)a.tiles * a.share.warps * a.batch.views;
+        void (*const forward_projection)(struct gather) = gather_kernel<TAPS, ROWS, fan>;
+        LAUNCH(be, forward_projection, ceil_div(warps, WARPS), WARPS * WARP,
+               WARPS * fan::shared_bytes(), a);
+        return ERR_OK;
+    }
+};
+
+template <template <int, int> class FAN>
+static enum err gather_with(struct cuda_backend *be, const struct projector *p,
+                            const struct pixel_list *pixels, const struct bins *bins,
+                            struct batch b, const float *x, struct sink sink)
+{
+    const struct gather a = {p->g, *pixels, *bins, b, sink, x, share_of(p->g.rows), 0};
+    return launch_taps<struct gatherer<FAN>>(be, a, taps_of(p->g.taps));
+}
+
+#endif

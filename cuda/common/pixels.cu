@@ -1,0 +1,75 @@
+/* Pixel lists come from host memory. VCD gives each subset to three projections in a row, and two
+ * subsets to one of them: the last two lists stay in device memory, and a list that is equal to one
+ * of them is not sent again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/common/projection.cuh"
+
+#define KEPT 2
+
+struct kept {
+    int32_t *copy; /* host memory */
+    int64_t count, room;
+    uint64_t used;
+    struct workspace device;
+};
+
+struct pixel_cache {
+    struct kept list[KEPT];
+    uint64_t clock;
+};
+
+void pixel_cache_free(struct cuda_backend *be)
+{
+    for (int i = 0; be->pixels && i < KEPT; i++) {
+        free(be->pixels->list[i].copy);
+        workspace_drop(be, &be->pixels->list[i].device);
+    }
+    free(be->pixels);
+    be->pixels = NULL;
+}
+
+static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
+{
+    const size_t bytes = (size_t)pixels->count * sizeof(int32_t);
+    k->count = 0;
+    if (k->room < pixels->count) {
+        free(k->copy);
+        k->room = 0;
+        k->copy = static_cast<int32_t *>(malloc(bytes));
+        FAIL_IF(!k->copy, ERR_MEMORY, "no memory for a list of %lld pixels",
+                (long long)pixels->count);
+        k->room = pixels->count;
+    }
+    TRY(workspace_hold(be, "a list of pixels", bytes, &k->device));
+    TRY(device_put(be, k->device.ptr, pixels->indices, bytes));
+    memcpy(k->copy, pixels->indices, bytes);
+    k->count = pixels->count;
+    return ERR_OK;
+}
+
+static int holds(const struct kept *k, const struct pixel_set *pixels)
+{
+    return k->count == pixels->count &&
+           !memcmp(k->copy, pixels->indices, (size_t)k->count * sizeof *k->copy);
+}
+
+enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struct pixel_list *out)
+{
+    *out = pixel_list{NULL, pixels->count, pixels->packed};
+    if (!pixels->indices || !pixels->count)
+        return ERR_OK;
+    if (!be->pixels)
+        be->pixels = static_cast<struct pixel_cache *>(calloc(1, sizeof *be->pixels));
+    FAIL_IF(!be->pixels, ERR_MEMORY, "no memory for lists of pixels");
+    struct kept *lists = be->pixels->list, *k = &lists[lists[1].used < lists[0].used];
+    for (int i = 0; i < KEPT; i++)
+        if (holds(&lists[i], pixels))
+            k = &lists[i];
+    if (!holds(k, pixels))
+        TRY(fill(be, k, pixels));
+    k->used = ++be->pixels->clock;
+    out->indices = static_cast<const int32_t *>(k->device.ptr);
+    return ERR_OK;
+}

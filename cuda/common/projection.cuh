@@ -1,0 +1,170 @@
+/* Projections on the GPU: what projector.cu, bins.cu, project.cu, parallel.cu, cone.cu and
+ * error_sinogram.cu share.
+ *
+ * Both directions work on a batch of views whose sinogram has rows fastest. Forward gathers: each
+ * view's pixels are sorted by the first channel that they touch (bins.cu), a warp owns some
+ * channels and rows of one view and adds up the pixels of their bins in the order of the list, so
+ * that nobody adds to what another adds to, and sums have one order. Back gathers too: a warp owns
+ * a pixel and some slices and adds up the views. */
+#ifndef TP_CUDA_COMMON_PROJECTION_CUH
+#define TP_CUDA_COMMON_PROJECTION_CUH
+
+#include "cuda/common/internal.cuh"
+
+extern "C" {
+#include "host/geom/windows.h"
+}
+
+/* Scratch of a projection or a filter: a tenth of its arrays, and this at least. */
+#define SCRATCH_LEAST ((size_t)64 << 20)
+
+/* Registers a thread may have so that so many blocks of 4 warps fit: 8 blocks 64, 7 72, 6 80, 5 96.
+ * Without a number ptxas spills to reach one more block. */
+#define WARPS 4 /* of a projection's block: they share columns (back) or pixels (forward) in L1 */
+
+/* Cells of one grid per cell of the other that the overlap of two or three cells can serve; below
+ * the 2 that the narrowest tap window holds, so that what stays within it is never clipped. */
+#define WIDEST 1.9f
+
+/* Added to a number below 2^21, it leaves no bits behind the point. */
+#define ROUNDING 12582912.f
+
+struct view {
+    double cos, sin; /* of the float32 angle */
+    double z_shift;
+};
+
+/* A scan and a volume as kernels see them. Offsets are 64-bit; single sizes fit 31 bits. */
+struct geometry {
+    int cone, curved, taps;
+    int views, rows, channels;
+    int cols, slices;
+    int window_back, window_forward; /* host/geom/windows.h */
+    double delta, delta_row, i0, j0;
+    double inverse_cell, centre; /* channel = u * inverse_cell + centre */
+    double source_detector, source_iso, inverse_m, inverse_d;
+    double rows_per_slice, row_centre; /* of a pixel with magnification 1 */
+    double slice_zero, slices_per_shift;
+    double z_first, dz;
+    float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
+    const struct view *view;
+};
+
+struct projector {
+    struct geometry g;
+    int64_t serial;     /* tells it from one that was at the same address */
+    struct view *views; /* device */
+    struct workspace table;
+};
+
+/* The caller's pixels, indices in device memory. */
+struct pixel_list {
+    const int32_t *indices; /* NULL: all */
+    int64_t count;
+    int packed;
+};
+
+/* Views [view, view + views) of a projection. */
+struct batch {
+    int view, views;
+};
+
+/* The batch's lists, sorted by bin = first channel + taps: entries first[bin] to first[bin + 1] of
+ * list. A bin of 0 or channels + taps misses the detector. */
+struct bins {
+    const int32_t *list;          /* [views][count] */
+    const int32_t *first;         /* [views][bins + 1] */
+    int bins;                     /* channels + taps + 1 */
+    const struct kept_bins *kept; /* device: lists of all views, instead of the batch's */
+};
+
+/* Sorted lists of all views, kept over passes (sorted_pixels.cu). */
+struct kept_bins {
+    const int32_t *list, *first;
+};
+
+/* A number, or one that lies in device memory: a recorded launch reads what it is by then. */
+struct scalar {
+    float value;
+    const float *at; /* NULL: value */
+};
+
+/* What happens to a finished sample d of the forward projection. */
+enum sink_mode { SINK_STORE, SINK_DOTS, SINK_UPDATE };
+struct sink {
+    enum sink_mode mode;
+    float *y;        /* STORE: y = d; the batch's first view */
+    float *e;        /* DOTS: <w e, d>, <w d, d>; UPDATE: e -= alpha d */
+    const float *w;  /* NULL: ones */
+    float *weighted; /* UPDATE: w e afterwards; NULL: not wanted */
+    struct scalar alpha;
+    double *partial; /* DOTS: [warps][2] */
+};
+
+static __device__ inline float number(const struct scalar &s)
+{
+    return s.at ? *s.at : s.value;
+}
+
+/* Scratch of a projection, carved from the workspace. */
+struct plan {
+    int views; /* of a batch */
+    int32_t *list, *first, *cursor;
+    float *tile; /* [views][channels][rows], NULL when not wanted */
+    int segments;
+    int64_t segment; /* pixels */
+};
+
+struct geometry geometry_of(const struct scan *s, const struct volume *v);
+
+/* Bytes of one view in a plan; of the plan for n views. */
+struct plan_parts {
+    size_t list, cursor, first, tile;
+};
+struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int tile);
+size_t plan_bytes(const struct plan_parts *p, size_t n);
+
+enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struct pixel_list *out);
+/* With room for the sorted lists of `sorted` pixels (-1: none) and, when `tile`, for a batch of the
+ * sinogram. */
+enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
+                     struct plan *out);
+enum err bins_fill(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                   const struct pixel_list *pixels, struct batch b, struct bins *out);
+static inline int bins_of(const struct geometry *g)
+{
+    return g->channels + g->taps + 1;
+}
+
+/* Warps that gather_views launches for a batch. */
+int64_t gather_warps(const struct projector *p, int views);
+enum err gather_views(struct cuda_backend *be, const struct projector *p,
+                      const struct pixel_list *pixels, const struct bins *bins, struct batch b,
+                      const float *x, struct sink sink);
+/* y: the batch's first view. Adds to x, or sets it. */
+enum err spread_views(struct cuda_backend *be, const struct projector *p,
+                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                      int set, float *x);
+
+/* parallel.cu, cone.cu: the same for one beam. */
+enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
+                         const struct pixel_list *pixels, const struct bins *bins, struct batch b,
+                         const float *x, struct sink sink);
+enum err cone_gather(struct cuda_backend *be, const struct projector *p,
+                     const struct pixel_list *pixels, const struct bins *bins, struct batch b,
+                     const float *x, struct sink sink);
+enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
+                         const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                         int set, float *x);
+enum err cone_spread(struct cuda_backend *be, const struct projector *p,
+                     const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                     int set, float *x);
+
+/* out = y w with rows fastest, `views` planes from their first; NULLs are ones. */
+enum err planes_load(struct cuda_backend *be, const struct projector *p, int views, const float *y,
+                     const float *w, enum sino_order order, float *out);
+/* Transposes planes of (rows, channels) to (channels, rows) or back. */
+enum err planes_turn(struct cuda_backend *be, const struct projector *p, int views,
+                     enum sino_order from, const float *in, float *out);
+
+#endif

@@ -1,0 +1,119 @@
+/* CUDA's runtime, or its stand-in of tests/device, and what every kernel and launcher uses. */
+#ifndef TP_CUDA_COMMON_RUNTIME_CUH
+#define TP_CUDA_COMMON_RUNTIME_CUH
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "host/backend/backend.h"
+#include "profiler/mark/mark.h"
+}
+
+/* Kernels take their shared memory at launch only: one way in, which the stand-in can bound and
+ * fill with NaN. */
+#ifdef __CUDACC__
+#define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \
+    kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define SHARED_ARRAY(type, name)                                                                   \
+    extern __shared__ __align__(16) unsigned char shared_bytes_[];                                 \
+    type *const name = reinterpret_cast<type *>(shared_bytes_)
+#define PRAGMA(words) _Pragma(#words)
+#define UNROLLED(n)   PRAGMA(unroll n)
+#define NOT_UNROLLED  UNROLLED(1)
+static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+/* A pointer read from shared memory: that it leads to global memory, which spares the test. */
+static __device__ inline const float *in_global(const float *p)
+{
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+/* 1 / x and 1 / sqrt(x) of normal float64 numbers, from 20 bits by two steps of Newton: division
+ * and root are calls, around which registers are spilled. */
+static __device__ inline double reciprocal(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(y, fma(-x, y, 1.0), y);
+    return fma(y, fma(-x, y, 1.0), y);
+}
+static __device__ inline double inverse_root(double x)
+{
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(0.5 * y, fma(-x * y, y, 1.0), y);
+    return fma(0.5 * y, fma(-x * y, y, 1.0), y);
+}
+#endif
+
+#ifndef __CUDACC__
+#define UNROLLED(n)
+#define NOT_UNROLLED
+static inline const float *in_global(const float *p)
+{
+    return p;
+}
+static inline double reciprocal(double x)
+{
+    return 1 / x;
+}
+static inline double inverse_root(double x)
+{
+    return 1 / sqrt(x);
+}
+#endif
+
+#define WARP      32
+#define ALL_LANES 0xffffffffu
+
+struct cuda_backend;
+
+/* Launches blocks of `threads` (numbered along x alone), within a range of the kernel's name, and
+ * returns from the calling function when the launch fails. No block: nothing to do. */
+#define LAUNCH(be, kernel, blocks, threads, shared, ...)                                           \
+    do {                                                                                           \
+        const int64_t blocks_ = (blocks);                                                          \
+        TRY(launch_allowed(#kernel, blocks_));                                                     \
+        if (blocks_ > 0) {                                                                         \
+            mark_push(#kernel, (uint64_t)blocks_);                                                 \
+            CALL_KERNEL(kernel, dim3((unsigned)blocks_), dim3(threads), shared, (be)->stream,      \
+                        __VA_ARGS__);                                                              \
+            mark_pop();                                                                            \
+            TRY(launch_done(#kernel));                                                             \
+        }                                                                                          \
+    } while (0)
+enum err launch_allowed(const char *kernel, int64_t blocks);
+enum err launch_done(const char *kernel);
+
+/* The sentence for what CUDA reports: `doing` completes "the GPU failed while ...". */
+enum err cuda_failed(cudaError_t code, const char *doing);
+#define TRY_CUDA(call, doing)                                                                      \
+    do {                                                                                           \
+        cudaError_t code_ = (call);                                                                \
+        if (code_ != cudaSuccess)                                                                  \
+            return cuda_failed(code_, doing);                                                      \
+    } while (0)
+
+static inline int64_t ceil_div(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

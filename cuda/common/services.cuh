@@ -1,0 +1,11 @@
+/* What the program that opened the shared object lends it (cuda.h). */
+#ifndef TP_CUDA_COMMON_SERVICES_CUH
+#define TP_CUDA_COMMON_SERVICES_CUH
+
+extern "C" {
+#include "cuda/cuda.h"
+}
+
+extern const struct cuda_services *services;
+
+#endif

@@ -1,0 +1,146 @@
+/* Copies beside computing: two streams for them, fences between the three, and pinned memory of the
+ * host. Who plans what goes where: host/recon/slabs/stream.c. */
+#include <stdlib.h>
+
+#include "cuda/common/internal.cuh"
+#include "cuda/memory_plan.cuh"
+
+struct fence {
+    cudaEvent_t event;
+    int set;
+};
+
+static cudaStream_t stream_of(struct cuda_backend *be, enum lane lane)
+{
+    return lane == LANE_COMPUTE ? be->stream : be->side[lane == LANE_DOWNLOAD];
+}
+
+static enum err pin(struct backend *, void *host, size_t bytes)
+{
+    const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    if (code != cudaErrorMemoryAllocation)
+        return code ? cuda_failed(code, "pinning memory of the host") : ERR_OK;
+    cudaGetLastError();
+    return FAIL(ERR_MEMORY, "the host has no memory that can be pinned for copies: end other "
+                            "programs, or use a smaller size");
+}
+
+static void unpin(struct backend *, void *host)
+{
+    let_pass(cudaHostUnregister(host));
+}
+
+static char *inside(const struct buffer *b, size_t at)
+{
+    return static_cast<char *>(b->ptr) + at;
+}
+
+static enum err send(struct backend *be, const void *pinned, size_t bytes, struct buffer *to,
+                     size_t at)
+{
+    FAIL_IF(at + bytes > to->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes, at,
+            to->bytes);
+    TRY_CUDA(cudaMemcpyAsync(inside(to, at), pinned, bytes, cudaMemcpyHostToDevice,
+                             stream_of(device_of(be), LANE_UPLOAD)),
+             "receiving an array");
+    be->uploaded_bytes += bytes;
+    return ERR_OK;
+}
+
+static enum err receive(struct backend *be, const struct buffer *from, size_t at, size_t bytes,
+                        void *pinned)
+{
+    FAIL_IF(at + bytes > from->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes,
+            at, from->bytes);
+    TRY_CUDA(cudaMemcpyAsync(pinned, inside(from, at), bytes, cudaMemcpyDeviceToHost,
+                             stream_of(device_of(be), LANE_DOWNLOAD)),
+             "sending a result");
+    be->downloaded_bytes += bytes;
+    return ERR_OK;
+}
+
+static enum err fence_create(struct backend *, struct fence **out)
+{
+    struct fence *f = *out = static_cast<struct fence *>(calloc(1, sizeof *f));
+    FAIL_IF(!f, ERR_MEMORY, "no memory for a fence");
+    const cudaError_t code = cudaEventCreateWithFlags(&f->event, cudaEventDisableTiming);
+    if (!code)
+        return ERR_OK;
+    free(f);
+    *out = NULL;
+    return cuda_failed(code, "preparing copies");
+}
+
+static void fence_free(struct fence *f)
+{
+    if (f)
+        let_pass(cudaEventDestroy(f->event));
+    free(f);
+}
+
+static enum err fence_set(struct backend *be, struct fence *f, enum lane lane)
+{
+    TRY_CUDA(cudaEventRecord(f->event, stream_of(device_of(be), lane)), "computing");
+    f->set = 1;
+    return ERR_OK;
+}
+
+static enum err fence_hold(struct backend *be, struct fence *f, enum lane lane)
+{
+    if (f->set)
+        TRY_CUDA(cudaStreamWaitEvent(stream_of(device_of(be), lane), f->event, 0), "computing");
+    return ERR_OK;
+}
+
+static enum err fence_await(struct backend *, struct fence *f)
+{
+    if (f->set)
+        TRY_CUDA(cudaEventSynchronize(f->event), "computing");
+    return ERR_OK;
+}
+
+static enum err finish(struct backend *be)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), (enum lane)lane)), "computing");
+    return ERR_OK;
+}
+
+#define THREADS 256
+
+static __global__ void __launch_bounds__(THREADS)
+    accumulate_kernel(const float *from, float *to, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n)
+        to[i] += from[i];
+}
+
+static enum err add(struct backend *base, int64_t n, const struct buffer *from, struct buffer *to)
+{
+    struct cuda_backend *be = device_of(base);
+    LAUNCH(be, accumulate_kernel, ceil_div(n, THREADS), THREADS, 0,
+           static_cast<const float *>(floats_of(from)), floats_of(to), n);
+    return ERR_OK;
+}
+
+const struct backend_lanes cuda_lanes = {
+    device_room,  ledger,     device_refuse, pin,        unpin,       send,   receive,
+    fence_create, fence_free, fence_set,     fence_hold, fence_await, finish, add,
+};
+
+enum err lanes_open(struct cuda_backend *be)
+{
+    struct cudaFuncAttributes code; /* of a kernel: is there any for this GPU? */
+    TRY_CUDA(cudaFuncGetAttributes(&code, accumulate_kernel), "being opened");
+    for (cudaStream_t &side : be->side)
+        TRY_CUDA(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "being opened");
+    return ERR_OK;
+}
+
+void lanes_close(struct cuda_backend *be)
+{
+    for (cudaStream_t &side : be->side)
+        if (side)
+            let_pass(cudaStreamDestroy(side));
+}

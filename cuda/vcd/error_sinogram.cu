@@ -1,0 +1,141 @@
+/* The two passes of VCD over the error sinogram. The projection of a subset is never stored: its
+ * samples are summed, or taken out of the error, where they arise. */
+#include <limits.h>
+
+#include "cuda/common/reduce.cuh"
+#include "cuda/vcd/vcd.cuh"
+
+static void declare(struct backend *be, const struct projector *p, int64_t pixels, int projections,
+                    double sinograms)
+{
+    const double voxels = (double)pixels * (double)p->g.slices, taps = p->g.cone ? 4 : 2;
+    const double updates = voxels * (double)p->g.views * projections;
+    const double samples = (double)p->g.views * (double)p->g.rows * (double)p->g.channels;
+    backend_declare(be, 2 * taps * updates + 4 * samples,
+                    4 * voxels * projections + 4 * sinograms * samples,
+                    4 * taps * updates + 4 * sinograms * samples);
+}
+
+static int64_t plane_of(const struct projector *p, int view)
+{
+    return (int64_t)view * p->g.rows * p->g.channels;
+}
+
+static enum err project_batch(struct cuda_backend *be, const struct projector *p,
+                              const struct plan *plan, const struct moving *m, struct batch b,
+                              struct sink sink)
+{
+    struct bins bins = {NULL, NULL, bins_of(&p->g), m->kept};
+    if (!m->kept)
+        TRY(bins_fill(be, p, plan, &m->pixels, b, &bins));
+    return gather_views(be, p, &m->pixels, &bins, b, m->delta, sink);
+}
+
+enum err dots_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                     const struct moving *m, const float *e, const float *w, double *partial,
+                     double *out)
+{
+    for (int view = 0; view < p->g.views; view += plan->views) {
+        const struct batch b = {view, (int)least(plan->views, p->g.views - view)};
+        const int64_t at = plane_of(p, view);
+        struct sink sink = {};
+        sink.mode = SINK_DOTS;
+        sink.e = const_cast<float *>(e) + at;
+        sink.w = w ? w + at : NULL;
+        sink.partial = partial + 2 * gather_warps(p, view);
+        TRY(project_batch(be, p, plan, m, b, sink));
+    }
+    declare(&be->base, p, m->pixels.count, 1, w ? 2 : 1);
+    return tally_reduce(be, partial, gather_warps(p, p->g.views), 2, 2, out);
+}
+
+static enum err forward_dots(struct cuda_backend *be, const struct projector *p,
+                             const struct pixel_set *pixels, const float *x, const float *e,
+                             const float *w, struct vcd_sums *sums)
+{
+    struct moving m = {{}, NULL, x, {}};
+    struct plan plan;
+    double *partial, total[2];
+    const int64_t warps = gather_warps(p, p->g.views);
+    TRY(list_put(be, pixels, &m.pixels));
+    TRY(plan_create(be, p, pixels->count, 0, &plan));
+    TRY(tally_hold(be, warps, 2, &partial));
+    TRY(dots_launch(be, p, &plan, &m, e, w, partial, partial + 2 * warps));
+    TRY(take_numbers(be, partial + 2 * warps, 2, total));
+    *sums = vcd_sums{total[0], total[1]};
+    return ERR_OK;
+}
+
+enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                           const struct buffer *x, const struct buffer *e, const struct buffer *w,
+                           struct vcd_sums *sums)
+{
+    mark_push("forward_dots", (uint64_t)pixels->count);
+    const enum err result =
+        forward_dots(device_of(be), p, pixels, floats_of(x), floats_of(e), floats_of(w), sums);
+    mark_pop();
+    return result;
+}
+
+/* A batch of pass two: e -= alpha d; returns in *data what is to be back projected. */
+static enum err move_batch(struct cuda_backend *be, const struct projector *p,
+                           const struct plan *plan, struct batch b, const struct moving *m,
+                           float *e, const float *w, const float **data)
+{
+    *data = w ? plan->tile : e;
+    if (m) {
+        struct sink sink = {};
+        sink.mode = SINK_UPDATE;
+        sink.e = e;
+        sink.w = w;
+        sink.weighted = w ? plan->tile : NULL;
+        sink.alpha = m->alpha;
+        return project_batch(be, p, plan, m, b, sink);
+    }
+    return w ? planes_load(be, p, b.views, e, w, SINO_ROWS_FASTEST, plan->tile) : ERR_OK;
+}
+
+enum err update_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                       const struct moving *m, float *e, const float *w,
+                       const struct pixel_list *list, float *x)
+{
+    const int views = (int)most(1, least(plan->views, INT_MAX / p->g.channels));
+    for (int view = 0; view < p->g.views; view += views) {
+        const struct batch b = {view, (int)least(views, p->g.views - view)};
+        const int64_t at = plane_of(p, view);
+        const float *data;
+        TRY(move_batch(be, p, plan, b, m, e + at, w ? w + at : NULL, &data));
+        if (list->count)
+            TRY(spread_views(be, p, list, b, data, 1, view == 0, x));
+    }
+    declare(&be->base, p, list->count + (m ? m->pixels.count : 0), 1, (w ? 2 : 1) + (m ? 1 : 0));
+    return ERR_OK;
+}
+
+static enum err update_back(struct cuda_backend *be, const struct projector *p,
+                            const struct vcd_move *move, float *e, const float *w,
+                            const struct pixel_set *pixels, float *x)
+{
+    struct moving m = {};
+    struct pixel_list list;
+    struct plan plan;
+    if (move) {
+        TRY(list_put(be, &move->pixels, &m.pixels));
+        m.delta = floats_of(move->delta);
+        m.alpha.value = (float)move->alpha;
+    }
+    TRY(list_put(be, pixels, &list));
+    TRY(plan_create(be, p, move ? move->pixels.count : -1, w != NULL, &plan));
+    return update_launch(be, p, &plan, move ? &m : NULL, e, w, &list, x);
+}
+
+enum err cuda_update_back(struct backend *be, struct projector *p, const struct vcd_move *move,
+                          struct buffer *e, const struct buffer *w, const struct pixel_set *pixels,
+                          struct buffer *x)
+{
+    mark_push("update_back", (uint64_t)pixels->count);
+    const enum err result =
+        update_back(device_of(be), p, move, floats_of(e), floats_of(w), pixels, floats_of(x));
+    mark_pop();
+    return result;
+}

@@ -1,0 +1,173 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/vcd/sorted_pixels.cuh"
+
+#define KEPT 4 /* as many partitions follow each other in turn (host/recon/mbir_schedule.c) */
+
+struct entry {
+    int64_t serial, length; /* of the projector; serial 0: empty */
+    int subsets;
+    int32_t *copy; /* host memory */
+    struct workspace indices, lists;
+    uint64_t used;
+};
+
+struct sorted_cache {
+    struct entry entries[KEPT];
+    struct entry *busy;
+    uint64_t clock;
+};
+
+static void empty(struct cuda_backend *be, struct entry *e)
+{
+    free(e->copy);
+    workspace_drop(be, &e->indices);
+    workspace_drop(be, &e->lists);
+    *e = entry{};
+}
+
+void sorted_forget(struct cuda_backend *be, int64_t serial)
+{
+    for (int i = 0; be->sorted && i < KEPT; i++)
+        if (be->sorted->entries[i].serial == serial)
+            empty(be, &be->sorted->entries[i]);
+}
+
+void sorted_free(struct cuda_backend *be)
+{
+    for (int i = 0; be->sorted && i < KEPT; i++)
+        empty(be, &be->sorted->entries[i]);
+    free(be->sorted);
+    be->sorted = NULL;
+}
+
+void sorted_done(struct cuda_backend *be)
+{
+    if (be->sorted)
+        be->sorted->busy = NULL;
+}
+
+/* Lists that are not in use, the ones that waited longest; NULL: none. */
+static struct entry *oldest(struct sorted_cache *cache)
+{
+    struct entry *found = NULL;
+    for (struct entry &e : cache->entries)
+        if (&e != cache->busy && e.lists.ptr && (!found || e.used < found->used))
+            found = &e;
+    return found;
+}
+
+int sorted_drop(struct cuda_backend *be)
+{
+    struct entry *e = be->sorted ? oldest(be->sorted) : NULL;
+    const int some = e != NULL;
+    for (; e; e = oldest(be->sorted))
+        workspace_drop(be, &e->lists);
+    return some;
+}
+
+static enum err fill(struct cuda_backend *be, struct entry *e, const struct projector *p,
+                     const struct vcd_sweep *s)
+{
+    const size_t bytes = (size_t)(s->subsets * s->length) * sizeof(int32_t);
+    empty(be, e);
+    e->copy = static_cast<int32_t *>(malloc(bytes));
+    FAIL_IF(!e->copy, ERR_MEMORY, "no memory for the pixels of %d subsets", s->subsets);
+    memcpy(e->copy, s->indices, bytes);
+    TRY(workspace_hold(be, "the pixels of a partition", bytes, &e->indices));
+    TRY(device_put(be, e->indices.ptr, e->copy, bytes));
+    e->length = s->length;
+    e->subsets = s->subsets;
+    e->serial = p->serial;
+    return ERR_OK;
+}
+
+static int holds(const struct entry *e, const struct projector *p, const struct vcd_sweep *s)
+{
+    return e->serial == p->serial && e->length == s->length && e->subsets == s->subsets &&
+           !memcmp(e->copy, s->indices, (size_t)(s->subsets * s->length) * sizeof(int32_t));
+}
+
+static enum err find(struct cuda_backend *be, const struct projector *p, const struct vcd_sweep *s,
+                     struct entry **out)
+{
+    if (!be->sorted)
+        be->sorted = static_cast<struct sorted_cache *>(calloc(1, sizeof *be->sorted));
+    FAIL_IF(!be->sorted, ERR_MEMORY, "no memory for lists of pixels");
+    struct entry *e = be->sorted->entries;
+    for (struct entry &other : be->sorted->entries)
+        if (other.used < e->used)
+            e = &other;
+    for (struct entry &other : be->sorted->entries)
+        if (holds(&other, p, s))
+            e = &other;
+    be->sorted->busy = *out = e;
+    if (!holds(e, p, s))
+        TRY(fill(be, e, p, s));
+    e->used = ++be->sorted->clock;
+    return ERR_OK;
+}
+
+/* Half of what is left may be taken; older lists make room. */
+static enum err make_room(struct cuda_backend *be, size_t bytes, int *fits)
+{
+    for (;;) {
+        size_t left;
+        TRY(device_available(be, &left));
+        *fits = bytes <= left / 2;
+        struct entry *const old = oldest(be->sorted);
+        if (*fits || !old)
+            return ERR_OK;
+        workspace_drop(be, &old->lists);
+    }
+}
+
+/* Subset by subset, as many views at a time as the scratch of a projection takes. */
+static enum err sort(struct cuda_backend *be, const struct projector *p, const struct sorted *s,
+                     int64_t length, int subsets)
+{
+    struct plan plan;
+    TRY(plan_create(be, p, length, 0, &plan));
+    for (int subset = 0; subset < subsets; subset++)
+        for (int view = 0; view < p->g.views; view += plan.views) {
+            const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
+            const struct pixel_list pixels = {s->indices + subset * length, length, 1};
+            struct plan into = plan;
+            struct bins bins;
+            into.list =
+                const_cast<int32_t *>(s->first.list) + subset * s->list_step + view * length;
+            into.first = const_cast<int32_t *>(s->first.first) + subset * s->first_step +
+                         (int64_t)view * (bins_of(&p->g) + 1);
+            TRY(bins_fill(be, p, &into, &pixels, b, &bins));
+        }
+    return ERR_OK;
+}
+
+enum err sorted_get(struct cuda_backend *be, const struct projector *p, const struct vcd_sweep *s,
+                    struct sorted *out)
+{
+    struct entry *e = NULL;
+    int fits = 1;
+    TRY(find(be, p, s, &e));
+    *out = sorted{static_cast<const int32_t *>(e->indices.ptr),
+                  {},
+                  p->g.views * s->length,
+                  (int64_t)p->g.views * (bins_of(&p->g) + 1)};
+    const int64_t entries = s->subsets * out->list_step;
+    const size_t bytes = (size_t)(entries + s->subsets * out->first_step) * sizeof(int32_t);
+    const int sorted_before = e->lists.ptr != NULL;
+    if (!sorted_before)
+        TRY(make_room(be, bytes, &fits));
+    if (!fits)
+        return ERR_OK;
+    TRY(workspace_hold(be, "sorted lists of pixels", bytes, &e->lists));
+    out->first.list = static_cast<const int32_t *>(e->lists.ptr);
+    out->first.first = out->first.list + entries;
+    if (sorted_before)
+        return ERR_OK;
+    const enum err failed = sort(be, p, out, s->length, s->subsets);
+    if (failed)
+        workspace_drop(be, &e->lists);
+    return failed;
+}

@@ -1,0 +1,66 @@
+/* The pieces of VCD as launches alone, which can be recorded: update.cu and error_sinogram.cu make
+ * entries of the table of them, iteration.cu whole passes over the subsets of a partition. Each
+ * declares its work. */
+#ifndef TP_CUDA_VCD_VCD_CUH
+#define TP_CUDA_VCD_VCD_CUH
+
+#include "cuda/common/projection.cuh"
+
+/* A subset cut into blocks: SUM_THREADS slices of a few pixels. */
+struct subset {
+    struct pixel_list pixels;
+    int slices, chunks;
+};
+struct subset subset_of(const struct volume *v, struct pixel_list pixels);
+int64_t subset_blocks(const struct subset *s);
+
+struct direction {
+    struct subset s;
+    float inverse; /* 1 / sigma_y^2 */
+    const float *hessian, *g, *h;
+    float *d;
+    const float *pull; /* [slices] (1 - s_k) gbar_k, or NULL */
+};
+
+/* Scratch for the means of slices, and for `pull`, which follows from them and the damping of each
+ * slice. */
+struct means {
+    double *mean;
+    float *pull;
+};
+enum err means_hold(struct cuda_backend *be, const struct subset *s, struct means *out);
+enum err means_launch(struct cuda_backend *be, struct direction *t, const float *damping,
+                      const struct means *m);
+
+/* `partial` has room for subset_blocks (+ 1) results; the total goes to `out` (device). */
+enum err direction_launch(struct cuda_backend *be, const struct direction *t, double *partial,
+                          double *out);
+/* d = max(factor x, d) */
+enum err clip_launch(struct cuda_backend *be, const struct subset *s, const float *x,
+                     struct scalar factor, float *d);
+/* `alone`: for lists that may name a pixel twice. */
+enum err add_launch(struct cuda_backend *be, const struct subset *s, int alone, struct scalar alpha,
+                    const float *d, float *x, double *partial, double *out);
+
+/* error_sinogram.cu. `kept`: the subset's sorted lists, or NULL: they are made for each batch in
+ * scratch that `plan` describes. */
+struct moving {
+    struct pixel_list pixels;
+    const struct kept_bins *kept;
+    const float *delta;
+    struct scalar alpha;
+};
+enum err dots_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                     const struct moving *m, const float *e, const float *w, double *partial,
+                     double *out);
+/* m NULL: nothing moves; list of no pixel: nothing is back projected. */
+enum err update_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
+                       const struct moving *m, float *e, const float *w,
+                       const struct pixel_list *list, float *x);
+
+/* prior.cu */
+enum err prior_launch(struct cuda_backend *be, const struct volume *v,
+                      const struct regularisation *r, const float *target,
+                      const struct pixel_list *pixels, const float *x, float *g, float *h);
+
+#endif

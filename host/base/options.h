@@ -1,0 +1,49 @@
+/* Typed option rows: one table per command feeds the parser, --help, shell completion and the docs.
+ */
+#ifndef TP_BASE_OPTIONS_H
+#define TP_BASE_OPTIONS_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+
+enum opt_kind {
+    OPT_FLAG,   /* int *, set to 1 */
+    OPT_INT,    /* int64_t * with [min, max] */
+    OPT_NUMBER, /* double * with [min, max]; finite */
+    OPT_TEXT,   /* const char ** */
+    OPT_PATH,   /* const char ** */
+    OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
+    OPT_BYTES,  /* uint64_t *, "12GiB" */
+};
+
+struct opt {
+    const char *name; /* without dashes; "in" is --in X or --in=X */
+    char letter;      /* 0 = none */
+    enum opt_kind kind;
+    void *value;
+    const char *meta; /* what stands after it in --help: FILE, N, a|b|c */
+    const char *help;
+    double min, max; /* OPT_INT, OPT_NUMBER; both 0 = any */
+    int seen;        /* set by the parser when given */
+};
+
+/* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional
+ * words are moved to the front of argv, their number into *positional. "--" ends options. Unknown
+ * options get ERR_USAGE with the nearest known name; so do missing, malformed and out-of-range
+ * values. A word after an option that takes a value is its value unless it begins with "--"
+ * (--in=--odd names such a value). */
+enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
+
+/* The same for a command that runs another one: options end at the first positional word, and all
+ * from there on is left alone. */
+enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional);
+
+/* The name nearest to `word` in names[0..n) by edit distance, NULL when none is near enough to be
+ * meant. */
+const char *opt_nearest(const char *word, const char *const *names, int n);
+
+/* The option part of --help, on `stdout`. */
+void opt_help(const struct opt *rows);
+
+#endif

@@ -1,0 +1,144 @@
+#include <stdio.h>
+
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/cli/commands/bench_report.h"
+#include "host/cli/cli.h"
+
+#define TOLERANCE 5 /* percent, where --fail-over says nothing */
+
+static const char *ops, *sizes, *threads, *backend = "auto", *save, *against, *svg;
+static int64_t repeat = 5, seed = 42;
+static double fail_over = TOLERANCE;
+static int markdown, list;
+
+/* The first rows, up to ROW_AGAINST, say what to measure. */
+enum { ROW_AGAINST = 8, ROW_FAIL_OVER };
+
+static struct opt options[] = {
+    {"ops", 0, OPT_TEXT, &ops, "A,B,...", "operations, by name (default: all; --list shows them)",
+     0, 0, 0},
+    {"sizes", 0, OPT_TEXT, &sizes, "N,M,...",
+     "edges N of the N^3 volume, odd ones too (default 256)", 0, 0, 0},
+    {"threads", 't', OPT_TEXT, &threads, "N,M,...", "numbers of CPU threads (default: 1 and all)",
+     0, 0, 0},
+    {"repeat", 0, OPT_INT, &repeat, "N",
+     "runs of each that count, after one that does not (default 5)", 1, 1e6, 0},
+    CLI_OPT_BACKEND(backend),
+    {"seed", 0, OPT_INT, &seed, "N", "seed of the noise (default 42)", 0, 4294967295.0, 0},
+    {"save", 0, OPT_PATH, &save, "FILE", "write the rows as JSON", 0, 0, 0},
+    [ROW_AGAINST] = {"against", 0, OPT_PATH, &against, "FILE",
+                     "compare with an earlier --save of the same class of machine", 0, 0, 0},
+    [ROW_FAIL_OVER] = {"fail-over", 0, OPT_NUMBER, &fail_over, "PERCENT",
+                       "exit 1 when a row is slower than that against FILE\n(default: report only, "
+                       "same within 5)",
+                       0.001, 1e6, 0},
+    {"markdown", 0, OPT_FLAG, &markdown, NULL, "print targets, rows and growth as Markdown", 0, 0,
+     0},
+    {"svg", 0, OPT_PATH, &svg, "FILE", "draw seconds against N, one line for each operation", 0, 0,
+     0},
+    {"list", 0, OPT_FLAG, &list, NULL, "print the operations and stop", 0, 0, 0},
+    {0},
+};
+
+static enum err read_files(int words, char **word, struct bench_results *r)
+{
+    for (int i = 0; i < ROW_AGAINST; i++)
+        FAIL_IF(options[i].seen, ERR_USAGE, "--%s is for measuring, but %s was measured already",
+                options[i].name, word[0]);
+    for (int i = 0; i < words; i++)
+        TRY(bench_read(word[i], r));
+    bench_report_head();
+    for (int i = 0; i < r->count; i++)
+        bench_report_row(&r->rows[i]);
+    return ERR_OK;
+}
+
+static enum err draw(const struct bench_results *r)
+{
+    struct outfile file = {0};
+    TRY(outfile_open(&file, svg));
+    enum err e = bench_report_svg(file.stream, r);
+    if (!e)
+        e = outfile_commit(&file);
+    outfile_abort(&file);
+    return e;
+}
+
+/* Rows that failed or were not reached are part of the file. */
+static enum err measure(struct outfile *file, struct bench_results *r,
+                        const struct bench_results *then)
+{
+    struct bench_plan plan = {.ops = ops,
+                              .sizes = sizes,
+                              .threads = threads,
+                              .repeat = repeat,
+                              .backend = backend,
+                              .version = TP_VERSION,
+                              .seed = (uint64_t)seed,
+                              .stop = &cli_stop};
+    TRY(cli_program(&plan.program));
+    TRY(bench_prepare(&plan, r));
+    if (against)
+        TRY(bench_same_class(against, then, r, NULL));
+    if (save)
+        TRY(outfile_open(file, save));
+    bench_report_head();
+    enum err e = bench_run(&plan, r, bench_report_row);
+    if (save && (!e || e == ERR_FAILED || e == ERR_INTERRUPTED)) {
+        bench_write(file->stream, r);
+        TRY(outfile_commit(file));
+    }
+    return e;
+}
+
+static enum err run(int words, char **word)
+{
+    struct bench_results now = {0}, then = {0};
+    struct outfile file = {0};
+    enum err e = ERR_OK;
+    if (list) {
+        bench_report_list();
+        return ERR_OK;
+    }
+    FAIL_IF(options[ROW_FAIL_OVER].seen && !against, ERR_USAGE, "--fail-over needs --against FILE");
+    if (against)
+        TRY_OUT(bench_read(against, &then));
+    TRY_OUT(words ? read_files(words, word, &now) : measure(&file, &now, &then));
+    if (markdown)
+        bench_report_markdown(&now);
+    if (svg)
+        TRY_OUT(draw(&now));
+    if (against)
+        e = bench_report_against(&now, against, &then, fail_over, options[ROW_FAIL_OVER].seen);
+out:
+    outfile_abort(&file);
+    bench_free(&now);
+    bench_free(&then);
+    return e;
+}
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .summary = "Times single operations on 1 to all threads, and compares with an earlier time.",
+    .words = "[FILE...]",
+    .text =
+        "Each operation at each size with each number of threads runs in a process of its own, "
+        "between two\n"
+        "calibrations of the machine. The table gives the least time, spread (standard deviation "
+        "over\n"
+        "mean), rate, share of the measured peak, and efficiency of the threads. --against "
+        "compares time x\n"
+        "calibration: what the machine could have done in that time, so that a slower moment of a "
+        "shared\n"
+        "machine is no regression. With FILEs of --save nothing is measured: they are shown.\n\n"
+        "Examples:\n"
+        "  tomoprof bench --ops '*_project' --sizes 64,128,255,256 --save now.json\n"
+        "  tomoprof bench --save new.json --against old.json --fail-over 10\n"
+        "  tomoprof bench new.json --markdown --svg scaling.svg\n",
+    .options = options,
+    .min_words = 0,
+    .max_words = 64,
+    .flags = CMD_STOPS,
+    .run = run,
+};

@@ -1,0 +1,121 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/log.h"
+#include "host/base/run_folder.h"
+#include "host/cli/cli.h"
+#include "profiler/report/export/export.h"
+
+static const char *to, *out;
+static int weight, gzip;
+static double from, until, least;
+
+enum { ROW_WEIGHT, ROW_FROM, ROW_UNTIL, ROW_LEAST };
+
+static struct opt options[] = {
+    [ROW_WEIGHT] = {"weight", 'w', OPT_CHOICE, &weight, "cpu|gpu|wait|alloc",
+                    "what folded stacks count (default cpu)", 0, 0, 0},
+    [ROW_FROM] = {"from", 0, OPT_NUMBER, &from, "SECONDS",
+                  "chrome: leave out what ended before, counted from the start of the run", 0, 1e9,
+                  0},
+    [ROW_UNTIL] = {"until", 0, OPT_NUMBER, &until, "SECONDS", "chrome: leave out what began after",
+                   0, 1e9, 0},
+    [ROW_LEAST] = {"min-duration", 0, OPT_NUMBER, &least, "SECONDS",
+                   "chrome: leave out shorter events", 0, 1e9, 0},
+    {"to", 't', OPT_TEXT, &to, "FORMAT", "speedscope, chrome, folded, csv or callgrind", 0, 0, 0},
+    {"out", 'o', OPT_PATH, &out, "FILE",
+     "where to write (default: beside profile.json, named after the format)", 0, 0, 0},
+    {"gzip", 'z', OPT_FLAG, &gzip, NULL, "compress; all viewers of chrome and speedscope take it",
+     0, 0, 0},
+    {0},
+};
+
+static enum err unknown_format(void)
+{
+    char names[256] = "";
+    for (int i = 0; exporters[i]; i++) {
+        strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
+        strncat(names, exporters[i]->name, sizeof names - strlen(names) - 1);
+    }
+    return to ? FAIL(ERR_USAGE, "--to %s: the formats are %s", to, names)
+              : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
+}
+
+/* OUT/latest, the file that names the newest run. */
+static int names_run(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return !strcmp(slash ? slash + 1 : word, "latest");
+}
+
+/* profile.json of a run, or the file itself. */
+static enum err find_profile(const char *word, char path[RUN_PATH + 20])
+{
+    struct stat st;
+    if (!names_run(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+        snprintf(path, RUN_PATH + 20, "%s", word);
+        return ERR_OK;
+    }
+    char folder[RUN_PATH];
+    TRY(run_find(word, folder));
+    snprintf(path, RUN_PATH + 20, "%s/profile.json", folder);
+    FAIL_IF(stat(path, &st) != 0, ERR_INPUT,
+            "%s has no profile.json: `tomoprof report %s` makes it from a recording", folder, word);
+    return ERR_OK;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    char path[RUN_PATH + 20];
+    const struct exporter *x = to ? exporter_find(to) : NULL;
+    if (!x)
+        return unknown_format();
+    for (int i = ROW_FROM; i <= ROW_LEAST; i++)
+        FAIL_IF(options[i].seen && strcmp(x->name, "chrome") != 0, ERR_USAGE,
+                "--%s is for --to chrome, the only format with a timeline", options[i].name);
+    FAIL_IF(options[ROW_WEIGHT].seen && strcmp(x->name, "folded") != 0, ERR_USAGE,
+            "--weight is for --to folded; the others hold all weights");
+    FAIL_IF(options[ROW_UNTIL].seen && until <= from, ERR_USAGE,
+            "--until %g is not after --from %g", until, from);
+    TRY(find_profile(word[0], path));
+    struct model *m;
+    TRY(profile_read(path, &m));
+    char *file = NULL;
+    enum err e = ERR_OK;
+    const char *slash = strrchr(path, '/');
+    int made = out ? asprintf(&file, "%s", out)
+                   : asprintf(&file, "%.*sprofile%s%s", slash ? (int)(slash + 1 - path) : 0, path,
+                              x->suffix, gzip ? ".gz" : "");
+    if (made < 0)
+        file = NULL, e = FAIL(ERR_MEMORY, "no memory left for a file name");
+    struct export_options o = {
+        .from_s = from, .to_s = until, .min_s = least, .weight = (enum export_weight)weight};
+    if (e == ERR_OK)
+        e = export_file(m, x, &o, gzip, file);
+    if (e == ERR_OK)
+        log_info("%s: %s", file, x->summary);
+    free(file);
+    model_destroy(m);
+    return e;
+}
+
+const struct command cmd_export = {
+    "export",
+    "Writes a profile in the format of another tool.",
+    "RUN",
+    "RUN is a run folder, `latest` or a profile.json.\n\n"
+    "  speedscope   flame graphs on speedscope.app: CPU, GPU, waiting, memory, threads in order\n"
+    "  chrome       timeline for ui.perfetto.dev\n"
+    "  folded       one stack per line for flamegraph.pl and inferno\n"
+    "  csv          one row per source line\n"
+    "  callgrind    for KCachegrind and callgrind_annotate\n\n"
+    "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
+    options,
+    1,
+    1,
+    0,
+    run,
+};

@@ -1,0 +1,281 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/file.h"
+#include "host/cli/cli.h"
+#include "host/cli/doctor/facts.h"
+#include "host/cli/commands/info_timing.h"
+#include "host/geom/model.h"
+#include "host/store/format/exchange.h"
+#include "host/store/format/image.h"
+#include "host/store/format/geometry_json.h"
+#include "host/store/format/npy.h"
+
+#define HEAD_BYTES 65536
+#define UNKNOWN    ((double)NAN)
+#define JSON_LIMIT ((size_t)256 << 20)
+
+static int json;
+
+static struct opt options[] = {
+    CLI_OPT_JSON(json),
+    {0},
+};
+
+struct summary {
+    double min, max, sum;
+    int64_t n, not_finite;
+};
+
+/* Minimum, maximum and sum of the float32 values from `offset` on, read in pieces. */
+static enum err summarise(const char *path, int64_t offset, struct summary *s)
+{
+    *s = (struct summary){.min = INFINITY, .max = -INFINITY};
+    static float piece[1 << 16];
+    FILE *f = fopen(path, "rbe");
+    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (fseeko(f, offset, SEEK_SET)) {
+        fclose(f);
+        return FAIL(ERR_INPUT, "%s: ends before its data", path);
+    }
+    size_t got;
+    while ((got = fread(piece, sizeof *piece, sizeof piece / sizeof *piece, f)) > 0) {
+        for (size_t i = 0; i < got; i++) {
+            double v = (double)piece[i];
+            if (!isfinite(v)) {
+                s->not_finite++;
+                continue;
+            }
+            s->min = v < s->min ? v : s->min;
+            s->max = v > s->max ? v : s->max;
+            s->sum += v;
+        }
+        s->n += (int64_t)got;
+    }
+    fclose(f);
+    return ERR_OK;
+}
+
+static enum err info_npy(const char *path, const unsigned char *head, size_t bytes)
+{
+    struct npy_header h;
+    TRY(npy_parse(path, head, bytes, &h));
+    int64_t count = 1;
+    for (int i = 0; i < h.dims; i++)
+        FAIL_IF(__builtin_mul_overflow(count, h.shape[i], &count), ERR_INPUT,
+                "%s: the shape is impossibly large", path);
+    int floats = !strcmp(h.dtype, "<f4");
+    struct summary s = {0};
+    if (floats)
+        TRY(summarise(path, h.data_offset, &s));
+    struct facts f;
+    facts_begin(&f, json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", "NumPy array");
+    facts_shape(&f, "shape", h.dims, h.shape);
+    facts_string(&f, "dtype", h.dtype);
+    facts_string(&f, "order", h.fortran ? "Fortran" : "C");
+    if (floats) {
+        double finite = (double)(s.n - s.not_finite);
+        facts_number(&f, "minimum", finite > 0 ? s.min : UNKNOWN, "");
+        facts_number(&f, "maximum", finite > 0 ? s.max : UNKNOWN, "");
+        facts_number(&f, "mean", finite > 0 ? s.sum / finite : UNKNOWN, "");
+        facts_int(&f, "not_finite", s.not_finite);
+        facts_int(&f, "values_missing", count - s.n);
+    }
+    facts_bool(&f, "usable_by_op", floats && !h.fortran && count == s.n && !s.not_finite);
+    facts_end(&f);
+    return ERR_OK;
+}
+
+static enum err info_exchange(const char *path)
+{
+    struct exchange_info i;
+    TRY(exchange_info(path, &i));
+    const int64_t shape[] = {i.views, i.rows, i.channels};
+    struct facts f;
+    facts_begin(&f, json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", "Data Exchange scan (HDF5)");
+    facts_string(&f, "axes", "views, rows, channels");
+    facts_shape(&f, "shape", 3, shape);
+    facts_string(&f, "dtype", i.dtype);
+    facts_string(&f, "stored_as", i.sinogram_order ? "sinograms" : "projections");
+    facts_int(&f, "flats", i.whites);
+    facts_int(&f, "darks", i.darks);
+    facts_bool(&f, "has_theta", i.has_theta);
+    facts_number(&f, "theta_first", i.has_theta ? i.theta_first * 180 / M_PI : UNKNOWN, "degrees");
+    facts_number(&f, "theta_last", i.has_theta ? i.theta_last * 180 / M_PI : UNKNOWN, "degrees");
+    facts_bytes(&f, "bytes_as_sinogram",
+                4.0 * (double)i.views * (double)i.rows * (double)i.channels);
+    facts_end(&f);
+    return ERR_OK;
+}
+
+static enum err info_nifti(const char *path)
+{
+    struct nifti_header h;
+    TRY(nifti_read_header(path, &h));
+    struct facts f;
+    facts_begin(&f, json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", h.version == 2 ? "NIfTI-2 volume" : "NIfTI-1 volume");
+    facts_shape(&f, "shape", h.dims, h.shape);
+    facts_number(&f, "spacing_x", h.spacing[0], "mm");
+    facts_number(&f, "spacing_y", h.dims > 1 ? h.spacing[1] : UNKNOWN, "mm");
+    facts_number(&f, "spacing_z", h.dims > 2 ? h.spacing[2] : UNKNOWN, "mm");
+    facts_int(&f, "datatype", h.datatype);
+    facts_int(&f, "bits", h.bits);
+    facts_bool(&f, "big_endian", h.big_endian);
+    facts_number(&f, "slope", h.slope, "");
+    facts_number(&f, "intercept", h.intercept, "");
+    facts_end(&f);
+    return ERR_OK;
+}
+
+static enum err info_model(const char *path, const char *text, size_t bytes)
+{
+    struct model m;
+    TRY(model_parse(path, text, bytes, &m));
+    const struct scan *s = &m.scan;
+    const struct volume *v = &m.volume;
+    const int64_t sinogram[] = {s->views, s->rows, s->channels},
+                  volume[] = {v->rows, v->cols, v->slices};
+    struct facts f;
+    facts_begin(&f, json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", "geometry");
+    facts_string(&f, "beam", s->beam == BEAM_CONE ? "cone" : "parallel");
+    facts_shape(&f, "sinogram_shape", 3, sinogram);
+    facts_shape(&f, "recon_shape", 3, volume);
+    facts_number(&f, "delta_voxel", v->delta, "");
+    facts_number(&f, "angle_first", (double)s->angles[0] * 180 / M_PI, "degrees");
+    facts_number(&f, "angle_last", (double)s->angles[s->views - 1] * 180 / M_PI, "degrees");
+    if (s->beam == BEAM_CONE) {
+        facts_number(&f, "magnification", scan_magnification(s), "");
+        facts_bool(&f, "curved_detector", s->curved);
+        facts_bool(&f, "helical", s->z_shifts != NULL);
+    }
+    facts_bytes(&f, "sinogram_bytes", 4.0 * (double)scan_samples(s));
+    facts_bytes(&f, "volume_bytes", 4.0 * (double)volume_voxels(v));
+    facts_end(&f);
+    model_free(&m);
+    return ERR_OK;
+}
+
+static enum err info_json(const char *path)
+{
+    char *text;
+    size_t bytes;
+    TRY(file_read_all(path, JSON_LIMIT, &text, &bytes));
+    enum err e =
+        info_is_timing(text) ? info_timing(path, text, json) : info_model(path, text, bytes);
+    free(text);
+    return e;
+}
+
+/* The suite's runs have times. */
+static enum err info_times(const char *path)
+{
+    char name[4096 + 640];
+    struct stat st;
+    snprintf(name, sizeof name, "%.4600s/record.json", path);
+    int recorded = stat(name, &st) == 0;
+    snprintf(name, sizeof name, "%.4600s/timing.json", path);
+    FAIL_IF(recorded && stat(name, &st), ERR_INPUT,
+            "%s: a recording, which has lines and no times of operations: `tomoprof report %s "
+            "--text` prints them",
+            path, path);
+    return info_json(name);
+}
+
+static enum err info_folder(const char *path)
+{
+    char name[4096 + 320];
+    struct stat st;
+    static const char *const own[] = {"timing.json", "record.json"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        snprintf(name, sizeof name, "%.4095s/%s", path, own[i]);
+        if (stat(name, &st) == 0)
+            return info_times(path);
+    }
+    char *latest;
+    size_t bytes;
+    snprintf(name, sizeof name, "%.4095s/latest", path);
+    if (file_read_all(name, 255, &latest, &bytes))
+        return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in output/latest",
+                    path);
+    latest[strcspn(latest, "\n")] = 0;
+    snprintf(name, sizeof name, "%.4095s/%.255s", path, latest);
+    free(latest);
+    return info_times(name);
+}
+
+/* output/latest is a text file naming the newest run beside it. */
+static enum err info_latest(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    return info_folder(folder);
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    const char *path = word[0], *base = strrchr(path, '/');
+    static unsigned char head[HEAD_BYTES];
+    struct stat st;
+    FAIL_IF(stat(path, &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return info_folder(path);
+    if (!strcmp(base ? base + 1 : path, "latest"))
+        return info_latest(path);
+    FILE *f = fopen(path, "rbe");
+    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    size_t bytes = fread(head, 1, sizeof head, f);
+    fclose(f);
+
+    static const unsigned char hdf5[] = {0x89, 'H', 'D', 'F'};
+    int32_t first = 0;
+    memcpy(&first, head, bytes < sizeof first ? bytes : sizeof first);
+    int32_t swapped = (int32_t)__builtin_bswap32((uint32_t)first);
+    size_t blank = 0;
+    while (blank < bytes && head[blank] && strchr(" \t\r\n", head[blank]))
+        blank++;
+    if (bytes >= 6 && !memcmp(head, "\x93NUMPY", 6))
+        return info_npy(path, head, bytes);
+    if (bytes >= sizeof hdf5 && !memcmp(head, hdf5, sizeof hdf5))
+        return info_exchange(path);
+    if (first == 348 || first == 540 || swapped == 348 || swapped == 540 ||
+        (head[0] == 0x1f && head[1] == 0x8b))
+        return info_nifti(path);
+    if (blank < bytes && head[blank] == '{')
+        return info_json(path);
+    return FAIL(ERR_INPUT,
+                "%s: of no known format: info reads .npy, Data Exchange .h5, NIfTI, geometry files "
+                "and runs",
+                path);
+}
+
+const struct command cmd_info = {
+    .name = "info",
+    .summary = "Says what is in a file or a run.",
+    .words = "FILE",
+    .text = "Reads NumPy arrays (.npy), Data Exchange scans (.h5), NIfTI volumes (.nii, .nii.gz), "
+            "geometry\n"
+            "files, timing.json and run folders. The content decides, not the name.\n\n"
+            "Examples:\n"
+            "  tomoprof info tests/data/tooth.h5\n"
+            "  tomoprof info output/latest\n"
+            "  tomoprof info --json volume.nii.gz\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,187 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/cli/commands/recon_input.h"
+#include "host/geom/model.h"
+#include "host/store/format/exchange.h"
+#include "host/store/format/geometry_json.h"
+#include "host/store/format/npy.h"
+
+static int is_npy(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".npy");
+}
+
+/* "A:B", "A:", ":B" within 0..rows. */
+static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64_t *count)
+{
+    *first = 0;
+    *count = rows;
+    if (!text)
+        return ERR_OK;
+    char *end;
+    errno = 0;
+    long long a = strtoll(text, &end, 10), b = rows;
+    int good = *end++ == ':';
+    if (good && *end)
+        b = strtoll(end, &end, 10);
+    FAIL_IF(!good || *end || errno || a < 0 || a >= b || b > rows, ERR_USAGE,
+            "--rows %s: must be A:B with 0 <= A < B <= %" PRId64 " (row B is left out)", text,
+            rows);
+    *first = a;
+    *count = b - a;
+    return ERR_OK;
+}
+
+static enum err check_center(const struct recon_request *r, int64_t channels)
+{
+    FAIL_IF(r->center && !(*r->center >= 0 && *r->center <= (double)(channels - 1)), ERR_USAGE,
+            "--center %g: the detector has channels 0 to %" PRId64, *r->center, channels - 1);
+    return ERR_OK;
+}
+
+/* A parallel scan of pitch 1 and the volume that MBIRJAX would choose for it. */
+static enum err plan_scan(const struct recon_request *r, struct recon_input *out)
+{
+    struct exchange_info info;
+    struct model *m = &out->model;
+    int64_t rows;
+    TRY(exchange_info(r->in, &info));
+    TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
+    TRY(check_center(r, info.channels));
+    model_init(m);
+    m->scan.views = info.views;
+    m->scan.rows = m->volume.slices = rows;
+    m->scan.channels = m->volume.rows = m->volume.cols = info.channels;
+    m->volume.delta = 1;
+    return ERR_OK;
+}
+
+enum err recon_input_plan(const struct recon_request *r, struct recon_input *out)
+{
+    *out = (struct recon_input){.center = (double)NAN, .score = (double)NAN};
+    if (!r->geometry) {
+        FAIL_IF(is_npy(r->in), ERR_USAGE,
+                "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances",
+                r->in);
+        return plan_scan(r, out);
+    }
+    FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
+    FAIL_IF(r->center, ERR_USAGE,
+            "--center is for scans; the geometry file says it as det_channel_offset");
+    return model_read(r->geometry, &out->model);
+}
+
+/* The axis at channel `center`: an offset is added to a projected coordinate before it becomes a
+ * channel. */
+static enum err set_center(const struct recon_request *r, const struct projections *p,
+                           struct recon_input *out)
+{
+    if (r->center) {
+        out->center = *r->center;
+    } else {
+        enum err e = find_center(p, &out->center, &out->score);
+        if (e)
+            return err_prefix(e, "%s", r->in);
+    }
+    out->model.scan.channel_offset = out->center - (double)(p->channels - 1) / 2;
+    return ERR_OK;
+}
+
+/* `rows`: how many of the scan's were read. */
+static enum err check_shape(const struct recon_request *r, const struct projections *p,
+                            const struct scan *s, int64_t rows)
+{
+    FAIL_IF(p->views != s->views || p->rows != rows || p->channels != s->channels, ERR_INPUT,
+            "%s: holds %" PRId64 " views of %" PRId64 " x %" PRId64
+            ", but sinogram_shape in %s says %" PRId64 " of %" PRId64 " x %" PRId64,
+            r->in, p->views, p->rows, p->channels, r->geometry, s->views, s->rows, s->channels);
+    return ERR_OK;
+}
+
+/* Rows [first, first + count) of those asked for; the model is complete afterwards. */
+static enum err read_scan(const struct recon_request *r, int64_t first, int64_t count,
+                          struct recon_input *out)
+{
+    struct projections p;
+    struct model *m = &out->model;
+    TRY(exchange_read(r->in, out->row_first + first, count, &p));
+    out->repaired = p.repaired;
+    enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
+    if (!e && !r->geometry) {
+        m->scan.angles = p.angles;
+        p.angles = NULL;
+        e = model_resolve(m);
+        if (e)
+            e = err_prefix(e, "%s", r->in);
+    }
+    if (!e) {
+        out->sinogram = p.sinogram;
+        p.sinogram = NULL;
+    }
+    projections_free(&p);
+    return e;
+}
+
+static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
+
+enum err recon_input_read(const struct recon_request *r, struct recon_input *out)
+{
+    const struct scan *s = &out->model.scan;
+    if (!is_npy(r->in))
+        return read_scan(r, 0, s->rows, out);
+    int64_t shape[] = {s->views, s->rows, s->channels};
+    return npy_read(r->in, 3, shape, sinogram_names, 1, &out->sinogram);
+}
+
+#define CENTER_ROWS 32 /* what find_center looks at */
+#define HALO        8
+
+enum err recon_input_prepare(const struct recon_request *r, struct recon_input *out)
+{
+    const int64_t rows = out->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
+    if (is_npy(r->in))
+        return ERR_OK;
+    TRY(read_scan(r, (rows - count) / 2, count, out));
+    mem_free(out->sinogram);
+    out->sinogram = NULL;
+    return ERR_OK;
+}
+
+int64_t recon_input_halo(const struct recon_request *r)
+{
+    return is_npy(r->in) ? 0 : HALO;
+}
+
+enum err recon_input_rows(const struct recon_request *r, const struct recon_input *in,
+                          int64_t first, int64_t count, float **sinogram)
+{
+    const struct scan *s = &in->model.scan;
+    int64_t shape[] = {s->views, s->rows, s->channels};
+    if (is_npy(r->in))
+        return npy_read_rows(r->in, shape, sinogram_names, 1, first, count, sinogram);
+    const int64_t from = first > HALO ? first - HALO : 0;
+    const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
+    struct projections p;
+    TRY(exchange_read(r->in, in->row_first + from, end - from, &p));
+    *sinogram = p.sinogram;
+    for (int64_t v = 0; v < p.views; v++)
+        memmove(p.sinogram + v * count * p.channels,
+                p.sinogram + (v * p.rows + first - from) * p.channels,
+                (size_t)(count * p.channels) * sizeof *p.sinogram);
+    p.sinogram = NULL;
+    projections_free(&p);
+    return ERR_OK;
+}
+
+void recon_input_free(struct recon_input *i)
+{
+    model_free(&i->model);
+    mem_free(i->sinogram);
+    i->sinogram = NULL;
+}

@@ -1,0 +1,127 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/log.h"
+#include "host/base/run_folder.h"
+#include "host/cli/cli.h"
+#include "host/cli/runs/profile_model.h"
+#include "profiler/report/text/text.h"
+
+static int text, again;
+static int64_t top = 20;
+static struct profile_options profile;
+
+static struct opt options[] = {
+    {"text", 0, OPT_FLAG, &text, NULL, "print the costliest lines on stdout", 0, 0, 0},
+    {"top", 'n', OPT_INT, &top, "N", "rows of each table (default 20)", 1, 1e6, 0},
+    {"again", 0, OPT_FLAG, &again, NULL, "analyse although there is a profile.json", 0, 0, 0},
+    PROFILE_OPTIONS(profile),
+    {0},
+};
+
+static int is_file(const char *path, struct stat *st)
+{
+    return !stat(path, st) && S_ISREG(st->st_mode);
+}
+
+/* Nothing was recorded, or the analysis was written after it. */
+static int up_to_date(const char *folder, const char *path)
+{
+    char trace[RUN_PATH + 16];
+    struct stat profiled, traced;
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    if (!is_file(path, &profiled) || again || profile.include || profile.exclude ||
+        profile.libraries || profile.paths || profile.no_source)
+        return 0;
+    return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
+}
+
+static enum err print(const struct model *m)
+{
+    struct winsize size = {0};
+    int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top);
+}
+
+/* Of the suite, without a traced pass: its times alone make a page. */
+static int has_times_only(const char *folder)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/trace", folder);
+    if (!stat(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (is_file(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    return is_file(path, &st);
+}
+
+/* The costliest line and the page. */
+static enum err conclude(const char *folder, const struct model *m)
+{
+    char page[RUN_PATH + 16], line[256] = "";
+    long long bytes;
+    TRY(profile_page(folder, page, &bytes));
+    if (m)
+        profile_top(m, line);
+    log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
+    return ERR_OK;
+}
+
+static enum err run(int words, char **word)
+{
+    char folder[RUN_PATH], path[RUN_PATH + 16];
+    struct stat st;
+    struct model *m = NULL;
+    (void)words;
+    TRY(run_find(word[0], folder));
+    size_t n = strlen(word[0]);
+    int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    if (!named && has_times_only(folder)) {
+        FAIL_IF(text, ERR_INPUT,
+                "%s was not traced, so it has no lines to print: `tomoprof info %s` "
+                "prints its times",
+                folder, folder);
+        return conclude(folder, NULL);
+    }
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (named)
+        snprintf(path, sizeof path, "%s", word[0]);
+    int done = named || up_to_date(folder, path);
+    enum err e = done ? profile_read(path, &m) : profile_make(folder, &profile, &m);
+    if (e && done && !named &&
+        !text) { /* of another version: the page copes, numbers are not read here */
+        log_warn("%s", err_text());
+        e = ERR_OK;
+    }
+    if (!e && text)
+        e = print(m);
+    if (!e && !named)
+        e = conclude(folder, m);
+    model_destroy(m);
+    return e;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "Makes report.html of a run, or prints its costliest lines.",
+    .words = "RUN",
+    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json (with --text). "
+            "Analyses the\n"
+            "traces where profile.json is missing or older than them, and writes report.html into "
+            "the folder:\n"
+            "one file that opens offline. --text prints the costliest lines besides.\n\n"
+            "Examples:\n"
+            "  tomoprof report latest --text\n"
+            "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

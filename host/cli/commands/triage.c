@@ -1,0 +1,157 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/base/run_folder.h"
+#include "host/cli/cli.h"
+#include "profiler/triage/triage.h"
+
+static const char *devices, *weights, *out;
+static int64_t size;
+static int json;
+
+static struct opt options[] = {
+    {"device", 'd', OPT_TEXT, &devices, "A,B", "cards to consider (default: all of the table)", 0,
+     0, 0},
+    {"weights", 'w', OPT_PATH, &weights, "FILE",
+     "JSON object of weights that differ from the defaults", 0, 0, 0},
+    {"size", 'n', OPT_INT, &size, "N", "edge of the volume (default: the largest measured)", 4,
+     65536, 0},
+    {"out", 'o', OPT_PATH, &out, "DIR",
+     "where triage.json, .md and .svg go (default: beside the input)", 0, 0, 0},
+    CLI_OPT_JSON(json),
+    {0},
+};
+
+struct paths {
+    char folder[RUN_PATH], timing[RUN_PATH + 16], profile[RUN_PATH + 16], sass[RUN_PATH + 16];
+};
+
+static int is_file(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* A file is times or a profile by what its "schema" says, or by its content: the format that
+ * timing.json extends has none. */
+static enum err take_file(const char *word, struct paths *p)
+{
+    char *text;
+    size_t bytes;
+    const char *slash = strrchr(word, '/');
+    FAIL_IF(strlen(word) >= RUN_PATH, ERR_INPUT, "the path is longer than %d bytes", RUN_PATH);
+    snprintf(p->folder, RUN_PATH, "%.*s", slash ? (int)(slash - word) + (slash == word) : 1,
+             slash ? word : ".");
+    TRY(file_read_all(word, (size_t)1 << 30, &text, &bytes));
+    int is_profile = strstr(text, "\"tomoprof-profile/") != NULL;
+    int is_timing = strstr(text, "\"measurements\"") != NULL;
+    free(text);
+    FAIL_IF(!is_profile && !is_timing, ERR_INPUT,
+            "%s is neither a timing.json nor a profile.json of a tomoprof run", word);
+    snprintf(is_profile ? p->profile : p->timing, RUN_PATH + 16, "%s", word);
+    return ERR_OK;
+}
+
+static enum err find_input(const char *word, struct paths *p)
+{
+    if (is_file(word) && strcmp(word, "latest") != 0 && strstr(word, ".json"))
+        return take_file(word, p);
+    TRY(run_find(word, p->folder));
+    snprintf(p->timing, sizeof p->timing, "%s/timing.json", p->folder);
+    snprintf(p->profile, sizeof p->profile, "%s/profile.json", p->folder);
+    if (!is_file(p->timing))
+        *p->timing = 0;
+    if (!is_file(p->profile))
+        *p->profile = 0;
+    FAIL_IF(!*p->timing && !*p->profile, ERR_INPUT,
+            "%s holds neither timing.json nor profile.json: it is no finished run", p->folder);
+    return ERR_OK;
+}
+
+static enum err write_file(const struct triage *t, const char *folder, const char *name,
+                           enum err (*write)(const struct triage *, FILE *))
+{
+    char path[RUN_PATH + 16];
+    struct outfile f = {0};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    TRY(outfile_open(&f, path));
+    enum err e = write(t, f.stream);
+    if (e == ERR_OK)
+        e = outfile_commit(&f);
+    outfile_abort(&f);
+    return e;
+}
+
+static void say(const struct triage *t, const char *folder)
+{
+    printf("%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict", "score",
+           "speedup to the best", "share of a reconstruction");
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        char speed[48] = "-", share[TIMING_NAME + 24] = "-";
+        if (c->speedup_rival.low > 0)
+            snprintf(speed, sizeof speed, "%.2g to %.2g", c->speedup_rival.low,
+                     c->speedup_rival.high);
+        if (c->ceiling)
+            snprintf(share, sizeof share, "%.3g %% of %s%s", 100 * c->ceiling->share,
+                     c->ceiling->workload, c->ceiling->follows ? " and itself" : "");
+        printf("%-26s %-7s %5.0f  %-20s %s\n", c->primitive->name, verdict_name(c->verdict),
+               c->score.total, speed, share);
+    }
+    for (int i = 0; i < t->notes.count; i++)
+        log_info("note: %s", t->notes.text[i]);
+    log_info("tomoprof: %s/triage.md and triage.json; `tomoprof report %s` shows them in its page",
+             folder, folder);
+}
+
+static enum err run(int words, char **word)
+{
+    struct paths p = {0};
+    struct triage *t;
+    (void)words;
+    TRY(find_input(word[0], &p));
+    snprintf(p.sass, sizeof p.sass, "%s/sass.json", p.folder);
+    const struct triage_options o = {devices, weights, (double)size, TP_VERSION,
+                                     is_file(p.sass) ? p.sass : NULL};
+    TRY(triage_make(*p.timing ? p.timing : NULL, *p.profile ? p.profile : NULL, &o, &t));
+    const char *folder = out ? out : p.folder;
+    enum err e = out ? dir_make(out) : ERR_OK;
+    if (e == ERR_OK)
+        e = write_file(t, folder, "triage.json", triage_write_json);
+    if (e == ERR_OK)
+        e = write_file(t, folder, "triage.md", triage_write_markdown);
+    if (e == ERR_OK)
+        e = write_file(t, folder, "triage.svg", triage_write_svg);
+    if (e == ERR_OK && json)
+        e = triage_write_json(t, stdout);
+    else if (e == ERR_OK)
+        say(t, folder);
+    triage_destroy(t);
+    return e;
+}
+
+const struct command cmd_triage = {
+    "triage",
+    "Says which operation deserves an FPGA, and why.",
+    "RUN",
+    "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
+    "confidence is\n"
+    "lower; a profile alone needs --size. Writes triage.json, triage.md and triage.svg beside the "
+    "input.\n"
+    "A sass.json there (cuda/sass.py --json) adds the instructions of the run's kernels.\n\n"
+    "  HIGH     build it: faster and leaner than any alternative, even at the pessimistic end\n"
+    "  MEDIUM   worth a study: measure what it names first\n"
+    "  LOW      an FPGA can do it, but little is gained\n"
+    "  NO       an alternative is simply better, or there is nothing to gain\n\n"
+    "Cards: u55c u280 u250 v80 vck5000 kv260 zu7ev agilex7m. Weights: docs/triage.md.\n\n"
+    "Example: tomoprof triage latest --device u55c,v80\n",
+    options,
+    1,
+    1,
+    0,
+    run,
+};

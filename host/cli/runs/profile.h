@@ -1,0 +1,36 @@
+/* The traces of a run to its profile.json. */
+#ifndef TP_CLI_RUNS_PROFILE_H
+#define TP_CLI_RUNS_PROFILE_H
+
+#include "host/base/err.h"
+#include "host/base/run_folder.h"
+
+struct profile_options {
+    const char *include, *exclude; /* comma lists of globs of source files, NULL none */
+    int libraries, paths;          /* 1: lines of libraries too; paths as recorded */
+    int no_source;                 /* 1: no text of the program's files */
+};
+
+/* Rows of a command's options. */
+/* clang-format off */
+#define PROFILE_OPTIONS(o)                                                                         \
+    {"include", 0, OPT_TEXT, &(o).include, "GLOB,...",                                             \
+     "charge only source files that match ('*/myproject/*'),\nthe rest to its callers", 0, 0, 0},  \
+    {"exclude", 0, OPT_TEXT, &(o).exclude, "GLOB,...",                                             \
+     "charge what matches to its callers", 0, 0, 0},                                               \
+    {"libraries", 0, OPT_FLAG, &(o).libraries, NULL,                                               \
+     "lines of libraries too, not of user code alone", 0, 0, 0},                                   \
+    {"absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, 0},\
+    {"no-source", 0, OPT_FLAG, &(o).no_source, NULL,                                               \
+     "no text of the program's files in the profile", 0, 0, 0}
+/* clang-format on */
+
+/* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in
+ * it changes how this one ends. `top`: the costliest line in a few words. ERR_INTERRUPTED after
+ * Ctrl-C; the traces stay as they were. */
+enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
+
+/* report.html of a run from what its folder holds; path: its name, `bytes` its size (optional). */
+enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes);
+
+#endif

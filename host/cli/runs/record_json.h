@@ -1,0 +1,26 @@
+/* record.json: what only the launcher knows of a run. */
+#ifndef TP_CLI_RUNS_RECORD_JSON_H
+#define TP_CLI_RUNS_RECORD_JSON_H
+
+#include "profiler/analyze/model/model.h"
+#include "profiler/record/record.h"
+
+struct record_facts {
+    const char **command; /* ends with NULL; NULL: no record.json */
+    char **notes;
+    struct record_end end, bare; /* bare.wall_s 0: there was no bare run */
+    double rate_hz;              /* 0: the library's own */
+    const char *modes;           /* NULL: all */
+    int cpus;                    /* that the program could use; 0 unknown */
+    void *text;
+};
+
+enum err record_facts_write(const char *folder, const struct record_facts *facts);
+/* Empty where the folder has none (the suite's runs); free it in any case. */
+enum err record_facts_read(const char *folder, struct record_facts *out);
+void record_facts_free(struct record_facts *f);
+
+/* To environment and quality of the model. */
+enum err record_facts_add(const struct record_facts *f, struct model *m);
+
+#endif

@@ -1,0 +1,124 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/memory.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/common/peak_kernel.h"
+#include "profiler/mark/mark.h"
+
+/* Seconds of one test. Many short repeats: one of them finds the CPUs free. */
+#define SECONDS 0.1
+
+/* Bytes of each of the two arrays of a copy: twice the last cache, yet no more than 128 MiB,
+ * because the first touch of fresh pages is slow in some virtual machines (2 s/GiB seen) and a
+ * share of a server's 480 MiB cache is not ours alone; and an eighth of the memory for both. */
+static size_t copy_bytes(void)
+{
+    const size_t least = (size_t)1 << 20, usual = (size_t)32 << 20, most = (size_t)128 << 20;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t allowed = mem_available() / 16;
+    size_t bytes = cache > 0 ? 2 * (size_t)cache : 0;
+    bytes = bytes > most ? most : bytes < usual ? usual : bytes;
+    bytes = bytes < allowed ? bytes : allowed;
+    return bytes > least ? bytes : least;
+}
+
+/* One test: what thread t of `threads` does once. */
+struct test {
+    void (*part)(const struct test *test, int t, int threads);
+    const struct roof_kernels *kernels;
+    int64_t steps;
+    float *from, *to;
+    size_t floats;
+};
+
+static void part_arithmetic(const struct test *test, int t, int threads)
+{
+    (void)threads;
+    test->kernels->multiply_add(test->steps, 0.5f, (float)t);
+}
+
+static size_t begin(const struct test *test, int t, int threads)
+{
+    return test->floats / 64 * (size_t)t / (size_t)threads * 64;
+}
+
+static void part_fill(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    memset(test->from + from, 1, (end - from) * sizeof(float));
+    memset(test->to + from, 1, (end - from) * sizeof(float));
+}
+
+static void part_stream(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    test->kernels->stream(test->from + from, test->to + from, end - from);
+}
+
+static void part_copy(const struct test *test, int t, int threads)
+{
+    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    memcpy(test->to + from, test->from + from, (end - from) * sizeof(float));
+}
+
+/* Seconds from the first thread's start to the last one's end. */
+static double once(const struct test *test, int threads)
+{
+    int64_t start = INT64_MAX, end = 0;
+#pragma omp parallel for num_threads(threads) reduction(min : start) reduction(max : end)
+    for (int t = 0; t < threads; t++) {
+        start = clock_ns();
+        test->part(test, t, threads);
+        end = clock_ns();
+    }
+    return (double)(end - start) * 1e-9;
+}
+
+static double best(const struct test *test, int threads)
+{
+    const int64_t start = clock_ns();
+    double least = once(test, threads);
+    while (clock_seconds_since(start) < SECONDS) {
+        const double took = once(test, threads);
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static enum err measure_copy(struct test *test, int threads, struct roof *out)
+{
+    void *from = NULL, *to = NULL;
+    const size_t bytes = copy_bytes() / 256 * 256;
+    enum err e = ERR_OK;
+    TRY_OUT(mem_alloc("calibration of the copy bandwidth", bytes, &from));
+    TRY_OUT(mem_alloc("calibration of the copy bandwidth", bytes, &to));
+    test->from = from;
+    test->to = to;
+    test->floats = bytes / sizeof(float);
+    test->part = part_fill;
+    once(test, threads);
+    test->part = part_stream;
+    const double streamed = best(test, threads);
+    test->part = part_copy;
+    const double plain = best(test, threads);
+    out->bytes_per_s = 2.0 * (double)bytes / (streamed < plain ? streamed : plain);
+out:
+    mem_free(from);
+    mem_free(to);
+    return e;
+}
+
+enum err cpu_measure_roof(struct backend *be, struct roof *out)
+{
+    struct test test = {.part = part_arithmetic, .kernels = ISA_PICK(roof_kernels)};
+    mark_push("measure_roof", 0);
+    test.steps = 2000000; /* 3 ms at 4 GHz */
+    const double took = best(&test, be->threads);
+    out->flops_per_s =
+        (double)test.steps * test.kernels->flops_per_step * (double)be->threads / took;
+    enum err e = measure_copy(&test, be->threads, out);
+    mark_pop();
+    return e;
+}

@@ -1,0 +1,157 @@
+/* Parallel beam: every detector row is its own slice. Work goes in bricks of a pixel block
+ * (PIXEL_ROWS x PIXEL_COLS) by SLICES slices. A tile holds all columns of one slice block and a
+ * block of views; the ~75 columns that a brick touches stay in L2 (64 views: 1.2 MiB), those under
+ * a square of 8 x 8 pixels and MAX_VIEWS views in L1. Forward: a task owns a tile; back: a task
+ * owns a brick. So nobody else writes what a task writes, sums have one order, and no result
+ * depends on the number of threads. */
+#include <omp.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/parallel/pixel_blocks.h"
+#include "host/cpu/common/worker.h"
+
+#define PIXEL_ROWS 32
+#define PIXEL_COLS 64
+
+struct plan {
+    struct pixel_blocks blocks;
+    int64_t slice_blocks;
+    int64_t view_stride; /* floats of one view's tile */
+    int64_t views;       /* of a tile */
+    size_t tile_floats, worker_floats;
+};
+
+static struct region region(const struct projector *p, int64_t view, int64_t views,
+                            int64_t slice_block)
+{
+    const int64_t slice = slice_block * SLICES;
+    return (struct region){view, least(views, p->scan.views - view), slice,
+                           least(SLICES, p->volume.slices - slice)};
+}
+
+static enum err plan_create(struct plan *plan, const struct projector *p,
+                            const struct pixel_set *pixels)
+{
+    plan->slice_blocks = (p->volume.slices + SLICES - 1) / SLICES;
+    plan->view_stride = p->columns * SLICES + 16; /* an odd number of lines, against aliasing */
+    plan->worker_floats = worker_floats(p);
+    return pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &plan->blocks);
+}
+
+static void plan_views(struct plan *plan, int64_t views)
+{
+    plan->views = views;
+    plan->tile_floats = (size_t)(views * plan->view_stride);
+}
+
+static enum err list_forward(struct backend *be, const struct projector *p,
+                             const struct pixel_set *pixels, const float *x, struct sinogram y)
+{
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
+    struct plan plan;
+    TRY(plan_create(&plan, p, pixels));
+    /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
+    int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
+    int64_t fair = p->scan.views * plan.slice_blocks / (4 * threads);
+    plan_views(&plan, most(1, least(least(fit, fair), least(p->scan.views, 8 * MAX_VIEWS))));
+    const size_t each = plan.tile_floats + plan.worker_floats;
+    void *scratch;
+    enum err e =
+        mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &scratch);
+    if (e != ERR_OK)
+        goto out;
+#pragma omp parallel num_threads(threads)
+    {
+        float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
+        struct worker w;
+        worker_init(&w, p, tile + plan.tile_floats, SLICES, plan.view_stride, 1);
+#pragma omp for collapse(2) schedule(dynamic, 1)
+        for (int64_t view = 0; view < p->scan.views; view += plan.views)
+            for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
+                const struct region at = region(p, view, plan.views, kb);
+                memset(tile, 0, plan.tile_floats * sizeof *tile);
+                for (int64_t b = 0; b < plan.blocks.count; b++)
+                    worker_forward(&w, &plan.blocks.set, plan.blocks.first[b],
+                                   plan.blocks.first[b + 1], at, x, tile);
+                for (int64_t v = 0; v < at.views; v++)
+                    tile_store(p, tile + v * plan.view_stride, SLICES, view + v, at.slice,
+                               at.slices, y);
+            }
+    }
+    mem_free(scratch);
+out:
+    pixel_blocks_free(&plan.blocks);
+    return e;
+}
+
+static enum err list_back(struct backend *be, const struct projector *p,
+                          const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                          int power, float *x)
+{
+    const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
+    struct plan plan;
+    TRY(plan_create(&plan, p, pixels));
+    int64_t fit =
+        scratch_floats(p, pixels, y.data || w.data) / (plan.slice_blocks * plan.view_stride);
+    fit = fit >= MAX_VIEWS ? fit / MAX_VIEWS * MAX_VIEWS : fit;
+    plan_views(&plan, least(p->scan.views, most(1, fit)));
+    const size_t shared = (size_t)plan.slice_blocks * plan.tile_floats;
+    void *scratch;
+    enum err e =
+        mem_alloc("back projection tiles",
+                  (shared + (size_t)threads * plan.worker_floats) * sizeof(float), &scratch);
+    if (e != ERR_OK)
+        goto out;
+#pragma omp parallel num_threads(threads)
+    {
+        float *tiles = scratch;
+        struct worker worker;
+        worker_init(&worker, p, tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
+                    SLICES, plan.view_stride, power);
+        for (int64_t view = 0; view < p->scan.views; view += plan.views) {
+            const int64_t views = least(plan.views, p->scan.views - view);
+#pragma omp for collapse(2) schedule(static)
+            for (int64_t v = 0; v < views; v++)
+                for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
+                    tile_load(p, y, w, view + v, kb * SLICES,
+                              least(SLICES, p->scan.rows - kb * SLICES),
+                              tiles + (size_t)kb * plan.tile_floats + v * plan.view_stride, SLICES);
+#pragma omp for collapse(2) schedule(dynamic, 1)
+            for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
+                for (int64_t b = 0; b < plan.blocks.count; b++)
+                    worker_back(&worker, &plan.blocks.set, plan.blocks.first[b],
+                                plan.blocks.first[b + 1], region(p, view, views, kb),
+                                tiles + (size_t)kb * plan.tile_floats, view == 0, x);
+        }
+    }
+    mem_free(scratch);
+out:
+    pixel_blocks_free(&plan.blocks);
+    return e;
+}
+
+enum err parallel_forward(struct backend *be, const struct projector *p,
+                          const struct pixel_set *pixels, const float *x, struct sinogram y)
+{
+    struct squares s;
+    enum err e = squares_create(p, pixels, 1, &s);
+    if (!e)
+        e = s.count ? squares_forward(be, p, &s, pixels, x, y) : list_forward(be, p, pixels, x, y);
+    squares_free(&s);
+    return e;
+}
+
+enum err parallel_back(struct backend *be, const struct projector *p,
+                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                       int power, float *x)
+{
+    struct squares s;
+    enum err e = squares_create(p, pixels, square_two_taps(p, power) ? 2 : 1, &s);
+    if (!e)
+        e = s.count ? squares_back(be, p, &s, pixels, y, w, power, x)
+                    : list_back(be, p, pixels, y, w, power, x);
+    squares_free(&s);
+    return e;
+}

@@ -1,0 +1,212 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/common/projection.h"
+
+static double largest_shift(const struct scan *s, int sign)
+{
+    double most = 0;
+    for (int64_t i = 0; s->z_shifts && i < s->views; i++) {
+        double shift = sign * (double)s->z_shifts[i];
+        most = i == 0 || shift > most ? shift : most;
+    }
+    return most;
+}
+
+/* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
+static double largest_gain(const struct projector *p)
+{
+    struct volume unmasked = p->volume;
+    double least, most;
+    unmasked.ror = ROR_NONE;
+    magnification_range(&p->scan, &unmasked, &least, &most);
+    return most;
+}
+
+/* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
+static int count_taps(const struct projector *p)
+{
+    const struct scan *s = &p->scan;
+    const double widest = fmax(p->volume.delta, volume_delta_row(&p->volume)) / s->delta_channel;
+    double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
+    if (s->beam == BEAM_CONE) {
+        const double gain = largest_gain(p);
+        const double tangent = gain / p->magnification - 1; /* = gain * reach / D */
+        stretch = gain * (s->curved ? 1 : sqrt(1 + tangent * tangent));
+    }
+    return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * p->windows.back + 1);
+}
+
+/* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, most], as monomials by divided
+ * differences. */
+static void fit_root(double most, double poly[4])
+{
+    double q[4], f[4];
+    for (int i = 0; i < 4; i++) {
+        q[i] = 0.5 * most * (1 + cos(M_PI * (i + 0.5) / 4));
+        f[i] = sqrt(1 + q[i]);
+    }
+    for (int d = 1; d < 4; d++)
+        for (int i = 3; i >= d; i--)
+            f[i] = (f[i] - f[i - 1]) / (q[i] - q[i - d]);
+    memset(poly, 0, 4 * sizeof *poly);
+    for (int i = 3; i >= 0; i--) {
+        for (int d = 3; d > 0; d--)
+            poly[d] = poly[d - 1] - q[i] * poly[d];
+        poly[0] = f[i] - q[i] * poly[0];
+    }
+}
+
+static double root_error(double most, const double poly[4])
+{
+    double worst = 0;
+    for (int i = 0; i <= 200; i++) {
+        double q = most * i / 200, root = sqrt(1 + q);
+        worst =
+            fmax(worst, fabs((poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]))) / root - 1));
+    }
+    return worst;
+}
+
+static enum err set_vertical(struct projector *p, double up, double down)
+{
+    const struct volume *v = &p->volume;
+    const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
+    double highest = middle * dz + fmax(v->slice_offset + down, up - v->slice_offset);
+    double tangent = largest_gain(p) * highest / p->scan.source_detector;
+    double most = fmax(tangent * tangent, 1e-6);
+    fit_root(most, p->cos_poly);
+    p->cos_exact = !(root_error(most, p->cos_poly) < 3e-8);
+
+    int64_t padded = (v->slices + 15) / 16 * 16, tables = p->z_stride ? p->scan.views : 1;
+    p->z_stride = p->z_stride ? padded : 0;
+    void *table;
+    TRY(mem_alloc_zero("slice heights", (size_t)(padded * tables) * sizeof(float), &table));
+    p->z_squared = table;
+    for (int64_t i = 0; i < tables; i++)
+        for (int64_t k = 0; k < v->slices; k++) {
+            double z = dz * ((double)k - middle) + v->slice_offset - p->views[i].z_shift;
+            p->z_squared[i * padded + k] = (float)(z * z);
+        }
+    return ERR_OK;
+}
+
+enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
+                              struct projector **out)
+{
+    (void)be;
+    struct projector *p = calloc(1, sizeof *p);
+    FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
+    enum err e = ERR_OK;
+    p->scan = *s;
+    p->scan.angles = p->scan.z_shifts = NULL;
+    p->volume = *v;
+    p->magnification = scan_magnification(s);
+    p->views = calloc((size_t)s->views, sizeof *p->views);
+    if (!p->views) {
+        e = FAIL(ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
+        goto out;
+    }
+    for (int64_t i = 0; i < s->views; i++)
+        p->views[i] = (struct view_geometry){cos((double)s->angles[i]), sin((double)s->angles[i]),
+                                             s->z_shifts ? (double)s->z_shifts[i] : 0};
+    p->windows = tap_windows(s, v);
+    p->taps = count_taps(p);
+    p->columns = s->channels + 2 * p->taps;
+    if (s->beam == BEAM_CONE) {
+        p->z_stride = s->z_shifts != NULL;
+        e = set_vertical(p, largest_shift(s, 1), largest_shift(s, -1));
+    }
+out:
+    if (e != ERR_OK)
+        cpu_projector_free(be, p);
+    else
+        *out = p;
+    return e;
+}
+
+void cpu_projector_free(struct backend *be, struct projector *p)
+{
+    (void)be;
+    if (!p)
+        return;
+    mem_free(p->z_squared);
+    free(p->views);
+    free(p);
+}
+
+void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
+                int64_t end, struct pixel_batch *b)
+{
+    const struct volume *v = &p->volume;
+    const double i0 = 0.5 * (double)(v->rows - 1), j0 = 0.5 * (double)(v->cols - 1);
+    const double dy = volume_delta_row(v);
+    b->n = end - first < BATCH ? (int)(end - first) : BATCH;
+    for (int q = 0; q < b->n; q++) {
+        int64_t pixel = pixels->indices ? pixels->indices[first + q] : first + q;
+        int64_t i = pixel / v->cols;
+        b->x[q] = v->delta * ((double)(pixel - i * v->cols) - j0);
+        b->y[q] = dy * ((double)i - i0);
+        b->cylinder[q] = (pixels->packed ? first + q : pixel) * v->slices;
+    }
+}
+
+int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels, int sinogram)
+{
+    int64_t read = sinogram ? scan_samples(&p->scan) : 0;
+    int64_t floats = (read + pixels->count * p->volume.slices) / 10;
+    return floats < 1 << 20 ? 1 << 20 : floats;
+}
+
+static const float *plane(struct sinogram y, const struct scan *s, int64_t view)
+{
+    return y.data && y.data->ptr ? (const float *)y.data->ptr + view * s->rows * s->channels : NULL;
+}
+
+/* One column of a tile from data whose rows are fastest already. */
+static void copy_column(const float *y, const float *w, int64_t rows, float *column)
+{
+    for (int64_t r = 0; r < rows; r++)
+        column[r] = (y ? y[r] : 1) * (w ? w[r] : 1);
+}
+
+void tile_load(const struct projector *p, struct sinogram y, struct sinogram w, int64_t view,
+               int64_t row0, int64_t rows, float *tile, int64_t ld)
+{
+    const struct scan *s = &p->scan;
+    const float *from = plane(y, s, view), *weight = plane(w, s, view);
+    enum sino_order order = from ? y.order : w.order;
+    float *first = tile + p->taps * ld;
+    size_t guard = (size_t)(p->taps * ld) * sizeof *tile;
+    memset(tile, 0, guard);
+    memset(first + s->channels * ld, 0, guard);
+    if (order == SINO_ROWS_FASTEST) {
+        for (int64_t c = 0; c < s->channels; c++)
+            copy_column(from ? from + c * s->rows + row0 : NULL,
+                        weight ? weight + c * s->rows + row0 : NULL, rows, first + c * ld);
+    } else {
+        int64_t skip = row0 * s->channels;
+        ISA_PICK(tile_kernels)
+            ->load(from ? from + skip : NULL, weight ? weight + skip : NULL, s->channels, rows,
+                   first, ld);
+    }
+    for (int64_t c = 0; rows < ld && c < s->channels; c++)
+        memset(first + c * ld + rows, 0, (size_t)(ld - rows) * sizeof *tile);
+}
+
+void tile_store(const struct projector *p, const float *tile, int64_t ld, int64_t view,
+                int64_t row0, int64_t rows, struct sinogram y)
+{
+    const struct scan *s = &p->scan;
+    const float *first = tile + p->taps * ld;
+    float *to = (float *)y.data->ptr + view * s->rows * s->channels;
+    if (y.order == SINO_CHANNELS_FASTEST) {
+        ISA_PICK(tile_kernels)->store(first, ld, s->channels, rows, to + row0 * s->channels);
+        return;
+    }
+    for (int64_t c = 0; c < s->channels; c++)
+        memcpy(to + c * s->rows + row0, first + c * ld, (size_t)rows * sizeof *to);
+}

@@ -1,0 +1,177 @@
+/* The two passes of VCD over the error sinogram. A subset's projection is cheap beside a pass (400
+ * pixels against 256 columns per view at 1/128 of 256 x 256), so it is computed twice, in a tile
+ * that stays in L2, rather than stored: a subset then reads e and w twice and writes e once, 5
+ * sinograms of traffic where separate operations move 11. Views are the unit of work; sums are per
+ * view and added in order. */
+#include <omp.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/common/worker.h"
+#include "profiler/mark/mark.h"
+
+struct planes {
+    int64_t ld, stride; /* floats between columns, of a view */
+    int64_t columns;    /* of the detector, without guards */
+    int64_t plane;      /* floats of a view of the sinogram */
+    int64_t group; /* views of a thread's own tiles: 1 MiB of L2, so that the pixels are read once
+                      for them */
+};
+
+static struct planes planes_of(const struct projector *p)
+{
+    const int64_t ld = round_up(p->scan.rows, 16) + 16;
+    const int64_t stride = p->columns * ld, fit = (1 << 18) / stride;
+    return (struct planes){ld, stride, p->scan.channels, p->scan.rows * p->scan.channels,
+                           most(1, least(4, fit))};
+}
+
+static const float *plane_at(const struct buffer *b, const struct planes *s, int64_t view)
+{
+    return b ? (const float *)b->ptr + view * s->plane : NULL;
+}
+
+static struct region whole(const struct projector *p, int64_t view, int64_t views)
+{
+    return (struct region){view, views, 0, p->volume.slices};
+}
+
+/* Projection of the packed or dense pixels into fresh tiles of `at.views` views. */
+static void project_views(struct worker *w, const struct pixel_set *pixels, const float *x,
+                          struct region at, const struct planes *s, float *tile)
+{
+    memset(tile, 0, (size_t)(at.views * s->stride) * sizeof *tile);
+    worker_forward(w, pixels, 0, pixels->count, at, x, tile);
+}
+
+static void declare(struct backend *be, const struct projector *p, int64_t pixels, int projections,
+                    double sinograms)
+{
+    const double updates = (double)pixels * (double)p->volume.slices * (double)p->scan.views;
+    const double taps = p->scan.beam == BEAM_PARALLEL ? 2 : 4,
+                 samples = (double)scan_samples(&p->scan);
+    const double x = 4 * (double)pixels * (double)p->volume.slices;
+    backend_declare(be, 2 * taps * updates * projections + 4 * samples,
+                    x * projections + 4 * sinograms * samples,
+                    4 * taps * updates * projections + 4 * sinograms * samples);
+}
+
+static void view_dots(const struct projector *p, const struct planes *s, const float *tile,
+                      const float *e, const float *w, double sums[2])
+{
+    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const int64_t rows = p->scan.rows;
+    const float *d = tile + p->taps * s->ld;
+    for (int64_t c = 0; c < s->columns; c++)
+        kernels->dots(w ? w + c * rows : NULL, e + c * rows, d + c * s->ld, rows, sums);
+}
+
+enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                          const struct buffer *x, const struct buffer *e, const struct buffer *w,
+                          struct vcd_sums *sums)
+{
+    const struct planes s = planes_of(p);
+    const int threads = cpu_team(be, scan_samples(&p->scan));
+    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
+    const size_t partial_bytes = (size_t)p->scan.views * 2 * sizeof(double);
+    void *memory;
+    TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)threads * each * sizeof(float), &memory));
+    double(*partial)[2] = memory;
+    float *scratch = (float *)memory + partial_bytes / sizeof(float);
+    memset(partial, 0, partial_bytes);
+    mark_push("forward_dots", (uint64_t)pixels->count);
+#pragma omp parallel num_threads(threads)
+    {
+        float *tile = scratch + (size_t)omp_get_thread_num() * each;
+        struct worker worker;
+        worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t view = 0; view < p->scan.views; view += s.group) {
+            const struct region at = whole(p, view, least(s.group, p->scan.views - view));
+            project_views(&worker, pixels, x->ptr, at, &s, tile);
+            for (int64_t v = 0; v < at.views; v++)
+                view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
+                          plane_at(w, &s, view + v), partial[view + v]);
+        }
+    }
+    mark_pop();
+    *sums = (struct vcd_sums){0};
+    for (int64_t view = 0; view < p->scan.views; view++) {
+        sums->linear += partial[view][0];
+        sums->quadratic += partial[view][1];
+    }
+    mem_free(memory);
+    declare(be, p, pixels->count, 1, w ? 2 : 1);
+    return ERR_OK;
+}
+
+/* One view of pass two: e -= alpha d, and its weighted tile for back projection, guards 0. */
+static void update_view(const struct projector *p, double alpha, struct buffer *e,
+                        const struct buffer *w, int64_t view, const struct planes *s,
+                        const float *d, float *tile)
+{
+    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
+    const float *wv = plane_at(w, s, view);
+    float *ev = (float *)e->ptr + view * s->plane;
+    memset(tile, 0, (size_t)guard * sizeof *tile);
+    memset(tile + guard + s->columns * s->ld, 0, (size_t)guard * sizeof *tile);
+    for (int64_t c = 0; c < s->columns; c++) {
+        float *column = tile + guard + c * s->ld;
+        kernels->update(wv ? wv + c * rows : NULL, d + guard + c * s->ld, (float)alpha, rows,
+                        ev + c * rows, column);
+        memset(column + rows, 0, (size_t)(s->ld - rows) * sizeof *column);
+    }
+}
+
+enum err cpu_update_back(struct backend *be, struct projector *p, const struct vcd_move *move,
+                         struct buffer *e, const struct buffer *w, const struct pixel_set *pixels,
+                         struct buffer *x)
+{
+    const struct planes s = planes_of(p);
+    const int threads = cpu_team(be, scan_samples(&p->scan));
+    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
+    const int64_t views = least(
+        p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
+    const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
+    const struct sinogram error = {e, SINO_ROWS_FASTEST},
+                          weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
+    void *memory;
+    TRY(mem_alloc("sweep tiles",
+                  ((size_t)(views * s.stride) + (size_t)threads * each) * sizeof(float), &memory));
+    float *tiles = memory, *scratch = tiles + views * s.stride;
+    mark_push("update_back", (uint64_t)pixels->count);
+#pragma omp parallel num_threads(threads)
+    {
+        float *d = scratch + (size_t)omp_get_thread_num() * each;
+        struct worker worker;
+        worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
+        for (int64_t view = 0; view < p->scan.views; view += views) {
+            const struct region at = whole(p, view, least(views, p->scan.views - view));
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t v = 0; v < at.views; v += s.group) {
+                const struct region own = whole(p, view + v, least(s.group, at.views - v));
+                if (move)
+                    project_views(&worker, &move->pixels, move->delta->ptr, own, &s, d);
+                for (int64_t i = 0; i < own.views; i++)
+                    if (move)
+                        update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
+                                    tiles + (v + i) * s.stride);
+                    else
+                        tile_load(p, error, weights, own.view + i, 0, p->scan.rows,
+                                  tiles + (v + i) * s.stride, s.ld);
+            }
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t first = 0; first < pixels->count; first += run)
+                worker_back(&worker, pixels, first, least(first + run, pixels->count), at, tiles,
+                            view == 0, x->ptr);
+        }
+    }
+    mark_pop();
+    mem_free(memory);
+    declare(be, p, pixels->count + (move ? move->pixels.count : 0), 1,
+            (w ? 2 : 1) + (move ? 1 : 0));
+    return ERR_OK;
+}

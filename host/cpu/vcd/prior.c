@@ -1,0 +1,120 @@
+/* Priors of VCD: qGGMRF over the six face neighbours, or proximal. Every voxel is read as it was
+ * before the subset's update, so pixels are independent of each other. */
+#include <math.h>
+#include <omp.h>
+
+#include "host/base/memory.h"
+#include "host/cpu/common/entries.h"
+#include "host/cpu/vcd/prior_kernel.h"
+
+/* 12 leading bits and the rest. */
+static struct split split(double value)
+{
+    int exponent;
+    double fraction = frexp(value, &exponent);
+    double high = ldexp(nearbyint(ldexp(fraction, 12)), exponent - 12);
+    return (struct split){(float)high, (float)(value - high)};
+}
+
+static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
+{
+    const double tail = r->q - r->p, middle = r->p - 2;
+    FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
+            "p %g, q %g: the prior needs p - q and p - 2 within -5 to 5 (0 < q < p <= 2 is usual)",
+            r->p, r->q);
+    FAIL_IF(!(r->sigma_x > 0 && r->T > 0), ERR_INPUT,
+            "sigma_x %g, T %g: both must be greater than 0", r->sigma_x, r->T);
+    const double *w = r->neighbour_weights, sum = w[0] + w[1] + w[2];
+    FAIL_IF(!(sum > 0), ERR_INPUT, "qggmrf_nbr_wts: their sum %g must be greater than 0", sum);
+    double steepest = fmax(fmax(fabs(tail), fabs(middle)), 1);
+    *q = (struct qggmrf){
+        .scale = (float)(pow(r->T, middle) / (r->sigma_x * r->sigma_x)),
+        .ratio = (float)(r->q / r->p),
+        .inverse = (float)(1 / (r->T * r->sigma_x)),
+        .most = (float)exp2(120 / steepest),
+        .tail = split(tail),
+        .middle = split(middle),
+        .quadratic = middle == 0,
+    };
+    for (int axis = 0; axis < 3; axis++)
+        q->b[axis] = (float)(w[axis] / (2 * sum));
+    return ERR_OK;
+}
+
+static void neighbours(const struct volume *v, const float *x, int64_t pixel, const float *out[4])
+{
+    const int64_t i = pixel / v->cols, j = pixel - i * v->cols;
+    const float *own = x + pixel * v->slices;
+    const int64_t row = v->cols * v->slices;
+    out[0] = i + 1 < v->rows ? own + row : own;
+    out[1] = i > 0 ? own - row : own;
+    out[2] = j + 1 < v->cols ? own + v->slices : own;
+    out[3] = j > 0 ? own - v->slices : own;
+}
+
+static int64_t pixel_at(const struct pixel_set *pixels, int64_t q)
+{
+    return pixels->indices ? pixels->indices[q] : q;
+}
+
+static enum err qggmrf_terms(struct backend *be, const struct volume *v,
+                             const struct regularisation *r, const struct pixel_set *pixels,
+                             const float *x, float *g, float *h)
+{
+    const struct prior_kernels *kernels = ISA_PICK(prior_kernels);
+    const int64_t slices = v->slices, row = 3 * (slices + PRIOR_PAD);
+    struct qggmrf q;
+    TRY(qggmrf_init(r, &q));
+    /* a voxel costs 5 powers: some 16 times what the others' elements cost */
+    const int threads = cpu_team(be, 16 * pixels->count * slices);
+    void *scratch;
+    TRY(mem_alloc("prior scratch", (size_t)(row * threads) * sizeof(float), &scratch));
+#pragma omp parallel num_threads(threads)
+    {
+        float *own = (float *)scratch + row * omp_get_thread_num();
+#pragma omp for schedule(static)
+        for (int64_t n = 0; n < pixels->count; n++) {
+            const int64_t pixel = pixel_at(pixels, n);
+            const float *around[4];
+            neighbours(v, x, pixel, around);
+            kernels->cylinder(&q, x + pixel * slices, around, slices, own, g + n * slices,
+                              h + n * slices);
+        }
+    }
+    mem_free(scratch);
+    /* Per neighbour difference: 24 of the logarithm, 19 per power, 10 around them; 5 per voxel. */
+    double voxels = (double)pixels->count * (double)slices;
+    backend_declare(be, 5 * (q.quadratic ? 53 : 72) * voxels, 12 * voxels, 28 * voxels);
+    return ERR_OK;
+}
+
+static enum err proximal_terms(struct backend *be, const struct volume *v, double sigma,
+                               const struct pixel_set *pixels, const float *x, const float *target,
+                               float *g, float *h)
+{
+    FAIL_IF(!(sigma > 0), ERR_INPUT, "sigma_prox %g must be greater than 0", sigma);
+    const int64_t slices = v->slices;
+    const float weight = (float)(1 / (sigma * sigma));
+#pragma omp parallel for num_threads(cpu_team(be, pixels->count *slices)) schedule(static)
+    for (int64_t n = 0; n < pixels->count; n++) {
+        const int64_t from = pixel_at(pixels, n) * slices, to = n * slices;
+        for (int64_t k = 0; k < slices; k++) {
+            g[to + k] = weight * (x[from + k] - target[from + k]);
+            h[to + k] = weight;
+        }
+    }
+    double voxels = (double)pixels->count * (double)slices;
+    backend_declare(be, 2 * voxels, 16 * voxels, 16 * voxels);
+    return ERR_OK;
+}
+
+enum err cpu_prior_terms(struct backend *be, const struct volume *v, const struct prior *prior,
+                         const struct pixel_set *pixels, const struct buffer *x, struct buffer *g,
+                         struct buffer *h)
+{
+    const struct regularisation *r = prior->regularisation;
+    if (prior->prox_target)
+        return proximal_terms(be, v, r->sigma_prox, pixels, x->ptr, prior->prox_target->ptr, g->ptr,
+                              h->ptr);
+    return qggmrf_terms(be, v, r, pixels, x->ptr, g->ptr, h->ptr);
+}

@@ -1,0 +1,203 @@
+/* How thick slabs are: memory in closed form, before anything is allocated. */
+#include <stdio.h>
+
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/recon/slabs/large_job.h"
+
+static const char *const names[] = {
+    [RECON_FORWARD] = "forward projection",
+    [RECON_BACK] = "back projection",
+    [RECON_HESSIAN] = "Hessian diagonal",
+    [RECON_FILTER] = "ramp filter",
+    [RECON_DIRECT] = "direct_recon",
+    [RECON_MEDIAN] = "median filter",
+    [RECON_MBIR] = "mbir_recon",
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct sizes sizes_of(const struct job *j)
+{
+    struct sizes s = {0};
+    for (int64_t i = 0; i < piece_count(j); i++) {
+        struct piece p;
+        piece_at(j, i, &p);
+        const int64_t in = box_count(&p.in);
+        s.in = larger(s.in, in);
+        s.out = larger(s.out, j->op == RECON_MEDIAN ? in : box_count(&p.out));
+        s.views = larger(s.views, p.problem.scan.views);
+        s.rows = larger(s.rows, p.problem.scan.rows);
+        s.slices = larger(s.slices, p.problem.volume.slices);
+        s.uploaded += in;
+    }
+    return s;
+}
+
+static struct call_memory calls_memory(const struct job *j, enum recon_op op, struct scan s,
+                                       struct volume v)
+{
+    static const struct {
+        int count;
+        enum backend_call call[3];
+    } rows[] = {
+        [RECON_FORWARD] = {1, {CALL_FORWARD}},
+        [RECON_BACK] = {1, {CALL_BACK}},
+        [RECON_HESSIAN] = {1, {CALL_BACK}},
+        [RECON_FILTER] = {1, {CALL_FILTER}},
+        [RECON_DIRECT] = {3, {CALL_BACK, CALL_FILTER, CALL_SLICES}},
+        [RECON_MEDIAN] = {1, {CALL_MEDIAN}},
+        [RECON_MBIR] = {3, {CALL_FORWARD, CALL_BACK, CALL_FILTER}},
+    };
+    struct call_memory all = {0, 0};
+    for (int i = 0; i < rows[op].count; i++) {
+        const struct call_memory m =
+            j->be->ops->lanes->memory(j->be, rows[op].call[i], &s, &v, j->pixels.count);
+        all.kept += m.kept;
+        all.shared = m.shared > all.shared ? m.shared : all.shared;
+    }
+    return all;
+}
+
+/* Bytes of the device while the job runs as it is cut now. */
+static size_t bytes_now(const struct job *j)
+{
+    const struct sizes sizes = sizes_of(j);
+    const struct stream stream = {.in_bytes = (size_t)sizes.in * sizeof(float),
+                                  .out_bytes = (size_t)sizes.out * sizeof(float),
+                                  .depth = j->depth,
+                                  .sums = j->op != RECON_FORWARD && j->views.count > 1};
+    struct scan s = j->m.scan;
+    struct volume v = j->m.volume;
+    s.views = sizes.views;
+    s.rows = sizes.rows;
+    v.slices = sizes.slices;
+    if (!sizes.rows || !sizes.slices) /* nothing is seen: nothing is called */
+        return stream_bytes(&stream);
+    const struct call_memory calls = calls_memory(j, j->op, s, v);
+    return stream_bytes(&stream) + calls.kept + calls.shared;
+}
+
+static void cut(struct job *j, int64_t thickness)
+{
+    struct slabs *const r = &j->results;
+    /* Two views are filtered together, and round together. */
+    if (j->op == RECON_FILTER && thickness > 1 && thickness < r->length)
+        thickness -= thickness % 2;
+    r->thickness = thickness;
+    r->count = (r->length + thickness - 1) / thickness;
+}
+
+static size_t bytes_at(const void *context, int64_t thickness)
+{
+    struct job j = *(const struct job *)context;
+    cut(&j, thickness);
+    return bytes_now(&j);
+}
+
+/* The thickest results for these blocks of views; 0: none fits. */
+static int64_t thickest(const struct job *j, size_t room)
+{
+    struct slabs found;
+    if (bytes_at(j, 1) > room || slabs_plan("", "", j->results.length, bytes_at, j, room, &found))
+        return 0;
+    /* An even cut moves the borders of slabs, and with them the cells that they need. */
+    while (found.thickness > 1 && bytes_at(j, found.thickness) > room)
+        found.thickness--;
+    return found.thickness;
+}
+
+/* Fewer views at a time make results thicker, so that less is sent twice; halves are tried, and
+ * taken for a fifth less. */
+static int choose(struct job *j, size_t room)
+{
+    struct slabs best_views = {0};
+    int64_t best = 0, best_sent = 0;
+    const int64_t all = j->views.length;
+    for (int64_t views = all; views > 0 || all == 0; views /= 2) {
+        if (all)
+            j->views = (struct slabs){all, views, (all + views - 1) / views};
+        const int64_t thickness = thickest(j, room);
+        if (thickness) {
+            cut(j, thickness);
+            const int64_t sent = sizes_of(j).uploaded;
+            if (!best || (double)sent < 0.8 * (double)best_sent) {
+                best = thickness;
+                best_sent = sent;
+                best_views = j->views;
+            }
+        }
+        if (!all)
+            break;
+    }
+    if (!best)
+        return 0;
+    j->views = best_views;
+    cut(j, best);
+    return 1;
+}
+
+enum err job_plan(struct job *j, size_t room)
+{
+    for (j->depth = 2; j->depth > 0; j->depth--)
+        if (choose(j, room))
+            return ERR_OK;
+    j->depth = 1;
+    if (j->views.length)
+        j->views = (struct slabs){j->views.length, 1, j->views.length};
+    char what[80];
+    snprintf(what, sizeof what, "the thinnest slab of %s", names[j->op]);
+    return j->be->ops->lanes->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
+}
+
+enum err large_plan(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+                    size_t room, struct large_plan *out)
+{
+    struct job j;
+    TRY(job_create(be, op, m, has_input, &j));
+    const enum err e = job_plan(&j, room);
+    if (!e)
+        *out = (struct large_plan){j.results.thickness, j.views.thickness, j.results.count,
+                                   piece_count(&j),     j.depth,           bytes_now(&j)};
+    job_free(&j);
+    return e;
+}
+
+static void tell(enum recon_op op, const struct large_plan *p, size_t needed, size_t room)
+{
+    char need[16], have[16], used[16];
+    log_info("%s: %s needed, %s available on the device: %lld slabs in %lld pieces, %s at a time",
+             names[op], mem_human((double)needed, need), mem_human((double)room, have),
+             (long long)p->results, (long long)p->pieces, mem_human((double)p->bytes, used));
+}
+
+enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+                     size_t arrays, int *large)
+{
+    struct job j;
+    size_t room;
+    *large = 0;
+    if (!be->ops->lanes)
+        return ERR_OK;
+    TRY(be->ops->lanes->room(be, &room));
+    TRY(job_create(be, op, m, has_input, &j));
+    const struct call_memory calls = calls_memory(&j, op, j.m.scan, j.m.volume);
+    const struct call_memory sums =
+        be->ops->lanes->memory(be, CALL_SUMS, &m->scan, &m->volume, j.pixels.count);
+    const size_t need = arrays + calls.kept + calls.shared + sums.kept;
+    job_free(&j);
+    if (need <= room)
+        return ERR_OK;
+    if (op == RECON_MBIR)
+        return be->ops->lanes->refuse(be, names[op], need,
+                                      "every iteration needs all of its arrays, so that they stay "
+                                      "there: use a smaller size or --backend cpu");
+    struct large_plan p;
+    TRY(large_plan(be, op, m, has_input, room, &p));
+    tell(op, &p, need, room);
+    *large = 1;
+    return ERR_OK;
+}

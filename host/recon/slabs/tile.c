@@ -1,0 +1,130 @@
+#include <math.h>
+#include <string.h>
+
+#include "host/geom/windows.h"
+#include "host/recon/slabs/tile.h"
+
+struct model tile_model(const struct model *m, struct range views, struct range rows,
+                        struct range slices)
+{
+    struct model t = *m;
+    t.scan.views = views.count;
+    t.scan.angles += views.first;
+    if (t.scan.z_shifts)
+        t.scan.z_shifts += views.first;
+    /* v = delta_row (m - (rows - 1)/2) - row_offset, z likewise */
+    t.scan.rows = rows.count;
+    t.scan.row_offset +=
+        m->scan.delta_row * (0.5 * (double)(m->scan.rows - rows.count) - (double)rows.first);
+    t.volume.slices = slices.count;
+    t.volume.slice_offset +=
+        volume_delta_slice(&m->volume) *
+        ((double)slices.first - 0.5 * (double)(m->volume.slices - slices.count));
+    return t;
+}
+
+/* Slice edge k meets detector row centre + width (k - bottom), width between `least` and `most`
+ * rows, bottom between `low` and `high` (cuda/common/footprint.cuh: vertical_fan). */
+struct fan {
+    double centre, least, most, low, high;
+};
+
+static struct fan fan_of(const struct model *m, struct range views)
+{
+    const struct scan *s = &m->scan;
+    const struct volume *v = &m->volume;
+    struct fan f = {.centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1)};
+    const double dz = volume_delta_slice(v);
+    double first = 0, last = 0; /* of the shifts */
+    rows_per_slice(s, v, &f.least, &f.most);
+    for (int64_t i = 0; s->z_shifts && i < views.count; i++) {
+        const double z = (double)s->z_shifts[views.first + i];
+        first = i && first < z ? first : z;
+        last = i && last > z ? last : z;
+    }
+    f.low = 0.5 * (double)v->slices + (first - v->slice_offset) / dz;
+    f.high = 0.5 * (double)v->slices + (last - v->slice_offset) / dz;
+    return f;
+}
+
+/* A pixel at the source has no largest magnification (windows.h). */
+static int is_bounded(const struct model *m, const struct fan *f)
+{
+    return f->most * m->scan.delta_row < 1e6 * volume_delta_slice(&m->volume);
+}
+
+/* Whole cells in [low, high] and one more on both sides, for rounding; within [0, n). */
+static struct range cells(double low, double high, int64_t n)
+{
+    const double first = fmin(fmax(floor(low) - 1, 0), (double)n);
+    const double end = fmin(fmax(ceil(high) + 2, first), (double)n);
+    return (struct range){(int64_t)first, (int64_t)(end - first)};
+}
+
+struct range tile_rows(const struct model *m, struct range views, struct range slices)
+{
+    if (m->scan.beam == BEAM_PARALLEL)
+        return slices;
+    const struct fan f = fan_of(m, views);
+    const double bottom = (double)slices.first - f.high;
+    const double top = (double)(slices.first + slices.count) - f.low;
+    if (!is_bounded(m, &f))
+        return (struct range){0, m->scan.rows};
+    return cells(f.centre + fmin(f.least * bottom, f.most * bottom),
+                 f.centre + fmax(f.least * top, f.most * top), m->scan.rows);
+}
+
+struct range tile_slices(const struct model *m, struct range views, struct range rows)
+{
+    if (m->scan.beam == BEAM_PARALLEL)
+        return rows;
+    const struct fan f = fan_of(m, views);
+    const double bottom = (double)rows.first - 0.5 - f.centre;
+    const double top = bottom + (double)rows.count;
+    if (!is_bounded(m, &f))
+        return (struct range){0, m->volume.slices};
+    return cells(f.low + fmin(bottom / f.least, bottom / f.most),
+                 f.high + fmax(top / f.least, top / f.most), m->volume.slices);
+}
+
+int64_t box_count(const struct box *b)
+{
+    return b->part[0].count * b->part[1].count * b->part[2].count;
+}
+
+/* Numbers that lie side by side in the array and in the part; as many as the inner axes that are
+ * whole allow. */
+static int64_t run_length(const struct box *b)
+{
+    int64_t run = b->part[2].count;
+    for (int axis = 2; axis > 0 && b->part[axis].count == b->size[axis]; axis--)
+        run *= b->part[axis - 1].count;
+    return run;
+}
+
+/* Where number `at` of the part lies in the array. */
+static int64_t place(const struct box *b, int64_t at)
+{
+    const int64_t k = at % b->part[2].count, line = at / b->part[2].count;
+    const int64_t j = line % b->part[1].count, i = line / b->part[1].count;
+    return ((b->part[0].first + i) * b->size[1] + b->part[1].first + j) * b->size[2] +
+           b->part[2].first + k;
+}
+
+void box_pack(const struct box *b, const float *array, int64_t first, int64_t count, float *out)
+{
+    const int64_t run = run_length(b), end = first + count;
+    for (int64_t at = first, n; at < end; at += n) {
+        n = run - at % run < end - at ? run - at % run : end - at;
+        memcpy(out + (at - first), array + place(b, at), (size_t)n * sizeof(float));
+    }
+}
+
+void box_unpack(const struct box *b, const float *in, int64_t first, int64_t count, float *array)
+{
+    const int64_t run = run_length(b), end = first + count;
+    for (int64_t at = first, n; at < end; at += n) {
+        n = run - at % run < end - at ? run - at % run : end - at;
+        memcpy(array + place(b, at), in + (at - first), (size_t)n * sizeof(float));
+    }
+}

@@ -1,0 +1,20 @@
+/* Geometry files: JSON with MBIRJAX's parameter names. */
+#ifndef TP_STORE_FORMAT_GEOMETRY_JSON_H
+#define TP_STORE_FORMAT_GEOMETRY_JSON_H
+
+#include "host/base/err.h"
+#include "host/base/jsonw.h"
+#include "host/geom/model.h"
+
+/* Reads, fills defaults and automatic values, checks (model_resolve). ERR_INPUT names file and key.
+ */
+enum err model_read(const char *path, struct model *m);
+/* The same from memory; `name` stands in the sentences. Any bytes are safe. */
+enum err model_parse(const char *name, const char *text, size_t bytes, struct model *m);
+/* Writes every parameter, the automatic ones filled, so that model_read gives the same model. */
+enum err model_write(const char *path, const struct model *m);
+
+/* The same object as the next value of `w`. */
+void model_write_json(struct jsonw *w, const struct model *m);
+
+#endif

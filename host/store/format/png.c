@@ -1,0 +1,114 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "host/base/file.h"
+#include "host/base/memory.h"
+#include "host/store/format/image.h"
+
+static void put32(unsigned char *p, uint32_t x)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(x >> (24 - 8 * i));
+}
+
+/* Length, type, data, checksum over type and data (PNG specification, 5.3). */
+static enum err write_chunk(struct outfile *f, const char *type, const unsigned char *data,
+                            uint32_t bytes)
+{
+    unsigned char head[8], tail[4];
+    put32(head, bytes);
+    memcpy(head + 4, type, 4);
+    uLong crc = crc32(0, head + 4, 4);
+    if (bytes) /* crc32 of NULL would start anew */
+        crc = crc32(crc, data, bytes);
+    put32(tail, (uint32_t)crc);
+    TRY(outfile_write(f, head, sizeof head));
+    TRY(outfile_write(f, data, bytes));
+    return outfile_write(f, tail, sizeof tail);
+}
+
+/* Each line begins with its filter type, 0 = none. NaN becomes black. */
+static void fill_lines(unsigned char *out, int64_t rows, int64_t cols, const float *values,
+                       int64_t row_stride, int64_t col_stride, double low, double high)
+{
+    double scale = high > low ? 255 / (high - low) : 0;
+    for (int64_t i = 0; i < rows; i++) {
+        *out++ = 0;
+        for (int64_t j = 0; j < cols; j++) {
+            double grey = ((double)values[i * row_stride + j * col_stride] - low) * scale;
+            *out++ = (unsigned char)(grey > 0 ? grey < 255 ? grey + .5 : 255 : 0);
+        }
+    }
+}
+
+static enum err write_stream(struct outfile *f, int64_t rows, int64_t cols,
+                             const unsigned char *packed, uLong bytes)
+{
+    unsigned char header[13] = {[8] = 8}; /* 8 bits, grey, deflate, no interlace */
+    put32(header, (uint32_t)cols);
+    put32(header + 4, (uint32_t)rows);
+    TRY(outfile_write(f, "\x89PNG\r\n\x1a\n", 8));
+    TRY(write_chunk(f, "IHDR", header, sizeof header));
+    TRY(write_chunk(f, "IDAT", packed, (uint32_t)bytes));
+    return write_chunk(f, "IEND", NULL, 0);
+}
+
+enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
+                        int64_t row_stride, int64_t col_stride, double low, double high)
+{
+    FAIL_IF(rows < 1 || cols < 1 || rows > (1 << 30) / (cols + 1), ERR_INPUT,
+            "%s: a picture of %lld x %lld pixels cannot be written", path, (long long)cols,
+            (long long)rows);
+    uLong bytes = (uLong)(rows * (cols + 1)), packed_bytes = compressBound(bytes);
+    void *lines = NULL, *packed = NULL;
+    struct outfile f = {0};
+    enum err e;
+    TRY_OUT(mem_alloc("picture", bytes, &lines));
+    TRY_OUT(mem_alloc("picture", packed_bytes, &packed));
+    fill_lines(lines, rows, cols, values, row_stride, col_stride, low, high);
+    if (compress2(packed, &packed_bytes, lines, bytes, 6) != Z_OK) {
+        e = FAIL(ERR_MEMORY, "%s: no memory left to compress the picture", path);
+        goto out;
+    }
+    TRY_OUT(outfile_open(&f, path));
+    TRY_OUT(write_stream(&f, rows, cols, packed, packed_bytes));
+    e = outfile_commit(&f);
+out:
+    outfile_abort(&f);
+    mem_free(lines);
+    mem_free(packed);
+    return e;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Percentiles of at most this many values, evenly taken: 327 of them lie beyond either end of the
+ * window. */
+#define SAMPLES 65536
+
+void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
+                  int64_t col_stride, double *low, double *high)
+{
+    float sample[SAMPLES];
+    int64_t pixels = rows * cols, step = pixels / SAMPLES + 1, n = 0;
+    for (int64_t p = 0; p < pixels; p += step) {
+        float x = values[p / cols * row_stride + p % cols * col_stride];
+        if (isfinite(x))
+            sample[n++] = x;
+    }
+    *low = 0;
+    *high = 1;
+    if (!n)
+        return;
+    qsort(sample, (size_t)n, sizeof *sample, by_value);
+    *low = (double)sample[(n - 1) / 200];
+    *high = (double)sample[(n - 1) - (n - 1) / 200];
+    if (*high <= *low) /* flat: mid-grey */
+        *low -= .5, *high = *low + 1;
+}

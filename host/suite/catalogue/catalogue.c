@@ -1,0 +1,281 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/geom/model.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/check.h"
+#include "host/suite/catalogue/inputs.h"
+
+static const struct buffer *given(const struct array_pair *a)
+{
+    return a->buffer.ptr ? &a->buffer : NULL;
+}
+
+static enum err run_forward(struct run_state *s)
+{
+    return forward_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_back(struct run_state *s)
+{
+    return back_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_hessian(struct run_state *s)
+{
+    return hessian_diagonal(s->be, &s->model, given(&s->weights), &s->out.buffer);
+}
+
+static enum err run_filter(struct run_state *s)
+{
+    return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_recon(struct run_state *s)
+{
+    struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
+    return direct_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
+static enum err run_back_voxel(struct run_state *s)
+{
+    return back_project_voxel(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_recon_voxel(struct run_state *s)
+{
+    return fdk_voxel_recon(s->be, &s->model, &s->in.buffer, &s->scratch.buffer, &s->out.buffer);
+}
+
+static enum err run_mbir(struct run_state *s)
+{
+    struct mbir_options o = s->mbir;
+    o.weights = given(&s->weights);
+    o.initial = given(&s->initial);
+    mbir_report_free(&s->report);
+    s->report = (struct mbir_report){0};
+    return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
+}
+
+static enum err run_median(struct run_state *s)
+{
+    return median_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_partition(struct run_state *s)
+{
+    struct rng generator;
+    int32_t *pixels;
+    int64_t count;
+    partition_free(&s->partition);
+    s->partition = (struct partition){0};
+    rng_seed(&generator, (uint32_t)s->seed);
+    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
+    enum err e = partition_create(pixels, count, s->subsets, &generator, &s->partition);
+    free(pixels);
+    return e;
+}
+
+static struct work work_declared(struct run_state *s)
+{
+    return backend_take_work(s->be);
+}
+
+/* Every index is written once; a shuffle reads and writes two of them in the nearest cache. */
+static struct work work_partition(struct run_state *s)
+{
+    double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
+    return (struct work){0, bytes, 4 * bytes};
+}
+
+/* Cylinders inside the region of reconstruction x slices x views. */
+static enum err updates_inside(const struct run_state *s, double *out)
+{
+    int32_t *pixels;
+    int64_t count;
+    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
+    free(pixels);
+    *out = (double)count * (double)s->model.volume.slices * (double)s->model.scan.views;
+    return ERR_OK;
+}
+
+static enum err updates_all(const struct run_state *s, double *out)
+{
+    *out = (double)volume_voxels(&s->model.volume) * (double)s->model.scan.views;
+    return ERR_OK;
+}
+
+/* The iteration before the first over the finest partition (recon.h: 2 4 6, then 7). */
+#define WARM_UP_ITERATION 3
+
+static void set_up_ramp(struct model *m, int64_t size)
+{
+    (void)size;
+    m->scan.channels = m->volume.rows = m->volume.cols = 1024;
+}
+
+/* RabbitCT at N = 512 (496 views of 1248 x 960 cells of 0.32 mm, source 750 mm from the axis and
+ * 1200 mm from the detector, volume 256 mm wide) over a full circle; other N in proportion. */
+static void set_up_rabbitct(struct model *m, int64_t size)
+{
+    struct scan *s = &m->scan;
+    s->views = size * 496 / 512;
+    s->rows = size * 960 / 512;
+    s->channels = size * 1248 / 512;
+    s->delta_row = s->delta_channel = 0.32 * 512 / (double)size;
+    s->source_iso = 750;
+    s->source_detector = 1200;
+    m->volume.delta = 256 / (double)size;
+}
+
+/* clang-format off */
+#define FORWARD(beam) \
+    {#beam "_forward_project", #beam, "projection", "scatter", "volume -> sinogram, A x", \
+     ARRAY_VOLUME, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
+     prepare_volume, run_forward, check_forward, work_declared, updates_inside, NULL, 0}
+#define BACK(beam) \
+    {#beam "_back_project", #beam, "projection", "gather", "sinogram -> volume, exact adjoint A' y", \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0, \
+     prepare_sinogram, run_back, check_back, work_declared, updates_inside, NULL, 0}
+#define HESSIAN(beam) \
+    {#beam "_hessian_diagonal", #beam, "projection", "gather", "weights -> volume, sum of A^2 w over the rays", \
+     ARRAY_NONE, ARRAY_VOLUME, SCRATCH_NONE, TAKES_WEIGHTS, \
+     NULL, run_hessian, check_hessian, work_declared, updates_all, NULL, 0}
+#define MBIR(beam) \
+    {#beam "_mbir_recon", #beam, "reconstruction", "mixed", "sinogram -> volume, VCD with the qGGMRF prior", \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
+     prepare_sinogram, run_mbir, check_recon, work_declared, NULL, NULL, 0}
+#define FILTER(beam, letters) \
+    {#beam "_" #letters "_filter", #beam, "filter", "stream", "sinogram -> sinogram, ramp along channels", \
+     ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
+     prepare_sinogram, run_filter, check_filter, work_declared, NULL, NULL, 0}
+#define RECON(beam, letters, text) \
+    {#beam "_" #letters "_recon", #beam, "reconstruction", "gather", text, \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0, \
+     prepare_sinogram, run_recon, check_recon, work_declared, NULL, NULL, 0}
+
+static const struct operation operations[] = {
+    FORWARD(parallel),
+    BACK(parallel),
+    HESSIAN(parallel),
+    MBIR(parallel),
+    RECON(parallel, fbp, "sinogram -> volume, filtered back projection"),
+    FILTER(parallel, fbp),
+    RECON(parallel, direct, "sinogram -> volume, direct method: fbp_recon"),
+    FORWARD(cone),
+    BACK(cone),
+    HESSIAN(cone),
+    MBIR(cone),
+    RECON(cone, fdk, "sinogram -> volume, Feldkamp, matched adjoint"),
+    FILTER(cone, fdk),
+    RECON(cone, direct, "sinogram -> volume, direct method: fdk_recon"),
+    {"median_filter3d", "any", "utility", "stencil", "volume -> volume, 3x3x3, edges repeated",
+     ARRAY_VOLUME, ARRAY_VOLUME, SCRATCH_NONE, 0,
+     prepare_noisy_volume, run_median, check_median, work_declared, NULL, NULL, 0},
+    {"gen_pixel_partition", "any", "utility", "random", "geometry -> random pixel subsets of MBIR",
+     ARRAY_NONE, ARRAY_PARTITION, SCRATCH_NONE, TAKES_SEED | TAKES_SUBSETS,
+     NULL, run_partition, check_partition, work_partition, NULL, NULL, 0},
+};
+
+/* Rows of their own, for what the catalogue has at other sizes or not by itself. */
+#define ITERATION(beam) \
+    {#beam "_vcd_iteration", #beam, "reconstruction", "mixed", "one iteration of mbir_recon over 128 subsets", \
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, 0, \
+     prepare_sinogram, run_mbir, check_recon, work_declared, NULL, NULL, WARM_UP_ITERATION}
+
+static const struct operation bench_own[] = {
+    {"cone_voxel_back_project", "cone", "projection", "gather", "sinogram -> volume, voxel-driven: bilinear, for FDK",
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0,
+     prepare_sinogram, run_back_voxel, check_back_voxel, work_declared, updates_inside, NULL, 0},
+    ITERATION(parallel),
+    ITERATION(cone),
+    {"ramp_filter_2048", "parallel", "filter", "stream", "rows of 1024 channels: transforms of 2048 points",
+     ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0,
+     prepare_sinogram, run_filter, check_filter, work_declared, NULL, set_up_ramp, 0},
+    {"rabbitct_fdk_recon", "cone", "reconstruction", "gather", "FDK at RabbitCT's proportions: 496 views of 1248 x 960 at 512",
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
+     prepare_sinogram, run_recon, check_recon, work_declared, NULL, set_up_rabbitct, 0},
+    {"rabbitct_voxel_recon", "cone", "reconstruction", "gather", "the same with voxel-driven back projection",
+     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
+     prepare_sinogram, run_recon_voxel, check_recon, work_declared, NULL, set_up_rabbitct, 0},
+};
+
+/* In the order of the table of targets. */
+static const char *const bench_names[] = {
+    "parallel_forward_project", "parallel_back_project", "cone_forward_project", "cone_back_project",
+    "cone_voxel_back_project",
+    "ramp_filter_2048", "median_filter3d", "parallel_hessian_diagonal", "cone_hessian_diagonal",
+    "parallel_vcd_iteration", "cone_vcd_iteration", "parallel_fbp_recon", "cone_fdk_recon", "rabbitct_fdk_recon", "rabbitct_voxel_recon",
+};
+/* clang-format on */
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+const struct operation *operation_at(int index)
+{
+    return index >= 0 && index < COUNT(operations) ? &operations[index] : NULL;
+}
+
+static const struct operation *find(const struct operation *rows, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+const struct operation *operation_named(const char *name)
+{
+    return find(operations, COUNT(operations), name);
+}
+
+const struct operation *bench_operation_named(const char *name)
+{
+    const struct operation *own = find(bench_own, COUNT(bench_own), name);
+    return own ? own : operation_named(name);
+}
+
+const struct operation *bench_operation_at(int index)
+{
+    return index >= 0 && index < COUNT(bench_names) ? bench_operation_named(bench_names[index])
+                                                    : NULL;
+}
+
+int operation_recon(const struct operation *op, enum recon_op *out)
+{
+    static const struct {
+        enum err (*run)(struct run_state *s);
+        enum recon_op op;
+    } rows[] = {{run_forward, RECON_FORWARD}, {run_back, RECON_BACK},
+                {run_hessian, RECON_HESSIAN}, {run_filter, RECON_FILTER},
+                {run_recon, RECON_DIRECT},    {run_median, RECON_MEDIAN},
+                {run_mbir, RECON_MBIR}};
+    for (int i = 0; i < COUNT(rows); i++)
+        if (rows[i].run == op->run) {
+            *out = rows[i].op;
+            return 1;
+        }
+    return 0;
+}
+
+static double array_bytes(const struct model *m, enum array array)
+{
+    int64_t shape[3];
+    model_shape(m, array, shape);
+    return 4.0 * (double)shape[0] * (double)shape[1] * (double)shape[2];
+}
+
+double operation_run_bytes(const struct operation *op, const struct model *m)
+{
+    double bytes = array_bytes(m, op->input) + array_bytes(m, op->output);
+    bytes += op->scratch == SCRATCH_SINOGRAM ? array_bytes(m, ARRAY_SINOGRAM) : 0;
+    return bytes + (op->scratch == SCRATCH_MBIR ? (double)mbir_scratch_bytes(m) : 0);
+}
+
+double operation_bytes(const struct operation *op, const struct model *m)
+{
+    /* The program itself, its threads' stacks and tile buffers: 16 MiB. Pixel lists: 3 x 4 bytes a
+     * pixel. The check holds one reference of the larger shape. */
+    double input = array_bytes(m, op->input), output = array_bytes(m, op->output);
+    return 0x1p24 + 12.0 * (double)volume_pixels(&m->volume) + operation_run_bytes(op, m) +
+           (input > output ? input : output);
+}

@@ -1,0 +1,54 @@
+/* The operations that tomoprof profiles and that `tomoprof op` runs: one row each. Adding an
+ * operation touches one row and its functions. */
+#ifndef TP_SUITE_CATALOGUE_CATALOGUE_H
+#define TP_SUITE_CATALOGUE_CATALOGUE_H
+
+#include "host/backend/backend.h"
+#include "host/suite/catalogue/state.h"
+
+enum { TAKES_WEIGHTS = 1, TAKES_ITERATIONS = 2, TAKES_SEED = 4, TAKES_SUBSETS = 8 };
+
+/* Memory that an operation needs beside its input and output: a second sinogram (only where the
+ * input must survive), or what mbir_scratch_bytes says. */
+enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
+
+struct operation {
+    const char *name;           /* public: timing.json and the command line */
+    const char *geometry;       /* "parallel", "cone", or "any" */
+    const char *group;          /* projection, filter, reconstruction, utility */
+    const char *access_pattern; /* how it walks memory: stream, gather, stencil, random, mixed */
+    const char *help;
+    enum array input, output;
+    enum scratch scratch;
+    int takes; /* TAKES_ bits: what `tomoprof op` accepts beside the input */
+    enum err (*prepare)(struct run_state *s); /* makes the suite's input; NULL: it has none */
+    enum err (*run)(struct run_state *s);     /* the timed part: no transfer, no check */
+    enum err (*check)(struct run_state *s);   /* ERR_FAILED with a sentence: the result is wrong */
+    struct work (*work)(struct run_state *s); /* declared since the last call */
+    /* Voxel-view updates of one run; NULL where the unit makes no sense. */
+    enum err (*updates)(const struct run_state *s, double *out);
+    void (*set_up)(struct model *m, int64_t size); /* changes the published set-up; NULL: nothing */
+    /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
+     * run is a call. */
+    int first_iteration;
+};
+
+/* Row `index` of the catalogue, NULL past the end. */
+const struct operation *operation_at(int index);
+/* The row of exactly that name, NULL when there is none. */
+const struct operation *operation_named(const char *name);
+
+/* Rows of `tomoprof bench`, which has some of the catalogue and some of its own. */
+const struct operation *bench_operation_at(int index);
+const struct operation *bench_operation_named(const char *name);
+
+/* What an operation is for host/recon; 0: nothing that has arrays on a device. */
+int operation_recon(const struct operation *op, enum recon_op *out);
+
+/* Bytes of the arrays and of the scratch that `op` holds on this model: what its memory is planned
+ * with. */
+double operation_run_bytes(const struct operation *op, const struct model *m);
+/* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
+double operation_bytes(const struct operation *op, const struct model *m);
+
+#endif

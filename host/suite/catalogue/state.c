@@ -1,0 +1,190 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/jsonw.h"
+#include "host/base/memory.h"
+#include "host/geom/model.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/check.h"
+#include "host/suite/catalogue/state.h"
+
+#define SUBSETS 4 /* of gen_pixel_partition in the published set-up */
+
+enum err model_for_size(const struct operation *op, int64_t size, struct model *m)
+{
+    int cone = !strcmp(op->geometry, "cone");
+    double n = (double)size;
+    model_init(m);
+    m->scan.beam = cone ? BEAM_CONE : BEAM_PARALLEL;
+    m->scan.views = size / 2;
+    m->scan.rows = m->scan.channels = size;
+    m->volume.rows = m->volume.cols = m->volume.slices = size;
+    if (cone) {
+        m->scan.source_detector = 4 * n;
+        m->scan.source_iso = 2 * n;
+    }
+    if (op->set_up)
+        op->set_up(m, size);
+    m->scan.angles = angles_even(0, cone ? 2 * M_PI : M_PI, m->scan.views);
+    enum err e =
+        m->scan.angles ? model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");
+    if (e)
+        model_free(m);
+    return e;
+}
+
+void model_shape(const struct model *m, enum array array, int64_t shape[3])
+{
+    const struct volume *v = &m->volume;
+    const struct scan *s = &m->scan;
+    shape[0] = array == ARRAY_VOLUME ? v->rows : array == ARRAY_SINOGRAM ? s->views : 0;
+    shape[1] = array == ARRAY_VOLUME ? v->cols : array == ARRAY_SINOGRAM ? s->rows : 0;
+    shape[2] = array == ARRAY_VOLUME ? v->slices : array == ARRAY_SINOGRAM ? s->channels : 0;
+}
+
+enum err state_host_array(struct array_pair *a, const char *what, const int64_t shape[3])
+{
+    size_t bytes;
+    void *block;
+    TRY(mem_size(what, shape[0], shape[1], shape[2], sizeof(float), &bytes));
+    TRY(mem_alloc(what, bytes, &block));
+    a->host = block;
+    return ERR_OK;
+}
+
+enum err state_place(struct run_state *s, int has_weights, double extra)
+{
+    enum recon_op op;
+    if (!operation_recon(s->op, &op))
+        return ERR_OK;
+    const int has_input = s->op->input != ARRAY_NONE || has_weights;
+    const double arrays = operation_run_bytes(s->op, &s->model) + extra;
+    return recon_place(s->be, op, &s->model, has_input, (size_t)arrays, &s->large);
+}
+
+enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t shape[3])
+{
+    size_t bytes = (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float);
+    if (s->large) {
+        a->buffer = (struct buffer){PLACE_HOST, 0, bytes, a->host};
+        return ERR_OK;
+    }
+    return s->be->ops->upload(s->be, a->host, bytes, &a->buffer);
+}
+
+static enum err allocate(struct run_state *s, const char *what, enum array array,
+                         struct array_pair *a)
+{
+    int64_t shape[3];
+    size_t bytes;
+    model_shape(&s->model, array, shape);
+    TRY(mem_size(what, shape[0], shape[1], shape[2], sizeof(float), &bytes));
+    if (s->large) {
+        TRY(state_host_array(a, what, shape));
+        return state_upload(s, a, shape);
+    }
+    return s->be->ops->alloc(s->be, what, bytes, &a->buffer);
+}
+
+enum err state_allocate_output(struct run_state *s)
+{
+    static const char *const names[] = {"", "volume", "sinogram", ""};
+    if (s->op->output == ARRAY_PARTITION)
+        return ERR_OK;
+    return allocate(s, names[s->op->output], s->op->output, &s->out);
+}
+
+enum err state_allocate_scratch(struct run_state *s)
+{
+    return s->large ? ERR_OK : allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch);
+}
+
+enum err state_prepare(struct run_state *s)
+{
+    s->subsets = SUBSETS;
+    s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
+    TRY(state_place(s, 0, check_device_bytes(s)));
+    if (s->op->prepare)
+        TRY(s->op->prepare(s));
+    if (s->op->scratch == SCRATCH_SINOGRAM)
+        TRY(state_allocate_scratch(s));
+    return state_allocate_output(s);
+}
+
+void state_free(struct run_state *s)
+{
+    struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->out, &s->scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i]->buffer.ptr)
+            s->be->ops->release(s->be, &all[i]->buffer);
+        mem_free(all[i]->host);
+    }
+    mbir_report_free(&s->report);
+    partition_free(&s->partition);
+    model_free(&s->model);
+    memset(s, 0, sizeof *s);
+}
+
+static double index_at(const void *indices, int64_t i)
+{
+    return ((const int32_t *)indices)[i];
+}
+
+static double float_at(const void *floats, int64_t i)
+{
+    return (double)((const float *)floats)[i];
+}
+
+static void host_fingerprint(double (*at)(const void *array, int64_t i), const void *array,
+                             int64_t n, struct fingerprint *out)
+{
+    double squares = 0;
+    *out = (struct fingerprint){0, 0, INFINITY, -INFINITY};
+    for (int64_t i = 0; i < n; i++) {
+        double v = at(array, i);
+        out->sum += v;
+        squares += v * v;
+        out->min = fmin(out->min, v);
+        out->max = fmax(out->max, v);
+    }
+    out->l2 = sqrt(squares);
+}
+
+enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
+{
+    const struct buffer *b = &s->out.buffer;
+    const struct partition *p = &s->partition;
+    if (s->op->output == ARRAY_PARTITION)
+        host_fingerprint(index_at, p->indices, p->subsets * p->length, out);
+    else if (s->large)
+        host_fingerprint(float_at, b->ptr, (int64_t)(b->bytes / sizeof(float)), out);
+    else
+        return s->be->ops->fingerprint(s->be, b, &out->sum, &out->l2, &out->min, &out->max);
+    return ERR_OK;
+}
+
+enum err state_result(struct run_state *s, const float **data, float **copy)
+{
+    const struct buffer *b = &s->out.buffer;
+    void *block = NULL;
+    *copy = NULL;
+    *data = b->ptr;
+    if (b->place == PLACE_HOST)
+        return ERR_OK;
+    TRY(mem_alloc("result", b->bytes, &block));
+    enum err e = s->be->ops->download(s->be, b, block, b->bytes);
+    if (e)
+        mem_free(block);
+    else
+        *data = *copy = block;
+    return e;
+}
+
+void fingerprint_write(struct jsonw *w, const struct fingerprint *f)
+{
+    jsonw_knumber(w, "sum", f->sum);
+    jsonw_knumber(w, "l2", f->l2);
+    jsonw_knumber(w, "min", f->min);
+    jsonw_knumber(w, "max", f->max);
+}

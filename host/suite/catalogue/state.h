@@ -1,0 +1,78 @@
+/* What one operation works on: model, arrays, options, results. */
+#ifndef TP_SUITE_CATALOGUE_STATE_H
+#define TP_SUITE_CATALOGUE_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/backend/backend.h"
+#include "host/recon/partition.h"
+#include "host/recon/recon.h"
+
+struct operation;
+
+/* volume (R, C, S) and sinogram (V, Mr, Nc) are float32, partition (subsets, length) int32. */
+enum array { ARRAY_NONE, ARRAY_VOLUME, ARRAY_SINOGRAM, ARRAY_PARTITION };
+
+/* An array on the host (mem_alloc; NULL when only the back end has one) and the same for the back
+ * end. Empty: buffer.ptr is NULL. */
+struct array_pair {
+    float *host;
+    struct buffer buffer;
+};
+
+/* Zeroed, then op, be and the model are set, then the arrays by state_prepare (the suite's phantom)
+ * or by `tomoprof op` (files); freed by state_free. */
+struct run_state {
+    const struct operation *op;
+    struct backend *be; /* not owned */
+    int large;          /* arrays stay in host memory and pass the device in slabs */
+    struct model model; /* owned; operations of geometry "any" use its volume sizes only */
+    struct array_pair in, weights, initial, out;
+    struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
+    struct mbir_options mbir;   /* its weights and initial come from the above */
+    struct mbir_report report;  /* of the latest mbir_recon */
+    uint64_t seed;              /* of the noise and of the partition's generator */
+    int64_t subsets;            /* of gen_pixel_partition */
+    struct partition partition; /* its result */
+};
+
+/* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over
+ * [0, pi), cone over [0, 2 pi) with source-detector 4N and source-iso 2N. "any" gets the parallel
+ * one. */
+enum err model_for_size(const struct operation *op, int64_t size, struct model *m);
+
+/* Shape of an array of this model; all 0 for ARRAY_NONE and ARRAY_PARTITION. */
+void model_shape(const struct model *m, enum array array, int64_t shape[3]);
+
+/* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
+ * threshold 0, 4 subsets. */
+enum err state_prepare(struct run_state *s);
+
+/* Decides where the arrays will be (recon_place), `extra` bytes more or less than those of
+ * operation_run_bytes; ERR_MEMORY with the numbers when they can be nowhere. */
+enum err state_place(struct run_state *s, int has_weights, double extra);
+
+/* An uninitialised host array, to be filled and given to the back end by state_upload. */
+enum err state_host_array(struct array_pair *a, const char *what, const int64_t shape[3]);
+enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t shape[3]);
+/* Allocates s->scratch; nothing in slabs, which never overwrite the input. */
+enum err state_allocate_scratch(struct run_state *s);
+/* Allocates s->out. Nothing for partitions, which bring their own. */
+enum err state_allocate_output(struct run_state *s);
+void state_free(struct run_state *s);
+
+/* float64 sum, l2 norm, minimum and maximum of the latest result. */
+struct fingerprint {
+    double sum, l2, min, max;
+};
+enum err state_fingerprint(struct run_state *s, struct fingerprint *out);
+/* "sum": .., "l2": .., "min": .., "max": .. inside an object that is open. */
+struct jsonw;
+void fingerprint_write(struct jsonw *w, const struct fingerprint *f);
+
+/* The latest float32 result on the host. *copy is a block to mem_free afterwards, or NULL where the
+ * back end works in host memory. */
+enum err state_result(struct run_state *s, const float **data, float **copy);
+
+#endif

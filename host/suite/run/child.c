@@ -1,0 +1,306 @@
+/* The process that runs one operation at one size. Its lines, one JSON object each:
+ *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates", "cycles_reason"}
+ *                                                  before the first run; bench: after the last too
+ *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
+ *   {"error"}                                      instead of what cannot be done */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "host/backend/registry.h"
+#include "host/base/clock.h"
+#include "host/base/jsonw.h"
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/run/cycles.h"
+#include "host/suite/catalogue/preview.h"
+#include "host/suite/run/suite.h"
+#include "profiler/mark/mark.h"
+
+#define COPY_SECONDS 0.02
+
+struct child {
+    struct run_state s;
+    const struct child_plan *plan;
+    FILE *out;
+    struct cycles cycles;
+};
+
+struct measured {
+    double seconds, cycles;
+    struct work work;
+    struct fingerprint fingerprint;
+    uint64_t uploaded, downloaded, device_peak;
+    size_t peak;
+};
+
+/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
+ * its ceiling when they fit the caches. 0 when it cannot be measured. */
+static double cached_copy(struct backend *be, const struct operation *op, const struct model *m)
+{
+    size_t bytes = 0;
+    const enum array arrays[] = {op->input, op->output};
+    for (int i = 0; i < 2; i++) {
+        int64_t shape[3];
+        model_shape(m, arrays[i], shape);
+        bytes += (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float) / 2;
+    }
+    struct buffer from = {0}, to = {0};
+    double best = 0;
+    if (bytes && !be->ops->alloc(be, "calibration", bytes, &from) &&
+        !be->ops->alloc(be, "calibration", bytes, &to) && !be->ops->zero(be, &from) &&
+        !be->ops->zero(be, &to) && !be->ops->sync(be)) {
+        int64_t begin = clock_ns();
+        while (clock_seconds_since(begin) < COPY_SECONDS) {
+            int64_t start = clock_ns();
+            if (be->ops->copy(be, &from, &to) || be->ops->sync(be))
+                break;
+            double seconds = clock_seconds_since(start);
+            best = seconds > 0 ? fmax(best, 2 * (double)bytes / seconds) : best;
+        }
+    }
+    if (from.ptr)
+        be->ops->release(be, &from);
+    if (to.ptr)
+        be->ops->release(be, &to);
+    return best;
+}
+
+/* In the process and with the threads of the runs that follow, because a shared machine's speed
+ * changes within minutes. A calibration that fails leaves the share of the roof unknown and fails
+ * nothing. */
+static enum err calibrate(struct child *c)
+{
+    struct run_state *s = &c->s;
+    struct roof roof = {0, 0};
+    double updates = 0;
+    if (s->be->ops->measure_roof(s->be, &roof)) {
+        log_warn("no calibration: %s", err_text());
+        roof = (struct roof){0, 0};
+    }
+    double cached = cached_copy(s->be, s->op, &s->model);
+    if (s->op->updates)
+        TRY(s->op->updates(s, &updates));
+    struct jsonw w;
+    jsonw_init(&w, c->out, 0);
+    jsonw_object(&w);
+    jsonw_knumber(&w, "gflops", roof.flops_per_s * 1e-9);
+    jsonw_knumber(&w, "gbytes_per_s", roof.bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
+    jsonw_knumber(&w, "updates", updates);
+    jsonw_kstring(&w, "cycles_reason", c->cycles.reason);
+    jsonw_end(&w);
+    fputc('\n', c->out);
+    return ERR_OK;
+}
+
+/* What happened since `start` and `cycles`. The clock is read first. */
+static enum err take(struct child *c, int64_t start, double cycles, struct measured *m)
+{
+    struct run_state *s = &c->s;
+    m->seconds = clock_seconds_since(start);
+    m->cycles = cycles_now(&c->cycles) - cycles;
+    m->work = s->op->work(s);
+    m->peak = mem_peak();
+    m->device_peak = s->be->device_peak;
+    m->uploaded = s->be->uploaded_bytes;
+    m->downloaded = s->be->downloaded_bytes;
+    s->be->uploaded_bytes = s->be->downloaded_bytes = 0;
+    return state_fingerprint(s, &m->fingerprint);
+}
+
+static enum err run_once(struct child *c, struct measured *m)
+{
+    struct run_state *s = &c->s;
+    mem_reset_peak();
+    backend_reset_peak(s->be);
+    backend_take_work(s->be);
+    TRY(s->be->ops->sync(s->be));
+    double cycles = cycles_now(&c->cycles);
+    int64_t start = clock_ns();
+    mark_push(s->op->name, (uint64_t)c->plan->size);
+    enum err e = s->op->run(s);
+    if (!e)
+        e = s->be->ops->sync(s->be);
+    mark_pop();
+    return e ? e : take(c, start, cycles, m);
+}
+
+/* The same bits on every run, and a first result that agrees with something else. */
+static enum err check(struct run_state *s, const struct measured *m, const struct measured *first,
+                      int64_t run)
+{
+    const struct fingerprint *f = &m->fingerprint;
+    FAIL_IF(!isfinite(f->sum) || !isfinite(f->l2), ERR_FAILED,
+            "wrong result: it holds NaN or infinite values");
+    FAIL_IF(!(f->l2 > 0), ERR_FAILED, "wrong result: all of it is zero");
+    if (run == 1)
+        return s->op->check(s);
+    FAIL_IF(memcmp(f, &first->fingerprint, sizeof *f) != 0, ERR_FAILED,
+            "wrong result: run %lld differs from run 1 (l2 %.17g and %.17g)", (long long)run, f->l2,
+            first->fingerprint.l2);
+    return ERR_OK;
+}
+
+static void report(FILE *out, int64_t run, const struct measured *m)
+{
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kint(&w, "run", run);
+    jsonw_knumber(&w, "time", m->seconds);
+    jsonw_knumber(&w, "flops", m->work.flops);
+    jsonw_knumber(&w, "bytes", m->work.bytes_min);
+    jsonw_knumber(&w, "bytes_ideal_cache", m->work.bytes_ideal_cache);
+    jsonw_kint(&w, "h2d_bytes", (int64_t)m->uploaded);
+    jsonw_kint(&w, "d2h_bytes", (int64_t)m->downloaded);
+    jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
+    jsonw_kint(&w, "peak_device_bytes", (int64_t)m->device_peak);
+    fingerprint_write(&w, &m->fingerprint);
+    jsonw_knumber(&w, "cycles", m->cycles);
+    jsonw_end(&w);
+    fputc('\n', out);
+    fflush(out);
+}
+
+/* For profilers that record this part alone (nsys --capture-range=cudaProfilerApi). */
+static void measured(struct child *c, int begins)
+{
+    if (c->s.be->ops->measured)
+        c->s.be->ops->measured(c->s.be, begins);
+}
+
+static enum err run_each(struct child *c)
+{
+    struct measured first = {0}, now;
+    measured(c, 1);
+    for (int64_t run = 1; run <= c->plan->runs; run++) {
+        TRY(run_once(c, &now));
+        TRY(check(&c->s, &now, &first, run));
+        if (run == 1)
+            first = now;
+        report(c->out, run, &now);
+    }
+    measured(c, 0);
+    return ERR_OK;
+}
+
+struct iterations {
+    struct child *child;
+    struct measured *rows; /* [runs] */
+    int64_t start;
+    double cycles;
+    enum err e;
+};
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    struct iterations *i = context;
+    int64_t row = done - i->child->s.op->first_iteration;
+    (void)total;
+    if (row >= 0 && !i->e)
+        i->e = i->child->s.be->ops->sync(i->child->s.be);
+    if (row >= 0 && !i->e)
+        i->e = take(i->child, i->start, i->cycles, &i->rows[row]);
+    if (row == -1)
+        measured(i->child, 1);
+    backend_take_work(i->child->s.be);
+    i->cycles = cycles_now(&i->child->cycles);
+    i->start = clock_ns();
+}
+
+/* One call, timed by the iteration; nothing is reported before its result is checked. */
+static enum err run_iterations(struct child *c)
+{
+    const int64_t runs = c->plan->runs;
+    struct iterations i = {.child = c, .rows = calloc((size_t)runs, sizeof *i.rows)};
+    FAIL_IF(!i.rows, ERR_MEMORY, "no memory left for %lld runs", (long long)runs);
+    c->s.mbir.max_iterations = c->s.op->first_iteration + runs - 1;
+    c->s.mbir.on_iteration = on_iteration;
+    c->s.mbir.context = &i;
+    mem_reset_peak();
+    backend_reset_peak(c->s.be);
+    mark_push(c->s.op->name, (uint64_t)c->plan->size);
+    enum err e = c->s.op->run(&c->s);
+    mark_pop();
+    measured(c, 0);
+    e = e ? e : i.e;
+    if (!e)
+        e = check(&c->s, &i.rows[runs - 1], NULL, 1);
+    for (int64_t run = 0; run < runs && !e; run++)
+        report(c->out, run + 1, &i.rows[run]);
+    free(i.rows);
+    return e;
+}
+
+static enum err run_all(struct child *c)
+{
+    if (!c->plan->traced)
+        TRY(calibrate(c));
+    mark_push("prepare", (uint64_t)c->plan->size);
+    enum err e = state_prepare(&c->s);
+    mark_pop();
+    TRY(e);
+    TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
+        log_warn("no preview: %s", err_text()); /* the times stand without it */
+    return c->plan->bench ? calibrate(c) : ERR_OK;
+}
+
+/* A child must not outlive the suite that counts on it, and is the first to go when memory runs
+ * out. */
+static void tie_to_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    FILE *f = fopen("/proc/self/oom_score_adj", "we");
+    if (f) {
+        fputs("1000", f);
+        fclose(f);
+    }
+}
+
+static void report_error(FILE *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "error", err_text());
+    jsonw_end(&w);
+    fputc('\n', out);
+}
+
+enum err suite_child(const struct child_plan *p)
+{
+    struct child c = {.plan = p, .cycles = {.fd = -1}};
+    struct backend_options options = {.threads = (int)p->threads};
+    struct backend *be = NULL;
+    c.s.op = p->bench ? bench_operation_named(p->op) : operation_named(p->op);
+    c.s.seed = p->seed;
+    FAIL_IF(!c.s.op, ERR_USAGE, "no operation is called \"%s\"", p->op);
+    c.out = fdopen(p->fd, "w");
+    FAIL_IF(!c.out, ERR_USAGE, "--fd %d: %s", p->fd, strerror(errno));
+    tie_to_parent();
+    if (p->bench)
+        cycles_open(&c.cycles); /* before the first thread */
+    enum err e = backend_open(p->backend, &options, &be);
+    c.s.be = be;
+    if (!e)
+        e = model_for_size(c.s.op, p->size, &c.s.model);
+    if (!e)
+        e = run_all(&c);
+    if (e)
+        report_error(c.out);
+    if (be)
+        state_free(&c.s);
+    backend_close(be);
+    cycles_close(&c.cycles);
+    if (fclose(c.out) && !e)
+        e = FAIL(ERR_IO, "--fd %d: %s", p->fd, strerror(errno));
+    return e;
+}

@@ -1,0 +1,52 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "host/suite/timing/results.h"
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* What follows `key` on the first line of the file that begins with it, quotes dropped; "" when
+ * there is none. */
+static void value_in(const char *path, const char *key, char *out, size_t size)
+{
+    char line[512];
+    *out = 0;
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, key, strlen(key)))
+            continue;
+        char *value = line + strlen(key) + strspn(line + strlen(key), " \t:=\"");
+        value[strcspn(value, "\"\n")] = 0;
+        snprintf(out, size, "%s", value);
+        break;
+    }
+    if (f)
+        fclose(f);
+}
+
+void environment_read(const struct backend *be, const char *version, struct environment *out)
+{
+    memset(out, 0, sizeof *out);
+    snprintf(out->backend, sizeof out->backend, "%s", be->ops->name);
+    snprintf(out->device, sizeof out->device, "%s", be->device);
+    const char *comma = strrchr(be->device, ','); /* "model, 2 threads, avx512" */
+    if (comma)
+        snprintf(out->isa, sizeof out->isa, "%s", comma + 1 + strspn(comma + 1, " "));
+    out->threads = be->threads;
+    out->version = version;
+    out->compiler = COMPILER;
+    out->clock = clock_self_test();
+    value_in("/proc/cpuinfo", "model name", out->cpu, sizeof out->cpu);
+    value_in("/etc/os-release", "PRETTY_NAME", out->os, sizeof out->os);
+    struct utsname u;
+    if (!uname(&u)) /* not nodename: it is the host's */
+        snprintf(out->kernel, sizeof out->kernel, "%.40s %.60s %.20s", u.sysname, u.release,
+                 u.machine);
+    out->memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}

@@ -1,0 +1,178 @@
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/geom/model.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/run/parent.h"
+#include "host/suite/run/process.h"
+
+struct child {
+    struct cell *cell;
+    int64_t runs;
+    int64_t done; /* rows that are ok */
+    void (*on_tick)(void *context);
+    void *context;
+};
+
+/* All rows from the first that is not ok. */
+static void end_rows(struct child *c, enum row_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void end_rows(struct child *c, enum row_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->cell->reason, sizeof c->cell->reason, format, args);
+    va_end(args);
+    for (int64_t i = c->done; i < c->runs; i++)
+        c->cell->rows[i].status = status;
+}
+
+static double number(const cJSON *line, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void take_calibration(struct child *c, const cJSON *line)
+{
+    struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
+    const char *reason = cJSON_GetStringValue(cJSON_GetObjectItem(line, "cycles_reason"));
+    to->roof.flops_per_s = number(line, "gflops") * 1e9;
+    to->roof.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
+    to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
+    c->cell->updates = number(line, "updates");
+    snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
+}
+
+static void take_row(struct row *row, const cJSON *line)
+{
+    row->status = ROW_OK;
+    row->seconds = number(line, "time");
+    row->work = (struct work){number(line, "flops"), number(line, "bytes"),
+                              number(line, "bytes_ideal_cache")};
+    row->h2d_bytes = (int64_t)number(line, "h2d_bytes");
+    row->d2h_bytes = (int64_t)number(line, "d2h_bytes");
+    row->peak_host_bytes = (int64_t)number(line, "peak_host_bytes");
+    row->peak_device_bytes = number(line, "peak_device_bytes");
+    row->cycles = number(line, "cycles");
+    row->fingerprint = (struct fingerprint){number(line, "sum"), number(line, "l2"),
+                                            number(line, "min"), number(line, "max")};
+}
+
+static void on_line(void *context, char *text)
+{
+    struct child *c = context;
+    cJSON *line = cJSON_Parse(text);
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(line, "error");
+    if (cJSON_IsString(error))
+        end_rows(c, ROW_FAILED, "%s", error->valuestring);
+    else if (cJSON_HasObjectItem(line, "gflops"))
+        take_calibration(c, line);
+    else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
+        take_row(&c->cell->rows[c->done++], line);
+    cJSON_Delete(line);
+}
+
+static void on_tick(void *context)
+{
+    struct child *c = context;
+    if (c->on_tick)
+        c->on_tick(c->context);
+}
+
+/* What became of the rows that the child did not deliver, where it did not say so itself. */
+static void explain(struct child *c, enum process_end end, int number_of_end, double timeout_s)
+{
+    if (c->done == c->runs || c->cell->rows[c->done].status == ROW_FAILED)
+        return;
+    switch (end) {
+    case PROCESS_STOPPED:
+        end_rows(c, ROW_SKIPPED, "interrupted");
+        break;
+    case PROCESS_TIMED_OUT:
+        end_rows(c, ROW_FAILED, "not done after %g s (--timeout)", timeout_s);
+        break;
+    case PROCESS_SIGNALLED:
+        end_rows(c, ROW_FAILED, "killed by signal %d (%s)%s", number_of_end,
+                 strsignal(number_of_end),
+                 number_of_end == 9 ? ", as the system does when memory runs out" : "");
+        break;
+    case PROCESS_EXITED:
+        end_rows(c, ROW_FAILED, "ended with exit code %d and no result: see log.txt",
+                 number_of_end);
+        break;
+    }
+}
+
+static double bytes_at(const struct operation *op, int64_t size)
+{
+    struct model m;
+    if (model_for_size(op, size, &m))
+        return -1;
+    double bytes = operation_bytes(op, &m);
+    model_free(&m);
+    return bytes;
+}
+
+/* 1 when the machine has the memory; else the rows are skipped with both numbers and the largest
+ * power of two that fits. */
+static int fits(struct child *c)
+{
+    char need_text[16], have_text[16];
+    const struct operation *op = c->cell->op;
+    double need = bytes_at(op, c->cell->size), have = (double)mem_available();
+    if (need < 0) {
+        end_rows(c, ROW_FAILED, "no model of this size");
+        return 0;
+    }
+    if (need <= have)
+        return 1;
+    int64_t size = 1;
+    while (2 * size < c->cell->size)
+        size *= 2;
+    while (size >= SIZE_MIN && bytes_at(op, size) > have)
+        size /= 2;
+    mem_human(need, need_text);
+    mem_human(have, have_text);
+    if (size >= SIZE_MIN)
+        end_rows(c, ROW_SKIPPED, "needs %s, %s available: try --sizes up to %" PRId64, need_text,
+                 have_text, size);
+    else
+        end_rows(c, ROW_SKIPPED, "needs %s, %s available", need_text, have_text);
+    return 0;
+}
+
+void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*tick)(void *context),
+              void *context)
+{
+    struct child c = {cell, o->runs, 0, tick, context};
+    if (!fits(&c))
+        return;
+    char size[24], runs[24], threads[24], seed[24], fd[8];
+    snprintf(size, sizeof size, "%" PRId64, cell->size);
+    snprintf(runs, sizeof runs, "%" PRId64, o->runs);
+    snprintf(threads, sizeof threads, "%" PRId64, o->threads);
+    snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
+    snprintf(fd, sizeof fd, "%d", PROCESS_FD);
+    const char *argv[20] = {
+        o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
+        "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
+    int n = 16;
+    if (o->previews) {
+        argv[n++] = "--previews";
+        argv[n++] = o->previews;
+    }
+    if (o->bench || o->traced)
+        argv[n] = o->bench ? "--bench" : "--traced";
+    struct process p = {argv,    o->environment, fileno(log), o->timeout_s,
+                        o->stop, on_line,        on_tick,     &c};
+    enum process_end end;
+    int end_number;
+    if (process_run(&p, &end, &end_number))
+        end_rows(&c, ROW_FAILED, "%s", err_text());
+    else
+        explain(&c, end, end_number, o->timeout_s);
+}

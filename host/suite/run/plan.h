@@ -1,0 +1,42 @@
+/* What a run of the suite covers: operations x sizes. */
+#ifndef TP_SUITE_RUN_PLAN_H
+#define TP_SUITE_RUN_PLAN_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+#include "host/suite/catalogue/catalogue.h"
+
+#define PLAN_OPS     64 /* more than a menu holds */
+#define PLAN_SIZES   64
+#define PLAN_THREADS 16
+
+/* Smallest and largest edge N. Below 4 a detector has no channel inside the region of
+ * reconstruction; 16384^3 is 16 TiB. */
+#define SIZE_MIN      4
+#define SIZE_MAX_EDGE 16384
+#define THREADS_MAX   4096
+
+struct plan {
+    const struct operation *ops[PLAN_OPS]; /* in the order of the catalogue, no repeats */
+    int op_count;
+    int64_t sizes[PLAN_SIZES]; /* ascending, no repeats */
+    int size_count;
+};
+
+/* What a command offers. */
+struct menu {
+    const struct operation *(*at)(int index); /* NULL past the end */
+    const char *list;                         /* the call that prints it */
+    const char *sizes;                        /* default */
+};
+extern const struct menu suite_menu, bench_menu;
+
+/* Comma lists; NULL means the default (all operations of the menu, its sizes). A name may hold *
+ * and ? as in a shell. ERR_USAGE names the item that is wrong and the nearest right one. */
+enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes, struct plan *out);
+
+/* Numbers of threads: ascending, no repeats, at most PLAN_THREADS. NULL means 1 and `all`. */
+enum err plan_parse_threads(const char *list, int all, int64_t out[PLAN_THREADS], int *count);
+
+#endif

@@ -1,0 +1,221 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/backend/registry.h"
+#include "host/base/log.h"
+#include "host/base/run_folder.h"
+#include "host/suite/run/parent.h"
+#include "host/suite/timing/results.h"
+#include "host/suite/run/suite.h"
+
+struct session {
+    const struct suite_plan *options;
+    struct results results, traced; /* traced: empty without a traced pass */
+    FILE *log;
+    char folder[RUN_PATH], previews[RUN_PATH + 16];
+    double done, total; /* of the progress line: children weighted by their share of the work */
+};
+
+int suite_describe(int index, char line[SUITE_LINE])
+{
+    const struct operation *op = operation_at(index);
+    if (op)
+        snprintf(line, SUITE_LINE, "%-26s %-15s %-8s %s", op->name, op->group, op->access_pattern,
+                 op->help);
+    return op != NULL;
+}
+
+static void log_text(struct session *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void log_text(struct session *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(s->log, format, args);
+    va_end(args);
+    fputc('\n', s->log);
+    fflush(s->log); /* children append to the same file */
+}
+
+static enum err open_log(struct session *s)
+{
+    char path[RUN_PATH + 16];
+    snprintf(path, sizeof path, "%s/log.txt", s->folder);
+    s->log = fopen(path, "ae");
+    FAIL_IF(!s->log, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    const struct environment *e = &s->results.environment;
+    log_text(s, "tomoprof %s, %s, %s", e->version, e->compiler, e->device);
+    return ERR_OK;
+}
+
+static enum err write_timing(struct session *s)
+{
+    char path[RUN_PATH + 16];
+    results_summarise(&s->results);
+    snprintf(path, sizeof path, "%s/timing.json", s->folder);
+    return timing_write(path, &s->results, s->traced.cells ? &s->traced : NULL);
+}
+
+/* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
+ * views). */
+static double weight(int64_t size)
+{
+    return 1 + pow((double)size / 128, 4);
+}
+
+/* A cold run and one like all others. */
+static int64_t traced_runs(const struct suite_plan *options)
+{
+    return options->runs < 2 ? options->runs : 2;
+}
+
+static void draw_progress(void *context)
+{
+    const struct session *s = context;
+    double children = s->results.plan.op_count * s->results.plan.size_count;
+    progress("suite", children * s->done / s->total, children);
+}
+
+static int stopped(const struct session *s)
+{
+    return s->options->stop && *s->options->stop;
+}
+
+static void log_cell(struct session *s, const struct cell *c, int64_t runs)
+{
+    int64_t ok = 0;
+    while (ok < runs && c->rows[ok].status == ROW_OK)
+        ok++;
+    if (ok == runs) {
+        log_text(s, "%s %" PRId64 ": ok", c->op->name, c->size);
+        return;
+    }
+    const char *how = c->rows[ok].status == ROW_FAILED ? "failed" : "skipped";
+    log_text(s, "%s %" PRId64 ": run %" PRId64 " %s: %s", c->op->name, c->size, ok + 1, how,
+             c->reason);
+    if (!stopped(s))
+        log_warn("%s at %" PRId64 " %s: %s", c->op->name, c->size, how, c->reason);
+}
+
+/* Small sizes first, so that an early end leaves something to look at for every operation. */
+static enum err run_cells(struct session *s)
+{
+    const struct plan *p = &s->results.plan;
+    struct suite_plan options = *s->options;
+    snprintf(s->previews, sizeof s->previews, "%s/previews", s->folder);
+    options.previews = s->previews;
+    for (int size = 0; size < p->size_count; size++)
+        for (int op = 0; op < p->op_count && !stopped(s); op++) {
+            struct cell *c = results_cell(&s->results, op, size);
+            draw_progress(s);
+            cell_run(&options, s->log, c, draw_progress, s);
+            log_cell(s, c, s->options->runs);
+            s->done += weight(c->size);
+            TRY(write_timing(s)); /* what there is survives even the loss of this process */
+        }
+    s->results.interrupted = stopped(s);
+    return write_timing(s);
+}
+
+/* What was timed once more, with the capture library in it. That a trace cannot be had is no
+ * failure of the run. */
+static enum err run_traced(struct session *s)
+{
+    const struct plan *p = &s->results.plan;
+    char **environment = s->options->tracer->environment(s->folder);
+    if (!environment) {
+        log_warn("no traced pass: %s", err_text());
+        log_text(s, "no traced pass: %s", err_text());
+        return ERR_OK;
+    }
+    struct suite_plan options = *s->options;
+    options.runs = traced_runs(s->options);
+    options.environment = environment;
+    options.traced = 1;
+    options.previews = NULL;
+    log_text(s, "traced pass");
+    enum err e = results_create(p, &options, &s->traced);
+    for (int i = 0; i < p->op_count * p->size_count && !e && !stopped(s); i++) {
+        int op = i % p->op_count, size = i / p->op_count;
+        struct cell *c = results_cell(&s->traced, op, size);
+        draw_progress(s);
+        if (results_cell(&s->results, op, size)->statistics.n) {
+            cell_run(&options, s->log, c, draw_progress, s);
+            log_cell(s, c, options.runs);
+        } else {
+            strcpy(c->reason, "not timed either");
+        }
+        s->done += weight(c->size);
+        e = write_timing(s);
+    }
+    s->options->tracer->release(environment);
+    s->results.interrupted = stopped(s);
+    return e ? e : write_timing(s);
+}
+
+static enum err conclude(const struct session *s)
+{
+    const struct results *r = &s->results;
+    int cells = r->plan.op_count * r->plan.size_count;
+    int ok = results_count(r, ROW_OK) + results_count(&s->traced, ROW_OK);
+    int failed = results_count(r, ROW_FAILED) + results_count(&s->traced, ROW_FAILED);
+    int all = cells * (int)r->runs + (s->traced.cells ? cells * (int)s->traced.runs : 0);
+    table_print(r);
+    log_info("%d of %d rows ok, %d failed, %d skipped: %s/timing.json", ok, all, failed,
+             all - ok - failed, s->folder);
+    FAIL_IF(r->interrupted, ERR_INTERRUPTED,
+            "interrupted: %s/timing.json holds the %d rows that were measured", s->folder, ok);
+    FAIL_IF(failed, ERR_FAILED,
+            "%d of %d rows failed: the reasons are in %s/timing.json and log.txt", failed, all,
+            s->folder);
+    return ERR_OK;
+}
+
+/* Refuses a back end that cannot work before anything is written, and learns what it runs on. */
+static enum err read_environment(const struct suite_plan *plan, struct environment *out)
+{
+    struct backend_options options = {.threads = (int)plan->threads};
+    struct backend *be;
+    TRY(backend_open(plan->backend, &options, &be));
+    environment_read(be, plan->version, out);
+    if (!strcmp(plan->backend, "auto") && *backend_passed_over())
+        log_info("the back end %s computes: %s", out->backend, backend_passed_over());
+    backend_close(be);
+    FAIL_IF(out->clock.went_back, ERR_FAILED,
+            "the monotonic clock of this machine went backwards: its times cannot be trusted");
+    return ERR_OK;
+}
+
+enum err suite_run(const struct suite_plan *options)
+{
+    struct session s = {.options = options};
+    struct environment environment;
+    struct plan plan;
+    TRY(plan_parse(&suite_menu, options->ops, options->sizes, &plan));
+    TRY(read_environment(options, &environment));
+    TRY(results_create(&plan, options, &s.results));
+    s.results.environment = environment;
+    for (int size = 0; size < plan.size_count; size++)
+        s.total += plan.op_count * weight(plan.sizes[size]) * (options->tracer ? 2 : 1);
+    enum err e = run_make(options->out, s.folder);
+    if (!e)
+        e = open_log(&s);
+    if (!e)
+        e = run_cells(&s);
+    if (!e && options->tracer && !stopped(&s))
+        e = run_traced(&s);
+    if (!e)
+        e = run_latest(s.folder);
+    progress_end();
+    if (!e)
+        e = conclude(&s);
+    if (s.log)
+        fclose(s.log);
+    results_free(&s.results);
+    results_free(&s.traced);
+    return e;
+}

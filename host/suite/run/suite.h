@@ -1,0 +1,64 @@
+/* The profile suite: catalogue of operations x sizes x runs, each operation and size in its own
+ * child process, collected into timing.json. */
+#ifndef TP_SUITE_RUN_SUITE_H
+#define TP_SUITE_RUN_SUITE_H
+
+#include <stdint.h>
+
+#include "host/backend/backend.h"
+
+/* The traced pass: the same operations again, fewer runs, with the capture library in them. */
+struct suite_tracer {
+    /* Environment of children whose traces go to run/trace, which it makes. NULL with the reason in
+     * err_text() when there can be no trace. */
+    char **(*environment)(const char *run);
+    void (*release)(char **environment);
+};
+
+struct suite_plan {
+    const char *ops;     /* comma list or NULL = all */
+    const char *sizes;   /* comma list or NULL = 32,64,128,256 */
+    int64_t runs;        /* >= 1; run 1 is cold */
+    const char *backend; /* auto | cpu | cuda */
+    int64_t threads;     /* 0 = all */
+    double timeout_s;    /* per child */
+    const char *out;     /* output folder; the run is written to out/<UTC stamp>/ */
+    const char *program; /* path of this program, to start children */
+    const char *version;
+    uint64_t seed;            /* 42 */
+    const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
+    const struct suite_tracer *tracer; /* NULL: no traced pass */
+    char *const *environment;          /* of children; NULL: this process's */
+    const char *previews;              /* folder for pictures of reconstructions; NULL: none */
+    int traced;                        /* children need not calibrate */
+    int bench;                         /* children of `tomoprof bench` (struct child_plan) */
+};
+
+/* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
+ * on stderr. Returns ERR_FAILED when a row failed, ERR_INTERRUPTED after *stop (timing.json holds
+ * what there is). */
+enum err suite_run(const struct suite_plan *plan);
+
+/* What a child is told. */
+struct child_plan {
+    const char *op, *backend;
+    int64_t size, runs, threads;
+    uint64_t seed;
+    int fd;
+    const char *previews; /* folder for the picture of a reconstruction, NULL: none */
+    int traced;           /* no calibration: its time would be in the profile */
+    int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
+};
+
+/* One child, started by the suite as
+ *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
+ * [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares operation `op` at
+ * `size`, runs it `runs` times, writes JSON lines to `fd`. */
+enum err suite_child(const struct child_plan *plan);
+
+/* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
+ * most 100 columns. Returns 0 past the end. */
+#define SUITE_LINE 101
+int suite_describe(int index, char line[SUITE_LINE]);
+
+#endif

@@ -1,0 +1,95 @@
+/* What a run of the suite found: one cell per operation and size, one row per run in it. */
+#ifndef TP_SUITE_TIMING_RESULTS_H
+#define TP_SUITE_TIMING_RESULTS_H
+
+#include <stdint.h>
+
+#include "host/base/clock.h"
+#include "host/base/jsonw.h"
+#include "host/suite/timing/fit.h"
+#include "host/suite/run/plan.h"
+#include "host/suite/catalogue/state.h"
+#include "host/suite/timing/stats.h"
+#include "host/suite/run/suite.h"
+
+enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
+
+/* One run. Everything but the status is meaningful for ROW_OK alone. Bytes moved count since the
+ * row before. */
+struct row {
+    enum row_status status;
+    double seconds;
+    struct work work;
+    struct fingerprint fingerprint;
+    int64_t h2d_bytes, d2h_bytes, peak_host_bytes;
+    double peak_device_bytes; /* 0: no device */
+    double cycles;            /* 0 = unknown */
+};
+
+/* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's
+ * own size, the ceiling of those that fit the caches. */
+struct calibration {
+    struct roof roof;
+    double cached_bytes_per_s;
+};
+
+/* `reason` belongs to all rows that are not ok. Calibrated in the process that ran the rows. */
+struct cell {
+    const struct operation *op;
+    int64_t size;
+    struct row *rows; /* [runs] */
+    char reason[256];
+    struct calibration before, after; /* after: bench alone */
+    double updates;
+    char cycles_reason[128]; /* why the cycles are unknown */
+    struct statistics statistics;
+    struct rates rates;
+    int cold_only; /* the statistics rest on the cold run, because no other succeeded */
+};
+
+/* The machine and the build, without host name, user or paths. */
+struct environment {
+    char backend[16], device[128], isa[32], cpu[128], os[128], kernel[128];
+    int threads;
+    double memory_bytes;
+    struct clock_check clock;
+    const char *version, *compiler;
+};
+void environment_read(const struct backend *be, const char *version, struct environment *out);
+
+/* UTC now as 2026-01-31T12:00:00Z: a label, never a measurement. */
+#define TIMESTAMP 24
+void timestamp_now(char out[TIMESTAMP]);
+
+struct results {
+    struct plan plan;
+    int64_t runs;
+    uint64_t seed;
+    double timeout_s;
+    char timestamp[TIMESTAMP];
+    int interrupted;
+    struct environment environment;
+    struct cell *cells; /* [op_count * size_count], operation by operation */
+    struct fit fits[PLAN_OPS];
+};
+enum err results_create(const struct plan *plan, const struct suite_plan *options,
+                        struct results *out);
+void results_free(struct results *r);
+struct cell *results_cell(const struct results *r, int op, int size);
+/* Statistics and rates of one cell; the last row that they count, NULL when none is ok. */
+const struct row *cell_summarise(struct cell *c, int64_t runs);
+/* The same of all cells, and fits. */
+void results_summarise(struct results *r);
+int results_count(const struct results *r, enum row_status status);
+
+/* timing.json (timing.schema.json beside this file), whole or not at all. `traced`: rows of the
+ * traced pass, may be NULL. */
+enum err timing_write(const char *path, const struct results *r, const struct results *traced);
+/* Objects that bench files have too; unknown is null. */
+void timing_write_environment(struct jsonw *w, const struct environment *e);
+void timing_write_calibration(struct jsonw *w, const struct calibration *c);
+
+/* The closing table on stderr, at most 100 columns; colours on a terminal. */
+void table_print(const struct results *r);
+
+#endif

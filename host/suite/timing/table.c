@@ -1,0 +1,86 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/base/log.h"
+#include "host/suite/timing/results.h"
+
+#define BOLD   "\033[1m"
+#define DIM    "\033[2m"
+#define RED    "\033[31m"
+#define YELLOW "\033[33m"
+#define OFF    "\033[0m"
+
+/* 26 + 6 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 86 columns. */
+#define LINE "%-26s %6s %10s %8s %11s %11s %8s"
+
+static void human_time(double seconds, char out[16])
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    int u = 0;
+    while (u < 3 && seconds < units[u].unit)
+        u++;
+    snprintf(out, 16, "%.3g %s", seconds / units[u].unit, units[u].name);
+}
+
+static void human_rate(const struct rates *r, char out[16])
+{
+    if (r->updates_per_s > 0)
+        snprintf(out, 16, "%.3g GUP/s", r->updates_per_s * 1e-9);
+    else if (r->gflops > 0)
+        snprintf(out, 16, "%.3g GF/s", r->gflops);
+    else if (r->gbytes_per_s > 0)
+        snprintf(out, 16, "%.3g GB/s", r->gbytes_per_s);
+    else
+        snprintf(out, 16, "-");
+}
+
+static void print_cell(const struct cell *c, const struct fit *fit, int first)
+{
+    char size[24], median[16], spread[16], rate[16], roof[16] = "-", growth[24] = "";
+    int colour = log_colour();
+    snprintf(size, sizeof size, "%lld", (long long)c->size);
+    if (!c->statistics.n) {
+        int failed = c->rows[0].status == ROW_FAILED;
+        log_info("%-26s %6s %s%s%s: %.56s", first ? c->op->name : "", size,
+                 colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
+                 colour ? OFF : "", c->reason);
+        return;
+    }
+    human_time(c->statistics.median, median);
+    human_rate(&c->rates, rate);
+    if (c->cold_only || isnan(c->statistics.cv))
+        snprintf(spread, sizeof spread, c->cold_only ? "cold" : "1 run");
+    else
+        snprintf(spread, sizeof spread, "%.1f %%", c->statistics.cv * 100);
+    if (c->rates.implausible)
+        snprintf(roof, sizeof roof, "implausible");
+    else if (!isnan(c->rates.roof_share))
+        snprintf(roof, sizeof roof, "%.3g %%", c->rates.roof_share * 100);
+    if (first && !isnan(fit->p))
+        snprintf(growth, sizeof growth, "N^%.2f", fit->p);
+    log_info(LINE, first ? c->op->name : "", size, median, spread, rate, roof, growth);
+}
+
+void table_print(const struct results *r)
+{
+    const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
+    const char *off = log_colour() ? OFF : "";
+    log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of roof",
+             "growth", off);
+    for (int op = 0; op < r->plan.op_count; op++)
+        for (int s = 0; s < r->plan.size_count; s++)
+            print_cell(results_cell(r, op, s), &r->fits[op], s == 0);
+    log_info("%sspread: standard deviation over mean without the cold run. GUP/s: 10^9 voxel-view "
+             "updates a second.%s",
+             dim, off);
+    log_info(
+        "%sof roof: share of this machine's measured peak (arithmetic or copy rate, whichever is "
+        "nearer).%s",
+        dim, off);
+    if (r->plan.size_count < 3)
+        log_info("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
+}

@@ -1,0 +1,111 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+
+/* Processes that were made, or programs that took one over, and of which there is no trace: the
+ * capture library was not loaded there. */
+
+enum { NAMED = 3 };
+
+struct made {
+    int pid, image; /* image >= 0: the process that it takes over */
+    double at_s;
+    const char *program;
+};
+
+static void take_back(struct run *r, int pid)
+{
+    for (size_t i = r->made_count; i-- > 0;)
+        if (r->made[i].pid == pid) {
+            r->made[i] = r->made[--r->made_count];
+            return;
+        }
+}
+
+enum err children_made(struct image *im, const struct trace_item *item)
+{
+    struct run *r = im->run;
+    const struct trace_process *p = (const void *)item->record;
+    if (p->op == TRACE_NOT_SPAWNED) {
+        take_back(r, p->child);
+        return ERR_OK;
+    }
+    const char *path = arena_text_n(r->m->arena, item->tail, item->tail_bytes);
+    FAIL_IF(!path, ERR_MEMORY, "no memory for the processes of a trace");
+    TRY(array_room(&r->made, &r->made_room, r->made_count + 1, sizeof *r->made));
+    r->made[r->made_count++] = (struct made){
+        .pid = p->child,
+        .image = p->op == TRACE_EXECED ? im->index : -1,
+        .at_s = seconds((double)p->r.time_ns - (double)r->origin),
+        .program = *path ? rules_path(r, path) : NULL,
+    };
+    return ERR_OK;
+}
+
+static int has_trace(const struct run *r, const struct made *m)
+{
+    int exec = m->image >= 0;
+    if (exec && strcmp(r->processes[m->image].end, "exec"))
+        return 1; /* the call failed */
+    for (size_t i = 0; i < r->processes_count; i++) {
+        const struct model_process *p = &r->processes[i];
+        if (p->pid == m->pid && (!exec || p->start_s >= m->at_s))
+            return 1;
+    }
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int is_among(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return 1;
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const struct made *)a)->at_s, y = ((const struct made *)b)->at_s;
+    return (x > y) - (x < y);
+}
+
+enum err children_without_trace(struct run *r, struct model_item *item)
+{
+    const char *names[NAMED];
+    int named = 0, count = 0;
+    array_sort(r->made, r->made_count, sizeof *r->made, by_time);
+    for (size_t i = 0; i < r->made_count; i++) {
+        const struct made *m = &r->made[i];
+        if (has_trace(r, m))
+            continue;
+        count++;
+        const char *name = m->program ? base_name(m->program) : NULL;
+        if (name && named < NAMED && !is_among(names, named, name))
+            names[named++] = name;
+    }
+    model_blank(&record_model_item, item);
+    item->count = count;
+    if (!count)
+        return ERR_OK;
+    char text[512];
+    int n = snprintf(text, sizeof text, "%d process%s of the program left no data", count,
+                     count == 1 ? "" : "es");
+    for (int i = 0; i < named; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.100s", i ? ", " : ": ", names[i]);
+    snprintf(text + n, sizeof text - (size_t)n, ".");
+    item->id = "trace.children";
+    item->severity = "warning";
+    item->text = run_text(r, text);
+    item->effect = "Their time and memory are missing.";
+    item->fix = "Statically linked programs, set-user-id ones and those started with a cleared "
+                "environment cannot be followed; start them without that.";
+    return ERR_OK;
+}

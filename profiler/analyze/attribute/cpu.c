@@ -1,0 +1,195 @@
+#include <stdlib.h>
+
+#include "profiler/analyze/common/image.h"
+
+#define NEAR_NS                                                                                    \
+    100000000            /* a thread without Python borrows the main thread's line within 100 ms   \
+                          */
+#define HELD_MAX 1000000 /* samples that wait for the main thread's */
+
+/* In a process with an interpreter, samples of other threads wait until the main thread's samples
+ * around them have been read; chunks of different threads follow each other in the file in steps of
+ * seconds. */
+struct held {
+    uint64_t time, weight;
+    uint32_t thread, stack, mode;
+};
+struct seen {
+    uint64_t time, from; /* a wait covers what came before it */
+    uint32_t stack;
+};
+struct cpu {
+    struct held *held;
+    size_t held_count, held_room;
+    struct seen *main;
+    size_t main_count, main_room;
+    int main_sorted;
+};
+
+static enum err create(struct image *im)
+{
+    im->cpu = calloc(1, sizeof *im->cpu);
+    FAIL_IF(!im->cpu, ERR_MEMORY, "no memory for the analysis");
+    return ERR_OK;
+}
+
+static void destroy(struct image *im)
+{
+    if (!im->cpu)
+        return;
+    free(im->cpu->held);
+    free(im->cpu->main);
+    free(im->cpu);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_t stack)
+{
+    struct cpu *c = im->cpu;
+    TRY(array_room(&c->main, &c->main_room, c->main_count + 1, sizeof *c->main));
+    c->main[c->main_count++] = (struct seen){time, from, stack};
+    c->main_sorted = 0;
+    return ERR_OK;
+}
+
+/* By time. A thread that waits for a CPU was not looked at: it stands where it stood before. */
+static void order_main(struct cpu *c)
+{
+    array_sort(c->main, c->main_count, sizeof *c->main, by_time);
+    for (size_t i = 1; i < c->main_count; i++)
+        if (c->main[i].stack == TABLE_NONE)
+            c->main[i].stack = c->main[i - 1].stack;
+    c->main_sorted = 1;
+}
+
+/* Of the wait that covers the time, else of its latest sample, when that is near. */
+uint32_t cpu_main_stack(struct image *im, uint64_t time)
+{
+    struct cpu *c = im->cpu;
+    if (!c->main_sorted)
+        order_main(c);
+    size_t low = 0, high = c->main_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (c->main[middle].time <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct seen *next = low < c->main_count ? &c->main[low] : NULL;
+    if (next && next->from <= time && next->stack != TABLE_NONE)
+        return next->stack + 1;
+    const struct seen *last = low ? &c->main[low - 1] : NULL;
+    int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
+    return near ? last->stack + 1 : 0;
+}
+
+static enum err settle_sample(struct image *im, const struct held *h, uint32_t borrow)
+{
+    uint32_t index;
+    TRY(image_spot_at(im, h->thread, h->stack, borrow, &index));
+    struct spot *s = &im->spots[index];
+    struct thread *t = &im->threads[h->thread];
+    double weight = (double)h->weight;
+    *(h->mode == TRACE_SYSTEM ? &s->sums.sys : &s->sums.user) += weight;
+    *(h->mode == TRACE_SYSTEM ? &t->sys : &t->user) += weight;
+    s->sums.samples++;
+    s->sums.cpu_square += weight * weight;
+    if (!t->cpu_lane) {
+        struct lane *l = run_lane(im->run, "cpu", im->index, t->row, -1, 0, 0);
+        FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
+        t->cpu_lane = (uint32_t)(l - im->run->lanes) + 1;
+    }
+    TRY(range_cpu(im, h->time, weight, index));
+    uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
+    return track_add(&im->run->lanes[t->cpu_lane - 1].track, start, h->time, index,
+                     run_track_limit(im->run));
+}
+
+/* Charges the held samples up to `until`. */
+static enum err release(struct image *im, uint64_t until)
+{
+    struct cpu *c = im->cpu;
+    array_sort(c->held, c->held_count, sizeof *c->held, by_time);
+    size_t n = 0;
+    for (; n < c->held_count && c->held[n].time <= until; n++)
+        TRY(settle_sample(im, &c->held[n], cpu_main_stack(im, c->held[n].time)));
+    for (size_t i = n; i < c->held_count; i++)
+        c->held[i - n] = c->held[i];
+    c->held_count -= n;
+    return ERR_OK;
+}
+
+enum err cpu_sample(struct image *im, const struct trace_sample *s)
+{
+    struct cpu *c = im->cpu;
+    struct thread *t;
+    uint32_t stack;
+    TRY(image_thread(im, s->tid, &t));
+    TRY(image_stack(im, s->stack, &stack));
+    struct held h = {image_time(im, s->r.time_ns), s->weight_ns, (uint32_t)(t - im->threads), stack,
+                     s->mode};
+    im->run->has_cpu = 1;
+    if (s->weight_ns > 1ull << 53) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    if (t->ours)
+        return ERR_OK;
+    if (t->main)
+        TRY(see_main(im, h.time, h.time, stack));
+    if (t->main || !im->python ||
+        (im->stacks[stack].known && im->stacks[stack].python)) /* has Python itself */
+        return settle_sample(im, &h, 0);
+    TRY(array_room(&c->held, &c->held_room, c->held_count + 1, sizeof *c->held));
+    c->held[c->held_count++] = h;
+    if (c->held_count < HELD_MAX)
+        return ERR_OK;
+    array_sort(c->held, c->held_count, sizeof *c->held, by_time);
+    return release(im, c->held[c->held_count / 2].time);
+}
+
+enum err cpu_wait(struct image *im, const struct trace_wait *w)
+{
+    struct run *r = im->run;
+    struct thread *t;
+    uint32_t stack, index;
+    r->has_wait = 1;
+    if (w->weight_ns > 1ull << 53 || w->state < 0 || w->state > TRACE_STOPPED) {
+        r->q.bad_values++;
+        return ERR_OK;
+    }
+    TRY(image_thread(im, w->tid, &t));
+    if (t->ours || w->state == TRACE_ON_CPU)
+        return ERR_OK;
+    TRY(image_stack(im, w->stack, &stack));
+    TRY(image_spot_at(im, (uint32_t)(t - im->threads), stack, 0, &index));
+    uint64_t end = image_time(im, w->r.time_ns);
+    uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
+    im->spots[index].sums.wait += (double)w->weight_ns;
+    t->wait += (double)w->weight_ns;
+    r->waits[w->state] += (double)w->weight_ns;
+    if (t->main)
+        TRY(see_main(im, start, end, w->stack ? stack : TABLE_NONE));
+    if (!t->wait_lane) {
+        struct lane *l = run_lane(r, "wait", im->index, t->row, -1, 0, 0);
+        FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
+        t->wait_lane = (uint32_t)(l - r->lanes) + 1;
+    }
+    struct track *track = &r->lanes[t->wait_lane - 1].track;
+    if (track_extend(track, start, end, index))
+        return ERR_OK;
+    return track_add(track, start, end, index, run_track_limit(r));
+}
+
+static enum err settle(struct image *im)
+{
+    return release(im, UINT64_MAX);
+}
+
+const struct part part_cpu = {create, settle, NULL, destroy};

@@ -1,0 +1,150 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/symbols/demangle.h"
+#include "profiler/analyze/common/image.h"
+
+enum { INLINED_MAX = 32 };
+
+/* Native frames from the leaf to the root; a frame of the interpreter's loop is replaced by the
+ * Python frames that ran in it: one in 3.9 and 3.10, since 3.11 all up to the one that entered. */
+struct walk {
+    struct image *im;
+    const struct stack *stack;
+    const uint64_t *python; /* pairs */
+    int python_at;
+    struct resolved *out;
+    int count, max;
+    int core;         /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
+    const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
+};
+
+static void emit(struct walk *w, const struct resolved *f)
+{
+    if (w->count < w->max)
+        w->out[w->count++] = *f;
+}
+
+static void emit_python(struct walk *w)
+{
+    struct image *im = w->im;
+    const uint64_t *pair = w->python + 2 * (size_t)w->python_at++;
+    uint32_t index = table_get(&im->code_by_id, pair[1]);
+    struct resolved f = {.python = 1, .line = (int)(pair[0] & 0x7fffffff)};
+    if (index != TABLE_NONE) {
+        const struct code *c = &im->codes[index];
+        f.function = c->name;
+        f.file = *c->file ? c->file : NULL;
+        f.begins = c->first_line;
+        f.line = f.line ? f.line : c->first_line;
+    }
+    f.class = rules_class(im->run, f.file, NULL, 1);
+    emit(w, &f);
+    w->core = w->core ? w->core : 1;
+}
+
+/* The Python frames of one call into the interpreter's loop. */
+static void emit_entry(struct walk *w)
+{
+    int one_each = w->im->python_minor && w->im->python_minor < 11;
+    while (w->python_at < w->stack->python) {
+        uint64_t flags = w->python[2 * (size_t)w->python_at];
+        emit_python(w);
+        if (one_each || (flags & TRACE_PYTHON_ENTRY))
+            return;
+    }
+}
+
+/* Is this the host side of the kernel whose stub is named `stub`, "_Z4spinPfi(float*, int)"? Debug
+ * information without a linkage name has no parameters: then the stub holds "4spin". */
+static int of_stub(const char *function, const char *stub)
+{
+    char part[256];
+    int n = (int)strcspn(function, "<");
+    if (!strchr(function, '(')) {
+        snprintf(part, sizeof part, "%d%.*s", n, n, function);
+        return n && strstr(stub, part) != NULL;
+    }
+    char *mangled = strndup(stub, strcspn(stub, "(")), *name = mangled ? demangle(mangled) : NULL;
+    int same = name && !strcmp(function, name);
+    free(name);
+    free(mangled);
+    return same;
+}
+
+/* Between kernel<<<>>>() and the runtime nvcc puts __device_stub__Z4spinPfi, with what it inlines,
+ * and above it functions at the line where the kernel is defined: how many of these frames are
+ * such. */
+static int stub_frames(struct walk *w, const struct symbol_frame *at, int n)
+{
+    static const char mark[] = "__device_stub_";
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        const char *found = at[i].function ? strstr(at[i].function, mark) : NULL;
+        int wrapper = found && strstr(at[i].function, "__wrapper__");
+        if (found && !wrapper)
+            w->stub = found + strlen(mark);
+        if (found || (w->stub && at[i].function && of_stub(at[i].function, w->stub)))
+            count = i + 1;
+        if (count == i + 1 && !found)
+            w->stub = NULL;
+    }
+    return count;
+}
+
+static void native(struct walk *w, uint64_t address, int exact)
+{
+    struct image *im = w->im;
+    struct symbol_frame at[INLINED_MAX];
+    int n =
+        symbols_at(im->run->symbols, im->index, w->stack->time, address, exact, at, INLINED_MAX);
+    if (n < 1)
+        return;
+    const char *module = at[n - 1].module;
+    if (module && !strcmp(module, "[unknown]")) /* its MODULE record came after the stack */
+        n = symbols_at(im->run->symbols, im->index, UINT64_MAX, address, exact, at, INLINED_MAX);
+    module = at[n - 1].module;
+    im->run->q.frames_all++;
+    im->run->q.frames_unknown += !at[n - 1].function;
+    if (rules_eval(at[n - 1].function) && w->stack->python) {
+        emit_entry(w);
+        return;
+    }
+    int interpreter = rules_interpreter(module);
+    if (interpreter && w->count && w->stack->python)
+        return; /* its C code between Python frames says nothing */
+    int stubs = stub_frames(w, at, n);
+    for (int i = 0; i < n; i++) {
+        struct resolved f = {.function = at[i].function,
+                             .file = at[i].file,
+                             .module = module,
+                             .line = at[i].line > 0 ? at[i].line : 0,
+                             .begins = at[i].function_line > 0 ? at[i].function_line : 0,
+                             .inlined = at[i].inlined};
+        if (!f.line)
+            f.file = NULL;
+        f.class = i < stubs ? FRAME_RUNTIME : rules_class(im->run, f.file, module, 0);
+        if (f.class != FRAME_RUNTIME && !w->core)
+            w->core = 2;
+        emit(w, &f);
+    }
+    if (interpreter && !w->core)
+        w->core = 1;
+}
+
+int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter)
+{
+    const struct stack *s = &im->stacks[stack];
+    *interpreter = 0;
+    if (!s->known)
+        return 0;
+    const uint64_t *words = im->words + s->at;
+    struct walk w = {.im = im, .stack = s, .python = words + s->native, .out = out, .max = max};
+    for (int i = 0; i < s->native; i++)
+        native(&w, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
+    while (w.python_at < s->python) /* the native part did not reach them */
+        emit_python(&w);
+    *interpreter = w.core == 1;
+    return w.count;
+}

@@ -1,0 +1,134 @@
+#include <stdlib.h>
+
+#include "profiler/analyze/attribute/range_cpu.h"
+
+enum { SAMPLES_MAX = 1000000, PAIRS_MAX = 200000 };
+
+void range_cpu_free(struct range_cpu *c)
+{
+    free(c->moments);
+    free(c->pairs);
+    table_free(&c->by_pair);
+}
+
+enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
+                          uint32_t spot)
+{
+    if (c->count >= SAMPLES_MAX) {
+        im->run->q.ranges_full++;
+        return ERR_OK;
+    }
+    TRY(array_room(&c->moments, &c->room, c->count + 1, sizeof *c->moments));
+    c->moments[c->count++] = (struct moment){time, weight, spot};
+    return ERR_OK;
+}
+
+/* Instances of each thread, in the order of their starts: of[first[t]] to of[first[t + 1]]. */
+struct by_thread {
+    uint32_t *of;
+    size_t *first;
+};
+
+static enum err sort_instances(const struct image *im, const struct instance *instances, size_t n,
+                               struct by_thread *out)
+{
+    size_t threads = im->threads_count;
+    out->of = calloc(n + 1, sizeof *out->of);
+    out->first = calloc(threads + 2, sizeof *out->first);
+    FAIL_IF(!out->of || !out->first, ERR_MEMORY, "no memory for the analysis");
+    for (size_t i = 0; i < n; i++)
+        out->first[instances[i].thread + 2]++;
+    for (size_t t = 0; t < threads; t++)
+        out->first[t + 2] += out->first[t + 1];
+    for (size_t i = 0; i < n; i++)
+        out->of[out->first[instances[i].thread + 1]++] = (uint32_t)i;
+    return ERR_OK;
+}
+
+/* The last instance that began before `time`, + 1; it or one of its parents is open then, if any
+ * is. */
+static uint32_t last_before(const struct by_thread *list, const struct instance *instances,
+                            size_t thread, uint64_t time)
+{
+    size_t low = list->first[thread], high = list->first[thread + 1], begin = low;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (instances[list->of[middle]].start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > begin ? list->of[low - 1] + 1 : 0;
+}
+
+static enum err add(struct image *im, struct range_cpu *c, uint32_t spot, uint32_t tally, double ns)
+{
+    uint64_t key = table_mix(spot, tally);
+    uint32_t at = table_get(&c->by_pair, key);
+    if (at == TABLE_NONE) {
+        if (c->pairs_count >= PAIRS_MAX) {
+            im->run->q.ranges_full++;
+            return ERR_OK;
+        }
+        TRY(array_room(&c->pairs, &c->pairs_room, c->pairs_count + 1, sizeof *c->pairs));
+        at = (uint32_t)c->pairs_count++;
+        c->pairs[at] = (struct inside){spot, tally, 0};
+        TRY(table_put(&c->by_pair, key, at));
+    }
+    c->pairs[at].ns += ns;
+    return ERR_OK;
+}
+
+enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct instance *instances,
+                          size_t n, double *cpu_ns)
+{
+    struct by_thread list = {0};
+    size_t main = 0;
+    if (!n || !c->count)
+        return ERR_OK;
+    while (main + 1 < im->threads_count && !im->threads[main].main)
+        main++;
+    enum err e = sort_instances(im, instances, n, &list);
+    for (size_t i = 0; i < c->count && e == ERR_OK; i++) {
+        const struct moment *m = &c->moments[i];
+        size_t thread = im->spots[m->spot].thread;
+        if (list.first[thread] == list.first[thread + 1])
+            thread = main;
+        uint32_t outermost = 0;
+        uint32_t at = last_before(&list, instances, thread, m->time);
+        for (; at; at = instances[at - 1].parent) {
+            const struct instance *r = &instances[at - 1];
+            if (r->end && r->end < m->time)
+                continue;
+            cpu_ns[r->tally] += m->weight;
+            outermost = at;
+        }
+        if (outermost)
+            e = add(im, c, m->spot, instances[outermost - 1].tally, m->weight);
+    }
+    free(list.of);
+    free(list.first);
+    return e;
+}
+
+enum err range_cpu_charge(struct image *im, const struct range_cpu *c, const uint32_t *rows)
+{
+    struct run *r = im->run;
+    for (size_t i = 0; i < c->pairs_count; i++) {
+        int site = im->spots[c->pairs[i].spot].site;
+        if (site < 0)
+            continue;
+        uint32_t range = rows[c->pairs[i].tally];
+        uint64_t key = table_mix((uint64_t)site, range);
+        uint32_t at = table_get(&r->in_range_by_key, key);
+        if (at == TABLE_NONE) {
+            TRY(array_room(&r->in_ranges, &r->in_ranges_room, r->in_ranges_count + 1,
+                           sizeof *r->in_ranges));
+            at = (uint32_t)r->in_ranges_count++;
+            r->in_ranges[at] = (struct in_range){(uint32_t)site, range, 0};
+            TRY(table_put(&r->in_range_by_key, key, at));
+        }
+        r->in_ranges[at].ns += c->pairs[i].ns;
+    }
+    return ERR_OK;
+}

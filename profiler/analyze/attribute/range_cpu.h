@@ -1,0 +1,41 @@
+/* CPU time inside of ranges. A sample belongs to the ranges that were open on its thread then; on a
+ * thread that has none (a worker of OpenMP, of BLAS), to those of the main thread. */
+#ifndef TP_ANALYZE_ATTRIBUTE_RANGE_CPU_H
+#define TP_ANALYZE_ATTRIBUTE_RANGE_CPU_H
+
+#include "profiler/analyze/common/image.h"
+
+/* One time that a range was open, with the device operations launched inside on its thread. */
+struct instance {
+    uint64_t start, end; /* of the range on the host; end 0: open */
+    uint64_t first, last;
+    uint32_t parent, tally; /* parent + 1 */
+    uint32_t thread;
+};
+/* CPU time of a spot inside an outermost range. */
+struct inside {
+    uint32_t spot, tally;
+    double ns;
+};
+struct range_cpu {
+    struct moment {
+        uint64_t time;
+        double weight;
+        uint32_t spot;
+    } * moments;
+    size_t count, room;
+    struct inside *pairs;
+    size_t pairs_count, pairs_room;
+    struct table by_pair;
+};
+
+void range_cpu_free(struct range_cpu *c);
+enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
+                          uint32_t spot);
+/* Makes the pairs, and adds each sample to cpu_ns[tally] of all ranges around it. */
+enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct instance *instances,
+                          size_t n, double *cpu_ns);
+/* The pairs become the run's: sites, and rows[tally]. */
+enum err range_cpu_charge(struct image *im, const struct range_cpu *c, const uint32_t *rows);
+
+#endif

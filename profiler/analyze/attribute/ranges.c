@@ -1,0 +1,231 @@
+#include <stdlib.h>
+
+#include "profiler/analyze/attribute/range_cpu.h"
+
+#define INSTANCES_MAX 1500000 /* for the projection on the device; 48 bytes each */
+
+struct open_range {
+    uint32_t instance, tally; /* instance + 1 */
+    uint64_t start, handle;
+    int pushed;
+};
+struct ranges {
+    struct instance *instances;
+    size_t count, room;
+
+    struct local {
+        uint64_t domain, message;
+        uint32_t style, lane;
+        uint64_t marks, opened, closed;
+        double operations, gpu_sum, cpu;
+        struct dist time;
+    } * locals;
+    size_t locals_count, locals_room;
+    struct table by_key;
+    struct range_cpu cpu;
+};
+
+static enum err create(struct image *im)
+{
+    im->ranges = calloc(1, sizeof *im->ranges);
+    FAIL_IF(!im->ranges, ERR_MEMORY, "no memory for the analysis");
+    return ERR_OK;
+}
+
+static void destroy(struct image *im)
+{
+    for (size_t i = 0; i < im->threads_count; i++)
+        free(im->threads[i].open);
+    if (!im->ranges)
+        return;
+    for (size_t i = 0; i < im->ranges->locals_count; i++)
+        dist_free(&im->ranges->locals[i].time);
+    free(im->ranges->locals);
+    free(im->ranges->instances);
+    table_free(&im->ranges->by_key);
+    range_cpu_free(&im->ranges->cpu);
+    free(im->ranges);
+}
+
+enum style { STYLE_PUSH, STYLE_START, STYLE_MARK };
+static const char *const styles[] = {"push_pop", "start_stop", "mark"};
+
+static enum err local_of(struct ranges *rs, const struct trace_range *r, enum style style,
+                         uint32_t *index)
+{
+    uint64_t key = table_mix(table_mix(r->domain, r->message), style);
+    *index = table_get(&rs->by_key, key);
+    if (*index != TABLE_NONE)
+        return ERR_OK;
+    if (rs->locals_count >= 100000) { /* names made from counters: the rest shares one */
+        *index = 0;
+        return ERR_OK;
+    }
+    TRY(array_room(&rs->locals, &rs->locals_room, rs->locals_count + 1, sizeof *rs->locals));
+    *index = (uint32_t)rs->locals_count++;
+    rs->locals[*index].domain = r->domain;
+    rs->locals[*index].message = r->message;
+    rs->locals[*index].style = style;
+    return table_put(&rs->by_key, key, *index);
+}
+
+static enum err open_range(struct image *im, struct thread *t, const struct trace_range *r,
+                           uint64_t time)
+{
+    struct ranges *rs = im->ranges;
+    struct open_range o = {.start = time, .handle = r->handle, .pushed = r->op == TRACE_PUSH};
+    TRY(local_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.tally));
+    rs->locals[o.tally].opened++;
+    if (rs->count < INSTANCES_MAX) {
+        TRY(array_room(&rs->instances, &rs->room, rs->count + 1, sizeof *rs->instances));
+        uint32_t parent = t->open_count ? t->open[t->open_count - 1].instance : 0;
+        rs->instances[rs->count++] = (struct instance){.start = time,
+                                                       .parent = parent,
+                                                       .tally = o.tally,
+                                                       .thread = (uint32_t)(t - im->threads)};
+        o.instance = (uint32_t)rs->count;
+    }
+    TRY(array_room(&t->open, &t->open_room, t->open_count + 1, sizeof *t->open));
+    t->open[t->open_count++] = o;
+    return ERR_OK;
+}
+
+static enum err close_range(struct image *im, struct thread *t, size_t at, uint64_t time)
+{
+    struct ranges *rs = im->ranges;
+    struct open_range o = t->open[at];
+    struct run *r = im->run;
+    for (size_t i = at + 1; i < t->open_count; i++)
+        t->open[i - 1] = t->open[i];
+    t->open_count--;
+    if (o.instance)
+        rs->instances[o.instance - 1].end = time;
+    time = time > o.start ? time : o.start;
+    rs->locals[o.tally].closed++;
+    TRY(dist_add(&rs->locals[o.tally].time, time - o.start));
+    if (!t->range_lane) {
+        struct lane *l = run_lane(r, "range", im->index, t->row, -1, 0, 0);
+        FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
+        t->range_lane = (uint32_t)(l - r->lanes) + 1;
+    }
+    return track_add(&r->lanes[t->range_lane - 1].track, o.start, time, o.tally,
+                     run_track_limit(r));
+}
+
+enum err range_record(struct image *im, const struct trace_range *r)
+{
+    struct thread *t;
+    uint32_t index;
+    TRY(image_thread(im, r->tid, &t));
+    uint64_t time = image_time(im, r->r.time_ns);
+    switch (r->op) {
+    case TRACE_PUSH:
+    case TRACE_START:
+        return open_range(im, t, r, time);
+    case TRACE_POP:
+        for (size_t i = t->open_count; i-- > 0;)
+            if (t->open[i].pushed)
+                return close_range(im, t, i, time);
+        return ERR_OK;
+    case TRACE_STOP: /* mostly on the thread that started it */
+        for (size_t k = 0, own = (size_t)(t - im->threads); k < im->threads_count; k++) {
+            struct thread *other = &im->threads[(own + k) % im->threads_count];
+            for (size_t i = other->open_count; i-- > 0;)
+                if (!other->open[i].pushed && other->open[i].handle == r->handle)
+                    return close_range(im, other, i, time);
+        }
+        return ERR_OK;
+    case TRACE_MARK:
+        TRY(local_of(im->ranges, r, STYLE_MARK, &index));
+        im->ranges->locals[index].marks++;
+        return ERR_OK;
+    default:
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+}
+
+uint32_t range_now(struct image *im, struct thread *t)
+{
+    (void)im;
+    return t->open_count ? t->open[t->open_count - 1].instance : 0;
+}
+
+void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
+                     uint64_t end)
+{
+    struct ranges *rs = im->ranges;
+    for (int depth = 0; instance && depth < 256; depth++) {
+        struct instance *n = &rs->instances[instance - 1];
+        instance = n->parent;
+        if (n->end && n->end < call) /* a start/stop that had ended meanwhile */
+            continue;
+        n->first = n->last && n->first < start ? n->first : start;
+        n->last = n->last > end ? n->last : end;
+        rs->locals[n->tally].operations++;
+        rs->locals[n->tally].gpu_sum += (double)(end - start);
+    }
+}
+
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot)
+{
+    return range_cpu_sample(im, &im->ranges->cpu, time, weight, spot);
+}
+
+static enum err settle(struct image *im)
+{
+    struct ranges *rs = im->ranges;
+    double *cpu_ns = calloc(rs->locals_count + 1, sizeof *cpu_ns);
+    FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
+    enum err e = range_cpu_settle(im, &rs->cpu, rs->instances, rs->count, cpu_ns);
+    for (size_t i = 0; i < rs->locals_count; i++)
+        rs->locals[i].cpu = cpu_ns[i];
+    free(cpu_ns);
+    return e;
+}
+
+/* The image's ranges become the run's. */
+static enum err charge(struct image *im)
+{
+    struct ranges *rs = im->ranges;
+    struct run *r = im->run;
+    uint32_t *rows = calloc(rs->locals_count + 1, sizeof *rows);
+    FAIL_IF(!rows, ERR_MEMORY, "no memory for the analysis");
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < rs->locals_count && e == ERR_OK; i++) {
+        struct local *l = &rs->locals[i];
+        struct tally *t = tally_of(&r->ranges, run_text(r, image_string(im, l->domain)),
+                                   run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
+        e = t ? dist_merge(&t->time, &l->time) : FAIL(ERR_MEMORY, "no memory for the ranges");
+        if (e != ERR_OK)
+            break;
+        rows[i] = (uint32_t)(t - r->ranges.items);
+        t->value += (double)l->marks;
+        t->open += l->opened - l->closed;
+        t->operations += (uint64_t)l->operations;
+        t->gpu_sum += l->gpu_sum;
+        t->cpu += l->cpu;
+    }
+    for (size_t i = 0; i < rs->count && e == ERR_OK; i++)
+        if (rs->instances[i].last)
+            r->ranges.items[rows[rs->instances[i].tally]].gpu_projected +=
+                (double)(rs->instances[i].last - rs->instances[i].first);
+    for (size_t i = 0; i < im->threads_count && e == ERR_OK; i++) {
+        if (!im->threads[i].range_lane)
+            continue;
+        struct track *t = &r->lanes[im->threads[i].range_lane - 1].track;
+        for (size_t k = 0; k < t->count; k++)
+            t->events[k].what = rows[t->events[k].what];
+    }
+    if (e == ERR_OK)
+        e = range_cpu_charge(im, &rs->cpu, rows);
+    free(rows);
+    return e;
+}
+
+const char *range_style(uint32_t style)
+{
+    return styles[style % 3];
+}
+
+const struct part part_ranges = {create, settle, charge, destroy};

@@ -1,0 +1,359 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/heap/curves.h"
+
+#define UNKNOWN ((double)NAN)
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : UNKNOWN;
+}
+
+static double known(int recorded, double v)
+{
+    return recorded ? v : UNKNOWN;
+}
+
+static int64_t whole(int recorded, double v)
+{
+    return recorded && v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
+}
+
+struct model_cpu cpu_of(const struct run *r, const struct sums *s)
+{
+    int k = r->has_cpu;
+    return (struct model_cpu){.user = known(k, seconds(s->user)),
+                              .sys = known(k, seconds(s->sys)),
+                              .wait = known(r->has_wait, seconds(s->wait)),
+                              .python = known(k, seconds(s->python)),
+                              .native = known(k, seconds(s->native)),
+                              .borrowed = known(k, seconds(s->borrowed)),
+                              .error = known(k, seconds(sqrt(s->cpu_square))),
+                              .samples = whole(k, s->samples),
+                              .share = share(s->user + s->sys, r->total.user + r->total.sys)};
+}
+
+static struct model_amount amount_of(const struct amount *a)
+{
+    return (struct model_amount){whole(1, a->n), whole(1, a->bytes), seconds(a->ns)};
+}
+
+/* What a line's and a function's rows have in common; `out` begins with model_cpu. */
+struct costs {
+    struct model_cpu *cpu;
+    struct model_incl *incl;
+    struct model_mem *mem;
+    double *gpu_self, *gpu_incl;
+    struct model_gpu *gpu;
+    struct model_dev_mem *dev_mem;
+    struct model_copy *copy;
+    struct model_scalene *scalene;
+};
+#define COSTS_OF(row)                                                                              \
+    {                                                                                              \
+        &(row)->cpu, &(row)->cpu_incl, &(row)->mem, &(row)->gpu_self_s, &(row)->gpu_incl_s,        \
+            &(row)->gpu, &(row)->dev_mem, &(row)->copy, &(row)->scalene                            \
+    }
+
+static void fill_memory(const struct run *r, const struct site *site, const struct costs *c)
+{
+    const struct sums *s = &site->self;
+    const struct holding *h = &site->heap, *d = &site->device;
+    double wall = (double)(r->last - r->origin);
+    if (r->has_heap)
+        *c->mem = (struct model_mem){
+            .alloc_mb = megabytes(s->alloc),
+            .error_mb = megabytes(sqrt(s->alloc_variance)),
+            .n = s->allocs,
+            .n_error = sqrt(s->allocs_variance),
+            .peak_mb = megabytes(h->peak),
+            .at_peak_mb = megabytes(h->at_peak),
+            .avg_mb = megabytes(share(h->integral, wall)),
+            .live_end_mb = megabytes(h->end),
+            .share = share(s->alloc, r->total.alloc),
+            .leak_score = h->allocs > 0 ? 1 - (h->frees + 1) / (h->allocs + 2) : UNKNOWN};
+    if (r->has_gpu)
+        *c->dev_mem = (struct model_dev_mem){megabytes(s->device_alloc), whole(1, s->device_allocs),
+                                             megabytes(d->peak), megabytes(d->end)};
+    c->copy->host_mb = known(r->has_copies, megabytes(s->copied));
+    c->copy->host_mb_s = known(r->has_copies, share(megabytes(s->copied), seconds(wall)));
+}
+
+static void fill_gpu(const struct run *r, const struct site *site, const struct costs *c)
+{
+    const struct sums *s = &site->self;
+    if (!r->has_gpu)
+        return;
+    *c->gpu_self = seconds(sums_gpu(s));
+    *c->gpu_incl = seconds(sums_gpu(&site->incl));
+    c->gpu->launches = whole(1, s->launches);
+    c->gpu->kernel_s = seconds(s->gpu_kernel);
+    c->gpu->copy_s = seconds(s->gpu_copy);
+    c->gpu->set_s = seconds(s->gpu_set);
+    c->gpu->built_s = seconds(s->built);
+    c->gpu->device_s = seconds(s->device);
+    c->gpu->wait_s = seconds(s->gpu_wait);
+    c->gpu->api_s = seconds(s->api);
+    c->gpu->share = share(sums_gpu(s), sums_gpu(&r->total));
+    c->copy->h2d = amount_of(&s->copy[0]);
+    c->copy->d2h = amount_of(&s->copy[1]);
+    c->copy->d2d = amount_of(&s->copy[2]);
+    c->copy->p2p = amount_of(&s->copy[3]);
+    c->copy->pageable_bytes = whole(1, s->pageable);
+}
+
+static void fill(const struct run *r, const struct site *site, const struct costs *c)
+{
+    const struct sums *s = &site->self, *i = &site->incl;
+    double cpu = r->total.user + r->total.sys, wall = (double)(r->last - r->origin);
+    *c->cpu = cpu_of(r, s);
+    *c->incl =
+        (struct model_incl){known(r->has_cpu, seconds(i->user)), known(r->has_cpu, seconds(i->sys)),
+                            known(r->has_wait, seconds(i->wait)), share(i->user + i->sys, cpu)};
+    fill_memory(r, site, c);
+    fill_gpu(r, site, c);
+    struct model_scalene *a = c->scalene;
+    a->n_cpu_percent_python = 100 * share(s->python, cpu);
+    a->n_cpu_percent_c = 100 * share(s->native, cpu);
+    a->n_sys_percent = 100 * share(s->sys, cpu);
+    a->n_core_utilization = r->cores > 0 ? share(s->user + s->sys, wall * r->cores) : UNKNOWN;
+    a->n_gpu_percent = 100 * c->gpu->share;
+    a->n_malloc_mb = c->mem->alloc_mb;
+    a->n_mallocs = c->mem->n;
+    a->n_peak_mb = a->n_growth_mb = c->mem->peak_mb;
+    a->n_avg_mb = c->mem->avg_mb;
+    a->n_usage_fraction = c->mem->share;
+    a->n_copy_mb_s = c->copy->host_mb_s;
+}
+
+/* Sites by file; lines by number before functions by where they begin. */
+static int by_place(const void *a, const void *b)
+{
+    const struct site *x = *(struct site *const *)a, *y = *(struct site *const *)b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (!x->line != !y->line)
+        return x->line ? -1 : 1;
+    int p = x->line ? x->line : x->begins, q = y->line ? y->line : y->begins;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->name && y->name ? strcmp(x->name, y->name) : 0;
+}
+
+static const char *language_of(const char *path, int python)
+{
+    static const struct {
+        const char *suffix, *language;
+    } known_suffixes[] = {{".py", "python"}, {".cu", "cuda"}, {".cuh", "cuda"},
+                          {".c", "c"},       {".h", "c"},     {".cc", "c"},
+                          {".cpp", "c"},     {".cxx", "c"},   {".hpp", "c"}};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof known_suffixes / sizeof *known_suffixes; i++) {
+        size_t k = strlen(known_suffixes[i].suffix);
+        if (n > k && !strcmp(path + n - k, known_suffixes[i].suffix))
+            return known_suffixes[i].language;
+    }
+    return python ? "python" : "other";
+}
+
+struct kernel_at {
+    uint32_t site;
+    int rank;
+    double n, ns;
+};
+
+static int by_site(const void *a, const void *b)
+{
+    const struct kernel_at *x = a, *y = b;
+    if (x->site != y->site)
+        return x->site < y->site ? -1 : 1;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* All (site, kernel) pairs, by site and falling time. */
+static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *count)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < r->kernels_count; k++)
+        n += r->kernels[k].at_count;
+    struct kernel_at *list = calloc(n + 1, sizeof *list);
+    FAIL_IF(!list, ERR_MEMORY, "no memory for the profile");
+    *out = list;
+    *count = n;
+    for (size_t k = 0; k < r->kernels_count; k++)
+        for (size_t i = 0; i < r->kernels[k].at_count; i++)
+            *list++ = (struct kernel_at){r->kernels[k].at[i].site, r->kernels[k].rank,
+                                         r->kernels[k].at[i].n, r->kernels[k].at[i].ns};
+    array_sort(*out, n, sizeof **out, by_site);
+    return ERR_OK;
+}
+
+static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
+                            const struct kernel_at *list, size_t n)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (list[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t end = low;
+    while (end < n && list[end].site == site && end - low < 5)
+        end++;
+    TRY(model_list(r->m, model_top_kernel, gpu, kernels, end - low));
+    for (size_t i = low; i < end; i++)
+        gpu->kernels[i - low] =
+            (struct model_top_kernel){list[i].rank, whole(1, list[i].n), seconds(list[i].ns)};
+    return ERR_OK;
+}
+
+static int by_line_and_time(const void *a, const void *b)
+{
+    const struct in_range *x = a, *y = b;
+    if (x->site != y->site)
+        return x->site < y->site ? -1 : 1;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
+{
+    size_t low = 0, high = r->in_ranges_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (r->in_ranges[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t end = low;
+    while (end < r->in_ranges_count && r->in_ranges[end].site == site && end - low < 20)
+        end++;
+    TRY(model_list(r->m, model_in_range, row, ranges, end - low));
+    for (size_t i = low; i < end; i++)
+        row->ranges[i - low] =
+            (struct model_in_range){(int32_t)r->in_ranges[i].range, seconds(r->in_ranges[i].ns)};
+    return ERR_OK;
+}
+
+static enum err file_rows(struct run *r, struct model_file *f, struct site **sites, size_t n,
+                          const struct kernel_at *kernels, size_t kernels_count)
+{
+    size_t lines = 0;
+    while (lines < n && sites[lines]->line)
+        lines++;
+    TRY(model_list(r->m, model_line, f, lines, lines));
+    TRY(model_list(r->m, model_function, f, functions, n - lines));
+    for (size_t i = lines; i < n; i++) {
+        struct model_function *row = &f->functions[i - lines];
+        const struct costs c = COSTS_OF(row);
+        fill(r, sites[i], &c);
+        row->name = sites[i]->name;
+        row->line = sites[i]->begins > 0 ? sites[i]->begins : MODEL_UNKNOWN;
+        row->scalene.lineno = row->line;
+        row->scalene.line = row->name;
+        sites[i]->mark = (uint32_t)(i - lines); /* its index, for the lines */
+    }
+    f->cpu_share = f->gpu_share = 0;
+    for (size_t i = 0; i < lines; i++) {
+        struct model_line *row = &f->lines[i];
+        const struct costs c = COSTS_OF(row);
+        fill(r, sites[i], &c);
+        row->line = row->scalene.lineno = sites[i]->line;
+        if (sites[i]->function >= 0)
+            row->function = (int32_t)r->sites[sites[i]->function].mark;
+        TRY(curve_row(r, sites[i], row));
+        TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites)));
+        f->cpu_share += row->cpu.share;
+        f->gpu_share += row->gpu.share;
+        TRY(top_kernels(r, &row->gpu, (uint32_t)(sites[i] - r->sites), kernels, kernels_count));
+    }
+    return ERR_OK;
+}
+
+static enum err all_files(struct run *r, struct site **sites, const struct kernel_at *kernels,
+                          size_t kernels_count)
+{
+    struct model *m = r->m;
+    TRY(model_list(m, model_file, m, files, r->sources_count));
+    size_t at = 0;
+    for (size_t i = 0; i < r->sources_count; i++) {
+        size_t end = at;
+        while (end < r->sites_count && sites[end]->file == i)
+            end++;
+        struct model_file *f = &m->files[i];
+        f->path = r->sources[i].path;
+        f->user = r->sources[i].user;
+        f->language = language_of(f->path, r->sources[i].python);
+        TRY(file_rows(r, f, sites + at, end - at, kernels, kernels_count));
+        at = end;
+    }
+    return ERR_OK;
+}
+
+static enum err modules(struct run *r)
+{
+    TRY(model_list(r->m, model_module, r->m, unattributed, r->modules.count));
+    for (size_t i = 0; i < r->modules.count; i++) {
+        struct model_module *row = &r->m->unattributed[i];
+        const struct sums *s = &r->module_sums[i];
+        row->module = r->modules.items[i].name;
+        row->cpu = cpu_of(r, s);
+        row->gpu_s = known(r->has_gpu, seconds(sums_gpu(s)));
+        row->alloc_mb = known(r->has_heap, megabytes(s->alloc));
+        row->copy_mb = known(r->has_copies, megabytes(s->copied));
+    }
+    return ERR_OK;
+}
+
+enum err build_files(struct run *r)
+{
+    struct kernel_at *kernels = NULL;
+    size_t kernels_count = 0;
+    struct site **sites = calloc(r->sites_count + 1, sizeof *sites);
+    FAIL_IF(!sites, ERR_MEMORY, "no memory for the profile");
+    for (size_t i = 0; i < r->sites_count; i++)
+        sites[i] = &r->sites[i];
+    array_sort(sites, r->sites_count, sizeof *sites, by_place);
+    array_sort(r->in_ranges, r->in_ranges_count, sizeof *r->in_ranges, by_line_and_time);
+    enum err e = kernels_at(r, &kernels, &kernels_count);
+    if (e == ERR_OK)
+        e = all_files(r, sites, kernels, kernels_count);
+    free(kernels);
+    free(sites);
+    return e == ERR_OK ? modules(r) : e;
+}
+
+enum err build_totals(struct run *r)
+{
+    struct model_totals *t = &r->m->totals;
+    const struct sums *s = &r->total;
+    int gpu = r->has_gpu;
+    t->cpu = cpu_of(r, s);
+    if (r->has_wait)
+        t->wait =
+            (struct model_waits){seconds(r->waits[TRACE_RUNNABLE]), seconds(r->waits[TRACE_SLEEP]),
+                                 seconds(r->waits[TRACE_DISK]), seconds(r->waits[TRACE_IN_CUDA]),
+                                 seconds(r->waits[TRACE_STOPPED])};
+    t->gpu_sum_s = known(gpu, seconds(sums_gpu(s)));
+    t->kernel_s = known(gpu, seconds(s->gpu_kernel));
+    t->copy_s = known(gpu, seconds(s->gpu_copy));
+    t->set_s = known(gpu, seconds(s->gpu_set));
+    t->kernels = whole(gpu, r->kernels_n);
+    t->launches = whole(gpu, r->launches_n);
+    t->launches_without_record = whole(gpu, (double)r->q.unmatched_launches);
+    t->no_origin_n = whole(gpu, r->no_origin_n);
+    t->no_origin_s = known(gpu, seconds(r->no_origin_ns));
+    t->gpu_wait_s = known(gpu, seconds(s->gpu_wait));
+    t->api_s = known(gpu, seconds(s->api));
+    t->h2d_bytes = whole(gpu, s->copy[0].bytes);
+    t->d2h_bytes = whole(gpu, s->copy[1].bytes);
+    t->alloc_mb = known(r->has_heap, megabytes(s->alloc));
+    t->allocs = known(r->has_heap, s->allocs);
+    t->copy_mb = known(r->has_copies, megabytes(s->copied));
+    return ERR_OK;
+}

@@ -1,0 +1,330 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/gpu/gpu.h"
+
+enum { GAPS_TOLD = 50 };
+
+static int by_start(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static size_t unite(struct interval *v, size_t n)
+{
+    size_t kept = 0;
+    if (!n)
+        return 0;
+    array_sort(v, n, sizeof *v, by_start);
+    for (size_t i = 1; i < n; i++)
+        if (v[i].start <= v[kept].end)
+            v[kept].end = v[kept].end > v[i].end ? v[kept].end : v[i].end;
+        else
+            v[++kept] = v[i];
+    return kept + 1;
+}
+
+/* Several processes on one device: their intervals are united. */
+static void unite_device(struct run *r, struct device *d, int index)
+{
+    d->busy = d->idle = 0;
+    d->busy_count = unite(d->busy_list, d->busy_count);
+    size_t kept = 0;
+    for (size_t i = 0; i < r->gaps_count; i++)
+        if (r->gaps[i].device != index)
+            r->gaps[kept++] = r->gaps[i];
+    r->gaps_count = kept;
+    for (size_t i = 0; i < d->busy_count; i++) {
+        d->busy += (double)(d->busy_list[i].end - d->busy_list[i].start);
+        if (!i)
+            continue;
+        uint64_t from = d->busy_list[i - 1].end, to = d->busy_list[i].start;
+        d->idle += (double)(to - from);
+        if (array_room(&r->gaps, &r->gaps_room, r->gaps_count + 1, sizeof *r->gaps) == ERR_OK)
+            r->gaps[r->gaps_count++] = (struct gap){from, to, index};
+    }
+}
+
+static enum err device_rows(struct run *r)
+{
+    struct model *m = r->m;
+    double wall = (double)(r->last - r->origin), busy = 0, idle = 0, peak = 0;
+    TRY(model_list(m, model_device, m, devices, r->devices_count));
+    for (size_t i = 0; i < r->devices_count; i++) {
+        struct device *d = &r->devices[i];
+        struct model_device *row = &m->devices[i];
+        char text[40] = "";
+        if (d->images > 1)
+            unite_device(r, d, (int)i);
+        row->name = d->name;
+        row->busy_s = seconds(d->busy);
+        row->sum_s = seconds(d->sum);
+        row->idle_s = seconds(d->idle);
+        row->share_of_wall = d->busy / wall;
+        row->peak_mb = megabytes(d->peak);
+        busy += d->busy;
+        idle += d->idle;
+        peak += d->peak;
+        if (!d->name)
+            continue;
+        for (int k = 0; k < 16; k++)
+            snprintf(text + 2 * k, 3, "%02x", d->d.uuid[k]);
+        row->uuid = run_text(r, text);
+        snprintf(text, sizeof text, "%u.%u", d->d.major, d->d.minor);
+        row->sm = run_text(r, text);
+        row->multiprocessors = d->d.multiprocessors;
+        row->clock_mhz = d->d.clock_khz / 1e3;
+        row->memory_clock_mhz = d->d.memory_clock_khz / 1e3;
+        row->bus_bits = d->d.bus_bits;
+        row->memory_gb_s = (double)d->d.memory_bandwidth_kb_s / 1e6;
+        row->memory_bytes =
+            d->d.memory_bytes < 1ull << 53 ? (int64_t)d->d.memory_bytes : MODEL_UNKNOWN;
+        row->threads_per_sm = d->d.threads_per_sm;
+        row->blocks_per_sm = d->d.blocks_per_sm;
+        row->registers_per_sm = d->d.registers_per_sm;
+        row->shared_per_sm = d->d.shared_per_sm;
+    }
+    if (r->has_gpu) {
+        m->totals.gpu_busy_s = seconds(busy);
+        m->totals.gpu_idle_s = seconds(idle);
+        m->totals.peak_device_mb = megabytes(peak);
+    }
+    return ERR_OK;
+}
+
+/* Time that the host was blocked while some device was busy. */
+static enum err waits(struct run *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->devices_count; i++)
+        n += r->devices[i].busy_count;
+    r->all_busy = calloc(n + 1, sizeof *r->all_busy);
+    FAIL_IF(!r->all_busy, ERR_MEMORY, "no memory for the profile");
+    n = 0;
+    for (size_t i = 0; i < r->devices_count; i++)
+        for (size_t k = 0; k < r->devices[i].busy_count; k++)
+            r->all_busy[n++] = r->devices[i].busy_list[k];
+    r->all_busy_count = n = unite(r->all_busy, n);
+    array_sort(r->syncing, r->syncing_count, sizeof *r->syncing, by_start);
+    double overlap = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < r->syncing_count; i++) {
+        const struct interval *s = &r->syncing[i];
+        while (at < n && r->all_busy[at].end <= s->start)
+            at++;
+        for (size_t k = at; k < n && r->all_busy[k].start < s->end; k++) {
+            uint64_t from = r->all_busy[k].start > s->start ? r->all_busy[k].start : s->start;
+            uint64_t to = r->all_busy[k].end < s->end ? r->all_busy[k].end : s->end;
+            overlap += (double)(to - from);
+        }
+    }
+    if (r->has_gpu)
+        r->m->totals.gpu_wait_busy_s = seconds(overlap);
+    return ERR_OK;
+}
+
+static const char *memory_name(uint32_t kind)
+{
+    static const char *const names[] = {"unknown", "pageable", "pinned",        "device",
+                                        "array",   "managed",  "device_static", "managed_static"};
+    return kind < 8 ? names[kind] : names[0];
+}
+
+static enum err transfer_rows(struct run *r)
+{
+    static const char *const directions[] = {"h2d", "d2h", "d2d", "p2p", "h2h", "other"};
+    struct model *m = r->m;
+    TRY(model_list(m, model_transfer, m, transfers, r->transfers.count));
+    for (size_t i = 0; i < r->transfers.count; i++) {
+        struct tally *t = &r->transfers.items[i];
+        struct model_transfer *row = &m->transfers[i];
+        row->direction = directions[t->key[0] < DIRECTIONS ? t->key[0] : DIR_OTHER];
+        row->from = memory_name(t->key[1]);
+        row->to = memory_name(t->key[2]);
+        row->asynchronous = t->key[3] != 0;
+        row->bytes = t->value < 9e15 ? (int64_t)t->value : MODEL_UNKNOWN;
+        row->time = dist_stat(&t->time);
+        row->gb_s = t->time.sum > 0 ? t->value / t->time.sum : (double)NAN;
+    }
+    TRY(model_list(m, model_set, m, memsets, r->sets.count));
+    for (size_t i = 0; i < r->sets.count; i++) {
+        m->memsets[i].memory = memory_name(r->sets.items[i].key[0]);
+        m->memsets[i].bytes =
+            r->sets.items[i].value < 9e15 ? (int64_t)r->sets.items[i].value : MODEL_UNKNOWN;
+        m->memsets[i].time = dist_stat(&r->sets.items[i].time);
+    }
+    return ERR_OK;
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct tally *x = a, *y = b;
+    return (x->time.sum < y->time.sum) - (x->time.sum > y->time.sum);
+}
+
+static enum err call_rows(struct run *r)
+{
+    static const char *const classes[] = {"other",  "launch", "copy",  "set",
+                                          "memory", "sync",   "graph", "module"};
+    struct model *m = r->m;
+    TRY(model_list(m, model_api, m, apis, r->apis.count));
+    array_sort(r->apis.items, r->apis.count, sizeof *r->apis.items, by_sum);
+    for (size_t i = 0; i < r->apis.count; i++) {
+        struct tally *t = &r->apis.items[i];
+        struct model_api *row = &m->apis[i];
+        row->name = t->name;
+        row->api_class = classes[t->key[0] < 8 ? t->key[0] : 0];
+        row->errors = (int64_t)t->errors;
+        row->time = dist_stat(&t->time);
+        row->share_of_api = t->time.sum / r->total.api;
+        row->share_of_wall = t->time.sum / (double)(r->last - r->origin);
+    }
+    return ERR_OK;
+}
+
+static enum err range_rows(struct run *r)
+{
+    struct model *m = r->m;
+    TRY(model_list(m, model_range, m, ranges, r->ranges.count));
+    for (size_t i = 0; i < r->ranges.count; i++) {
+        struct tally *t = &r->ranges.items[i];
+        struct model_range *row = &m->ranges[i];
+        row->domain = t->domain;
+        row->name = t->name;
+        row->style = range_style(t->key[0]);
+        row->open = (int64_t)t->open;
+        row->time = dist_stat(&t->time);
+        if (t->value > 0) /* marks take no time */
+            row->time.n = (int64_t)t->value;
+        if (r->has_cpu && t->key[0] != 2)
+            row->cpu_s = seconds(t->cpu);
+        if (!r->has_gpu)
+            continue;
+        row->gpu_n = (int64_t)t->operations;
+        row->gpu_sum_s = seconds(t->gpu_sum);
+        row->gpu_projected_s = seconds(t->gpu_projected);
+    }
+    return ERR_OK;
+}
+
+static enum err sum_rows(struct run *r, struct tallies *list, struct model_sum **rows, int *count)
+{
+    TRY(model_items(r->m, &record_model_sum, list->count, rows, count));
+    for (size_t i = 0; i < list->count; i++) {
+        struct tally *t = &list->items[i];
+        (*rows)[i] =
+            (struct model_sum){t->name, (int64_t)t->time.n,
+                               t->value > 0 && t->value < 9e15 ? (int64_t)t->value : MODEL_UNKNOWN,
+                               seconds(t->time.sum)};
+    }
+    return ERR_OK;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct gap *x = a, *y = b;
+    uint64_t p = x->end - x->start, q = y->end - y->start;
+    return p != q ? (p < q ? 1 : -1) : (x->start > y->start) - (x->start < y->start);
+}
+
+/* The line that a node of the tree stands at: the nearest user line towards the root. */
+static const struct frame *line_of(const struct run *r, uint32_t node)
+{
+    const struct frame *any = NULL;
+    for (; node != TABLE_NONE; node = r->nodes[node].parent) {
+        const struct frame *f = &r->frames[r->nodes[node].frame];
+        if (!f->file || f->line <= 0)
+            continue;
+        uint32_t source = table_get(&r->source_by_path, (uintptr_t)f->file);
+        if (source != TABLE_NONE && r->sources[source].user)
+            return f;
+        any = any ? any : f;
+    }
+    return any;
+}
+
+struct meanwhile {
+    const char *file;
+    int line;
+    double ns, n;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const struct meanwhile *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* What the host's threads did during a gap: running ones, or waiting ones where none ran. */
+static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
+                           struct model_gap *row)
+{
+    struct meanwhile found[256];
+    size_t n = 0;
+    for (size_t i = 0; i < r->lanes_count; i++) {
+        const struct track *t = &r->lanes[i].track;
+        if (strcmp(r->lanes[i].kind, kind))
+            continue;
+        for (size_t k = 0; k < t->count; k++) {
+            const struct track_event *e = &t->events[k];
+            if (e->end <= g->start || e->start >= g->end)
+                continue;
+            const struct frame *f = line_of(r, e->what);
+            uint64_t from = e->start > g->start ? e->start : g->start;
+            uint64_t to = e->end < g->end ? e->end : g->end;
+            size_t at = 0;
+            while (f && at < n && (found[at].file != f->file || found[at].line != f->line))
+                at++;
+            if (!f || at == sizeof found / sizeof *found)
+                continue;
+            if (at == n)
+                found[n++] = (struct meanwhile){f->file, f->line, 0, 0};
+            found[at].ns +=
+                (double)(to - from) * (double)e->busy / fmax(1, (double)(e->end - e->start));
+            found[at].n++;
+        }
+    }
+    array_sort(found, n, sizeof *found, most_first);
+    n = n < 5 ? n : 5;
+    TRY(model_list(r->m, model_place, row, lines, n));
+    for (size_t i = 0; i < n; i++)
+        row->lines[i] = (struct model_place){found[i].file, found[i].line, (int64_t)found[i].n,
+                                             seconds(found[i].ns)};
+    return ERR_OK;
+}
+
+static enum err gap_rows(struct run *r)
+{
+    struct model_gpu_total *g = &r->m->gpu;
+    array_sort(r->gaps, r->gaps_count, sizeof *r->gaps, longest_first);
+    size_t n = r->gaps_count < GAPS_TOLD ? r->gaps_count : GAPS_TOLD;
+    TRY(model_list(r->m, model_gap, g, gaps, n));
+    for (size_t i = 0; i < n; i++) {
+        struct model_gap *row = &g->gaps[i];
+        row->device = r->gaps[i].device;
+        row->start_s = seconds((double)r->gaps[i].start);
+        row->length_s = seconds((double)(r->gaps[i].end - r->gaps[i].start));
+        TRY(host_lines(r, &r->gaps[i], "cpu", row));
+        if (!row->lines_count)
+            TRY(host_lines(r, &r->gaps[i], "wait", row));
+    }
+    return ERR_OK;
+}
+
+enum err build_gpu(struct run *r)
+{
+    struct model_gpu_total *g = &r->m->gpu;
+    TRY(device_rows(r));
+    TRY(waits(r));
+    TRY(build_kernels(r));
+    TRY(transfer_rows(r));
+    TRY(call_rows(r));
+    TRY(range_rows(r));
+    TRY(gap_rows(r));
+    TRY(sum_rows(r, &r->overheads, &g->overhead, &g->overhead_count));
+    TRY(sum_rows(r, &r->faults, &g->unified_memory, &g->unified_memory_count));
+    return sum_rows(r, &r->syncs, &g->syncs, &g->syncs_count);
+}

@@ -1,0 +1,151 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/symbols/demangle.h"
+#include "profiler/analyze/gpu/occupancy.h"
+
+enum { VARIANTS_TOLD = 16, PLACES_TOLD = 16 };
+
+static int by_total(const void *a, const void *b)
+{
+    const struct kernel *x = *(struct kernel *const *)a, *y = *(struct kernel *const *)b;
+    if (x->total < y->total || x->total > y->total)
+        return x->total < y->total ? 1 : -1;
+    return strcmp(x->mangled, y->mangled);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct variant *x = a, *y = b;
+    return (x->time.sum < y->time.sum) - (x->time.sum > y->time.sum);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct kernel_place *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static enum err triple(struct run *r, const uint32_t from[3], int64_t **to, int *count)
+{
+    int64_t *v = arena_take(r->m->arena, 3 * sizeof *v);
+    FAIL_IF(!v, ERR_MEMORY, "no memory for the profile");
+    for (int i = 0; i < 3; i++)
+        v[i] = from[i];
+    *to = v;
+    *count = 3;
+    return ERR_OK;
+}
+
+static enum err variant_row(struct run *r, struct variant *v, struct model_variant *row)
+{
+    TRY(triple(r, v->grid, &row->grid, &row->grid_count));
+    TRY(triple(r, v->block, &row->block, &row->block_count));
+    TRY(triple(r, v->cluster, &row->cluster, &row->cluster_count));
+    row->registers = v->registers;
+    row->static_shared = v->static_shared;
+    row->dynamic_shared = v->dynamic_shared;
+    row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
+    row->time = dist_stat(&v->time);
+    const struct trace_device *d = &r->devices[v->device].d;
+    uint64_t threads = (uint64_t)v->block[0] * v->block[1];
+    threads = threads <= 4096 ? threads * v->block[2] : 0;
+    struct occupancy o =
+        occupancy_of(d, threads, v->registers, (uint64_t)v->static_shared + v->dynamic_shared);
+    row->occupancy = o.share;
+    row->limiter = o.limiter;
+    double blocks = (double)v->grid[0] * v->grid[1] * v->grid[2];
+    if (o.blocks && d->multiprocessors)
+        row->waves = blocks / ((double)o.blocks * d->multiprocessors);
+    return ERR_OK;
+}
+
+static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel *row)
+{
+    struct dist all = {0};
+    enum err e = ERR_OK;
+    double api = 0, queue = 0;
+    for (size_t i = 0; i < k->count && e == ERR_OK; i++) {
+        e = dist_merge(&all, &k->variants[i].time);
+        api += k->variants[i].api_ns;
+        queue += k->variants[i].queue_ns;
+    }
+    row->time = dist_stat(&all);
+    dist_free(&all);
+    TRY(e);
+    char *readable = demangle(k->mangled);
+    row->name = run_text(r, readable ? readable : k->mangled);
+    free(readable);
+    row->mangled = k->mangled;
+    row->file = k->file;
+    row->line = k->line > 0 ? k->line : MODEL_UNKNOWN;
+    row->api_s = seconds(api);
+    row->queue_s = seconds(queue);
+    row->share_of_kernel_time = k->total / r->total.gpu_kernel;
+    row->share_of_wall = k->total / (double)(r->last - r->origin);
+    array_sort(k->variants, k->count, sizeof *k->variants, by_time);
+    size_t told = k->count < VARIANTS_TOLD ? k->count : VARIANTS_TOLD;
+    TRY(model_list(r->m, model_variant, row, variants, told));
+    row->variants_left_out = (int64_t)(k->count - told);
+    for (size_t i = 0; i < told; i++)
+        TRY(variant_row(r, &k->variants[i], &row->variants[i]));
+    array_sort(k->at, k->at_count, sizeof *k->at, by_ns);
+    told = k->at_count < PLACES_TOLD ? k->at_count : PLACES_TOLD;
+    TRY(model_list(r->m, model_place, row, launched_at, told));
+    for (size_t i = 0; i < told; i++) {
+        const struct site *s = &r->sites[k->at[i].site];
+        row->launched_at[i] = (struct model_place){r->sources[s->file].path, s->line,
+                                                   (int64_t)k->at[i].n, seconds(k->at[i].ns)};
+    }
+    return ERR_OK;
+}
+
+/* A kernel's own line, where its code begins, shows its time too. */
+static enum err charge_begin(struct run *r, const struct kernel *k, const char *name)
+{
+    int line, function;
+    if (!k->recorded)
+        return ERR_OK;
+    TRY(site_of(r, k->recorded, k->line, NULL, 0, &line));
+    TRY(site_of(r, k->recorded, 0, name, k->line, &function));
+    r->sites[line].self.device += k->total;
+    r->sites[function].self.device += k->total;
+    if (r->sites[line].function < 0)
+        r->sites[line].function = function;
+    r->sources[r->sites[line].file].user = 1;
+    return ERR_OK;
+}
+
+static enum err ranked(struct run *r, struct kernel **order, size_t used)
+{
+    array_sort(order, used, sizeof *order, by_total);
+    for (size_t i = 0; i < used; i++)
+        order[i]->rank = (int)i;
+    TRY(model_list(r->m, model_kernel, r->m, kernels, used));
+    for (size_t i = 0; i < used; i++) {
+        TRY(kernel_row(r, order[i], &r->m->kernels[i]));
+        TRY(charge_begin(r, order[i], r->m->kernels[i].name));
+    }
+    return ERR_OK;
+}
+
+enum err build_kernels(struct run *r)
+{
+    struct kernel **order = calloc(r->kernels_count + 1, sizeof *order);
+    FAIL_IF(!order, ERR_MEMORY, "no memory for the profile");
+    for (size_t i = 0; i < r->kernels_count; i++) {
+        order[i] = &r->kernels[i];
+        for (size_t n = 0; n < order[i]->count; n++)
+            order[i]->total += order[i]->variants[n].time.sum;
+    }
+    enum err e = ranked(r, order, r->kernels_count);
+    free(order);
+    for (size_t i = 0; i < r->lanes_count; i++) {
+        struct lane *l = &r->lanes[i];
+        for (size_t n = 0; !strcmp(l->kind, "kernel") && n < l->track.count; n++)
+            l->track.events[n].what = (uint32_t)r->kernels[l->track.events[n].what].rank;
+    }
+    return e;
+}

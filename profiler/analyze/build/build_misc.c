@@ -1,0 +1,200 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/heap/curves.h"
+
+enum { PLACES_TOLD = 50 };
+#define LEAK_SCORE 0.9
+
+static int64_t integer(double v)
+{
+    return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
+}
+
+enum err build_stacks(struct run *r)
+{
+    struct model *m = r->m;
+    TRY(model_list(m, model_frame, m, frames, r->frames_count));
+    for (size_t i = 0; i < r->frames_count; i++) {
+        const struct frame *f = &r->frames[i];
+        uint32_t kernel = strcmp(f->kind, "kernel")
+                              ? TABLE_NONE
+                              : table_get(&r->kernel_by_name, (uintptr_t)f->function);
+        const char *name =
+            kernel == TABLE_NONE ? f->function : m->kernels[r->kernels[kernel].rank].name;
+        m->frames[i] = (struct model_frame){name, f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
+                                            f->module, f->kind};
+    }
+    TRY(model_list(m, model_stack, m, stacks, r->nodes_count));
+    for (size_t i = 0; i < r->nodes_count; i++) {
+        const struct node *n = &r->nodes[i];
+        m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
+                                            (int32_t)n->frame,
+                                            integer(n->cpu),
+                                            integer(n->wait),
+                                            integer(n->gpu),
+                                            integer(n->alloc)};
+    }
+    return ERR_OK;
+}
+
+static enum err track_rows(struct run *r, const struct lane *l, struct model_track *row)
+{
+    const struct track *t = &l->track;
+    row->kind = l->kind;
+    row->process = l->process;
+    row->thread = l->thread;
+    row->device = l->device;
+    if (l->device >= 0) {
+        row->context = l->context;
+        row->stream = l->stream;
+    }
+    row->resolution_ns = (int64_t)t->resolution;
+    TRY(model_list(r->m, model_event, row, events, t->count));
+    uint64_t before = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct track_event *e = &t->events[i];
+        row->events[i] =
+            (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start),
+                                 integer((double)e->busy), e->count, (int32_t)e->what};
+        before = e->start;
+    }
+    return ERR_OK;
+}
+
+/* Events that are left when no track keeps more than `limit`. */
+static size_t events_within(const struct run *r, size_t limit)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < r->lanes_count; i++)
+        total += r->lanes[i].track.count < limit ? r->lanes[i].track.count : limit;
+    return total;
+}
+
+enum err build_timeline(struct run *r)
+{
+    size_t limit = TRACK_EVENTS;
+    while (events_within(r, limit) > TRACKS_EVENTS && limit > 16)
+        limit -= limit / 8;
+    TRY(model_list(r->m, model_track, r->m, timeline, r->lanes_count));
+    for (size_t i = 0; i < r->lanes_count; i++) {
+        track_reduce(&r->lanes[i].track, limit);
+        TRY(track_rows(r, &r->lanes[i], &r->m->timeline[i]));
+    }
+    return ERR_OK;
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct model_place *x = a, *y = b;
+    return (x->value < y->value) - (x->value > y->value);
+}
+
+enum which { HEAP_PEAK, DEVICE_PEAK };
+
+/* Lines that held memory at the peak, the most first. */
+static enum err holders(struct run *r, enum which which, struct model_place **rows, int *count)
+{
+    struct model_place *all = calloc(r->sites_count + 1, sizeof *all);
+    FAIL_IF(!all, ERR_MEMORY, "no memory for the profile");
+    size_t n = 0;
+    for (size_t i = 0; i < r->sites_count; i++) {
+        const struct site *s = &r->sites[i];
+        double bytes = which == HEAP_PEAK ? s->heap.at_peak : s->device.at_peak;
+        if (s->line && bytes > 0)
+            all[n++] = (struct model_place){r->sources[s->file].path, s->line, MODEL_UNKNOWN,
+                                            megabytes(bytes)};
+    }
+    array_sort(all, n, sizeof *all, most_first);
+    n = n < PLACES_TOLD ? n : PLACES_TOLD;
+    enum err e = model_items(r->m, &record_model_place, n, rows, count);
+    if (e == ERR_OK && n)
+        memcpy(*rows, all, n * sizeof *all);
+    free(all);
+    return e;
+}
+
+static double leak_score(const struct holding *h)
+{
+    return 1 - (h->frees + 1) / (h->allocs + 2);
+}
+
+/* Sampled allocations of the line are hardly ever freed, and what stays is at least 1 % of the
+ * largest heap. */
+static int suspect(const struct run *r, const struct site *s)
+{
+    return s->line && s->heap.allocs > 0 && leak_score(&s->heap) >= LEAK_SCORE &&
+           s->heap.end >= 0.01 * r->largest_heap && s->heap.end > 0;
+}
+
+static int by_live(const void *a, const void *b)
+{
+    const struct model_leak *x = a, *y = b;
+    return (x->live_mb < y->live_mb) - (x->live_mb > y->live_mb);
+}
+
+static enum err leaks(struct run *r)
+{
+    struct model_memory *m = &r->m->memory;
+    size_t n = 0;
+    for (size_t i = 0; i < r->sites_count; i++)
+        n += (size_t)suspect(r, &r->sites[i]);
+    TRY(model_list(r->m, model_leak, m, leaks, n));
+    n = 0;
+    for (size_t i = 0; i < r->sites_count; i++) {
+        const struct site *s = &r->sites[i];
+        if (!suspect(r, s))
+            continue;
+        double since = seconds((double)(r->last - r->origin) - (double)s->heap.first);
+        double live = megabytes(s->heap.end);
+        m->leaks[n++] = (struct model_leak){r->sources[s->file].path, s->line, leak_score(&s->heap),
+                                            live, since > 0 ? live / since : (double)NAN};
+    }
+    array_sort(m->leaks, n, sizeof *m->leaks, by_live);
+    return ERR_OK;
+}
+
+/* Resident memory of all processes together, at the times of any. */
+static double peak_together(const struct run *r)
+{
+    double peak = 0;
+    for (size_t i = 0; i < r->series_count; i++)
+        for (int k = 0; k < r->series[i].t_s_count; k++) {
+            double now = 0, t = r->series[i].t_s[k];
+            for (size_t j = 0; j < r->series_count && r->series_count <= 200; j++) {
+                const struct model_series *s = &r->series[j];
+                const struct model_process *p = &r->processes[s->process];
+                if (t < p->start_s || t > p->end_s)
+                    continue;
+                int low = 0, high = s->t_s_count; /* the last point at or before t */
+                while (low < high) {
+                    int middle = (low + high) / 2;
+                    if (s->t_s[middle] <= t)
+                        low = middle + 1;
+                    else
+                        high = middle;
+                }
+                now += low ? s->rss_mb[low - 1] : 0;
+            }
+            peak = fmax(peak, now);
+        }
+    return peak;
+}
+
+enum err build_memory(struct run *r)
+{
+    struct model *m = r->m;
+    TRY(model_list(m, model_series, &m->memory, series, r->series_count));
+    if (r->series_count) {
+        memcpy(m->memory.series, r->series, r->series_count * sizeof *r->series);
+        m->totals.peak_rss_mb = peak_together(r);
+    }
+    if (r->has_heap)
+        m->totals.peak_heap_mb = megabytes(r->largest_heap);
+    m->memory.bin_s = seconds(curves_bin(r));
+    TRY(holders(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
+    TRY(holders(r, DEVICE_PEAK, &m->memory.device_peak_lines, &m->memory.device_peak_lines_count));
+    return leaks(r);
+}

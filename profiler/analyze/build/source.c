@@ -1,0 +1,145 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/file.h"
+#include "profiler/analyze/build/build.h"
+
+enum {
+    TEXT_MAX = 400,
+    FILE_MAX_BYTES = 16 << 20,
+    AROUND = 8,             /* lines that are kept before and after one that cost something */
+    CONTEXT_BYTES = 1 << 20 /* for all files; packed in the report about a third of it */
+};
+#define CONTEXT_SHARE 0.001 /* of the time: libraries below it have no context */
+
+/* A walk over the lines of a text. */
+struct walk {
+    const char *text;
+    size_t bytes;
+    int64_t number;
+};
+
+static int next_line(struct walk *w)
+{
+    if (w->number)
+        w->text += w->bytes + (w->text[w->bytes] == '\n');
+    w->bytes = strcspn(w->text, "\n");
+    w->number++;
+    return *w->text != 0;
+}
+
+static const char *kept(struct run *r, const struct walk *w)
+{
+    size_t n = w->bytes;
+    if (n && w->text[n - 1] == '\r')
+        n--;
+    return arena_text_n(r->m->arena, w->text, n < TEXT_MAX ? n : TEXT_MAX);
+}
+
+static enum err line_texts(struct run *r, struct model_file *f, const char *text)
+{
+    struct walk w = {text, 0, 0};
+    int i = 0;
+    while (next_line(&w))
+        for (; i < f->lines_count && f->lines[i].line <= w.number; i++) {
+            if (f->lines[i].line < w.number)
+                continue;
+            f->lines[i].text = f->lines[i].scalene.line = kept(r, &w);
+            FAIL_IF(!f->lines[i].text, ERR_MEMORY, "no memory for the source texts");
+        }
+    f->length = w.number - 1;
+    return ERR_OK;
+}
+
+/* Whether the line cost nothing and is wanted beside those that did; *i walks along with it. */
+static int beside(const struct model_file *f, int64_t number, int *i)
+{
+    while (*i < f->lines_count && f->lines[*i].line < number)
+        ++*i;
+    int64_t before = *i > 0 ? f->lines[*i - 1].line : INT64_MIN / 2;
+    int64_t after = *i < f->lines_count ? f->lines[*i].line : INT64_MAX;
+    return after != number && (f->user || number - before <= AROUND || after - number <= AROUND);
+}
+
+/* Takes what it keeps from *room. */
+static enum err context(struct run *r, struct model_file *f, const char *text, size_t *room)
+{
+    struct walk w = {text, 0, 0};
+    size_t n = 0, left = *room;
+    int i = 0, full = 0;
+    while (!full && next_line(&w))
+        if (beside(f, w.number, &i)) {
+            size_t bytes = 1 + (w.bytes < TEXT_MAX ? w.bytes : TEXT_MAX);
+            full = bytes > left;
+            n += !full;
+            left -= full ? 0 : bytes;
+        }
+    TRY(model_list(r->m, model_source, f, source, n));
+    w = (struct walk){text, 0, 0};
+    i = 0;
+    for (size_t k = 0; k < n && next_line(&w);)
+        if (beside(f, w.number, &i)) {
+            f->source[k++] = (struct model_source){w.number, kept(r, &w)};
+            FAIL_IF(!f->source[k - 1].text, ERR_MEMORY, "no memory for the source texts");
+        }
+    *room = left;
+    return ERR_OK;
+}
+
+/* Only plain files: a name from a trace may be anything. */
+static enum err one_file(struct run *r, struct model_file *f, const char *recorded, size_t *room)
+{
+    struct stat st;
+    char path[4200], *text = NULL;
+    size_t bytes;
+    int n = snprintf(path, sizeof path, "%s%s%s", recorded[0] != '/' && r->cwd ? r->cwd : "",
+                     recorded[0] != '/' && r->cwd ? "/" : "", recorded);
+    if (n >= (int)sizeof path || stat(path, &st) || !S_ISREG(st.st_mode) ||
+        st.st_size > FILE_MAX_BYTES || !st.st_size)
+        return ERR_OK;
+    if (file_read_all(path, FILE_MAX_BYTES, &text, &bytes) != ERR_OK)
+        return ERR_OK; /* unreadable: its texts stay unknown */
+    enum err e = line_texts(r, f, text);
+    e = e == ERR_OK ? context(r, f, text, room) : e;
+    free(text);
+    return e;
+}
+
+struct rank {
+    int index, user;
+    double share;
+};
+
+static int by_interest(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    if (x->user != y->user)
+        return y->user - x->user;
+    if (x->share < y->share || x->share > y->share)
+        return x->share < y->share ? 1 : -1;
+    return x->index - y->index;
+}
+
+enum err source_texts(struct run *r)
+{
+    size_t count = (size_t)r->m->files_count, room = CONTEXT_BYTES;
+    if (r->options->no_source)
+        return ERR_OK;
+    struct rank *ranks = calloc(count + 1, sizeof *ranks);
+    FAIL_IF(!ranks, ERR_MEMORY, "no memory for the profile");
+    for (size_t i = 0; i < count; i++) {
+        const struct model_file *f = &r->m->files[i];
+        ranks[i] = (struct rank){(int)i, f->user,
+                                 (f->cpu_share > 0 ? f->cpu_share : 0) +
+                                     (f->gpu_share > 0 ? f->gpu_share : 0)};
+    }
+    array_sort(ranks, count, sizeof *ranks, by_interest);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < count && e == ERR_OK; i++) {
+        size_t none = 0, *left = ranks[i].user || ranks[i].share >= CONTEXT_SHARE ? &room : &none;
+        e = one_file(r, &r->m->files[ranks[i].index], r->sources[ranks[i].index].recorded, left);
+    }
+    free(ranks);
+    return e;
+}

@@ -1,0 +1,60 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/common/run.h"
+
+struct tally *tally_of(struct tallies *t, const char *domain, const char *name, uint32_t a,
+                       uint32_t b, uint32_t c, uint32_t d)
+{
+    uint32_t numbers[4] = {a, b, c, d};
+    uint64_t key = table_hash(numbers, sizeof numbers);
+    key = table_mix(table_mix(key, name ? table_hash(name, strlen(name)) : 0),
+                    domain ? table_hash(domain, strlen(domain)) : 0);
+    uint32_t index = table_get(&t->by_key, key);
+    if (index == TABLE_NONE) {
+        if (array_room(&t->items, &t->room, t->count + 1, sizeof *t->items) != ERR_OK)
+            return NULL;
+        index = (uint32_t)t->count;
+        if (table_put(&t->by_key, key, index) != ERR_OK)
+            return NULL;
+        t->items[index].name = name;
+        t->items[index].domain = domain;
+        memcpy(t->items[index].key, numbers, sizeof numbers);
+        t->count++;
+    }
+    return &t->items[index];
+}
+
+void tallies_free(struct tallies *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        dist_free(&t->items[i].time);
+    free(t->items);
+    table_free(&t->by_key);
+}
+
+void sums_add(struct sums *to, const struct sums *from)
+{
+    double *a = (double *)to;
+    const double *b = (const double *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *a; i++)
+        a[i] += b[i];
+}
+
+size_t run_track_limit(const struct run *r)
+{
+    size_t share = TRACKS_EVENTS / (r->lanes_count + 1);
+    if (share > TRACK_EVENTS)
+        return TRACK_EVENTS;
+    return share > TRACK_EVENTS_LEAST ? share : TRACK_EVENTS_LEAST;
+}
+
+struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
+                      uint32_t context, uint32_t stream)
+{
+    if (array_room(&r->lanes, &r->lanes_room, r->lanes_count + 1, sizeof *r->lanes) != ERR_OK)
+        return NULL;
+    struct lane *l = &r->lanes[r->lanes_count++];
+    *l = (struct lane){kind, process, thread, device, context, stream, {0}};
+    return l;
+}

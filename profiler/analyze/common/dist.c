@@ -1,0 +1,134 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "profiler/analyze/common/dist.h"
+
+enum { STEPS = 32, BINS = 64 * STEPS };
+
+void dist_free(struct dist *d)
+{
+    free(d->values);
+    free(d->histogram);
+}
+
+/* Bin 32 * octave + the next 5 bits below the highest. */
+static int bin_of(uint64_t ns)
+{
+    if (ns < STEPS)
+        return (int)ns;
+    int octave = 63 - __builtin_clzll(ns);
+    return (octave - 4) * STEPS + (int)((ns >> (octave - 5)) & (STEPS - 1));
+}
+
+static double middle_of(int bin)
+{
+    if (bin < STEPS)
+        return bin;
+    int octave = bin / STEPS + 4;
+    return ldexp(STEPS + bin % STEPS + 0.5, octave - 5);
+}
+
+static enum err bins(struct dist *d)
+{
+    if (d->histogram)
+        return ERR_OK;
+    d->histogram = calloc(BINS, sizeof *d->histogram);
+    FAIL_IF(!d->histogram, ERR_MEMORY, "no memory for a histogram");
+    for (uint64_t i = 0; i < d->n; i++)
+        d->histogram[bin_of(d->values[i])]++;
+    free(d->values);
+    d->values = NULL;
+    return ERR_OK;
+}
+
+static enum err keep(struct dist *d, uint64_t ns)
+{
+    if (d->n >= DIST_EXACT)
+        TRY(bins(d));
+    if (d->histogram) {
+        d->histogram[bin_of(ns)]++;
+        return ERR_OK;
+    }
+    size_t room = d->room;
+    TRY(array_room(&d->values, &room, d->n + 1, sizeof *d->values));
+    d->room = (uint32_t)room;
+    d->values[d->n] = ns;
+    return ERR_OK;
+}
+
+enum err dist_add(struct dist *d, uint64_t ns)
+{
+    TRY(keep(d, ns));
+    double v = (double)ns, delta = v - d->mean;
+    d->min = d->n && d->min < ns ? d->min : ns;
+    d->max = d->max > ns ? d->max : ns;
+    d->n++;
+    d->sum += v;
+    d->mean += delta / (double)d->n;
+    d->m2 += delta * (v - d->mean);
+    return ERR_OK;
+}
+
+enum err dist_merge(struct dist *to, const struct dist *from)
+{
+    if (!from->n)
+        return ERR_OK;
+    if (from->values) {
+        for (uint64_t i = 0; i < from->n; i++)
+            TRY(dist_add(to, from->values[i]));
+        return ERR_OK;
+    }
+    TRY(bins(to));
+    for (int i = 0; i < BINS; i++)
+        to->histogram[i] += from->histogram[i];
+    double a = (double)to->n, b = (double)from->n, delta = from->mean - to->mean;
+    to->min = to->n && to->min < from->min ? to->min : from->min;
+    to->max = to->max > from->max ? to->max : from->max;
+    to->n += from->n;
+    to->sum += from->sum;
+    to->mean += delta * b / (a + b);
+    to->m2 += from->m2 + delta * delta * a * b / (a + b);
+    return ERR_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear between closest ranks, as NumPy's percentile. */
+double dist_quantile(struct dist *d, double q)
+{
+    if (!d->n)
+        return (double)NAN;
+    double rank = q * (double)(d->n - 1);
+    if (d->values) {
+        array_sort(d->values, d->n, sizeof *d->values, ascending);
+        uint64_t low = (uint64_t)rank, high = low + 1 < d->n ? low + 1 : low;
+        double a = (double)d->values[low], b = (double)d->values[high];
+        return a + (b - a) * (rank - (double)low);
+    }
+    uint64_t passed = 0;
+    for (int i = 0; i < BINS; i++)
+        if ((double)(passed += d->histogram[i]) > rank)
+            return fmin(fmax(middle_of(i), (double)d->min), (double)d->max);
+    return (double)d->max;
+}
+
+struct model_stat dist_stat(struct dist *d)
+{
+    struct model_stat s;
+    model_blank(&record_model_stat, &s);
+    s.n = (int64_t)d->n;
+    s.total_s = d->sum * 1e-9;
+    if (!d->n)
+        return s;
+    s.min_s = (double)d->min * 1e-9;
+    s.max_s = (double)d->max * 1e-9;
+    s.median_s = dist_quantile(d, 0.5) * 1e-9;
+    s.p95_s = dist_quantile(d, 0.95) * 1e-9;
+    if (d->n > 1)
+        s.sd_s = sqrt(fmax(d->m2, 0) / (double)(d->n - 1)) * 1e-9;
+    return s;
+}

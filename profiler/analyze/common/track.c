@@ -1,0 +1,76 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/common/arena.h"
+#include "profiler/analyze/common/track.h"
+
+void track_free(struct track *t)
+{
+    free(t->events);
+    memset(t, 0, sizeof *t);
+}
+
+static void join(struct track_event *to, const struct track_event *e)
+{
+    to->start = to->start < e->start ? to->start : e->start;
+    to->end = to->end > e->end ? to->end : e->end;
+    to->busy += e->busy;
+    to->count += e->count;
+    if (e->largest > to->largest) {
+        to->largest = e->largest;
+        to->what = e->what;
+    }
+}
+
+static int near(const struct track *t, const struct track_event *last, const struct track_event *e)
+{
+    return t->resolution && e->start - last->start < t->resolution;
+}
+
+void track_reduce(struct track *t, size_t limit)
+{
+    while (t->count > limit && limit) {
+        uint64_t span = t->events[t->count - 1].start - t->events[0].start;
+        uint64_t least = span / limit + 1;
+        t->resolution = t->resolution * 2 > least ? t->resolution * 2 : least;
+        size_t kept = 0;
+        for (size_t i = 1; i < t->count; i++)
+            if (near(t, &t->events[kept], &t->events[i]))
+                join(&t->events[kept], &t->events[i]);
+            else
+                t->events[++kept] = t->events[i];
+        t->count = kept + 1;
+    }
+}
+
+#define APART_NS 1000000 /* between two parts: time on a CPU that is too short to be drawn */
+
+int track_extend(struct track *t, uint64_t start, uint64_t end, uint32_t what)
+{
+    struct track_event *last = t->count ? &t->events[t->count - 1] : NULL;
+    if (!last || last->what != what || start < last->start || start > last->end + APART_NS)
+        return 0;
+    last->busy += end - start;
+    last->largest = last->count == 1 ? last->busy : last->largest;
+    last->end = last->end > end ? last->end : end;
+    return 1;
+}
+
+enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit)
+{
+    struct track_event e = {start, end, end - start, end - start, 1, what};
+    size_t at = t->count; /* ranges come when they end: an outer one stands before what was in it */
+    while (at > 0 && t->events[at - 1].start > start)
+        at--;
+    if (at > 0 && near(t, &t->events[at - 1], &e)) {
+        join(&t->events[at - 1], &e);
+        return ERR_OK;
+    }
+    TRY(array_room(&t->events, &t->room, t->count + 1, sizeof *t->events));
+    memmove(&t->events[at + 1], &t->events[at], (t->count - at) * sizeof *t->events);
+    t->events[at] = e;
+    t->count++;
+    if (t->count > limit + limit / 2)
+        track_reduce(t, limit);
+    return ERR_OK;
+}

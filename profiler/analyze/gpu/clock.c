@@ -1,0 +1,101 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/common/image.h"
+
+#define STEP_NS 100000
+
+/* Readings of both clocks, by CUPTI's time; between them a straight line. */
+struct reading {
+    uint64_t gpu, host;
+};
+struct clock_map {
+    struct reading *readings;
+    size_t count, room;
+};
+
+void clock_free(struct image *im)
+{
+    if (im->clock)
+        free(im->clock->readings);
+    free(im->clock);
+    im->clock = NULL;
+}
+
+static int by_gpu(const void *a, const void *b)
+{
+    const struct reading *x = a, *y = b;
+    return (x->gpu > y->gpu) - (x->gpu < y->gpu);
+}
+
+static enum err read_all(struct image *im, struct trace_reader *reader)
+{
+    struct clock_map *m = im->clock;
+    struct quality_count *q = &im->run->q;
+    for (;;) {
+        struct trace_item item;
+        int more;
+        TRY(trace_next(reader, &item, &more));
+        if (!more)
+            return ERR_OK;
+        const struct trace_clock *c = (const void *)item.record;
+        if (item.record->kind != TRACE_CLOCK || !c->cupti_ns)
+            continue;
+        TRY(array_room(&m->readings, &m->room, m->count + 1, sizeof *m->readings));
+        m->readings[m->count++] = (struct reading){c->cupti_ns, c->r.time_ns};
+        double half = (double)c->bracket_ns / 2;
+        q->clock_error = half > q->clock_error ? half : q->clock_error;
+    }
+}
+
+/* Reads the file's CLOCK records ahead: device times need those that come after them too. */
+enum err clock_read(struct image *im, const char *path)
+{
+    struct trace_reader *reader;
+    im->clock = calloc(1, sizeof *im->clock);
+    FAIL_IF(!im->clock, ERR_MEMORY, "no memory for the analysis");
+    TRY(trace_open(path, &reader));
+    enum err e = read_all(im, reader);
+    trace_reader_free(reader);
+    TRY(e);
+    struct clock_map *m = im->clock;
+    array_sort(m->readings, m->count, sizeof *m->readings, by_gpu);
+    for (size_t i = 1; i < m->count; i++) {
+        uint64_t before = m->readings[i - 1].host - m->readings[i - 1].gpu;
+        uint64_t change = m->readings[i].host - m->readings[i].gpu - before;
+        im->run->q.clock_steps += change + STEP_NS > 2 * STEP_NS; /* outside of -STEP..STEP */
+    }
+    if (m->count)
+        im->run->q.clock_method = "interpolated";
+    return ERR_OK;
+}
+
+int clock_unknown(const struct image *im)
+{
+    return im->clock && !im->monotonic && !im->clock->count;
+}
+
+uint64_t clock_of(const struct image *im, uint64_t gpu_ns)
+{
+    const struct clock_map *m = im->clock;
+    if (!m || !m->count)
+        return gpu_ns;
+    size_t low = 0, high = m->count; /* the first reading after it */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (m->readings[middle].gpu <= gpu_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct reading *a = &m->readings[low ? low - 1 : 0];
+    uint64_t offset = a->host - a->gpu;
+    if (low && low < m->count) {
+        const struct reading *b = a + 1;
+        int64_t change = (int64_t)(b->host - b->gpu - offset);
+        double share = (double)(gpu_ns - a->gpu) / (double)(b->gpu - a->gpu);
+        if (change <= STEP_NS && change >= -STEP_NS) /* across a step the earlier offset holds */
+            offset += (uint64_t)(int64_t)((double)change * share);
+    }
+    return gpu_ns + offset;
+}

@@ -1,0 +1,472 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/gpu/gpu.h"
+
+enum { EVENTS_MAX = 1000000, VARIANTS_MAX = 60000, PAIRS_MAX = 500000, SYNCING_MAX = 200000 };
+
+static enum err create(struct image *im)
+{
+    im->gpu = calloc(1, sizeof *im->gpu);
+    FAIL_IF(!im->gpu, ERR_MEMORY, "no memory for the analysis");
+    TRY(joins_create(&im->gpu->joins));
+    return busy_create(&im->gpu->busy);
+}
+
+static void destroy(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    if (!g)
+        return;
+    joins_free(g->joins);
+    busy_free(g->busy);
+    for (size_t i = 0; i < g->variants_count; i++)
+        dist_free(&g->variants[i].time);
+    for (size_t i = 0; i < g->names_count; i++)
+        dist_free(&g->names[i].time);
+    free(g->variants);
+    free(g->pairs);
+    free(g->events);
+    free(g->nodes);
+    free(g->names);
+    free(g->cubins);
+    table_free(&g->variant_by_key);
+    table_free(&g->pair_by_key);
+    table_free(&g->node_by_id);
+    table_free(&g->name_by_id);
+    table_free(&g->device_by_id);
+    free(g);
+}
+
+/* The run's device behind an image's device number. */
+enum err gpu_device(struct image *im, uint32_t id, uint32_t *index)
+{
+    struct run *r = im->run;
+    *index = table_get(&im->gpu->device_by_id, id);
+    if (*index != TABLE_NONE)
+        return ERR_OK;
+    TRY(array_room(&r->devices, &r->devices_room, r->devices_count + 1, sizeof *r->devices));
+    *index = (uint32_t)r->devices_count++;
+    r->devices[*index].d.id = id;
+    return table_put(&im->gpu->device_by_id, id, *index);
+}
+
+static enum err device(struct image *im, const struct trace_device *d, const char *tail)
+{
+    static const uint8_t none[16];
+    struct run *r = im->run;
+    uint32_t index = table_get(&im->gpu->device_by_id, d->id);
+    for (uint32_t i = 0; i < r->devices_count && index == TABLE_NONE; i++)
+        if (memcmp(d->uuid, none, 16) && !memcmp(r->devices[i].d.uuid, d->uuid, 16)) {
+            index = i; /* as another process saw it */
+            TRY(table_put(&im->gpu->device_by_id, d->id, i));
+        }
+    TRY(gpu_device(im, d->id, &index));
+    r->devices[index].d = *d;
+    r->devices[index].name = arena_text_n(r->m->arena, tail, d->name_bytes);
+    return ERR_OK;
+}
+
+static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
+{
+    uint32_t index = table_get(&g->node_by_id, id);
+    if (index == TABLE_NONE) {
+        TRY(array_room(&g->nodes, &g->nodes_room, g->nodes_count + 1, sizeof *g->nodes));
+        index = (uint32_t)g->nodes_count++;
+        g->nodes[index].id = id;
+        TRY(table_put(&g->node_by_id, id, index));
+    }
+    *out = &g->nodes[index];
+    return ERR_OK;
+}
+
+/* What kernels, copies and memsets have in common. */
+static enum err operation(struct image *im, const struct activity *a, uint64_t node,
+                          const struct operation *o)
+{
+    struct device *d = &im->run->devices[o->device];
+    double ns = (double)(a->end - a->start);
+    d->first = d->sum > 0 && d->first < a->start ? d->first : a->start;
+    d->last = d->last > a->end ? d->last : a->end;
+    d->sum += ns;
+    if (node) {
+        struct graph_node *n;
+        TRY(node_of(im->gpu, node, &n));
+        n->ns += ns;
+    }
+    TRY(busy_add(im, im->gpu->busy, o));
+    return joins_activity(im, im->gpu->joins, a);
+}
+
+static enum err variant_of(struct image *im, const struct trace_kernel *k, uint32_t dev,
+                           uint32_t *index)
+{
+    struct gpu *g = im->gpu;
+    struct variant v = {.name = k->name,
+                        .registers = k->registers,
+                        .static_shared = k->static_shared,
+                        .dynamic_shared = k->dynamic_shared,
+                        .device = dev,
+                        .local_bytes = k->local_bytes,
+                        .kernel = TABLE_NONE};
+    memcpy(v.grid, k->grid, sizeof v.grid);
+    memcpy(v.block, k->block, sizeof v.block);
+    memcpy(v.cluster, k->cluster, sizeof v.cluster);
+    uint64_t key = table_hash(&v, offsetof(struct variant, device) + sizeof v.device);
+    *index = table_get(&g->variant_by_key, key);
+    if (*index != TABLE_NONE)
+        return ERR_OK;
+    if (g->variants_count >= VARIANTS_MAX) {
+        *index = 0;
+        return ERR_OK;
+    }
+    TRY(array_room(&g->variants, &g->variants_room, g->variants_count + 1, sizeof *g->variants));
+    *index = (uint32_t)g->variants_count++;
+    g->variants[*index] = v;
+    return table_put(&g->variant_by_key, key, *index);
+}
+
+static enum err kernel(struct image *im, const struct trace_kernel *k)
+{
+    struct activity a = {.kind = ACTIVITY_KERNEL, .correlation = k->correlation};
+    struct operation o = {.context = k->context, .stream = k->stream, .graph = k->graph != 0};
+    im->run->kernels_n++;
+    if (!gpu_times(im, k->start, k->end, &a.start, &a.end))
+        return ERR_OK;
+    TRY(gpu_device(im, k->device, &o.device));
+    TRY(variant_of(im, k, o.device, &a.what));
+    TRY(dist_add(&im->gpu->variants[a.what].time, a.end - a.start));
+    o.start = a.start;
+    o.end = a.end;
+    o.what = a.what;
+    o.kind = ACTIVITY_KERNEL;
+    im->run->total.gpu_kernel += (double)(a.end - a.start);
+    return operation(im, &a, k->graph_node, &o);
+}
+
+static enum direction direction_of(uint32_t kind)
+{
+    static const uint8_t of[] = {
+        [TRACE_COPY_UNKNOWN] = DIR_OTHER, [TRACE_COPY_HTOD] = DIR_H2D, [TRACE_COPY_DTOH] = DIR_D2H,
+        [TRACE_COPY_HTOA] = DIR_H2D,      [TRACE_COPY_ATOH] = DIR_D2H, [TRACE_COPY_ATOA] = DIR_D2D,
+        [TRACE_COPY_ATOD] = DIR_D2D,      [TRACE_COPY_DTOA] = DIR_D2D, [TRACE_COPY_DTOD] = DIR_D2D,
+        [TRACE_COPY_HTOH] = DIR_H2H,      [TRACE_COPY_PTOP] = DIR_P2P};
+    return kind < sizeof of ? of[kind] : DIR_OTHER;
+}
+
+static enum err copy(struct image *im, const struct trace_gpu_copy *c)
+{
+    struct run *r = im->run;
+    struct activity a = {.kind = ACTIVITY_COPY, .correlation = c->correlation, .bytes = c->bytes};
+    struct operation o = {.context = c->context, .stream = c->stream, .graph = c->graph != 0};
+    if (!gpu_times(im, c->start, c->end, &a.start, &a.end))
+        return ERR_OK;
+    if (c->bytes > 1ull << 53) {
+        r->q.bad_values++;
+        a.bytes = 0;
+    }
+    a.direction = (uint16_t)direction_of(c->kind);
+    a.pageable = c->from == TRACE_MEMORY_PAGEABLE || c->to == TRACE_MEMORY_PAGEABLE;
+    a.synchronous = !c->asynchronous;
+    TRY(gpu_device(im, c->device, &o.device));
+    struct tally *t = tally_of(&r->transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
+                               c->to < 8 ? c->to : 0, c->asynchronous != 0);
+    FAIL_IF(!t, ERR_MEMORY, "no memory for the transfers");
+    t->value += (double)a.bytes;
+    TRY(dist_add(&t->time, a.end - a.start));
+    a.what = o.what = (uint32_t)(t - r->transfers.items);
+    o.start = a.start;
+    o.end = a.end;
+    o.kind = ACTIVITY_COPY;
+    r->total.gpu_copy += (double)(a.end - a.start);
+    if (a.direction < DIR_H2H) {
+        r->total.copy[a.direction].n++;
+        r->total.copy[a.direction].bytes += (double)a.bytes;
+    }
+    return operation(im, &a, c->graph_node, &o);
+}
+
+static enum err set(struct image *im, const struct trace_gpu_set *s)
+{
+    struct run *r = im->run;
+    struct activity a = {.kind = ACTIVITY_SET, .correlation = s->correlation, .bytes = s->bytes};
+    struct operation o = {.context = s->context, .stream = s->stream, .graph = s->graph != 0};
+    if (!gpu_times(im, s->start, s->end, &a.start, &a.end))
+        return ERR_OK;
+    TRY(gpu_device(im, s->device, &o.device));
+    struct tally *t =
+        tally_of(&r->sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
+    FAIL_IF(!t, ERR_MEMORY, "no memory for the memsets");
+    t->value += (double)s->bytes;
+    TRY(dist_add(&t->time, a.end - a.start));
+    o.what = (uint32_t)(t - r->sets.items);
+    o.start = a.start;
+    o.end = a.end;
+    o.kind = ACTIVITY_SET;
+    r->total.gpu_set += (double)(a.end - a.start);
+    return operation(im, &a, s->graph_node, &o);
+}
+
+static enum err memory(struct image *im, const struct trace_gpu_memory *m)
+{
+    struct gpu *g = im->gpu;
+    int on_device = m->memory_kind == TRACE_MEMORY_DEVICE || m->memory_kind == TRACE_MEMORY_ARRAY ||
+                    m->memory_kind == TRACE_MEMORY_DEVICE_STATIC;
+    if (m->operation < 1 || m->operation > 2 || !on_device)
+        return ERR_OK; /* pools hold what is in other records, host memory is the heap's */
+    if (g->events_count >= EVENTS_MAX || m->bytes > 1ull << 53) {
+        im->run->q.heap_full++;
+        return ERR_OK;
+    }
+    struct memory_event e = {.address = m->address,
+                             .bytes = m->bytes,
+                             .spot = TABLE_NONE,
+                             .order = (uint32_t)g->events_count,
+                             .allocate = m->operation == 1};
+    e.time = image_time(im, clock_of(im, m->at));
+    TRY(gpu_device(im, m->device, &e.device));
+    TRY(array_room(&g->events, &g->events_room, g->events_count + 1, sizeof *g->events));
+    g->events[g->events_count] = e;
+    struct activity a = {.kind = ACTIVITY_MEMORY,
+                         .correlation = m->correlation,
+                         .start = e.time,
+                         .end = e.time,
+                         .bytes = m->bytes,
+                         .what = (uint32_t)g->events_count++};
+    return e.allocate ? joins_activity(im, g->joins, &a) : ERR_OK;
+}
+
+static enum err pair(struct gpu *g, uint32_t spot, uint32_t variant, double ns)
+{
+    uint64_t key = table_mix(((uint64_t)spot << 32) | variant, 7);
+    uint32_t index = table_get(&g->pair_by_key, key);
+    if (index == TABLE_NONE && g->pairs_count >= PAIRS_MAX)
+        index = 0;
+    if (index == TABLE_NONE) {
+        TRY(array_room(&g->pairs, &g->pairs_room, g->pairs_count + 1, sizeof *g->pairs));
+        index = (uint32_t)g->pairs_count++;
+        g->pairs[index].spot = spot;
+        g->pairs[index].variant = variant;
+        TRY(table_put(&g->pair_by_key, key, index));
+    }
+    g->pairs[index].n++;
+    g->pairs[index].ns += ns;
+    return ERR_OK;
+}
+
+/* The host was blocked during the call; how busy the devices were then is looked up at the end. */
+static enum err blocked(struct run *r, const struct call *call)
+{
+    if (r->syncing_count >= SYNCING_MAX)
+        return ERR_OK;
+    TRY(array_room(&r->syncing, &r->syncing_room, r->syncing_count + 1, sizeof *r->syncing));
+    r->syncing[r->syncing_count++] = (struct interval){call->start, call->end};
+    return ERR_OK;
+}
+
+enum err gpu_attribute(struct image *im, struct call *call, const struct activity *a)
+{
+    struct gpu *g = im->gpu;
+    struct sums *s = &im->spots[call->spot].sums;
+    double ns = (double)(a->end - a->start), api = (double)(call->end - call->start);
+    if (a->kind == ACTIVITY_MEMORY) {
+        g->events[a->what].spot = call->spot;
+        s->device_alloc += (double)a->bytes;
+        s->device_allocs++;
+        return ERR_OK;
+    }
+    im->run->q.before_call += a->start < call->start;
+    range_operation(im, call->instance, call->start, a->start, a->end);
+    if (a->kind == ACTIVITY_KERNEL) {
+        struct variant *v = &g->variants[a->what];
+        v->api_ns += api;
+        v->queue_ns += a->start > call->end ? (double)(a->start - call->end) : 0;
+        v->queued_n++;
+        s->gpu_kernel += ns;
+        return pair(g, call->spot, a->what, ns);
+    }
+    if (a->kind == ACTIVITY_SET) {
+        s->gpu_set += ns;
+        return ERR_OK;
+    }
+    s->gpu_copy += ns;
+    if (a->direction < DIR_H2H) {
+        s->copy[a->direction].n++;
+        s->copy[a->direction].bytes += (double)a->bytes;
+        s->copy[a->direction].ns += ns;
+        s->pageable += a->pageable && a->direction <= DIR_D2H ? (double)a->bytes : 0;
+    }
+    if (a->synchronous && !call->waited) {
+        call->waited = 1;
+        s->gpu_wait += api;
+        im->run->total.gpu_wait += api;
+        return blocked(im->run, call);
+    }
+    return ERR_OK;
+}
+
+static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
+{
+    uint32_t index = table_get(&g->name_by_id, r->name);
+    if (index == TABLE_NONE && g->names_count >= 4096)
+        index = 0;
+    if (index == TABLE_NONE) {
+        TRY(array_room(&g->names, &g->names_room, g->names_count + 1, sizeof *g->names));
+        index = (uint32_t)g->names_count++;
+        g->names[index].name = r->name;
+        g->names[index].api_class = r->api_class;
+        TRY(table_put(&g->name_by_id, r->name, index));
+    }
+    *out = &g->names[index];
+    return ERR_OK;
+}
+
+/* Correlation ids of records that precede theirs wait on the thread. */
+static void more_ids(struct thread *t, const struct trace_api *r)
+{
+    int room = (int)(sizeof t->more / sizeof *t->more);
+    for (uint32_t i = 0; i < r->correlations && i < 4 && t->more_count < room; i++)
+        t->more[t->more_count++] = r->correlation[i];
+}
+
+static enum err calls(struct image *im, struct thread *t, const struct trace_api *r,
+                      struct call call)
+{
+    more_ids(t, r);
+    for (int i = 0; i < t->more_count; i += 4) {
+        call.correlations = (uint8_t)(t->more_count - i < 4 ? t->more_count - i : 4);
+        memcpy(call.correlation, t->more + i, call.correlations * sizeof *t->more);
+        TRY(joins_call(im, im->gpu->joins, &call));
+        call.expected = 0; /* one record of the call is enough */
+    }
+    t->more_count = 0;
+    return ERR_OK;
+}
+
+static enum err api(struct image *im, const struct trace_api *r)
+{
+    struct run *run = im->run;
+    struct thread *t;
+    TRY(image_thread(im, r->tid, &t));
+    if (r->flags & TRACE_API_MORE) {
+        more_ids(t, r);
+        return ERR_OK;
+    }
+    if (r->end_ns < r->start_ns) {
+        run->q.bad_values++;
+        return ERR_OK;
+    }
+    struct call call = {.start = image_time(im, r->start_ns),
+                        .end = image_time(im, r->end_ns),
+                        .instance = range_now(im, t),
+                        .api_class = (uint8_t)r->api_class};
+    call.end = call.end > call.start ? call.end : call.start;
+    int captured = r->flags & TRACE_API_CAPTURED;
+    TRY(image_spot(im, r->tid, r->stack, 0, &call.spot));
+    struct sums *s = &im->spots[call.spot].sums;
+    double ns = (double)(call.end - call.start);
+    s->api += ns;
+    run->total.api += ns;
+    if (r->api_class == TRACE_API_LAUNCH && !captured && !r->result) {
+        s->launches++;
+        run->launches_n++;
+        call.expected = 1;
+    }
+    if (r->api_class == TRACE_API_SYNC) {
+        s->gpu_wait += ns;
+        run->total.gpu_wait += ns;
+        TRY(blocked(run, &call));
+    }
+    struct call_name *name;
+    TRY(name_of(im->gpu, r, &name));
+    name->errors += r->result != 0;
+    TRY(dist_add(&name->time, call.end - call.start));
+    if (captured || r->result) {
+        t->more_count = 0;
+        return ERR_OK;
+    }
+    return calls(im, t, r, call);
+}
+
+static enum err graph_node(struct image *im, const struct trace_graph_node *n, uint32_t tid)
+{
+    struct graph_node *node;
+    TRY(node_of(im->gpu, n->node, &node));
+    /* Instantiation reports a node twice, as a clone and as a new one, in any order. */
+    if (n->original)
+        node->original = n->original;
+    if (node->stack && n->cloned)
+        return ERR_OK;
+    node->stack = n->stack;
+    node->tid = tid;
+    return ERR_OK;
+}
+
+static enum err cubin(struct image *im, const struct trace_cubin *c)
+{
+    struct gpu *g = im->gpu;
+    for (size_t i = 0; i < g->cubins_count; i++)
+        if (g->cubins[i].crc == c->crc)
+            return ERR_OK;
+    if (!c->saved || g->cubins_count >= 4096)
+        return ERR_OK;
+    TRY(array_room(&g->cubins, &g->cubins_room, g->cubins_count + 1, sizeof *g->cubins));
+    g->cubins[g->cubins_count++].crc = c->crc;
+    return ERR_OK;
+}
+
+enum err gpu_record(struct image *im, const struct trace_item *item)
+{
+    const void *r = item->record;
+    im->run->has_gpu = 1;
+    switch (item->record->kind) {
+    case TRACE_API:
+        return api(im, r);
+    case TRACE_KERNEL:
+        return kernel(im, r);
+    case TRACE_GPU_COPY:
+        return copy(im, r);
+    case TRACE_GPU_SET:
+        return set(im, r);
+    case TRACE_GPU_SYNC:
+        return gpu_sync(im, r);
+    case TRACE_GPU_MEMORY:
+        return memory(im, r);
+    case TRACE_GPU_OVERHEAD:
+        return gpu_overhead(im, r);
+    case TRACE_DEVICE:
+        return device(im, r, item->tail);
+    case TRACE_GRAPH_NODE:
+        return graph_node(im, r, item->tid);
+    case TRACE_CUBIN:
+        return cubin(im, r);
+    case TRACE_GPU_FAULT:
+        return gpu_fault(im, r);
+    default:
+        return ERR_OK;
+    }
+}
+
+static enum err settle(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    TRY(joins_settle(im, g->joins));
+    TRY(busy_settle(im, g->busy));
+    for (size_t i = 0; i < g->nodes_count; i++) { /* a clone was built where its original was */
+        struct graph_node *n = &g->nodes[i], *from = n;
+        for (int depth = 0; from->original && depth < 16; depth++) {
+            uint32_t o = table_get(&g->node_by_id, from->original);
+            if (o == TABLE_NONE || !g->nodes[o].stack)
+                break;
+            from = &g->nodes[o];
+        }
+        uint32_t spot;
+        if (n->ns <= 0 || !from->stack)
+            continue;
+        TRY(image_spot(im, from->tid, from->stack, 0, &spot));
+        im->spots[spot].sums.built += n->ns;
+    }
+    return ERR_OK;
+}
+
+const struct part part_gpu = {create, settle, gpu_charge, destroy};

@@ -1,0 +1,90 @@
+/* The device side of an image: activities, the calls that made them, and how busy the devices were.
+ */
+#ifndef TP_ANALYZE_GPU_GPU_H
+#define TP_ANALYZE_GPU_GPU_H
+
+#include "profiler/analyze/common/image.h"
+
+enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_SET, ACTIVITY_MEMORY };
+enum direction { DIR_H2D, DIR_D2H, DIR_D2D, DIR_P2P, DIR_H2H, DIR_OTHER, DIRECTIONS };
+
+struct activity {
+    uint64_t start, end, bytes; /* relative to the origin */
+    uint32_t correlation;
+    uint32_t what; /* variant, or the memory event */
+    uint16_t kind, direction;
+    int pageable, synchronous;
+};
+
+struct call { /* a CUDA call that activities may name */
+    uint64_t start, end;
+    uint32_t correlation[4];
+    uint32_t spot, instance; /* of range_now */
+    uint8_t correlations, api_class, expected, matched, used, waited;
+};
+struct joins;
+enum err joins_create(struct joins **out);
+void joins_free(struct joins *j);
+/* What waited for the call is charged; the call stays until its activities have come. */
+enum err joins_call(struct image *im, struct joins *j, const struct call *call);
+enum err joins_activity(struct image *im, struct joins *j, const struct activity *a);
+/* What is left: activities without a call, calls without an activity. */
+enum err joins_settle(struct image *im, struct joins *j);
+/* gpu.c: the activity is of this call. */
+enum err gpu_attribute(struct image *im, struct call *call, const struct activity *a);
+
+struct busy; /* order of time restored through a window; union, gaps, overlaps, tracks */
+struct operation {
+    uint64_t start, end;
+    uint32_t device, context, stream, what;
+    int kind, graph;
+};
+enum err busy_create(struct busy **out);
+void busy_free(struct busy *b);
+enum err busy_add(struct image *im, struct busy *b, const struct operation *o);
+enum err busy_settle(struct image *im, struct busy *b);
+
+struct memory_event {
+    uint64_t time, address, bytes;
+    uint32_t spot, device, order; /* spot: TABLE_NONE without a call */
+    int allocate;
+};
+struct gpu {
+    struct joins *joins;
+    struct busy *busy;
+    struct variant *variants;
+    size_t variants_count, variants_room;
+    struct pair { /* a variant launched at a spot */
+        uint32_t spot, variant;
+        double n, ns;
+    } * pairs;
+    size_t pairs_count, pairs_room;
+    struct memory_event *events;
+    size_t events_count, events_room;
+    struct graph_node {
+        uint64_t id, original, stack;
+        double ns;
+        uint32_t tid;
+    } * nodes;
+    size_t nodes_count, nodes_room;
+    struct call_name {
+        uint64_t name;
+        uint32_t api_class, errors;
+        struct dist time;
+    } * names;
+    size_t names_count, names_room;
+    struct table variant_by_key, pair_by_key, node_by_id, name_by_id, device_by_id;
+    struct cubin_file {
+        uint64_t crc;
+    } * cubins;
+    size_t cubins_count, cubins_room;
+};
+/* Both times on the run's clock. 0: the activity has none, or impossible ones. */
+int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to);
+enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o);
+enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f);
+enum err gpu_sync(struct image *im, const struct trace_gpu_sync *s);
+enum err gpu_device(struct image *im, uint32_t id, uint32_t *index);
+enum err gpu_charge(struct image *im); /* gpu_attribute.c */
+
+#endif

@@ -1,0 +1,231 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "profiler/analyze/symbols/cubin.h"
+#include "profiler/analyze/gpu/gpu.h"
+
+/* What the image's activities cost is charged: kernels by name and by line, leaves of the tree,
+ * calls by name, device memory. */
+
+static enum err kernel_of(struct run *r, const char *mangled, uint32_t *index)
+{
+    const char *name = run_text(r, mangled ? mangled : "[unknown kernel]");
+    FAIL_IF(!name, ERR_MEMORY, "no memory for the kernels");
+    *index = table_get(&r->kernel_by_name, (uintptr_t)name);
+    if (*index != TABLE_NONE)
+        return ERR_OK;
+    TRY(array_room(&r->kernels, &r->kernels_room, r->kernels_count + 1, sizeof *r->kernels));
+    *index = (uint32_t)r->kernels_count++;
+    r->kernels[*index].mangled = name;
+    return table_put(&r->kernel_by_name, (uintptr_t)name, *index);
+}
+
+static int same_variant(const struct variant *a, const struct variant *b)
+{
+    return !memcmp(a->grid, b->grid, sizeof a->grid) &&
+           !memcmp(a->block, b->block, sizeof a->block) &&
+           !memcmp(a->cluster, b->cluster, sizeof a->cluster) && a->registers == b->registers &&
+           a->static_shared == b->static_shared && a->dynamic_shared == b->dynamic_shared &&
+           a->device == b->device;
+}
+
+/* Moves the image's variants to the run's kernels. */
+static enum err merge_variants(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->variants_count; i++) {
+        struct variant *v = &g->variants[i], *to = NULL;
+        TRY(kernel_of(r, image_string(im, v->name), &v->kernel));
+        struct kernel *k = &r->kernels[v->kernel];
+        for (size_t n = 0; n < k->count && im->index && n < 64 && !to; n++)
+            to = same_variant(&k->variants[n], v) ? &k->variants[n] : NULL;
+        if (to) {
+            TRY(dist_merge(&to->time, &v->time));
+            to->api_ns += v->api_ns;
+            to->queue_ns += v->queue_ns;
+            to->queued_n += v->queued_n;
+        } else {
+            TRY(array_room(&k->variants, &k->room, k->count + 1, sizeof *k->variants));
+            k->variants[k->count++] = *v;
+            v->time = (struct dist){0}; /* it is the run's now */
+        }
+    }
+    for (size_t i = 0; i < r->lanes_count; i++) {
+        struct lane *l = &r->lanes[i];
+        for (size_t n = 0;
+             l->process == im->index && !strcmp(l->kind, "kernel") && n < l->track.count; n++)
+            l->track.events[n].what = g->variants[l->track.events[n].what].kernel;
+    }
+    return ERR_OK;
+}
+
+static enum err kernel_place(struct kernel *k, uint32_t site, double n, double ns)
+{
+    uint32_t at = table_get(&k->places, site);
+    if (at == TABLE_NONE) {
+        TRY(array_room(&k->at, &k->at_room, k->at_count + 1, sizeof *k->at));
+        at = (uint32_t)k->at_count++;
+        k->at[at].site = site;
+        TRY(table_put(&k->places, site, at));
+    }
+    k->at[at].n += n;
+    k->at[at].ns += ns;
+    return ERR_OK;
+}
+
+static enum err charge_pairs(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->pairs_count; i++) {
+        const struct pair *p = &g->pairs[i];
+        uint32_t kernel = g->variants[p->variant].kernel;
+        const struct spot *s = &im->spots[p->spot];
+        TRY(charge_device_leaf(im, p->spot, r->kernels[kernel].mangled, "kernel", p->ns));
+        if (s->site >= 0)
+            TRY(kernel_place(&r->kernels[kernel], (uint32_t)s->site, p->n, p->ns));
+    }
+    static const char *const names[] = {"[copy h2d]", "[copy d2h]", "[copy d2d]", "[copy p2p]"};
+    for (size_t i = 0; i < im->spots_count; i++) {
+        struct sums s = im->spots[i].sums;
+        for (int d = 0; d < 4; d++) {
+            TRY(charge_device_leaf(im, (uint32_t)i, names[d], "copy", s.copy[d].ns));
+            s.gpu_copy -= s.copy[d].ns;
+        }
+        TRY(charge_device_leaf(im, (uint32_t)i, "[copy]", "copy", s.gpu_copy));
+        TRY(charge_device_leaf(im, (uint32_t)i, "[memset]", "set", s.gpu_set));
+    }
+    return ERR_OK;
+}
+
+static enum err charge_calls(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->names_count; i++) {
+        const char *name = image_string(im, g->names[i].name);
+        struct tally *t = tally_of(&r->apis, NULL, run_text(r, name ? name : "[unknown call]"),
+                                   g->names[i].api_class, 0, 0, 0);
+        FAIL_IF(!t, ERR_MEMORY, "no memory for the calls");
+        t->errors += g->names[i].errors;
+        TRY(dist_merge(&t->time, &g->names[i].time));
+    }
+    return ERR_OK;
+}
+
+static void hold(struct run *r, int site, double bytes)
+{
+    if (site < 0)
+        return;
+    struct holding *h = &r->sites[site].device;
+    h->live += bytes;
+    h->peak = h->live > h->peak ? h->live : h->peak;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct memory_event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+struct device_replay {
+    struct table live; /* address and device -> event */
+    double *total;     /* by device */
+};
+
+static enum err replay(struct image *im, struct device_replay *p)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->events_count; i++) {
+        const struct memory_event *e = &g->events[i];
+        uint64_t key = table_mix(e->address, e->device);
+        uint32_t at = table_get(&p->live, key);
+        if (at != TABLE_NONE) {
+            const struct memory_event *old = &g->events[at];
+            const struct spot *s = old->spot == TABLE_NONE ? NULL : &im->spots[old->spot];
+            hold(r, s ? s->site : -1, -(double)old->bytes);
+            hold(r, s ? s->function : -1, -(double)old->bytes);
+            p->total[e->device] -= (double)old->bytes;
+            table_remove(&p->live, key);
+        }
+        if (!e->allocate)
+            continue;
+        const struct spot *s = e->spot == TABLE_NONE ? NULL : &im->spots[e->spot];
+        hold(r, s ? s->site : -1, (double)e->bytes);
+        hold(r, s ? s->function : -1, (double)e->bytes);
+        TRY(table_put(&p->live, key, (uint32_t)i));
+        p->total[e->device] += (double)e->bytes;
+        struct device *d = &r->devices[e->device];
+        if (p->total[e->device] > d->peak) {
+            d->peak = p->total[e->device];
+            for (size_t k = 0; k < r->sites_count && r->sites_count * g->events_count < 20000000;
+                 k++)
+                r->sites[k].device.at_peak = r->sites[k].device.live;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err device_memory(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    struct device_replay p = {.total = calloc(r->devices_count + 1, sizeof *p.total)};
+    FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
+    array_sort(g->events, g->events_count, sizeof *g->events, by_time);
+    enum err e = replay(im, &p);
+    for (size_t i = 0; i < r->sites_count; i++) {
+        r->sites[i].device.end += r->sites[i].device.live;
+        r->sites[i].device.live = 0;
+    }
+    table_free(&p.live);
+    free(p.total);
+    return e;
+}
+
+/* Where kernels begin, by the device code that the capture saved. */
+static enum err find_lines(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->cubins_count; i++) {
+        char path[4200], *bytes = NULL;
+        size_t n;
+        struct cubin *c = NULL;
+        snprintf(path, sizeof path, "%s/cubin-%016llx.bin", r->folder,
+                 (unsigned long long)g->cubins[i].crc);
+        if (file_read_all(path, 256u << 20, &bytes, &n) != ERR_OK ||
+            cubin_open(bytes, n, path, &c) != ERR_OK) {
+            free(bytes);
+            r->q.cubins_bad++;
+            continue;
+        }
+        free(bytes);
+        for (size_t k = 0; k < r->kernels_count; k++) {
+            struct cubin_kernel found;
+            if (r->kernels[k].file || !cubin_kernel(c, r->kernels[k].mangled, &found) ||
+                !found.begin.file || found.begin.line <= 0)
+                continue;
+            const char *recorded = run_text(r, found.begin.file);
+            r->kernels[k].recorded = recorded;
+            r->kernels[k].file = rules_path(r, recorded);
+            r->kernels[k].line = found.begin.line;
+        }
+        cubin_free(c);
+    }
+    return ERR_OK;
+}
+
+enum err gpu_charge(struct image *im)
+{
+    TRY(merge_variants(im));
+    TRY(charge_pairs(im));
+    TRY(charge_calls(im));
+    TRY(find_lines(im));
+    return device_memory(im);
+}

@@ -1,0 +1,85 @@
+#include <stdio.h>
+
+#include "profiler/analyze/gpu/gpu.h"
+
+/* Records that are only counted and added up by their kind. */
+
+int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to)
+{
+    struct quality_count *q = &im->run->q;
+    if (!start && !end) {
+        q->zero_times++;
+        return 0;
+    }
+    uint64_t a = clock_of(im, start), b = clock_of(im, end), origin = im->run->origin;
+    if (end < start || b < a || a < origin || b - origin > 1ull << 53) {
+        q->bad_values++;
+        return 0;
+    }
+    im->last = im->last > b ? im->last : b;
+    *from = a - origin;
+    *to = b - origin;
+    return 1;
+}
+
+static const char *numbered(struct run *r, const char *const *names, size_t n, uint32_t i)
+{
+    char text[32];
+    if (i < n && names[i])
+        return names[i];
+    snprintf(text, sizeof text, "kind %u", i);
+    return run_text(r, text);
+}
+
+static enum err count_kind(struct image *im, struct tallies *list, const char *name, uint64_t value,
+                           uint64_t start, uint64_t end)
+{
+    struct tally *t = tally_of(list, NULL, name, 0, 0, 0, 0);
+    FAIL_IF(!t, ERR_MEMORY, "no memory for the analysis");
+    uint64_t from, to;
+    t->value += value < 1ull << 53 ? (double)value : 0;
+    if (gpu_times(im, start, end, &from, &to))
+        return dist_add(&t->time, to - from);
+    return dist_add(&t->time, 0);
+}
+
+/* CUpti_ActivityOverheadKind: 1 is the compiler, all further ones are n << 16. */
+enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o)
+{
+    static const char *const names[] = {"unknown",
+                                        "CUPTI buffer flush",
+                                        "CUPTI instrumentation",
+                                        "CUPTI resource",
+                                        "runtime-triggered module load",
+                                        "lazy function load",
+                                        "command buffer full",
+                                        "activity buffer request",
+                                        "unified memory start"};
+    static const char *const jit[] = {"JIT", "JIT cache load", "JIT cache store", "JIT compile"};
+    const char *name = o->kind == 1
+                           ? "driver compiler"
+                           : numbered(im->run, names, sizeof names / sizeof *names, o->kind >> 16);
+    if (o->kind & TRACE_OVERHEAD_JIT)
+        name = jit[(o->kind & 0xff) < 4 ? o->kind & 0xff : 0];
+    return count_kind(im, &im->run->overheads, name, 0, o->start, o->end);
+}
+
+enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f)
+{
+    static const char *const names[] = {
+        "unknown",         "bytes host to device", "bytes device to host",
+        "CPU page faults", "GPU page faults",      "thrashing",
+        "throttling",      "remote map",           "bytes device to device"};
+    return count_kind(im, &im->run->faults,
+                      numbered(im->run, names, sizeof names / sizeof *names, f->kind),
+                      f->kind == 3 ? 1 : f->value, f->start, f->end);
+}
+
+enum err gpu_sync(struct image *im, const struct trace_gpu_sync *s)
+{
+    static const char *const names[] = {"unknown", "event", "stream waits for event", "stream",
+                                        "context"};
+    return count_kind(im, &im->run->syncs,
+                      numbered(im->run, names, sizeof names / sizeof *names, s->type), 0, s->start,
+                      s->end);
+}

@@ -1,0 +1,423 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "profiler/analyze/heap/curves.h"
+#include "profiler/analyze/common/image.h"
+
+enum { SERIES_POINTS = 1000 };
+enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };
+
+/* Allocations in the order of their reading; replayed in order of time at the end of the file. */
+struct heap_event {
+    uint64_t time, address, bytes;
+    double weight;
+    uint32_t spot : 28, kind : 2;
+    uint32_t later : 1; /* counted at the end, when it is known whom to charge */
+    uint32_t order;
+};
+struct live {
+    uint64_t address, bytes;
+    double weight;
+    uint32_t spot, map;
+};
+struct point {
+    uint64_t time;
+    double rss, heap;
+};
+struct heap {
+    struct heap_event *events;
+    size_t count, room;
+    struct point *points;
+    size_t points_count, points_room;
+    uint64_t spacing; /* points closer than this are merged, keeping the larger */
+    double peak_rss;
+};
+
+static enum err create(struct image *im)
+{
+    im->heap = calloc(1, sizeof *im->heap);
+    FAIL_IF(!im->heap, ERR_MEMORY, "no memory for the analysis");
+    return ERR_OK;
+}
+
+static void destroy(struct image *im)
+{
+    if (!im->heap)
+        return;
+    free(im->heap->events);
+    free(im->heap->points);
+    free(im->heap);
+}
+
+static void count(struct image *im, const struct heap_event *e)
+{
+    struct sums *s = &im->spots[e->spot].sums;
+    double bytes = (double)e->bytes, n = bytes > 0 ? e->weight / bytes : 1;
+    s->alloc += e->weight;
+    s->allocs += n;
+    s->alloc_variance += fmax(0, e->weight * (e->weight - bytes));
+    s->allocs_variance += fmax(0, n * (n - 1));
+}
+
+static enum err keep(struct image *im, struct heap_event e)
+{
+    struct heap *h = im->heap;
+    if (h->count >= HEAP_EVENTS_MAX) {
+        im->run->q.heap_full++;
+        if (e.later)
+            count(im, &e);
+        return ERR_OK;
+    }
+    TRY(array_room(&h->events, &h->room, h->count + 1, sizeof *h->events));
+    e.order = (uint32_t)h->count;
+    h->events[h->count++] = e;
+    return ERR_OK;
+}
+
+enum err heap_alloc(struct image *im, const struct trace_alloc *a)
+{
+    uint32_t spot;
+    im->run->has_heap = 1;
+    if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    TRY(image_spot(im, a->tid, a->stack, 0, &spot));
+    const struct thread *t = &im->threads[im->spots[spot].thread];
+    struct heap_event e = {.time = image_time(im, a->r.time_ns),
+                           .address = a->address,
+                           .bytes = a->bytes,
+                           .weight = a->weight,
+                           .spot = spot,
+                           .kind = a->heap == TRACE_MMAP ? EVENT_MAP : EVENT_ALLOC,
+                           .later = im->python && !t->main};
+    if (!e.later)
+        count(im, &e);
+    return keep(im, e);
+}
+
+/* Threads without Python of a process with an interpreter: as their CPU time in cpu.c. */
+static enum err settle(struct image *im)
+{
+    struct heap *h = im->heap;
+    for (size_t i = 0; i < h->count; i++) {
+        struct heap_event *e = &h->events[i];
+        if (!e->later)
+            continue;
+        const struct spot *s = &im->spots[e->spot];
+        uint32_t spot, borrow = im->stacks[s->stack].python ? 0 : cpu_main_stack(im, e->time);
+        TRY(image_spot_at(im, s->thread, s->stack, borrow, &spot));
+        e->spot = spot;
+        count(im, e);
+    }
+    return ERR_OK;
+}
+
+enum err heap_free(struct image *im, const struct trace_free *f)
+{
+    int map = f->heap == TRACE_MMAP;
+    return keep(im, (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
+                                        map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
+}
+
+enum err heap_copy(struct image *im, const struct trace_copy *c)
+{
+    uint32_t spot;
+    im->run->has_copies = 1;
+    if (!isfinite(c->weight) || c->weight < 0 || c->weight > 1e18) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    TRY(image_spot(im, c->tid, c->stack, 0, &spot));
+    im->spots[spot].sums.copied += c->weight;
+    return ERR_OK;
+}
+
+static void thin(struct heap *h)
+{
+    uint64_t span = h->points[h->points_count - 1].time - h->points[0].time;
+    h->spacing = span / (SERIES_POINTS / 2) + 1;
+    size_t kept = 0;
+    for (size_t i = 1; i < h->points_count; i++) {
+        struct point *last = &h->points[kept], *p = &h->points[i];
+        if (p->time - last->time < h->spacing) {
+            last->rss = fmax(last->rss, p->rss);
+            last->heap = fmax(last->heap, p->heap);
+        } else {
+            h->points[++kept] = *p;
+        }
+    }
+    h->points_count = kept + 1;
+}
+
+enum err heap_footprint(struct image *im, const struct trace_footprint *f)
+{
+    struct heap *h = im->heap;
+    uint64_t time = image_time(im, f->r.time_ns);
+    struct point *last = h->points_count ? &h->points[h->points_count - 1] : NULL;
+    if (f->rss > 1ull << 53 || f->heap_live > 1ull << 53) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    h->peak_rss = fmax(h->peak_rss, (double)f->rss);
+    if (last && (time <= last->time || time - last->time < h->spacing)) {
+        last->rss = fmax(last->rss, (double)f->rss);
+        last->heap = fmax(last->heap, (double)f->heap_live);
+        return ERR_OK;
+    }
+    TRY(array_room(&h->points, &h->points_room, h->points_count + 1, sizeof *h->points));
+    h->points[h->points_count++] = (struct point){time, (double)f->rss, (double)f->heap_live};
+    if (h->points_count > SERIES_POINTS)
+        thin(h);
+    return ERR_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct heap_event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* What a replay holds. */
+struct replay {
+    struct image *im;
+    struct table by_address;
+    struct live *live;
+    size_t count, room, free_count, free_room, maps;
+    uint32_t *free;
+    struct holding all;
+    double peak;
+    uint64_t peak_time;
+    size_t peak_events; /* that were played until then */
+};
+
+static void hold(struct run *r, int site, struct holding_change c, uint64_t time)
+{
+    if (site < 0)
+        return;
+    struct holding *h = &r->sites[site].heap;
+    uint64_t since = h->since;
+    curve_hold(r, &r->sites[site], since, time, holding_apply(h, c, time));
+    curve_hold(r, &r->sites[site], time, time, holding_estimate(h, time));
+}
+
+static void change(struct replay *p, uint32_t spot, struct holding_change c, uint64_t time)
+{
+    hold(p->im->run, p->im->spots[spot].site, c, time);
+    hold(p->im->run, p->im->spots[spot].function, c, time);
+    holding_apply(&p->all, c, time);
+}
+
+static void leave(struct replay *p, const struct live *l, uint64_t time)
+{
+    change(p, l->spot, holding_block(l->weight, (double)l->bytes, -1), time);
+}
+
+static void see_peak(struct replay *p, double estimate, uint64_t time, size_t events)
+{
+    if (!(estimate > p->peak))
+        return;
+    p->peak = estimate;
+    p->peak_time = time;
+    p->peak_events = events;
+}
+
+static enum err replay_alloc(struct replay *p, const struct heap_event *e)
+{
+    uint32_t at = table_get(&p->by_address, e->address);
+    if (at != TABLE_NONE) { /* its free was lost */
+        p->im->run->q.no_free++;
+        p->maps -= p->live[at].map;
+        leave(p, &p->live[at], e->time);
+    } else {
+        if (p->free_count) {
+            at = p->free[--p->free_count];
+        } else {
+            TRY(array_room(&p->live, &p->room, p->count + 1, sizeof *p->live));
+            at = (uint32_t)p->count++;
+        }
+        TRY(table_put(&p->by_address, e->address, at));
+    }
+    p->live[at] = (struct live){e->address, e->bytes, e->weight, e->spot, e->kind == EVENT_MAP};
+    p->maps += e->kind == EVENT_MAP;
+    change(p, e->spot, holding_block(e->weight, (double)e->bytes, 1), e->time);
+    return ERR_OK;
+}
+
+static enum err forget(struct replay *p, uint32_t at, uint64_t time)
+{
+    struct live *l = &p->live[at];
+    p->maps -= l->map;
+    leave(p, l, time);
+    table_remove(&p->by_address, l->address);
+    *l = (struct live){0};
+    TRY(array_room(&p->free, &p->free_room, p->free_count + 1, sizeof *p->free));
+    p->free[p->free_count++] = at;
+    return ERR_OK;
+}
+
+/* Takes [address, address + bytes) out of all mappings, where there are not too many to look at. */
+static enum err unmap(struct replay *p, const struct heap_event *e)
+{
+    if (!p->maps || p->count > 100000)
+        return ERR_OK;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct live *l = &p->live[i];
+        uint64_t from = e->address > l->address ? e->address : l->address;
+        uint64_t end = e->address + e->bytes, l_end = l->address + l->bytes;
+        uint64_t to = end < l_end ? end : l_end;
+        if (!l->map || !l->bytes || from >= to)
+            continue;
+        if (to - from == l->bytes) {
+            TRY(forget(p, i, e->time));
+            continue;
+        }
+        struct holding_change whole = holding_block(l->weight, (double)l->bytes, 1);
+        l->weight -= l->weight * (double)(to - from) / (double)l->bytes;
+        l->bytes -= to - from;
+        struct holding_change rest = holding_block(l->weight, (double)l->bytes, 1);
+        change(p, l->spot,
+               (struct holding_change){rest.weight - whole.weight, rest.bytes - whole.bytes,
+                                       rest.squared - whole.squared, 0},
+               e->time);
+        if (from == l->address) { /* its begin goes: it lives on at `to` */
+            table_remove(&p->by_address, l->address);
+            l->address = to;
+            TRY(table_put(&p->by_address, l->address, i));
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err play(struct replay *p, const struct heap_event *e)
+{
+    if (e->kind == EVENT_ALLOC || e->kind == EVENT_MAP)
+        return replay_alloc(p, e);
+    uint32_t at = table_get(&p->by_address, e->address);
+    if (at != TABLE_NONE && (e->kind == EVENT_FREE || e->bytes == p->live[at].bytes))
+        return forget(p, at, e->time);
+    return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
+}
+
+static void finish_holding(struct run *r, struct site *s, uint64_t end)
+{
+    struct holding *h = &s->heap;
+    double end_live = h->live;
+    uint64_t since = h->since;
+    if (end > since) {
+        curve_hold(r, s, since, end, holding_apply(h, (struct holding_change){0}, end));
+        double mean = (h->integral - h->begun) / (double)end;
+        if (mean > h->peak) { /* no peak is below the mean of all the time */
+            curve_hold(r, s, h->first, end, mean);
+            h->peak = mean;
+        }
+    }
+    *h = (struct holding){.peak = h->peak,
+                          .at_peak = h->at_peak,
+                          .integral = h->integral,
+                          .begun = h->integral,
+                          .end = h->end + end_live,
+                          .first = h->first,
+                          .allocs = h->allocs,
+                          .frees = h->frees};
+}
+
+/* The first `count` events. */
+static enum err replay(struct image *im, size_t count, struct replay *p)
+{
+    const struct heap_event *events = im->heap->events;
+    p->im = im;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time = events[i].time;
+        see_peak(p, holding_estimate(&p->all, time), time, i);
+        TRY(play(p, &events[i]));
+        see_peak(p, holding_estimate(&p->all, time), time, i + 1);
+    }
+    return ERR_OK;
+}
+
+static void free_replay(struct replay *p)
+{
+    table_free(&p->by_address);
+    free(p->live);
+    free(p->free);
+}
+
+/* Live bytes of every site at the peak: a second replay up to it. */
+static enum err charge_peak(struct image *im, const struct replay *whole)
+{
+    struct run *r = im->run;
+    struct holding *saved = calloc(r->sites_count + 1, sizeof *saved);
+    FAIL_IF(!saved, ERR_MEMORY, "no memory for the analysis");
+    for (size_t i = 0; i < r->sites_count; i++) {
+        saved[i] = r->sites[i].heap;
+        r->sites[i].heap = (struct holding){0};
+    }
+    struct replay p = {0};
+    uint64_t no_free = r->q.no_free;
+    enum err e = replay(im, whole->peak_events, &p);
+    r->q.no_free = no_free;
+    for (size_t i = 0; i < r->sites_count; i++) {
+        double live = holding_estimate(&r->sites[i].heap, whole->peak_time);
+        r->sites[i].heap = saved[i];
+        r->sites[i].heap.at_peak = live;
+    }
+    free_replay(&p);
+    free(saved);
+    if (whole->peak > r->largest_heap) {
+        r->largest_heap = whole->peak;
+        r->m->memory.peak_s = (double)whole->peak_time * 1e-9;
+    }
+    return e;
+}
+
+static enum err write_series(struct image *im, double peak_heap)
+{
+    struct run *r = im->run;
+    struct heap *h = im->heap;
+    struct model_process *row = &r->processes[im->index];
+    if (h->points_count)
+        row->peak_rss_mb = h->peak_rss / 1048576;
+    if (h->count)
+        row->peak_heap_mb = peak_heap / 1048576;
+    if (!h->points_count)
+        return ERR_OK;
+    TRY(array_room(&r->series, &r->series_room, r->series_count + 1, sizeof *r->series));
+    struct model_series *s = &r->series[r->series_count++];
+    size_t bytes = h->points_count * sizeof(double);
+    *s = (struct model_series){.process = im->index};
+    s->t_s = arena_take(r->m->arena, bytes);
+    s->rss_mb = arena_take(r->m->arena, bytes);
+    s->heap_mb = arena_take(r->m->arena, bytes);
+    FAIL_IF(!s->t_s || !s->rss_mb || !s->heap_mb, ERR_MEMORY, "no memory for the profile");
+    s->t_s_count = s->rss_mb_count = s->heap_mb_count = (int)h->points_count;
+    for (size_t i = 0; i < h->points_count; i++) {
+        s->t_s[i] = (double)h->points[i].time * 1e-9;
+        s->rss_mb[i] = h->points[i].rss / 1048576;
+        s->heap_mb[i] = h->points[i].heap / 1048576;
+    }
+    return ERR_OK;
+}
+
+static enum err charge(struct image *im)
+{
+    struct run *r = im->run;
+    struct heap *h = im->heap;
+    struct replay p = {.im = im};
+    uint64_t end = image_end(im) - r->origin;
+    TRY(curves_reach(r, end));
+    array_sort(h->events, h->count, sizeof *h->events, by_time);
+    enum err e = replay(im, h->count, &p);
+    see_peak(&p, holding_estimate(&p.all, end), end, h->count);
+    int largest = p.peak > r->largest_heap;
+    for (size_t i = 0; i < r->sites_count; i++)
+        finish_holding(r, &r->sites[i], end);
+    free_replay(&p);
+    if (e == ERR_OK && h->count && largest)
+        e = charge_peak(im, &p);
+    return e == ERR_OK ? write_series(im, p.peak) : e;
+}
+
+const struct part part_heap = {create, settle, charge, destroy};

@@ -1,0 +1,97 @@
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "profiler/analyze/symbols/debug_files.h"
+
+static const char *root(int i)
+{
+    return i ? getenv("TOMOPROF_DEBUG_DIR") : "/usr/lib/debug";
+}
+
+int debug_file_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* `name` opened and copied to *path when it is there. */
+static int take(const char *name, char **path)
+{
+    int fd = debug_file_open(name);
+    if (fd >= 0)
+        *path = strdup(name);
+    return fd;
+}
+
+int debug_file_by_id(const void *build_id, int bytes, const char *suffix, char **path)
+{
+    const uint8_t *id = build_id;
+    char hex[2 * 64 + 1], name[PATH_MAX];
+    if (bytes < 2 || bytes > 64)
+        return -1;
+    for (int i = 0; i < bytes; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    for (int i = 0; i < 2; i++) {
+        if (!root(i))
+            continue;
+        snprintf(name, sizeof name, "%s/.build-id/%.2s/%s%s", root(i), hex, hex + 2, suffix);
+        int fd = take(name, path);
+        if (fd >= 0)
+            return fd;
+    }
+    return -1;
+}
+
+static int has_crc(int fd, uint32_t expected)
+{
+    static const size_t room = 65536;
+    Bytef *bytes = malloc(room);
+    uLong crc = crc32(0, NULL, 0);
+    ssize_t n = 0;
+    off_t offset = 0;
+    while (bytes && (n = pread(fd, bytes, room, offset)) > 0) {
+        crc = crc32(crc, bytes, (uInt)n);
+        offset += n;
+    }
+    int same = bytes && n == 0 && crc == expected;
+    free(bytes);
+    return same;
+}
+
+int debug_file_by_link(const char *main, const char *link, uint32_t crc, char **path)
+{
+    const char *slash = strrchr(main, '/');
+    int length = slash ? (int)(slash - main) : 0;
+    if (!slash || !*link || strchr(link, '/') || length >= PATH_MAX)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char name[2 * PATH_MAX];
+        const char *folder = i < 2 ? "" : root(i - 2);
+        if (!folder)
+            continue;
+        snprintf(name, sizeof name, "%s%.*s%s/%s", folder, length, main, i == 1 ? "/.debug" : "",
+                 link);
+        if (!strcmp(name, main))
+            continue;
+        int fd = take(name, path);
+        if (fd >= 0 && has_crc(fd, crc))
+            return fd;
+        if (fd >= 0) {
+            close(fd);
+            free(*path);
+            *path = NULL;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,448 @@
+#ifdef TP_DW
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profiler/analyze/common/arena.h"
+#include "profiler/analyze/symbols/debug_files.h"
+#include "profiler/analyze/symbols/symbol_file.h"
+#include "profiler/analyze/symbols/symtab.h"
+
+/* libdw finds compile units by .debug_aranges, which clang and others do not write, symbols by
+ * looking at all of them, and inlined calls by walking a whole unit: three sorted tables here do
+ * that in microseconds. Units and functions are read when an address falls into them. */
+
+enum {
+    DEPTH = 128,
+    NEAR = 16,
+    MEMORY_FACTOR = 24 /* heap that libdw takes for a byte of .debug_info (CPython 3.12: 21) */
+};
+
+struct range {
+    uint64_t start, end;
+    Dwarf_Off die; /* of a function */
+    uint32_t unit;
+};
+struct ranges {
+    struct range *items;
+    size_t count, room;
+};
+struct unit {
+    Dwarf_Die die;       /* with the line table */
+    Dwarf_Die functions; /* with the functions: another one when they are in a .dwo file */
+    struct ranges ranges;
+    int read, deep;
+    Dwarf_Lines *lines;
+    size_t line_count;
+    Dwarf_Files *files;
+};
+
+struct symbol_file {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwarf *dwarf;
+    Dwarf_Addr bias, dwarf_bias; /* libdwfl's address - address of the file, - address of DWARF */
+    struct symtab symbols;
+    struct ranges ranges; /* of units */
+    struct unit *units;
+    size_t unit_count, unit_room;
+    uint64_t memory;
+    long budget; /* entries that may still be read in this walk: a loop of siblings ends */
+};
+
+/* libdwfl's own would ask servers. A CRC of 0 asks for the file that dwz shares out to others. */
+static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                      const char *main, const char *link, GElf_Word crc, char **path)
+{
+    (void)user, (void)name, (void)base;
+    const unsigned char *id;
+    GElf_Addr at;
+    if (link && !crc) {
+        int fd = *link == '/' ? debug_file_open(link) : -1;
+        *path = fd >= 0 ? strdup(link) : NULL;
+        return fd;
+    }
+    int bytes = dwfl_module_build_id(module, &id, &at);
+    int fd = bytes > 0 ? debug_file_by_id(id, bytes, ".debug", path) : -1;
+    return fd < 0 && main && link ? debug_file_by_link(main, link, crc, path) : fd;
+}
+
+static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                    char **path, Elf **elf)
+{
+    (void)module, (void)user, (void)name, (void)base, (void)path, (void)elf;
+    return -1;
+}
+
+/* The kernel's own, as it is in this process: the same when nothing was updated since. */
+static int open_vdso(void)
+{
+    const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
+    int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+    for (long page = 0; fd >= 0 && page < 16; page++)
+        if (pwrite(fd, image + page * 4096, 4096, page * 4096) != 4096) /* EFAULT at its end */
+            break;
+    return fd;
+}
+
+static int same_id(Dwfl_Module *module, const void *build_id, int bytes)
+{
+    const unsigned char *id;
+    GElf_Addr at;
+    return !bytes || (dwfl_module_build_id(module, &id, &at) == bytes &&
+                      !memcmp(id, build_id, (size_t)bytes));
+}
+
+/* Takes over fd. 1 when it is an ELF file of this build id. */
+static int open_elf(struct symbol_file *f, int fd, const char *path, const void *id, int bytes)
+{
+    static const Dwfl_Callbacks callbacks = {.find_elf = find_elf, .find_debuginfo = find_debug};
+    f->dwfl = dwfl_begin(&callbacks);
+    f->module = f->dwfl ? dwfl_report_elf(f->dwfl, path, path, fd, 0, true) : NULL;
+    if (!f->module)
+        close(fd);
+    if (f->module && !dwfl_report_end(f->dwfl, NULL, NULL) &&
+        dwfl_module_getelf(f->module, &f->bias) && same_id(f->module, id, bytes))
+        return 1;
+    dwfl_end(f->dwfl);
+    f->dwfl = NULL;
+    return 0;
+}
+
+/* The file at its path; where that is gone or another by now, what carries its build id. */
+static enum symbol_file_state find_file(struct symbol_file *f, const char *path, const void *id,
+                                        int bytes)
+{
+    static const char *const suffixes[] = {"", ".debug"};
+    int vdso = !strcmp(path, "[vdso]");
+    int fd = vdso ? open_vdso() : debug_file_open(path);
+    enum symbol_file_state state = fd < 0 ? SYMBOL_FILE_MISSING : SYMBOL_FILE_CHANGED;
+    if (fd >= 0 && open_elf(f, fd, path, id, bytes))
+        return SYMBOL_FILE_FOUND;
+    for (int i = 0; i < 2; i++) {
+        char *other = NULL;
+        fd = debug_file_by_id(id, bytes, suffixes[i], &other);
+        int opened = fd >= 0 && other && open_elf(f, fd, other, id, bytes);
+        free(other);
+        if (opened)
+            return SYMBOL_FILE_FOUND;
+    }
+    return state;
+}
+
+static enum err read_symbols(struct symbol_file *f)
+{
+    int n = dwfl_module_getsymtab(f->module);
+    for (int i = 1; i < n; i++) {
+        GElf_Sym symbol;
+        GElf_Addr address;
+        GElf_Word section;
+        const char *name =
+            dwfl_module_getsym_info(f->module, i, &symbol, &address, &section, NULL, NULL);
+        int type = GELF_ST_TYPE(symbol.st_info), binding = GELF_ST_BIND(symbol.st_info);
+        if (!name || section == SHN_UNDEF || section == SHN_ABS ||
+            (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+            continue;
+        int rank = type == STT_NOTYPE ? 0 : binding == STB_LOCAL ? 1 : binding == STB_WEAK ? 2 : 3;
+        TRY(symtab_add(&f->symbols, address, symbol.st_size, rank, name));
+    }
+    symtab_sort(&f->symbols);
+    return ERR_OK;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->end != y->end ? (x->end > y->end ? -1 : 1) : 0; /* the longer one first */
+}
+
+static enum err add_ranges(struct ranges *r, Dwarf_Die *die, struct range item)
+{
+    Dwarf_Addr base, start, end;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+        if (!start || end <= start) /* 0: what the linker left out */
+            continue;
+        TRY(array_room(&r->items, &r->room, r->count + 1, sizeof *r->items));
+        item.start = start;
+        item.end = end;
+        r->items[r->count++] = item;
+    }
+    return ERR_OK;
+}
+
+static const struct range *range_at(const struct ranges *r, uint64_t address)
+{
+    size_t low = 0, high = r->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int i = 0; i < NEAR && low; i++, low--)
+        if (address < r->items[low - 1].end)
+            return &r->items[low - 1];
+    return NULL;
+}
+
+static void sort(struct ranges *r)
+{
+    if (r->count)
+        qsort(r->items, r->count, sizeof *r->items, by_start);
+}
+
+static enum err read_units(struct symbol_file *f)
+{
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die die, split;
+    uint8_t type;
+    while (f->dwarf && !dwarf_get_units(f->dwarf, cu, &cu, NULL, &type, &die, &split)) {
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        TRY(array_room(&f->units, &f->unit_room, f->unit_count + 1, sizeof *f->units));
+        int has_split = type == DW_UT_skeleton && split.addr;
+        f->units[f->unit_count] = (struct unit){.die = die, .functions = has_split ? split : die};
+        TRY(add_ranges(&f->ranges, &die, (struct range){.unit = (uint32_t)f->unit_count}));
+        f->unit_count++;
+    }
+    sort(&f->ranges);
+    return ERR_OK;
+}
+
+enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
+                          struct symbol_file **out, struct symbol_facts *facts)
+{
+    *out = NULL;
+    *facts = (struct symbol_facts){.state = SYMBOL_FILE_MISSING};
+    struct symbol_file *f = calloc(1, sizeof *f);
+    FAIL_IF(!f, ERR_MEMORY, "%s: no memory for its symbols", path);
+    facts->state = find_file(f, path, build_id, build_id_bytes);
+    enum err e = ERR_OK;
+    if (facts->state == SYMBOL_FILE_FOUND) {
+        f->dwarf = dwfl_module_getdwarf(f->module, &f->dwarf_bias);
+        e = read_symbols(f);
+        if (!e)
+            e = read_units(f);
+        facts->symbols = f->symbols.count > 0;
+        facts->lines = f->ranges.count > 0;
+        f->memory += f->symbols.count * 32 + f->unit_count * sizeof *f->units;
+    }
+    if (e || facts->state != SYMBOL_FILE_FOUND) {
+        symbol_file_close(f);
+        return e;
+    }
+    *out = f;
+    return ERR_OK;
+}
+
+void symbol_file_close(struct symbol_file *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->unit_count; i++)
+        free(f->units[i].ranges.items);
+    free(f->units);
+    free(f->ranges.items);
+    symtab_free(&f->symbols);
+    if (f->dwfl)
+        dwfl_end(f->dwfl);
+    free(f);
+}
+
+uint64_t symbol_file_memory(const struct symbol_file *f)
+{
+    return f->memory;
+}
+
+/* Functions stand below units and namespaces; deep: below classes, blocks and other functions too
+ * (Fortran's contained ones, GNU C's nested ones). */
+static int is_scope(int tag, int deep)
+{
+    if (tag == DW_TAG_namespace || tag == DW_TAG_module)
+        return 1;
+    return deep &&
+           (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_class_type ||
+            tag == DW_TAG_structure_type || tag == DW_TAG_union_type);
+}
+
+static enum err collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent, int depth)
+{
+    Dwarf_Die die;
+    if (depth > DEPTH || dwarf_child(parent, &die))
+        return ERR_OK;
+    do {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram)
+            TRY(add_ranges(&u->ranges, &die, (struct range){.die = dwarf_dieoffset(&die)}));
+        if (is_scope(tag, u->deep))
+            TRY(collect(f, u, &die, depth + 1));
+    } while (f->budget-- > 0 && !dwarf_siblingof(&die, &die));
+    return ERR_OK;
+}
+
+/* A unit has at most as many entries as bytes. */
+static long unit_bytes(struct unit *u)
+{
+    Dwarf_Off start = dwarf_dieoffset(&u->functions) - dwarf_cuoffset(&u->functions), next;
+    size_t header;
+    if (dwarf_nextcu(dwarf_cu_getdwarf(u->functions.cu), start, &next, &header, NULL, NULL, NULL))
+        return 1 << 20;
+    return (long)(next - start);
+}
+
+static const struct range *function_at(struct symbol_file *f, struct unit *u, uint64_t address)
+{
+    for (int deep = 0; deep < 2; deep++) {
+        if (!u->read || (deep && !u->deep)) {
+            u->read = 1;
+            u->deep = deep;
+            u->ranges.count = 0;
+            f->budget = unit_bytes(u);
+            f->memory += deep ? 0 : (uint64_t)f->budget * MEMORY_FACTOR;
+            if (collect(f, u, &u->functions, 0))
+                u->ranges.count = 0;
+            sort(&u->ranges);
+        }
+        const struct range *found = range_at(&u->ranges, address);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static const char *text(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute a;
+    return dwarf_attr_integrate(die, name, &a) ? dwarf_formstring(&a) : NULL;
+}
+
+static int number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute a;
+    Dwarf_Word value;
+    if (!dwarf_attr_integrate(die, name, &a) || dwarf_formudata(&a, &value) || value > INT32_MAX)
+        return 0;
+    return (int)value;
+}
+
+/* For a compiler's own code (line 0) the line before it in the same file counts. */
+static void line_at(struct unit *u, uint64_t address, uint64_t function, struct file_frame *frame)
+{
+    if (!u->lines && dwarf_getsrclines(&u->die, &u->lines, &u->line_count))
+        u->line_count = 0;
+    size_t low = 0, high = u->line_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        Dwarf_Addr at = 0;
+        dwarf_lineaddr(dwarf_onesrcline(u->lines, middle), &at);
+        if (at <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low; low--) {
+        Dwarf_Line *line = dwarf_onesrcline(u->lines, low - 1);
+        Dwarf_Addr at = 0;
+        bool ends = true;
+        dwarf_lineaddr(line, &at);
+        dwarf_lineendsequence(line, &ends);
+        if (ends || at < function)
+            return;
+        const char *file = dwarf_linesrc(line, NULL, NULL);
+        int same = !frame->file || (file && !strcmp(file, frame->file));
+        frame->file = frame->file ? frame->file : file;
+        if (same && !dwarf_lineno(line, &frame->line) && frame->line)
+            return;
+    }
+}
+
+static const char *file_name(struct unit *u, int index)
+{
+    size_t count;
+    if (!u->files && dwarf_getsrcfiles(&u->die, &u->files, &count))
+        u->files = NULL;
+    return u->files && index >= 0 ? dwarf_filesrc(u->files, (size_t)index, NULL, NULL) : NULL;
+}
+
+/* The child that holds `address`: an inlined call, or a block that may hold one. */
+static int descend(struct symbol_file *f, Dwarf_Die *die, uint64_t address)
+{
+    Dwarf_Die child;
+    if (dwarf_child(die, &child))
+        return 0;
+    do {
+        int tag = dwarf_tag(&child);
+        if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+             tag == DW_TAG_try_block || tag == DW_TAG_catch_block) &&
+            dwarf_haspc(&child, address) == 1) {
+            *die = child;
+            return 1;
+        }
+    } while (f->budget-- > 0 && !dwarf_siblingof(&child, &child));
+    return 0;
+}
+
+/* The function and the calls inlined at `address`, outermost first. */
+static int scopes_at(struct symbol_file *f, struct unit *u, const struct range *function,
+                     uint64_t address, Dwarf_Die scopes[DEPTH])
+{
+    int n = 0;
+    Dwarf_Die die;
+    if (!dwarf_offdie(dwarf_cu_getdwarf(u->functions.cu), function->die, &die))
+        return 0;
+    f->budget = unit_bytes(u);
+    scopes[n++] = die;
+    for (int depth = 0; depth < DEPTH - 1 && descend(f, &die, address); depth++)
+        if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+            scopes[n++] = die;
+    return n;
+}
+
+int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *out, int max)
+{
+    Dwarf_Die scopes[DEPTH];
+    uint64_t at = address + f->bias - f->dwarf_bias;
+    const char *symbol = symtab_at(&f->symbols, address + f->bias);
+    const struct range *unit = range_at(&f->ranges, at);
+    struct unit *u = unit ? &f->units[unit->unit] : NULL;
+    const struct range *function = u ? function_at(f, u, at) : NULL;
+    int n = function ? scopes_at(f, u, function, at, scopes) : 0;
+    *out =
+        (struct file_frame){.function = symbol, .folder = u ? text(&u->die, DW_AT_comp_dir) : NULL};
+    if (u)
+        line_at(u, at, function ? function->start : unit->start, out);
+    if (!n)
+        return symbol || out->file;
+    int count = n < max ? n : max;
+    for (int i = 0; i < count; i++) {
+        Dwarf_Die *die = &scopes[n - 1 - i];
+        struct file_frame *frame = &out[i];
+        if (i) {
+            Dwarf_Die *call = die + 1;
+            *frame = (struct file_frame){.file = file_name(u, number(call, DW_AT_call_file)),
+                                         .folder = out->folder,
+                                         .line = number(call, DW_AT_call_line)};
+        }
+        /* without a linkage name C++ says no more than "operator()"; the symbol does */
+        const char *name = text(die, DW_AT_linkage_name), *plain = text(die, DW_AT_name);
+        if (!name)
+            name = text(die, DW_AT_MIPS_linkage_name);
+        int outermost = i == n - 1;
+        if (!name && outermost && symbol && !strncmp(symbol, "_Z", 2))
+            name = symbol;
+        frame->function = name ? name : plain ? plain : outermost ? symbol : NULL;
+        frame->function_line = number(die, DW_AT_decl_line);
+    }
+    return count;
+}
+#else
+typedef int without_elfutils; /* symbols_elf.c reads symbols then */
+#endif

@@ -1,0 +1,116 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+
+/* Variables that change what a profile means. */
+static const char *const environment[] = {
+    "LD_PRELOAD",           "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+    "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING",  "CUDA_MODULE_LOADING",
+    "OMP_NUM_THREADS",      "OMP_WAIT_POLICY",       "OMP_PROC_BIND",
+    "MKL_NUM_THREADS",      "OPENBLAS_NUM_THREADS",  "PYTHONPERFSUPPORT",
+    "PYTHONMALLOC",         "MALLOC_ARENA_MAX",      "XLA_FLAGS",
+    "JAX_PLATFORMS",        "GLIBC_TUNABLES",
+};
+
+size_t facts_read(const char *path, char *out, size_t bytes)
+{
+    int saved = errno;
+    size_t used = 0;
+    long n = 0, fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && used < bytes - 1 &&
+           (n = syscall(SYS_read, fd, out + used, bytes - 1 - used)) > 0)
+        used += (size_t)n;
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    out[used] = 0;
+    errno = saved;
+    return used;
+}
+
+/* The kernel's tick is not told to user space: the granularity of the coarse clock is one tick. */
+static long ticks_per_second(void)
+{
+    struct timespec t;
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &t) || t.tv_nsec <= 0)
+        return 0;
+    return (1000000000 + t.tv_nsec / 2) / t.tv_nsec;
+}
+
+static void link_fact(struct capture_thread *t, const char *key, const char *path)
+{
+    char target[4096];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return;
+    target[n] = 0;
+    capture_meta(t, key, target);
+}
+
+void facts_write(struct capture_thread *t)
+{
+    char text[4096];
+    struct utsname u;
+    link_fact(t, "exe", "/proc/self/exe");
+    link_fact(t, "cwd", "/proc/self/cwd");
+    size_t n = facts_read("/proc/self/cmdline", text, sizeof text);
+    for (size_t i = 0; i + 1 < n; i++)
+        text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
+    capture_meta(t, "cmdline", text);
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+        const char *value = getenv(environment[i]);
+        if (!value)
+            continue;
+        snprintf(text, sizeof text, "env.%s", environment[i]);
+        capture_meta(t, text, value);
+    }
+    if (uname(&u) == 0)
+        capture_meta(t, "kernel", u.release);
+    snprintf(text, sizeof text, "%ld", ticks_per_second());
+    capture_meta(t, "hz", text);
+    if (facts_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+                   sizeof text)) {
+        text[strcspn(text, "\n")] = 0;
+        capture_meta(t, "clock", text);
+    }
+    config_mode_names(capture.config.modes, text, sizeof text);
+    capture_meta(t, "modes", text);
+    const struct {
+        const char *key;
+        unsigned modes;
+        double value;
+    } numbers[] = {{"cpu.hz", ~0u, capture.config.cpu_hz},
+                   {"wait.hz", ~0u, capture.config.wait_hz},
+                   {"alloc.mean", CAPTURE_MEMORY, capture.config.alloc_mean},
+                   {"copy.mean", CAPTURE_COPIES, capture.config.copy_mean}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(text, sizeof text, "%.10g", numbers[i].value);
+        if (capture.config.modes & numbers[i].modes)
+            capture_meta(t, numbers[i].key, text);
+    }
+}
+
+void facts_clock(struct capture_thread *t)
+{
+    struct trace_clock best = {.r.kind = TRACE_CLOCK, .bracket_ns = UINT64_MAX};
+    for (int i = 0; i < 5; i++) {
+        struct timespec real;
+        uint64_t before = trace_now();
+        clock_gettime(CLOCK_REALTIME, &real);
+        uint64_t bracket = trace_now() - before;
+        if (bracket >= best.bracket_ns)
+            continue;
+        best.r.time_ns = before + bracket / 2;
+        best.bracket_ns = bracket;
+        best.realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    }
+    trace_put(&t->stream, &best.r, sizeof best, NULL, 0);
+}

@@ -1,0 +1,159 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/recorders/wait/thread_poll.h"
+
+/* Threads that did not come through thread_hooks.c (mq_notify's and aio's, those older than this
+ * library, raw clones): found in /proc/self/task and given a timer from outside. */
+
+struct entry { /* linux_dirent64 */
+    uint64_t inode, offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+struct walk {
+    struct slot *self;
+    uint32_t alive; /* of the target's, zombies left out */
+    uint64_t generation;
+};
+
+static struct slot *find(uint32_t tid)
+{
+    for (struct slot *s = thread_first(); s; s = s->next)
+        if (s->used && s->t.tid == tid)
+            return s;
+    return NULL;
+}
+
+static int is_zombie(uint32_t tid)
+{
+    return look_state(tid, NULL) == 'Z';
+}
+
+/* A new thread says so itself with its first steps, but on a busy machine it may wait long for
+ * them: what has run for so long, or was there for so long, has nothing to say. */
+#define RAN_NS   2000000u
+#define THERE_NS 1000000000u
+
+static int is_silent(uint32_t tid)
+{
+    static struct {
+        uint32_t tid;
+        uint64_t since;
+    } seen[16];
+    uint64_t now = trace_now();
+    if (seen[tid % 16].tid != tid) {
+        seen[tid % 16].tid = tid;
+        seen[tid % 16].since = now;
+    }
+    return now - seen[tid % 16].since > THERE_NS || look_cpu(tid) > RAN_NS;
+}
+
+static void adopt(struct walk *w, uint32_t tid)
+{
+    struct slot *s = is_silent(tid) ? thread_claim() : NULL;
+    char name[32];
+    if (!s)
+        return;
+    s->t.busy = 1; /* until it takes the slot over, in the handler */
+    s->adopted = 1;
+    s->t.random = trace_now() ^ tid;
+    __atomic_store_n(&s->t.tid, tid, __ATOMIC_RELEASE);
+    s->generation = w->generation;
+    name[look_read(tid, "comm", name, sizeof name)] = 0;
+    name[strcspn(name, "\n")] = 0;
+    thread_name(&w->self->t, s, name);
+    thread_account(s, 0);
+    sampler_watch(s, 1);
+}
+
+static void visit(struct walk *w, uint32_t tid)
+{
+    if (tid == w->self->t.tid)
+        return;
+    struct slot *s = find(tid);
+    if (s)
+        s->generation = w->generation;
+    if ((!s || tid == (uint32_t)getpid()) && is_zombie(tid))
+        return; /* of the others the kernel leaves none behind */
+    w->alive++;
+    if (!s)
+        adopt(w, tid);
+}
+
+static int walk_tasks(struct walk *w)
+{
+    char buffer[4096] __attribute__((aligned(8)));
+    long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const struct entry *)(buffer + at);
+            uint32_t tid = 0;
+            for (const char *p = e->name; *p >= '0' && *p <= '9'; p++)
+                tid = tid * 10 + (uint32_t)(*p - '0');
+            if (tid)
+                visit(w, tid);
+            at += e->bytes;
+        }
+    syscall(SYS_close, fd);
+    return n == 0;
+}
+
+/* Slots of threads that ended without a word. */
+static void forget_missing(struct walk *w)
+{
+    for (struct slot *s = thread_first(); s; s = s->next) {
+        if (!s->used || !s->t.tid || s == w->self || s->generation == w->generation)
+            continue;
+        if (syscall(SYS_tgkill, getpid(), s->t.tid, 0) == 0 || errno != ESRCH)
+            continue;
+        sampler_unwatch(s);
+        thread_forget(s);
+    }
+}
+
+static void new_names(struct slot *self)
+{
+    char name[32];
+    for (struct slot *s = thread_first(); s; s = s->next) {
+        if (!s->used || !s->t.tid || s->t.ours || !look_read(s->t.tid, "comm", name, sizeof name))
+            continue;
+        name[strcspn(name, "\n")] = 0;
+        if (strncmp(name, s->name, sizeof s->name - 1))
+            thread_name(&self->t, s, name);
+    }
+}
+
+#define REST 50 /* after a walk, times as long as it took */
+
+int tasks_scan(struct slot *self, int each_second)
+{
+    static uint64_t generation, next;
+    struct stat st;
+    uint64_t now = trace_now();
+    uint32_t known = thread_count(), ours = 0;
+    if (each_second)
+        new_names(self);
+    for (struct slot *s = thread_first(); s; s = s->next)
+        ours += s->used && s->t.tid && s->t.ours;
+    /* One link per thread, ours among them, and two of the folder itself: 2 us. The main thread
+     * stays one after its end, and may stand in for another that has gone: a walk once a second. */
+    if (known && !each_second &&
+        (now < next || (stat("/proc/self/task", &st) == 0 && st.st_nlink == known + ours + 2)))
+        return 1;
+    struct walk w = {.self = self, .generation = ++generation};
+    if (!walk_tasks(&w))
+        return 1;
+    forget_missing(&w);
+    next = now + REST * (trace_now() - now);
+    return w.alive > 0;
+}

@@ -1,0 +1,363 @@
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/recorders/wait/thread_poll.h"
+
+/* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
+ * that what the target's do is still recorded. */
+#define KEY_ROUNDS 3
+
+static __thread struct slot *self;
+static struct slot closed = {.t.busy = 1}; /* the thread is being registered, or has ended */
+static struct slot *first;
+static pthread_key_t key;
+static int key_made;
+
+struct slot *thread_first(void)
+{
+    return __atomic_load_n(&first, __ATOMIC_ACQUIRE);
+}
+
+struct slot *thread_self(void)
+{
+    return self == &closed ? NULL : self;
+}
+
+struct capture_thread *capture_self(void)
+{
+    struct slot *s = thread_self();
+    return s ? &s->t : NULL;
+}
+
+int thread_live(void)
+{
+    return capture.on && capture.writer.alive && *capture.writer.alive;
+}
+
+struct capture_thread *capture_enter(void)
+{
+    if (!thread_live())
+        return NULL;
+    if (!self)
+        thread_register(NULL, 0);
+    wait_late();
+    return capture_enter_handler();
+}
+
+struct capture_thread *capture_enter_handler(void)
+{
+    struct slot *s = self;
+    if (!thread_live() || !s || s->t.busy)
+        return NULL;
+    s->t.busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return &s->t;
+}
+
+void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns)
+{
+    if (entered_ns) {
+        t->cost_ns[part] += trace_now() - entered_ns;
+        t->cost_calls[part]++;
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->busy = 0;
+}
+
+static void count_memory(size_t bytes)
+{
+    if (capture.writer.header)
+        __atomic_fetch_add(&capture.writer.header->capture_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* A free slot, claimed; everything in it but the list is zero. Lock-free, no libc. */
+struct slot *thread_claim(void)
+{
+    for (struct slot *s = thread_first(); s; s = s->next) {
+        int none = 0;
+        if (__atomic_compare_exchange_n(&s->used, &none, 1, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            struct slot *next = s->next;
+            memset(&s->t, 0, sizeof s->t);
+            memset((char *)s + offsetof(struct slot, key_rounds), 0,
+                   offsetof(struct slot, stack) - offsetof(struct slot, key_rounds));
+            s->next = next;
+            return s;
+        }
+    }
+    long p = syscall(SYS_mmap, NULL, sizeof(struct slot), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    if (p == -1)
+        return NULL;
+    struct slot *s = (struct slot *)p;
+    count_memory(sizeof *s);
+    s->used = 1;
+    s->next = thread_first();
+    while (!__atomic_compare_exchange_n(&first, &s->next, s, 1, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+        ;
+    return s;
+}
+
+static void release(struct slot *s)
+{
+    __atomic_store_n(&s->t.tid, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
+}
+
+void thread_name(struct capture_thread *writer, struct slot *s, const char *name)
+{
+    struct trace_thread r = {.r.kind = TRACE_THREAD, .tid = s->t.tid, .parent_tid = s->parent_tid};
+    strncpy(s->name, name, sizeof s->name - 1);
+    r.name_bytes = (uint32_t)strlen(s->name);
+    r.flags = (s->t.tid == (uint32_t)getpid()) | (s->t.ours ? 2u : 0u);
+    trace_put(&writer->stream, &r.r, sizeof r, s->name, r.name_bytes);
+}
+
+/* The mapping that holds `address`, from /proc/self/maps: pthread_getattr_np takes locks. */
+static void find_stack(struct capture_thread *t, uintptr_t address)
+{
+    char buffer[2048];
+    size_t kept = 0;
+    long fd = syscall(SYS_openat, -100, "/proc/self/maps", 02000000), n;
+    if (fd < 0)
+        return;
+    while ((n = syscall(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0) {
+        char *line = buffer, *end;
+        buffer[kept += (size_t)n] = 0;
+        while ((end = strchr(line, '\n'))) {
+            uintptr_t bounds[2] = {0, 0};
+            int which = 0;
+            for (char *p = line; *p != ' ' && p < end; p++)
+                if (*p == '-')
+                    which = 1;
+                else
+                    bounds[which] =
+                        bounds[which] * 16 + (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+            if (address >= bounds[0] && address < bounds[1]) {
+                t->stack_low = bounds[0];
+                t->stack_high = bounds[1];
+            }
+            line = end + 1;
+        }
+        kept = t->stack_high ? 0 : strlen(line);
+        memmove(buffer, line, kept);
+        if (kept == sizeof buffer - 1) /* a longer line: only its first part is of interest */
+            kept = 0;
+    }
+    syscall(SYS_close, fd);
+}
+
+static uint64_t in_ns(uint64_t ticks)
+{
+    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* What the kernel counts as system time, by its own clock or (others) in ticks. */
+static uint64_t system_time(const struct slot *s, int own)
+{
+    struct rusage u;
+    uint64_t stat[LOOK_STATS] = {0};
+    if (!own)
+        return look_state(s->t.tid, stat) ? in_ns(stat[LOOK_SYSTEM]) : 0;
+    if (getrusage(RUSAGE_THREAD, &u))
+        return 0;
+    return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+}
+
+/* The sum is exact, its division is the kernel's. */
+static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
+{
+    uint64_t all = look_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
+    *system = in < all ? in : all;
+    *user = all - *system;
+}
+
+/* Older than this trace, by more than the ticks that its start is told in. */
+static int is_older(uint32_t tid)
+{
+    struct timespec boot;
+    uint64_t stat[LOOK_STATS] = {0};
+    if (!look_state(tid, stat) || clock_gettime(CLOCK_BOOTTIME, &boot))
+        return 1;
+    uint64_t now = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    return in_ns(stat[LOOK_START] + 2) + (trace_now() - capture.writer.header->start_ns) < now;
+}
+
+/* The main thread may have run another program before; a child of fork begins at zero. */
+void thread_account(struct slot *s, int own)
+{
+    s->whole = s->start || s->t.ours || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
+    if (!s->whole)
+        cpu_times(s, own, &s->begin_user, &s->begin_system);
+}
+
+/* It may have been found in /proc before it came here. */
+static void drop_adopted(uint32_t tid)
+{
+    for (struct slot *s = thread_first(); s; s = s->next)
+        if (s->used && s->adopted && s->t.tid == tid) {
+            sampler_unwatch(s);
+            release(s);
+        }
+}
+
+/* Async-signal-safe but for pthread_setspecific, which allocates only above 32 keys. */
+struct slot *thread_register(struct slot *given, uint32_t parent_tid)
+{
+    int saved = errno;
+    self = &closed;
+    struct slot *s = given ? given : thread_claim();
+    if (!s) {
+        trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
+        errno = saved;
+        return NULL;
+    }
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    drop_adopted(tid);
+    s->t.busy = 1;
+    s->parent_tid = parent_tid;
+    s->t.random = trace_now() ^ (uintptr_t)s;
+    trace_stream_open(&s->t.stream, &capture.writer, tid);
+    __atomic_store_n(&s->t.tid, s->t.stream.tid, __ATOMIC_RELEASE);
+    if (!s->t.stack_high)
+        find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
+    if (key_made)
+        pthread_setspecific(key, s);
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    thread_name(&s->t, s, name);
+    self = s;
+    thread_account(s, 1);
+    if (!s->t.ours)
+        parts_thread_start(&s->t);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    s->t.busy = 0;
+    errno = saved;
+    return s;
+}
+
+int thread_adopt(struct slot *s)
+{
+    if (self || !s->adopted || s->t.tid != (uint32_t)syscall(SYS_gettid))
+        return 0;
+    self = s;
+    if (key_made)
+        pthread_setspecific(key, s);
+    trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
+    find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
+    parts_thread_start(&s->t);
+    s->adopted = 0;
+    s->t.busy = 0;
+    return 1;
+}
+
+void thread_cost(struct capture_thread *writer, struct slot *s)
+{
+    for (uint32_t i = 0; i < TRACE_PARTS; i++) {
+        struct trace_cost r = {.r.kind = TRACE_COST,
+                               .tid = s->t.tid,
+                               .part = i,
+                               .ns = s->t.cost_ns[i],
+                               .calls = s->t.cost_calls[i]};
+        if (r.calls)
+            trace_put(&writer->stream, &r.r, sizeof r, NULL, 0);
+    }
+}
+
+void thread_put_end(struct capture_thread *writer, struct slot *s)
+{
+    struct trace_thread_end r = {
+        .r.kind = TRACE_THREAD_END, .tid = s->t.tid, .sampled_ns = s->sampled_ns};
+    cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
+    r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
+    r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;
+    trace_put(&writer->stream, &r.r, sizeof r, NULL, 0);
+    thread_cost(writer, s);
+}
+
+void thread_end(struct slot *s)
+{
+    int saved = errno;
+    s->t.busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (thread_live()) {
+        if (!s->t.ours) {
+            wait_last_look(s);
+            parts_thread_end(&s->t);
+        }
+        thread_put_end(&s->t, s);
+    }
+    self = &closed;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    trace_stream_close(&s->t.stream);
+    release(s);
+    wait_wake();
+    errno = saved;
+}
+
+/* A thread that is gone without a word (raw exit), or was only in the parent of a fork. */
+void thread_forget(struct slot *s)
+{
+    trace_stream_close(&s->t.stream);
+    release(s);
+}
+
+static void key_destructor(void *value)
+{
+    struct slot *s = value;
+    if (s != self)
+        return;
+    if (++s->key_rounds < KEY_ROUNDS && pthread_setspecific(key, s) == 0)
+        return;
+    thread_end(s);
+}
+
+uint32_t thread_count(void)
+{
+    uint32_t n = 0;
+    for (struct slot *s = thread_first(); s; s = s->next)
+        n += s->used && s->t.tid && !s->t.ours;
+    return n;
+}
+
+struct slot *thread_fork_child(void)
+{
+    struct slot *keep = thread_self();
+    for (struct slot *s = thread_first(); s; s = s->next)
+        if (s->used && s != keep)
+            thread_forget(s);
+    if (!keep)
+        return NULL;
+    keep->t.busy = 1;
+    trace_stream_close(&keep->t.stream); /* the parent's chunk: unmapped, not sealed */
+    memset(keep->t.cost_ns, 0, sizeof keep->t.cost_ns);
+    memset(keep->t.cost_calls, 0, sizeof keep->t.cost_calls);
+    keep->parent_tid = 0;
+    keep->timer_on = 0;
+    keep->sampled_ns = 0;
+    keep->begin_user = keep->begin_system = 0; /* the child's accounts begin at zero */
+    keep->system_seen = keep->system_owed = 0;
+    keep->faults_seen = 0;
+    keep->seen_ns = keep->seen_cpu = keep->seen_delay = 0;
+    keep->sleep_pending = keep->runnable_pending = 0;
+    keep->wait_known = 0;
+    keep->t.tid = (uint32_t)syscall(SYS_gettid);
+    keep->t.random ^= trace_now();
+    return keep;
+}
+
+int thread_setup(void)
+{
+    int failed = pthread_key_create(&key, key_destructor);
+    key_made = !failed;
+    births_setup();
+    return failed;
+}

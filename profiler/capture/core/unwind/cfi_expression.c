@@ -1,0 +1,234 @@
+#include <stddef.h>
+
+#include "profiler/capture/core/unwind/cfi.h"
+
+/* The part of DWARF's stack machine that call frame information uses. */
+enum { DEPTH = 16, STEPS = 256 };
+
+struct machine {
+    uintptr_t stack[DEPTH];
+    unsigned n;
+    struct cfi_cursor c;
+    const uint8_t *start;
+    struct unwind_registers *r;
+    struct unwind_memory *memory;
+    int bad;
+};
+
+static void push(struct machine *m, uintptr_t value)
+{
+    if (m->n == DEPTH)
+        m->bad = 1;
+    else
+        m->stack[m->n++] = value;
+}
+
+static uintptr_t pop(struct machine *m)
+{
+    if (!m->n) {
+        m->bad = 1;
+        return 0;
+    }
+    return m->stack[--m->n];
+}
+
+static uintptr_t read_register(struct machine *m, uint64_t column)
+{
+    if (column < UNWIND_COLUMNS && m->r->known >> column & 1)
+        return m->r->r[column];
+    m->bad = 1;
+    return 0;
+}
+
+static void dereference(struct machine *m, unsigned bytes)
+{
+    uintptr_t value = 0;
+    if (!bytes || bytes > sizeof value || !unwind_read(m->memory, pop(m), &value)) {
+        m->bad = 1;
+        return;
+    }
+    push(m, bytes == sizeof value ? value : value & ((1ull << 8 * bytes) - 1));
+}
+
+static void pick(struct machine *m, uint64_t from_top)
+{
+    if (from_top >= m->n)
+        m->bad = 1;
+    else
+        push(m, m->stack[m->n - 1 - from_top]);
+}
+
+static void rotate(struct machine *m)
+{
+    uintptr_t top = pop(m), second = pop(m), third = pop(m);
+    push(m, top);
+    push(m, third);
+    push(m, second);
+}
+
+static void jump(struct machine *m, int16_t by, int taken)
+{
+    if (!taken)
+        return;
+    if (by < m->start - m->c.at || by > m->c.end - m->c.at)
+        m->bad = 1;
+    else
+        m->c.at += by;
+}
+
+static void unary(struct machine *m, unsigned op)
+{
+    uintptr_t a = pop(m);
+    switch (op) {
+    case 0x19: /* abs */
+        push(m, (intptr_t)a < 0 ? -a : a);
+        break;
+    case 0x1f: /* neg */
+        push(m, -a);
+        break;
+    case 0x20: /* not */
+        push(m, ~a);
+        break;
+    default: /* 0x23 plus_uconst */
+        push(m, a + cfi_uleb(&m->c));
+    }
+}
+
+static uintptr_t binary(struct machine *m, unsigned op, uintptr_t a, uintptr_t b)
+{
+    intptr_t sa = (intptr_t)a, sb = (intptr_t)b;
+    switch (op) {
+    case 0x1a: /* and */
+        return a & b;
+    case 0x1b: /* div, signed */
+        if (!b || (sa == INTPTR_MIN && sb == -1))
+            break;
+        return (uintptr_t)(sa / sb);
+    case 0x1c: /* minus */
+        return a - b;
+    case 0x1d: /* mod */
+        if (!b)
+            break;
+        return a % b;
+    case 0x1e: /* mul */
+        return a * b;
+    case 0x21: /* or */
+        return a | b;
+    case 0x22: /* plus */
+        return a + b;
+    case 0x24: /* shl */
+        return b < 64 ? a << b : 0;
+    case 0x25: /* shr */
+        return b < 64 ? a >> b : 0;
+    case 0x26: /* shra */
+        return (uintptr_t)(sa >> (b < 64 ? b : 63));
+    case 0x27: /* xor */
+        return a ^ b;
+    case 0x29: /* eq ge gt le lt ne, signed */
+        return sa == sb;
+    case 0x2a:
+        return sa >= sb;
+    case 0x2b:
+        return sa > sb;
+    case 0x2c:
+        return sa <= sb;
+    case 0x2d:
+        return sa < sb;
+    case 0x2e:
+        return sa != sb;
+    default:
+        break;
+    }
+    m->bad = 1;
+    return 0;
+}
+
+static void move(struct machine *m, unsigned op)
+{
+    uintptr_t a, b;
+    switch (op) {
+    case 0x12: /* dup */
+        pick(m, 0);
+        break;
+    case 0x13: /* drop */
+        (void)pop(m);
+        break;
+    case 0x14: /* over */
+        pick(m, 1);
+        break;
+    case 0x15: /* pick */
+        pick(m, cfi_fixed(&m->c, 1));
+        break;
+    case 0x16: /* swap */
+        a = pop(m);
+        b = pop(m);
+        push(m, a);
+        push(m, b);
+        break;
+    default: /* 0x17 rot */
+        rotate(m);
+    }
+}
+
+static void constant(struct machine *m, unsigned op)
+{
+    if (op == 0x10) {
+        push(m, cfi_uleb(&m->c));
+    } else if (op == 0x11) {
+        push(m, (uintptr_t)cfi_sleb(&m->c));
+    } else { /* 0x08.. const1u const1s const2u .. const8s */
+        unsigned bytes = 1u << (op - 0x08) / 2, shift = 64 - 8 * bytes;
+        uint64_t value = cfi_fixed(&m->c, bytes);
+        push(m, op & 1 ? (uintptr_t)((int64_t)(value << shift) >> shift) : value);
+    }
+}
+
+static void execute(struct machine *m, unsigned op)
+{
+    if (op >= 0x30 && op < 0x50)
+        push(m, op - 0x30);
+    else if (op >= 0x70 && op < 0x90)
+        push(m, read_register(m, op - 0x70) + (uintptr_t)cfi_sleb(&m->c));
+    else if (op >= 0x08 && op <= 0x11)
+        constant(m, op);
+    else if (op >= 0x12 && op <= 0x17)
+        move(m, op);
+    else if (op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23)
+        unary(m, op);
+    else if (op == 0x28 || op == 0x2f) { /* bra, skip */
+        int16_t by = (int16_t)cfi_fixed(&m->c, 2);
+        jump(m, by, op == 0x2f || pop(m) != 0);
+    } else if (op >= 0x1a && op <= 0x2e) {
+        uintptr_t b = pop(m), a = pop(m);
+        push(m, binary(m, op, a, b));
+    } else if (op == 0x03) /* addr */
+        push(m, cfi_fixed(&m->c, sizeof(uintptr_t)));
+    else if (op == 0x06)
+        dereference(m, sizeof(uintptr_t));
+    else if (op == 0x94)
+        dereference(m, (unsigned)cfi_fixed(&m->c, 1));
+    else if (op == 0x92) { /* bregx */
+        uint64_t column = cfi_uleb(&m->c);
+        push(m, read_register(m, column) + (uintptr_t)cfi_sleb(&m->c));
+    } else if (op != 0x96) /* nop */
+        m->bad = 1;
+}
+
+int cfi_evaluate(const struct module *module, const uint8_t *block, struct unwind_registers *r,
+                 struct unwind_memory *memory, int has_cfa, uintptr_t cfa, uintptr_t *result)
+{
+    struct machine m = {.c = {block, (const uint8_t *)module->end, 0}, .r = r, .memory = memory};
+    uint64_t bytes = cfi_uleb(&m.c);
+    if (m.c.bad || bytes > (size_t)(m.c.end - m.c.at))
+        return 0;
+    m.start = m.c.at;
+    m.c.end = m.c.at + bytes;
+    if (has_cfa)
+        push(&m, cfa);
+    for (int i = 0; i < STEPS && m.c.at < m.c.end && !m.bad && !m.c.bad; i++)
+        execute(&m, *m.c.at++);
+    if (m.bad || m.c.bad || m.c.at < m.c.end)
+        return 0;
+    *result = pop(&m);
+    return !m.bad;
+}

@@ -1,0 +1,278 @@
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/core/stack.h"
+
+enum { MODULES = 4096, PATH_BYTES = 4096 };
+
+/* glibc 2.35 and later answer "which image" without a lock; found at run time so that the library
+ * also loads into processes with an older one. The layout is part of glibc's ABI (dlfcn.h). */
+struct found_object {
+    unsigned long long flags;
+    void *start, *end;
+    struct link_map *map;
+    void *eh_frame_hdr;
+    unsigned long long reserved[8];
+};
+static int (*find_object)(void *, struct found_object *);
+
+struct entry {
+    struct module m;
+    uint64_t name; /* hash */
+};
+/* Sorted by start. Two of them: `current` is what readers use, the other is filled. A reader checks
+ * `generation` again after it has read. */
+struct table {
+    size_t n;
+    struct entry entry[MODULES];
+};
+static struct table *tables[2];
+static _Atomic(struct table *) current;
+static atomic_uint generation;
+static atomic_flag held = ATOMIC_FLAG_INIT;
+static unsigned long long seen_adds, seen_subs;
+struct module modules_own;
+
+uint32_t modules_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+static const struct entry *search(const struct table *t, uintptr_t address)
+{
+    size_t low = 0, high = t->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->entry[middle].m.start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || address >= t->entry[low - 1].m.end)
+        return NULL;
+    return &t->entry[low - 1];
+}
+
+int modules_find(uintptr_t address, struct module *m)
+{
+    if (find_object) {
+        struct found_object o;
+        if (find_object((void *)address, &o) != 0)
+            return 0;
+        m->start = (uintptr_t)o.start;
+        m->end = (uintptr_t)o.end;
+        m->bias = o.map ? o.map->l_addr : 0;
+        m->eh_frame_hdr = (uintptr_t)o.eh_frame_hdr;
+        return 1;
+    }
+    for (int attempt = 0; attempt < 3; attempt++) {
+        uint32_t before = atomic_load(&generation);
+        const struct table *t = atomic_load(&current);
+        const struct entry *e = t ? search(t, address) : NULL;
+        if (e)
+            *m = e->m;
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load(&generation) == before)
+            return e != NULL;
+    }
+    return 0;
+}
+
+static int spans(const struct dl_phdr_info *info, struct module *m)
+{
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    m->eh_frame_hdr = 0;
+    m->bias = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_GNU_EH_FRAME)
+            m->eh_frame_hdr = start;
+        if (p->p_type != PT_LOAD)
+            continue;
+        if (start < low)
+            low = start;
+        if (start + p->p_memsz > high)
+            high = start + p->p_memsz;
+    }
+    m->start = low;
+    m->end = high;
+    return low < high;
+}
+
+/* The GNU build id lies in a note segment that is mapped with the rest. */
+static const uint8_t *build_id(const struct dl_phdr_info *info, size_t *bytes)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_NOTE)
+            continue;
+        const uint8_t *at = (const uint8_t *)(info->dlpi_addr + p->p_vaddr);
+        const uint8_t *end = at + p->p_memsz;
+        size_t align = p->p_align == 8 ? 8 : 4;
+        while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
+            ElfW(Nhdr) n;
+            memcpy(&n, at, sizeof n);
+            size_t name = (n.n_namesz + align - 1) / align * align;
+            size_t text = (n.n_descsz + align - 1) / align * align;
+            if (name > (size_t)(end - at) - sizeof n || text > (size_t)(end - at) - sizeof n - name)
+                break;
+            if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 &&
+                !memcmp(at + sizeof n, ELF_NOTE_GNU, 4) && n.n_descsz <= 64) {
+                *bytes = n.n_descsz;
+                return at + sizeof n + name;
+            }
+            at += sizeof n + name + text;
+        }
+    }
+    *bytes = 0;
+    return NULL;
+}
+
+/* Absolute where it can be made so: analysis runs in another folder. */
+static size_t full_path(const char *name, char path[PATH_BYTES])
+{
+    size_t n = 0;
+    if (!*name) {
+        ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
+        return length > 0 ? (size_t)length : 0;
+    }
+    if (!strncmp(name, "linux-vdso.", 11) || !strncmp(name, "linux-gate.", 11))
+        name = "[vdso]";
+    else if (*name != '/' && getcwd(path, PATH_BYTES / 2)) {
+        n = strlen(path);
+        path[n++] = '/';
+    }
+    size_t more = strnlen(name, PATH_BYTES - n);
+    memcpy(path + n, name, more);
+    return n + more;
+}
+
+static void write_module(struct capture_thread *t, const struct dl_phdr_info *info,
+                         const struct module *m)
+{
+    static char path[PATH_BYTES]; /* under `held` */
+    size_t path_bytes = full_path(info->dlpi_name, path), id_bytes;
+    const uint8_t *id = build_id(info, &id_bytes);
+    struct trace_module record = {.r.kind = TRACE_MODULE,
+                                  .start = m->start,
+                                  .end = m->end,
+                                  .bias = m->bias,
+                                  .path_bytes = (uint16_t)path_bytes,
+                                  .build_id_bytes = (uint16_t)id_bytes};
+    trace_put2(&t->stream, &record.r, sizeof record, path, path_bytes, id, id_bytes);
+}
+
+static int same(const struct entry *a, const struct entry *b)
+{
+    return a->m.start == b->m.start && a->m.end == b->m.end && a->name == b->name;
+}
+
+struct refresh {
+    struct capture_thread *thread;
+    const struct table *old;
+    struct table *new;
+    int unchanged;
+};
+
+static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    struct refresh *r = context;
+    (void)bytes;
+    if (!r->new->n) {
+        if (r->old && info->dlpi_adds == seen_adds && info->dlpi_subs == seen_subs) {
+            r->unchanged = 1;
+            return 1;
+        }
+        seen_adds = info->dlpi_adds;
+        seen_subs = info->dlpi_subs;
+    }
+    struct entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
+    if (!spans(info, &e.m) || r->new->n == MODULES)
+        return 0;
+    size_t at = r->new->n++;
+    for (; at && r->new->entry[at - 1].m.start > e.m.start; at--)
+        r->new->entry[at] = r->new->entry[at - 1];
+    r->new->entry[at] = e;
+    uintptr_t here = (uintptr_t)visit;
+    if (e.m.start <= here && here < e.m.end)
+        modules_own = e.m;
+    const struct entry *known = r->old ? search(r->old, e.m.start) : NULL;
+    if (r->thread && !(known && same(known, &e)))
+        write_module(r->thread, info, &e.m);
+    return 0;
+}
+
+static void write_gone(struct capture_thread *t, const struct table *old, const struct table *new)
+{
+    for (size_t i = 0; i < old->n; i++) {
+        const struct entry *e = &old->entry[i], *now = search(new, e->m.start);
+        if (now && same(now, e))
+            continue;
+        struct trace_module record = {
+            .r.kind = TRACE_MODULE_GONE, .start = e->m.start, .end = e->m.end, .bias = e->m.bias};
+        trace_put(&t->stream, &record.r, sizeof record, NULL, 0);
+    }
+}
+
+static int refresh(struct capture_thread *t, const struct table *old)
+{
+    struct table *now = atomic_load(&current);
+    struct refresh r = {.thread = t, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
+    r.new->n = 0;
+    dl_iterate_phdr(visit, &r);
+    if (r.unchanged)
+        return 0;
+    if (t && old)
+        write_gone(t, old, r.new);
+    atomic_store(&current, r.new);
+    atomic_fetch_add(&generation, 1);
+    return 1;
+}
+
+int modules_start(void)
+{
+    size_t bytes = sizeof(struct table) * 2;
+    struct table *both = stack_map(bytes);
+    if (!both)
+        return ENOMEM;
+    tables[0] = &both[0];
+    tables[1] = &both[1];
+    *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    return 0;
+}
+
+int modules_refresh(struct capture_thread *t)
+{
+    if (!tables[0] || atomic_flag_test_and_set(&held))
+        return 0;
+    int changed = refresh(t, atomic_load(&current));
+    atomic_flag_clear(&held);
+    return changed;
+}
+
+void modules_forked(struct capture_thread *t)
+{
+    if (tables[0])
+        (void)refresh(t, NULL);
+}
+
+void modules_hold(void)
+{
+    /* At most 0.1 s: a program that forks from inside dl_iterate_phdr would wait for ever. */
+    for (int i = 0; i < 1000 && atomic_flag_test_and_set(&held); i++)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
+void modules_release(void)
+{
+    atomic_flag_clear(&held);
+}

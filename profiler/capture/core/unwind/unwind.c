@@ -1,0 +1,146 @@
+#include <string.h>
+#include <ucontext.h>
+
+#include "profiler/capture/core/unwind/cfi.h"
+#include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/core/unwind/unwind.h"
+
+void unwind_from_context(struct unwind_registers *r, const void *ucontext)
+{
+    const ucontext_t *u = ucontext;
+#if defined __x86_64__
+    /* DWARF's order of the registers in the kernel's. */
+    static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                      REG_R12, REG_R13, REG_R14, REG_R15};
+    for (int i = 0; i < 16; i++)
+        r->r[i] = (uintptr_t)u->uc_mcontext.gregs[order[i]];
+    r->pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+    r->known = 0xffff;
+#else
+    memcpy(r->r, u->uc_mcontext.regs, sizeof u->uc_mcontext.regs);
+    r->r[UNWIND_SP] = u->uc_mcontext.sp;
+    r->pc = u->uc_mcontext.pc;
+    r->known = 0xffffffff;
+#endif
+}
+
+int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value)
+{
+    if (address >= m->floor && address <= m->high - sizeof *value && m->floor < m->high) {
+        memcpy(value, (const void *)address, sizeof *value);
+        return 1;
+    }
+    size_t into = address - m->window_at;
+    if (address < m->window_at || into + sizeof *value > m->window_bytes) {
+        m->window_at = address;
+        m->window_bytes = peek_some(address, m->window, m->window_room);
+        if (m->window_bytes < sizeof *value)
+            return 0;
+        into = 0;
+    }
+    memcpy(value, m->window + into, sizeof *value);
+    return 1;
+}
+
+/* What lies below the stack pointer of a stopped thread may never have been touched; what lies
+ * above it has. */
+static void set_floor(struct unwind_memory *m, uintptr_t sp)
+{
+    m->floor = sp >= m->low && sp < m->high ? sp : m->high;
+}
+
+/* The forms of "call" by how many bytes they have. */
+static int follows_call(uintptr_t pc)
+{
+#if defined __x86_64__
+    uint8_t b[7];
+    if (!peek(pc - 7, b, 7))
+        return 0;
+    return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+           (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
+           (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[0] == 0xff && (b[1] & 0xf8) == 0x90);
+#else
+    uint32_t b;
+    return peek(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
+#endif
+}
+
+/* Return addresses outside of any image (generated code) are believed when a call stands before
+ * them. */
+static int is_return_address(uintptr_t pc)
+{
+    struct module m;
+    return modules_find(pc - 1, &m) || follows_call(pc);
+}
+
+enum step { STEP_DONE, STEP_ROOT, STEP_LOST };
+
+static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_memory *m)
+{
+    uintptr_t fp = r->r[UNWIND_FP], next, pc;
+    if (!(r->known >> UNWIND_FP & 1) || fp < r->r[UNWIND_SP] || fp % sizeof fp)
+        return STEP_LOST;
+    if (!unwind_read(m, fp, &next) || !unwind_read(m, fp + sizeof fp, &pc))
+        return STEP_LOST;
+    if (!pc)
+        return STEP_ROOT;
+    if ((next && next <= fp) || !is_return_address(unwind_strip(pc)))
+        return STEP_LOST;
+    r->pc = unwind_strip(pc);
+    r->r[UNWIND_FP] = next;
+    r->r[UNWIND_SP] = fp + 2 * sizeof fp;
+    r->known = 1ull << UNWIND_FP | 1ull << UNWIND_SP;
+    return STEP_DONE;
+}
+
+/* Hand-written code without call frame information that has pushed nothing yet. */
+static enum step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
+{
+    uintptr_t pc;
+    if (UNWIND_RETURN != 16 || !unwind_read(m, r->r[UNWIND_SP], &pc) || !follows_call(pc))
+        return STEP_LOST;
+    r->pc = pc;
+    r->r[UNWIND_SP] += sizeof pc;
+    return STEP_DONE;
+}
+
+static enum step blind_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
+{
+    struct module module;
+    if (exact && modules_find(r->pc, &module) && leaf_step(r, m) == STEP_DONE)
+        return STEP_DONE;
+    return frame_pointer_step(r, m);
+}
+
+size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
+              int *complete)
+{
+    size_t n = 0;
+    int exact = 1;
+    *complete = 0;
+    set_floor(m, r->r[UNWIND_SP]);
+    while (n < room) {
+        pc[n] = exact && n ? r->pc + 1 : r->pc;
+        n++;
+        enum cfi_step step = cfi_step(r, m, exact);
+        if (step == CFI_FAILED && unwind_search(r, m, exact))
+            step = cfi_step(r, m, exact);
+        if (step == CFI_ROOT) {
+            *complete = 1;
+            break;
+        }
+        if (step == CFI_FAILED)
+            break;
+        if (step == CFI_NONE) {
+            enum step blind = blind_step(r, m, exact);
+            *complete = blind == STEP_ROOT;
+            if (blind != STEP_DONE)
+                break;
+        }
+        exact = step == CFI_DONE_SIGNAL;
+        if (exact)
+            set_floor(m, r->r[UNWIND_SP]);
+    }
+    return n;
+}

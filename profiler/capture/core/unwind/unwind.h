@@ -1,0 +1,81 @@
+/* Return addresses of a stack, from the leaf to the root. Async-signal-safe, no heap, no locks; a
+ * stack that was overwritten gives a wrong or short answer and never a fault. */
+#ifndef TP_CAPTURE_CORE_UNWIND_UNWIND_H
+#define TP_CAPTURE_CORE_UNWIND_UNWIND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNWIND_DEPTH 128
+
+/* Registers by their DWARF number. */
+#if defined __x86_64__
+enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_COLUMNS = 17, UNWIND_RETURN = 16 };
+#elif defined __aarch64__
+enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_COLUMNS = 32, UNWIND_RETURN = 30 };
+#else
+#error "stacks can be taken on x86-64 and aarch64"
+#endif
+
+struct unwind_registers {
+    uintptr_t pc, r[UNWIND_COLUMNS];
+    uint64_t known; /* bit per register */
+};
+
+/* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
+ * end of its stack. All else goes through a window that is filled by peek(). */
+struct unwind_memory {
+    uintptr_t low, high; /* the thread's stack; 0, 0: nothing is read plainly */
+    uintptr_t floor;
+    uintptr_t window_at;
+    size_t window_bytes, window_room;
+    uint8_t *window;
+    struct cfi_scratch *scratch;
+};
+
+void unwind_from_context(struct unwind_registers *r, const void *ucontext);
+
+/* From the caller itself, whose frame must still be there when unwind() runs: hence inline. */
+static inline __attribute__((always_inline)) void unwind_from_here(struct unwind_registers *r)
+{
+#if defined __x86_64__
+    __asm__ volatile("leaq 1f(%%rip), %%rax\n1: movq %%rax, 0(%0)\n"
+                     "movq %%rbx, 32(%0)\nmovq %%rbp, 56(%0)\nmovq %%rsp, 64(%0)\n"
+                     "movq %%r12, 104(%0)\nmovq %%r13, 112(%0)\n"
+                     "movq %%r14, 120(%0)\nmovq %%r15, 128(%0)"
+                     :
+                     : "r"(r)
+                     : "rax", "memory");
+    r->known = 0xf0c8;
+#else
+    __asm__ volatile("adr x9, 1f\n1: str x9, [%0]\nstr x29, [%0, #240]\n"
+                     "mov x9, sp\nstr x9, [%0, #256]"
+                     :
+                     : "r"(r)
+                     : "x9", "memory");
+    r->known = 1ull << UNWIND_FP | 1ull << UNWIND_SP;
+#endif
+}
+
+/* Fills `pc`, returns how many; *complete: the last one is the root of its thread. A frame that a
+ * signal interrupted stands as its address + 1, so that address - 1 is right for all but the first.
+ */
+size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
+              int *complete);
+
+/* unwind_search.c: the frame pointer where it is not known; 0: not found. */
+int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact);
+
+/* Without the signature that aarch64 may put into the upper bits of a return address. */
+static inline uintptr_t unwind_strip(uintptr_t pc)
+{
+#if defined __aarch64__
+    return pc & 0xffffffffffffull;
+#else
+    return pc;
+#endif
+}
+
+int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value);
+
+#endif

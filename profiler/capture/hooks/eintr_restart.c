@@ -1,0 +1,249 @@
+#include <errno.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+
+/* SA_RESTART does not hold for these calls: they end with EINTR after any handler. When only the
+ * sampler's ran they are called again, with the time that is left. */
+
+static uint32_t interrupts(void)
+{
+    struct slot *s = thread_self();
+    return s ? s->interrupts : 0;
+}
+
+/* Whether `error` came from the sampler alone. */
+static int again(int error, uint32_t *before)
+{
+    uint32_t now = interrupts();
+    int ours = error == EINTR && now != *before;
+    *before = now;
+    return ours;
+}
+
+#define NANO 1000000000ll
+
+static int64_t ns_of(const struct timespec *t)
+{
+    return t->tv_sec > INT64_MAX / NANO - 1 ? INT64_MAX : t->tv_sec * NANO + t->tv_nsec;
+}
+
+/* The moment `timeout` ns from now, INT64_MAX when it never comes or the target's value is wrong.
+ */
+static int64_t deadline(int64_t timeout)
+{
+    int64_t end;
+    if (timeout < 0 || __builtin_add_overflow((int64_t)trace_now(), timeout, &end))
+        return INT64_MAX;
+    return end;
+}
+
+static int64_t remaining(int64_t end)
+{
+    int64_t rest = end - (int64_t)trace_now();
+    return rest > 0 ? rest : 0;
+}
+
+/* Calls without a time, or with an absolute one. */
+#define REPEAT(type, name, parameters, arguments)                                                  \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        static void *next;                                                                         \
+        type(*real) parameters = (type(*) parameters)capture_next(&next, #name);                   \
+        uint32_t before = interrupts();                                                            \
+        type r;                                                                                    \
+        do                                                                                         \
+            r = real arguments;                                                                    \
+        while (r < 0 && again(errno, &before));                                                    \
+        return r;                                                                                  \
+    }
+
+REPEAT(int, pause, (void), ())
+REPEAT(int, sigsuspend, (const sigset_t *set), (set))
+REPEAT(int, sem_timedwait, (sem_t * sem, const struct timespec *t), (sem, t))
+REPEAT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *t),
+       (sem, clock, t))
+REPEAT(ssize_t, msgrcv, (int id, void *m, size_t n, long type, int flags), (id, m, n, type, flags))
+REPEAT(int, msgsnd, (int id, const void *m, size_t n, int flags), (id, m, n, flags))
+REPEAT(int, semop, (int id, struct sembuf *ops, size_t n), (id, ops, n))
+/* Linux writes the time that is left into `t`. */
+REPEAT(int, select, (int n, fd_set *in, fd_set *out, fd_set *error, struct timeval *t),
+       (n, in, out, error, t))
+/* Not restarted when the socket has a timeout, which then starts anew. */
+REPEAT(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n))
+REPEAT(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), (fd, a, n, flags))
+REPEAT(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n))
+REPEAT(ssize_t, recv, (int fd, void *b, size_t n, int flags), (fd, b, n, flags))
+REPEAT(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
+REPEAT(ssize_t, recvfrom, (int fd, void *b, size_t n, int flags, struct sockaddr *a, socklen_t *an),
+       (fd, b, n, flags, a, an))
+REPEAT(ssize_t, send, (int fd, const void *b, size_t n, int flags), (fd, b, n, flags))
+REPEAT(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
+REPEAT(ssize_t, sendto,
+       (int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t an),
+       (fd, b, n, flags, a, an))
+
+/* Calls with a timeout in milliseconds, negative for none. */
+#define REPEAT_MS(name, parameters, arguments)                                                     \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        static void *next;                                                                         \
+        int(*real) parameters = (int(*) parameters)capture_next(&next, #name);                     \
+        uint32_t before = interrupts();                                                            \
+        int64_t end = timeout > 0 ? deadline(timeout * 1000000ll) : INT64_MAX;                     \
+        int r;                                                                                     \
+        while ((r = real arguments) < 0 && again(errno, &before))                                  \
+            if (end != INT64_MAX)                                                                  \
+                timeout = (int)((remaining(end) + 999999) / 1000000);                              \
+        return r;                                                                                  \
+    }
+
+REPEAT_MS(poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
+REPEAT_MS(__poll_chk, (struct pollfd * fds, nfds_t n, int timeout, size_t room),
+          (fds, n, timeout, room))
+REPEAT_MS(epoll_wait, (int fd, struct epoll_event *events, int n, int timeout),
+          (fd, events, n, timeout))
+REPEAT_MS(epoll_pwait,
+          (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *set),
+          (fd, events, n, timeout, set))
+
+/* Calls with a relative time that they do not change, NULL for none. */
+#define REPEAT_TIME(name, parameters, arguments)                                                   \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        static void *next;                                                                         \
+        int(*real) parameters = (int(*) parameters)capture_next(&next, #name);                     \
+        uint32_t before = interrupts();                                                            \
+        int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;                                    \
+        struct timespec rest;                                                                      \
+        int r;                                                                                     \
+        while ((r = real arguments) < 0 && again(errno, &before)) {                                \
+            int64_t ns = end == INT64_MAX ? 0 : remaining(end);                                    \
+            rest = (struct timespec){ns / NANO, ns % NANO};                                        \
+            time = end == INT64_MAX ? time : &rest;                                                \
+        }                                                                                          \
+        return r;                                                                                  \
+    }
+
+REPEAT_TIME(ppoll,
+            (struct pollfd * fds, nfds_t n, const struct timespec *time, const sigset_t *set),
+            (fds, n, time, set))
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *set,
+                size_t room);
+REPEAT_TIME(__ppoll_chk,
+            (struct pollfd * fds, nfds_t n, const struct timespec *time, const sigset_t *set,
+             size_t room),
+            (fds, n, time, set, room))
+REPEAT_TIME(pselect,
+            (int n, fd_set *in, fd_set *out, fd_set *error, const struct timespec *time,
+             const sigset_t *set),
+            (n, in, out, error, time, set))
+REPEAT_TIME(epoll_pwait2,
+            (int fd, struct epoll_event *events, int n, const struct timespec *time,
+             const sigset_t *set),
+            (fd, events, n, time, set))
+REPEAT_TIME(semtimedop, (int id, struct sembuf *ops, size_t n, const struct timespec *time),
+            (id, ops, n, time))
+
+CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
+{
+    static void *next;
+    typedef int (*fn)(const sigset_t *, siginfo_t *, const struct timespec *);
+    fn real = (fn)capture_next(&next, "sigtimedwait");
+    uint32_t before = interrupts();
+    int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;
+    struct timespec rest;
+    sigset_t room;
+    for (;;) {
+        const sigset_t *asked = signals_without(set, &room);
+        int r = real(asked, info, time);
+        if (r >= 0 || errno != EINTR)
+            return r;
+        int more = asked != set && signals_without(set, &room) == set; /* now all of it is theirs */
+        if (!again(errno, &before) && !more)
+            return r;
+        int64_t ns = end == INT64_MAX ? 0 : remaining(end);
+        rest = (struct timespec){ns / NANO, ns % NANO};
+        time = end == INT64_MAX ? time : &rest;
+    }
+}
+
+CAPTURE_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    return sigtimedwait(set, info, NULL);
+}
+
+CAPTURE_API int sigwait(const sigset_t *set, int *number)
+{
+    int r, saved = errno;
+    while ((r = sigtimedwait(set, NULL, NULL)) < 0 && errno == EINTR)
+        ;
+    int failed = r < 0 ? errno : 0;
+    errno = saved;
+    if (!failed)
+        *number = r;
+    return failed;
+}
+
+/* Sleeping: the kernel says what is left. */
+CAPTURE_API int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    static void *next;
+    typedef int (*fn)(const struct timespec *, struct timespec *);
+    fn real = (fn)capture_next(&next, "nanosleep");
+    uint32_t before = interrupts();
+    struct timespec rest = {0}, want;
+    int r;
+    while ((r = real(time, &rest)) < 0 && again(errno, &before)) {
+        want = rest;
+        time = &want;
+    }
+    if (r < 0 && errno == EINTR && left)
+        *left = rest;
+    return r;
+}
+
+CAPTURE_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                                struct timespec *left)
+{
+    static void *next;
+    typedef int (*fn)(clockid_t, int, const struct timespec *, struct timespec *);
+    fn real = (fn)capture_next(&next, "clock_nanosleep");
+    uint32_t before = interrupts();
+    struct timespec rest = {0}, want;
+    int r, absolute = flags & TIMER_ABSTIME;
+    while ((r = real(clock, flags, time, &rest)) && again(r, &before)) {
+        want = rest;
+        time = absolute ? time : &want;
+    }
+    if (r == EINTR && left && !absolute)
+        *left = rest;
+    return r;
+}
+
+CAPTURE_API int usleep(useconds_t us)
+{
+    struct timespec t = {us / 1000000, us % 1000000 * 1000l};
+    return nanosleep(&t, NULL);
+}
+
+CAPTURE_API unsigned sleep(unsigned seconds)
+{
+    struct timespec t = {seconds, 0};
+    int saved = errno;
+    if (nanosleep(&t, &t) < 0)
+        return (unsigned)t.tv_sec;
+    errno = saved;
+    return 0;
+}

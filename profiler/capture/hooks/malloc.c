@@ -1,0 +1,269 @@
+/* malloc and its family in front of the program's: each forwards to the next definition (the C
+ * library's, or a jemalloc or tcmalloc that the program links) and counts what came back. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/recorders/heap/heap.h"
+
+#define CALLER __builtin_return_address(0)
+
+/* dlsym may allocate while the allocator is looked for. What it gets then is never given back. */
+#define BOOTSTRAP_BYTES 16384
+static _Alignas(64) char bootstrap[BOOTSTRAP_BYTES];
+static size_t bootstrap_used;
+static __thread int resolving __attribute__((tls_model("initial-exec")));
+
+static void *early_malloc(size_t bytes);
+static void *early_calloc(size_t count, size_t bytes);
+static void *early_realloc(void *p, size_t bytes);
+static void *early_memalign(size_t alignment, size_t bytes);
+static void *early_aligned_alloc(size_t alignment, size_t bytes);
+static int early_posix_memalign(void **out, size_t alignment, size_t bytes);
+static void *early_valloc(size_t bytes);
+static void *early_pvalloc(size_t bytes);
+static void early_free(void *p);
+
+/* The next definitions; until the first call the ones that find them, so that no call asks. */
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    void (*free)(void *);
+} next = {early_malloc,         early_calloc, early_realloc, early_memalign, early_aligned_alloc,
+          early_posix_memalign, early_valloc, early_pvalloc, early_free};
+
+/* 1 when the next definitions are known, 0 inside the search for them. */
+static int resolve(void)
+{
+    static const struct {
+        const char *name;
+        void *slot;
+    } rows[] = {
+        {"malloc", &next.malloc},
+        {"calloc", &next.calloc},
+        {"realloc", &next.realloc},
+        {"memalign", &next.memalign},
+        {"aligned_alloc", &next.aligned_alloc},
+        {"posix_memalign", &next.posix_memalign},
+        {"valloc", &next.valloc},
+        {"pvalloc", &next.pvalloc},
+        {"free", &next.free},
+    };
+    if (resolving)
+        return 0;
+    resolving = 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *found = dlsym(RTLD_NEXT, rows[i].name);
+        if (found)
+            __atomic_store_n((void **)rows[i].slot, found, __ATOMIC_RELAXED);
+    }
+    resolving = 0;
+    return next.malloc != early_malloc;
+}
+
+void malloc_resolve(void)
+{
+    if (next.malloc == early_malloc)
+        resolve();
+}
+
+static int from_bootstrap(const void *p)
+{
+    return HEAP_UNLIKELY((uintptr_t)p - (uintptr_t)bootstrap < BOOTSTRAP_BYTES);
+}
+
+/* Zeroed: nothing is handed out twice. */
+static void *from_arena(size_t bytes)
+{
+    size_t rounded = (bytes + 15) & ~(size_t)15;
+    size_t at = __atomic_fetch_add(&bootstrap_used, rounded, __ATOMIC_RELAXED);
+    if (rounded >= bytes && at <= BOOTSTRAP_BYTES && rounded <= BOOTSTRAP_BYTES - at)
+        return bootstrap + at;
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *early_malloc(size_t bytes)
+{
+    return resolve() ? next.malloc(bytes) : from_arena(bytes);
+}
+
+static void *early_calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    if (resolve())
+        return next.calloc(count, bytes);
+    return __builtin_mul_overflow(count, bytes, &total) ? NULL : from_arena(total);
+}
+
+static void *early_realloc(void *p, size_t bytes)
+{
+    return resolve() ? next.realloc(p, bytes) : NULL;
+}
+
+/* A function that the allocator lacks: its callers see what they would without us, a failure. */
+#define EARLY(name, proto, args, none)                                                             \
+    static void *early_##name proto                                                                \
+    {                                                                                              \
+        if (resolve() && next.name != early_##name)                                                \
+            return next.name args;                                                                 \
+        errno = ENOMEM;                                                                            \
+        return none;                                                                               \
+    }
+EARLY(memalign, (size_t alignment, size_t bytes), (alignment, bytes), NULL)
+EARLY(aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), NULL)
+EARLY(valloc, (size_t bytes), (bytes), NULL)
+EARLY(pvalloc, (size_t bytes), (bytes), NULL)
+
+static int early_posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    if (resolve() && next.posix_memalign != early_posix_memalign)
+        return next.posix_memalign(out, alignment, bytes);
+    return ENOMEM;
+}
+
+static void early_free(void *p)
+{
+    if (resolve())
+        next.free(p);
+}
+
+/* Entered by a jump (a sibling call), so that its caller is the program's and the wrappers need no
+ * register for it. */
+static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
+{
+    heap_allocated(p, bytes, TRACE_MALLOC, CALLER);
+    return p;
+}
+
+#define COUNTED(p, bytes)                                                                          \
+    void *block_ = (p);                                                                            \
+    return heap_due(bytes) ? due(block_, bytes) : block_
+
+CAPTURE_API void *malloc(size_t bytes)
+{
+    COUNTED(next.malloc(bytes), bytes);
+}
+
+CAPTURE_API void *calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    void *p = next.calloc(count, bytes);
+    if (__builtin_mul_overflow(count, bytes, &total))
+        return p; /* refused */
+    COUNTED(p, total);
+}
+
+static void *bootstrap_moved(void *p, size_t bytes)
+{
+    size_t most = BOOTSTRAP_BYTES - (size_t)((char *)p - bootstrap);
+    char *q = next.malloc(bytes);
+    for (size_t i = 0; q && i < bytes && i < most; i++)
+        q[i] = ((char *)p)[i];
+    return q;
+}
+
+static __attribute__((noinline, cold)) void *moved(void *p, size_t bytes)
+{
+    struct heap_move m = {0};
+    if (from_bootstrap(p))
+        return bootstrap_moved(p, bytes);
+    heap_move_begin(&m, p, TRACE_MALLOC);
+    void *q = next.realloc(p, bytes);
+    heap_move_end(&m, q, bytes, TRACE_MALLOC, CALLER);
+    return q;
+}
+
+CAPTURE_API void *realloc(void *p, size_t bytes)
+{
+    if (from_bootstrap(p) || HEAP_UNLIKELY(live_maybe(p)))
+        return moved(p, bytes);
+    COUNTED(next.realloc(p, bytes), bytes);
+}
+
+/* Never forwarded: the C library's would come back to our realloc. */
+CAPTURE_API void *reallocarray(void *p, size_t count, size_t bytes)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (from_bootstrap(p) || HEAP_UNLIKELY(live_maybe(p)))
+        return moved(p, total);
+    COUNTED(next.realloc(p, total), total);
+}
+
+CAPTURE_API void *memalign(size_t alignment, size_t bytes)
+{
+    COUNTED(next.memalign(alignment, bytes), bytes);
+}
+
+CAPTURE_API void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    COUNTED(next.aligned_alloc(alignment, bytes), bytes);
+}
+
+CAPTURE_API int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    int e = next.posix_memalign(out, alignment, bytes);
+    if (!e && heap_due(bytes))
+        heap_allocated(*out, bytes, TRACE_MALLOC, CALLER);
+    return e;
+}
+
+CAPTURE_API void *valloc(size_t bytes)
+{
+    COUNTED(next.valloc(bytes), bytes);
+}
+
+CAPTURE_API void *pvalloc(size_t bytes)
+{
+    COUNTED(next.pvalloc(bytes), bytes);
+}
+
+CAPTURE_API void free(void *p)
+{
+    if (from_bootstrap(p))
+        return;
+    if (HEAP_UNLIKELY(live_maybe(p)))
+        heap_freed(p, TRACE_MALLOC);
+    next.free(p);
+}
+
+void cfree(void *p);
+CAPTURE_API void cfree(void *p) /* of programs built against a C library before 2.26 */
+{
+    free(p);
+}
+
+extern __typeof(malloc) own_malloc
+    __attribute__((alias("malloc"), copy(malloc), visibility("hidden")));
+
+int malloc_is_ours(void)
+{
+    Dl_info theirs, rare;
+    void *found = dlsym(RTLD_DEFAULT, "malloc"), *pvalloc_found = dlsym(RTLD_DEFAULT, "pvalloc");
+    ElfW(Sym) *symbol = NULL;
+    if (found == (void *)own_malloc)
+        return 1;
+    /* A program at a fixed address that takes malloc's has an entry of its own, which leads on to
+     * the first library that has one. */
+    return dladdr1(found, &theirs, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           symbol->st_shndx == SHN_UNDEF && dladdr(pvalloc_found, &rare) &&
+           dladdr((void *)own_malloc, &theirs) && theirs.dli_fbase == rare.dli_fbase;
+}
+
+const void *malloc_next(void)
+{
+    return (const void *)next.malloc;
+}

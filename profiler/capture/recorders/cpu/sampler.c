@@ -1,0 +1,277 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/recorders/wait/thread_poll.h"
+
+#pragma weak capture_stack
+
+/* A sample's weight is the CPU time since the one before, read from the thread's clock: exact where
+ * the kernel's tick (4 ms at 250 Hz) makes signals come later and fewer than asked. Beyond this
+ * many periods it is not known where the thread was, and the rest stays unsampled. */
+#define PERIODS_MAX      10
+#define WEIGHT_LEAST_CAP 100000000u /* ns */
+#define SOON             100000u    /* ns */
+#define LEFT_BEHIND      400        /* samples in a row: seconds inside the library */
+
+/* Timers of the kernel itself: glibc's may allocate, and a child of fork makes them in a handler.
+ */
+struct kernel_event {
+    union sigval value;
+    int number, notify, tid, pad[11];
+};
+
+static uint64_t period; /* ns of CPU time */
+static uint64_t tick;   /* of the kernel, ns */
+
+static uint64_t jittered(struct slot *s)
+{ /* +-10 %, so that no loop of the target keeps step */
+    return (uint64_t)((double)period * (0.9 + 0.2 * capture_random(&s->t)));
+}
+
+/* The interval is the net below: a signal that is lost does not end the sampling. */
+static void arm(struct slot *s, uint64_t at)
+{
+    struct timespec interval = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
+    struct itimerspec when = {interval, {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+    s->cpu_next = at;
+    syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL);
+}
+
+/* Makes the timer of `s`, which may be another thread. */
+void sampler_watch(struct slot *s, int other)
+{
+    struct kernel_event event = {.value.sival_ptr = s,
+                                 .number = capture.config.signal,
+                                 .notify = SIGEV_THREAD_ID,
+                                 .tid = (int)s->t.tid};
+    clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
+    if (!part_is_on(&part_sampler))
+        return;
+    uint64_t now = look_cpu(other ? s->t.tid : 0);
+    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample stands for what was before */
+    if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
+        trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
+        return;
+    }
+    uint64_t phase = (uint64_t)((double)period * capture_random(&s->t));
+    s->timer_on = 1;
+    s->first = 1;
+    /* It comes up to a tick later; in the past it would come at once. */
+    arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
+}
+
+void sampler_unwatch(struct slot *s)
+{
+    if (s->timer_on)
+        syscall(SYS_timer_delete, s->timer);
+    s->timer_on = 0;
+}
+
+/* In the kernel: the signal found the thread at the end of a system call. */
+static enum trace_mode mode_of(const ucontext_t *u)
+{
+#ifdef __x86_64__
+    uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+    if ((pc & 4095) < 2)
+        return TRACE_USER;
+    const uint8_t *code = (const uint8_t *)pc - 2;
+    return code[0] == 0x0f && code[1] == 0x05 ? TRACE_SYSTEM : TRACE_USER;
+#else
+    (void)u;
+    return TRACE_USER;
+#endif
+}
+
+/* A page fault leaves no trace in the registers: the counter stands at the instruction that
+ * faulted. The kernel's account tells: a sample is the kernel's where pages were mapped since the
+ * one before and the account still has so much system time that no sample stands for. */
+static enum trace_mode mode_by_account(struct slot *s, enum trace_mode mode, uint64_t weight)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_THREAD, &u))
+        return mode;
+    int64_t system = (int64_t)u.ru_stime.tv_sec * 1000000000 + (int64_t)u.ru_stime.tv_usec * 1000,
+            owed = s->system_owed + system - s->system_seen, whole = (int64_t)weight;
+    uint64_t faults = (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+    int faulted = faults != s->faults_seen;
+    s->system_seen = system;
+    s->faults_seen = faults;
+    if (faulted && 2 * owed >= whole)
+        mode = TRACE_SYSTEM;
+    owed -= mode == TRACE_SYSTEM ? whole : 0;
+    s->system_owed = !faulted && owed > 0 ? 0 : owed < -whole ? -whole : owed;
+    return mode;
+}
+
+/* The call returns EINTR because of this signal alone: then it is made again (eintr_restart.c).
+ * Signals of the target that wait now will be delivered at the same place and must end it. */
+static int shielded;
+
+static int interrupted(const ucontext_t *u)
+{
+    if (!shielded)
+        return 0;
+#ifdef __x86_64__
+    uint64_t pending = 0, blocked;
+    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
+        return 0;
+    memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
+    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
+#else
+    (void)u;
+    return 0;
+#endif
+}
+
+static void take(struct slot *s, void *context, enum trace_mode mode)
+{
+    if (!s->timer_on || !capture.on)
+        return;
+    uint64_t entered = trace_now(), now = look_cpu(0), cap = PERIODS_MAX * period;
+    uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
+    arm(s, next > now ? next : now + jittered(s));
+    if (!capture_enter_handler()) {         /* its time goes to the next sample */
+        if (++s->lost_in_row > LEFT_BEHIND) /* a handler of the target has jumped out of us */
+            s->t.busy = s->t.stream.busy = 0;
+        return;
+    }
+    s->lost_in_row = 0;
+    /* What follows a thread's last sample is lost. The first stands for a whole period however soon
+     * it comes, so that many short threads and processes count right in the mean. */
+    uint64_t whole = period > tick ? period : tick;
+    weight = s->first && weight < whole ? whole : weight;
+    s->first = 0;
+    cap = cap > WEIGHT_LEAST_CAP ? cap : WEIGHT_LEAST_CAP;
+    if (weight > cap) {
+        trace_lost(&capture.writer, TRACE_LOST_SAMPLES, (weight - cap) / period);
+        weight = cap;
+    }
+    struct trace_sample r = {.r.kind = TRACE_SAMPLE,
+                             .r.time_ns = entered,
+                             .stack = capture_stack ? capture_stack(&s->t, context, NULL) : 0,
+                             .weight_ns = weight,
+                             .tid = s->t.tid,
+                             .mode = mode_by_account(s, mode, weight)};
+    if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
+        s->sampled_ns += weight;
+    s->cpu_last = now;
+    capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
+}
+
+/* The look at pending signals comes last: one that arrives after it, within the microsecond to the
+ * return from here, is the one case in which a call goes on that the target's signal should have
+ * ended. */
+static void sample(struct slot *s, void *context)
+{
+    enum trace_mode mode = mode_of(context);
+    take(s, context, mode);
+    if (mode == TRACE_SYSTEM && interrupted(context))
+        s->interrupts++;
+}
+
+/* The target's stack may be small (fibers, sigaltstack): unwinding happens on the slot's. */
+static void sample_on_own_stack(struct slot *s, void *context)
+{
+#ifdef __x86_64__
+    char *top = s->stack + sizeof s->stack;
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %[top], %%rsp\n\t"
+                     "call *%[f]\n\t"
+                     "movq %%rbx, %%rsp"
+                     : [s] "+D"(s), [context] "+S"(context), [top] "+a"(top)
+                     : [f] "r"(sample)
+                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#else
+    sample(s, context);
+#endif
+}
+
+/* Whose timer this is: ours carry their slot. */
+static struct slot *slot_of(const siginfo_t *info)
+{
+    struct slot *s = thread_self();
+    if (info->si_code != SI_TIMER)
+        return NULL;
+    if (s && s == info->si_value.sival_ptr)
+        return s;
+    s = thread_first();
+    while (s && s != info->si_value.sival_ptr)
+        s = s->next;
+    return s;
+}
+
+static void handler(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    struct slot *s = slot_of(info), *self = thread_self();
+    (void)number;
+    if (!s)
+        signals_foreign(self, info, context);
+    else if (s == self || (!self && thread_adopt(s)))
+        sample_on_own_stack(s, context);
+    errno = saved;
+}
+
+static void thread_start(struct capture_thread *t)
+{
+    struct slot *s = (struct slot *)t;
+    if (s->timer_on) /* an adopted thread has one, and lets the signal through */
+        return;
+    signals_thread(s);
+    sampler_watch(s, 0);
+}
+
+static void thread_stop(struct capture_thread *t)
+{
+    sampler_unwatch((struct slot *)t);
+}
+
+static void fork_child(void)
+{
+    if (thread_self())
+        sampler_watch(thread_self(), 0); /* timers are not inherited */
+}
+
+/* Linux from 5.9 on lets a CPU timer fire on the way back to the program alone, never inside a
+ * call: there is nothing to shield, and no call may go on that a signal of the target should have
+ * ended. TOMOPROF_CAPTURE_SHIELD=1: shield all the same (tests). */
+static int timers_interrupt(void)
+{
+    struct utsname u;
+    int major, minor;
+    if (secure_getenv("TOMOPROF_CAPTURE_SHIELD"))
+        return 1;
+    return uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 5 ||
+           (major == 5 && minor < 9);
+}
+
+static int start(void)
+{
+    struct timespec t = {0};
+    clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+    tick = (uint64_t)t.tv_nsec;
+    period = (uint64_t)(1e9 / capture.config.cpu_hz);
+    shielded = timers_interrupt();
+    return capture.config.signal ? signals_install(capture.config.signal, handler) : EBUSY;
+}
+
+const struct capture_part part_sampler = {.name = "sampler",
+                                          .index = 0,
+                                          .modes = CAPTURE_CPU,
+                                          .start = start,
+                                          .thread_start = thread_start,
+                                          .thread_end = thread_stop,
+                                          .fork_child = fork_child};

@@ -1,0 +1,304 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/recorders/cuda/cupti_records.h"
+
+struct cuda cuda;
+
+struct capture_thread *cuda_enter(int *entered)
+{
+    struct capture_thread *t = cuda.on ? capture_enter() : NULL;
+    *entered = t != NULL;
+    return t || !cuda.on || !capture.on ? t : capture_self();
+}
+
+void cuda_leave(struct capture_thread *t, int entered, uint64_t since)
+{
+    if (entered)
+        capture_leave(t, TRACE_PART_CUDA, since);
+}
+
+/* A call that fails once mostly fails for good: each is said at most once per process image. */
+int cuda_check(struct capture_thread *t, int code, const char *call, const char *meaning)
+{
+    static const char *said[32];
+    if (!code)
+        return 1;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        if (said[i] && !strcmp(said[i], call))
+            return 0;
+        if (said[i])
+            continue;
+        said[i] = call;
+        capture_note(t, 1, "cuda.call", "%s: %d, %s; %s", call, code, cuda_sentence(code), meaning);
+        return 0;
+    }
+    return 0;
+}
+
+static void callback(void *user, uint32_t domain, uint32_t id, const void *data)
+{
+    (void)user;
+    int saved = errno;
+    const void *caller = __builtin_return_address(0);
+    if (!cuda.on)
+        return;
+    if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME)
+        cuda_call(domain, id, data, caller);
+    else if (domain == CUPTI_RESOURCE)
+        cuda_resource(id, data, caller);
+    else if (domain == CUPTI_STATE)
+        cuda_state(id, data);
+    errno = saved;
+}
+
+/* /dev/nvidiactl says nothing: root's driver library makes it, with or without a device. */
+static const char *no_device(void)
+{
+    static const char *const signs[] = {"/proc/driver/nvidia/version", "/dev/nvidia0",
+                                        "/dev/dxg" /* of WSL */};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (!access(signs[i], F_OK))
+            return NULL;
+    return "no NVIDIA kernel module is loaded here: there is no GPU work to record";
+}
+
+/* CUDA takes devices from the list up to the first word that names none. */
+static int devices_hidden(struct capture_thread *t)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    if (!list || (*list && *list != '-' && strcmp(list, "NoDevFiles") != 0))
+        return 0;
+    capture_note(t, 0, "cuda.no_device",
+                 "CUDA_VISIBLE_DEVICES is \"%.40s\", so the program sees no GPU: there is no GPU "
+                 "work to record",
+                 list);
+    return 1;
+}
+
+/* cuptiSubscribe_v2 is asked for the other tool's name alone: from CUDA 13.3 on who comes by it is
+ * one of several subscribers, with calls of their own for activities and without a clock of theirs.
+ */
+enum { NAMELESS = 130300 };
+
+static int subscribe(struct capture_thread *t)
+{
+    char other[64] = "";
+    struct cupti_subscriber who = {sizeof who, "tomoprof", other, sizeof other};
+    int code = cuda.cupti.subscribe(&cuda.subscriber, callback, NULL);
+    if (code == CUPTI_MULTIPLE_SUBSCRIBERS && cuda.cupti.subscribe_v2 && cuda.version < NAMELESS)
+        code = cuda.cupti.subscribe_v2(&cuda.subscriber, callback, NULL, &who);
+    other[sizeof other - 1] = 0;
+    if (code == CUPTI_MULTIPLE_SUBSCRIBERS)
+        capture_note(t, 2, "cuda.other_tool",
+                     "another profiler or debugger%s%s%s holds CUPTI in this process, so GPU work "
+                     "is missing: run without it",
+                     *other ? " (" : "", other, *other ? ")" : "");
+    else if (code)
+        capture_note(t, no_device() ? 0 : 2, "cuda.subscribe",
+                     "cuptiSubscribe: %d, %s; the rest is complete", code,
+                     no_device() ? no_device() : cuda_sentence(code));
+    return code;
+}
+
+static void set_clock(struct capture_thread *t)
+{
+    int code = cuda.cupti.timestamp_callback ? cuda.cupti.timestamp_callback(trace_now) : 11;
+    capture_meta(t, "cupti.clock", code ? "cupti" : "monotonic");
+    if (code)
+        capture_note(t, 0, "cuda.clock",
+                     "CUPTI keeps its own clock (%d, %s): GPU times are converted by readings of "
+                     "both once a second",
+                     code, cuda_sentence(code));
+    cuda_clock(t);
+}
+
+static void enable_kinds(struct capture_thread *t)
+{
+    static const struct {
+        uint32_t kind;
+        const char *call, *meaning;
+    } rows[] = {
+        {CUPTI_DEVICE, "cuptiActivityEnable(DEVICE)", "devices have no names and sizes"},
+        {CUPTI_CONTEXT, "cuptiActivityEnable(CONTEXT)", "contexts have no devices"},
+        {CUPTI_STREAM, "cuptiActivityEnable(STREAM)", "streams have no priorities"},
+        {CUPTI_KERNEL, "cuptiActivityEnable(CONCURRENT_KERNEL)", "kernels are missing"},
+        {CUPTI_MEMCPY, "cuptiActivityEnable(MEMCPY)", "copies are missing"},
+        {CUPTI_MEMCPY_PEER, "cuptiActivityEnable(MEMCPY2)", "copies between devices are missing"},
+        {CUPTI_MEMSET, "cuptiActivityEnable(MEMSET)", "memsets are missing"},
+        {CUPTI_MEMORY, "cuptiActivityEnable(MEMORY2)", "device memory is missing"},
+        {CUPTI_MEMORY_POOL, "cuptiActivityEnable(MEMORY_POOL)", "memory pools are missing"},
+        {CUPTI_SYNC, "cuptiActivityEnable(SYNCHRONIZATION)", "waits have no streams"},
+        {CUPTI_OVERHEAD, "cuptiActivityEnable(OVERHEAD)", "the profiler's own GPU time is missing"},
+        {CUPTI_JIT, "cuptiActivityEnable(JIT)", "compilation at run time is missing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cuda_check(t, cuda.cupti.enable(rows[i].kind), rows[i].call, rows[i].meaning);
+    if (cuda.cupti.all_syncs)
+        cuda.cupti.all_syncs(0); /* frameworks ask without end whether an event has come */
+}
+
+static void enable_domains(struct capture_thread *t)
+{
+    cuda_check(t, cuda.cupti.enable_domain(1, cuda.subscriber, CUPTI_STATE),
+               "cuptiEnableDomain(STATE)", "CUPTI's own troubles are not told");
+    cuda_check(t, cuda.cupti.enable_domain(1, cuda.subscriber, CUPTI_RESOURCE),
+               "cuptiEnableDomain(RESOURCE)", "device code and graph nodes are missing");
+    if (cuda.cupti.thread_id_type)
+        cuda_check(t, cuda.cupti.thread_id_type(CUPTI_THREAD_ID_SYSTEM), "cuptiSetThreadIdType",
+                   "compilations have no thread");
+}
+
+/* What is refused is noted, and the target goes on. */
+static void attach(struct capture_thread *t)
+{
+    char text[24];
+    if (devices_hidden(t) || cuda_load(t, &cuda.cupti))
+        return;
+    int code = cuda.cupti.version(&cuda.version);
+    snprintf(text, sizeof text, "%u", cuda.version);
+    capture_meta(t, "cupti.version", text);
+    if (code || cuda.version < 18) { /* 12.0 */
+        capture_note(t, 2, "cuda.version",
+                     "CUPTI's API version is %u, older than CUDA 12.0 (18): GPU work is missing",
+                     cuda.version);
+        return;
+    }
+    if (cuda.version == 130000)
+        capture_note(t, 1, "cuda.version",
+                     "CUDA 13.0 before update 1: CUPTI leaves device synchronisations out");
+    if (subscribe(t))
+        return;
+    cuda.on = 1;
+    cuda.pid = getpid();
+    enable_domains(t);
+    cuda_at_exit(); /* and again after cuInit */
+    set_clock(t);
+    int why = cuda_buffers_open();
+    code = why ? 8 : cuda.cupti.register_buffers(cuda_request, cuda_complete);
+    if (cuda_check(t, code, "cuptiActivityRegisterCallbacks", "all GPU activities are missing"))
+        enable_kinds(t);
+    cuda_calls_enable(t);
+    why = cuda_flush_start();
+    if (why)
+        capture_note(t, 1, "cuda.thread", "no thread to flush CUPTI (%s): records come late",
+                     strerrordesc_np(why));
+}
+
+/* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
+CAPTURE_API int InitializeInjection(void);
+CAPTURE_API int InitializeInjection(void)
+{
+    static int once; /* atomic */
+    if (!capture_start() || !(capture.config.modes & CAPTURE_CUDA) ||
+        __atomic_exchange_n(&once, 1, __ATOMIC_ACQ_REL))
+        return 1;
+    int saved = errno;
+    uint64_t now = trace_now();
+    struct capture_thread *t = capture_enter();
+    if (t) {
+        attach(t);
+        capture_leave(t, TRACE_PART_CUDA, now);
+    }
+    errno = saved;
+    return 1;
+}
+
+/* Another user of CUPTI's activities in this process replaces our buffers without a word. A few
+ * launches may have failed in ways that no call tells. */
+static void tell_silence(struct capture_thread *t)
+{
+    const struct trace_header *h = capture.writer.header;
+    int counted = h && (h->lost[TRACE_LOST_GPU_DROPPED] || h->lost[TRACE_LOST_GPU_BUFFERS]);
+    if (cuda.unanswered >= 8 && !counted && !cuda_flush_hangs())
+        capture_note(t, 2, "cuda.silent",
+                     "CUPTI gave no record of %d launches and counted no loss: another profiler in "
+                     "this process (torch.profiler, jax.profiler) took its buffers, and that GPU "
+                     "work is missing",
+                     cuda.unanswered);
+}
+
+static void last(void)
+{
+    if (!cuda.on || getpid() != cuda.pid)
+        return;
+    int entered;
+    uint64_t now = trace_now();
+    struct capture_thread *t = cuda_enter(&entered);
+    if (!t)
+        return;
+    cuda_flush_now(t, CUPTI_FLUSH_FORCED);
+    tell_silence(t);
+    cuda_leave(t, entered, now);
+}
+
+/* Of exec, which may fail and go on, and of _exit. A process that ends by exit comes here too, but
+ * then the destructors of CUPTI and of the driver have run. */
+static void stop(void)
+{
+    if (!cuda.over)
+        last();
+}
+
+static void at_exit(void)
+{
+    if (!cuda.over) {
+        cuda.over = 1;
+        last();
+    }
+}
+
+void cuda_at_exit(void)
+{
+    atexit(at_exit);
+}
+
+void cuda_name_stream(struct capture_thread *t, void *stream, uint64_t name)
+{
+    struct trace_gpu_stream r = {.r.kind = TRACE_GPU_STREAM, .name = name};
+    if (cuda.on && !cuda.over && cuda.cupti.stream_id &&
+        !cuda.cupti.stream_id(NULL, stream, 0, &r.id))
+        trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+}
+
+static int start(void)
+{
+    const char *injection = getenv("CUDA_INJECTION64_PATH");
+    struct capture_thread *t = capture_self();
+    const char *ours = strrchr(capture.config.library, '/');
+    ours = ours ? ours : capture.config.library;
+    if (t && injection && *injection && !strstr(injection, ours))
+        capture_note(t, 1, "cuda.other_tool",
+                     "CUDA_INJECTION64_PATH names another tool (%.300s), which keeps the GPU: its "
+                     "work is missing here",
+                     injection);
+    return 0;
+}
+
+static void tick(struct capture_thread *ours)
+{
+    if (cuda.on)
+        cuda_flush_watch(ours);
+}
+
+/* CUDA cannot be used in a child of a process that initialised it; one that did not may start. */
+static void fork_child(void)
+{
+    cuda.on = 0;
+    cuda_buffers_abandon();
+    cuda_flush_abandon();
+}
+
+const struct capture_part part_cuda = {
+    .name = "cuda",
+    .index = 5,
+    .modes = CAPTURE_CUDA,
+    .start = start,
+    .tick = tick,
+    .fork_child = fork_child,
+    .stop = stop,
+};

@@ -1,0 +1,160 @@
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "profiler/capture/recorders/heap/live_blocks.h"
+
+enum {
+    STRIPES = 256, /* each with its lock, its buckets and its share of the entries */
+    STRIPE_ENTRIES = LIVE_BLOCKS / STRIPES,
+    STRIPE_BUCKETS = LIVE_BUCKETS / STRIPES,
+    SPINS = 100, /* a lock is held for some 50 ns */
+    YIELDS = 50, /* its holder lost the CPU */
+};
+
+struct entry {
+    uintptr_t address;
+    uint64_t bytes;
+    double weight;
+    uint32_t heap;
+    uint32_t next; /* index + 1 in the stripe, 0 ends; of the chain or of the free list */
+};
+
+struct stripe {
+    _Alignas(64) int locked;
+    uint32_t free; /* index + 1 of the first entry given back */
+    uint32_t used; /* entries ever used, from the start of its share */
+};
+
+struct table {
+    struct entry entries[STRIPES][STRIPE_ENTRIES];
+    uint32_t heads[LIVE_BUCKETS]; /* index + 1 */
+};
+
+uint64_t live_filter[LIVE_BUCKETS / 64];
+static struct stripe stripes[STRIPES];
+static struct table *table;
+
+int live_start(void)
+{
+    if (table)
+        return 0;
+    void *p = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return errno;
+    table = p;
+    return 0;
+}
+
+void live_clear(void)
+{
+    for (size_t i = 0; i < STRIPES; i++)
+        stripes[i] = (struct stripe){0};
+    for (size_t i = 0; i < LIVE_BUCKETS / 64; i++)
+        live_filter[i] = 0;
+    if (table && madvise(table, sizeof *table, MADV_DONTNEED) == 0)
+        return;
+    for (size_t i = 0; table && i < LIVE_BUCKETS; i++)
+        table->heads[i] = 0;
+}
+
+size_t live_bytes(void)
+{
+    return sizeof *table + sizeof live_filter + sizeof stripes;
+}
+
+static int lock(struct stripe *s)
+{
+    for (int i = 0; i < SPINS + YIELDS; i++) {
+        if (!__atomic_exchange_n(&s->locked, 1, __ATOMIC_ACQUIRE))
+            return 1;
+        if (i >= SPINS)
+            sched_yield();
+    }
+    return 0;
+}
+
+static void unlock(struct stripe *s)
+{
+    __atomic_store_n(&s->locked, 0, __ATOMIC_RELEASE);
+}
+
+/* Only the holder of the stripe writes its filter words: 64 buckets of one word are of one stripe.
+ */
+static void mark(uint32_t bucket, int on)
+{
+    uint64_t *word = &live_filter[bucket / 64], bit = (uint64_t)1 << (bucket % 64);
+    __atomic_store_n(word, on ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
+}
+
+/* The link that points to the entry, or to the chain's end. */
+static uint32_t *find(uint32_t bucket, uintptr_t address, uint32_t heap)
+{
+    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    uint32_t *link = &table->heads[bucket];
+    while (*link) {
+        struct entry *e = &entries[*link - 1];
+        if (e->address == address && e->heap == heap)
+            break;
+        link = &e->next;
+    }
+    return link;
+}
+
+static uint32_t new_entry(struct stripe *s, struct entry *entries)
+{
+    uint32_t i = s->free;
+    if (i)
+        s->free = entries[i - 1].next;
+    else if (s->used < STRIPE_ENTRIES)
+        i = ++s->used;
+    return i;
+}
+
+enum live_added live_add(const struct live_block *block, struct live_block *stale)
+{
+    uint32_t bucket = live_bucket(block->address), heap = block->heap;
+    struct stripe *s = &stripes[bucket / STRIPE_BUCKETS];
+    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    enum live_added result = LIVE_NEW;
+    if (!lock(s))
+        return LIVE_LOST;
+    uint32_t i = *find(bucket, block->address, heap);
+    if (i) {
+        struct entry *e = &entries[i - 1];
+        *stale = (struct live_block){e->address, e->bytes, e->weight, e->heap};
+        e->bytes = block->bytes;
+        e->weight = block->weight;
+        result = LIVE_REPLACED;
+    } else if ((i = new_entry(s, entries))) {
+        entries[i - 1] =
+            (struct entry){block->address, block->bytes, block->weight, heap, table->heads[bucket]};
+        table->heads[bucket] = i;
+        mark(bucket, 1);
+    } else {
+        result = LIVE_LOST;
+    }
+    unlock(s);
+    return result;
+}
+
+int live_take(uintptr_t address, uint32_t heap, struct live_block *out)
+{
+    uint32_t bucket = live_bucket(address);
+    struct stripe *s = &stripes[bucket / STRIPE_BUCKETS];
+    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    if (!lock(s))
+        return -1;
+    uint32_t *link = find(bucket, address, heap), i = *link;
+    if (i) {
+        struct entry *e = &entries[i - 1];
+        *out = (struct live_block){e->address, e->bytes, e->weight, e->heap};
+        *link = e->next;
+        e->next = s->free;
+        s->free = i;
+        if (!table->heads[bucket])
+            mark(bucket, 0);
+    }
+    unlock(s);
+    return i != 0;
+}

@@ -1,0 +1,304 @@
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/recorders/python/python_read.h"
+
+struct python_runtime python_runtime;
+static atomic_int ready;
+
+void python_look(struct capture_thread *t)
+{
+    static uint32_t seen;
+    static uintptr_t refused;
+    uint32_t generation = modules_generation();
+    if (atomic_load(&ready) || generation == seen)
+        return;
+    seen = generation;
+    struct python_symbols s;
+    struct python_runtime r;
+    python_find_symbols(&s);
+    if (!s.runtime || s.runtime == refused)
+        return;
+    const char *why = python_runtime_of(&s, &r);
+    if (!why && python_code_start())
+        why = "there is no memory";
+    if (why) {
+        refused = s.runtime;
+        capture_note(t, 1, "python",
+                     "Python frames cannot be read from interpreter %u.%u: %s; its time shows as C",
+                     r.version >> 24, r.version >> 16 & 0xff, why);
+        return;
+    }
+    python_runtime = r;
+    char text[] = "3.00";
+    text[2] = (char)('0' + r.layout.minor / 10);
+    text[3] = (char)('0' + r.layout.minor % 10);
+    capture_meta(t, "python", r.layout.minor < 10 ? "3.9" : text);
+    atomic_store_explicit(&ready, 1, memory_order_release);
+}
+
+void python_forked(void)
+{
+    python_code_forget();
+}
+
+int python_minor(void)
+{
+    return atomic_load(&ready) ? python_runtime.layout.minor : 0;
+}
+
+/* The list of all interpreters' threads, searched for one. The list may change meanwhile: every
+ * step is a checked read, and there is a limit. */
+static uintptr_t search_threads(const struct python_layout *l, size_t offset, uint64_t wanted)
+{
+    uintptr_t interpreter, thread;
+    int steps = 0;
+    if (!peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
+        return 0;
+    while (interpreter && steps++ < 8192) {
+        if (!peek(interpreter + l->threads, &thread, sizeof thread))
+            return 0;
+        while (thread && steps++ < 8192) {
+            uint64_t id;
+            if (!peek(thread + offset, &id, sizeof id))
+                return 0;
+            if (id == wanted)
+                return thread;
+            if (!peek(thread + l->thread_next, &thread, sizeof thread))
+                return 0;
+        }
+        if (!peek(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
+            return 0;
+    }
+    return 0;
+}
+
+/* CPython keeps a thread's state under a pthread key besides: the one that holds what the list
+ * says. Its number plus 1, 0 not known yet. */
+static atomic_uint key_plus_1;
+
+static uintptr_t own_state(const struct python_layout *l)
+{
+    enum { KEYS = 256 };
+    unsigned key = atomic_load_explicit(&key_plus_1, memory_order_relaxed);
+    if (key)
+        return (uintptr_t)pthread_getspecific((pthread_key_t)(key - 1));
+    uintptr_t state = search_threads(l, l->thread_id, (uint64_t)pthread_self());
+    for (pthread_key_t k = 0; state && k < KEYS; k++)
+        if ((uintptr_t)pthread_getspecific(k) == state) {
+            atomic_store(&key_plus_1, k + 1);
+            break;
+        }
+    return state;
+}
+
+/* Before 3.11 a thread's state has no kernel id, only the pthread_t, which in glibc is the address
+ * of a structure that holds that id: where, is looked up in the calling thread's. */
+static size_t kernel_id_offset(void)
+{
+    static atomic_size_t offset;
+    size_t at = atomic_load(&offset);
+    if (at)
+        return at;
+    const uint8_t *control = (const uint8_t *)pthread_self();
+    pid_t id = gettid(), here;
+    for (at = 256; at < 1024; at += 4) {
+        memcpy(&here, control + at, sizeof here);
+        if (here == id) {
+            atomic_store(&offset, at);
+            return at;
+        }
+    }
+    return 0;
+}
+
+static uintptr_t other_state(const struct python_layout *l, pid_t tid)
+{
+    if (l->native_id)
+        return search_threads(l, l->native_id, (uint64_t)tid);
+    size_t at = kernel_id_offset();
+    uintptr_t interpreter, thread = 0, control;
+    if (!at || !peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter) ||
+        !interpreter || !peek(interpreter + l->threads, &thread, sizeof thread))
+        return 0;
+    for (int steps = 0; thread && steps < 4096; steps++) {
+        pid_t id;
+        if (!peek(thread + l->thread_id, &control, sizeof control))
+            return 0;
+        if (peek(control + at, &id, sizeof id) && id == tid)
+            return thread;
+        if (!peek(thread + l->thread_next, &thread, sizeof thread))
+            return 0;
+    }
+    return 0;
+}
+
+static void add_range(struct python_walk *w, uintptr_t low, uintptr_t high)
+{
+    if (low < high && w->ranges < PYTHON_RANGES) {
+        w->range[w->ranges].low = low;
+        w->range[w->ranges++].high = high;
+    }
+}
+
+/* The chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as long as
+ * it is linked, and only this thread, which stands still, unlinks them. */
+static void add_chunks(struct python_walk *w, uintptr_t chunk, int plainly)
+{
+    uintptr_t head[2];
+    for (; chunk && w->ranges < PYTHON_RANGES; chunk = head[0]) {
+        if (plainly)
+            memcpy(head, (const void *)chunk, sizeof head);
+        else if (!peek(chunk, head, sizeof head))
+            return;
+        add_range(w, chunk, chunk + head[1]);
+    }
+}
+
+/* Only the thread itself ends its state, but for an interpreter that ends: then nothing of it is
+ * certain. */
+static int is_ending(const struct python_layout *l)
+{
+    uintptr_t by;
+    memcpy(&by, (const void *)(python_runtime.runtime + l->finalizing), sizeof by);
+    return by != 0;
+}
+
+/* What leads to the innermost frame: that frame, or (3.11, 3.12) a C structure that does. 0: cannot
+ * be known. */
+static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
+{
+    const struct python_layout *l = w->l;
+    uint8_t head[512];
+    uintptr_t chunk = 0, id;
+    size_t bytes = (l->chunk > l->thread_id ? l->chunk : l->thread_id) + sizeof chunk;
+    int plainly = !w->view->tid && !is_ending(l);
+    if (bytes > sizeof head)
+        return 0;
+    if (plainly)
+        memcpy(head, (const void *)state, bytes);
+    else if (!peek(state, head, bytes))
+        return 0;
+    memcpy(top, head + l->frame, sizeof *top);
+    memcpy(&id, head + l->thread_id, sizeof id);
+    if (l->chunk)
+        memcpy(&chunk, head + l->chunk, sizeof chunk);
+    if (!w->view->tid) {
+        if (id != (uintptr_t)pthread_self())
+            return 0;
+        add_range(w, w->view->floor, w->view->high);
+        if (plainly) /* it holds the outermost of the C structures */
+            add_range(w, state, state + 384);
+        add_chunks(w, chunk, plainly);
+    }
+    return 1;
+}
+
+struct frame {
+    uintptr_t previous, code;
+    intptr_t at; /* byte of its instruction in the code */
+    int shim, entry;
+};
+
+static int read_frame(struct python_walk *w, uintptr_t address, int plainly, struct frame *f)
+{
+    const struct python_layout *l = w->l;
+    uint8_t head[112];
+    size_t bytes = l->frame_object ? l->instruction + 4u : l->owner + 2u;
+    if (bytes > sizeof head || address % sizeof address)
+        return 0;
+    if (plainly)
+        memcpy(head, (const void *)address, bytes);
+    else if (!python_get(w, address, head, bytes))
+        return 0;
+    memcpy(&f->previous, head + l->previous, sizeof f->previous);
+    memcpy(&f->code, head + l->code, sizeof f->code);
+    f->code &= ~(uintptr_t)l->tag;
+    f->shim = l->shim_owner && head[l->owner] >= l->shim_owner;
+    f->entry = l->frame_object || (l->entry && head[l->entry]);
+    if (l->frame_object) {
+        int32_t at;
+        uintptr_t type;
+        memcpy(&at, head + l->instruction, sizeof at);
+        memcpy(&type, head + sizeof type, sizeof type);
+        f->at = l->lines == PYTHON_LINES && at > 0 ? at * 2 : at;
+        return type == python_runtime.frame_type;
+    }
+    uintptr_t instruction;
+    memcpy(&instruction, head + l->instruction, sizeof instruction);
+    f->at = (intptr_t)(instruction - f->code - l->instructions);
+    return 1;
+}
+
+/* From `address` to the root, on the way past `through` unless 0; 1 when it was reached. */
+static int walk(struct python_walk *w, uintptr_t address, uintptr_t through, uint64_t *pair,
+                size_t room, size_t *n)
+{
+    uintptr_t last = 0;
+    int alive = !w->view->tid;
+    *n = 0;
+    for (size_t steps = 0; address && *n < room && steps < 4 * room; steps++) {
+        struct frame f;
+        uint32_t line;
+        /* A frame object that runs holds the one that called it, so behind the first, which was
+         * checked, they can be read plainly; other frames lie in the ranges of the walk. */
+        if (address == last || !read_frame(w, address, alive && steps && w->l->frame_object, &f))
+            return 0;
+        uint64_t *to = pair + 2 * *n;
+        if (f.shim) {
+            if (*n)
+                to[-2] |= TRACE_PYTHON_ENTRY;
+        } else if (python_code(w, f.code, f.at, alive && *n, &to[1], &line)) {
+            to[0] = line | (f.entry ? TRACE_PYTHON_ENTRY : 0);
+            ++*n;
+        } else if (steps) {
+            return 0; /* the first may be half made; below it nothing changes */
+        }
+        last = address;
+        address = f.previous;
+        if (address == through)
+            through = 0;
+    }
+    if (!address && *n)
+        pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
+    return !address && !through;
+}
+
+/* 3.11 and 3.12: each call of the interpreter's loop has a structure on the C stack. On its way
+ * into the loop a thread has one whose frame is not set yet, or is a leftover: then the one before
+ * holds, whose frame each right walk must pass. */
+static int walk_cframes(struct python_walk *w, uintptr_t top, uint64_t *pair, size_t room,
+                        size_t *n)
+{
+    uintptr_t frame, previous, below = 0;
+    if (!python_get(w, top + w->l->cframe_frame, &frame, sizeof frame) ||
+        !python_get(w, top + w->l->cframe_previous, &previous, sizeof previous) ||
+        (previous && !python_get(w, previous + w->l->cframe_frame, &below, sizeof below)))
+        return 0;
+    int whole = walk(w, frame, below, pair, room, n);
+    if (whole || *n == room || !below)
+        return whole;
+    return walk(w, below, 0, pair, room, n);
+}
+
+size_t python_frames(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
+                     size_t room, uint32_t *flags)
+{
+    struct python_walk w = {.l = &python_runtime.layout, .thread = t, .view = v};
+    uintptr_t state = 0, top;
+    if (atomic_load_explicit(&ready, memory_order_acquire))
+        state = v->tid ? other_state(w.l, v->tid) : own_state(w.l);
+    if (!state) {
+        *flags |= TRACE_STACK_NO_PYTHON;
+        return 0;
+    }
+    size_t n = 0;
+    int whole =
+        read_state(&w, state, &top) && (w.l->cframe && top ? walk_cframes(&w, top, pair, room, &n)
+                                                           : walk(&w, top, 0, pair, room, &n));
+    if (!whole)
+        *flags |= TRACE_STACK_PYTHON_CUT;
+    return n;
+}

@@ -1,0 +1,235 @@
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "profiler/capture/core/capture.h"
+#include "profiler/capture/recorders/python/python_read.h"
+#include "profiler/capture/core/stack.h"
+
+/* A code object's fields as they are now. What was found out about it holds as long as they are the
+ * same: an object that was freed and whose place was taken by another differs in one of them. */
+struct code {
+    uintptr_t type, file, name, table;
+    int32_t first_line;
+    uint32_t table_bytes;
+    uint64_t table_hash;
+};
+enum { HEADER_BYTES = 144, TYPE = 8, BYTES_SIZE = 16, BYTES_CONTENT = 32, HASHED = 64 };
+
+/* Known code objects. Written under an odd `sequence`, so that a reader sees a whole one or none.
+ */
+enum { SLOTS = 8192, PROBES = 4, LINES = 32768 };
+struct known {
+    atomic_uint sequence;
+    uint32_t spare;
+    uintptr_t address;
+    struct code code;
+    uint64_t id;
+};
+static struct known *known;
+/* Lines by (code, place), one word each: 40 bits of check, 24 of line. */
+static _Atomic(uint64_t) *lines;
+
+int python_code_start(void)
+{
+    size_t bytes = SLOTS * sizeof *known + LINES * sizeof *lines;
+    if (known)
+        return 0;
+    void *p = stack_map(bytes);
+    if (!p)
+        return ENOMEM;
+    lines = (void *)((struct known *)p + SLOTS);
+    known = p;
+    return 0;
+}
+
+void python_code_forget(void)
+{
+    if (known)
+        stack_clear(known, SLOTS * sizeof *known);
+}
+
+static size_t slot_of(uintptr_t address)
+{
+    return (address >> 4) * 0x9e3779b97f4a7c15ull >> 51;
+}
+
+static int recall(uintptr_t address, struct code *code, uint64_t *id)
+{
+    for (size_t i = 0; i < PROBES; i++) {
+        struct known *k = &known[(slot_of(address) + i) % SLOTS];
+        unsigned before = atomic_load_explicit(&k->sequence, memory_order_acquire);
+        if (before & 1 || k->address != address)
+            continue;
+        *code = k->code;
+        *id = k->id;
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&k->sequence, memory_order_relaxed) == before)
+            return 1;
+    }
+    return 0;
+}
+
+static void memorise(uintptr_t address, const struct code *code, uint64_t id)
+{
+    size_t first = slot_of(address), at = first;
+    for (size_t i = 0; i < PROBES; i++) {
+        at = (first + i) % SLOTS;
+        if (!known[at].address || known[at].address == address)
+            break;
+        at = first; /* all taken: the first gives way */
+    }
+    struct known *k = &known[at];
+    unsigned before = atomic_load(&k->sequence);
+    if (before & 1 || !atomic_compare_exchange_strong(&k->sequence, &before, before + 1))
+        return;
+    k->address = address;
+    k->code = *code;
+    k->id = id;
+    atomic_store_explicit(&k->sequence, before + 2, memory_order_release);
+}
+
+static int same(const struct code *a, const struct code *b)
+{
+    return a->file == b->file && a->name == b->name && a->table == b->table &&
+           a->first_line == b->first_line && a->table_bytes == b->table_bytes &&
+           a->table_hash == b->table_hash;
+}
+
+/* As it is now. `expected`, when not 0, is where its line table was last time, which saves a system
+ * call. */
+static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct code *c)
+{
+    const struct python_layout *l = &python_runtime.layout;
+    uint8_t copy[HEADER_BYTES], head[BYTES_CONTENT + HASHED];
+    const uint8_t *h = (const uint8_t *)address;
+    int got = 0;
+    if (!plainly) {
+        got = expected ? peek2(address, copy, sizeof copy, expected, head, sizeof head)
+                       : peek(address, copy, sizeof copy);
+        if (!got)
+            return 0;
+        h = copy;
+    }
+    memcpy(&c->type, h + TYPE, sizeof c->type);
+    if (c->type != python_runtime.code_type)
+        return 0;
+    memcpy(&c->file, h + l->file, sizeof c->file);
+    memcpy(&c->name, h + l->name, sizeof c->name);
+    memcpy(&c->table, h + l->table, sizeof c->table);
+    memcpy(&c->first_line, h + l->line, sizeof c->first_line);
+    const uint8_t *table = (const uint8_t *)c->table;
+    size_t bytes, there = HASHED;
+    if (!plainly) {
+        table = head;
+        if (got < 2 || c->table != expected) {
+            there = peek_some(c->table, head, sizeof head);
+            if (there < BYTES_CONTENT)
+                return 0;
+            there -= BYTES_CONTENT;
+        }
+    }
+    memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
+    if (bytes > UINT32_MAX)
+        return 0;
+    c->table_bytes = (uint32_t)bytes;
+    c->table_hash = trace_hash(table + BYTES_CONTENT, bytes < there ? bytes : there, 0);
+    return 1;
+}
+
+static size_t put_utf8(uint8_t *out, size_t n, size_t room, uint32_t c)
+{
+    if (c >= 0xd800 && c < 0xe000) /* half of a pair, from a file name that is no UTF-8 */
+        c = 0xfffd;
+    size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    if (n + bytes > room)
+        return n;
+    if (bytes == 1) {
+        out[n] = (uint8_t)c;
+        return n + 1;
+    }
+    for (size_t i = bytes - 1; i > 0; i--, c >>= 6)
+        out[n + i] = (uint8_t)(0x80 | (c & 0x3f));
+    out[n] = (uint8_t)(0xf00 >> bytes | c);
+    return n + bytes;
+}
+
+/* A str object as UTF-8; its length, 0 when it cannot be read. `work` holds the characters. */
+static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *work, size_t most)
+{
+    const struct python_layout *l = &python_runtime.layout;
+    uint8_t head[40];
+    uint64_t length;
+    uint32_t state;
+    if (!peek(address, head, sizeof head))
+        return 0;
+    memcpy(&length, head + 16, sizeof length);
+    memcpy(&state, head + 32, sizeof state);
+    unsigned kind = state >> 2 & 7;
+    if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
+        return 0; /* not in one piece, which texts of code objects are */
+    if (length > most / kind)
+        length = most / kind;
+    if (!peek(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
+        return 0;
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        uint32_t c = 0;
+        memcpy(&c, work + i * kind, kind); /* little-endian, as both processors are */
+        n = put_utf8(out, n, room, c);
+    }
+    return n;
+}
+
+/* The id of a code object that is not known yet; 0: it cannot be read. */
+static uint64_t describe(struct python_walk *w, const struct code *c)
+{
+    enum { FILE_ROOM = 2048, NAME_ROOM = 1024, WORK = 4096 };
+    uint8_t *file = w->view->scratch, *name = file + FILE_ROOM, *work = name + NAME_ROOM;
+    struct trace_code r = {.r.kind = TRACE_CODE, .first_line = c->first_line};
+    r.file_bytes = (uint16_t)read_text(c->file, file, FILE_ROOM, work, WORK);
+    r.name_bytes = (uint16_t)read_text(c->name, name, NAME_ROOM, work, WORK);
+    if (!r.name_bytes)
+        return 0;
+    r.id = trace_hash(file, r.file_bytes, (uint64_t)(uint32_t)c->first_line);
+    r.id = trace_hash(name, r.name_bytes, r.id);
+    if (stack_was_written(r.id))
+        return r.id;
+    if (trace_put2(&w->thread->stream, &r.r, sizeof r, file, r.file_bytes, name, r.name_bytes))
+        stack_remember(r.id);
+    return r.id;
+}
+
+static uint32_t line_of(struct python_walk *w, const struct code *c, uintptr_t address, intptr_t at)
+{
+    const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
+                             (uint64_t)c->first_line << 32 | c->table_bytes};
+    uint64_t check = trace_hash(key, sizeof key, 0);
+    _Atomic(uint64_t) *slot = &lines[check % LINES];
+    uint64_t word = atomic_load_explicit(slot, memory_order_relaxed);
+    if (word >> 24 == check >> 24)
+        return (uint32_t)word & 0xffffff;
+    uint32_t line =
+        python_line(w, w->l->lines, c->table + BYTES_CONTENT, c->table_bytes, c->first_line, at);
+    atomic_store_explicit(slot, check >> 24 << 24 | (line & 0xffffff), memory_order_relaxed);
+    return line;
+}
+
+int python_code(struct python_walk *w, uintptr_t address, intptr_t at, int alive, uint64_t *id,
+                uint32_t *line)
+{
+    struct code now, before = {0};
+    if (address % sizeof address || address < 4096)
+        return 0;
+    int recalled = recall(address, &before, id);
+    if (!read_code(address, alive && recalled, before.table, &now))
+        return 0;
+    if (!recalled || !same(&now, &before)) {
+        *id = describe(w, &now);
+        if (!*id)
+            return 0;
+        if (stack_was_written(*id)) /* else the next sample tries again */
+            memorise(address, &now, *id);
+    }
+    *line = line_of(w, &now, address, at);
+    return 1;
+}

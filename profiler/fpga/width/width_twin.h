@@ -1,0 +1,73 @@
+/* Slow float64 twins of the primitives on one slice, with every stage passed through a number
+ * format. One slice is enough: parallel beams do not mix slices; of a cone beam this is a slice of
+ * an object that does not change along the axis, a quarter of the edge off the central plane: the
+ * rows under a voxel hold the same samples, and their weights add up to 1. */
+#ifndef TP_FPGA_WIDTH_WIDTH_TWIN_H
+#define TP_FPGA_WIDTH_WIDTH_TWIN_H
+
+#include "host/base/err.h"
+#include "profiler/triage/model/width.h"
+#include "profiler/fpga/width/width_number.h"
+
+struct formats {
+    struct number of[WIDTH_STAGES];
+    double peak[WIDTH_STAGES]; /* largest magnitude that came by */
+    struct number_faults faults;
+};
+struct formats formats_wide(void);
+
+static inline double formats_pass(struct formats *f, enum width_stage stage, double v)
+{
+    const double magnitude = v < 0 ? -v : v;
+    if (magnitude > f->peak[stage])
+        f->peak[stage] = magnitude;
+    return number_round(&f->of[stage], v, &f->faults);
+}
+
+/* n x n pixels, `views` views of n channels; position, width and height of the footprint of every
+ * pixel in every view. */
+#define TWIN_TAPS 4 /* W + 1 <= 2.5 for square pixels and the fan of twin_create */
+#define TWIN_ROWS 3 /* W + 1 <= 2.4 rows under a voxel of it */
+/* Geometry has 24 digits behind the point, as a kernel's tables have: products of two are exact in
+ * float64, so that hardware can give the same bits. */
+#define TWIN_GRID 0x1p24
+struct twin {
+    int n, views, fan;
+    double centre; /* channel of the axis */
+    double *angles, *position, *width, *height, *cosine;
+    double *rows;  /* weights of the TWIN_ROWS rows under each voxel; NULL for parallel beams */
+    double *exact; /* unrounded taps, TWIN_TAPS for each footprint */
+};
+enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles,
+                     double centre);
+void twin_destroy(struct twin *t);
+
+/* Callers hold the arrays: x[n n], y[views n]. ERR_MEMORY is the only failure. */
+enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y);
+/* The two without rounding, 20 times as fast: for what stands around the rounded primitive. */
+void twin_exact_forward(const struct twin *t, const double *x, double *y);
+void twin_exact_back(const struct twin *t, const double *y, double *x);
+/* power 2: the Hessian's diagonal for y = 1 */
+enum err twin_back(const struct twin *t, struct formats *f, int power, const double *y, double *x);
+/* Ramp by convolution in the order of the taps, after the fan's cosine weights. */
+enum err twin_filter(const struct twin *t, struct formats *f, const double *y, double *out);
+double twin_ramp_tap(int m); /* 1/4 at 0, -1/(pi m)^2 at odd m, 0 at even */
+/* log(white - dark) - log(|counts - dark|), logarithm by table and slope (TWIN_LOG_SEGMENTS). */
+#define TWIN_LOG_SEGMENTS 256
+/* ln(1 + x) = base + slope (x - i/256) from i/256 on */
+void twin_log_segment(int i, double *base, double *slope);
+enum err twin_flat_log(const struct twin *t, struct formats *f, const double *counts,
+                       const double *white, const double *dark, double *y);
+/* 3 x 3 x 3 of three slices, edges repeated; out: the middle one. */
+enum err twin_median(int n, struct formats *f, const double *const x[3], double *out);
+
+/* MBIR with a qGGMRF prior from x, `rounds` sweeps over 4 pixel subsets; f rounds the volume and
+ * the prior's terms, the projections stay float64. */
+struct twin_prior {
+    double sigma_y, sigma_x, q;
+    int rounds;
+};
+enum err twin_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                     const double *y, double *x);
+
+#endif

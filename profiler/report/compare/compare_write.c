@@ -1,0 +1,133 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/jsonw.h"
+#include "profiler/report/compare/compare.h"
+#include "profiler/report/page/html.h"
+
+static const char *time_text(double s, char out[32])
+{
+    const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t i = 0;
+    if (!isfinite(s))
+        return "-";
+    while (i < 3 && s < units[i].unit)
+        i++;
+    snprintf(out, 32, "%.3g %s", s / units[i].unit, units[i].name);
+    return out;
+}
+
+void compare_text(const struct comparison *c, FILE *out, int top)
+{
+    char a[32], b[32], interval[48];
+    int unsure = 0;
+    fprintf(out, "A %s\nB %s\n", c->a, c->b);
+    for (int i = 0; i < c->warnings_count; i++)
+        fprintf(out, "! %s\n", c->warnings[i]);
+    if (c->operations_count)
+        fprintf(out, "\n%-32s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
+                "95 %", "verdict");
+    for (int i = 0; i < c->operations_count; i++) {
+        const struct compare_operation *o = &c->operations[i];
+        interval[0] = '\0';
+        unsure += o->verdict == COMPARE_UNSURE;
+        if (isfinite(o->low))
+            snprintf(interval, sizeof interval, "%.3f to %.3f", o->low, o->high);
+        fprintf(out, "%-32s %5d %10s %10s ", o->name, o->size, time_text(o->a, a),
+                time_text(o->b, b));
+        if (isfinite(o->ratio))
+            fprintf(out, "%7.3f", o->ratio);
+        else
+            fprintf(out, "%7s", "-");
+        fprintf(out, "  %-15s %s\n", interval, compare_verdict_name(o->verdict));
+    }
+    if (unsure)
+        fputs("too few runs: from 4 runs on (run --runs 4; the first is cold) a change can be told "
+              "from noise\n",
+              out);
+    if (c->lines_count)
+        fprintf(out, "\n%10s %10s %10s  %-8s %s\n", "A", "B", "B - A", "verdict", "line");
+    for (int i = 0; i < c->lines_count && i < top; i++) {
+        const struct compare_line *l = &c->lines[i];
+        char d[32];
+        double difference = l->b - l->a;
+        fprintf(out, "%10s %10s %c%9s  %-8s %s:%lld\n", time_text(l->a, a), time_text(l->b, b),
+                difference < 0 ? '-' : '+', time_text(fabs(difference), d),
+                compare_verdict_name(l->verdict), l->file, l->line);
+    }
+}
+
+/* The name of a run without the folders above it, which may name a person. */
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return path[0] == '/' && slash && slash[1] ? slash + 1 : path;
+}
+
+void compare_json(const struct comparison *c, FILE *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out, 1);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "schema", "tomoprof-compare/1");
+    jsonw_kstring(&w, "a", last_part(c->a));
+    jsonw_kstring(&w, "b", last_part(c->b));
+    jsonw_kbool(&w, "machines_differ", c->machines_differ);
+    jsonw_key(&w, "warnings");
+    jsonw_array(&w);
+    for (int i = 0; i < c->warnings_count; i++)
+        jsonw_string(&w, c->warnings[i]);
+    jsonw_end(&w);
+    jsonw_key(&w, "operations");
+    jsonw_array(&w);
+    for (int i = 0; i < c->operations_count; i++) {
+        const struct compare_operation *o = &c->operations[i];
+        jsonw_object(&w);
+        jsonw_kstring(&w, "operation", o->name);
+        jsonw_kint(&w, "volume_size", o->size);
+        jsonw_knumber(&w, "a", o->a);
+        jsonw_knumber(&w, "b", o->b);
+        jsonw_knumber(&w, "ratio", o->ratio);
+        jsonw_knumber(&w, "low", o->low);
+        jsonw_knumber(&w, "high", o->high);
+        jsonw_kint(&w, "runs_a", o->runs_a);
+        jsonw_kint(&w, "runs_b", o->runs_b);
+        jsonw_kstring(&w, "verdict", compare_verdict_name(o->verdict));
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_key(&w, "lines");
+    jsonw_array(&w);
+    for (int i = 0; i < c->lines_count; i++) {
+        const struct compare_line *l = &c->lines[i];
+        jsonw_object(&w);
+        jsonw_kstring(&w, "file", l->file);
+        jsonw_kint(&w, "line", l->line);
+        jsonw_kstring(&w, "text", l->text);
+        jsonw_knumber(&w, "a", l->a);
+        jsonw_knumber(&w, "b", l->b);
+        jsonw_knumber(&w, "error", l->error);
+        jsonw_kstring(&w, "verdict", compare_verdict_name(l->verdict));
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    fputc('\n', out);
+}
+
+enum err compare_html(const struct comparison *c, const char *path)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    FAIL_IF(!memory, ERR_MEMORY, "no memory left for %s", path);
+    compare_json(c, memory);
+    enum err e = fclose(memory) ? FAIL(ERR_MEMORY, "no memory left for %s", path)
+                                : report_html_compare(text, bytes, path);
+    free(text);
+    return e;
+}

@@ -1,0 +1,159 @@
+/* Trace events for Perfetto and chrome://tracing: microseconds since the start of the run, one
+ * track per thread or stream. */
+#include <math.h>
+#include <string.h>
+
+#include "host/base/jsonw.h"
+#include "profiler/report/export/export.h"
+
+/* What an event of a track is called, by the track's kind. */
+static const char *event_name(const struct model *m, const struct model_track *t, int32_t what)
+{
+    const char *name = NULL;
+    if (what < 0)
+        return "?";
+    if (strcmp(t->kind, "kernel") == 0)
+        name = what < m->kernels_count ? m->kernels[what].name : NULL;
+    else if (strcmp(t->kind, "copy") == 0)
+        name = what < m->transfers_count ? m->transfers[what].direction : NULL;
+    else if (strcmp(t->kind, "set") == 0)
+        name = what < m->memsets_count ? "memset" : NULL;
+    else if (strcmp(t->kind, "range") == 0)
+        name = what < m->ranges_count ? m->ranges[what].name : NULL;
+    else if (strcmp(t->kind, "api") == 0)
+        name = what < m->apis_count ? m->apis[what].name : NULL;
+    else if (what < m->stacks_count && m->stacks[what].frame >= 0)
+        name = export_frame_name(&m->frames[m->stacks[what].frame]);
+    return name ? name : "?";
+}
+
+static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t tid,
+                         const char *name)
+{
+    jsonw_object(w);
+    jsonw_kstring(w, "ph", "M");
+    jsonw_kstring(w, "name", what);
+    jsonw_kint(w, "pid", pid);
+    jsonw_kint(w, "tid", tid);
+    jsonw_key(w, "args");
+    jsonw_object(w);
+    jsonw_kstring(w, "name", name);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+/* phase: X a slice; b, e the ends of one that may overlap others of its track */
+static void put_event(struct jsonw *w, const char *phase, const struct model_track *t,
+                      const char *name, int64_t pid, int64_t tid, double at_ns, double length_ns,
+                      int64_t id)
+{
+    jsonw_object(w);
+    jsonw_kstring(w, "ph", phase);
+    jsonw_kstring(w, "name", name);
+    jsonw_kstring(w, "cat", t->kind);
+    jsonw_kint(w, "pid", pid);
+    jsonw_kint(w, "tid", tid);
+    jsonw_knumber(w, "ts", at_ns * 1e-3);
+    if (phase[0] == 'X')
+        jsonw_knumber(w, "dur", length_ns * 1e-3);
+    else
+        jsonw_kint(w, "id", id);
+    jsonw_end(w);
+}
+
+/* Whether no event of the track reaches out of one that it began in. */
+static int nests(const struct model_track *t)
+{
+    int64_t open[256], at = 0;
+    int depth = 0;
+    for (int i = 0; i < t->events_count; i++) {
+        at += t->events[i].start;
+        int64_t end = at + t->events[i].length;
+        while (depth > 0 && open[depth - 1] <= at)
+            depth--;
+        if ((depth > 0 && end > open[depth - 1]) || depth == 256)
+            return 0;
+        open[depth++] = end;
+    }
+    return 1;
+}
+
+static void put_track(struct jsonw *w, const struct model *m, const struct export_options *o,
+                      int index)
+{
+    const struct model_track *t = &m->timeline[index];
+    int64_t pid =
+        t->process >= 0 && t->process < m->processes_count ? m->processes[t->process].pid : 0;
+    double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
+    int slices = nests(t);
+    int64_t at = 0;
+    char name[256];
+    if (t->thread >= 0 && t->thread < m->threads_count)
+        snprintf(name, sizeof name, "%s %lld: %s",
+                 m->threads[t->thread].name ? m->threads[t->thread].name : "thread",
+                 (long long)m->threads[t->thread].tid, t->kind);
+    else
+        snprintf(name, sizeof name, "device %d stream %lld: %s", t->device, (long long)t->stream,
+                 t->kind);
+    put_metadata(w, "thread_name", pid, index + 1, name);
+    for (int i = 0; i < t->events_count; i++) {
+        const struct model_event *e = &t->events[i];
+        at += e->start;
+        double begin = (double)at, end = (double)(at + e->length);
+        if (end < from || begin > to || end - begin < o->min_s * 1e9)
+            continue;
+        const char *what = event_name(m, t, e->what);
+        if (slices) {
+            put_event(w, "X", t, what, pid, index + 1, begin, end - begin, 0);
+        } else {
+            put_event(w, "b", t, what, pid, index + 1, begin, 0, i + 1);
+            put_event(w, "e", t, what, pid, index + 1, end, 0, i + 1);
+        }
+    }
+}
+
+static void put_memory(struct jsonw *w, const struct model *m, const struct export_options *o)
+{
+    for (int i = 0; i < m->memory.series_count; i++) {
+        const struct model_series *s = &m->memory.series[i];
+        int64_t pid =
+            s->process >= 0 && s->process < m->processes_count ? m->processes[s->process].pid : 0;
+        for (int j = 0; j < s->t_s_count && j < s->rss_mb_count; j++) {
+            if (s->t_s[j] < o->from_s || (o->to_s > 0 && s->t_s[j] > o->to_s) ||
+                !isfinite(s->rss_mb[j]))
+                continue;
+            jsonw_object(w);
+            jsonw_kstring(w, "ph", "C");
+            jsonw_kstring(w, "name", "resident memory");
+            jsonw_kint(w, "pid", pid);
+            jsonw_knumber(w, "ts", s->t_s[j] * 1e6);
+            jsonw_key(w, "args");
+            jsonw_object(w);
+            jsonw_knumber(w, "MB", s->rss_mb[j]);
+            jsonw_end(w);
+            jsonw_end(w);
+        }
+    }
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "displayTimeUnit", "ns");
+    jsonw_key(&w, "traceEvents");
+    jsonw_array(&w);
+    for (int i = 0; i < m->processes_count; i++)
+        put_metadata(&w, "process_name", m->processes[i].pid, 0,
+                     m->processes[i].program ? m->processes[i].program : "?");
+    for (int i = 0; i < m->timeline_count; i++)
+        put_track(&w, m, o, i);
+    put_memory(&w, m, o);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    fputc('\n', out);
+}
+
+const struct exporter export_chrome = {"chrome", ".trace.json", "trace events for ui.perfetto.dev",
+                                       write};

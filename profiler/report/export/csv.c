@@ -1,0 +1,68 @@
+/* One row per source line (RFC 4180; unknown is empty). Times in s, memory in MB of 2^20 bytes. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/report/export/export.h"
+
+static void put_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; text && *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void put_real(FILE *out, double v)
+{
+    fputc(',', out);
+    if (isfinite(v))
+        fprintf(out, "%.17g", v);
+}
+
+static void put_int(FILE *out, int64_t v)
+{
+    fputc(',', out);
+    if (v != MODEL_UNKNOWN)
+        fprintf(out, "%lld", (long long)v);
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *out)
+{
+    (void)o;
+    fputs("file,line,user,cpu_user_s,cpu_sys_s,cpu_wait_s,cpu_python_s,cpu_native_s,cpu_incl_user_"
+          "s,cpu_incl_sys_s,"
+          "gpu_self_s,gpu_incl_s,launches,kernel_s,gpu_copy_s,h2d_bytes,d2h_bytes,alloc_mb,"
+          "allocations,peak_mb,"
+          "avg_mb,live_end_mb,host_copy_mb,text\r\n",
+          out);
+    for (int i = 0; i < m->files_count; i++) {
+        const struct model_file *f = &m->files[i];
+        for (int j = 0; j < f->lines_count; j++) {
+            const struct model_line *l = &f->lines[j];
+            put_text(out, f->path);
+            fprintf(out, ",%lld,%d", (long long)l->line, f->user);
+            const double times[] = {l->cpu.user,     l->cpu.sys,    l->cpu.wait,
+                                    l->cpu.python,   l->cpu.native, l->cpu_incl.user,
+                                    l->cpu_incl.sys, l->gpu_self_s, l->gpu_incl_s};
+            for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+                put_real(out, times[k]);
+            put_int(out, l->gpu.launches);
+            put_real(out, l->gpu.kernel_s);
+            put_real(out, l->gpu.copy_s);
+            put_int(out, l->copy.h2d.bytes);
+            put_int(out, l->copy.d2h.bytes);
+            const double memory[] = {l->mem.alloc_mb, l->mem.n,           l->mem.peak_mb,
+                                     l->mem.avg_mb,   l->mem.live_end_mb, l->copy.host_mb};
+            for (size_t k = 0; k < sizeof memory / sizeof *memory; k++)
+                put_real(out, memory[k]);
+            fputc(',', out);
+            put_text(out, l->text);
+            fputs("\r\n", out);
+        }
+    }
+}
+
+const struct exporter export_csv = {"csv", ".csv", "one row per source line", write};

@@ -1,0 +1,105 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "host/base/file.h"
+#include "profiler/report/export/export.h"
+
+extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
+    export_callgrind;
+const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,    &export_folded,
+                                            &export_csv,        &export_callgrind, NULL};
+
+const struct export_unit export_units[EXPORT_WEIGHTS] = {
+    [EXPORT_CPU] = {"cpu", "CPU time", "nanoseconds"},
+    [EXPORT_GPU] = {"gpu", "GPU time by launching line", "nanoseconds"},
+    [EXPORT_WAIT] = {"wait", "waiting", "nanoseconds"},
+    [EXPORT_ALLOC] = {"alloc", "allocated memory", "bytes"},
+};
+
+int64_t export_weight(const struct model_stack *s, enum export_weight w)
+{
+    const int64_t weights[EXPORT_WEIGHTS] = {s->cpu_ns, s->gpu_ns, s->wait_ns, s->alloc_bytes};
+    return weights[w] > 0 ? weights[w] : 0;
+}
+
+const struct exporter *exporter_find(const char *name)
+{
+    for (int i = 0; exporters[i]; i++)
+        if (strcmp(exporters[i]->name, name) == 0)
+            return exporters[i];
+    return NULL;
+}
+
+const char *export_frame_name(const struct model_frame *f)
+{
+    return f->function ? f->function : f->module ? f->module : "[unknown]";
+}
+
+/* stdio stream whose bytes pass through deflate into `to` */
+struct packed {
+    z_stream z;
+    struct outfile *to;
+    int failed;
+};
+
+static ssize_t packed_write(void *cookie, const char *data, size_t n, int finish)
+{
+    struct packed *p = cookie;
+    unsigned char out[16384];
+    p->z.next_in = (Bytef *)data;
+    p->z.avail_in = (uInt)n;
+    do {
+        p->z.next_out = out;
+        p->z.avail_out = sizeof out;
+        int done = deflate(&p->z, finish ? Z_FINISH : Z_NO_FLUSH);
+        if (done == Z_STREAM_ERROR ||
+            outfile_write(p->to, out, sizeof out - p->z.avail_out) != ERR_OK)
+            p->failed = 1;
+    } while (p->z.avail_out == 0 && !p->failed);
+    return p->failed ? 0 : (ssize_t)n;
+}
+
+static ssize_t packed_data(void *cookie, const char *data, size_t n)
+{
+    return packed_write(cookie, data, n, 0);
+}
+
+static int packed_close(void *cookie)
+{
+    struct packed *p = cookie;
+    packed_write(p, NULL, 0, 1);
+    deflateEnd(&p->z);
+    return p->failed ? -1 : 0;
+}
+
+enum err export_file(const struct model *m, const struct exporter *x,
+                     const struct export_options *o, int gzip, const char *path)
+{
+    struct outfile f = {0};
+    TRY(outfile_open(&f, path));
+    if (!gzip) {
+        x->write(m, o, f.stream);
+        return outfile_commit(&f);
+    }
+    enum err e = ERR_OK;
+    struct packed p = {.to = &f};
+    FILE *stream = NULL;
+    if (deflateInit2(&p.z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+        stream = fopencookie(&p, "w",
+                             (cookie_io_functions_t){.write = packed_data, .close = packed_close});
+    if (!stream) {
+        e = FAIL(ERR_MEMORY, "no memory left to compress %s", path);
+        goto out;
+    }
+    x->write(m, o, stream);
+    int bad = ferror(stream);
+    if (fclose(stream) || bad || p.failed)
+        e = FAIL(ERR_IO, "%s could not be written completely", path);
+    else
+        e = outfile_commit(&f);
+out:
+    outfile_abort(&f);
+    return e;
+}

@@ -1,0 +1,42 @@
+/* A model in the formats of other tools. One struct exporter per format, one file each; exporters[]
+ * lists them. */
+#ifndef TP_REPORT_EXPORT_EXPORT_H
+#define TP_REPORT_EXPORT_EXPORT_H
+
+#include <stdio.h>
+
+#include "profiler/analyze/model/model.h"
+
+enum export_weight { EXPORT_CPU, EXPORT_GPU, EXPORT_WAIT, EXPORT_ALLOC, EXPORT_WEIGHTS };
+extern const struct export_unit {
+    const char *name; /* cpu gpu wait alloc */
+    const char *title;
+    const char *unit; /* speedscope's word: nanoseconds, bytes */
+} export_units[EXPORT_WEIGHTS];
+/* Weight of a stack node itself, 0 when unknown. */
+int64_t export_weight(const struct model_stack *s, enum export_weight w);
+
+struct export_options {
+    double from_s,
+        to_s;     /* window of events since the start of the run; to_s 0 = end. Of timelines only */
+    double min_s; /* events shorter than this are left out; of timelines only */
+    enum export_weight weight; /* of formats with one weight */
+};
+
+struct exporter {
+    const char *name, *suffix, *summary;
+    void (*write)(const struct model *m, const struct export_options *o,
+                  FILE *out); /* errors stay in the stream */
+};
+extern const struct exporter *const exporters[]; /* ends with NULL */
+const struct exporter *exporter_find(const char *name);
+
+/* Writes `path`, whole or not at all; gzip 1: compressed. ERR_UNSUPPORTED-free: every model has an
+ * export, maybe an empty one. */
+enum err export_file(const struct model *m, const struct exporter *x,
+                     const struct export_options *o, int gzip, const char *path);
+
+/* Readable name of a frame: function, else module, else "[unknown]". */
+const char *export_frame_name(const struct model_frame *f);
+
+#endif

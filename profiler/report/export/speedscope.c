@@ -1,0 +1,118 @@
+/* speedscope's file format (https://www.speedscope.app/file-format-schema.json): one sampled
+ * profile per weight over all threads, then one per thread in order of time. */
+#include "host/base/jsonw.h"
+#include "profiler/report/export/export.h"
+
+static void write_frames(struct jsonw *w, const struct model *m)
+{
+    jsonw_key(w, "shared");
+    jsonw_object(w);
+    jsonw_key(w, "frames");
+    jsonw_array(w);
+    for (int i = 0; i < m->frames_count; i++) {
+        const struct model_frame *f = &m->frames[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "name", export_frame_name(f));
+        if (f->file || f->module)
+            jsonw_kstring(w, "file", f->file ? f->file : f->module);
+        if (f->file && f->line > 0)
+            jsonw_kint(w, "line", f->line);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+/* Frames from the root to node `s`. A parent stands before its child, so this ends. */
+static void write_chain(struct jsonw *w, const struct model *m, int32_t s)
+{
+    int32_t chain[1024];
+    int n = 0;
+    for (; s >= 0 && n < 1024; s = m->stacks[s].parent)
+        chain[n++] = m->stacks[s].frame;
+    jsonw_array(w);
+    while (n > 0)
+        if (chain[--n] >= 0)
+            jsonw_int(w, chain[n]);
+    jsonw_end(w);
+}
+
+/* `weight` of sample i, 0: not a sample; `stack` its node. */
+struct samples {
+    const struct model *m;
+    enum export_weight weight;
+    const struct model_track *track; /* NULL: the nodes themselves */
+    int count;
+};
+
+static int64_t sample(const struct samples *s, int i, int32_t *stack)
+{
+    *stack = s->track ? s->track->events[i].what : i;
+    if (*stack < 0 || *stack >= s->m->stacks_count)
+        return 0;
+    return s->track ? s->track->events[i].busy : export_weight(&s->m->stacks[i], s->weight);
+}
+
+static void write_profile(struct jsonw *w, const struct samples *s, const char *name)
+{
+    int64_t total = 0;
+    int32_t stack;
+    for (int i = 0; i < s->count; i++)
+        total += sample(s, i, &stack);
+    if (total == 0)
+        return;
+    jsonw_object(w);
+    jsonw_kstring(w, "type", "sampled");
+    jsonw_kstring(w, "name", name);
+    jsonw_kstring(w, "unit", export_units[s->weight].unit);
+    jsonw_kint(w, "startValue", 0);
+    jsonw_kint(w, "endValue", total);
+    jsonw_key(w, "samples");
+    jsonw_array(w);
+    for (int i = 0; i < s->count; i++)
+        if (sample(s, i, &stack) > 0)
+            write_chain(w, s->m, stack);
+    jsonw_end(w);
+    jsonw_key(w, "weights");
+    jsonw_array(w);
+    for (int i = 0; i < s->count; i++) {
+        int64_t weight = sample(s, i, &stack);
+        if (weight > 0)
+            jsonw_int(w, weight);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *out)
+{
+    struct jsonw w;
+    (void)o;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    jsonw_kstring(&w, "name", m->meta.command_count > 0 ? m->meta.command[0] : "tomoprof");
+    jsonw_kstring(&w, "exporter", "tomoprof");
+    jsonw_kint(&w, "activeProfileIndex", 0);
+    write_frames(&w, m);
+    jsonw_key(&w, "profiles");
+    jsonw_array(&w);
+    for (int i = 0; i < EXPORT_WEIGHTS; i++)
+        write_profile(&w, &(struct samples){m, (enum export_weight)i, NULL, m->stacks_count},
+                      export_units[i].title);
+    for (int i = 0; i < m->timeline_count; i++) {
+        const struct model_track *t = &m->timeline[i];
+        char name[128];
+        int64_t tid =
+            t->thread >= 0 && t->thread < m->threads_count ? m->threads[t->thread].tid : 0;
+        snprintf(name, sizeof name, "CPU time of thread %lld", (long long)tid);
+        if (t->kind && t->kind[0] == 'c' && t->kind[1] == 'p')
+            write_profile(&w, &(struct samples){m, EXPORT_CPU, t, t->events_count}, name);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    fputc('\n', out);
+}
+
+const struct exporter export_speedscope = {"speedscope", ".speedscope.json",
+                                           "JSON for speedscope.app", write};

@@ -1,0 +1,19 @@
+/* report.html: one file that opens offline. The data of the run (profile.json, timing.json,
+ * triage.json, pictures) stand in it as they are, gzip in base64, and the page draws itself from
+ * them: the report never computes what they do not hold. assets/ has the page's parts as files. */
+#ifndef TP_REPORT_PAGE_HTML_H
+#define TP_REPORT_PAGE_HTML_H
+
+#include <stddef.h>
+
+#include "host/base/err.h"
+
+/* Writes `path` from what the run folder holds; any part may be missing. ERR_INPUT when there is
+ * neither a profile.json nor a timing.json, or one of them is no JSON of ours; the old report then
+ * stays. `bytes` (optional): size written. */
+enum err report_html(const char *folder, const char *path, long long *bytes);
+
+/* The page of a comparison from the JSON of compare_json(). */
+enum err report_html_compare(const char *json, size_t bytes, const char *path);
+
+#endif

@@ -1,0 +1,20 @@
+/* How a run is summed up where no more than a line or a table has room. The page follows the same
+ * rules (report/page/assets/summary.js). */
+#ifndef TP_REPORT_TEXT_SUMMARY_H
+#define TP_REPORT_TEXT_SUMMARY_H
+
+#include "profiler/analyze/model/model.h"
+
+/* 1: it slept, read or waited for others for most of its time, which CPU time does not explain. */
+int answer_waits(const struct model *m);
+/* 1: most of its CPU time has no source line. */
+int answer_blind(const struct model *m);
+
+/* What a function took itself, from the stacks; all that have CPU time, dearest first. */
+struct answer_function {
+    const char *name, *module; /* "[unknown]"; "" unknown; the module's last part */
+    double cpu_s;
+};
+enum err answer_functions(const struct model *m, struct answer_function **rows, size_t *count);
+
+#endif

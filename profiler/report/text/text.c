@@ -1,0 +1,294 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/report/text/summary.h"
+#include "profiler/report/text/text.h"
+
+struct sheet {
+    FILE *out;
+    int width, colour, top;
+    const struct model *m;
+};
+struct row {
+    const struct model_file *file;
+    const struct model_line *line;
+    double cost;
+};
+
+#define BOLD "\033[1m"
+#define RED  "\033[31m"
+#define DIM  "\033[2m"
+#define END  "\033[0m"
+
+static void styled(const struct sheet *s, const char *style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void styled(const struct sheet *s, const char *style, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (s->colour)
+        fputs(style, s->out);
+    vfprintf(s->out, format, args);
+    if (s->colour)
+        fputs(END, s->out);
+    va_end(args);
+}
+
+/* A text cut to `columns`, without control characters; columns are counted in code points. */
+static void clean(const struct sheet *s, const char *text, int columns)
+{
+    while (*text == ' ' || *text == '\t')
+        text++;
+    for (int used = 0; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c & 0xC0) != 0x80 && used++ >= columns)
+            return;
+        putc(c < 0x20 || c == 0x7F ? ' ' : c, s->out);
+    }
+}
+
+static double positive(double v)
+{
+    return isfinite(v) && v > 0 ? v : 0;
+}
+
+/* `v` in `columns`, blank when unknown or nothing. */
+static void number(const struct sheet *s, int columns, int digits, double v)
+{
+    if (!isfinite(v) || v * pow(10, digits) < 0.5)
+        fprintf(s->out, "%*s", columns, isfinite(v) ? "." : "-");
+    else
+        fprintf(s->out, "%*.*f", columns, digits, v);
+}
+
+/* Of the program's time on average; nothing where only one is there or the number is unknown. */
+static void cpus_used(const struct sheet *s, double cpu)
+{
+    for (int i = 0; i < s->m->environment_count; i++) {
+        const struct model_fact *f = &s->m->environment[i];
+        if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1)
+            fprintf(s->out, " on %.2g of %d CPUs", cpu / s->m->meta.wall_s, atoi(f->value));
+    }
+}
+
+static void summary(const struct sheet *s)
+{
+    const struct model_totals *t = &s->m->totals;
+    styled(s, BOLD, "%.3g s", s->m->meta.wall_s);
+    fputs(" wall", s->out);
+    if (isfinite(t->cpu.user)) {
+        fprintf(s->out, ", %.3g s CPU (%.3g user, %.3g system)", t->cpu.user + t->cpu.sys,
+                t->cpu.user, t->cpu.sys);
+        cpus_used(s, t->cpu.user + t->cpu.sys);
+    }
+    if (isfinite(t->gpu_busy_s))
+        fprintf(s->out, ", GPU busy %.3g s (%.0f %% of wall)", t->gpu_busy_s,
+                100 * t->gpu_busy_s / s->m->meta.wall_s);
+    if (isfinite(t->peak_rss_mb))
+        fprintf(s->out, ", peak %.4g MiB", t->peak_rss_mb);
+    if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
+        fprintf(s->out, ", device %.4g MiB", t->peak_device_mb);
+    fputs("\n", s->out);
+}
+
+static int dearest_first(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return (x->cost < y->cost) - (x->cost > y->cost);
+}
+
+static enum err rows_of(const struct model *m, struct row **out, size_t *count)
+{
+    size_t room = 0;
+    double waits = answer_waits(m) ? 1 : 1e-6;
+    *out = NULL;
+    *count = 0;
+    for (int f = 0; f < m->files_count; f++)
+        for (int i = 0; i < m->files[f].lines_count; i++) {
+            const struct model_line *line = &m->files[f].lines[i];
+            double cost = positive(line->cpu.user) + positive(line->cpu.sys) +
+                          positive(line->gpu_self_s) + waits * positive(line->cpu.wait) +
+                          1e-6 * positive(line->mem.alloc_mb);
+            if (cost <= 0)
+                continue;
+            TRY(array_room(out, &room, *count + 1, sizeof **out));
+            (*out)[(*count)++] = (struct row){&m->files[f], line, cost};
+        }
+    array_sort(*out, *count, sizeof **out, dearest_first);
+    return ERR_OK;
+}
+
+/* The end of the path when it is too long for its place. */
+static void place(const struct sheet *s, const char *path, int64_t line, int columns)
+{
+    char text[40];
+    int n = snprintf(text, sizeof text, ":%lld", (long long)line);
+    int length = (int)strlen(path), cut = length > columns - n ? 2 : 0, room = columns - n - cut;
+    const char *from = path;
+    while (length > room && *from) { /* whole code points */
+        from++;
+        length--;
+        while ((*from & 0xC0) == 0x80) {
+            from++;
+            length--;
+        }
+    }
+    fputs(cut ? ".." : "", s->out);
+    clean(s, from, room);
+    fputs(text, s->out);
+    fprintf(s->out, "%*s", room > length ? room - length : 0, "");
+}
+
+static void lines_table(const struct sheet *s, const struct row *rows, size_t count)
+{
+    int gpu = isfinite(s->m->totals.gpu_sum_s), where = s->width >= 120 ? 32 : 22;
+    int left = s->width - where - (gpu ? 62 : 45);
+    fputs("\n", s->out);
+    styled(s, BOLD, "   CPU %% python native system  wait s%s alloc MiB  %-*s%s\n",
+           gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
+    for (size_t i = 0; i < count && (int)i < s->top; i++) {
+        const struct model_line *l = rows[i].line;
+        double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
+        int hot = positive(l->cpu.share) > 0.2 || positive(l->gpu.share) > 0.2;
+        if (s->colour && hot)
+            fputs(RED, s->out);
+        number(s, 8, 1, 100 * l->cpu.share);
+        if (s->colour && hot)
+            fputs(END, s->out);
+        number(s, 7, 1, 100 * l->cpu.python / cpu);
+        number(s, 7, 1, 100 * l->cpu.native / cpu);
+        number(s, 7, 1, 100 * l->cpu.sys / cpu);
+        number(s, 8, 2, l->cpu.wait);
+        if (gpu) {
+            number(s, 9, 3, l->gpu_self_s);
+            number(s, 7, 1, 100 * l->gpu.share);
+        }
+        number(s, 10, 1, l->mem.alloc_mb);
+        fputs("  ", s->out);
+        place(s, rows[i].file->path, l->line, where);
+        fputs(" ", s->out);
+        if (l->text && left > 10)
+            clean(s, l->text, left);
+        fputs("\n", s->out);
+    }
+    if (count > (size_t)s->top)
+        styled(s, DIM, "   %zu more lines\n", count - (size_t)s->top);
+}
+
+/* Where lines say little: the functions themselves, libraries included. */
+static enum err functions_table(const struct sheet *s)
+{
+    struct answer_function *rows;
+    size_t count;
+    double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
+    TRY(answer_functions(s->m, &rows, &count));
+    fputs("\n", s->out);
+    styled(s, BOLD, "   CPU %%   CPU s  function\n");
+    for (size_t i = 0; i < count && (int)i < s->top; i++) {
+        number(s, 8, 1, 100 * rows[i].cpu_s / cpu);
+        number(s, 8, 2, rows[i].cpu_s);
+        fputs("  ", s->out);
+        clean(s, rows[i].name, s->width - 50);
+        fprintf(s->out, "%s", *rows[i].module ? " (" : "");
+        clean(s, rows[i].module, 28);
+        fprintf(s->out, "%s\n", *rows[i].module ? ")" : "");
+    }
+    free(rows);
+    return ERR_OK;
+}
+
+static void kernels_table(const struct sheet *s)
+{
+    const struct model *m = s->m;
+    if (!m->kernels_count)
+        return;
+    fputs("\n", s->out);
+    styled(s, BOLD, "  kernel s kernel %%  launches median us  occ %%  kernel\n");
+    for (int i = 0; i < m->kernels_count && i < s->top; i++) {
+        const struct model_kernel *k = &m->kernels[i];
+        number(s, 10, 4, k->time.total_s);
+        number(s, 9, 1, 100 * k->share_of_kernel_time);
+        fprintf(s->out, "%10lld", (long long)k->time.n);
+        number(s, 10, 1, 1e6 * k->time.median_s);
+        number(s, 7, 0, k->variants_count ? 100 * k->variants[0].occupancy : (double)NAN);
+        fputs("  ", s->out);
+        clean(s, k->name ? k->name : "", s->width - 48 > 20 ? s->width - 48 : 20);
+        fputs("\n", s->out);
+    }
+}
+
+static void transfers_table(const struct sheet *s)
+{
+    const struct model *m = s->m;
+    if (!m->transfers_count)
+        return;
+    fputs("\n", s->out);
+    styled(s, BOLD, "    copy s       MiB     GB/s    copies  transfer\n");
+    for (int i = 0; i < m->transfers_count; i++) {
+        const struct model_transfer *t = &m->transfers[i];
+        number(s, 10, 4, t->time.total_s);
+        number(s, 10, 1, (double)t->bytes / 1048576);
+        number(s, 9, 2, t->gb_s);
+        fprintf(s->out, "%10lld  %s, %s to %s%s\n", (long long)t->time.n, t->direction, t->from,
+                t->to, t->asynchronous ? ", asynchronous" : "");
+    }
+}
+
+static void notes(const struct sheet *s)
+{
+    const struct model *m = s->m;
+    if (m->findings_count || m->quality.items_count)
+        fputs("\n", s->out);
+    for (int i = 0; i < m->findings_count; i++) {
+        const struct model_finding *f = &m->findings[i];
+        styled(s, BOLD, "  %s", f->title ? f->title : "");
+        if (isfinite(f->gain_s))
+            fprintf(s->out, " (up to %.2g s)", f->gain_s);
+        fputs(": ", s->out);
+        clean(s, f->evidence ? f->evidence : "", 400);
+        fputs(" ", s->out);
+        clean(s, f->advice ? f->advice : "", 400);
+        fputs("\n", s->out);
+    }
+    for (int i = 0; i < m->quality.items_count; i++) {
+        const struct model_item *q = &m->quality.items[i];
+        fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
+        clean(s, q->text ? q->text : "", 400);
+        fputs(" ", s->out);
+        clean(s, q->effect ? q->effect : "", 400);
+        fputs(q->fix ? " " : "", s->out);
+        clean(s, q->fix ? q->fix : "", 400);
+        fputs("\n", s->out);
+    }
+    for (int i = 0; i < m->quality.checks_count; i++)
+        if (!m->quality.checks[i].ok)
+            fprintf(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,
+                    m->quality.checks[i].expected, m->quality.checks[i].found);
+}
+
+enum err report_text(const struct model *m, FILE *out, int width, int colour, int top)
+{
+    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m};
+    struct row *rows;
+    size_t count;
+    enum err e = rows_of(m, &rows, &count);
+    if (e == ERR_OK) {
+        summary(&s);
+        if (count)
+            lines_table(&s, rows, count);
+        if (answer_blind(m))
+            e = functions_table(&s);
+    }
+    if (e == ERR_OK) {
+        kernels_table(&s);
+        transfers_table(&s);
+        notes(&s);
+        if (ferror(out))
+            e = FAIL(ERR_IO, "the report could not be written");
+    }
+    free(rows);
+    return e;
+}

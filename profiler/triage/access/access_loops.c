@@ -1,0 +1,193 @@
+/* Loops of plain references, reduced to their addresses. Order: pixel, then view, then slice, as
+ * the operators' own references have it. */
+#include <math.h>
+
+#include "profiler/triage/access/access_loops.h"
+
+static void read_at(struct sink *s, int array, int64_t i)
+{
+    s->access(s, array, i, 0);
+}
+
+static void write_at(struct sink *s, int array, int64_t i)
+{
+    s->access(s, array, i, 1);
+}
+
+static int64_t clamp(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+static int inside(int r, int c, int n)
+{
+    double y = r - 0.5 * (n - 1), x = c - 0.5 * (n - 1), radius = 0.5 * n;
+    return x * x + y * y < radius * radius;
+}
+
+/* One voxel and view: the cells under its footprint. Parallel: 2 channels of its row; cone: source
+ * 2N from the axis, detector 4N: magnification 2, so the volume fits a detector of 2N cells, halved
+ * to N of double width as in the published set-up. */
+static void footprint(struct sink *s, int cone, int back, int n, int pixel, int view, int slice)
+{
+    const int r = pixel / n, c = pixel % n, views = n / 2;
+    const double a = M_PI * (cone ? 2.0 : 1.0) * view / views, half = 0.5 * (n - 1);
+    const double x = c - half, y = r - half, z = slice - half;
+    const double across = x * cos(a) + y * sin(a), along = y * cos(a) - x * sin(a);
+    const double m = cone ? 2.0 * n / (2.0 * n - along) : 1;
+    const int64_t channel = (int64_t)floor(m * across + half), row = (int64_t)floor(m * z + half);
+    const int64_t voxel = (int64_t)pixel * n + slice;
+
+    read_at(s, back ? ARRAY_OUT : ARRAY_IN, voxel);
+    for (int64_t j = 0; j < (cone ? 2 : 1); j++)
+        for (int64_t i = 0; i < 2; i++) {
+            if (channel + i < 0 || channel + i >= n || row + j < 0 || row + j >= n)
+                continue;                                                   /* off the detector */
+            int64_t cell = ((int64_t)view * n + channel + i) * n + row + j; /* rows fastest */
+            read_at(s, back ? ARRAY_IN : ARRAY_OUT, cell);
+            if (!back)
+                write_at(s, ARRAY_OUT, cell);
+        }
+    if (back)
+        write_at(s, ARRAY_OUT, voxel);
+}
+
+static void project(struct sink *s, int cone, int back, int n)
+{
+    for (int pixel = 0; pixel < n * n; pixel++) {
+        if (!inside(pixel / n, pixel % n, n))
+            continue;
+        for (int view = 0; view < n / 2; view++) {
+            for (int slice = 0; slice < n; slice++)
+                footprint(s, cone, back, n, pixel, view, slice);
+            s->step(s);
+        }
+    }
+}
+
+/* Rows in, transformed in a local buffer of 2N, rows out. */
+static void filter(struct sink *s, int n)
+{
+    for (int64_t row = 0; row < (int64_t)n * n / 2; row++) {
+        for (int64_t c = 0; c < n; c++) {
+            read_at(s, ARRAY_IN, row * n + c);
+            write_at(s, WALK_LOCAL, c);
+        }
+        for (int pass = 0; pass < 2; pass++) /* there and back */
+            for (int64_t half = 1; half < 2 * n; half *= 2)
+                for (int64_t i = 0; i < 2 * n; i++) {
+                    read_at(s, WALK_LOCAL, i ^ half);
+                    write_at(s, WALK_LOCAL, i);
+                }
+        for (int64_t c = 0; c < n; c++) {
+            read_at(s, WALK_LOCAL, c);
+            write_at(s, ARRAY_OUT, row * n + c);
+        }
+        s->step(s);
+    }
+}
+
+static void median(struct sink *s, int n)
+{
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < n; c++) {
+            for (int64_t z = 0; z < n; z++) {
+                for (int64_t k = 0; k < 27; k++) {
+                    int64_t y = clamp(r + k / 9 - 1, n), x = clamp(c + k / 3 % 3 - 1, n);
+                    read_at(s, ARRAY_IN, (y * n + x) * n + clamp(z + k % 3 - 1, n));
+                }
+                write_at(s, ARRAY_OUT, (r * n + c) * n + z);
+            }
+            s->step(s);
+        }
+}
+
+/* A fixed generator: walks must be the same in every run. */
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* The 6 face neighbours of the cylinders of a random subset, read and updated in place. */
+static void prior(struct sink *s, int n)
+{
+    static const int around[7][3] = {{0},       {-1, 0, 0}, {1, 0, 0}, {0, -1, 0},
+                                     {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
+    uint32_t state = 1;
+    for (int k = 0; k < n * n; k++) {
+        int pixel = (int)(next_random(&state) % (uint32_t)(n * n));
+        if (!inside(pixel / n, pixel % n, n))
+            continue;
+        for (int64_t z = 0; z < n; z++) {
+            for (int i = 0; i < 7; i++) {
+                int64_t y = clamp(pixel / n + around[i][0], n),
+                        x = clamp(pixel % n + around[i][1], n);
+                read_at(s, ARRAY_OUT, (y * n + x) * n + clamp(z + around[i][2], n));
+            }
+            write_at(s, ARRAY_OUT, (int64_t)pixel * n + z);
+        }
+        s->step(s);
+    }
+}
+
+/* A shuffle of the pixels. */
+static void partition(struct sink *s, int n)
+{
+    uint32_t state = 1;
+    for (int64_t i = (int64_t)n * n - 1; i > 0; i--) {
+        int64_t j = next_random(&state) % (uint32_t)(i + 1);
+        read_at(s, ARRAY_OUT, i);
+        read_at(s, ARRAY_OUT, j);
+        write_at(s, ARRAY_OUT, i);
+        write_at(s, ARRAY_OUT, j);
+        s->step(s);
+    }
+}
+
+/* Samples in the order of the detector; a new frame begins the flat and dark fields again. */
+static void correct(struct sink *s, int n)
+{
+    for (int64_t view = 0; view < n / 2; view++)
+        for (int64_t row = 0; row < n; row++) {
+            for (int64_t c = 0; c < n; c++) {
+                int64_t cell = row * n + c;
+                read_at(s, ARRAY_IN, view * n * n + cell);
+                read_at(s, ARRAY_AUX, cell);
+                read_at(s, ARRAY_AUX2, cell);
+                write_at(s, ARRAY_OUT, view * n * n + cell);
+            }
+            s->step(s);
+        }
+}
+
+void walk_run(enum walk walk, int size, struct sink *s)
+{
+    switch (walk) {
+    case WALK_PARALLEL_FORWARD:
+    case WALK_PARALLEL_BACK:
+        project(s, 0, walk == WALK_PARALLEL_BACK, size);
+        break;
+    case WALK_CONE_FORWARD:
+    case WALK_CONE_BACK:
+        project(s, 1, walk == WALK_CONE_BACK, size);
+        break;
+    case WALK_FILTER:
+        filter(s, size);
+        break;
+    case WALK_MEDIAN:
+        median(s, size);
+        break;
+    case WALK_PRIOR:
+        prior(s, size);
+        break;
+    case WALK_PARTITION:
+        partition(s, size);
+        break;
+    case WALK_CORRECT:
+        correct(s, size);
+        break;
+    case WALK_COUNT:
+        break;
+    }
+}

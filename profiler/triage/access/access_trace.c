@@ -1,0 +1,252 @@
+/* Exact LRU reuse distances: a Fenwick tree over time holds a 1 at the last access of each element,
+ * so the distance is the number of ones since this element's own. 20 steps an access. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/triage/access/access_loops.h"
+
+#define STRIDES 8192 /* a power of 2; the rest of the strides is counted together */
+
+struct counts {
+    struct sink sink;
+    int64_t accesses, steps, extent[WALK_ARRAYS];
+};
+
+static void count_access(struct sink *s, int array, int64_t index, int write)
+{
+    struct counts *c = (struct counts *)s;
+    (void)write;
+    c->accesses++;
+    if (index >= c->extent[array])
+        c->extent[array] = index + 1;
+}
+
+static void count_step(struct sink *s)
+{
+    ((struct counts *)s)->steps++;
+}
+
+struct strides {
+    int64_t key[STRIDES], n[STRIDES], other;
+};
+
+struct meter {
+    struct sink sink;
+    struct access *out;
+    int64_t base[WALK_ARRAYS], previous[WALK_ARRAYS];
+    int64_t first[2][WALK_ARRAYS]; /* of the last step, reads and writes; -1 none yet */
+    int begun[2][WALK_ARRAYS];     /* in this step */
+    int32_t *last;                 /* time + 1 of an element's last access, 0: none */
+    int32_t *tree;                 /* Fenwick, from 1 */
+    int64_t time, accesses, reuses, local, here;
+    int64_t *distances; /* count by distance, up to the number of elements */
+    int64_t elements;
+    double sum, squares, steps;
+    struct strides *all, *writes, *jumps[2]; /* of reads, of writes */
+};
+
+static void tree_add(struct meter *m, int64_t at, int32_t value)
+{
+    for (; at <= m->accesses; at += at & -at)
+        m->tree[at] += value;
+}
+
+static int64_t tree_sum(const struct meter *m, int64_t at)
+{
+    int64_t sum = 0;
+    for (; at > 0; at -= at & -at)
+        sum += m->tree[at];
+    return sum;
+}
+
+static void stride_add(struct strides *t, int64_t stride)
+{
+    uint64_t h = (uint64_t)stride * 0x9e3779b97f4a7c15u >> 51;
+    for (int k = 0; k < 64; k++) {
+        uint64_t i = (h + (uint64_t)k) % STRIDES;
+        if (!t->n[i])
+            t->key[i] = stride;
+        if (t->key[i] == stride) {
+            t->n[i]++;
+            return;
+        }
+    }
+    t->other++;
+}
+
+static void measure_access(struct sink *s, int array, int64_t index, int write)
+{
+    struct meter *m = (struct meter *)s;
+    const int64_t element = m->base[array] + index, now = ++m->time;
+    m->here++;
+    write ? m->out->writes++ : m->out->reads++;
+    if (array >= WALK_LOCAL) {
+        m->local++;
+    } else {
+        const int64_t stride = index - m->previous[array];
+        m->out->unit_share += stride == 0 || stride == 1;
+        stride_add(m->all, stride);
+        if (write)
+            stride_add(m->writes, stride);
+        m->previous[array] = index;
+        if (!m->begun[write][array]) {
+            stride_add(m->jumps[write], index - m->first[write][array]);
+            m->first[write][array] = index;
+            m->begun[write][array] = 1;
+        }
+    }
+    const int64_t before = m->last[element];
+    if (before) {
+        m->reuses++;
+        m->distances[tree_sum(m, now - 1) - tree_sum(m, before)]++;
+        tree_add(m, before, -1);
+    } else {
+        m->out->distinct++;
+    }
+    tree_add(m, now, 1);
+    m->last[element] = (int32_t)now;
+}
+
+static void measure_step(struct sink *s)
+{
+    struct meter *m = (struct meter *)s;
+    m->sum += (double)m->here;
+    m->squares += (double)m->here * (double)m->here;
+    m->steps++;
+    m->here = 0;
+    memset(m->begun, 0, sizeof m->begun);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Sorts the counts. A stride beyond the table counts as one of its own each. */
+static void judge_strides(struct strides *t, double *entropy, double *needed)
+{
+    double total = (double)t->other, seen = 0;
+    for (int i = 0; i < STRIDES; i++)
+        total += (double)t->n[i];
+    *entropy = *needed = 0;
+    if (total <= 0)
+        return;
+    for (int i = 0; i < STRIDES; i++)
+        if (t->n[i])
+            *entropy -= (double)t->n[i] / total * log2((double)t->n[i] / total);
+    *entropy += (double)t->other / total * log2(total);
+    qsort(t->n, STRIDES, sizeof *t->n, by_count);
+    for (int i = 0; i < STRIDES && seen < 0.99 * total; i++, ++*needed)
+        seen += (double)t->n[i];
+}
+
+static void conclude(struct meter *m)
+{
+    struct access *a = m->out;
+    double none, entropy, jumps;
+    judge_strides(m->all, &a->entropy, &none);
+    judge_strides(m->writes, &a->write_entropy, &none);
+    judge_strides(m->jumps[1], &a->write_jump_entropy, &a->jumps);
+    judge_strides(m->jumps[0], &entropy, &jumps);
+    a->jump_entropy = fmax(a->write_jump_entropy, entropy);
+    a->jumps = fmax(a->jumps, jumps);
+    a->accesses = (double)m->accesses;
+    a->reuse_share = (double)m->reuses / a->accesses;
+    a->unit_share /= fmax(1, (double)(m->accesses - m->local));
+    double mean = m->sum / fmax(1, m->steps);
+    a->trip_cv = mean > 0 ? sqrt(fmax(0, m->squares / fmax(1, m->steps) - mean * mean)) / mean : 0;
+    int64_t served = 0;
+    for (int64_t d = 0; d <= m->elements; d++) {
+        if (!m->distances[d])
+            continue;
+        int bucket = d < 2 ? 0 : (int)floor(log2((double)d));
+        a->reuse[bucket < ACCESS_BUCKETS ? bucket : ACCESS_BUCKETS - 1] +=
+            (double)m->distances[d] / (double)m->reuses;
+        if ((double)served < 0.95 * (double)m->reuses)
+            a->window = (double)d + 1;
+        served += m->distances[d];
+    }
+}
+
+enum err access_measure(enum walk walk, int size, struct access *out)
+{
+    struct counts c = {.sink = {count_access, count_step}};
+    *out = (struct access){.size = size};
+    FAIL_IF(size < 4 || size > 64 || (int)walk < 0 || walk >= WALK_COUNT, ERR_USAGE,
+            "access patterns are measured at edges of 4 to 64, not %d", size);
+    walk_run(walk, size, &c.sink);
+    struct meter m = {.sink = {measure_access, measure_step}, .out = out, .accesses = c.accesses};
+    for (int i = 0; i < WALK_ARRAYS; i++) {
+        m.base[i] = m.elements;
+        m.elements += c.extent[i];
+    }
+    m.last = calloc((size_t)m.elements, sizeof *m.last);
+    m.tree = calloc((size_t)m.accesses + 1, sizeof *m.tree);
+    m.distances = calloc((size_t)m.elements + 1, sizeof *m.distances);
+    m.all = calloc(1, sizeof *m.all);
+    m.writes = calloc(1, sizeof *m.writes);
+    m.jumps[0] = calloc(1, sizeof *m.jumps[0]);
+    m.jumps[1] = calloc(1, sizeof *m.jumps[1]);
+    enum err e = ERR_OK;
+    if (!m.last || !m.tree || !m.distances || !m.all || !m.writes || !m.jumps[0] || !m.jumps[1]) {
+        e = FAIL(ERR_MEMORY, "no memory to measure the access pattern");
+    } else {
+        walk_run(walk, size, &m.sink);
+        conclude(&m);
+    }
+    free(m.last);
+    free(m.tree);
+    free(m.distances);
+    free(m.all);
+    free(m.writes);
+    free(m.jumps[0]);
+    free(m.jumps[1]);
+    return e;
+}
+
+/* stream: consecutive. window: the next step begins where one expects it (under 1 bit of surprise)
+ * and strides within it are few (under 4 bits). Else irregular: scatter where the writes are (2
+ * bits: the writes of a gather stay where they are for all views of a pixel). */
+static enum pattern judge(const struct access *a)
+{
+    if (a->unit_share > 0.95)
+        return PATTERN_STREAM;
+    if (a->jump_entropy < 1 && a->entropy < 4)
+        return PATTERN_WINDOW;
+    return fmax(a->write_jump_entropy, a->write_entropy / 2) > 2 ? PATTERN_SCATTER : PATTERN_GATHER;
+}
+
+static enum err measure_pair(enum walk walk, struct access_pair *out)
+{
+    TRY(access_measure(walk, ACCESS_SMALL, &out->small));
+    TRY(access_measure(walk, ACCESS_LARGE, &out->large));
+    out->pattern = judge(&out->large);
+    double p = log(fmax(1, out->large.window) / fmax(1, out->small.window)) /
+               log((double)ACCESS_LARGE / ACCESS_SMALL);
+    out->window_growth = fmin(fmax(p, 0), 3);
+    return ERR_OK;
+}
+
+enum err access_pair_measure(enum walk walk, struct access_pair *out)
+{
+    /* 0.2 s for a cone: several primitives and every question of sensitivity share a walk. */
+    static _Thread_local struct access_pair known[WALK_COUNT];
+    FAIL_IF((int)walk < 0 || walk >= WALK_COUNT, ERR_USAGE, "there is no walk %d", (int)walk);
+    if (!known[walk].large.size)
+        TRY(measure_pair(walk, &known[walk]));
+    *out = known[walk];
+    return ERR_OK;
+}
+
+double access_window_at(const struct access_pair *a, double size)
+{
+    return a->large.window * pow(size / ACCESS_LARGE, a->window_growth);
+}
+
+const char *pattern_name(enum pattern pattern)
+{
+    static const char *const names[] = {"stream", "window", "gather", "scatter"};
+    return names[pattern];
+}

@@ -1,0 +1,15 @@
+/* What one lane of a primitive takes of a device, from its operations. */
+#ifndef TP_TRIAGE_MODEL_LANE_H
+#define TP_TRIAGE_MODEL_LANE_H
+
+#include "profiler/triage/model/primitive.h"
+
+struct lane {
+    double dsp, lut, ports;
+};
+
+/* For slices of size^2, with the widths that the sweep found. `irregular`: cells are looked up in
+ * banks, not shifted past. */
+struct lane lane_of(const struct primitive *p, const struct device *d, double size, int irregular);
+
+#endif

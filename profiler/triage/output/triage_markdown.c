@@ -1,0 +1,340 @@
+/* triage.md: a page of verdicts, a page per candidate, an appendix. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/triage/verdict/quantity.h"
+#include "profiler/triage/triage.h"
+
+/* Names come from files: nothing in them may end a cell or begin markup. */
+static void put_plain(FILE *out, const char *s)
+{
+    for (; s && *s; s++) {
+        if (strchr("|\\`*_<>[]#", *s))
+            fputc('\\', out);
+        fputc((unsigned char)*s < 32 ? ' ' : *s, out);
+    }
+}
+
+static void put_list(FILE *out, const char *title, char *const *text, int count)
+{
+    if (count)
+        fprintf(out, "\n**%s**\n\n", title);
+    for (int i = 0; i < count; i++) {
+        fputs("- ", out);
+        put_plain(out, text[i]);
+        fputc('\n', out);
+    }
+}
+
+/* Each part begins a page when it is printed. */
+#define PAGE "\n<div style=\"page-break-before: always\"></div>\n\n"
+
+static void write_verdicts(const struct triage *t, FILE *out)
+{
+    const struct machine *m = &t->inputs.machine;
+    fputs("# FPGA triage\n\n**", out);
+    put_plain(out, t->headline);
+    fprintf(out, "**\n\nVolume %g^3, %g views of %g x %g. Measured on ", t->inputs.size,
+            t->inputs.size / 2, t->inputs.size, t->inputs.size);
+    put_plain(out, m->name);
+    fprintf(out, "%s. Evidence: %s%s%s. Numbers of cards are modelled, not measured.\n\n",
+            m->is_gpu ? " (GPU)" : "", t->timing.rows_count ? "timing.json" : "",
+            t->timing.rows_count && t->profile ? ", " : "", t->profile ? "profile.json" : "");
+    fputs("| | operation | verdict | score | share | of | ceiling | best card | speedup to here | "
+          "over the best alternative | energy | confidence |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s%s | %s | %s | %s | %s | %s | %s |\n",
+                i + 1, c->primitive->name, verdict_name(c->verdict), c->score.total,
+                c->ceiling ? quantity_number(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
+                c->ceiling ? c->ceiling->workload : "-",
+                c->ceiling && c->ceiling->follows ? " and itself" : "",
+                c->ceiling ? quantity_number(c->ceiling->value) : "-",
+                c->best ? c->best->device->id : "-", quantity_plain_range(c->speedup),
+                quantity_plain_range(c->speedup_rival), quantity_plain_range(c->energy),
+                confidence_name(c->confidence));
+    }
+    fputs("\nshare: of the reconstruction where it is largest. ceiling: what the whole could gain "
+          "if it took no time. speedup, energy: what it takes there over what the card takes; "
+          "below 1 the card is worse.\n\n**In a sentence**\n\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        fprintf(out, "- %s, ", c->primitive->name);
+        put_plain(out, c->rule);
+        fputc('\n', out);
+    }
+    fputs("\nOne page for each follows.\n\n![speedups over the best alternative, and "
+          "roofs](triage.svg)\n",
+          out);
+    if (t->notes.count)
+        put_list(out, "About the input", t->notes.text, t->notes.count);
+}
+
+static void write_pipelines(const struct triage *t, FILE *out)
+{
+    fprintf(out,
+            PAGE
+            "## In the stream from the detector\n\nFlat field, logarithm, filter and median as "
+            "one dataflow between detector and host. The detector sends %s samples/s (weight "
+            "detector_gb_s); as many lanes of each stage stand side by side as it asks for.\n\n"
+            "| card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up |\n"
+            "|---|---|---|---|---|---|---|---|\n",
+            quantity(t->pipelines[0].detector_samples_per_s, ""));
+    for (int i = 0; i < t->devices_count; i++) {
+        const struct pipeline *p = &t->pipelines[i];
+        fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->device->name,
+                quantity_number(p->lanes), quantity_range(p->samples_per_s, ""),
+                quantity_number(p->line_buffer_kib), quantity_number(100 * p->ram_share),
+                quantity_number(100 * p->dsp_share), quantity_number(100 * p->lut_share),
+                !p->fits      ? "no: it does not fit in "
+                : p->keeps_up ? "yes, even at the pessimistic end"
+                              : "no: its lanes come up against ",
+                p->fits && p->keeps_up ? "" : p->bound);
+    }
+}
+
+static void write_estimates(const struct candidate *c, FILE *out)
+{
+    fputs("\n| card | lanes | units/s on the card | a call | of it the link | W | a call | on chip "
+          "KiB | tiles | II | bound by |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < c->estimates_count; i++) {
+        const struct estimate *e = &c->estimates[i];
+        if (!(e->lanes >= 1)) {
+            fprintf(out, "| %s | 0 | - | - | - | - | - | - | - | - | not one lane fits |\n",
+                    e->device->name);
+            continue;
+        }
+        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", e->device->name,
+                quantity_number(e->lanes), quantity_range(e->rate, ""),
+                quantity_range(e->seconds, "s"), quantity_range(e->seconds_link, "s"),
+                quantity_plain_range(e->watts), quantity_range(e->joules, "J"),
+                quantity_number(e->on_chip_kib), quantity_number(e->passes),
+                quantity_number(e->initiation_interval), e->bound);
+    }
+}
+
+/* Counted where the run has counts; else the reason, once. */
+static void write_work(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    fprintf(out, "| operations; bytes a call (analytic) | %s; %s |\n", quantity(e->flops, ""),
+            quantity(e->bytes, "B"));
+    if (e->counters_reason)
+        fprintf(out, "| counted by the processor | not: %s |\n", e->counters_reason);
+    else
+        fprintf(out, "| counted by the processor | %s; %s |\n", quantity(e->flops_counted, ""),
+                quantity(e->bytes_counted, "B"));
+    fprintf(out, "| operations per byte (ridge here); GFLOP/s; GB/s | %s (%s); %s; %s |\n",
+            quantity_number(e->intensity), quantity_number(t->inputs.machine.ridge),
+            quantity_number(e->gflops), quantity_number(e->gbytes_per_s));
+    if (!e->mix) {
+        fprintf(out, "| machine code of its GPU kernel | -: %s |\n", e->mix_reason);
+        return;
+    }
+    const struct sass_mix *m = &e->mix->loop;
+    const double all = sass_total(m);
+    fputs("| machine code of its GPU kernel | ", out);
+    put_plain(out, e->mix->kernel);
+    fprintf(
+        out,
+        " (%s): of %s instructions of the inner loop %s %% float32, %s %% float64, %s %% integer, "
+        "%s loads, %s stores, %s of shared memory; %s operations",
+        e->mix_source, quantity_number(all), quantity_number(100 * m->float32 / all),
+        quantity_number(100 * m->float64 / all), quantity_number(100 * m->integer / all),
+        quantity_number(m->loads), quantity_number(m->stores), quantity_number(m->shared),
+        quantity_number(m->flops));
+    if (e->mix_units > 0)
+        fprintf(out, ", %s a %s (analytic: %s)", quantity_number(m->flops / e->mix_units),
+                unit_name(c->primitive->unit), quantity_number(c->primitive->flops));
+    fputs(" |\n", out);
+}
+
+static void write_transfers(const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    fprintf(out,
+            "| over the link, one way | %s MB (measured: %s); %s GB/s to keep up with the time "
+            "here |\n",
+            quantity_number(4e-6 * primitive_moved(c->primitive, e->size)),
+            quantity_number(1e-6 * e->transfer_measured),
+            quantity_number(4e-9 * primitive_moved(c->primitive, e->size) / e->seconds));
+}
+
+static const char *on_chip(const struct candidate *c, double size)
+{
+    return quantity_number(access_window_at(&c->access, size) * 4 / 1024);
+}
+
+static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    const struct evidence *e = &c->evidence;
+    const struct access *a = &c->access.large;
+    fprintf(out,
+            "\n| evidence | |\n|---|---|\n| time of a call (%s); of that on the GPU | %s; %s |\n"
+            "| in all of the profile: time of the host, of the GPU | %s; %s |\n"
+            "| calls in a reconstruction | %s |\n"
+            "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
+            e->source, quantity(e->seconds, "s"), quantity(e->gpu_s, "s"), quantity(e->host_s, "s"),
+            quantity(e->device_s, "s"), quantity_number(e->calls),
+            quantity_number(100 * e->run_share), isfinite(e->exponent) ? "N^" : "",
+            isfinite(e->exponent) ? quantity_number(e->exponent)
+            : e->exponent_reason  ? e->exponent_reason
+                                  : "-");
+    write_work(t, c, out);
+    fprintf(out,
+            "| access pattern, measured at %d^3 | %s: %s %% unit strides, %s bits of stride, %s "
+            "bits of jump, %s %% reused |\n"
+            "| on chip for 95 %% of reuses | %s elements at %d^3, growing as N^%s: %s, %s, %s, %s "
+            "KiB of "
+            "float32 at 128, 256, 512, 1024 |\n"
+            "| loop | trip counts vary by %s %%; branches %s |\n",
+            a->size, pattern_name(c->access.pattern), quantity_number(100 * a->unit_share),
+            quantity_number(a->entropy), quantity_number(a->jump_entropy),
+            quantity_number(100 * a->reuse_share), quantity_number(a->window), a->size,
+            quantity_number(c->access.window_growth), on_chip(c, 128), on_chip(c, 256),
+            on_chip(c, 512), on_chip(c, 1024), quantity_number(100 * a->trip_cv),
+            c->primitive->branches);
+    write_transfers(c, out);
+}
+
+static void write_candidate(const struct triage *t, const struct candidate *c, FILE *out)
+{
+    fprintf(out, PAGE "## %s: %s\n", c->primitive->name, verdict_name(c->verdict));
+    put_list(out, "Why", c->reasons, c->reasons_count);
+    fprintf(out,
+            "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; ",
+            quantity_plain_range(c->speedup), quantity_plain_range(c->speedup_cpu),
+            quantity_plain_range(c->speedup_gpu), quantity_plain_range(c->energy));
+    if (isfinite(c->break_even.low))
+        fprintf(out, "pays from %s calls a day on%s. ",
+                isfinite(c->break_even.high) ? quantity_range(c->break_even, "")
+                                             : quantity(c->break_even.low, ""),
+                isfinite(c->break_even.high) ? "" : " at best, never at the pessimistic end");
+    else
+        fputs("never pays: the calls that would fit in a day save too little. ", out);
+    fprintf(out, "Confidence %s.\n", confidence_name(c->confidence));
+    if (c->flips_count)
+        put_list(out, "What would turn the verdict", c->flips, c->flips_count);
+    else
+        fputs("\nNo single assumption, halved or doubled, turns this verdict.\n", out);
+    put_list(out, "What to measure next", c->next, c->next_count);
+    write_evidence(t, c, out);
+    write_estimates(c, out);
+}
+
+static void write_workloads(const struct triage *t, FILE *out)
+{
+    fputs(
+        "\n## Where the time of the reconstructions goes\n\n| reconstruction | time | part | calls "
+        "| share | from |\n|---|---|---|---|---|---|\n",
+        out);
+    for (int i = 0; i < t->workloads.count; i++) {
+        const struct workload *w = &t->workloads.item[i];
+        for (int k = 0; k < w->count; k++) {
+            const struct part *p = &w->parts[k];
+            fprintf(out, "| %s | %s | %s | %s | %s %% | %s |\n", w->operation,
+                    quantity(w->seconds, "s"), p->primitive ? p->primitive->name : "not credited",
+                    quantity_number(p->calls), quantity_number(100 * p->share), p->source);
+        }
+    }
+}
+
+/* Where the lanes come from: the operations of a unit and what they take of the best card. */
+static void write_lanes(const struct triage *t, FILE *out)
+{
+    fputs("\n### What a lane takes\n\n| operation | unit | products | sums | min, max | ports of "
+          "RAM | "
+          "on | DSP blocks | LUTs |\n|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->candidates_count; i++) {
+        const struct candidate *c = &t->candidates[i];
+        const struct work *k = &c->primitive->work;
+        if (c->best)
+            fprintf(out, "| %s | %s | %g | %g | %g | %g | %s | %s | %s |\n", c->primitive->name,
+                    unit_name(c->primitive->unit), k->products, k->sums, k->compares, k->ports,
+                    c->best->device->id, quantity_number(c->best->lane.dsp),
+                    quantity_number(c->best->lane.lut));
+    }
+}
+
+static void write_rule(const struct weights *w, FILE *out)
+{
+    fprintf(
+        out,
+        "\n### The rule\n\nNO: in the middle of the ranges the best alternative is faster (speedup "
+        "below %g) and the energy ratio below %g; or the share is below %g %%; or the score below "
+        "%g. HIGH: from %g points, a speedup of %g at the pessimistic end, %g %% of a "
+        "reconstruction, and no step that waits for the one before. MEDIUM: from %g points, a "
+        "speedup of %g at the optimistic end, no such step. LOW: else.\n",
+        w->no_below_speedup, w->no_below_energy, 100 * w->least_share, w->low_from, w->high_from,
+        w->high_least_speedup, 100 * w->high_least_share, w->medium_from, w->medium_least_speedup);
+}
+
+static void write_appendix(const struct triage *t, FILE *out)
+{
+    fputs(
+        PAGE
+        "## Appendix: how it is computed\n\n"
+        "    lane     = a DSP block a product (two of 18 bits in Intel's), a LUT a bit of sum, two "
+        "a "
+        "bit of min and max, 100 LUTs of control a stage;\n"
+        "               what looks up anywhere: 23 log2(lanes) LUTs a port\n"
+        "    lanes    = min over DSP, LUT, RAM ports of (what the card has x usable share / what a "
+        "lane takes)\n"
+        "    rate     = min(lanes x clock x busy share, memory bandwidth x share / bytes a unit)\n"
+        "    seconds  = units / rate + dependent steps x round trip; low: link hidden under it, "
+        "high: added both ways\n"
+        "    ceiling  = 1 / (1 - share of the reconstruction)\n"
+        "    score    = points for share, speed, energy (logarithmic), pattern, feed; the weights "
+        "are below\n"
+        "    break-even = (card + engineering) / ((machine time + energy saved a call) x days of "
+        "use)\n\n"
+        "docs/triage.md has the reasons.\n",
+        out);
+    write_rule(&t->weights, out);
+    write_lanes(t, out);
+    fputs("\n### Against published designs\n\n"
+          "| design | device | published | modelled | modelled/published | how; source | not "
+          "compared because |\n|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < backtest_count(); i++) {
+        struct backtest b = backtest_run(i, &t->weights);
+        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s | %s |\n", b.design, b.device,
+                quantity_number(b.published), b.unit, quantity_plain_range(b.modelled),
+                quantity_number(b.factor), b.how, b.source, b.outside ? b.outside : "");
+    }
+    fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
+          "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < t->devices_count; i++) {
+        const struct device *d = t->devices[i];
+        fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", d->name,
+                d->id, quantity_number(d->dsp), quantity_number(d->lut),
+                quantity_number(d->ram_kib), quantity_plain_range(d->memory_gb_s),
+                quantity_number(d->link_gb_s), quantity_plain_range(d->clock_mhz),
+                quantity_number(d->watts), quantity_plain_range(d->price), d->source,
+                d->doubt ? d->doubt : "none");
+    }
+    fputs("\n### Weights\n\n| name | value | meaning |\n|---|---|---|\n", out);
+    for (int i = 0; i < weights_count(); i++)
+        fprintf(out, "| %s | %g | %s |\n", weights_row(i)->name, ((const double *)&t->weights)[i],
+                weights_row(i)->meaning);
+}
+
+enum err triage_write_markdown(const struct triage *t, FILE *out)
+{
+    write_verdicts(t, out);
+    for (int i = 0; i < t->candidates_count; i++)
+        write_candidate(t, &t->candidates[i], out);
+    write_pipelines(t, out);
+    write_workloads(t, out);
+    write_appendix(t, out);
+    FAIL_IF(fflush(out) || ferror(out), ERR_IO, "writing triage.md failed");
+    return ERR_OK;
+}
