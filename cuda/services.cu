@@ -67,7 +67,7 @@ static const struct backend_ops cuda_backend_ops = {
     cuda_sum_abs,
     cuda_sino_reorder,
     cuda_fingerprint,
-    cuda_measure_roof,
+    cuda_measure_peak,
     cuda_measure_ceilings,
     cuda_measured,
     &cuda_lanes,

@@ -141,7 +141,7 @@ enum err cuda_scale_slices(struct backend *be, const struct volume *v, const flo
 enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
 enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                           double *min, double *max);
-enum err cuda_measure_roof(struct backend *be, struct roof *out);
+enum err cuda_measure_peak(struct backend *be, struct peak *out);
 enum err cuda_measure_ceilings(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
 void cuda_measured(struct backend *be, int begins);
 

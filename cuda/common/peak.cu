@@ -281,7 +281,7 @@ static enum err find_window(struct bench *b)
 static enum err bench_begin(struct bench *b, size_t *bytes)
 {
     size_t free_bytes = 0, total = 0;
-    mark_push("measure_roof", 0);
+    mark_push("measure_peak", 0);
     TRY_CUDA(cudaMemGetInfo(&free_bytes, &total), DOING);
     *bytes = COPY < free_bytes / 32 ? COPY : free_bytes / 32 / 256 * 256;
     b->blocks = (int64_t)BLOCKS * b->be->multiprocessors;
@@ -324,7 +324,7 @@ static enum err round_trip(const struct bench *b, double *out)
     return ERR_OK;
 }
 
-enum err cuda_measure_roof(struct backend *base, struct roof *out)
+enum err cuda_measure_peak(struct backend *base, struct peak *out)
 {
     struct bench b = {};
     size_t bytes = 0;

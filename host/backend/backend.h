@@ -33,7 +33,7 @@ struct work {
 
 /* Measured ceilings of the machine, in the same process and thread count as the measurement beside
  * it. */
-struct roof {
+struct peak {
     double flops_per_s; /* float32 multiply-add, all threads */
     double bytes_per_s; /* copy: read + written bytes, array far larger than the caches */
 };
@@ -204,8 +204,8 @@ struct backend_ops {
     /* float64 sum and l2 norm, float32 min and max: identifies a result. */
     enum err (*fingerprint)(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max);
-    enum err (*measure_roof)(struct backend *be, struct roof *out);
-    /* The roof and what else bounds operations, about a second of work (optional). */
+    enum err (*measure_peak)(struct backend *be, struct peak *out);
+    /* The peak and what else bounds operations, about a second of work (optional). */
     enum err (*measure_ceilings)(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
     /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
     void (*measured)(struct backend *be, int begins);

@@ -159,5 +159,5 @@ const struct backend_ops cpu_backend = {
     .sum_abs = cpu_sum_abs,
     .sino_reorder = cpu_sino_reorder,
     .fingerprint = cpu_fingerprint,
-    .measure_roof = cpu_measure_roof,
+    .measure_peak = cpu_measure_peak,
 };

@@ -6,7 +6,7 @@ import re
 import predict
 
 SCHEMA = "tomoprof-gpu-figures/1"
-PLAUSIBLE = 1.05  # of a measured roof; above, the number or the roof is wrong
+PLAUSIBLE = 1.05  # of a measured peak; above, the number or the peak is wrong
 
 
 def read(path, otherwise=None):

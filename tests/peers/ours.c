@@ -1,6 +1,6 @@
 /* One process that keeps arrays and threads warm, so that run.py can time tomoprof's operators in
  * turn with those of other projects. Reads one command a line, answers with one line of JSON:
- *   calibrate                        the machine's roof
+ *   calibrate                        the machine's peak
  *   prepare OPERATION GEOMETRY INPUT arrays in memory; INPUT is a .npy file or -
  *   run                              the operation once: seconds of computing alone
  *   save FILE                        the latest result as .npy
@@ -73,11 +73,11 @@ static enum err save(struct run_state *s, char word[WORDS][WORD], struct jsonw *
 
 static enum err calibrate(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
 {
-    struct roof roof;
+    struct peak peak;
     (void)word;
-    TRY(s->be->ops->measure_roof(s->be, &roof));
-    jsonw_knumber(answer, "flops_per_s", roof.flops_per_s);
-    jsonw_knumber(answer, "bytes_per_s", roof.bytes_per_s);
+    TRY(s->be->ops->measure_peak(s->be, &peak));
+    jsonw_knumber(answer, "flops_per_s", peak.flops_per_s);
+    jsonw_knumber(answer, "bytes_per_s", peak.bytes_per_s);
     jsonw_kstring(answer, "device", s->be->device);
     return ERR_OK;
 }

@@ -47,7 +47,7 @@ def line(row):
 
 
 def slowdown(row, normal):
-    """How far the slower of the two calibrations around a row lies below the run's median, 0..1, of the worse roof."""
+    """How far the slower of the two calibrations around a row lies below the run's median, 0..1, of the worse peak."""
     return max(1 - min(row["before"][key], row["after"][key]) / normal[key] for key in normal)
 
 

@@ -132,7 +132,7 @@ def table(check, text, operations, sizes):
     widest = max(map(len, lines[head:-1]))  # the last line names the file, however long its path
     check.that(widest <= 100, f"a table of {widest} columns")
     check.that("\033" not in text, "colours although stderr is no terminal")
-    for word in ("median", "spread", "of roof", "growth"):
+    for word in ("median", "spread", "of peak", "growth"):
         check.that(word in lines[head], f"no column {word}")
     for name in operations:
         check.that(sum(line.startswith(name + " ") for line in body) == 1, f"{name} is not in the table once")

@@ -7,7 +7,7 @@
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs((double)(b)))
 
-/* 2 s at a roof of 100 Gflop/s before and after, and a copy rate of 10 GB/s. */
+/* 2 s at a peak of 100 Gflop/s before and after, and a copy rate of 10 GB/s. */
 static struct bench_row row_of(double seconds, double before, double after)
 {
     struct bench_row row = {.operation = "parallel_back_project",
@@ -73,7 +73,7 @@ static void a_slower_machine_is_no_slower_code(void **state)
     NEAR(bench_compare(&now, &then, 0.01).ratio, 0.5);
 }
 
-static void the_roof_that_bounded_it_then_counts(void **state)
+static void the_peak_that_bounded_it_then_counts(void **state)
 {
     (void)state;
     struct bench_row then = row_of(2, 100, 100), now = row_of(2, 50, 50);
@@ -182,7 +182,7 @@ static void a_file_keeps_everything(void **state)
     NEAR(a->median, b->median);
     NEAR(a->rate, b->rate);
     NEAR(a->work.flops, b->work.flops);
-    NEAR(a->after.roof.flops_per_s, b->after.roof.flops_per_s);
+    NEAR(a->after.peak.flops_per_s, b->after.peak.flops_per_s);
     NEAR(a->before.cached_bytes_per_s, b->before.cached_bytes_per_s);
     assert_true(isnan(a->cycles_per_unit));
     a = bench_find(&back, "median_filter3d", 64, 2);
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(the_same_is_the_same),
         cmocka_unit_test(the_tolerance_is_a_factor_both_ways),
         cmocka_unit_test(a_slower_machine_is_no_slower_code),
-        cmocka_unit_test(the_roof_that_bounded_it_then_counts),
+        cmocka_unit_test(the_peak_that_bounded_it_then_counts),
         cmocka_unit_test(a_change_in_between_is_told_from_a_change_of_the_code),
         cmocka_unit_test(what_was_not_measured_is_unknown),
         cmocka_unit_test(another_class_of_machine_is_refused),

@@ -60,8 +60,8 @@ static void rates_are_amounts_over_time(void **state)
 {
     (void)state;
     struct work w = {4e9, 1e9, 8e9};
-    struct roof roof = {100e9, 10e9};
-    struct rates r = rates_of(0.5, &w, 3e9, &roof);
+    struct peak peak = {100e9, 10e9};
+    struct rates r = rates_of(0.5, &w, 3e9, &peak);
     NEAR(r.gflops, 8.0);
     NEAR(r.gbytes_per_s, 2.0);
     NEAR(r.updates_per_s, 6e9);
@@ -73,32 +73,32 @@ static void arithmetic_share_when_it_is_the_larger(void **state)
 {
     (void)state;
     struct work w = {40e9, 1e9, 0};
-    struct roof roof = {100e9, 10e9};
-    NEAR(rates_of(0.5, &w, 0, &roof).roof_share, 0.8);
+    struct peak peak = {100e9, 10e9};
+    NEAR(rates_of(0.5, &w, 0, &peak).roof_share, 0.8);
 }
 
-static void above_the_roof_is_implausible(void **state)
+static void above_the_peak_is_implausible(void **state)
 {
     (void)state;
-    struct roof roof = {100e9, 10e9};
+    struct peak peak = {100e9, 10e9};
     struct work just = {104e9, 0, 0}, over = {106e9, 0, 0}, bytes = {1e9, 10.6e9, 0};
-    assert_false(rates_of(1, &just, 0, &roof).implausible);
-    assert_true(rates_of(1, &over, 0, &roof).implausible);
-    assert_true(rates_of(1, &bytes, 0, &roof).implausible);
+    assert_false(rates_of(1, &just, 0, &peak).implausible);
+    assert_true(rates_of(1, &over, 0, &peak).implausible);
+    assert_true(rates_of(1, &bytes, 0, &peak).implausible);
 }
 
-static void unknown_work_or_roof_stays_unknown(void **state)
+static void unknown_work_or_peak_stays_unknown(void **state)
 {
     (void)state;
     struct work none = {0, 0, 0}, some = {1e9, 1e9, 0};
-    struct roof roof = {100e9, 10e9}, no_roof = {0, 0}, half = {0, 10e9};
-    struct rates r = rates_of(1, &none, 0, &roof);
+    struct peak peak = {100e9, 10e9}, no_peak = {0, 0}, half = {0, 10e9};
+    struct rates r = rates_of(1, &none, 0, &peak);
     assert_true(isnan(r.gflops) && isnan(r.gbytes_per_s) && isnan(r.roof_share) &&
                 isnan(r.updates_per_s));
     assert_false(r.implausible);
-    assert_true(isnan(rates_of(1, &some, 0, &no_roof).roof_share));
+    assert_true(isnan(rates_of(1, &some, 0, &no_peak).roof_share));
     NEAR(rates_of(1, &some, 0, &half).roof_share, 0.1);
-    assert_true(isnan(rates_of((double)NAN, &some, 1, &roof).gflops));
+    assert_true(isnan(rates_of((double)NAN, &some, 1, &peak).gflops));
 }
 
 int main(void)
@@ -111,8 +111,8 @@ int main(void)
         cmocka_unit_test(the_input_is_left_alone),
         cmocka_unit_test(rates_are_amounts_over_time),
         cmocka_unit_test(arithmetic_share_when_it_is_the_larger),
-        cmocka_unit_test(above_the_roof_is_implausible),
-        cmocka_unit_test(unknown_work_or_roof_stays_unknown),
+        cmocka_unit_test(above_the_peak_is_implausible),
+        cmocka_unit_test(unknown_work_or_peak_stays_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,7 +100,7 @@ static int reached(const struct target *t, double value, double limit)
 
 static void calibration_text(const struct calibration *c, char out[48])
 {
-    snprintf(out, 48, "%.0f, %.1f, %.1f", c->roof.flops_per_s * 1e-9, c->roof.bytes_per_s * 1e-9,
+    snprintf(out, 48, "%.0f, %.1f, %.1f", c->peak.flops_per_s * 1e-9, c->peak.bytes_per_s * 1e-9,
              c->cached_bytes_per_s * 1e-9);
 }
 
@@ -215,11 +215,11 @@ void bench_report_markdown(const struct bench_results *r)
     printf("Measured %s on %s, %d threads, %s, back end %s.\n\n", r->timestamp, e->cpu, e->threads,
            e->isa, e->backend);
     puts("| operation | N | target (stretch) | measured | reached | threads | median s | spread | "
-         "share of roof |\n|---|---|---|---|---|---|---|---|---|");
+         "share of peak |\n|---|---|---|---|---|---|---|---|---|");
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         print_target(r, &targets[i]);
     puts(
-        "\n| operation | N | threads | least s | median s | spread | rate | share of roof | cycles "
+        "\n| operation | N | threads | least s | median s | spread | rate | share of peak | cycles "
         "per unit | t1/(n tn) | peak memory; closed form | calibration before; after: GFLOP/s, "
         "GB/s, "
         "GB/s in cache |\n|---|---|---|---|---|---|---|---|---|---|---|---|");

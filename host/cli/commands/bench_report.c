@@ -19,7 +19,7 @@ void bench_report_list(void)
 
 void bench_report_head(void)
 {
-    log_info(LINE, "operation", "size", "threads", "least s", "spread", "rate", "of roof", "t1/nt");
+    log_info(LINE, "operation", "size", "threads", "least s", "spread", "rate", "of peak", "t1/nt");
 }
 
 void bench_rate_text(double rate, enum bench_unit unit, char out[24])
@@ -48,7 +48,7 @@ static void percent_text(double share, char out[16])
 
 void bench_report_row(const struct bench_row *row)
 {
-    char size[24], threads[24], least[24], spread[16], rate[24], roof[16], efficiency[16];
+    char size[24], threads[24], least[24], spread[16], rate[24], peak[16], efficiency[16];
     if (row->status != ROW_OK) {
         log_info("%-25s %5" PRId64 " %7" PRId64 " %s: %s", row->operation, row->size, row->threads,
                  row->status == ROW_FAILED ? "failed" : "skipped", row->reason);
@@ -58,10 +58,10 @@ void bench_report_row(const struct bench_row *row)
     snprintf(threads, sizeof threads, "%" PRId64, row->threads);
     snprintf(least, sizeof least, "%.4g", row->min);
     percent_text(row->spread, spread);
-    percent_text(row->roof_share, roof);
+    percent_text(row->roof_share, peak);
     percent_text(row->efficiency, efficiency);
     bench_rate_text(row->rate, row->unit, rate);
-    log_info(LINE "%s%s", row->operation, size, threads, least, spread, rate, roof, efficiency,
+    log_info(LINE "%s%s", row->operation, size, threads, least, spread, rate, peak, efficiency,
              row->implausible ? " implausible" : "",
              bench_drift(row) > UNSTEADY ? " unsteady" : "");
 }

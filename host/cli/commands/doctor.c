@@ -16,12 +16,12 @@ static struct opt options[] = {
 
 static enum err measure(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count)
 {
-    struct roof roof;
+    struct peak peak;
     if (be->ops->measure_ceilings)
         return be->ops->measure_ceilings(be, out, count);
-    TRY(be->ops->measure_roof(be, &roof));
-    out[0] = (struct ceiling){"flops_per_s", roof.flops_per_s};
-    out[1] = (struct ceiling){"memory_bytes_per_s", roof.bytes_per_s};
+    TRY(be->ops->measure_peak(be, &peak));
+    out[0] = (struct ceiling){"flops_per_s", peak.flops_per_s};
+    out[1] = (struct ceiling){"memory_bytes_per_s", peak.bytes_per_s};
     *count = 2;
     return ERR_OK;
 }

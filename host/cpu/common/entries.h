@@ -94,6 +94,6 @@ enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum
                          double *min, double *max);
 
 /* peak.c */
-enum err cpu_measure_roof(struct backend *be, struct roof *out);
+enum err cpu_measure_peak(struct backend *be, struct peak *out);
 
 #endif

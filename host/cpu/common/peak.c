@@ -27,7 +27,7 @@ static size_t copy_bytes(void)
 /* One test: what thread t of `threads` does once. */
 struct test {
     void (*part)(const struct test *test, int t, int threads);
-    const struct roof_kernels *kernels;
+    const struct peak_kernels *kernels;
     int64_t steps;
     float *from, *to;
     size_t floats;
@@ -87,7 +87,7 @@ static double best(const struct test *test, int threads)
     return least;
 }
 
-static enum err measure_copy(struct test *test, int threads, struct roof *out)
+static enum err measure_copy(struct test *test, int threads, struct peak *out)
 {
     void *from = NULL, *to = NULL;
     const size_t bytes = copy_bytes() / 256 * 256;
@@ -110,10 +110,10 @@ out:
     return e;
 }
 
-enum err cpu_measure_roof(struct backend *be, struct roof *out)
+enum err cpu_measure_peak(struct backend *be, struct peak *out)
 {
-    struct test test = {.part = part_arithmetic, .kernels = ISA_PICK(roof_kernels)};
-    mark_push("measure_roof", 0);
+    struct test test = {.part = part_arithmetic, .kernels = ISA_PICK(peak_kernels)};
+    mark_push("measure_peak", 0);
     test.steps = 2000000; /* 3 ms at 4 GHz */
     const double took = best(&test, be->threads);
     out->flops_per_s =

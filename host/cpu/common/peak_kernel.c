@@ -32,4 +32,4 @@ static void stream(const float *from, float *to, size_t n)
     vf_stream_end();
 }
 
-const struct roof_kernels ISA_NAME(roof_kernels) = {multiply_add, 2 * CHAINS *VEC, stream};
+const struct peak_kernels ISA_NAME(peak_kernels) = {multiply_add, 2 * CHAINS *VEC, stream};

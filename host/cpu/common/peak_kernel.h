@@ -7,7 +7,7 @@
 
 #include "host/cpu/common/isa.h"
 
-struct roof_kernels {
+struct peak_kernels {
     /* `steps` rounds of independent multiply-adds, `flops_per_step` operations each. Returns their
      * sum, so that no compiler drops them; it is finite for |factor| < 1. */
     float (*multiply_add)(int64_t steps, float factor, float term);
@@ -16,6 +16,6 @@ struct roof_kernels {
      * machine can. */
     void (*stream)(const float *from, float *to, size_t n);
 };
-ISA_TABLES(roof_kernels);
+ISA_TABLES(peak_kernels);
 
 #endif

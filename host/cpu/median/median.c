@@ -4,7 +4,7 @@
 
 /* min and max operations per voxel of the best known network (median_kernel.c): what an ideal
  * machine would do. Those of floats run at half the rate of fused multiply-adds counted as two, so
- * the share of the roof ends at 50 %; those of integers at up to 0.92 of it on Zen 4. */
+ * the share of the peak ends at 50 %; those of integers at up to 0.92 of it on Zen 4. */
 #define OPERATIONS 77
 
 /* A larger result would not be found in a cache by whoever reads it next: writing past the caches

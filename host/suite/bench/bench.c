@@ -110,18 +110,18 @@ static double larger(double a, double b)
 
 static void take_rates(struct bench_row *row)
 {
-    struct roof roof = {
-        larger(row->before.roof.flops_per_s, row->after.roof.flops_per_s),
-        larger(larger(row->before.roof.bytes_per_s, row->after.roof.bytes_per_s),
+    struct peak peak = {
+        larger(row->before.peak.flops_per_s, row->after.peak.flops_per_s),
+        larger(larger(row->before.peak.bytes_per_s, row->after.peak.bytes_per_s),
                larger(row->before.cached_bytes_per_s, row->after.cached_bytes_per_s))};
-    struct rates r = rates_of(row->min, &row->work, row->amount, &roof);
+    struct rates r = rates_of(row->min, &row->work, row->amount, &peak);
     row->rate = r.updates_per_s;
     row->roof_share = r.roof_share;
     row->implausible = r.implausible;
     if (isnan(r.roof_share))
         return;
-    double arithmetic = roof.flops_per_s > 0 ? row->work.flops / roof.flops_per_s : 0;
-    double copy = roof.bytes_per_s > 0 ? row->work.bytes_min / roof.bytes_per_s : 0;
+    double arithmetic = peak.flops_per_s > 0 ? row->work.flops / peak.flops_per_s : 0;
+    double copy = peak.bytes_per_s > 0 ? row->work.bytes_min / peak.bytes_per_s : 0;
     row->bound = arithmetic >= copy ? BOUND_ARITHMETIC : BOUND_COPY;
 }
 

@@ -77,7 +77,7 @@ enum err bench_read(const char *path, struct bench_results *r);
 enum err bench_same_class(const char *path, const struct bench_results *file,
                           const struct bench_results *here, int *other_cpu);
 
-/* Change of the roof that bounds the row while it ran, over the larger value; NAN when unknown. */
+/* Change of the peak that bounds the row while it ran, over the larger value; NAN when unknown. */
 double bench_drift(const struct bench_row *row);
 
 enum bench_verdict {
@@ -91,7 +91,7 @@ struct bench_comparison {
     double ratio; /* > 1: slower */
     enum bench_verdict verdict;
 };
-/* Compares costs: least time times the rate of the roof that bounded the row then, which is what
+/* Compares costs: least time times the rate of the peak that bounded the row then, which is what
  * the machine could have done in that time. A slower moment of the same machine gives the same
  * cost. `ratio` takes the larger of each row's two calibrations. */
 struct bench_comparison bench_compare(const struct bench_row *now, const struct bench_row *then,

@@ -5,16 +5,16 @@
 
 #define UNKNOWN ((double)NAN)
 
-static double roof_of(const struct calibration *c, enum bench_bound bound)
+static double peak_of(const struct calibration *c, enum bench_bound bound)
 {
-    double copy = fmax(c->roof.bytes_per_s, c->cached_bytes_per_s);
-    double rate = bound == BOUND_ARITHMETIC ? c->roof.flops_per_s : bound == BOUND_COPY ? copy : 0;
+    double copy = fmax(c->peak.bytes_per_s, c->cached_bytes_per_s);
+    double rate = bound == BOUND_ARITHMETIC ? c->peak.flops_per_s : bound == BOUND_COPY ? copy : 0;
     return rate > 0 ? rate : UNKNOWN;
 }
 
 double bench_drift(const struct bench_row *row)
 {
-    double before = roof_of(&row->before, row->bound), after = roof_of(&row->after, row->bound);
+    double before = peak_of(&row->before, row->bound), after = peak_of(&row->after, row->bound);
     return fabs(after - before) / fmax(after, before);
 }
 
@@ -25,7 +25,7 @@ struct range {
 /* By the two calibrations; fmin and fmax ignore a NAN unless both are. */
 static struct range cost_of(const struct bench_row *row, enum bench_bound bound)
 {
-    double before = roof_of(&row->before, bound), after = roof_of(&row->after, bound);
+    double before = peak_of(&row->before, bound), after = peak_of(&row->after, bound);
     return (struct range){row->min * fmin(before, after), row->min * fmax(before, after)};
 }
 

@@ -73,16 +73,16 @@ static double cached_copy(struct backend *be, const struct operation *op, const 
 }
 
 /* In the process and with the threads of the runs that follow, because a shared machine's speed
- * changes within minutes. A calibration that fails leaves the share of the roof unknown and fails
+ * changes within minutes. A calibration that fails leaves the share of the peak unknown and fails
  * nothing. */
 static enum err calibrate(struct child *c)
 {
     struct run_state *s = &c->s;
-    struct roof roof = {0, 0};
+    struct peak peak = {0, 0};
     double updates = 0;
-    if (s->be->ops->measure_roof(s->be, &roof)) {
+    if (s->be->ops->measure_peak(s->be, &peak)) {
         log_warn("no calibration: %s", err_text());
-        roof = (struct roof){0, 0};
+        peak = (struct peak){0, 0};
     }
     double cached = cached_copy(s->be, s->op, &s->model);
     if (s->op->updates)
@@ -90,8 +90,8 @@ static enum err calibrate(struct child *c)
     struct jsonw w;
     jsonw_init(&w, c->out, 0);
     jsonw_object(&w);
-    jsonw_knumber(&w, "gflops", roof.flops_per_s * 1e-9);
-    jsonw_knumber(&w, "gbytes_per_s", roof.bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "gflops", peak.flops_per_s * 1e-9);
+    jsonw_knumber(&w, "gbytes_per_s", peak.bytes_per_s * 1e-9);
     jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
     jsonw_knumber(&w, "updates", updates);
     jsonw_kstring(&w, "cycles_reason", c->cycles.reason);

@@ -40,8 +40,8 @@ static void take_calibration(struct child *c, const cJSON *line)
 {
     struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
     const char *reason = cJSON_GetStringValue(cJSON_GetObjectItem(line, "cycles_reason"));
-    to->roof.flops_per_s = number(line, "gflops") * 1e9;
-    to->roof.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
+    to->peak.flops_per_s = number(line, "gflops") * 1e9;
+    to->peak.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
     to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
     c->cell->updates = number(line, "updates");
     snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");

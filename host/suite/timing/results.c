@@ -78,10 +78,10 @@ const struct row *cell_summarise(struct cell *c, int64_t runs)
         seconds[n++] = last->seconds;
     }
     const struct work nothing = {0, 0, 0};
-    struct roof roof = c->before.roof;
-    roof.bytes_per_s = fmax(roof.bytes_per_s, c->before.cached_bytes_per_s);
+    struct peak peak = c->before.peak;
+    peak.bytes_per_s = fmax(peak.bytes_per_s, c->before.cached_bytes_per_s);
     c->statistics = statistics_of(seconds, n);
-    c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &roof);
+    c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &peak);
     free(seconds);
     return last;
 }

@@ -29,7 +29,7 @@ struct row {
 /* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's
  * own size, the ceiling of those that fit the caches. */
 struct calibration {
-    struct roof roof;
+    struct peak peak;
     double cached_bytes_per_s;
 };
 

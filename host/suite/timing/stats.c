@@ -51,14 +51,14 @@ static double rate(double amount, double seconds)
 }
 
 struct rates rates_of(double seconds, const struct work *work, double updates,
-                      const struct roof *roof)
+                      const struct peak *peak)
 {
     double flops = rate(work->flops, seconds), bytes = rate(work->bytes_min, seconds);
     struct rates r = {.gflops = flops * 1e-9, .gbytes_per_s = bytes * 1e-9};
     r.updates_per_s = rate(updates, seconds);
     /* fmax ignores a NAN unless both are. */
-    r.roof_share = fmax(roof->flops_per_s > 0 ? flops / roof->flops_per_s : (double)NAN,
-                        roof->bytes_per_s > 0 ? bytes / roof->bytes_per_s : (double)NAN);
+    r.roof_share = fmax(peak->flops_per_s > 0 ? flops / peak->flops_per_s : (double)NAN,
+                        peak->bytes_per_s > 0 ? bytes / peak->bytes_per_s : (double)NAN);
     r.implausible = r.roof_share > PLAUSIBLE;
     return r;
 }

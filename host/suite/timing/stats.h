@@ -14,13 +14,13 @@ struct statistics {
 struct statistics statistics_of(const double *seconds, int n);
 
 /* Rates at the median time. Work of 0 means undeclared: its rate is NAN. roof_share is the larger
- * of the two shares (arithmetic, bytes) of the measured roof. Above 1.05 of it a number cannot be
+ * of the two shares (arithmetic, bytes) of the measured peak. Above 1.05 of it a number cannot be
  * true (5 %: spread of the calibration itself), and `implausible` is 1. */
 struct rates {
     double gflops, gbytes_per_s, roof_share, updates_per_s;
     int implausible;
 };
 struct rates rates_of(double seconds, const struct work *work, double updates,
-                      const struct roof *roof);
+                      const struct peak *peak);
 
 #endif

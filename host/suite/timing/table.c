@@ -40,7 +40,7 @@ static void human_rate(const struct rates *r, char out[16])
 
 static void print_cell(const struct cell *c, const struct fit *fit, int first)
 {
-    char size[24], median[16], spread[16], rate[16], roof[16] = "-", growth[24] = "";
+    char size[24], median[16], spread[16], rate[16], peak[16] = "-", growth[24] = "";
     int colour = log_colour();
     snprintf(size, sizeof size, "%lld", (long long)c->size);
     if (!c->statistics.n) {
@@ -57,19 +57,19 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     else
         snprintf(spread, sizeof spread, "%.1f %%", c->statistics.cv * 100);
     if (c->rates.implausible)
-        snprintf(roof, sizeof roof, "implausible");
+        snprintf(peak, sizeof peak, "implausible");
     else if (!isnan(c->rates.roof_share))
-        snprintf(roof, sizeof roof, "%.3g %%", c->rates.roof_share * 100);
+        snprintf(peak, sizeof peak, "%.3g %%", c->rates.roof_share * 100);
     if (first && !isnan(fit->p))
         snprintf(growth, sizeof growth, "N^%.2f", fit->p);
-    log_info(LINE, first ? c->op->name : "", size, median, spread, rate, roof, growth);
+    log_info(LINE, first ? c->op->name : "", size, median, spread, rate, peak, growth);
 }
 
 void table_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
     const char *off = log_colour() ? OFF : "";
-    log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of roof",
+    log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of peak",
              "growth", off);
     for (int op = 0; op < r->plan.op_count; op++)
         for (int s = 0; s < r->plan.size_count; s++)
@@ -78,7 +78,7 @@ void table_print(const struct results *r)
              "updates a second.%s",
              dim, off);
     log_info(
-        "%sof roof: share of this machine's measured peak (arithmetic or copy rate, whichever is "
+        "%sof peak: share of this machine's measured peak (arithmetic or copy rate, whichever is "
         "nearer).%s",
         dim, off);
     if (r->plan.size_count < 3)

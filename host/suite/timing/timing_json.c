@@ -59,8 +59,8 @@ static void write_plan(struct jsonw *w, const struct results *r)
 void timing_write_calibration(struct jsonw *w, const struct calibration *c)
 {
     jsonw_object(w);
-    known_number(w, "gflops", c->roof.flops_per_s * 1e-9);
-    known_number(w, "gbytes_per_s", c->roof.bytes_per_s * 1e-9);
+    known_number(w, "gflops", c->peak.flops_per_s * 1e-9);
+    known_number(w, "gbytes_per_s", c->peak.bytes_per_s * 1e-9);
     known_number(w, "cached_gbytes_per_s", c->cached_bytes_per_s * 1e-9);
     jsonw_end(w);
 }

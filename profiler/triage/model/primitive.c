@@ -49,7 +49,7 @@ static const struct primitive primitives[] = {
     {.name = "mbir_prior_and_updates", .unit = UNIT_VOXEL, .flops = 370, .walk = WALK_PRIOR, .branches = "clip at zero; step length decided per subset",
      .work = {.products = 45, .sums = 60, .ports = 20}, .dependency = DEPENDS_FEEDBACK, .steps = 128,
      .volume_passes = 4, .volumes_moved = 1,
-     .cpu_rate = {0.05e9, 0.3e9}, .gpu_rate = {20e9, 200e9}, .rate_source = "declared work on the measured roof; from memory-bound ideal on an H200", .names = {"qggmrf", "prior"}},
+     .cpu_rate = {0.05e9, 0.3e9}, .gpu_rate = {20e9, 200e9}, .rate_source = "declared work on the measured peak; from memory-bound ideal on an H200", .names = {"qggmrf", "prior"}},
     {.name = "median_filter3d", .hls_kernel = 1, .unit = UNIT_VOXEL, .flops = 77, .walk = WALK_MEDIAN, .branches = "none: a fixed network",
      .work = {.compares = 126, .ports = 9},
      .volume_passes = 2, .volumes_moved = 1,

@@ -68,7 +68,7 @@ static void write_verdicts(const struct triage *t, FILE *out)
         fputc('\n', out);
     }
     fputs("\nOne page for each follows.\n\n![speedups over the best alternative, and "
-          "roofs](triage.svg)\n",
+          "rooflines](triage.svg)\n",
           out);
     if (t->notes.count)
         put_list(out, "About the input", t->notes.text, t->notes.count);

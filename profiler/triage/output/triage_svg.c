@@ -1,5 +1,5 @@
 /* triage.svg, which triage.md shows: speedups as ranges, and where each candidate lies under the
- * roofs of this machine and of the card that suits the first one best. */
+ * peaks of this machine and of the card that suits the first one best. */
 #include <math.h>
 
 #include "profiler/triage/triage.h"
@@ -84,13 +84,13 @@ static void write_bars(const struct triage *t, FILE *out)
 }
 
 /* Highest rate at an intensity. */
-static double roof(double gflops, double gbytes, double intensity)
+static double peak(double gflops, double gbytes, double intensity)
 {
     return fmin(gflops, gbytes * intensity);
 }
 
-static void draw_roof(FILE *out, const struct axis *x, const struct axis *y, double gflops,
-                      double gbytes, const char *colour, const char *name)
+static void draw_roofline(FILE *out, const struct axis *x, const struct axis *y, double gflops,
+                          double gbytes, const char *colour, const char *name)
 {
     const double ridge = gflops / gbytes, left = pow(10, x->low), right = pow(10, x->high);
     if (!(gflops > 0) || !(gbytes > 0) || !(ridge > left && ridge < right))
@@ -98,7 +98,7 @@ static void draw_roof(FILE *out, const struct axis *x, const struct axis *y, dou
     fprintf(out,
             "<path d=\"M%.1f %.1fL%.1f %.1fH%.1f\" stroke=\"%s\" stroke-width=\"2\"/><text "
             "x=\"%.1f\" y=\"%.1f\" class=\"r\" fill=\"%s\">%s: %.3g G/s, %.3g GB/s</text>\n",
-            at(x, left), at(y, roof(gflops, gbytes, left)), at(x, ridge), at(y, gflops),
+            at(x, left), at(y, peak(gflops, gbytes, left)), at(x, ridge), at(y, gflops),
             at(x, right), colour, at(x, right), at(y, gflops) - 5, colour, name, gflops, gbytes);
 }
 
@@ -146,14 +146,14 @@ static void scale(const struct triage *t, const struct device *d, struct axis *x
     widen(y, t->timing.rows_count ? t->timing.gflops : (double)NAN);
 }
 
-static void write_roofs(const struct triage *t, const struct device *d, int top, FILE *out)
+static void write_roofline(const struct triage *t, const struct device *d, int top, FILE *out)
 {
     struct axis x = {-1, 2, LEFT - 130, RIGHT - LEFT + 110};
     struct axis y = {0, 3, top + ROOF_H, -(ROOF_H - 30)};
     scale(t, d, &x, &y);
     fprintf(out,
             "<text x=\"12\" y=\"%d\" class=\"t\">Operations per byte of memory, and operations/s "
-            "(1e9): measured here (dots), modelled on the best card (bars); its roof: products in "
+            "(1e9): measured here (dots), modelled on the best card (bars); its peak: products in "
             "DSP blocks</text>\n",
             top + 8);
     for (int p = (int)x.low; p <= (int)x.high; p++)
@@ -169,9 +169,9 @@ static void write_roofs(const struct triage *t, const struct device *d, int top,
                 x.first, at(&y, pow(10, p)), x.length, x.first - 5, at(&y, pow(10, p)) + 4,
                 power(p));
     if (t->timing.rows_count)
-        draw_roof(out, &x, &y, t->timing.gflops, t->timing.gbytes_per_s, HERE, "this machine");
-    draw_roof(out, &x, &y, 2e-3 * d->dsp * d->products * d->clock_mhz.high, d->memory_gb_s.high,
-              "#d55e00", d->name);
+        draw_roofline(out, &x, &y, t->timing.gflops, t->timing.gbytes_per_s, HERE, "this machine");
+    draw_roofline(out, &x, &y, 2e-3 * d->dsp * d->products * d->clock_mhz.high, d->memory_gb_s.high,
+                  "#d55e00", d->name);
     for (int i = 0; i < t->candidates_count; i++)
         draw_candidate(out, &x, &y, &t->candidates[i], i);
 }
@@ -184,12 +184,12 @@ enum err triage_write_svg(const struct triage *t, FILE *out)
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
             "font-family=\"sans-serif\" font-size=\"11\">\n<title>FPGA triage: speedups and "
-            "roofs</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}path{fill:none}"
+            "rooflines</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}path{fill:none}"
             ".r{text-anchor:end}.m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             WIDTH, below + ROOF_H + 24);
     write_bars(t, out);
-    write_roofs(t, d, below, out);
+    write_roofline(t, d, below, out);
     FAIL_IF(fputs("</svg>\n", out) == EOF || fflush(out) || ferror(out), ERR_IO,
             "writing triage.svg failed");
     return ERR_OK;

@@ -69,7 +69,7 @@ struct candidate {
 struct machine {
     int is_gpu, threads;
     const char *name;
-    double ridge; /* flops per byte where the measured roofs meet; NAN unknown */
+    double ridge; /* flops per byte where the measured peaks meet; NAN unknown */
 };
 
 struct inputs {

@@ -8,10 +8,10 @@
 static void check(int threads)
 {
     struct backend be = {.threads = threads};
-    struct roof roof = {0};
-    assert_ok(cpu_measure_roof(&be, &roof));
-    assert_true(isfinite(roof.flops_per_s) && roof.flops_per_s > 1e6);
-    assert_true(isfinite(roof.bytes_per_s) && roof.bytes_per_s > 1e6);
+    struct peak peak = {0};
+    assert_ok(cpu_measure_peak(&be, &peak));
+    assert_true(isfinite(peak.flops_per_s) && peak.flops_per_s > 1e6);
+    assert_true(isfinite(peak.bytes_per_s) && peak.bytes_per_s > 1e6);
 }
 
 static void test_little_memory(void **state)
@@ -24,8 +24,8 @@ static void test_little_memory(void **state)
     assert_int_equal(mem_held(), 0);
     setenv("TOMOPROF_MEMORY", "1MiB", 1);
     struct backend be = {.threads = 1};
-    struct roof roof;
-    assert_error(cpu_measure_roof(&be, &roof), ERR_MEMORY, "calibration");
+    struct peak peak;
+    assert_error(cpu_measure_peak(&be, &peak), ERR_MEMORY, "calibration");
     unsetenv("TOMOPROF_MEMORY");
 }
 
