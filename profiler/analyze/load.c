@@ -3,11 +3,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profiler/analyze/attribute/cpu.h"
+#include "profiler/analyze/attribute/ranges.h"
+#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/build/children.h"
+#include "profiler/analyze/gpu/clock.h"
+#include "profiler/analyze/gpu/gpu.h"
+#include "profiler/analyze/heap/heap.h"
 
-static const struct part *const parts[] = {&part_cpu, &part_heap, &part_gpu, &part_ranges};
-#define PARTS (sizeof parts / sizeof *parts)
+static const struct collector *const collectors[] = {&collector_cpu, &collector_heap,
+                                                     &collector_gpu, &collector_ranges};
+#define COLLECTORS (sizeof collectors / sizeof *collectors)
 
 static enum err fact(struct image *im, const struct trace_item *item)
 {
@@ -121,13 +129,13 @@ static void add_damage(struct quality_count *q, const struct trace_reader *reade
 
 static enum err settle(struct image *im)
 {
-    for (size_t i = 0; i < PARTS; i++)
-        if (parts[i]->settle)
-            TRY(parts[i]->settle(im));
+    for (size_t i = 0; i < COLLECTORS; i++)
+        if (collectors[i]->settle)
+            TRY(collectors[i]->settle(im));
     TRY(charge_spots(im));
-    for (size_t i = 0; i < PARTS; i++)
-        if (parts[i]->charge)
-            TRY(parts[i]->charge(im));
+    for (size_t i = 0; i < COLLECTORS; i++)
+        if (collectors[i]->attribute)
+            TRY(collectors[i]->attribute(im));
     return build_image(im);
 }
 
@@ -139,8 +147,8 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
     im.last = im.header.start_ns;
     if (e == ERR_OK)
         e = build_process(r, &im);
-    for (size_t i = 0; i < PARTS && e == ERR_OK; i++)
-        e = parts[i]->create(&im);
+    for (size_t i = 0; i < COLLECTORS && e == ERR_OK; i++)
+        e = collectors[i]->create(&im);
     uint32_t other; /* spot 0 takes what finds no room */
     if (e == ERR_OK)
         e = image_spot(&im, (uint32_t)im.header.pid, 0, 0, &other);
@@ -149,15 +157,15 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
     add_damage(&r->q, reader);
     if (e == ERR_OK)
         e = settle(&im);
-    for (size_t i = 0; i < PARTS; i++)
-        parts[i]->free(&im);
+    for (size_t i = 0; i < COLLECTORS; i++)
+        collectors[i]->free(&im);
     clock_free(&im);
     if (im.arena)
         image_free_definitions(&im);
     return e;
 }
 
-/* The first look: when the run began, how large the files are. */
+/* Read ahead: when the run began, how large the files are. */
 static enum err survey(struct run *r, char **paths, size_t count, double *total, size_t *readable)
 {
     r->origin = UINT64_MAX;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/check.h"
-#include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/occupancy.h"
 #include "profiler/analyze/common/table.h"
 #include "profiler/analyze/common/track.h"
@@ -17,7 +17,7 @@ static void few_durations_have_exact_quantiles(void **state)
                           1500}; /* NumPy: median, percentile(95), std(ddof=1) */
     for (int i = 0; i < 5; i++)
         assert_ok(dist_add(&d, v[i]));
-    struct model_stat s = dist_stat(&d);
+    struct model_stat s = stat_of(&d);
     NEAR(s.median_s, 300e-9);
     NEAR(s.p95_s, 1280e-9);
     NEAR(s.sd_s, 570.08771254956898e-9);
@@ -40,8 +40,8 @@ static void many_durations_within_two_percent(void **state)
     assert_int_equal(d.min, 1);
     assert_int_equal(d.max, 10000000000);
     assert_ok(dist_merge(&halves[0], &halves[1]));
-    NEAR(dist_stat(&halves[0]).median_s, dist_stat(&d).median_s);
-    assert_near(dist_stat(&halves[0]).sd_s, dist_stat(&d).sd_s, 1e-9 * dist_stat(&d).sd_s);
+    NEAR(stat_of(&halves[0]).median_s, stat_of(&d).median_s);
+    assert_near(stat_of(&halves[0]).sd_s, stat_of(&d).sd_s, 1e-9 * stat_of(&d).sd_s);
     NEAR(halves[0].sum, d.sum);
     dist_free(&d);
     dist_free(&halves[0]);
@@ -52,7 +52,7 @@ static void no_duration_has_no_statistics(void **state)
 {
     (void)state;
     struct dist d = {0};
-    struct model_stat s = dist_stat(&d);
+    struct model_stat s = stat_of(&d);
     assert_true(isnan(s.median_s) && isnan(s.min_s) && isnan(s.sd_s));
     assert_int_equal(s.n, 0);
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/attribute/cpu.h"
+#include "profiler/analyze/attribute/ranges.h"
 
 #define NEAR_NS                                                                                    \
     100000000            /* a thread without Python borrows the main thread's line within 100 ms   \
@@ -192,4 +193,4 @@ static enum err settle(struct image *im)
     return release(im, UINT64_MAX);
 }
 
-const struct part part_cpu = {create, settle, NULL, destroy};
+const struct collector collector_cpu = {create, settle, NULL, destroy};

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/symbols/demangle.h"
-#include "profiler/analyze/common/image.h"
 
 enum { INLINED_MAX = 32 };
 

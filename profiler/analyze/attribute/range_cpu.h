@@ -3,7 +3,7 @@
 #ifndef TP_ANALYZE_ATTRIBUTE_RANGE_CPU_H
 #define TP_ANALYZE_ATTRIBUTE_RANGE_CPU_H
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/state/image.h"
 
 /* One time that a range was open, with the device operations launched inside on its thread. */
 struct instance {

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "profiler/analyze/attribute/range_cpu.h"
+#include "profiler/analyze/attribute/ranges.h"
 
 #define INSTANCES_MAX 1500000 /* for the projection on the device; 48 bytes each */
 
@@ -228,4 +229,4 @@ const char *range_style(uint32_t style)
     return styles[style % 3];
 }
 
-const struct part part_ranges = {create, settle, charge, destroy};
+const struct collector collector_ranges = {create, settle, charge, destroy};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/attribute/rules.h"
 
 /* Libraries that serve whoever calls them: their time is their caller's. Prefixes of file names. */
 static const char *const runtimes[] = {

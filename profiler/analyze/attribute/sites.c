@@ -1,12 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/image.h"
-
-const char *run_text(struct run *r, const char *s)
-{
-    return arena_text(r->m->arena, s);
-}
+#include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/sites.h"
 
 static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
 {

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/gpu/clock.h"
 
 static const char *const ends[] = {[TRACE_RUNNING] = "running",
                                    [TRACE_EXIT] = "exit",

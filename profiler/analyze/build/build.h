@@ -2,7 +2,7 @@
 #ifndef TP_ANALYZE_BUILD_BUILD_H
 #define TP_ANALYZE_BUILD_BUILD_H
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/state/image.h"
 
 /* A META fact of an image. */
 enum err build_fact(struct run *r, struct image *im, const char *key, const char *value);

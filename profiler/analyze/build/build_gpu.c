@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/gpu.h"
 
 enum { GAPS_TOLD = 50 };
@@ -146,7 +148,7 @@ static enum err transfer_rows(struct run *r)
         row->to = memory_name(t->key[2]);
         row->asynchronous = t->key[3] != 0;
         row->bytes = t->value < 9e15 ? (int64_t)t->value : MODEL_UNKNOWN;
-        row->time = dist_stat(&t->time);
+        row->time = stat_of(&t->time);
         row->gb_s = t->time.sum > 0 ? t->value / t->time.sum : (double)NAN;
     }
     TRY(model_list(m, model_set, m, memsets, r->sets.count));
@@ -154,7 +156,7 @@ static enum err transfer_rows(struct run *r)
         m->memsets[i].memory = memory_name(r->sets.items[i].key[0]);
         m->memsets[i].bytes =
             r->sets.items[i].value < 9e15 ? (int64_t)r->sets.items[i].value : MODEL_UNKNOWN;
-        m->memsets[i].time = dist_stat(&r->sets.items[i].time);
+        m->memsets[i].time = stat_of(&r->sets.items[i].time);
     }
     return ERR_OK;
 }
@@ -178,7 +180,7 @@ static enum err call_rows(struct run *r)
         row->name = t->name;
         row->api_class = classes[t->key[0] < 8 ? t->key[0] : 0];
         row->errors = (int64_t)t->errors;
-        row->time = dist_stat(&t->time);
+        row->time = stat_of(&t->time);
         row->share_of_api = t->time.sum / r->total.api;
         row->share_of_wall = t->time.sum / (double)(r->last - r->origin);
     }
@@ -196,7 +198,7 @@ static enum err range_rows(struct run *r)
         row->name = t->name;
         row->style = range_style(t->key[0]);
         row->open = (int64_t)t->open;
-        row->time = dist_stat(&t->time);
+        row->time = stat_of(&t->time);
         if (t->value > 0) /* marks take no time */
             row->time.n = (int64_t)t->value;
         if (r->has_cpu && t->key[0] != 2)

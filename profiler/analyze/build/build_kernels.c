@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/symbols/demangle.h"
+#include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/occupancy.h"
+#include "profiler/analyze/symbols/demangle.h"
 
 enum { VARIANTS_TOLD = 16, PLACES_TOLD = 16 };
 
@@ -48,7 +50,7 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     row->static_shared = v->static_shared;
     row->dynamic_shared = v->dynamic_shared;
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
-    row->time = dist_stat(&v->time);
+    row->time = stat_of(&v->time);
     const struct trace_device *d = &r->devices[v->device].d;
     uint64_t threads = (uint64_t)v->block[0] * v->block[1];
     threads = threads <= 4096 ? threads * v->block[2] : 0;
@@ -72,7 +74,7 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
         api += k->variants[i].api_ns;
         queue += k->variants[i].queue_ns;
     }
-    row->time = dist_stat(&all);
+    row->time = stat_of(&all);
     dist_free(&all);
     TRY(e);
     char *readable = demangle(k->mangled);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/build/children.h"
 
 /* What can be missing or wrong, as counted; %llu is the count. */
 static const struct rule {

@@ -1,7 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/run.h"
+#include "profiler/analyze/common/arena.h"
+#include "profiler/analyze/common/counters.h"
 
 struct tally *tally_of(struct tallies *t, const char *domain, const char *name, uint32_t a,
                        uint32_t b, uint32_t c, uint32_t d)
@@ -31,30 +32,4 @@ void tallies_free(struct tallies *t)
         dist_free(&t->items[i].time);
     free(t->items);
     table_free(&t->by_key);
-}
-
-void sums_add(struct sums *to, const struct sums *from)
-{
-    double *a = (double *)to;
-    const double *b = (const double *)from;
-    for (size_t i = 0; i < sizeof *to / sizeof *a; i++)
-        a[i] += b[i];
-}
-
-size_t run_track_limit(const struct run *r)
-{
-    size_t share = TRACKS_EVENTS / (r->lanes_count + 1);
-    if (share > TRACK_EVENTS)
-        return TRACK_EVENTS;
-    return share > TRACK_EVENTS_LEAST ? share : TRACK_EVENTS_LEAST;
-}
-
-struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
-                      uint32_t context, uint32_t stream)
-{
-    if (array_room(&r->lanes, &r->lanes_room, r->lanes_count + 1, sizeof *r->lanes) != ERR_OK)
-        return NULL;
-    struct lane *l = &r->lanes[r->lanes_count++];
-    *l = (struct lane){kind, process, thread, device, context, stream, {0}};
-    return l;
 }

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profiler/analyze/common/arena.h"
 #include "profiler/analyze/common/dist.h"
 
 enum { STEPS = 32, BINS = 64 * STEPS };
@@ -114,21 +115,4 @@ double dist_quantile(struct dist *d, double q)
         if ((double)(passed += d->histogram[i]) > rank)
             return fmin(fmax(middle_of(i), (double)d->min), (double)d->max);
     return (double)d->max;
-}
-
-struct model_stat dist_stat(struct dist *d)
-{
-    struct model_stat s;
-    model_blank(&record_model_stat, &s);
-    s.n = (int64_t)d->n;
-    s.total_s = d->sum * 1e-9;
-    if (!d->n)
-        return s;
-    s.min_s = (double)d->min * 1e-9;
-    s.max_s = (double)d->max * 1e-9;
-    s.median_s = dist_quantile(d, 0.5) * 1e-9;
-    s.p95_s = dist_quantile(d, 0.95) * 1e-9;
-    if (d->n > 1)
-        s.sd_s = sqrt(fmax(d->m2, 0) / (double)(d->n - 1)) * 1e-9;
-    return s;
 }

@@ -3,7 +3,9 @@
 #ifndef TP_ANALYZE_COMMON_DIST_H
 #define TP_ANALYZE_COMMON_DIST_H
 
-#include "profiler/analyze/model/model.h"
+#include <stdint.h>
+
+#include "host/base/err.h"
 
 #define DIST_EXACT 512
 
@@ -18,6 +20,5 @@ void dist_free(struct dist *d);
 enum err dist_add(struct dist *d, uint64_t ns);
 enum err dist_merge(struct dist *to, const struct dist *from);
 double dist_quantile(struct dist *d, double q); /* ns; NaN when empty */
-struct model_stat dist_stat(struct dist *d);
 
 #endif

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/gpu/clock.h"
 
 #define STEP_NS 100000
 

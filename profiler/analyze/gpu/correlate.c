@@ -87,7 +87,7 @@ static enum err match(struct image *im, struct joins *j, uint32_t index, const s
     struct call *c = &j->calls[index];
     int first = !c->matched;
     c->matched = 1;
-    TRY(gpu_attribute(im, c, a));
+    TRY(gpu_attribute_activity(im, c, a));
     if (!first || c->api_class == TRACE_API_GRAPH)
         return ERR_OK;
     uint32_t out = j->ring[j->ring_at];

@@ -1,9 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/ranges.h"
+#include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 
-enum { EVENTS_MAX = 1000000, VARIANTS_MAX = 60000, PAIRS_MAX = 500000, SYNCING_MAX = 200000 };
+enum { EVENTS_MAX = 1000000, VARIANTS_MAX = 60000 };
 
 static enum err create(struct image *im)
 {
@@ -236,75 +238,6 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
     return e.allocate ? joins_activity(im, g->joins, &a) : ERR_OK;
 }
 
-static enum err pair(struct gpu *g, uint32_t spot, uint32_t variant, double ns)
-{
-    uint64_t key = table_mix(((uint64_t)spot << 32) | variant, 7);
-    uint32_t index = table_get(&g->pair_by_key, key);
-    if (index == TABLE_NONE && g->pairs_count >= PAIRS_MAX)
-        index = 0;
-    if (index == TABLE_NONE) {
-        TRY(array_room(&g->pairs, &g->pairs_room, g->pairs_count + 1, sizeof *g->pairs));
-        index = (uint32_t)g->pairs_count++;
-        g->pairs[index].spot = spot;
-        g->pairs[index].variant = variant;
-        TRY(table_put(&g->pair_by_key, key, index));
-    }
-    g->pairs[index].n++;
-    g->pairs[index].ns += ns;
-    return ERR_OK;
-}
-
-/* The host was blocked during the call; how busy the devices were then is looked up at the end. */
-static enum err blocked(struct run *r, const struct call *call)
-{
-    if (r->syncing_count >= SYNCING_MAX)
-        return ERR_OK;
-    TRY(array_room(&r->syncing, &r->syncing_room, r->syncing_count + 1, sizeof *r->syncing));
-    r->syncing[r->syncing_count++] = (struct interval){call->start, call->end};
-    return ERR_OK;
-}
-
-enum err gpu_attribute(struct image *im, struct call *call, const struct activity *a)
-{
-    struct gpu *g = im->gpu;
-    struct sums *s = &im->spots[call->spot].sums;
-    double ns = (double)(a->end - a->start), api = (double)(call->end - call->start);
-    if (a->kind == ACTIVITY_MEMORY) {
-        g->events[a->what].spot = call->spot;
-        s->device_alloc += (double)a->bytes;
-        s->device_allocs++;
-        return ERR_OK;
-    }
-    im->run->q.before_call += a->start < call->start;
-    range_operation(im, call->instance, call->start, a->start, a->end);
-    if (a->kind == ACTIVITY_KERNEL) {
-        struct variant *v = &g->variants[a->what];
-        v->api_ns += api;
-        v->queue_ns += a->start > call->end ? (double)(a->start - call->end) : 0;
-        v->queued_n++;
-        s->gpu_kernel += ns;
-        return pair(g, call->spot, a->what, ns);
-    }
-    if (a->kind == ACTIVITY_SET) {
-        s->gpu_set += ns;
-        return ERR_OK;
-    }
-    s->gpu_copy += ns;
-    if (a->direction < DIR_H2H) {
-        s->copy[a->direction].n++;
-        s->copy[a->direction].bytes += (double)a->bytes;
-        s->copy[a->direction].ns += ns;
-        s->pageable += a->pageable && a->direction <= DIR_D2H ? (double)a->bytes : 0;
-    }
-    if (a->synchronous && !call->waited) {
-        call->waited = 1;
-        s->gpu_wait += api;
-        im->run->total.gpu_wait += api;
-        return blocked(im->run, call);
-    }
-    return ERR_OK;
-}
-
 static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
 {
     uint32_t index = table_get(&g->name_by_id, r->name);
@@ -375,7 +308,7 @@ static enum err api(struct image *im, const struct trace_api *r)
     if (r->api_class == TRACE_API_SYNC) {
         s->gpu_wait += ns;
         run->total.gpu_wait += ns;
-        TRY(blocked(run, &call));
+        TRY(gpu_blocked(run, &call));
     }
     struct call_name *name;
     TRY(name_of(im->gpu, r, &name));
@@ -469,4 +402,4 @@ static enum err settle(struct image *im)
     return ERR_OK;
 }
 
-const struct part part_gpu = {create, settle, gpu_charge, destroy};
+const struct collector collector_gpu = {create, settle, gpu_attribute_image, destroy};

@@ -3,7 +3,10 @@
 #ifndef TP_ANALYZE_GPU_GPU_H
 #define TP_ANALYZE_GPU_GPU_H
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/state/image.h"
+
+extern const struct collector collector_gpu;
+enum err gpu_record(struct image *im, const struct trace_item *item);
 
 enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_SET, ACTIVITY_MEMORY };
 enum direction { DIR_H2D, DIR_D2H, DIR_D2D, DIR_P2P, DIR_H2H, DIR_OTHER, DIRECTIONS };
@@ -30,8 +33,10 @@ enum err joins_call(struct image *im, struct joins *j, const struct call *call);
 enum err joins_activity(struct image *im, struct joins *j, const struct activity *a);
 /* What is left: activities without a call, calls without an activity. */
 enum err joins_settle(struct image *im, struct joins *j);
-/* gpu.c: the activity is of this call. */
-enum err gpu_attribute(struct image *im, struct call *call, const struct activity *a);
+/* attribute_activity.c: the activity is of this call. */
+enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a);
+/* The host was blocked during the call; how busy the devices were then is looked up at the end. */
+enum err gpu_blocked(struct run *r, const struct call *call);
 
 struct busy; /* order of time restored through a window; union, gaps, overlaps, tracks */
 struct operation {
@@ -85,6 +90,7 @@ enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o);
 enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f);
 enum err gpu_sync(struct image *im, const struct trace_gpu_sync *s);
 enum err gpu_device(struct image *im, uint32_t id, uint32_t *index);
-enum err gpu_charge(struct image *im); /* gpu_attribute.c */
+enum err gpu_attribute_image(struct image *im);  /* at its end, to lines and kernels */
+enum err gpu_attribute_memory(struct image *im); /* a part of it: device_memory.c */
 
 #endif

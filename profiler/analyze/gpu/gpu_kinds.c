@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 
 /* Records that are only counted and added up by their kind. */

@@ -4,7 +4,7 @@
 #ifndef TP_ANALYZE_HEAP_CURVES_H
 #define TP_ANALYZE_HEAP_CURVES_H
 
-#include "profiler/analyze/common/run.h"
+#include "profiler/analyze/state/run.h"
 
 enum err curves_reach(struct run *r,
                       uint64_t end); /* before the replay of an image that ends then */

@@ -1,8 +1,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/heap/curves.h"
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/heap/heap.h"
 
 enum { SERIES_POINTS = 1000 };
 enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };
@@ -420,4 +421,4 @@ static enum err charge(struct image *im)
     return e == ERR_OK ? write_series(im, p.peak) : e;
 }
 
-const struct part part_heap = {create, settle, charge, destroy};
+const struct collector collector_heap = {create, settle, charge, destroy};

@@ -11,30 +11,12 @@ extern const struct exporter export_speedscope, export_chrome, export_folded, ex
 const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,    &export_folded,
                                             &export_csv,        &export_callgrind, NULL};
 
-const struct export_unit export_units[EXPORT_WEIGHTS] = {
-    [EXPORT_CPU] = {"cpu", "CPU time", "nanoseconds"},
-    [EXPORT_GPU] = {"gpu", "GPU time by launching line", "nanoseconds"},
-    [EXPORT_WAIT] = {"wait", "waiting", "nanoseconds"},
-    [EXPORT_ALLOC] = {"alloc", "allocated memory", "bytes"},
-};
-
-int64_t export_weight(const struct model_stack *s, enum export_weight w)
-{
-    const int64_t weights[EXPORT_WEIGHTS] = {s->cpu_ns, s->gpu_ns, s->wait_ns, s->alloc_bytes};
-    return weights[w] > 0 ? weights[w] : 0;
-}
-
 const struct exporter *exporter_find(const char *name)
 {
     for (int i = 0; exporters[i]; i++)
         if (strcmp(exporters[i]->name, name) == 0)
             return exporters[i];
     return NULL;
-}
-
-const char *export_frame_name(const struct model_frame *f)
-{
-    return f->function ? f->function : f->module ? f->module : "[unknown]";
 }
 
 /* stdio stream whose bytes pass through deflate into `to` */

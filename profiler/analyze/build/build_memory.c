@@ -1,3 +1,4 @@
+/* The memory of the model: lines at the peak, leaks, the resident memory of all processes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,84 +8,6 @@
 
 enum { PLACES_TOLD = 50 };
 #define LEAK_SCORE 0.9
-
-static int64_t integer(double v)
-{
-    return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
-}
-
-enum err build_stacks(struct run *r)
-{
-    struct model *m = r->m;
-    TRY(model_list(m, model_frame, m, frames, r->frames_count));
-    for (size_t i = 0; i < r->frames_count; i++) {
-        const struct frame *f = &r->frames[i];
-        uint32_t kernel = strcmp(f->kind, "kernel")
-                              ? TABLE_NONE
-                              : table_get(&r->kernel_by_name, (uintptr_t)f->function);
-        const char *name =
-            kernel == TABLE_NONE ? f->function : m->kernels[r->kernels[kernel].rank].name;
-        m->frames[i] = (struct model_frame){name, f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
-                                            f->module, f->kind};
-    }
-    TRY(model_list(m, model_stack, m, stacks, r->nodes_count));
-    for (size_t i = 0; i < r->nodes_count; i++) {
-        const struct node *n = &r->nodes[i];
-        m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
-                                            (int32_t)n->frame,
-                                            integer(n->cpu),
-                                            integer(n->wait),
-                                            integer(n->gpu),
-                                            integer(n->alloc)};
-    }
-    return ERR_OK;
-}
-
-static enum err track_rows(struct run *r, const struct lane *l, struct model_track *row)
-{
-    const struct track *t = &l->track;
-    row->kind = l->kind;
-    row->process = l->process;
-    row->thread = l->thread;
-    row->device = l->device;
-    if (l->device >= 0) {
-        row->context = l->context;
-        row->stream = l->stream;
-    }
-    row->resolution_ns = (int64_t)t->resolution;
-    TRY(model_list(r->m, model_event, row, events, t->count));
-    uint64_t before = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        const struct track_event *e = &t->events[i];
-        row->events[i] =
-            (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start),
-                                 integer((double)e->busy), e->count, (int32_t)e->what};
-        before = e->start;
-    }
-    return ERR_OK;
-}
-
-/* Events that are left when no track keeps more than `limit`. */
-static size_t events_within(const struct run *r, size_t limit)
-{
-    size_t total = 0;
-    for (size_t i = 0; i < r->lanes_count; i++)
-        total += r->lanes[i].track.count < limit ? r->lanes[i].track.count : limit;
-    return total;
-}
-
-enum err build_timeline(struct run *r)
-{
-    size_t limit = TRACK_EVENTS;
-    while (events_within(r, limit) > TRACKS_EVENTS && limit > 16)
-        limit -= limit / 8;
-    TRY(model_list(r->m, model_track, r->m, timeline, r->lanes_count));
-    for (size_t i = 0; i < r->lanes_count; i++) {
-        track_reduce(&r->lanes[i].track, limit);
-        TRY(track_rows(r, &r->lanes[i], &r->m->timeline[i]));
-    }
-    return ERR_OK;
-}
 
 static int most_first(const void *a, const void *b)
 {

@@ -2,12 +2,13 @@
  * what one process image recorded). While a file streams by, everything that costs is added up per
  * spot = (thread, stack); at its end the stacks are resolved once each and spots are charged to
  * sites (lines and functions), to the tree of stacks, or to a module. */
-#ifndef TP_ANALYZE_COMMON_RUN_H
-#define TP_ANALYZE_COMMON_RUN_H
+#ifndef TP_ANALYZE_STATE_RUN_H
+#define TP_ANALYZE_STATE_RUN_H
 
 #include "profiler/analyze/analyze.h"
+#include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"
-#include "profiler/analyze/heap/live_heap.h"
+#include "profiler/analyze/common/live_heap.h"
 #include "profiler/analyze/symbols/symbols.h"
 #include "profiler/analyze/common/table.h"
 #include "profiler/analyze/common/track.h"
@@ -86,23 +87,6 @@ struct kernel {
     } * at;
     size_t at_count, at_room;
 };
-struct tally { /* anything that is counted by a name or a few small numbers */
-    const char *name, *domain;
-    uint32_t key[4];
-    uint64_t errors, open, operations;
-    double value, cpu, gpu_sum, gpu_projected;
-    struct dist time;
-};
-struct tallies {
-    struct tally *items;
-    size_t count, room;
-    struct table by_key;
-};
-/* The tally of a key, made when new; NULL: out of memory. */
-struct tally *tally_of(struct tallies *t, const char *domain, const char *name, uint32_t a,
-                       uint32_t b, uint32_t c, uint32_t d);
-void tallies_free(struct tallies *t);
-
 struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
     double ns;

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "profiler/analyze/heap/live_heap.h"
+#include "profiler/analyze/common/live_heap.h"
 
 enum { WINDOW = 25 };
 

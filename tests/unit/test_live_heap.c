@@ -1,6 +1,6 @@
 /* links: tp_analyze */
 #include "tests/unit/check.h"
-#include "profiler/analyze/heap/live_heap.h"
+#include "profiler/analyze/common/live_heap.h"
 
 #define MS 1000000ull
 

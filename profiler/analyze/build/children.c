@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/build/children.h"
 
 /* Processes that were made, or programs that took one over, and of which there is no trace: the
  * capture library was not loaded there. */

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/image.h"
+#include "profiler/analyze/state/image.h"
 
 const char *image_string(const struct image *im, uint64_t id)
 {

@@ -4,8 +4,8 @@
  * where the sum's standard error is above a fifth of it (fewer than 25 small blocks), the mean over
  * the time of the last 25 to 50 blocks stands in its place, or the bytes of the recorded blocks
  * themselves, whichever is more. */
-#ifndef TP_ANALYZE_HEAP_LIVE_HEAP_H
-#define TP_ANALYZE_HEAP_LIVE_HEAP_H
+#ifndef TP_ANALYZE_COMMON_LIVE_HEAP_H
+#define TP_ANALYZE_COMMON_LIVE_HEAP_H
 
 #include <stdint.h>
 

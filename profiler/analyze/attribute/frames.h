@@ -1,0 +1,19 @@
+/* A recorded stack as frames with names and lines, native and Python ones in one chain. */
+#ifndef TP_ANALYZE_ATTRIBUTE_FRAMES_H
+#define TP_ANALYZE_ATTRIBUTE_FRAMES_H
+
+#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/state/image.h"
+
+struct resolved {
+    const char *function, *file, *module; /* file: as recorded, NULL unknown */
+    int line, begins;
+    enum frame_class class;
+    int python, inlined;
+};
+enum { RESOLVED_MAX = 1024 };
+/* At most `max` frames, leaf first; *interpreter: the innermost code that is not a runtime's is the
+ * interpreter. */
+int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter);
+
+#endif

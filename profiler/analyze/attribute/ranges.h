@@ -1,0 +1,17 @@
+/* NVTX ranges: how often, how long, and the CPU and device time inside of them. */
+#ifndef TP_ANALYZE_ATTRIBUTE_RANGES_H
+#define TP_ANALYZE_ATTRIBUTE_RANGES_H
+
+#include "profiler/analyze/state/image.h"
+
+extern const struct collector collector_ranges;
+enum err range_record(struct image *im, const struct trace_range *r);
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot); /* a sample */
+/* The innermost open range instance of a thread + 1, 0 none. */
+uint32_t range_now(struct image *im, struct thread *t);
+/* A device operation that was launched inside of the instance, by a call that began at `call`. */
+void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
+                     uint64_t end);
+const char *range_style(uint32_t style); /* push_pop, start_stop, mark */
+
+#endif

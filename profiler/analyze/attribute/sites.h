@@ -1,0 +1,17 @@
+/* Costs attributed to sites: source lines and functions; the tree of stacks, and modules for what
+ * has no line. */
+#ifndef TP_ANALYZE_ATTRIBUTE_SITES_H
+#define TP_ANALYZE_ATTRIBUTE_SITES_H
+
+#include "profiler/analyze/state/image.h"
+
+/* Every sample context to its line, its function and all that are on its stack. */
+enum err charge_spots(struct image *im);
+/* A leaf below the launching stack, for what ran on the device. */
+enum err charge_device_leaf(struct image *im, uint32_t spot, const char *name, const char *kind,
+                            double ns);
+/* The site of a line, or (line 0) of a function that begins at line `begins`. */
+enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
+                 int *out);
+
+#endif

@@ -1,0 +1,11 @@
+/* The statistics of many durations as a row of the model. */
+#ifndef TP_ANALYZE_BUILD_STAT_H
+#define TP_ANALYZE_BUILD_STAT_H
+
+#include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/model/model.h"
+
+/* Seconds; unknown where there is no duration, the deviation where there is only one. */
+struct model_stat stat_of(struct dist *d);
+
+#endif

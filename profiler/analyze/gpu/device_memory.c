@@ -1,0 +1,78 @@
+/* Device memory that each line held: allocations and releases of an image, replayed in order of
+ * time. */
+#include <stdlib.h>
+
+#include "profiler/analyze/gpu/gpu.h"
+
+static void hold(struct run *r, int site, double bytes)
+{
+    if (site < 0)
+        return;
+    struct holding *h = &r->sites[site].device;
+    h->live += bytes;
+    h->peak = h->live > h->peak ? h->live : h->peak;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct memory_event *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+struct device_replay {
+    struct table live; /* address and device -> event */
+    double *total;     /* by device */
+};
+
+static enum err replay(struct image *im, struct device_replay *p)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    for (size_t i = 0; i < g->events_count; i++) {
+        const struct memory_event *e = &g->events[i];
+        uint64_t key = table_mix(e->address, e->device);
+        uint32_t at = table_get(&p->live, key);
+        if (at != TABLE_NONE) {
+            const struct memory_event *old = &g->events[at];
+            const struct spot *s = old->spot == TABLE_NONE ? NULL : &im->spots[old->spot];
+            hold(r, s ? s->site : -1, -(double)old->bytes);
+            hold(r, s ? s->function : -1, -(double)old->bytes);
+            p->total[e->device] -= (double)old->bytes;
+            table_remove(&p->live, key);
+        }
+        if (!e->allocate)
+            continue;
+        const struct spot *s = e->spot == TABLE_NONE ? NULL : &im->spots[e->spot];
+        hold(r, s ? s->site : -1, (double)e->bytes);
+        hold(r, s ? s->function : -1, (double)e->bytes);
+        TRY(table_put(&p->live, key, (uint32_t)i));
+        p->total[e->device] += (double)e->bytes;
+        struct device *d = &r->devices[e->device];
+        if (p->total[e->device] > d->peak) {
+            d->peak = p->total[e->device];
+            for (size_t k = 0; k < r->sites_count && r->sites_count * g->events_count < 20000000;
+                 k++)
+                r->sites[k].device.at_peak = r->sites[k].device.live;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err gpu_attribute_memory(struct image *im)
+{
+    struct gpu *g = im->gpu;
+    struct run *r = im->run;
+    struct device_replay p = {.total = calloc(r->devices_count + 1, sizeof *p.total)};
+    FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
+    array_sort(g->events, g->events_count, sizeof *g->events, by_time);
+    enum err e = replay(im, &p);
+    for (size_t i = 0; i < r->sites_count; i++) {
+        r->sites[i].device.end += r->sites[i].device.live;
+        r->sites[i].device.live = 0;
+    }
+    table_free(&p.live);
+    free(p.total);
+    return e;
+}

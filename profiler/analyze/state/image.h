@@ -1,0 +1,95 @@
+/* One trace file (one process image) while it is read: its threads, stacks and sample contexts, and
+ * the collectors that take its records. */
+#ifndef TP_ANALYZE_STATE_IMAGE_H
+#define TP_ANALYZE_STATE_IMAGE_H
+
+#include "profiler/analyze/state/run.h"
+
+struct thread {
+    uint32_t tid;
+    const char *name;
+    int main, ours, row; /* row: in run.threads */
+    double user, sys, wait, kernel_ns, sampled;
+    int ended;
+    uint32_t cpu_lane, wait_lane, range_lane; /* + 1; 0 none yet */
+    struct open_range *open;
+    size_t open_count, open_room;
+    uint32_t more[64]; /* correlation ids of API records that follow */
+    int more_count;
+};
+struct stack { /* definition, as soon as it came */
+    uint64_t id, time;
+    uint32_t at, flags; /* in image.words */
+    uint16_t native, python;
+    int known, resolved;
+};
+struct spot {
+    uint32_t thread, stack, borrow; /* borrow: stack + 1 of the main thread, 0 none */
+    struct sums sums;
+    int site, function; /* charged to, once resolved; -1 */
+    uint32_t node;      /* in run.nodes */
+};
+struct code {
+    const char *file, *name;
+    int first_line;
+};
+
+struct image {
+    struct run *run;
+    struct trace_header header;
+    int index; /* of the process in the run; also its number for symbols */
+    struct arena *arena;
+    uint64_t last;
+
+    struct table string_by_id, code_by_id, stack_by_id, thread_by_tid, spot_by_key;
+    const char **strings;
+    size_t strings_count, strings_room;
+    struct code *codes;
+    size_t codes_count, codes_room;
+    struct stack *stacks;
+    size_t stacks_count, stacks_room;
+    uint64_t *words;
+    size_t words_count, words_room;
+    struct thread *threads;
+    size_t threads_count, threads_room;
+    struct spot *spots;
+    size_t spots_count, spots_room;
+    int monotonic;            /* device times are CLOCK_MONOTONIC already */
+    int python, python_minor; /* an interpreter was seen; 3.minor, 0 unknown */
+    struct {                  /* last value per thread and part */
+        uint64_t *keys, *ns, *calls;
+        size_t count, room[3];
+        struct table by_key;
+    } costs;
+
+    struct cpu *cpu;
+    struct heap *heap;
+    struct gpu *gpu;
+    struct ranges *ranges;
+    struct clock_map *clock;
+};
+
+/* definitions.c: texts, codes, stacks, threads. References may come before definitions. */
+const char *image_string(const struct image *im, uint64_t id); /* NULL unknown */
+enum err image_stack(struct image *im, uint64_t id, uint32_t *index);
+enum err image_thread(struct image *im, uint32_t tid, struct thread **out);
+enum err image_define(struct image *im, const struct trace_item *item);
+enum err image_spot(struct image *im, uint32_t tid, uint64_t stack, uint32_t borrow,
+                    uint32_t *spot);
+enum err image_spot_at(struct image *im, uint32_t thread, uint32_t stack, uint32_t borrow,
+                       uint32_t *spot);
+void image_free_definitions(struct image *im);
+/* Time relative to the run's origin; 0 and counted when it cannot be. */
+uint64_t image_time(struct image *im, uint64_t ns);
+uint64_t image_end(const struct image *im); /* its last moment, on CLOCK_MONOTONIC */
+
+/* What takes the records of some kinds: made with the image, fed while the file streams by,
+ * settled, asked for what belongs to lines, freed. */
+struct collector {
+    enum err (*create)(struct image *im);
+    enum err (*settle)(struct image *im);    /* end of file: spots are complete after it */
+    enum err (*attribute)(struct image *im); /* spots have their lines: what needs these */
+    void (*free)(struct image *im);
+};
+
+#endif
