@@ -132,7 +132,7 @@ static enum err settle(struct image *im)
     for (size_t i = 0; i < COLLECTORS; i++)
         if (collectors[i]->settle)
             TRY(collectors[i]->settle(im));
-    TRY(charge_spots(im));
+    TRY(attribute_samples(im));
     for (size_t i = 0; i < COLLECTORS; i++)
         if (collectors[i]->attribute)
             TRY(collectors[i]->attribute(im));
@@ -149,9 +149,9 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
         e = build_process(r, &im);
     for (size_t i = 0; i < COLLECTORS && e == ERR_OK; i++)
         e = collectors[i]->create(&im);
-    uint32_t other; /* spot 0 takes what finds no room */
+    uint32_t other; /* context 0 takes what finds no room */
     if (e == ERR_OK)
-        e = image_spot(&im, (uint32_t)im.header.pid, 0, 0, &other);
+        e = image_context(&im, (uint32_t)im.header.pid, 0, 0, &other);
     if (e == ERR_OK)
         e = stream(&im, path, reader, before, total);
     add_damage(&r->q, reader);

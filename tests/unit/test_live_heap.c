@@ -7,10 +7,10 @@
 static void blocks_that_stand_for_themselves_count_at_once(void **state)
 {
     (void)state;
-    struct holding h = {0};
-    holding_apply(&h, holding_block(4e6, 4e6, 1), 5 * MS);
+    struct live_heap h = {0};
+    live_heap_apply(&h, live_heap_block(4e6, 4e6, 1), 5 * MS);
     assert_near(h.peak, 4e6, 0);
-    assert_near(holding_apply(&h, holding_block(4e6, 4e6, -1), 5 * MS), 4e6, 0);
+    assert_near(live_heap_apply(&h, live_heap_block(4e6, 4e6, -1), 5 * MS), 4e6, 0);
     assert_near(h.live, 0, 0);
     assert_near(h.allocs + h.frees, 2, 0);
 }
@@ -18,12 +18,12 @@ static void blocks_that_stand_for_themselves_count_at_once(void **state)
 static void many_small_blocks_are_their_sum(void **state)
 {
     (void)state;
-    struct holding h = {0};
+    struct live_heap h = {0};
     for (uint64_t i = 0; i < 100; i++)
-        holding_apply(&h, holding_block(5e5, 100, 1), i * MS);
+        live_heap_apply(&h, live_heap_block(5e5, 100, 1), i * MS);
     assert_near(h.peak, 5e7, 1);
     for (uint64_t i = 0; i < 100; i++)
-        holding_apply(&h, holding_block(5e5, 100, -1), (100 + i) * MS);
+        live_heap_apply(&h, live_heap_block(5e5, 100, -1), (100 + i) * MS);
     assert_near(h.live, 0, 0);
     assert_near(h.peak, 5e7, 1);
 }
@@ -31,10 +31,10 @@ static void many_small_blocks_are_their_sum(void **state)
 static void few_heavy_blocks_are_their_mean_over_time(void **state)
 {
     (void)state;
-    struct holding h = {0};
+    struct live_heap h = {0};
     for (uint64_t i = 1; i <= 1000; i++) { /* live for a hundredth of the time */
-        holding_apply(&h, holding_block(1e7, 4000, 1), 100 * i * MS);
-        holding_apply(&h, holding_block(1e7, 4000, -1), (100 * i + 1) * MS);
+        live_heap_apply(&h, live_heap_block(1e7, 4000, 1), 100 * i * MS);
+        live_heap_apply(&h, live_heap_block(1e7, 4000, -1), (100 * i + 1) * MS);
     }
     assert_near(h.integral / (double)(999 * 100 * MS), 1e5, 1e3);
     assert_true(h.peak >= 0.9e5 && h.peak < 2e5);
@@ -43,11 +43,11 @@ static void few_heavy_blocks_are_their_mean_over_time(void **state)
 static void one_block_that_stays_is_known_after_a_while(void **state)
 {
     (void)state;
-    struct holding h = {0};
-    holding_apply(&h, holding_block(5e5, 100, 1), 7 * MS);
+    struct live_heap h = {0};
+    live_heap_apply(&h, live_heap_block(5e5, 100, 1), 7 * MS);
     assert_near(h.peak, 100, 0); /* so much is certain */
-    assert_near(holding_estimate(&h, 1000 * MS), 0.993 * 5e5, 1);
-    assert_near(holding_apply(&h, holding_block(5e5, 100, -1), 1000 * MS), 0.993 * 5e5, 1);
+    assert_near(live_heap_estimate(&h, 1000 * MS), 0.993 * 5e5, 1);
+    assert_near(live_heap_apply(&h, live_heap_block(5e5, 100, -1), 1000 * MS), 0.993 * 5e5, 1);
     assert_near(h.peak, 0.993 * 5e5, 1);
 }
 

@@ -43,23 +43,23 @@ static void it_waits_when_it_works_less_than_half_of_its_time(void **state)
 {
     (void)state;
     struct model *m = run_of(1.9, 2, 0);
-    assert_true(answer_waits(m));
+    assert_true(summary_waits(m));
     m->totals.wait.runnable = 0.2; /* ready, but other programs had the CPUs */
-    assert_false(answer_waits(m));
+    assert_false(summary_waits(m));
     m->totals.wait.runnable = 0;
     m->totals.gpu_sum_s = 1; /* a GPU worked meanwhile */
-    assert_false(answer_waits(m));
+    assert_false(summary_waits(m));
     model_destroy(m);
 }
 
-static void functions_are_those_of_a_module_dearest_first(void **state)
+static void functions_are_those_of_a_module_most_expensive_first(void **state)
 {
     (void)state;
     struct model *m = run_of(4, 0, 0.6);
-    struct answer_function *rows;
+    struct summary_function *rows;
     size_t n;
-    assert_true(answer_blind(m));
-    assert_ok(answer_functions(m, &rows, &n));
+    assert_true(summary_lacks_lines(m));
+    assert_ok(summary_functions(m, &rows, &n));
     assert_int_equal(n, 3);
     assert_string_equal(rows[0].name, "fast");
     assert_string_equal(rows[0].module, "a.so");
@@ -69,7 +69,7 @@ static void functions_are_those_of_a_module_dearest_first(void **state)
     assert_near(rows[2].cpu_s, 0.5, 1e-12);
     free(rows);
     m->quality.unattributed_cpu_share = 0.4;
-    assert_false(answer_blind(m));
+    assert_false(summary_lacks_lines(m));
     model_destroy(m);
 }
 
@@ -94,7 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_when_it_works_less_than_half_of_its_time),
-        cmocka_unit_test(functions_are_those_of_a_module_dearest_first),
+        cmocka_unit_test(functions_are_those_of_a_module_most_expensive_first),
         cmocka_unit_test(the_terminal_shows_functions_waits_and_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

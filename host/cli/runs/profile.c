@@ -111,7 +111,7 @@ static int longest_wait(const struct model *m, char top[256])
 {
     double most = 0.2 * m->meta.wall_s;
     *top = 0;
-    for (int f = 0; f < m->files_count && answer_waits(m); f++)
+    for (int f = 0; f < m->files_count && summary_waits(m); f++)
         for (int l = 0; l < m->files[f].lines_count; l++) {
             const struct model_line *at = &m->files[f].lines[l];
             if (!(at->cpu.wait > most))
@@ -126,11 +126,11 @@ static int longest_wait(const struct model *m, char top[256])
 /* "back_project (solver, without line tables: build with -g) took 96 % of the CPU time" */
 static int dearest_function(const struct model *m, char top[256])
 {
-    struct answer_function *rows;
+    struct summary_function *rows;
     size_t count;
     double cpu = m->totals.cpu.user + m->totals.cpu.sys;
     *top = 0;
-    if (!answer_blind(m) || answer_functions(m, &rows, &count))
+    if (!summary_lacks_lines(m) || summary_functions(m, &rows, &count))
         return 0;
     if (count)
         snprintf(top, 256, "%.120s (%.60s) took %.0f %% of the CPU time; build with -g for lines",

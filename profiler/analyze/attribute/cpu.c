@@ -93,22 +93,22 @@ uint32_t cpu_main_stack(struct image *im, uint64_t time)
 static enum err settle_sample(struct image *im, const struct held *h, uint32_t borrow)
 {
     uint32_t index;
-    TRY(image_spot_at(im, h->thread, h->stack, borrow, &index));
-    struct spot *s = &im->spots[index];
+    TRY(image_context_at(im, h->thread, h->stack, borrow, &index));
+    struct sample_context *s = &im->contexts[index];
     struct thread *t = &im->threads[h->thread];
     double weight = (double)h->weight;
-    *(h->mode == TRACE_SYSTEM ? &s->sums.sys : &s->sums.user) += weight;
+    *(h->mode == TRACE_SYSTEM ? &s->costs.sys : &s->costs.user) += weight;
     *(h->mode == TRACE_SYSTEM ? &t->sys : &t->user) += weight;
-    s->sums.samples++;
-    s->sums.cpu_square += weight * weight;
-    if (!t->cpu_lane) {
-        struct lane *l = run_lane(im->run, "cpu", im->index, t->row, -1, 0, 0);
+    s->costs.samples++;
+    s->costs.cpu_square += weight * weight;
+    if (!t->cpu_track) {
+        struct timeline_track *l = run_track(im->run, "cpu", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->cpu_lane = (uint32_t)(l - im->run->lanes) + 1;
+        t->cpu_track = (uint32_t)(l - im->run->timeline) + 1;
     }
     TRY(range_cpu(im, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
-    return track_add(&im->run->lanes[t->cpu_lane - 1].track, start, h->time, index,
+    return track_add(&im->run->timeline[t->cpu_track - 1].track, start, h->time, index,
                      run_track_limit(im->run));
 }
 
@@ -169,20 +169,20 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     if (t->ours || w->state == TRACE_ON_CPU)
         return ERR_OK;
     TRY(image_stack(im, w->stack, &stack));
-    TRY(image_spot_at(im, (uint32_t)(t - im->threads), stack, 0, &index));
+    TRY(image_context_at(im, (uint32_t)(t - im->threads), stack, 0, &index));
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
-    im->spots[index].sums.wait += (double)w->weight_ns;
+    im->contexts[index].costs.wait += (double)w->weight_ns;
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
         TRY(see_main(im, start, end, w->stack ? stack : TABLE_NONE));
-    if (!t->wait_lane) {
-        struct lane *l = run_lane(r, "wait", im->index, t->row, -1, 0, 0);
+    if (!t->wait_track) {
+        struct timeline_track *l = run_track(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->wait_lane = (uint32_t)(l - r->lanes) + 1;
+        t->wait_track = (uint32_t)(l - r->timeline) + 1;
     }
-    struct track *track = &r->lanes[t->wait_lane - 1].track;
+    struct track *track = &r->timeline[t->wait_track - 1].track;
     if (track_extend(track, start, end, index))
         return ERR_OK;
     return track_add(track, start, end, index, run_track_limit(r));

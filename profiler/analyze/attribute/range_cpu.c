@@ -12,14 +12,14 @@ void range_cpu_free(struct range_cpu *c)
 }
 
 enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
-                          uint32_t spot)
+                          uint32_t context)
 {
     if (c->count >= SAMPLES_MAX) {
         im->run->q.ranges_full++;
         return ERR_OK;
     }
     TRY(array_room(&c->moments, &c->room, c->count + 1, sizeof *c->moments));
-    c->moments[c->count++] = (struct moment){time, weight, spot};
+    c->moments[c->count++] = (struct moment){time, weight, context};
     return ERR_OK;
 }
 
@@ -61,9 +61,10 @@ static uint32_t last_before(const struct by_thread *list, const struct instance 
     return low > begin ? list->of[low - 1] + 1 : 0;
 }
 
-static enum err add(struct image *im, struct range_cpu *c, uint32_t spot, uint32_t tally, double ns)
+static enum err add(struct image *im, struct range_cpu *c, uint32_t context, uint32_t counter,
+                    double ns)
 {
-    uint64_t key = table_mix(spot, tally);
+    uint64_t key = table_mix(context, counter);
     uint32_t at = table_get(&c->by_pair, key);
     if (at == TABLE_NONE) {
         if (c->pairs_count >= PAIRS_MAX) {
@@ -72,7 +73,7 @@ static enum err add(struct image *im, struct range_cpu *c, uint32_t spot, uint32
         }
         TRY(array_room(&c->pairs, &c->pairs_room, c->pairs_count + 1, sizeof *c->pairs));
         at = (uint32_t)c->pairs_count++;
-        c->pairs[at] = (struct inside){spot, tally, 0};
+        c->pairs[at] = (struct inside){context, counter, 0};
         TRY(table_put(&c->by_pair, key, at));
     }
     c->pairs[at].ns += ns;
@@ -91,7 +92,7 @@ enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct in
     enum err e = sort_instances(im, instances, n, &list);
     for (size_t i = 0; i < c->count && e == ERR_OK; i++) {
         const struct moment *m = &c->moments[i];
-        size_t thread = im->spots[m->spot].thread;
+        size_t thread = im->contexts[m->context].thread;
         if (list.first[thread] == list.first[thread + 1])
             thread = main;
         uint32_t outermost = 0;
@@ -100,25 +101,25 @@ enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct in
             const struct instance *r = &instances[at - 1];
             if (r->end && r->end < m->time)
                 continue;
-            cpu_ns[r->tally] += m->weight;
+            cpu_ns[r->counter] += m->weight;
             outermost = at;
         }
         if (outermost)
-            e = add(im, c, m->spot, instances[outermost - 1].tally, m->weight);
+            e = add(im, c, m->context, instances[outermost - 1].counter, m->weight);
     }
     free(list.of);
     free(list.first);
     return e;
 }
 
-enum err range_cpu_charge(struct image *im, const struct range_cpu *c, const uint32_t *rows)
+enum err range_cpu_attribute(struct image *im, const struct range_cpu *c, const uint32_t *rows)
 {
     struct run *r = im->run;
     for (size_t i = 0; i < c->pairs_count; i++) {
-        int site = im->spots[c->pairs[i].spot].site;
+        int site = im->contexts[c->pairs[i].context].site;
         if (site < 0)
             continue;
-        uint32_t range = rows[c->pairs[i].tally];
+        uint32_t range = rows[c->pairs[i].counter];
         uint64_t key = table_mix((uint64_t)site, range);
         uint32_t at = table_get(&r->in_range_by_key, key);
         if (at == TABLE_NONE) {

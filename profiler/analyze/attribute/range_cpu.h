@@ -9,19 +9,19 @@
 struct instance {
     uint64_t start, end; /* of the range on the host; end 0: open */
     uint64_t first, last;
-    uint32_t parent, tally; /* parent + 1 */
+    uint32_t parent, counter; /* parent + 1 */
     uint32_t thread;
 };
-/* CPU time of a spot inside an outermost range. */
+/* CPU time of a context inside an outermost range. */
 struct inside {
-    uint32_t spot, tally;
+    uint32_t context, counter;
     double ns;
 };
 struct range_cpu {
     struct moment {
         uint64_t time;
         double weight;
-        uint32_t spot;
+        uint32_t context;
     } * moments;
     size_t count, room;
     struct inside *pairs;
@@ -31,11 +31,11 @@ struct range_cpu {
 
 void range_cpu_free(struct range_cpu *c);
 enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
-                          uint32_t spot);
-/* Makes the pairs, and adds each sample to cpu_ns[tally] of all ranges around it. */
+                          uint32_t context);
+/* Makes the pairs, and adds each sample to cpu_ns[counter] of all ranges around it. */
 enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct instance *instances,
                           size_t n, double *cpu_ns);
-/* The pairs become the run's: sites, and rows[tally]. */
-enum err range_cpu_charge(struct image *im, const struct range_cpu *c, const uint32_t *rows);
+/* The pairs become the run's: sites, and rows[counter]. */
+enum err range_cpu_attribute(struct image *im, const struct range_cpu *c, const uint32_t *rows);
 
 #endif

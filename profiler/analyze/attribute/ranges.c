@@ -6,7 +6,7 @@
 #define INSTANCES_MAX 1500000 /* for the projection on the device; 48 bytes each */
 
 struct open_range {
-    uint32_t instance, tally; /* instance + 1 */
+    uint32_t instance, counter; /* instance + 1 */
     uint64_t start, handle;
     int pushed;
 };
@@ -14,14 +14,14 @@ struct ranges {
     struct instance *instances;
     size_t count, room;
 
-    struct local {
+    struct range_counter {
         uint64_t domain, message;
-        uint32_t style, lane;
+        uint32_t style;
         uint64_t marks, opened, closed;
         double operations, gpu_sum, cpu;
         struct dist time;
-    } * locals;
-    size_t locals_count, locals_room;
+    } * counters;
+    size_t counters_count, counters_room;
     struct table by_key;
     struct range_cpu cpu;
 };
@@ -39,9 +39,9 @@ static void destroy(struct image *im)
         free(im->threads[i].open);
     if (!im->ranges)
         return;
-    for (size_t i = 0; i < im->ranges->locals_count; i++)
-        dist_free(&im->ranges->locals[i].time);
-    free(im->ranges->locals);
+    for (size_t i = 0; i < im->ranges->counters_count; i++)
+        dist_free(&im->ranges->counters[i].time);
+    free(im->ranges->counters);
     free(im->ranges->instances);
     table_free(&im->ranges->by_key);
     range_cpu_free(&im->ranges->cpu);
@@ -51,22 +51,23 @@ static void destroy(struct image *im)
 enum style { STYLE_PUSH, STYLE_START, STYLE_MARK };
 static const char *const styles[] = {"push_pop", "start_stop", "mark"};
 
-static enum err local_of(struct ranges *rs, const struct trace_range *r, enum style style,
-                         uint32_t *index)
+static enum err range_counter_of(struct ranges *rs, const struct trace_range *r, enum style style,
+                                 uint32_t *index)
 {
     uint64_t key = table_mix(table_mix(r->domain, r->message), style);
     *index = table_get(&rs->by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    if (rs->locals_count >= 100000) { /* names made from counters: the rest shares one */
+    if (rs->counters_count >= 100000) { /* names made from counters: the rest shares one */
         *index = 0;
         return ERR_OK;
     }
-    TRY(array_room(&rs->locals, &rs->locals_room, rs->locals_count + 1, sizeof *rs->locals));
-    *index = (uint32_t)rs->locals_count++;
-    rs->locals[*index].domain = r->domain;
-    rs->locals[*index].message = r->message;
-    rs->locals[*index].style = style;
+    TRY(array_room(&rs->counters, &rs->counters_room, rs->counters_count + 1,
+                   sizeof *rs->counters));
+    *index = (uint32_t)rs->counters_count++;
+    rs->counters[*index].domain = r->domain;
+    rs->counters[*index].message = r->message;
+    rs->counters[*index].style = style;
     return table_put(&rs->by_key, key, *index);
 }
 
@@ -75,14 +76,14 @@ static enum err open_range(struct image *im, struct thread *t, const struct trac
 {
     struct ranges *rs = im->ranges;
     struct open_range o = {.start = time, .handle = r->handle, .pushed = r->op == TRACE_PUSH};
-    TRY(local_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.tally));
-    rs->locals[o.tally].opened++;
+    TRY(range_counter_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.counter));
+    rs->counters[o.counter].opened++;
     if (rs->count < INSTANCES_MAX) {
         TRY(array_room(&rs->instances, &rs->room, rs->count + 1, sizeof *rs->instances));
         uint32_t parent = t->open_count ? t->open[t->open_count - 1].instance : 0;
         rs->instances[rs->count++] = (struct instance){.start = time,
                                                        .parent = parent,
-                                                       .tally = o.tally,
+                                                       .counter = o.counter,
                                                        .thread = (uint32_t)(t - im->threads)};
         o.instance = (uint32_t)rs->count;
     }
@@ -102,14 +103,14 @@ static enum err close_range(struct image *im, struct thread *t, size_t at, uint6
     if (o.instance)
         rs->instances[o.instance - 1].end = time;
     time = time > o.start ? time : o.start;
-    rs->locals[o.tally].closed++;
-    TRY(dist_add(&rs->locals[o.tally].time, time - o.start));
-    if (!t->range_lane) {
-        struct lane *l = run_lane(r, "range", im->index, t->row, -1, 0, 0);
+    rs->counters[o.counter].closed++;
+    TRY(dist_add(&rs->counters[o.counter].time, time - o.start));
+    if (!t->range_track) {
+        struct timeline_track *l = run_track(r, "range", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->range_lane = (uint32_t)(l - r->lanes) + 1;
+        t->range_track = (uint32_t)(l - r->timeline) + 1;
     }
-    return track_add(&r->lanes[t->range_lane - 1].track, o.start, time, o.tally,
+    return track_add(&r->timeline[t->range_track - 1].track, o.start, time, o.counter,
                      run_track_limit(r));
 }
 
@@ -137,8 +138,8 @@ enum err range_record(struct image *im, const struct trace_range *r)
         }
         return ERR_OK;
     case TRACE_MARK:
-        TRY(local_of(im->ranges, r, STYLE_MARK, &index));
-        im->ranges->locals[index].marks++;
+        TRY(range_counter_of(im->ranges, r, STYLE_MARK, &index));
+        im->ranges->counters[index].marks++;
         return ERR_OK;
     default:
         im->run->q.bad_values++;
@@ -163,40 +164,41 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
             continue;
         n->first = n->last && n->first < start ? n->first : start;
         n->last = n->last > end ? n->last : end;
-        rs->locals[n->tally].operations++;
-        rs->locals[n->tally].gpu_sum += (double)(end - start);
+        rs->counters[n->counter].operations++;
+        rs->counters[n->counter].gpu_sum += (double)(end - start);
     }
 }
 
-enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot)
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context)
 {
-    return range_cpu_sample(im, &im->ranges->cpu, time, weight, spot);
+    return range_cpu_sample(im, &im->ranges->cpu, time, weight, context);
 }
 
 static enum err settle(struct image *im)
 {
     struct ranges *rs = im->ranges;
-    double *cpu_ns = calloc(rs->locals_count + 1, sizeof *cpu_ns);
+    double *cpu_ns = calloc(rs->counters_count + 1, sizeof *cpu_ns);
     FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
     enum err e = range_cpu_settle(im, &rs->cpu, rs->instances, rs->count, cpu_ns);
-    for (size_t i = 0; i < rs->locals_count; i++)
-        rs->locals[i].cpu = cpu_ns[i];
+    for (size_t i = 0; i < rs->counters_count; i++)
+        rs->counters[i].cpu = cpu_ns[i];
     free(cpu_ns);
     return e;
 }
 
 /* The image's ranges become the run's. */
-static enum err charge(struct image *im)
+static enum err attribute(struct image *im)
 {
     struct ranges *rs = im->ranges;
     struct run *r = im->run;
-    uint32_t *rows = calloc(rs->locals_count + 1, sizeof *rows);
+    uint32_t *rows = calloc(rs->counters_count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
-    for (size_t i = 0; i < rs->locals_count && e == ERR_OK; i++) {
-        struct local *l = &rs->locals[i];
-        struct tally *t = tally_of(&r->ranges, run_text(r, image_string(im, l->domain)),
-                                   run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
+    for (size_t i = 0; i < rs->counters_count && e == ERR_OK; i++) {
+        struct range_counter *l = &rs->counters[i];
+        struct counter *t =
+            counter_of(&r->ranges, run_text(r, image_string(im, l->domain)),
+                       run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
         e = t ? dist_merge(&t->time, &l->time) : FAIL(ERR_MEMORY, "no memory for the ranges");
         if (e != ERR_OK)
             break;
@@ -209,17 +211,17 @@ static enum err charge(struct image *im)
     }
     for (size_t i = 0; i < rs->count && e == ERR_OK; i++)
         if (rs->instances[i].last)
-            r->ranges.items[rows[rs->instances[i].tally]].gpu_projected +=
+            r->ranges.items[rows[rs->instances[i].counter]].gpu_projected +=
                 (double)(rs->instances[i].last - rs->instances[i].first);
     for (size_t i = 0; i < im->threads_count && e == ERR_OK; i++) {
-        if (!im->threads[i].range_lane)
+        if (!im->threads[i].range_track)
             continue;
-        struct track *t = &r->lanes[im->threads[i].range_lane - 1].track;
+        struct track *t = &r->timeline[im->threads[i].range_track - 1].track;
         for (size_t k = 0; k < t->count; k++)
             t->events[k].what = rows[t->events[k].what];
     }
     if (e == ERR_OK)
-        e = range_cpu_charge(im, &rs->cpu, rows);
+        e = range_cpu_attribute(im, &rs->cpu, rows);
     free(rows);
     return e;
 }
@@ -229,4 +231,4 @@ const char *range_style(uint32_t style)
     return styles[style % 3];
 }
 
-const struct collector collector_ranges = {create, settle, charge, destroy};
+const struct collector collector_ranges = {create, settle, attribute, destroy};

@@ -6,7 +6,7 @@
 
 extern const struct collector collector_ranges;
 enum err range_record(struct image *im, const struct trace_range *r);
-enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t spot); /* a sample */
+enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context); /* a sample */
 /* The innermost open range instance of a thread + 1, 0 none. */
 uint32_t range_now(struct image *im, struct thread *t);
 /* A device operation that was launched inside of the instance, by a call that began at `call`. */

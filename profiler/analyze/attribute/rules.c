@@ -45,7 +45,7 @@ static const char *const runtimes[] = {
 static const char *const library_modules[] = {"/lib-dynload/", "/site-packages/",
                                               "/dist-packages/"};
 
-/* Source files of libraries, of any language. Their lines are charged only when no user code is
+/* Source files of libraries, of any language. Their lines are attributed only when no user code is
  * below them on the stack, or on request. */
 static const char *const library_paths[] = {
     "/lib/python3",  "/lib64/python3", "<frozen ",   "<string>",          "<__array_function__",
@@ -56,7 +56,7 @@ static const char *const library_paths[] = {
 };
 
 /* Python packages that serve the package or the program that calls them. Any other package does the
- * work that somebody looks for (a reconstruction library, say): its lines are charged. */
+ * work that somebody looks for (a reconstruction library, say): its lines are attributed. */
 static const char *const frameworks[] = {
     "IPython",       "PIL",      "_pytest",       "absl",       "cffi",
     "cloudpickle",   "cupy",     "cupyx",         "dask",       "dateutil",

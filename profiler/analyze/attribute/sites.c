@@ -92,9 +92,9 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
     return ERR_OK;
 }
 
-/* The frame that pays: the first user line from the leaf, else the first line of a library. -1
- * none. */
-static int payer(const struct resolved *frames, int count)
+/* The frame that costs are attributed to: the first user line from the leaf, else the first line of
+ * a library. -1 none. */
+static int attributed_frame(const struct resolved *frames, int count)
 {
     int library = -1;
     for (int i = 0; i < count; i++) {
@@ -108,7 +108,7 @@ static int payer(const struct resolved *frames, int count)
 }
 
 /* Threads that wait for a CPU were not looked at: they stand anywhere in what they compute. */
-static const char *module_of(const struct resolved *frames, int count, const struct sums *s)
+static const char *module_of(const struct resolved *frames, int count, const struct costs *s)
 {
     for (int i = 0; i < count; i++)
         if (frames[i].module && frames[i].class != FRAME_RUNTIME)
@@ -121,116 +121,119 @@ static const char *module_of(const struct resolved *frames, int count, const str
     return s->wait > 0 && s->user + s->sys <= 0 ? "[waiting for a CPU]" : "[no stack]";
 }
 
-static enum err charge_module(struct run *r, const char *module, const struct sums *s)
+static enum err attribute_to_module(struct run *r, const char *module, const struct costs *s)
 {
-    struct tally *t = tally_of(&r->modules, NULL, rules_path(r, module), 0, 0, 0, 0);
+    struct counter *t = counter_of(&r->modules, NULL, rules_path(r, module), 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the profile");
-    TRY(array_room(&r->module_sums, &r->module_room, r->modules.count, sizeof *r->module_sums));
-    sums_add(&r->module_sums[t - r->modules.items], s);
+    TRY(array_room(&r->module_costs, &r->module_room, r->modules.count, sizeof *r->module_costs));
+    costs_add(&r->module_costs[t - r->modules.items], s);
     return ERR_OK;
 }
 
-/* A line and its function get the sums once per stack, however often they are on it. */
-static enum err charge_frame(struct run *r, const struct resolved *f, const struct sums *s,
-                             int pays, struct spot *spot)
+/* A line and its function get the costs once per stack, however often they are on it. */
+static enum err attribute_to_frame(struct run *r, const struct resolved *f, const struct costs *s,
+                                   int is_self, struct sample_context *context)
 {
     int line, function;
     TRY(site_of(r, f->file, f->line, NULL, 0, &line));
     TRY(site_of(r, f->file, 0, f->function ? f->function : "[unknown]", f->begins, &function));
-    if (r->sites[line].function < 0 || pays)
+    if (r->sites[line].function < 0 || is_self)
         r->sites[line].function = function;
     r->sources[r->sites[line].file].user |= f->class == FRAME_USER && rules_own(f->file);
     r->sources[r->sites[line].file].python |= f->python;
     int both[] = {line, function};
     for (int i = 0; i < 2; i++) {
         struct site *site = &r->sites[both[i]];
-        if (pays)
-            sums_add(&site->self, s);
+        if (is_self)
+            costs_add(&site->self, s);
         if (site->mark != r->marks)
-            sums_add(&site->incl, s);
+            costs_add(&site->incl, s);
         site->mark = r->marks;
     }
-    if (pays) {
-        spot->site = line;
-        spot->function = function;
+    if (is_self) {
+        context->site = line;
+        context->function = function;
     }
     return ERR_OK;
 }
 
-static enum err charge_spot(struct image *im, struct spot *spot, struct resolved *frames)
+static enum err attribute_context(struct image *im, struct sample_context *context,
+                                  struct resolved *frames)
 {
     struct run *r = im->run;
-    struct sums *s = &spot->sums;
-    int interpreter, count = frames_of(im, spot->stack, frames, RESOLVED_MAX, &interpreter);
-    int pays = payer(frames, count), python_below = 0;
+    struct costs *s = &context->costs;
+    int interpreter, count = frames_of(im, context->stack, frames, RESOLVED_MAX, &interpreter);
+    int chosen = attributed_frame(frames, count), python_below = 0;
     for (int i = 0; i < count; i++)
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
-    TRY(path_of(im, &im->threads[spot->thread], frames, count, &spot->node));
-    struct node *n = &r->nodes[spot->node];
+    TRY(path_of(im, &im->threads[context->thread], frames, count, &context->node));
+    struct node *n = &r->nodes[context->node];
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
     n->alloc += s->alloc;
     r->marks++;
-    if (spot->borrow && (pays < 0 || !python_below)) {
+    if (context->borrow && (chosen < 0 || !python_below)) {
         struct resolved *main_frames = frames + RESOLVED_MAX;
-        int main_count = frames_of(im, spot->borrow - 1, main_frames, RESOLVED_MAX, &interpreter);
-        int main_pays = payer(main_frames, main_count);
-        if (main_pays >= 0 && main_frames[main_pays].python &&
-            (pays < 0 || frames[pays].class != FRAME_USER)) {
+        int main_count =
+            frames_of(im, context->borrow - 1, main_frames, RESOLVED_MAX, &interpreter);
+        int main_chosen = attributed_frame(main_frames, main_count);
+        if (main_chosen >= 0 && main_frames[main_chosen].python &&
+            (chosen < 0 || frames[chosen].class != FRAME_USER)) {
             s->borrowed = s->user + s->sys;
             r->total.borrowed += s->borrowed;
             r->borrowed_alloc += s->alloc;
             memcpy(frames, main_frames, (size_t)main_count * sizeof *frames);
             count = main_count;
-            pays = main_pays;
+            chosen = main_chosen;
         }
     }
-    sums_add(&r->total, &(struct sums){.user = s->user,
-                                       .sys = s->sys,
-                                       .wait = s->wait,
-                                       .python = s->python,
-                                       .native = s->native,
-                                       .samples = s->samples,
-                                       .cpu_square = s->cpu_square,
-                                       .alloc = s->alloc,
-                                       .allocs = s->allocs,
-                                       .copied = s->copied});
-    if (pays < 0)
-        return charge_module(r, module_of(frames, count, s), s);
-    r->line_gpu_ns += sums_gpu(s);
+    costs_add(&r->total, &(struct costs){.user = s->user,
+                                         .sys = s->sys,
+                                         .wait = s->wait,
+                                         .python = s->python,
+                                         .native = s->native,
+                                         .samples = s->samples,
+                                         .cpu_square = s->cpu_square,
+                                         .alloc = s->alloc,
+                                         .allocs = s->allocs,
+                                         .copied = s->copied});
+    if (chosen < 0)
+        return attribute_to_module(r, module_of(frames, count, s), s);
+    r->line_gpu_ns += costs_gpu(s);
     for (int i = 0; i < count; i++)
-        if (frames[i].file && frames[i].line > 0 && (frames[i].class != FRAME_RUNTIME || i == pays))
-            TRY(charge_frame(r, &frames[i], s, i == pays, spot));
+        if (frames[i].file && frames[i].line > 0 &&
+            (frames[i].class != FRAME_RUNTIME || i == chosen))
+            TRY(attribute_to_frame(r, &frames[i], s, i == chosen, context));
     return ERR_OK;
 }
 
-static int costs_nothing(const struct sums *s)
+static int costs_nothing(const struct costs *s)
 {
-    static const struct sums none;
+    static const struct costs none;
     return !memcmp(s, &none, sizeof none);
 }
 
-enum err charge_spots(struct image *im)
+enum err attribute_samples(struct image *im)
 {
     struct resolved *frames = calloc(2 * RESOLVED_MAX, sizeof *frames);
     FAIL_IF(!frames, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
-    for (size_t i = 0; i < im->spots_count && e == ERR_OK; i++)
-        if (!costs_nothing(&im->spots[i].sums))
-            e = charge_spot(im, &im->spots[i], frames);
+    for (size_t i = 0; i < im->contexts_count && e == ERR_OK; i++)
+        if (!costs_nothing(&im->contexts[i].costs))
+            e = attribute_context(im, &im->contexts[i], frames);
     free(frames);
     return e;
 }
 
 /* A leaf below the launching stack, for what ran on the device. */
-enum err charge_device_leaf(struct image *im, uint32_t spot, const char *name, const char *kind,
-                            double ns)
+enum err attribute_device_leaf(struct image *im, uint32_t context, const char *name,
+                               const char *kind, double ns)
 {
     uint32_t node;
     if (ns <= 0)
         return ERR_OK;
-    TRY(child_of(im->run, im->spots[spot].node,
+    TRY(child_of(im->run, im->contexts[context].node,
                  &(struct frame){.function = run_text(im->run, name), .kind = kind}, &node));
     im->run->nodes[node].gpu += ns;
     return ERR_OK;

@@ -6,10 +6,10 @@
 #include "profiler/analyze/state/image.h"
 
 /* Every sample context to its line, its function and all that are on its stack. */
-enum err charge_spots(struct image *im);
+enum err attribute_samples(struct image *im);
 /* A leaf below the launching stack, for what ran on the device. */
-enum err charge_device_leaf(struct image *im, uint32_t spot, const char *name, const char *kind,
-                            double ns);
+enum err attribute_device_leaf(struct image *im, uint32_t context, const char *name,
+                               const char *kind, double ns);
 /* The site of a line, or (line 0) of a function that begins at line `begins`. */
 enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
                  int *out);

@@ -152,15 +152,15 @@ static enum err write_threads(struct image *im)
 }
 
 /* Spots of the timeline become nodes of the tree. */
-static void rename_spots(struct image *im)
+static void contexts_to_nodes(struct image *im)
 {
     struct run *r = im->run;
     for (size_t i = 0; i < im->threads_count; i++) {
-        uint32_t both[] = {im->threads[i].cpu_lane, im->threads[i].wait_lane};
+        uint32_t both[] = {im->threads[i].cpu_track, im->threads[i].wait_track};
         for (int k = 0; k < 2; k++) {
-            struct track *t = both[k] ? &r->lanes[both[k] - 1].track : NULL;
+            struct track *t = both[k] ? &r->timeline[both[k] - 1].track : NULL;
             for (size_t n = 0; t && n < t->count; n++)
-                t->events[n].what = im->spots[t->events[n].what].node;
+                t->events[n].what = im->contexts[t->events[n].what].node;
         }
     }
 }
@@ -173,7 +173,7 @@ enum err build_image(struct image *im)
     r->last = r->last > end ? r->last : end;
     p->end_s = seconds((double)(end - r->origin));
     TRY(write_threads(im));
-    rename_spots(im);
+    contexts_to_nodes(im);
     double cpu = 0;
     for (size_t i = 0; i < im->threads_count; i++)
         cpu += im->threads[i].user + im->threads[i].sys;
@@ -184,10 +184,10 @@ enum err build_image(struct image *im)
     r->q.capture_bytes += im->header.capture_bytes;
     r->q.running += im->header.end == TRACE_RUNNING;
     r->q.no_clock += (uint64_t)clock_unknown(im);
-    for (size_t i = 0; i < im->costs.count; i++)
-        if (im->costs.keys[i] < TRACE_PARTS) {
-            r->q.cost_ns[im->costs.keys[i]] += (double)im->costs.ns[i];
-            r->q.cost_calls[im->costs.keys[i]] += (double)im->costs.calls[i];
+    for (size_t i = 0; i < im->overhead.count; i++)
+        if (im->overhead.keys[i] < TRACE_PARTS) {
+            r->q.cost_ns[im->overhead.keys[i]] += (double)im->overhead.ns[i];
+            r->q.cost_calls[im->overhead.keys[i]] += (double)im->overhead.calls[i];
         }
     return ERR_OK;
 }
@@ -273,23 +273,23 @@ void build_free(struct run *r)
         free(r->kernels[i].at);
         table_free(&r->kernels[i].places);
     }
-    for (size_t i = 0; i < r->lanes_count; i++)
-        track_free(&r->lanes[i].track);
+    for (size_t i = 0; i < r->timeline_count; i++)
+        track_free(&r->timeline[i].track);
     for (size_t i = 0; i < r->devices_count; i++)
         free(r->devices[i].busy_list);
-    struct tallies *lists[] = {&r->transfers, &r->sets,   &r->apis,  &r->ranges,
-                               &r->overheads, &r->faults, &r->syncs, &r->modules};
+    struct counters *lists[] = {&r->transfers, &r->sets,   &r->apis,  &r->ranges,
+                                &r->overheads, &r->faults, &r->syncs, &r->modules};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        tallies_free(lists[i]);
+        counters_free(lists[i]);
     struct table *tables[] = {&r->site_by_key,    &r->source_by_path, &r->path_of,
                               &r->class_of,       &r->node_by_key,    &r->frame_by_key,
                               &r->kernel_by_name, &r->in_range_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites,       r->sources, r->paths,    r->nodes,  r->frames,
-                     r->module_sums, r->kernels, r->devices,  r->gaps,   r->syncing,
-                     r->processes,   r->threads, r->lanes,    r->series, r->q.notes,
-                     r->made,        r->facts,   r->all_busy, r->curves, r->in_ranges};
+    void *plain[] = {r->sites,        r->sources, r->paths,    r->nodes,  r->frames,
+                     r->module_costs, r->kernels, r->devices,  r->gaps,   r->syncing,
+                     r->processes,    r->threads, r->timeline, r->series, r->q.notes,
+                     r->made,         r->facts,   r->all_busy, r->curves, r->in_ranges};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     symbols_free(r->symbols);

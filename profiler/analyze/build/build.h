@@ -23,7 +23,7 @@ enum err build_quality(struct run *r);
 enum err build_findings(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 
-struct model_cpu cpu_of(const struct run *r, const struct sums *s);
+struct model_cpu cpu_of(const struct run *r, const struct costs *s);
 
 static inline double seconds(double ns)
 {

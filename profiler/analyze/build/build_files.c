@@ -22,7 +22,7 @@ static int64_t whole(int recorded, double v)
     return recorded && v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
 
-struct model_cpu cpu_of(const struct run *r, const struct sums *s)
+struct model_cpu cpu_of(const struct run *r, const struct costs *s)
 {
     int k = r->has_cpu;
     return (struct model_cpu){.user = known(k, seconds(s->user)),
@@ -42,7 +42,7 @@ static struct model_amount amount_of(const struct amount *a)
 }
 
 /* What a line's and a function's rows have in common; `out` begins with model_cpu. */
-struct costs {
+struct row_costs {
     struct model_cpu *cpu;
     struct model_incl *incl;
     struct model_mem *mem;
@@ -52,16 +52,16 @@ struct costs {
     struct model_copy *copy;
     struct model_scalene *scalene;
 };
-#define COSTS_OF(row)                                                                              \
+#define ROW_COSTS(row)                                                                             \
     {                                                                                              \
         &(row)->cpu, &(row)->cpu_incl, &(row)->mem, &(row)->gpu_self_s, &(row)->gpu_incl_s,        \
             &(row)->gpu, &(row)->dev_mem, &(row)->copy, &(row)->scalene                            \
     }
 
-static void fill_memory(const struct run *r, const struct site *site, const struct costs *c)
+static void fill_memory(const struct run *r, const struct site *site, const struct row_costs *c)
 {
-    const struct sums *s = &site->self;
-    const struct holding *h = &site->heap, *d = &site->device;
+    const struct costs *s = &site->self;
+    const struct live_heap *h = &site->heap, *d = &site->device;
     double wall = (double)(r->last - r->origin);
     if (r->has_heap)
         *c->mem = (struct model_mem){
@@ -82,13 +82,13 @@ static void fill_memory(const struct run *r, const struct site *site, const stru
     c->copy->host_mb_s = known(r->has_copies, share(megabytes(s->copied), seconds(wall)));
 }
 
-static void fill_gpu(const struct run *r, const struct site *site, const struct costs *c)
+static void fill_gpu(const struct run *r, const struct site *site, const struct row_costs *c)
 {
-    const struct sums *s = &site->self;
+    const struct costs *s = &site->self;
     if (!r->has_gpu)
         return;
-    *c->gpu_self = seconds(sums_gpu(s));
-    *c->gpu_incl = seconds(sums_gpu(&site->incl));
+    *c->gpu_self = seconds(costs_gpu(s));
+    *c->gpu_incl = seconds(costs_gpu(&site->incl));
     c->gpu->launches = whole(1, s->launches);
     c->gpu->kernel_s = seconds(s->gpu_kernel);
     c->gpu->copy_s = seconds(s->gpu_copy);
@@ -97,7 +97,7 @@ static void fill_gpu(const struct run *r, const struct site *site, const struct 
     c->gpu->device_s = seconds(s->device);
     c->gpu->wait_s = seconds(s->gpu_wait);
     c->gpu->api_s = seconds(s->api);
-    c->gpu->share = share(sums_gpu(s), sums_gpu(&r->total));
+    c->gpu->share = share(costs_gpu(s), costs_gpu(&r->total));
     c->copy->h2d = amount_of(&s->copy[0]);
     c->copy->d2h = amount_of(&s->copy[1]);
     c->copy->d2d = amount_of(&s->copy[2]);
@@ -105,9 +105,9 @@ static void fill_gpu(const struct run *r, const struct site *site, const struct 
     c->copy->pageable_bytes = whole(1, s->pageable);
 }
 
-static void fill(const struct run *r, const struct site *site, const struct costs *c)
+static void fill(const struct run *r, const struct site *site, const struct row_costs *c)
 {
-    const struct sums *s = &site->self, *i = &site->incl;
+    const struct costs *s = &site->self, *i = &site->incl;
     double cpu = r->total.user + r->total.sys, wall = (double)(r->last - r->origin);
     *c->cpu = cpu_of(r, s);
     *c->incl =
@@ -250,7 +250,7 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
     TRY(model_list(r->m, model_function, f, functions, n - lines));
     for (size_t i = lines; i < n; i++) {
         struct model_function *row = &f->functions[i - lines];
-        const struct costs c = COSTS_OF(row);
+        const struct row_costs c = ROW_COSTS(row);
         fill(r, sites[i], &c);
         row->name = sites[i]->name;
         row->line = sites[i]->begins > 0 ? sites[i]->begins : MODEL_UNKNOWN;
@@ -261,7 +261,7 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
     f->cpu_share = f->gpu_share = 0;
     for (size_t i = 0; i < lines; i++) {
         struct model_line *row = &f->lines[i];
-        const struct costs c = COSTS_OF(row);
+        const struct row_costs c = ROW_COSTS(row);
         fill(r, sites[i], &c);
         row->line = row->scalene.lineno = sites[i]->line;
         if (sites[i]->function >= 0)
@@ -300,10 +300,10 @@ static enum err modules(struct run *r)
     TRY(model_list(r->m, model_module, r->m, unattributed, r->modules.count));
     for (size_t i = 0; i < r->modules.count; i++) {
         struct model_module *row = &r->m->unattributed[i];
-        const struct sums *s = &r->module_sums[i];
+        const struct costs *s = &r->module_costs[i];
         row->module = r->modules.items[i].name;
         row->cpu = cpu_of(r, s);
-        row->gpu_s = known(r->has_gpu, seconds(sums_gpu(s)));
+        row->gpu_s = known(r->has_gpu, seconds(costs_gpu(s)));
         row->alloc_mb = known(r->has_heap, megabytes(s->alloc));
         row->copy_mb = known(r->has_copies, megabytes(s->copied));
     }
@@ -331,7 +331,7 @@ enum err build_files(struct run *r)
 enum err build_totals(struct run *r)
 {
     struct model_totals *t = &r->m->totals;
-    const struct sums *s = &r->total;
+    const struct costs *s = &r->total;
     int gpu = r->has_gpu;
     t->cpu = cpu_of(r, s);
     if (r->has_wait)
@@ -339,7 +339,7 @@ enum err build_totals(struct run *r)
             (struct model_waits){seconds(r->waits[TRACE_RUNNABLE]), seconds(r->waits[TRACE_SLEEP]),
                                  seconds(r->waits[TRACE_DISK]), seconds(r->waits[TRACE_IN_CUDA]),
                                  seconds(r->waits[TRACE_STOPPED])};
-    t->gpu_sum_s = known(gpu, seconds(sums_gpu(s)));
+    t->gpu_sum_s = known(gpu, seconds(costs_gpu(s)));
     t->kernel_s = known(gpu, seconds(s->gpu_kernel));
     t->copy_s = known(gpu, seconds(s->gpu_copy));
     t->set_s = known(gpu, seconds(s->gpu_set));

@@ -141,7 +141,7 @@ static enum err transfer_rows(struct run *r)
     struct model *m = r->m;
     TRY(model_list(m, model_transfer, m, transfers, r->transfers.count));
     for (size_t i = 0; i < r->transfers.count; i++) {
-        struct tally *t = &r->transfers.items[i];
+        struct counter *t = &r->transfers.items[i];
         struct model_transfer *row = &m->transfers[i];
         row->direction = directions[t->key[0] < DIRECTIONS ? t->key[0] : DIR_OTHER];
         row->from = memory_name(t->key[1]);
@@ -163,7 +163,7 @@ static enum err transfer_rows(struct run *r)
 
 static int by_sum(const void *a, const void *b)
 {
-    const struct tally *x = a, *y = b;
+    const struct counter *x = a, *y = b;
     return (x->time.sum < y->time.sum) - (x->time.sum > y->time.sum);
 }
 
@@ -175,7 +175,7 @@ static enum err call_rows(struct run *r)
     TRY(model_list(m, model_api, m, apis, r->apis.count));
     array_sort(r->apis.items, r->apis.count, sizeof *r->apis.items, by_sum);
     for (size_t i = 0; i < r->apis.count; i++) {
-        struct tally *t = &r->apis.items[i];
+        struct counter *t = &r->apis.items[i];
         struct model_api *row = &m->apis[i];
         row->name = t->name;
         row->api_class = classes[t->key[0] < 8 ? t->key[0] : 0];
@@ -192,7 +192,7 @@ static enum err range_rows(struct run *r)
     struct model *m = r->m;
     TRY(model_list(m, model_range, m, ranges, r->ranges.count));
     for (size_t i = 0; i < r->ranges.count; i++) {
-        struct tally *t = &r->ranges.items[i];
+        struct counter *t = &r->ranges.items[i];
         struct model_range *row = &m->ranges[i];
         row->domain = t->domain;
         row->name = t->name;
@@ -212,11 +212,11 @@ static enum err range_rows(struct run *r)
     return ERR_OK;
 }
 
-static enum err sum_rows(struct run *r, struct tallies *list, struct model_sum **rows, int *count)
+static enum err sum_rows(struct run *r, struct counters *list, struct model_sum **rows, int *count)
 {
     TRY(model_items(r->m, &record_model_sum, list->count, rows, count));
     for (size_t i = 0; i < list->count; i++) {
-        struct tally *t = &list->items[i];
+        struct counter *t = &list->items[i];
         (*rows)[i] =
             (struct model_sum){t->name, (int64_t)t->time.n,
                                t->value > 0 && t->value < 9e15 ? (int64_t)t->value : MODEL_UNKNOWN,
@@ -266,9 +266,9 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
 {
     struct meanwhile found[256];
     size_t n = 0;
-    for (size_t i = 0; i < r->lanes_count; i++) {
-        const struct track *t = &r->lanes[i].track;
-        if (strcmp(r->lanes[i].kind, kind))
+    for (size_t i = 0; i < r->timeline_count; i++) {
+        const struct track *t = &r->timeline[i].track;
+        if (strcmp(r->timeline[i].kind, kind))
             continue;
         for (size_t k = 0; k < t->count; k++) {
             const struct track_event *e = &t->events[k];

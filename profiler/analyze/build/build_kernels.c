@@ -105,7 +105,7 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
 }
 
 /* A kernel's own line, where its code begins, shows its time too. */
-static enum err charge_begin(struct run *r, const struct kernel *k, const char *name)
+static enum err attribute_to_kernel_line(struct run *r, const struct kernel *k, const char *name)
 {
     int line, function;
     if (!k->recorded)
@@ -128,7 +128,7 @@ static enum err ranked(struct run *r, struct kernel **order, size_t used)
     TRY(model_list(r->m, model_kernel, r->m, kernels, used));
     for (size_t i = 0; i < used; i++) {
         TRY(kernel_row(r, order[i], &r->m->kernels[i]));
-        TRY(charge_begin(r, order[i], r->m->kernels[i].name));
+        TRY(attribute_to_kernel_line(r, order[i], r->m->kernels[i].name));
     }
     return ERR_OK;
 }
@@ -144,8 +144,8 @@ enum err build_kernels(struct run *r)
     }
     enum err e = ranked(r, order, r->kernels_count);
     free(order);
-    for (size_t i = 0; i < r->lanes_count; i++) {
-        struct lane *l = &r->lanes[i];
+    for (size_t i = 0; i < r->timeline_count; i++) {
+        struct timeline_track *l = &r->timeline[i];
         for (size_t n = 0; !strcmp(l->kind, "kernel") && n < l->track.count; n++)
             l->track.events[n].what = (uint32_t)r->kernels[l->track.events[n].what].rank;
     }

@@ -18,7 +18,8 @@ static int most_first(const void *a, const void *b)
 enum which { HEAP_PEAK, DEVICE_PEAK };
 
 /* Lines that held memory at the peak, the most first. */
-static enum err holders(struct run *r, enum which which, struct model_place **rows, int *count)
+static enum err lines_at_peak(struct run *r, enum which which, struct model_place **rows,
+                              int *count)
 {
     struct model_place *all = calloc(r->sites_count + 1, sizeof *all);
     FAIL_IF(!all, ERR_MEMORY, "no memory for the profile");
@@ -39,7 +40,7 @@ static enum err holders(struct run *r, enum which which, struct model_place **ro
     return e;
 }
 
-static double leak_score(const struct holding *h)
+static double leak_score(const struct live_heap *h)
 {
     return 1 - (h->frees + 1) / (h->allocs + 2);
 }
@@ -117,7 +118,8 @@ enum err build_memory(struct run *r)
     if (r->has_heap)
         m->totals.peak_heap_mb = megabytes(r->largest_heap);
     m->memory.bin_s = seconds(curves_bin(r));
-    TRY(holders(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
-    TRY(holders(r, DEVICE_PEAK, &m->memory.device_peak_lines, &m->memory.device_peak_lines_count));
+    TRY(lines_at_peak(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
+    TRY(lines_at_peak(r, DEVICE_PEAK, &m->memory.device_peak_lines,
+                      &m->memory.device_peak_lines_count));
     return leaks(r);
 }

@@ -35,7 +35,7 @@ enum err build_stacks(struct run *r)
     return ERR_OK;
 }
 
-static enum err track_rows(struct run *r, const struct lane *l, struct model_track *row)
+static enum err track_rows(struct run *r, const struct timeline_track *l, struct model_track *row)
 {
     const struct track *t = &l->track;
     row->kind = l->kind;
@@ -43,7 +43,7 @@ static enum err track_rows(struct run *r, const struct lane *l, struct model_tra
     row->thread = l->thread;
     row->device = l->device;
     if (l->device >= 0) {
-        row->context = l->context;
+        row->context = l->cuda_context;
         row->stream = l->stream;
     }
     row->resolution_ns = (int64_t)t->resolution;
@@ -63,8 +63,8 @@ static enum err track_rows(struct run *r, const struct lane *l, struct model_tra
 static size_t events_within(const struct run *r, size_t limit)
 {
     size_t total = 0;
-    for (size_t i = 0; i < r->lanes_count; i++)
-        total += r->lanes[i].track.count < limit ? r->lanes[i].track.count : limit;
+    for (size_t i = 0; i < r->timeline_count; i++)
+        total += r->timeline[i].track.count < limit ? r->timeline[i].track.count : limit;
     return total;
 }
 
@@ -73,10 +73,10 @@ enum err build_timeline(struct run *r)
     size_t limit = TRACK_EVENTS;
     while (events_within(r, limit) > TRACKS_EVENTS && limit > 16)
         limit -= limit / 8;
-    TRY(model_list(r->m, model_track, r->m, timeline, r->lanes_count));
-    for (size_t i = 0; i < r->lanes_count; i++) {
-        track_reduce(&r->lanes[i].track, limit);
-        TRY(track_rows(r, &r->lanes[i], &r->m->timeline[i]));
+    TRY(model_list(r->m, model_track, r->m, timeline, r->timeline_count));
+    for (size_t i = 0; i < r->timeline_count; i++) {
+        track_reduce(&r->timeline[i].track, limit);
+        TRY(track_rows(r, &r->timeline[i], &r->m->timeline[i]));
     }
     return ERR_OK;
 }

@@ -60,7 +60,7 @@ static const struct rule {
      "Their last moments and device operations may be missing.", NULL},
     {"trace.bad_values", COUNT(bad_values), "warning",
      "%llu records held impossible times or sizes.", "They were left out.", NULL},
-    {"analysis.stacks_full", COUNT(spots_full), "warning",
+    {"analysis.stacks_full", COUNT(contexts_full), "warning",
      "%llu events belong to more different stacks than are kept.", "They are charged to no line.",
      "Record a shorter part."},
     {"analysis.heap_full", COUNT(heap_full), "warning",
@@ -214,7 +214,7 @@ static enum err shares(struct run *r, struct list *l)
         TRY(say(r, l, &coverage, (uint64_t)lround(100 * q->cpu_sample_coverage),
                 q->cpu_sample_coverage));
     if (r->no_origin_n > 0)
-        TRY(say(r, l, &origin, (uint64_t)r->no_origin_n, r->no_origin_ns / sums_gpu(&r->total)));
+        TRY(say(r, l, &origin, (uint64_t)r->no_origin_n, r->no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
     if (s.no_lines)
         TRY(say(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
@@ -266,7 +266,7 @@ static enum err checks(struct run *r)
         threads += m->threads[i].user_s + m->threads[i].sys_s;
     TRY(model_list(m, model_check, q, checks, 9));
     struct model_check *c = q->checks;
-    double total = seconds(sums_gpu(&r->total)), origin = seconds(r->no_origin_ns);
+    double total = seconds(costs_gpu(&r->total)), origin = seconds(r->no_origin_ns);
     check(c++, "gpu.lines",
           "device time of lines, modules and operations without a call is the sum over operations",
           total, gpu + origin, same(total, gpu + origin));
@@ -292,7 +292,7 @@ static enum err checks(struct run *r)
     return ERR_OK;
 }
 
-static enum err costs(struct run *r)
+static enum err overhead(struct run *r)
 {
     static const char *const names[] = {"sampler", "wait", "alloc", "copy",
                                         "nvtx",    "cuda", "writer"};
@@ -318,7 +318,7 @@ enum err build_quality(struct run *r)
     struct list l = {0};
     double cpu = r->total.user + r->total.sys, none = 0;
     for (size_t i = 0; i < r->modules.count; i++)
-        none += r->module_sums[i].user + r->module_sums[i].sys;
+        none += r->module_costs[i].user + r->module_costs[i].sys;
     if (cpu > 0) {
         q->unattributed_cpu_share = none / cpu;
         q->borrowed_cpu_share = r->total.borrowed / cpu;
@@ -332,7 +332,7 @@ enum err build_quality(struct run *r)
     q->clock_steps = r->has_gpu ? (int64_t)r->q.clock_steps : MODEL_UNKNOWN;
     if (r->q.frames_all)
         q->unresolved_frame_share = (double)r->q.frames_unknown / (double)r->q.frames_all;
-    TRY(costs(r));
+    TRY(overhead(r));
     TRY(checks(r));
     enum err e = counted(r, &l);
     if (e == ERR_OK)

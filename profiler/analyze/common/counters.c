@@ -4,8 +4,8 @@
 #include "profiler/analyze/common/arena.h"
 #include "profiler/analyze/common/counters.h"
 
-struct tally *tally_of(struct tallies *t, const char *domain, const char *name, uint32_t a,
-                       uint32_t b, uint32_t c, uint32_t d)
+struct counter *counter_of(struct counters *t, const char *domain, const char *name, uint32_t a,
+                           uint32_t b, uint32_t c, uint32_t d)
 {
     uint32_t numbers[4] = {a, b, c, d};
     uint64_t key = table_hash(numbers, sizeof numbers);
@@ -26,7 +26,7 @@ struct tally *tally_of(struct tallies *t, const char *domain, const char *name, 
     return &t->items[index];
 }
 
-void tallies_free(struct tallies *t)
+void counters_free(struct counters *t)
 {
     for (size_t i = 0; i < t->count; i++)
         dist_free(&t->items[i].time);

@@ -6,21 +6,21 @@
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/common/table.h"
 
-struct tally { /* anything that is counted by a name or a few small numbers */
+struct counter { /* anything that is counted by a name or a few small numbers */
     const char *name, *domain;
     uint32_t key[4];
     uint64_t errors, open, operations;
     double value, cpu, gpu_sum, gpu_projected;
     struct dist time;
 };
-struct tallies {
-    struct tally *items;
+struct counters {
+    struct counter *items;
     size_t count, room;
     struct table by_key;
 };
-/* The tally of a key, made when new; NULL: out of memory. */
-struct tally *tally_of(struct tallies *t, const char *domain, const char *name, uint32_t a,
-                       uint32_t b, uint32_t c, uint32_t d);
-void tallies_free(struct tallies *t);
+/* The counter of a key, made when new; NULL: out of memory. */
+struct counter *counter_of(struct counters *t, const char *domain, const char *name, uint32_t a,
+                           uint32_t b, uint32_t c, uint32_t d);
+void counters_free(struct counters *t);
 
 #endif

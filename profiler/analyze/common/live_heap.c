@@ -4,16 +4,16 @@
 
 enum { WINDOW = 25 };
 
-struct holding_change holding_block(double weight, double bytes, double sign)
+struct live_heap_change live_heap_block(double weight, double bytes, double sign)
 {
     double squared = fmax(0, weight * (weight - bytes));
-    return (struct holding_change){sign * weight, sign * bytes, sign * squared, sign};
+    return (struct live_heap_change){sign * weight, sign * bytes, sign * squared, sign};
 }
 
 /* A sampled block stands for those since the one before it: what was allocated until the first of
  * the window took as long as between the others, or since the run's start where there is no other.
  */
-static double mean(const struct holding *h, uint64_t time)
+static double mean(const struct live_heap *h, uint64_t time)
 {
     uint64_t from = h->window[0].since, blocks = h->window_blocks[0] + h->window_blocks[1];
     double integral = h->integral + h->live * (double)(time - h->since) - h->window[0].integral;
@@ -21,14 +21,14 @@ static double mean(const struct holding *h, uint64_t time)
     return time > from ? integral / ((double)(time - from) + lead) : 0;
 }
 
-double holding_estimate(const struct holding *h, uint64_t time)
+double live_heap_estimate(const struct live_heap *h, uint64_t time)
 {
     if (h->squared <= h->live * h->live / WINDOW)
         return h->live;
     return fmin(h->live, fmax(mean(h, time), h->bytes));
 }
 
-static void count_block(struct holding *h, uint64_t time)
+static void count_block(struct live_heap *h, uint64_t time)
 {
     int first = !h->window_blocks[1];
     h->latest = time;
@@ -43,9 +43,9 @@ static void count_block(struct holding *h, uint64_t time)
     h->window_blocks[1] = 1;
 }
 
-double holding_apply(struct holding *h, struct holding_change c, uint64_t time)
+double live_heap_apply(struct live_heap *h, struct live_heap_change c, uint64_t time)
 {
-    double before = holding_estimate(h, time);
+    double before = live_heap_estimate(h, time);
     h->integral += h->live * (double)(time - h->since);
     h->since = time;
     h->live += c.weight;
@@ -61,6 +61,6 @@ double holding_apply(struct holding *h, struct holding_change c, uint64_t time)
     } else if (c.blocks < 0) {
         h->frees++;
     }
-    h->peak = fmax(h->peak, fmax(before, holding_estimate(h, time)));
+    h->peak = fmax(h->peak, fmax(before, live_heap_estimate(h, time)));
     return before;
 }

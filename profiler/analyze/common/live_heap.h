@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct holding {
+struct live_heap {
     double live, peak, at_peak, integral, end; /* bytes; integral: byte * ns */
     double bytes, squared;                     /* of live blocks: their own; variance of the sum */
     double allocs, frees, blocks;              /* sampled records; live ones */
@@ -23,14 +23,14 @@ struct holding {
 };
 
 /* A block that comes, goes (negative) or loses a part. */
-struct holding_change {
+struct live_heap_change {
     double weight, bytes, squared, blocks;
 };
-struct holding_change holding_block(double weight, double bytes, double sign);
+struct live_heap_change live_heap_block(double weight, double bytes, double sign);
 
 /* To be called before a change too: a mean over time is known at its end only. */
-double holding_estimate(const struct holding *h, uint64_t time);
+double live_heap_estimate(const struct live_heap *h, uint64_t time);
 /* Peak and integral are taken before and after; returns the estimate before. */
-double holding_apply(struct holding *h, struct holding_change c, uint64_t time);
+double live_heap_apply(struct live_heap *h, struct live_heap_change c, uint64_t time);
 
 #endif

@@ -10,7 +10,7 @@ void track_free(struct track *t)
     memset(t, 0, sizeof *t);
 }
 
-static void join(struct track_event *to, const struct track_event *e)
+static void merge(struct track_event *to, const struct track_event *e)
 {
     to->start = to->start < e->start ? to->start : e->start;
     to->end = to->end > e->end ? to->end : e->end;
@@ -36,7 +36,7 @@ void track_reduce(struct track *t, size_t limit)
         size_t kept = 0;
         for (size_t i = 1; i < t->count; i++)
             if (near(t, &t->events[kept], &t->events[i]))
-                join(&t->events[kept], &t->events[i]);
+                merge(&t->events[kept], &t->events[i]);
             else
                 t->events[++kept] = t->events[i];
         t->count = kept + 1;
@@ -63,7 +63,7 @@ enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what,
     while (at > 0 && t->events[at - 1].start > start)
         at--;
     if (at > 0 && near(t, &t->events[at - 1], &e)) {
-        join(&t->events[at - 1], &e);
+        merge(&t->events[at - 1], &e);
         return ERR_OK;
     }
     TRY(array_room(&t->events, &t->room, t->count + 1, sizeof *t->events));

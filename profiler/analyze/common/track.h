@@ -17,7 +17,7 @@ struct track { /* all zero = empty */
     uint64_t resolution;
 };
 void track_free(struct track *t);
-/* Events are given by start, mostly; one that is not joins the last entry. */
+/* Events are given by start, mostly; one that is not is added to the last entry. */
 enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit);
 /* A further part of the last event, told by itself; 0: it is none. */
 int track_extend(struct track *t, uint64_t start, uint64_t end, uint32_t what);

@@ -5,16 +5,16 @@
 
 enum { PAIRS_MAX = 500000, SYNCING_MAX = 200000 };
 
-static enum err pair(struct gpu *g, uint32_t spot, uint32_t variant, double ns)
+static enum err pair(struct gpu *g, uint32_t context, uint32_t variant, double ns)
 {
-    uint64_t key = table_mix(((uint64_t)spot << 32) | variant, 7);
+    uint64_t key = table_mix(((uint64_t)context << 32) | variant, 7);
     uint32_t index = table_get(&g->pair_by_key, key);
     if (index == TABLE_NONE && g->pairs_count >= PAIRS_MAX)
         index = 0;
     if (index == TABLE_NONE) {
         TRY(array_room(&g->pairs, &g->pairs_room, g->pairs_count + 1, sizeof *g->pairs));
         index = (uint32_t)g->pairs_count++;
-        g->pairs[index].spot = spot;
+        g->pairs[index].context = context;
         g->pairs[index].variant = variant;
         TRY(table_put(&g->pair_by_key, key, index));
     }
@@ -35,10 +35,10 @@ enum err gpu_blocked(struct run *r, const struct call *call)
 enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a)
 {
     struct gpu *g = im->gpu;
-    struct sums *s = &im->spots[call->spot].sums;
+    struct costs *s = &im->contexts[call->context].costs;
     double ns = (double)(a->end - a->start), api = (double)(call->end - call->start);
     if (a->kind == ACTIVITY_MEMORY) {
-        g->events[a->what].spot = call->spot;
+        g->events[a->what].context = call->context;
         s->device_alloc += (double)a->bytes;
         s->device_allocs++;
         return ERR_OK;
@@ -51,7 +51,7 @@ enum err gpu_attribute_activity(struct image *im, struct call *call, const struc
         v->queue_ns += a->start > call->end ? (double)(a->start - call->end) : 0;
         v->queued_n++;
         s->gpu_kernel += ns;
-        return pair(g, call->spot, a->what, ns);
+        return pair(g, call->context, a->what, ns);
     }
     if (a->kind == ACTIVITY_SET) {
         s->gpu_set += ns;

@@ -7,7 +7,7 @@
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/symbols/cubin.h"
 
-/* What the image's activities cost is charged: kernels by name and by line, leaves of the tree,
+/* What the image's activities cost is attributed: kernels by name and by line, leaves of the tree,
  * calls by name, device memory. */
 
 static enum err kernel_of(struct run *r, const char *mangled, uint32_t *index)
@@ -54,8 +54,8 @@ static enum err merge_variants(struct image *im)
             v->time = (struct dist){0}; /* it is the run's now */
         }
     }
-    for (size_t i = 0; i < r->lanes_count; i++) {
-        struct lane *l = &r->lanes[i];
+    for (size_t i = 0; i < r->timeline_count; i++) {
+        struct timeline_track *l = &r->timeline[i];
         for (size_t n = 0;
              l->process == im->index && !strcmp(l->kind, "kernel") && n < l->track.count; n++)
             l->track.events[n].what = g->variants[l->track.events[n].what].kernel;
@@ -77,39 +77,39 @@ static enum err kernel_place(struct kernel *k, uint32_t site, double n, double n
     return ERR_OK;
 }
 
-static enum err charge_pairs(struct image *im)
+static enum err attribute_pairs(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->pairs_count; i++) {
         const struct pair *p = &g->pairs[i];
         uint32_t kernel = g->variants[p->variant].kernel;
-        const struct spot *s = &im->spots[p->spot];
-        TRY(charge_device_leaf(im, p->spot, r->kernels[kernel].mangled, "kernel", p->ns));
+        const struct sample_context *s = &im->contexts[p->context];
+        TRY(attribute_device_leaf(im, p->context, r->kernels[kernel].mangled, "kernel", p->ns));
         if (s->site >= 0)
             TRY(kernel_place(&r->kernels[kernel], (uint32_t)s->site, p->n, p->ns));
     }
     static const char *const names[] = {"[copy h2d]", "[copy d2h]", "[copy d2d]", "[copy p2p]"};
-    for (size_t i = 0; i < im->spots_count; i++) {
-        struct sums s = im->spots[i].sums;
+    for (size_t i = 0; i < im->contexts_count; i++) {
+        struct costs s = im->contexts[i].costs;
         for (int d = 0; d < 4; d++) {
-            TRY(charge_device_leaf(im, (uint32_t)i, names[d], "copy", s.copy[d].ns));
+            TRY(attribute_device_leaf(im, (uint32_t)i, names[d], "copy", s.copy[d].ns));
             s.gpu_copy -= s.copy[d].ns;
         }
-        TRY(charge_device_leaf(im, (uint32_t)i, "[copy]", "copy", s.gpu_copy));
-        TRY(charge_device_leaf(im, (uint32_t)i, "[memset]", "set", s.gpu_set));
+        TRY(attribute_device_leaf(im, (uint32_t)i, "[copy]", "copy", s.gpu_copy));
+        TRY(attribute_device_leaf(im, (uint32_t)i, "[memset]", "set", s.gpu_set));
     }
     return ERR_OK;
 }
 
-static enum err charge_calls(struct image *im)
+static enum err attribute_calls(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->names_count; i++) {
         const char *name = image_string(im, g->names[i].name);
-        struct tally *t = tally_of(&r->apis, NULL, run_text(r, name ? name : "[unknown call]"),
-                                   g->names[i].api_class, 0, 0, 0);
+        struct counter *t = counter_of(&r->apis, NULL, run_text(r, name ? name : "[unknown call]"),
+                                       g->names[i].api_class, 0, 0, 0);
         FAIL_IF(!t, ERR_MEMORY, "no memory for the calls");
         t->errors += g->names[i].errors;
         TRY(dist_merge(&t->time, &g->names[i].time));
@@ -153,8 +153,8 @@ static enum err find_lines(struct image *im)
 enum err gpu_attribute_image(struct image *im)
 {
     TRY(merge_variants(im));
-    TRY(charge_pairs(im));
-    TRY(charge_calls(im));
+    TRY(attribute_pairs(im));
+    TRY(attribute_calls(im));
     TRY(find_lines(im));
     return gpu_attribute_memory(im);
 }

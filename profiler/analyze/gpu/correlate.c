@@ -13,7 +13,7 @@ struct waiting {
     struct activity a;
     uint32_t next; /* of the same correlation id + 1 */
 };
-struct joins {
+struct correlator {
     struct call *calls;
     size_t calls_count, calls_room, hand;
     uint32_t *free_calls;
@@ -28,7 +28,7 @@ struct joins {
     struct table waiting_by_id;
 };
 
-enum err joins_create(struct joins **out)
+enum err correlate_create(struct correlator **out)
 {
     *out = calloc(1, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory for the analysis");
@@ -37,63 +37,65 @@ enum err joins_create(struct joins **out)
     return ERR_OK;
 }
 
-void joins_free(struct joins *j)
+void correlate_free(struct correlator *cr)
 {
-    if (!j)
+    if (!cr)
         return;
-    free(j->calls);
-    free(j->free_calls);
-    free(j->waiting);
-    free(j->free_waiting);
-    table_free(&j->call_by_id);
-    table_free(&j->waiting_by_id);
-    free(j);
+    free(cr->calls);
+    free(cr->free_calls);
+    free(cr->waiting);
+    free(cr->free_waiting);
+    table_free(&cr->call_by_id);
+    table_free(&cr->waiting_by_id);
+    free(cr);
 }
 
-static enum err let_go(struct image *im, struct joins *j, uint32_t index)
+static enum err let_go(struct image *im, struct correlator *cr, uint32_t index)
 {
-    struct call *c = &j->calls[index];
+    struct call *c = &cr->calls[index];
     if (!c->used)
         return ERR_OK;
     im->run->q.unmatched_launches += c->expected && !c->matched;
     for (int i = 0; i < c->correlations; i++)
-        if (table_get(&j->call_by_id, c->correlation[i]) == index)
-            table_remove(&j->call_by_id, c->correlation[i]);
+        if (table_get(&cr->call_by_id, c->correlation[i]) == index)
+            table_remove(&cr->call_by_id, c->correlation[i]);
     *c = (struct call){0};
-    TRY(array_room(&j->free_calls, &j->free_room, j->free_count + 1, sizeof *j->free_calls));
-    j->free_calls[j->free_count++] = index;
+    TRY(array_room(&cr->free_calls, &cr->free_room, cr->free_count + 1, sizeof *cr->free_calls));
+    cr->free_calls[cr->free_count++] = index;
     return ERR_OK;
 }
 
-static enum err new_call(struct image *im, struct joins *j, uint32_t *index)
+static enum err new_call(struct image *im, struct correlator *cr, uint32_t *index)
 {
-    if (!j->free_count && j->calls_count >= LAUNCHES_MAX) { /* the one that was there for longest */
+    if (!cr->free_count &&
+        cr->calls_count >= LAUNCHES_MAX) { /* the one that was there for longest */
         im->run->q.launches_full++;
-        TRY(let_go(im, j, (uint32_t)j->hand));
-        j->hand = (j->hand + 1) % j->calls_count;
+        TRY(let_go(im, cr, (uint32_t)cr->hand));
+        cr->hand = (cr->hand + 1) % cr->calls_count;
     }
-    if (j->free_count) {
-        *index = j->free_calls[--j->free_count];
+    if (cr->free_count) {
+        *index = cr->free_calls[--cr->free_count];
         return ERR_OK;
     }
-    TRY(array_room(&j->calls, &j->calls_room, j->calls_count + 1, sizeof *j->calls));
-    *index = (uint32_t)j->calls_count++;
+    TRY(array_room(&cr->calls, &cr->calls_room, cr->calls_count + 1, sizeof *cr->calls));
+    *index = (uint32_t)cr->calls_count++;
     return ERR_OK;
 }
 
 /* After its activity a call goes when the ring comes round; a graph launch has many and stays. */
-static enum err match(struct image *im, struct joins *j, uint32_t index, const struct activity *a)
+static enum err match(struct image *im, struct correlator *cr, uint32_t index,
+                      const struct activity *a)
 {
-    struct call *c = &j->calls[index];
+    struct call *c = &cr->calls[index];
     int first = !c->matched;
     c->matched = 1;
     TRY(gpu_attribute_activity(im, c, a));
     if (!first || c->api_class == TRACE_API_GRAPH)
         return ERR_OK;
-    uint32_t out = j->ring[j->ring_at];
-    j->ring[j->ring_at] = index;
-    j->ring_at = (j->ring_at + 1) % RING;
-    return out == TABLE_NONE || !j->calls[out].matched ? ERR_OK : let_go(im, j, out);
+    uint32_t out = cr->ring[cr->ring_at];
+    cr->ring[cr->ring_at] = index;
+    cr->ring_at = (cr->ring_at + 1) % RING;
+    return out == TABLE_NONE || !cr->calls[out].matched ? ERR_OK : let_go(im, cr, out);
 }
 
 static int belongs(const struct call *c, const struct activity *a)
@@ -101,20 +103,20 @@ static int belongs(const struct call *c, const struct activity *a)
     return a->start + OTHER_EPOCH_NS >= c->start;
 }
 
-static enum err take_waiting(struct image *im, struct joins *j, uint32_t index, uint32_t id)
+static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t index, uint32_t id)
 {
-    uint32_t at = table_get(&j->waiting_by_id, id), left = 0;
+    uint32_t at = table_get(&cr->waiting_by_id, id), left = 0;
     if (at == TABLE_NONE)
         return ERR_OK;
     at++;
     while (at) {
-        struct waiting *w = &j->waiting[at - 1];
+        struct waiting *w = &cr->waiting[at - 1];
         uint32_t next = w->next;
-        if (belongs(&j->calls[index], &w->a)) {
-            TRY(match(im, j, index, &w->a));
-            TRY(array_room(&j->free_waiting, &j->free_waiting_room, j->free_waiting_count + 1,
-                           sizeof *j->free_waiting));
-            j->free_waiting[j->free_waiting_count++] = at - 1;
+        if (belongs(&cr->calls[index], &w->a)) {
+            TRY(match(im, cr, index, &w->a));
+            TRY(array_room(&cr->free_waiting, &cr->free_waiting_room, cr->free_waiting_count + 1,
+                           sizeof *cr->free_waiting));
+            cr->free_waiting[cr->free_waiting_count++] = at - 1;
             w->a.correlation = 0;
             w->a.end = 0;
             w->next = TABLE_NONE; /* free */
@@ -125,25 +127,25 @@ static enum err take_waiting(struct image *im, struct joins *j, uint32_t index, 
         at = next;
     }
     if (left)
-        return table_put(&j->waiting_by_id, id, left - 1);
-    table_remove(&j->waiting_by_id, id);
+        return table_put(&cr->waiting_by_id, id, left - 1);
+    table_remove(&cr->waiting_by_id, id);
     return ERR_OK;
 }
 
-enum err joins_call(struct image *im, struct joins *j, const struct call *call)
+enum err correlate_call(struct image *im, struct correlator *cr, const struct call *call)
 {
     uint32_t index;
-    TRY(new_call(im, j, &index));
-    j->calls[index] = *call;
-    j->calls[index].used = 1;
+    TRY(new_call(im, cr, &index));
+    cr->calls[index] = *call;
+    cr->calls[index].used = 1;
     for (int i = 0; i < call->correlations; i++) {
-        uint32_t id = call->correlation[i], old = table_get(&j->call_by_id, id);
-        if (old != TABLE_NONE && old != index && j->calls[old].correlation[0] == id)
-            TRY(let_go(im, j, old)); /* the id is used again */
-        TRY(table_put(&j->call_by_id, id, index));
+        uint32_t id = call->correlation[i], old = table_get(&cr->call_by_id, id);
+        if (old != TABLE_NONE && old != index && cr->calls[old].correlation[0] == id)
+            TRY(let_go(im, cr, old)); /* the id is used again */
+        TRY(table_put(&cr->call_by_id, id, index));
     }
     for (int i = 0; i < call->correlations; i++)
-        TRY(take_waiting(im, j, index, call->correlation[i]));
+        TRY(take_waiting(im, cr, index, call->correlation[i]));
     return ERR_OK;
 }
 
@@ -156,34 +158,35 @@ static enum err no_origin(struct image *im, const struct activity *a)
     return ERR_OK;
 }
 
-enum err joins_activity(struct image *im, struct joins *j, const struct activity *a)
+enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a)
 {
-    uint32_t index = table_get(&j->call_by_id, a->correlation);
-    if (index != TABLE_NONE && belongs(&j->calls[index], a))
-        return match(im, j, index, a);
+    uint32_t index = table_get(&cr->call_by_id, a->correlation);
+    if (index != TABLE_NONE && belongs(&cr->calls[index], a))
+        return match(im, cr, index, a);
     if (!a->correlation)
         return no_origin(im, a);
-    uint32_t at, before = table_get(&j->waiting_by_id, a->correlation);
-    if (j->free_waiting_count) {
-        at = j->free_waiting[--j->free_waiting_count];
-    } else if (j->waiting_count >= WAITING_MAX) {
+    uint32_t at, before = table_get(&cr->waiting_by_id, a->correlation);
+    if (cr->free_waiting_count) {
+        at = cr->free_waiting[--cr->free_waiting_count];
+    } else if (cr->waiting_count >= WAITING_MAX) {
         im->run->q.launches_full++;
         return no_origin(im, a);
     } else {
-        TRY(array_room(&j->waiting, &j->waiting_room, j->waiting_count + 1, sizeof *j->waiting));
-        at = (uint32_t)j->waiting_count++;
+        TRY(array_room(&cr->waiting, &cr->waiting_room, cr->waiting_count + 1,
+                       sizeof *cr->waiting));
+        at = (uint32_t)cr->waiting_count++;
     }
-    j->waiting[at] = (struct waiting){*a, before == TABLE_NONE ? 0 : before + 1};
-    return table_put(&j->waiting_by_id, a->correlation, at);
+    cr->waiting[at] = (struct waiting){*a, before == TABLE_NONE ? 0 : before + 1};
+    return table_put(&cr->waiting_by_id, a->correlation, at);
 }
 
-enum err joins_settle(struct image *im, struct joins *j)
+enum err correlate_settle(struct image *im, struct correlator *cr)
 {
-    for (size_t i = 0; i < j->waiting_count; i++)
-        if (j->waiting[i].next != TABLE_NONE)
-            TRY(no_origin(im, &j->waiting[i].a));
-    for (size_t i = 0; i < j->calls_count; i++)
+    for (size_t i = 0; i < cr->waiting_count; i++)
+        if (cr->waiting[i].next != TABLE_NONE)
+            TRY(no_origin(im, &cr->waiting[i].a));
+    for (size_t i = 0; i < cr->calls_count; i++)
         im->run->q.unmatched_launches +=
-            j->calls[i].used && j->calls[i].expected && !j->calls[i].matched;
+            cr->calls[i].used && cr->calls[i].expected && !cr->calls[i].matched;
     return ERR_OK;
 }

@@ -8,7 +8,7 @@ static void hold(struct run *r, int site, double bytes)
 {
     if (site < 0)
         return;
-    struct holding *h = &r->sites[site].device;
+    struct live_heap *h = &r->sites[site].device;
     h->live += bytes;
     h->peak = h->live > h->peak ? h->live : h->peak;
 }
@@ -36,7 +36,8 @@ static enum err replay(struct image *im, struct device_replay *p)
         uint32_t at = table_get(&p->live, key);
         if (at != TABLE_NONE) {
             const struct memory_event *old = &g->events[at];
-            const struct spot *s = old->spot == TABLE_NONE ? NULL : &im->spots[old->spot];
+            const struct sample_context *s =
+                old->context == TABLE_NONE ? NULL : &im->contexts[old->context];
             hold(r, s ? s->site : -1, -(double)old->bytes);
             hold(r, s ? s->function : -1, -(double)old->bytes);
             p->total[e->device] -= (double)old->bytes;
@@ -44,7 +45,8 @@ static enum err replay(struct image *im, struct device_replay *p)
         }
         if (!e->allocate)
             continue;
-        const struct spot *s = e->spot == TABLE_NONE ? NULL : &im->spots[e->spot];
+        const struct sample_context *s =
+            e->context == TABLE_NONE ? NULL : &im->contexts[e->context];
         hold(r, s ? s->site : -1, (double)e->bytes);
         hold(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));

@@ -11,8 +11,8 @@ static enum err create(struct image *im)
 {
     im->gpu = calloc(1, sizeof *im->gpu);
     FAIL_IF(!im->gpu, ERR_MEMORY, "no memory for the analysis");
-    TRY(joins_create(&im->gpu->joins));
-    return busy_create(&im->gpu->busy);
+    TRY(correlate_create(&im->gpu->correlator));
+    return utilization_create(&im->gpu->utilization);
 }
 
 static void destroy(struct image *im)
@@ -20,8 +20,8 @@ static void destroy(struct image *im)
     struct gpu *g = im->gpu;
     if (!g)
         return;
-    joins_free(g->joins);
-    busy_free(g->busy);
+    correlate_free(g->correlator);
+    utilization_free(g->utilization);
     for (size_t i = 0; i < g->variants_count; i++)
         dist_free(&g->variants[i].time);
     for (size_t i = 0; i < g->names_count; i++)
@@ -96,8 +96,8 @@ static enum err operation(struct image *im, const struct activity *a, uint64_t n
         TRY(node_of(im->gpu, node, &n));
         n->ns += ns;
     }
-    TRY(busy_add(im, im->gpu->busy, o));
-    return joins_activity(im, im->gpu->joins, a);
+    TRY(utilization_add(im, im->gpu->utilization, o));
+    return correlate_activity(im, im->gpu->correlator, a);
 }
 
 static enum err variant_of(struct image *im, const struct trace_kernel *k, uint32_t dev,
@@ -131,7 +131,7 @@ static enum err variant_of(struct image *im, const struct trace_kernel *k, uint3
 static enum err kernel(struct image *im, const struct trace_kernel *k)
 {
     struct activity a = {.kind = ACTIVITY_KERNEL, .correlation = k->correlation};
-    struct operation o = {.context = k->context, .stream = k->stream, .graph = k->graph != 0};
+    struct operation o = {.cuda_context = k->context, .stream = k->stream, .graph = k->graph != 0};
     im->run->kernels_n++;
     if (!gpu_times(im, k->start, k->end, &a.start, &a.end))
         return ERR_OK;
@@ -160,7 +160,7 @@ static enum err copy(struct image *im, const struct trace_gpu_copy *c)
 {
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_COPY, .correlation = c->correlation, .bytes = c->bytes};
-    struct operation o = {.context = c->context, .stream = c->stream, .graph = c->graph != 0};
+    struct operation o = {.cuda_context = c->context, .stream = c->stream, .graph = c->graph != 0};
     if (!gpu_times(im, c->start, c->end, &a.start, &a.end))
         return ERR_OK;
     if (c->bytes > 1ull << 53) {
@@ -171,8 +171,9 @@ static enum err copy(struct image *im, const struct trace_gpu_copy *c)
     a.pageable = c->from == TRACE_MEMORY_PAGEABLE || c->to == TRACE_MEMORY_PAGEABLE;
     a.synchronous = !c->asynchronous;
     TRY(gpu_device(im, c->device, &o.device));
-    struct tally *t = tally_of(&r->transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
-                               c->to < 8 ? c->to : 0, c->asynchronous != 0);
+    struct counter *t =
+        counter_of(&r->transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
+                   c->to < 8 ? c->to : 0, c->asynchronous != 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the transfers");
     t->value += (double)a.bytes;
     TRY(dist_add(&t->time, a.end - a.start));
@@ -192,12 +193,12 @@ static enum err set(struct image *im, const struct trace_gpu_set *s)
 {
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_SET, .correlation = s->correlation, .bytes = s->bytes};
-    struct operation o = {.context = s->context, .stream = s->stream, .graph = s->graph != 0};
+    struct operation o = {.cuda_context = s->context, .stream = s->stream, .graph = s->graph != 0};
     if (!gpu_times(im, s->start, s->end, &a.start, &a.end))
         return ERR_OK;
     TRY(gpu_device(im, s->device, &o.device));
-    struct tally *t =
-        tally_of(&r->sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
+    struct counter *t =
+        counter_of(&r->sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the memsets");
     t->value += (double)s->bytes;
     TRY(dist_add(&t->time, a.end - a.start));
@@ -222,7 +223,7 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
     }
     struct memory_event e = {.address = m->address,
                              .bytes = m->bytes,
-                             .spot = TABLE_NONE,
+                             .context = TABLE_NONE,
                              .order = (uint32_t)g->events_count,
                              .allocate = m->operation == 1};
     e.time = image_time(im, clock_of(im, m->at));
@@ -235,7 +236,7 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
                          .end = e.time,
                          .bytes = m->bytes,
                          .what = (uint32_t)g->events_count++};
-    return e.allocate ? joins_activity(im, g->joins, &a) : ERR_OK;
+    return e.allocate ? correlate_activity(im, g->correlator, &a) : ERR_OK;
 }
 
 static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
@@ -269,7 +270,7 @@ static enum err calls(struct image *im, struct thread *t, const struct trace_api
     for (int i = 0; i < t->more_count; i += 4) {
         call.correlations = (uint8_t)(t->more_count - i < 4 ? t->more_count - i : 4);
         memcpy(call.correlation, t->more + i, call.correlations * sizeof *t->more);
-        TRY(joins_call(im, im->gpu->joins, &call));
+        TRY(correlate_call(im, im->gpu->correlator, &call));
         call.expected = 0; /* one record of the call is enough */
     }
     t->more_count = 0;
@@ -295,8 +296,8 @@ static enum err api(struct image *im, const struct trace_api *r)
                         .api_class = (uint8_t)r->api_class};
     call.end = call.end > call.start ? call.end : call.start;
     int captured = r->flags & TRACE_API_CAPTURED;
-    TRY(image_spot(im, r->tid, r->stack, 0, &call.spot));
-    struct sums *s = &im->spots[call.spot].sums;
+    TRY(image_context(im, r->tid, r->stack, 0, &call.context));
+    struct costs *s = &im->contexts[call.context].costs;
     double ns = (double)(call.end - call.start);
     s->api += ns;
     run->total.api += ns;
@@ -383,8 +384,8 @@ enum err gpu_record(struct image *im, const struct trace_item *item)
 static enum err settle(struct image *im)
 {
     struct gpu *g = im->gpu;
-    TRY(joins_settle(im, g->joins));
-    TRY(busy_settle(im, g->busy));
+    TRY(correlate_settle(im, g->correlator));
+    TRY(utilization_settle(im, g->utilization));
     for (size_t i = 0; i < g->nodes_count; i++) { /* a clone was built where its original was */
         struct graph_node *n = &g->nodes[i], *from = n;
         for (int depth = 0; from->original && depth < 16; depth++) {
@@ -393,11 +394,11 @@ static enum err settle(struct image *im)
                 break;
             from = &g->nodes[o];
         }
-        uint32_t spot;
+        uint32_t context;
         if (n->ns <= 0 || !from->stack)
             continue;
-        TRY(image_spot(im, from->tid, from->stack, 0, &spot));
-        im->spots[spot].sums.built += n->ns;
+        TRY(image_context(im, from->tid, from->stack, 0, &context));
+        im->contexts[context].costs.built += n->ns;
     }
     return ERR_OK;
 }

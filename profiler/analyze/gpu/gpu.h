@@ -22,45 +22,45 @@ struct activity {
 struct call { /* a CUDA call that activities may name */
     uint64_t start, end;
     uint32_t correlation[4];
-    uint32_t spot, instance; /* of range_now */
+    uint32_t context, instance; /* of range_now */
     uint8_t correlations, api_class, expected, matched, used, waited;
 };
-struct joins;
-enum err joins_create(struct joins **out);
-void joins_free(struct joins *j);
-/* What waited for the call is charged; the call stays until its activities have come. */
-enum err joins_call(struct image *im, struct joins *j, const struct call *call);
-enum err joins_activity(struct image *im, struct joins *j, const struct activity *a);
+struct correlator;
+enum err correlate_create(struct correlator **out);
+void correlate_free(struct correlator *cr);
+/* What waited for the call is attributed; the call stays until its activities have come. */
+enum err correlate_call(struct image *im, struct correlator *cr, const struct call *call);
+enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a);
 /* What is left: activities without a call, calls without an activity. */
-enum err joins_settle(struct image *im, struct joins *j);
+enum err correlate_settle(struct image *im, struct correlator *cr);
 /* attribute_activity.c: the activity is of this call. */
 enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a);
 /* The host was blocked during the call; how busy the devices were then is looked up at the end. */
 enum err gpu_blocked(struct run *r, const struct call *call);
 
-struct busy; /* order of time restored through a window; union, gaps, overlaps, tracks */
+struct utilization; /* order of time restored through a window; union, gaps, overlaps, tracks */
 struct operation {
     uint64_t start, end;
-    uint32_t device, context, stream, what;
+    uint32_t device, cuda_context, stream, what;
     int kind, graph;
 };
-enum err busy_create(struct busy **out);
-void busy_free(struct busy *b);
-enum err busy_add(struct image *im, struct busy *b, const struct operation *o);
-enum err busy_settle(struct image *im, struct busy *b);
+enum err utilization_create(struct utilization **out);
+void utilization_free(struct utilization *u);
+enum err utilization_add(struct image *im, struct utilization *u, const struct operation *o);
+enum err utilization_settle(struct image *im, struct utilization *u);
 
 struct memory_event {
     uint64_t time, address, bytes;
-    uint32_t spot, device, order; /* spot: TABLE_NONE without a call */
+    uint32_t context, device, order; /* context: TABLE_NONE without a call */
     int allocate;
 };
 struct gpu {
-    struct joins *joins;
-    struct busy *busy;
+    struct correlator *correlator;
+    struct utilization *utilization;
     struct variant *variants;
     size_t variants_count, variants_room;
-    struct pair { /* a variant launched at a spot */
-        uint32_t spot, variant;
+    struct pair { /* a variant launched at a context */
+        uint32_t context, variant;
         double n, ns;
     } * pairs;
     size_t pairs_count, pairs_room;

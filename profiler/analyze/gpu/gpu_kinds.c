@@ -32,10 +32,10 @@ static const char *numbered(struct run *r, const char *const *names, size_t n, u
     return run_text(r, text);
 }
 
-static enum err count_kind(struct image *im, struct tallies *list, const char *name, uint64_t value,
-                           uint64_t start, uint64_t end)
+static enum err count_kind(struct image *im, struct counters *list, const char *name,
+                           uint64_t value, uint64_t start, uint64_t end)
 {
-    struct tally *t = tally_of(list, NULL, name, 0, 0, 0, 0);
+    struct counter *t = counter_of(list, NULL, name, 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the analysis");
     uint64_t from, to;
     t->value += value < 1ull << 53 ? (double)value : 0;

@@ -10,14 +10,14 @@ enum {
 };
 
 struct stream {
-    uint32_t device, context, stream, lanes[3]; /* + 1; by kind */
+    uint32_t device, cuda_context, stream, tracks[3]; /* + 1; by kind */
     uint64_t end;
 };
 struct front {         /* of a device */
     uint64_t from, to; /* of the interval that is growing */
     int any;
 };
-struct busy {
+struct utilization {
     struct operation *heap; /* smallest start first */
     size_t count, room;
     struct stream *streams;
@@ -27,22 +27,22 @@ struct busy {
     size_t fronts_room;
 };
 
-enum err busy_create(struct busy **out)
+enum err utilization_create(struct utilization **out)
 {
     *out = calloc(1, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory for the analysis");
     return ERR_OK;
 }
 
-void busy_free(struct busy *b)
+void utilization_free(struct utilization *u)
 {
-    if (!b)
+    if (!u)
         return;
-    free(b->heap);
-    free(b->streams);
-    free(b->fronts);
-    table_free(&b->stream_by_key);
-    free(b);
+    free(u->heap);
+    free(u->streams);
+    free(u->fronts);
+    table_free(&u->stream_by_key);
+    free(u);
 }
 
 static void sift_up(struct operation *heap, size_t i)
@@ -54,22 +54,22 @@ static void sift_up(struct operation *heap, size_t i)
     }
 }
 
-static struct operation pop(struct busy *b)
+static struct operation pop(struct utilization *u)
 {
-    struct operation top = b->heap[0], last = b->heap[--b->count];
+    struct operation top = u->heap[0], last = u->heap[--u->count];
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child >= b->count)
+        if (child >= u->count)
             break;
-        child += child + 1 < b->count && b->heap[child + 1].start < b->heap[child].start;
-        if (b->heap[child].start >= last.start)
+        child += child + 1 < u->count && u->heap[child + 1].start < u->heap[child].start;
+        if (u->heap[child].start >= last.start)
             break;
-        b->heap[i] = b->heap[child];
+        u->heap[i] = u->heap[child];
         i = child;
     }
-    if (b->count)
-        b->heap[i] = last;
+    if (u->count)
+        u->heap[i] = last;
     return top;
 }
 
@@ -103,10 +103,10 @@ static enum err end_interval(struct run *r, const struct front *f, uint32_t inde
     return ERR_OK;
 }
 
-static enum err advance(struct run *r, struct busy *b, const struct operation *o)
+static enum err advance(struct run *r, struct utilization *u, const struct operation *o)
 {
-    TRY(array_room(&b->fronts, &b->fronts_room, o->device + 1, sizeof *b->fronts));
-    struct front *f = &b->fronts[o->device];
+    TRY(array_room(&u->fronts, &u->fronts_room, o->device + 1, sizeof *u->fronts));
+    struct front *f = &u->fronts[o->device];
     if (!f->any) {
         r->devices[o->device].images++;
         *f = (struct front){o->start, o->end, 1};
@@ -122,56 +122,56 @@ static enum err advance(struct run *r, struct busy *b, const struct operation *o
     return ERR_OK;
 }
 
-static enum err stream_of(struct busy *b, const struct operation *o, struct stream **out)
+static enum err stream_of(struct utilization *u, const struct operation *o, struct stream **out)
 {
-    uint64_t key = table_mix(table_mix(o->device, o->context), o->stream);
-    uint32_t index = table_get(&b->stream_by_key, key);
+    uint64_t key = table_mix(table_mix(o->device, o->cuda_context), o->stream);
+    uint32_t index = table_get(&u->stream_by_key, key);
     if (index == TABLE_NONE) {
-        TRY(array_room(&b->streams, &b->streams_room, b->streams_count + 1, sizeof *b->streams));
-        index = (uint32_t)b->streams_count++;
-        b->streams[index] = (struct stream){o->device, o->context, o->stream, {0}, 0};
-        TRY(table_put(&b->stream_by_key, key, index));
+        TRY(array_room(&u->streams, &u->streams_room, u->streams_count + 1, sizeof *u->streams));
+        index = (uint32_t)u->streams_count++;
+        u->streams[index] = (struct stream){o->device, o->cuda_context, o->stream, {0}, 0};
+        TRY(table_put(&u->stream_by_key, key, index));
     }
-    *out = &b->streams[index];
+    *out = &u->streams[index];
     return ERR_OK;
 }
 
-static enum err release(struct image *im, struct busy *b)
+static enum err release(struct image *im, struct utilization *u)
 {
     static const char *const kinds[] = {"kernel", "copy", "set"};
-    struct operation o = pop(b);
+    struct operation o = pop(u);
     struct run *r = im->run;
     struct stream *s;
-    TRY(advance(r, b, &o));
-    TRY(stream_of(b, &o, &s));
+    TRY(advance(r, u, &o));
+    TRY(stream_of(u, &o, &s));
     if (!o.graph) { /* branches of a graph run side by side under one stream */
         r->q.overlaps += o.start < s->end;
         s->end = s->end > o.end ? s->end : o.end;
     }
-    if (!s->lanes[o.kind]) {
-        struct lane *l =
-            run_lane(r, kinds[o.kind], im->index, -1, (int)o.device, o.context, o.stream);
+    if (!s->tracks[o.kind]) {
+        struct timeline_track *l =
+            run_track(r, kinds[o.kind], im->index, -1, (int)o.device, o.cuda_context, o.stream);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        s->lanes[o.kind] = (uint32_t)(l - r->lanes) + 1;
+        s->tracks[o.kind] = (uint32_t)(l - r->timeline) + 1;
     }
-    return track_add(&r->lanes[s->lanes[o.kind] - 1].track, o.start, o.end, o.what,
+    return track_add(&r->timeline[s->tracks[o.kind] - 1].track, o.start, o.end, o.what,
                      run_track_limit(r));
 }
 
-enum err busy_add(struct image *im, struct busy *b, const struct operation *o)
+enum err utilization_add(struct image *im, struct utilization *u, const struct operation *o)
 {
-    TRY(array_room(&b->heap, &b->room, b->count + 1, sizeof *b->heap));
-    b->heap[b->count] = *o;
-    sift_up(b->heap, b->count++);
-    return b->count > WINDOW ? release(im, b) : ERR_OK;
+    TRY(array_room(&u->heap, &u->room, u->count + 1, sizeof *u->heap));
+    u->heap[u->count] = *o;
+    sift_up(u->heap, u->count++);
+    return u->count > WINDOW ? release(im, u) : ERR_OK;
 }
 
-enum err busy_settle(struct image *im, struct busy *b)
+enum err utilization_settle(struct image *im, struct utilization *u)
 {
-    while (b->count)
-        TRY(release(im, b));
-    for (uint32_t i = 0; i < b->fronts_room && i < im->run->devices_count; i++)
-        if (b->fronts[i].any)
-            TRY(end_interval(im->run, &b->fronts[i], i));
+    while (u->count)
+        TRY(release(im, u));
+    for (uint32_t i = 0; i < u->fronts_room && i < im->run->devices_count; i++)
+        if (u->fronts[i].any)
+            TRY(end_interval(im->run, &u->fronts[i], i));
     return ERR_OK;
 }

@@ -12,14 +12,14 @@ enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };
 struct heap_event {
     uint64_t time, address, bytes;
     double weight;
-    uint32_t spot : 28, kind : 2;
-    uint32_t later : 1; /* counted at the end, when it is known whom to charge */
+    uint32_t context : 28, kind : 2;
+    uint32_t later : 1; /* counted at the end, when its line is known */
     uint32_t order;
 };
 struct live {
     uint64_t address, bytes;
     double weight;
-    uint32_t spot, map;
+    uint32_t context, map;
 };
 struct point {
     uint64_t time;
@@ -52,7 +52,7 @@ static void destroy(struct image *im)
 
 static void count(struct image *im, const struct heap_event *e)
 {
-    struct sums *s = &im->spots[e->spot].sums;
+    struct costs *s = &im->contexts[e->context].costs;
     double bytes = (double)e->bytes, n = bytes > 0 ? e->weight / bytes : 1;
     s->alloc += e->weight;
     s->allocs += n;
@@ -77,19 +77,19 @@ static enum err keep(struct image *im, struct heap_event e)
 
 enum err heap_alloc(struct image *im, const struct trace_alloc *a)
 {
-    uint32_t spot;
+    uint32_t context;
     im->run->has_heap = 1;
     if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    TRY(image_spot(im, a->tid, a->stack, 0, &spot));
-    const struct thread *t = &im->threads[im->spots[spot].thread];
+    TRY(image_context(im, a->tid, a->stack, 0, &context));
+    const struct thread *t = &im->threads[im->contexts[context].thread];
     struct heap_event e = {.time = image_time(im, a->r.time_ns),
                            .address = a->address,
                            .bytes = a->bytes,
                            .weight = a->weight,
-                           .spot = spot,
+                           .context = context,
                            .kind = a->heap == TRACE_MMAP ? EVENT_MAP : EVENT_ALLOC,
                            .later = im->python && !t->main};
     if (!e.later)
@@ -105,10 +105,10 @@ static enum err settle(struct image *im)
         struct heap_event *e = &h->events[i];
         if (!e->later)
             continue;
-        const struct spot *s = &im->spots[e->spot];
-        uint32_t spot, borrow = im->stacks[s->stack].python ? 0 : cpu_main_stack(im, e->time);
-        TRY(image_spot_at(im, s->thread, s->stack, borrow, &spot));
-        e->spot = spot;
+        const struct sample_context *s = &im->contexts[e->context];
+        uint32_t context, borrow = im->stacks[s->stack].python ? 0 : cpu_main_stack(im, e->time);
+        TRY(image_context_at(im, s->thread, s->stack, borrow, &context));
+        e->context = context;
         count(im, e);
     }
     return ERR_OK;
@@ -123,14 +123,14 @@ enum err heap_free(struct image *im, const struct trace_free *f)
 
 enum err heap_copy(struct image *im, const struct trace_copy *c)
 {
-    uint32_t spot;
+    uint32_t context;
     im->run->has_copies = 1;
     if (!isfinite(c->weight) || c->weight < 0 || c->weight > 1e18) {
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    TRY(image_spot(im, c->tid, c->stack, 0, &spot));
-    im->spots[spot].sums.copied += c->weight;
+    TRY(image_context(im, c->tid, c->stack, 0, &context));
+    im->contexts[context].costs.copied += c->weight;
     return ERR_OK;
 }
 
@@ -188,32 +188,32 @@ struct replay {
     struct live *live;
     size_t count, room, free_count, free_room, maps;
     uint32_t *free;
-    struct holding all;
+    struct live_heap all;
     double peak;
     uint64_t peak_time;
     size_t peak_events; /* that were played until then */
 };
 
-static void hold(struct run *r, int site, struct holding_change c, uint64_t time)
+static void hold(struct run *r, int site, struct live_heap_change c, uint64_t time)
 {
     if (site < 0)
         return;
-    struct holding *h = &r->sites[site].heap;
+    struct live_heap *h = &r->sites[site].heap;
     uint64_t since = h->since;
-    curve_hold(r, &r->sites[site], since, time, holding_apply(h, c, time));
-    curve_hold(r, &r->sites[site], time, time, holding_estimate(h, time));
+    curve_hold(r, &r->sites[site], since, time, live_heap_apply(h, c, time));
+    curve_hold(r, &r->sites[site], time, time, live_heap_estimate(h, time));
 }
 
-static void change(struct replay *p, uint32_t spot, struct holding_change c, uint64_t time)
+static void change(struct replay *p, uint32_t context, struct live_heap_change c, uint64_t time)
 {
-    hold(p->im->run, p->im->spots[spot].site, c, time);
-    hold(p->im->run, p->im->spots[spot].function, c, time);
-    holding_apply(&p->all, c, time);
+    hold(p->im->run, p->im->contexts[context].site, c, time);
+    hold(p->im->run, p->im->contexts[context].function, c, time);
+    live_heap_apply(&p->all, c, time);
 }
 
 static void leave(struct replay *p, const struct live *l, uint64_t time)
 {
-    change(p, l->spot, holding_block(l->weight, (double)l->bytes, -1), time);
+    change(p, l->context, live_heap_block(l->weight, (double)l->bytes, -1), time);
 }
 
 static void see_peak(struct replay *p, double estimate, uint64_t time, size_t events)
@@ -241,9 +241,9 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
         }
         TRY(table_put(&p->by_address, e->address, at));
     }
-    p->live[at] = (struct live){e->address, e->bytes, e->weight, e->spot, e->kind == EVENT_MAP};
+    p->live[at] = (struct live){e->address, e->bytes, e->weight, e->context, e->kind == EVENT_MAP};
     p->maps += e->kind == EVENT_MAP;
-    change(p, e->spot, holding_block(e->weight, (double)e->bytes, 1), e->time);
+    change(p, e->context, live_heap_block(e->weight, (double)e->bytes, 1), e->time);
     return ERR_OK;
 }
 
@@ -275,13 +275,13 @@ static enum err unmap(struct replay *p, const struct heap_event *e)
             TRY(forget(p, i, e->time));
             continue;
         }
-        struct holding_change whole = holding_block(l->weight, (double)l->bytes, 1);
+        struct live_heap_change whole = live_heap_block(l->weight, (double)l->bytes, 1);
         l->weight -= l->weight * (double)(to - from) / (double)l->bytes;
         l->bytes -= to - from;
-        struct holding_change rest = holding_block(l->weight, (double)l->bytes, 1);
-        change(p, l->spot,
-               (struct holding_change){rest.weight - whole.weight, rest.bytes - whole.bytes,
-                                       rest.squared - whole.squared, 0},
+        struct live_heap_change rest = live_heap_block(l->weight, (double)l->bytes, 1);
+        change(p, l->context,
+               (struct live_heap_change){rest.weight - whole.weight, rest.bytes - whole.bytes,
+                                         rest.squared - whole.squared, 0},
                e->time);
         if (from == l->address) { /* its begin goes: it lives on at `to` */
             table_remove(&p->by_address, l->address);
@@ -302,27 +302,27 @@ static enum err play(struct replay *p, const struct heap_event *e)
     return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
 }
 
-static void finish_holding(struct run *r, struct site *s, uint64_t end)
+static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
 {
-    struct holding *h = &s->heap;
+    struct live_heap *h = &s->heap;
     double end_live = h->live;
     uint64_t since = h->since;
     if (end > since) {
-        curve_hold(r, s, since, end, holding_apply(h, (struct holding_change){0}, end));
+        curve_hold(r, s, since, end, live_heap_apply(h, (struct live_heap_change){0}, end));
         double mean = (h->integral - h->begun) / (double)end;
         if (mean > h->peak) { /* no peak is below the mean of all the time */
             curve_hold(r, s, h->first, end, mean);
             h->peak = mean;
         }
     }
-    *h = (struct holding){.peak = h->peak,
-                          .at_peak = h->at_peak,
-                          .integral = h->integral,
-                          .begun = h->integral,
-                          .end = h->end + end_live,
-                          .first = h->first,
-                          .allocs = h->allocs,
-                          .frees = h->frees};
+    *h = (struct live_heap){.peak = h->peak,
+                            .at_peak = h->at_peak,
+                            .integral = h->integral,
+                            .begun = h->integral,
+                            .end = h->end + end_live,
+                            .first = h->first,
+                            .allocs = h->allocs,
+                            .frees = h->frees};
 }
 
 /* The first `count` events. */
@@ -332,9 +332,9 @@ static enum err replay(struct image *im, size_t count, struct replay *p)
     p->im = im;
     for (size_t i = 0; i < count; i++) {
         uint64_t time = events[i].time;
-        see_peak(p, holding_estimate(&p->all, time), time, i);
+        see_peak(p, live_heap_estimate(&p->all, time), time, i);
         TRY(play(p, &events[i]));
-        see_peak(p, holding_estimate(&p->all, time), time, i + 1);
+        see_peak(p, live_heap_estimate(&p->all, time), time, i + 1);
     }
     return ERR_OK;
 }
@@ -347,21 +347,21 @@ static void free_replay(struct replay *p)
 }
 
 /* Live bytes of every site at the peak: a second replay up to it. */
-static enum err charge_peak(struct image *im, const struct replay *whole)
+static enum err attribute_peak(struct image *im, const struct replay *whole)
 {
     struct run *r = im->run;
-    struct holding *saved = calloc(r->sites_count + 1, sizeof *saved);
+    struct live_heap *saved = calloc(r->sites_count + 1, sizeof *saved);
     FAIL_IF(!saved, ERR_MEMORY, "no memory for the analysis");
     for (size_t i = 0; i < r->sites_count; i++) {
         saved[i] = r->sites[i].heap;
-        r->sites[i].heap = (struct holding){0};
+        r->sites[i].heap = (struct live_heap){0};
     }
     struct replay p = {0};
     uint64_t no_free = r->q.no_free;
     enum err e = replay(im, whole->peak_events, &p);
     r->q.no_free = no_free;
     for (size_t i = 0; i < r->sites_count; i++) {
-        double live = holding_estimate(&r->sites[i].heap, whole->peak_time);
+        double live = live_heap_estimate(&r->sites[i].heap, whole->peak_time);
         r->sites[i].heap = saved[i];
         r->sites[i].heap.at_peak = live;
     }
@@ -402,7 +402,7 @@ static enum err write_series(struct image *im, double peak_heap)
     return ERR_OK;
 }
 
-static enum err charge(struct image *im)
+static enum err attribute(struct image *im)
 {
     struct run *r = im->run;
     struct heap *h = im->heap;
@@ -411,14 +411,14 @@ static enum err charge(struct image *im)
     TRY(curves_reach(r, end));
     array_sort(h->events, h->count, sizeof *h->events, by_time);
     enum err e = replay(im, h->count, &p);
-    see_peak(&p, holding_estimate(&p.all, end), end, h->count);
+    see_peak(&p, live_heap_estimate(&p.all, end), end, h->count);
     int largest = p.peak > r->largest_heap;
     for (size_t i = 0; i < r->sites_count; i++)
-        finish_holding(r, &r->sites[i], end);
+        finish_live_heap(r, &r->sites[i], end);
     free_replay(&p);
     if (e == ERR_OK && h->count && largest)
-        e = charge_peak(im, &p);
+        e = attribute_peak(im, &p);
     return e == ERR_OK ? write_series(im, p.peak) : e;
 }
 
-const struct collector collector_heap = {create, settle, charge, destroy};
+const struct collector collector_heap = {create, settle, attribute, destroy};

@@ -65,21 +65,22 @@ enum err image_thread(struct image *im, uint32_t tid, struct thread **out)
     return ERR_OK;
 }
 
-enum err image_spot_at(struct image *im, uint32_t thread, uint32_t stack, uint32_t borrow,
-                       uint32_t *spot)
+enum err image_context_at(struct image *im, uint32_t thread, uint32_t stack, uint32_t borrow,
+                          uint32_t *context)
 {
     uint64_t key = table_mix(((uint64_t)thread << 32) | stack, borrow);
-    *spot = table_get(&im->spot_by_key, key);
-    if (*spot != TABLE_NONE)
+    *context = table_get(&im->context_by_key, key);
+    if (*context != TABLE_NONE)
         return ERR_OK;
-    if (im->spots_count >= SPOTS_MAX) { /* the first one takes what finds no room: see create */
-        im->run->q.spots_full++;
-        *spot = 0;
+    if (im->contexts_count >=
+        CONTEXTS_MAX) { /* the first one takes what finds no room: see create */
+        im->run->q.contexts_full++;
+        *context = 0;
         return ERR_OK;
     }
-    TRY(index_of(&im->spot_by_key, key, &im->spots, &im->spots_count, &im->spots_room,
-                 sizeof *im->spots, spot));
-    struct spot *s = &im->spots[*spot];
+    TRY(index_of(&im->context_by_key, key, &im->contexts, &im->contexts_count, &im->contexts_room,
+                 sizeof *im->contexts, context));
+    struct sample_context *s = &im->contexts[*context];
     s->thread = thread;
     s->stack = stack;
     s->borrow = borrow;
@@ -87,13 +88,14 @@ enum err image_spot_at(struct image *im, uint32_t thread, uint32_t stack, uint32
     return ERR_OK;
 }
 
-enum err image_spot(struct image *im, uint32_t tid, uint64_t stack, uint32_t borrow, uint32_t *spot)
+enum err image_context(struct image *im, uint32_t tid, uint64_t stack, uint32_t borrow,
+                       uint32_t *context)
 {
     struct thread *t;
     uint32_t index;
     TRY(image_thread(im, tid, &t));
     TRY(image_stack(im, stack, &index));
-    return image_spot_at(im, (uint32_t)(t - im->threads), index, borrow, spot);
+    return image_context_at(im, (uint32_t)(t - im->threads), index, borrow, context);
 }
 
 static enum err define_string(struct image *im, const struct trace_text *t, const char *tail,
@@ -171,18 +173,19 @@ static enum err end_thread(struct image *im, const struct trace_thread_end *e)
 static enum err cost(struct image *im, const struct trace_cost *c)
 {
     uint64_t key = table_mix(c->tid, c->part);
-    uint32_t index = table_get(&im->costs.by_key, key);
+    uint32_t index = table_get(&im->overhead.by_key, key);
     if (index == TABLE_NONE) {
-        size_t need = im->costs.count + 1;
-        TRY(array_room(&im->costs.keys, &im->costs.room[0], need, sizeof *im->costs.keys));
-        TRY(array_room(&im->costs.ns, &im->costs.room[1], need, sizeof *im->costs.ns));
-        TRY(array_room(&im->costs.calls, &im->costs.room[2], need, sizeof *im->costs.calls));
-        index = (uint32_t)im->costs.count++;
-        TRY(table_put(&im->costs.by_key, key, index));
+        size_t need = im->overhead.count + 1;
+        TRY(array_room(&im->overhead.keys, &im->overhead.room[0], need, sizeof *im->overhead.keys));
+        TRY(array_room(&im->overhead.ns, &im->overhead.room[1], need, sizeof *im->overhead.ns));
+        TRY(array_room(&im->overhead.calls, &im->overhead.room[2], need,
+                       sizeof *im->overhead.calls));
+        index = (uint32_t)im->overhead.count++;
+        TRY(table_put(&im->overhead.by_key, key, index));
     }
-    im->costs.keys[index] = c->part;
-    im->costs.ns[index] = c->ns;
-    im->costs.calls[index] = c->calls;
+    im->overhead.keys[index] = c->part;
+    im->overhead.ns[index] = c->ns;
+    im->overhead.calls[index] = c->calls;
     return ERR_OK;
 }
 
@@ -220,16 +223,16 @@ void image_free_definitions(struct image *im)
     table_free(&im->code_by_id);
     table_free(&im->stack_by_id);
     table_free(&im->thread_by_tid);
-    table_free(&im->spot_by_key);
-    table_free(&im->costs.by_key);
-    free(im->costs.keys);
-    free(im->costs.ns);
-    free(im->costs.calls);
+    table_free(&im->context_by_key);
+    table_free(&im->overhead.by_key);
+    free(im->overhead.keys);
+    free(im->overhead.ns);
+    free(im->overhead.calls);
     free(im->strings);
     free(im->codes);
     free(im->stacks);
     free(im->words);
     free(im->threads);
-    free(im->spots);
+    free(im->contexts);
     arena_free(im->arena);
 }

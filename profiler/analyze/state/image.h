@@ -11,7 +11,7 @@ struct thread {
     int main, ours, row; /* row: in run.threads */
     double user, sys, wait, kernel_ns, sampled;
     int ended;
-    uint32_t cpu_lane, wait_lane, range_lane; /* + 1; 0 none yet */
+    uint32_t cpu_track, wait_track, range_track; /* + 1; 0 none yet */
     struct open_range *open;
     size_t open_count, open_room;
     uint32_t more[64]; /* correlation ids of API records that follow */
@@ -23,10 +23,10 @@ struct stack { /* definition, as soon as it came */
     uint16_t native, python;
     int known, resolved;
 };
-struct spot {
+struct sample_context {
     uint32_t thread, stack, borrow; /* borrow: stack + 1 of the main thread, 0 none */
-    struct sums sums;
-    int site, function; /* charged to, once resolved; -1 */
+    struct costs costs;
+    int site, function; /* attributed to, once resolved; -1 */
     uint32_t node;      /* in run.nodes */
 };
 struct code {
@@ -41,7 +41,7 @@ struct image {
     struct arena *arena;
     uint64_t last;
 
-    struct table string_by_id, code_by_id, stack_by_id, thread_by_tid, spot_by_key;
+    struct table string_by_id, code_by_id, stack_by_id, thread_by_tid, context_by_key;
     const char **strings;
     size_t strings_count, strings_room;
     struct code *codes;
@@ -52,15 +52,15 @@ struct image {
     size_t words_count, words_room;
     struct thread *threads;
     size_t threads_count, threads_room;
-    struct spot *spots;
-    size_t spots_count, spots_room;
+    struct sample_context *contexts;
+    size_t contexts_count, contexts_room;
     int monotonic;            /* device times are CLOCK_MONOTONIC already */
     int python, python_minor; /* an interpreter was seen; 3.minor, 0 unknown */
     struct {                  /* last value per thread and part */
         uint64_t *keys, *ns, *calls;
         size_t count, room[3];
         struct table by_key;
-    } costs;
+    } overhead;
 
     struct cpu *cpu;
     struct heap *heap;
@@ -74,10 +74,10 @@ const char *image_string(const struct image *im, uint64_t id); /* NULL unknown *
 enum err image_stack(struct image *im, uint64_t id, uint32_t *index);
 enum err image_thread(struct image *im, uint32_t tid, struct thread **out);
 enum err image_define(struct image *im, const struct trace_item *item);
-enum err image_spot(struct image *im, uint32_t tid, uint64_t stack, uint32_t borrow,
-                    uint32_t *spot);
-enum err image_spot_at(struct image *im, uint32_t thread, uint32_t stack, uint32_t borrow,
-                       uint32_t *spot);
+enum err image_context(struct image *im, uint32_t tid, uint64_t stack, uint32_t borrow,
+                       uint32_t *context);
+enum err image_context_at(struct image *im, uint32_t thread, uint32_t stack, uint32_t borrow,
+                          uint32_t *context);
 void image_free_definitions(struct image *im);
 /* Time relative to the run's origin; 0 and counted when it cannot be. */
 uint64_t image_time(struct image *im, uint64_t ns);
@@ -87,8 +87,8 @@ uint64_t image_end(const struct image *im); /* its last moment, on CLOCK_MONOTON
  * settled, asked for what belongs to lines, freed. */
 struct collector {
     enum err (*create)(struct image *im);
-    enum err (*settle)(struct image *im);    /* end of file: spots are complete after it */
-    enum err (*attribute)(struct image *im); /* spots have their lines: what needs these */
+    enum err (*settle)(struct image *im);    /* end of file: contexts are complete after it */
+    enum err (*attribute)(struct image *im); /* contexts have their lines: what needs these */
     void (*free)(struct image *im);
 };
 

@@ -7,7 +7,7 @@ const char *run_text(struct run *r, const char *s)
     return arena_text(r->m->arena, s);
 }
 
-void sums_add(struct sums *to, const struct sums *from)
+void costs_add(struct costs *to, const struct costs *from)
 {
     double *a = (double *)to;
     const double *b = (const double *)from;
@@ -17,18 +17,19 @@ void sums_add(struct sums *to, const struct sums *from)
 
 size_t run_track_limit(const struct run *r)
 {
-    size_t share = TRACKS_EVENTS / (r->lanes_count + 1);
+    size_t share = TRACKS_EVENTS / (r->timeline_count + 1);
     if (share > TRACK_EVENTS)
         return TRACK_EVENTS;
     return share > TRACK_EVENTS_LEAST ? share : TRACK_EVENTS_LEAST;
 }
 
-struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
-                      uint32_t context, uint32_t stream)
+struct timeline_track *run_track(struct run *r, const char *kind, int process, int thread,
+                                 int device, uint32_t cuda_context, uint32_t stream)
 {
-    if (array_room(&r->lanes, &r->lanes_room, r->lanes_count + 1, sizeof *r->lanes) != ERR_OK)
+    if (array_room(&r->timeline, &r->timeline_room, r->timeline_count + 1, sizeof *r->timeline) !=
+        ERR_OK)
         return NULL;
-    struct lane *l = &r->lanes[r->lanes_count++];
-    *l = (struct lane){kind, process, thread, device, context, stream, {0}};
+    struct timeline_track *l = &r->timeline[r->timeline_count++];
+    *l = (struct timeline_track){kind, process, thread, device, cuda_context, stream, {0}};
     return l;
 }

@@ -1,7 +1,7 @@
 /* The analysis from inside: one `struct run`, and one `struct image` after the other (a trace file:
  * what one process image recorded). While a file streams by, everything that costs is added up per
- * spot = (thread, stack); at its end the stacks are resolved once each and spots are charged to
- * sites (lines and functions), to the tree of stacks, or to a module. */
+ * context = (thread, stack); at its end the stacks are resolved once each and contexts are
+ * attributed to sites (lines and functions), to the tree of stacks, or to a module. */
 #ifndef TP_ANALYZE_STATE_RUN_H
 #define TP_ANALYZE_STATE_RUN_H
 
@@ -16,7 +16,7 @@
 
 /* Bounds, so that no trace takes more than about 512 MiB. What finds no room is counted. */
 enum {
-    SPOTS_MAX = 400000,
+    CONTEXTS_MAX = 400000,
     HEAP_EVENTS_MAX = 3000000,
     LAUNCHES_MAX = 1500000,
     TRACK_EVENTS = 50000, /* per track; fewer where there are many tracks */
@@ -29,15 +29,15 @@ enum {
 struct amount {
     double n, bytes, ns;
 };
-struct sums {
+struct costs {
     double user, sys, wait, python, native, borrowed, samples, cpu_square; /* ns */
     double alloc, alloc_variance, allocs, allocs_variance, copied;         /* bytes, counts */
     double launches, gpu_kernel, gpu_copy, gpu_set, built, device, gpu_wait, api; /* ns */
     struct amount copy[4];                        /* h2d d2h d2d p2p */
     double pageable, device_alloc, device_allocs; /* bytes */
 };
-void sums_add(struct sums *to, const struct sums *from);
-static inline double sums_gpu(const struct sums *s)
+void costs_add(struct costs *to, const struct costs *from);
+static inline double costs_gpu(const struct costs *s)
 {
     return s->gpu_kernel + s->gpu_copy + s->gpu_set;
 }
@@ -46,10 +46,10 @@ struct site { /* a line, or a function when line is 0 */
     uint32_t file;
     int line, begins, function; /* function: site of the innermost that was seen, -1 none */
     const char *name;
-    struct sums self, incl;
-    struct holding heap, device;
+    struct costs self, incl;
+    struct live_heap heap, device;
     uint32_t curve; /* in run.curves, + 1; 0 none */
-    uint32_t mark;  /* last charge: counts a site once per stack */
+    uint32_t mark;  /* stack that was attributed last: a site counts once per stack */
 };
 struct source {
     const char *recorded, *path; /* as recorded; as shown */
@@ -91,10 +91,10 @@ struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
     double ns;
 };
-struct lane { /* a track of the timeline, and whose it is */
+struct timeline_track { /* a track of the timeline, and whose it is */
     const char *kind;
     int process, thread, device;
-    uint32_t context, stream;
+    uint32_t cuda_context, stream;
     struct track track;
 };
 struct interval {
@@ -117,7 +117,7 @@ struct device {
 struct quality_count { /* what the images found; quality.c makes sentences of it */
     uint64_t lost[TRACE_LOSSES];
     struct trace_damage damage;
-    uint64_t bad_values, spots_full, heap_full, launches_full, ranges_full, no_free, unreadable,
+    uint64_t bad_values, contexts_full, heap_full, launches_full, ranges_full, no_free, unreadable,
         running;
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
@@ -153,17 +153,17 @@ struct run {
     struct frame *frames;
     size_t frames_count, frames_room;
     struct table frame_by_key;
-    struct tallies modules; /* unattributed; their sums beside */
-    struct sums *module_sums;
+    struct counters modules; /* unattributed; their costs beside */
+    struct costs *module_costs;
     size_t module_room;
     uint32_t marks;
 
-    struct sums total;
+    struct costs total;
     double waits[TRACE_STOPPED + 1];
     struct kernel *kernels;
     size_t kernels_count, kernels_room;
     struct table kernel_by_name;
-    struct tallies transfers, sets, apis, ranges, overheads, faults, syncs;
+    struct counters transfers, sets, apis, ranges, overheads, faults, syncs;
     struct device *devices;
     size_t devices_count, devices_room;
     struct gap *gaps;
@@ -183,8 +183,8 @@ struct run {
     size_t facts_count, facts_room;
     struct model_thread *threads;
     size_t threads_count, threads_room;
-    struct lane *lanes;
-    size_t lanes_count, lanes_room;
+    struct timeline_track *timeline;
+    size_t timeline_count, timeline_room;
     struct model_series *series;
     size_t series_count, series_room;
     struct curves *curves;
@@ -199,7 +199,7 @@ struct run {
 /* A text for the model, cleaned of nothing: the JSON writer escapes. */
 const char *run_text(struct run *r, const char *s);
 size_t run_track_limit(const struct run *r); /* events of a track, for track_add */
-struct lane *run_lane(struct run *r, const char *kind, int process, int thread, int device,
-                      uint32_t context, uint32_t stream);
+struct timeline_track *run_track(struct run *r, const char *kind, int process, int thread,
+                                 int device, uint32_t cuda_context, uint32_t stream);
 
 #endif

@@ -4,34 +4,34 @@
 
 #include "profiler/report/text/summary.h"
 
-int answer_waits(const struct model *m)
+int summary_waits(const struct model *m)
 {
     const struct model_totals *t = &m->totals;
     double ready = isfinite(t->wait.runnable) ? t->wait.runnable : 0;
     return !(t->gpu_sum_s > 0) && t->cpu.user + t->cpu.sys + ready < 0.5 * m->meta.wall_s;
 }
 
-int answer_blind(const struct model *m)
+int summary_lacks_lines(const struct model *m)
 {
     return m->quality.unattributed_cpu_share > 0.5 && m->stacks_count > 0;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    const struct answer_function *x = a, *y = b;
+    const struct summary_function *x = a, *y = b;
     int order = strcmp(x->name, y->name);
     return order ? order : strcmp(x->module, y->module);
 }
 
-static int dearest_first(const void *a, const void *b)
+static int most_expensive_first(const void *a, const void *b)
 {
-    const struct answer_function *x = a, *y = b;
+    const struct summary_function *x = a, *y = b;
     return x->cpu_s == y->cpu_s ? by_name(a, b) : (x->cpu_s < y->cpu_s) - (x->cpu_s > y->cpu_s);
 }
 
-enum err answer_functions(const struct model *m, struct answer_function **rows, size_t *count)
+enum err summary_functions(const struct model *m, struct summary_function **rows, size_t *count)
 {
-    struct answer_function *all = calloc((size_t)m->stacks_count + 1, sizeof *all);
+    struct summary_function *all = calloc((size_t)m->stacks_count + 1, sizeof *all);
     size_t n = 0, kept = 0;
     *rows = NULL;
     *count = 0;
@@ -42,7 +42,7 @@ enum err answer_functions(const struct model *m, struct answer_function **rows, 
             continue;
         const struct model_frame *f = &m->frames[s->frame];
         const char *slash = f->module ? strrchr(f->module, '/') : NULL;
-        all[n++] = (struct answer_function){f->function ? f->function : "[unknown]",
+        all[n++] = (struct summary_function){f->function ? f->function : "[unknown]",
                                             slash       ? slash + 1
                                             : f->module ? f->module
                                                         : "",
@@ -54,7 +54,7 @@ enum err answer_functions(const struct model *m, struct answer_function **rows, 
             all[kept - 1].cpu_s += all[i].cpu_s;
         else
             all[kept++] = all[i];
-    array_sort(all, kept, sizeof *all, dearest_first);
+    array_sort(all, kept, sizeof *all, most_expensive_first);
     *rows = all;
     *count = kept;
     return ERR_OK;

@@ -6,15 +6,15 @@
 #include "profiler/analyze/model/model.h"
 
 /* 1: it slept, read or waited for others for most of its time, which CPU time does not explain. */
-int answer_waits(const struct model *m);
+int summary_waits(const struct model *m);
 /* 1: most of its CPU time has no source line. */
-int answer_blind(const struct model *m);
+int summary_lacks_lines(const struct model *m);
 
-/* What a function took itself, from the stacks; all that have CPU time, dearest first. */
-struct answer_function {
+/* What a function took itself, from the stacks; all that have CPU time, most expensive first. */
+struct summary_function {
     const char *name, *module; /* "[unknown]"; "" unknown; the module's last part */
     double cpu_s;
 };
-enum err answer_functions(const struct model *m, struct answer_function **rows, size_t *count);
+enum err summary_functions(const struct model *m, struct summary_function **rows, size_t *count);
 
 #endif

@@ -94,7 +94,7 @@ static void summary(const struct sheet *s)
     fputs("\n", s->out);
 }
 
-static int dearest_first(const void *a, const void *b)
+static int most_expensive_first(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     return (x->cost < y->cost) - (x->cost > y->cost);
@@ -103,7 +103,7 @@ static int dearest_first(const void *a, const void *b)
 static enum err rows_of(const struct model *m, struct row **out, size_t *count)
 {
     size_t room = 0;
-    double waits = answer_waits(m) ? 1 : 1e-6;
+    double waits = summary_waits(m) ? 1 : 1e-6;
     *out = NULL;
     *count = 0;
     for (int f = 0; f < m->files_count; f++)
@@ -117,7 +117,7 @@ static enum err rows_of(const struct model *m, struct row **out, size_t *count)
             TRY(array_room(out, &room, *count + 1, sizeof **out));
             (*out)[(*count)++] = (struct row){&m->files[f], line, cost};
         }
-    array_sort(*out, *count, sizeof **out, dearest_first);
+    array_sort(*out, *count, sizeof **out, most_expensive_first);
     return ERR_OK;
 }
 
@@ -181,10 +181,10 @@ static void lines_table(const struct sheet *s, const struct row *rows, size_t co
 /* Where lines say little: the functions themselves, libraries included. */
 static enum err functions_table(const struct sheet *s)
 {
-    struct answer_function *rows;
+    struct summary_function *rows;
     size_t count;
     double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
-    TRY(answer_functions(s->m, &rows, &count));
+    TRY(summary_functions(s->m, &rows, &count));
     fputs("\n", s->out);
     styled(s, BOLD, "   CPU %%   CPU s  function\n");
     for (size_t i = 0; i < count && (int)i < s->top; i++) {
@@ -279,7 +279,7 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
         summary(&s);
         if (count)
             lines_table(&s, rows, count);
-        if (answer_blind(m))
+        if (summary_lacks_lines(m))
             e = functions_table(&s);
     }
     if (e == ERR_OK) {
