@@ -41,21 +41,20 @@ static enum err note(struct image *im, const struct trace_item *item)
     const char *text =
         at < item->tail_bytes ? arena_text_n(kept, item->tail + at, item->tail_bytes - at) : "";
     text = text ? rules_words(im->run, text) : NULL;
-    for (size_t i = 0; i < q->notes_count; i++)
-        if (q->notes[i].id == key && q->notes[i].text == text) {
-            q->notes[i].count++;
+    for (size_t i = 0; i < q->notes.count; i++)
+        if (q->notes.items[i].id == key && q->notes.items[i].text == text) {
+            q->notes.items[i].count++;
             return ERR_OK;
         }
-    if (q->notes_count >= 200)
+    if (q->notes.count >= 200)
         return ERR_OK;
-    TRY(array_room(&q->notes, &q->notes_room, q->notes_count + 1, sizeof *q->notes));
-    struct model_item *row = &q->notes[q->notes_count++];
-    model_blank(&record_model_item, row);
-    row->id = key;
-    row->text = text;
-    row->severity = severities[n->severity < 3 ? n->severity : 2];
-    row->count = 1;
-    return ERR_OK;
+    struct model_item row;
+    model_blank(&record_model_item, &row);
+    row.id = key;
+    row.text = text;
+    row.severity = severities[n->severity < 3 ? n->severity : 2];
+    row.count = 1;
+    return vector_add(&q->notes, row);
 }
 
 static enum err dispatch(struct image *im, const struct trace_item *item)

@@ -20,10 +20,8 @@ struct seen {
     uint32_t stack;
 };
 struct cpu {
-    struct held *held;
-    size_t held_count, held_room;
-    struct seen *main;
-    size_t main_count, main_room;
+    VECTOR(struct held) held;
+    VECTOR(struct seen) main;
     int main_sorted;
 };
 
@@ -38,8 +36,8 @@ static void destroy(struct image *im)
 {
     if (!im->cpu)
         return;
-    free(im->cpu->held);
-    free(im->cpu->main);
+    vector_free(&im->cpu->held);
+    vector_free(&im->cpu->main);
     free(im->cpu);
 }
 
@@ -52,8 +50,7 @@ static int by_time(const void *a, const void *b)
 static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_t stack)
 {
     struct cpu *c = im->cpu;
-    TRY(array_room(&c->main, &c->main_room, c->main_count + 1, sizeof *c->main));
-    c->main[c->main_count++] = (struct seen){time, from, stack};
+    TRY(vector_add(&c->main, (struct seen){time, from, stack}));
     c->main_sorted = 0;
     return ERR_OK;
 }
@@ -61,10 +58,10 @@ static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_
 /* By time. A thread that waits for a CPU was not looked at: it stands where it stood before. */
 static void order_main(struct cpu *c)
 {
-    array_sort(c->main, c->main_count, sizeof *c->main, by_time);
-    for (size_t i = 1; i < c->main_count; i++)
-        if (c->main[i].stack == TABLE_NONE)
-            c->main[i].stack = c->main[i - 1].stack;
+    vector_sort(&c->main, by_time);
+    for (size_t i = 1; i < c->main.count; i++)
+        if (c->main.items[i].stack == TABLE_NONE)
+            c->main.items[i].stack = c->main.items[i - 1].stack;
     c->main_sorted = 1;
 }
 
@@ -74,18 +71,18 @@ uint32_t cpu_main_stack(struct image *im, uint64_t time)
     struct cpu *c = im->cpu;
     if (!c->main_sorted)
         order_main(c);
-    size_t low = 0, high = c->main_count;
+    size_t low = 0, high = c->main.count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (c->main[middle].time <= time)
+        if (c->main.items[middle].time <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct seen *next = low < c->main_count ? &c->main[low] : NULL;
+    const struct seen *next = low < c->main.count ? &c->main.items[low] : NULL;
     if (next && next->from <= time && next->stack != TABLE_NONE)
         return next->stack + 1;
-    const struct seen *last = low ? &c->main[low - 1] : NULL;
+    const struct seen *last = low ? &c->main.items[low - 1] : NULL;
     int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
     return near ? last->stack + 1 : 0;
 }
@@ -94,8 +91,8 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
 {
     uint32_t index;
     TRY(image_context_at(im, h->thread, h->stack, borrow, &index));
-    struct sample_context *s = &im->contexts[index];
-    struct thread *t = &im->threads[h->thread];
+    struct sample_context *s = &im->contexts.items[index];
+    struct thread *t = &im->threads.items[h->thread];
     double weight = (double)h->weight;
     *(h->mode == TRACE_SYSTEM ? &s->costs.sys : &s->costs.user) += weight;
     *(h->mode == TRACE_SYSTEM ? &t->sys : &t->user) += weight;
@@ -104,11 +101,11 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
     if (!t->cpu_track) {
         struct timeline_track *l = run_track(im->run, "cpu", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->cpu_track = (uint32_t)(l - im->run->timeline) + 1;
+        t->cpu_track = (uint32_t)(l - im->run->timeline.items) + 1;
     }
     TRY(range_cpu(im, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
-    return track_add(&im->run->timeline[t->cpu_track - 1].track, start, h->time, index,
+    return track_add(&im->run->timeline.items[t->cpu_track - 1].track, start, h->time, index,
                      run_track_limit(im->run));
 }
 
@@ -116,13 +113,13 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
 static enum err release(struct image *im, uint64_t until)
 {
     struct cpu *c = im->cpu;
-    array_sort(c->held, c->held_count, sizeof *c->held, by_time);
+    vector_sort(&c->held, by_time);
     size_t n = 0;
-    for (; n < c->held_count && c->held[n].time <= until; n++)
-        TRY(settle_sample(im, &c->held[n], cpu_main_stack(im, c->held[n].time)));
-    for (size_t i = n; i < c->held_count; i++)
-        c->held[i - n] = c->held[i];
-    c->held_count -= n;
+    for (; n < c->held.count && c->held.items[n].time <= until; n++)
+        TRY(settle_sample(im, &c->held.items[n], cpu_main_stack(im, c->held.items[n].time)));
+    for (size_t i = n; i < c->held.count; i++)
+        c->held.items[i - n] = c->held.items[i];
+    c->held.count -= n;
     return ERR_OK;
 }
 
@@ -133,8 +130,8 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     uint32_t stack;
     TRY(image_thread(im, s->tid, &t));
     TRY(image_stack(im, s->stack, &stack));
-    struct held h = {image_time(im, s->r.time_ns), s->weight_ns, (uint32_t)(t - im->threads), stack,
-                     s->mode};
+    struct held h = {image_time(im, s->r.time_ns), s->weight_ns, (uint32_t)(t - im->threads.items),
+                     stack, s->mode};
     im->run->has_cpu = 1;
     if (s->weight_ns > 1ull << 53) {
         im->run->q.bad_values++;
@@ -145,14 +142,13 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     if (t->main)
         TRY(see_main(im, h.time, h.time, stack));
     if (t->main || !im->python ||
-        (im->stacks[stack].known && im->stacks[stack].python)) /* has Python itself */
+        (im->stacks.items[stack].known && im->stacks.items[stack].python)) /* has Python itself */
         return settle_sample(im, &h, 0);
-    TRY(array_room(&c->held, &c->held_room, c->held_count + 1, sizeof *c->held));
-    c->held[c->held_count++] = h;
-    if (c->held_count < HELD_MAX)
+    TRY(vector_add(&c->held, h));
+    if (c->held.count < HELD_MAX)
         return ERR_OK;
-    array_sort(c->held, c->held_count, sizeof *c->held, by_time);
-    return release(im, c->held[c->held_count / 2].time);
+    vector_sort(&c->held, by_time);
+    return release(im, c->held.items[c->held.count / 2].time);
 }
 
 enum err cpu_wait(struct image *im, const struct trace_wait *w)
@@ -169,10 +165,10 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     if (t->ours || w->state == TRACE_ON_CPU)
         return ERR_OK;
     TRY(image_stack(im, w->stack, &stack));
-    TRY(image_context_at(im, (uint32_t)(t - im->threads), stack, 0, &index));
+    TRY(image_context_at(im, (uint32_t)(t - im->threads.items), stack, 0, &index));
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
-    im->contexts[index].costs.wait += (double)w->weight_ns;
+    im->contexts.items[index].costs.wait += (double)w->weight_ns;
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
@@ -180,9 +176,9 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     if (!t->wait_track) {
         struct timeline_track *l = run_track(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->wait_track = (uint32_t)(l - r->timeline) + 1;
+        t->wait_track = (uint32_t)(l - r->timeline.items) + 1;
     }
-    struct track *track = &r->timeline[t->wait_track - 1].track;
+    struct track *track = &r->timeline.items[t->wait_track - 1].track;
     if (track_extend(track, start, end, index))
         return ERR_OK;
     return track_add(track, start, end, index, run_track_limit(r));

@@ -33,7 +33,7 @@ static void emit_python(struct walk *w)
     uint32_t index = table_get(&im->code_by_id, pair[1]);
     struct resolved f = {.python = 1, .line = (int)(pair[0] & 0x7fffffff)};
     if (index != TABLE_NONE) {
-        const struct code *c = &im->codes[index];
+        const struct code *c = &im->codes.items[index];
         f.function = c->name;
         f.file = *c->file ? c->file : NULL;
         f.begins = c->first_line;
@@ -135,11 +135,11 @@ static void native(struct walk *w, uint64_t address, int exact)
 
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter)
 {
-    const struct stack *s = &im->stacks[stack];
+    const struct stack *s = &im->stacks.items[stack];
     *interpreter = 0;
     if (!s->known)
         return 0;
-    const uint64_t *words = im->words + s->at;
+    const uint64_t *words = im->words.items + s->at;
     struct walk w = {.im = im, .stack = s, .python = words + s->native, .out = out, .max = max};
     for (int i = 0; i < s->native; i++)
         native(&w, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));

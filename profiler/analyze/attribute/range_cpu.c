@@ -6,20 +6,19 @@ enum { SAMPLES_MAX = 1000000, PAIRS_MAX = 200000 };
 
 void range_cpu_free(struct range_cpu *c)
 {
-    free(c->moments);
-    free(c->pairs);
+    vector_free(&c->moments);
+    vector_free(&c->pairs);
     table_free(&c->by_pair);
 }
 
 enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
                           uint32_t context)
 {
-    if (c->count >= SAMPLES_MAX) {
+    if (c->moments.count >= SAMPLES_MAX) {
         im->run->q.ranges_full++;
         return ERR_OK;
     }
-    TRY(array_room(&c->moments, &c->room, c->count + 1, sizeof *c->moments));
-    c->moments[c->count++] = (struct moment){time, weight, context};
+    TRY(vector_add(&c->moments, (struct moment){time, weight, context}));
     return ERR_OK;
 }
 
@@ -32,7 +31,7 @@ struct by_thread {
 static enum err sort_instances(const struct image *im, const struct instance *instances, size_t n,
                                struct by_thread *out)
 {
-    size_t threads = im->threads_count;
+    size_t threads = im->threads.count;
     out->of = calloc(n + 1, sizeof *out->of);
     out->first = calloc(threads + 2, sizeof *out->first);
     FAIL_IF(!out->of || !out->first, ERR_MEMORY, "no memory for the analysis");
@@ -67,16 +66,15 @@ static enum err add(struct image *im, struct range_cpu *c, uint32_t context, uin
     uint64_t key = table_mix(context, counter);
     uint32_t at = table_get(&c->by_pair, key);
     if (at == TABLE_NONE) {
-        if (c->pairs_count >= PAIRS_MAX) {
+        if (c->pairs.count >= PAIRS_MAX) {
             im->run->q.ranges_full++;
             return ERR_OK;
         }
-        TRY(array_room(&c->pairs, &c->pairs_room, c->pairs_count + 1, sizeof *c->pairs));
-        at = (uint32_t)c->pairs_count++;
-        c->pairs[at] = (struct inside){context, counter, 0};
+        at = (uint32_t)c->pairs.count;
+        TRY(vector_add(&c->pairs, (struct inside){context, counter, 0}));
         TRY(table_put(&c->by_pair, key, at));
     }
-    c->pairs[at].ns += ns;
+    c->pairs.items[at].ns += ns;
     return ERR_OK;
 }
 
@@ -85,14 +83,14 @@ enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct in
 {
     struct by_thread list = {0};
     size_t main = 0;
-    if (!n || !c->count)
+    if (!n || !c->moments.count)
         return ERR_OK;
-    while (main + 1 < im->threads_count && !im->threads[main].main)
+    while (main + 1 < im->threads.count && !im->threads.items[main].main)
         main++;
     enum err e = sort_instances(im, instances, n, &list);
-    for (size_t i = 0; i < c->count && e == ERR_OK; i++) {
-        const struct moment *m = &c->moments[i];
-        size_t thread = im->contexts[m->context].thread;
+    for (size_t i = 0; i < c->moments.count && e == ERR_OK; i++) {
+        const struct moment *m = &c->moments.items[i];
+        size_t thread = im->contexts.items[m->context].thread;
         if (list.first[thread] == list.first[thread + 1])
             thread = main;
         uint32_t outermost = 0;
@@ -115,21 +113,19 @@ enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct in
 enum err range_cpu_attribute(struct image *im, const struct range_cpu *c, const uint32_t *rows)
 {
     struct run *r = im->run;
-    for (size_t i = 0; i < c->pairs_count; i++) {
-        int site = im->contexts[c->pairs[i].context].site;
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        int site = im->contexts.items[c->pairs.items[i].context].site;
         if (site < 0)
             continue;
-        uint32_t range = rows[c->pairs[i].counter];
+        uint32_t range = rows[c->pairs.items[i].counter];
         uint64_t key = table_mix((uint64_t)site, range);
         uint32_t at = table_get(&r->in_range_by_key, key);
         if (at == TABLE_NONE) {
-            TRY(array_room(&r->in_ranges, &r->in_ranges_room, r->in_ranges_count + 1,
-                           sizeof *r->in_ranges));
-            at = (uint32_t)r->in_ranges_count++;
-            r->in_ranges[at] = (struct in_range){(uint32_t)site, range, 0};
+            at = (uint32_t)r->in_ranges.count;
+            TRY(vector_add(&r->in_ranges, (struct in_range){(uint32_t)site, range, 0}));
             TRY(table_put(&r->in_range_by_key, key, at));
         }
-        r->in_ranges[at].ns += c->pairs[i].ns;
+        r->in_ranges.items[at].ns += c->pairs.items[i].ns;
     }
     return ERR_OK;
 }

@@ -17,15 +17,14 @@ struct inside {
     uint32_t context, counter;
     double ns;
 };
+struct moment { /* a CPU sample */
+    uint64_t time;
+    double weight;
+    uint32_t context;
+};
 struct range_cpu {
-    struct moment {
-        uint64_t time;
-        double weight;
-        uint32_t context;
-    } * moments;
-    size_t count, room;
-    struct inside *pairs;
-    size_t pairs_count, pairs_room;
+    VECTOR(struct moment) moments;
+    VECTOR(struct inside) pairs;
     struct table by_pair;
 };
 

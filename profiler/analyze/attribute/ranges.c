@@ -10,18 +10,16 @@ struct open_range {
     uint64_t start, handle;
     int pushed;
 };
+struct range_counter { /* of one name */
+    uint64_t domain, message;
+    uint32_t style;
+    uint64_t marks, opened, closed;
+    double operations, gpu_sum, cpu;
+    struct dist time;
+};
 struct ranges {
-    struct instance *instances;
-    size_t count, room;
-
-    struct range_counter {
-        uint64_t domain, message;
-        uint32_t style;
-        uint64_t marks, opened, closed;
-        double operations, gpu_sum, cpu;
-        struct dist time;
-    } * counters;
-    size_t counters_count, counters_room;
+    VECTOR(struct instance) instances;
+    VECTOR(struct range_counter) counters;
     struct table by_key;
     struct range_cpu cpu;
 };
@@ -35,14 +33,14 @@ static enum err create(struct image *im)
 
 static void destroy(struct image *im)
 {
-    for (size_t i = 0; i < im->threads_count; i++)
-        free(im->threads[i].open);
+    for (size_t i = 0; i < im->threads.count; i++)
+        vector_free(&im->threads.items[i].open);
     if (!im->ranges)
         return;
-    for (size_t i = 0; i < im->ranges->counters_count; i++)
-        dist_free(&im->ranges->counters[i].time);
-    free(im->ranges->counters);
-    free(im->ranges->instances);
+    for (size_t i = 0; i < im->ranges->counters.count; i++)
+        dist_free(&im->ranges->counters.items[i].time);
+    vector_free(&im->ranges->counters);
+    vector_free(&im->ranges->instances);
     table_free(&im->ranges->by_key);
     range_cpu_free(&im->ranges->cpu);
     free(im->ranges);
@@ -58,16 +56,13 @@ static enum err range_counter_of(struct ranges *rs, const struct trace_range *r,
     *index = table_get(&rs->by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    if (rs->counters_count >= 100000) { /* names made from counters: the rest shares one */
+    if (rs->counters.count >= 100000) { /* names made from counters: the rest shares one */
         *index = 0;
         return ERR_OK;
     }
-    TRY(array_room(&rs->counters, &rs->counters_room, rs->counters_count + 1,
-                   sizeof *rs->counters));
-    *index = (uint32_t)rs->counters_count++;
-    rs->counters[*index].domain = r->domain;
-    rs->counters[*index].message = r->message;
-    rs->counters[*index].style = style;
+    *index = (uint32_t)rs->counters.count;
+    TRY(vector_add(&rs->counters, (struct range_counter){
+                                      .domain = r->domain, .message = r->message, .style = style}));
     return table_put(&rs->by_key, key, *index);
 }
 
@@ -77,40 +72,39 @@ static enum err open_range(struct image *im, struct thread *t, const struct trac
     struct ranges *rs = im->ranges;
     struct open_range o = {.start = time, .handle = r->handle, .pushed = r->op == TRACE_PUSH};
     TRY(range_counter_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.counter));
-    rs->counters[o.counter].opened++;
-    if (rs->count < INSTANCES_MAX) {
-        TRY(array_room(&rs->instances, &rs->room, rs->count + 1, sizeof *rs->instances));
-        uint32_t parent = t->open_count ? t->open[t->open_count - 1].instance : 0;
-        rs->instances[rs->count++] = (struct instance){.start = time,
-                                                       .parent = parent,
-                                                       .counter = o.counter,
-                                                       .thread = (uint32_t)(t - im->threads)};
-        o.instance = (uint32_t)rs->count;
+    rs->counters.items[o.counter].opened++;
+    if (rs->instances.count < INSTANCES_MAX) {
+        uint32_t parent = t->open.count ? t->open.items[t->open.count - 1].instance : 0;
+        TRY(vector_add(&rs->instances,
+                       (struct instance){.start = time,
+                                         .parent = parent,
+                                         .counter = o.counter,
+                                         .thread = (uint32_t)(t - im->threads.items)}));
+        o.instance = (uint32_t)rs->instances.count;
     }
-    TRY(array_room(&t->open, &t->open_room, t->open_count + 1, sizeof *t->open));
-    t->open[t->open_count++] = o;
+    TRY(vector_add(&t->open, o));
     return ERR_OK;
 }
 
 static enum err close_range(struct image *im, struct thread *t, size_t at, uint64_t time)
 {
     struct ranges *rs = im->ranges;
-    struct open_range o = t->open[at];
+    struct open_range o = t->open.items[at];
     struct run *r = im->run;
-    for (size_t i = at + 1; i < t->open_count; i++)
-        t->open[i - 1] = t->open[i];
-    t->open_count--;
+    for (size_t i = at + 1; i < t->open.count; i++)
+        t->open.items[i - 1] = t->open.items[i];
+    t->open.count--;
     if (o.instance)
-        rs->instances[o.instance - 1].end = time;
+        rs->instances.items[o.instance - 1].end = time;
     time = time > o.start ? time : o.start;
-    rs->counters[o.counter].closed++;
-    TRY(dist_add(&rs->counters[o.counter].time, time - o.start));
+    rs->counters.items[o.counter].closed++;
+    TRY(dist_add(&rs->counters.items[o.counter].time, time - o.start));
     if (!t->range_track) {
         struct timeline_track *l = run_track(r, "range", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->range_track = (uint32_t)(l - r->timeline) + 1;
+        t->range_track = (uint32_t)(l - r->timeline.items) + 1;
     }
-    return track_add(&r->timeline[t->range_track - 1].track, o.start, time, o.counter,
+    return track_add(&r->timeline.items[t->range_track - 1].track, o.start, time, o.counter,
                      run_track_limit(r));
 }
 
@@ -125,21 +119,21 @@ enum err range_record(struct image *im, const struct trace_range *r)
     case TRACE_START:
         return open_range(im, t, r, time);
     case TRACE_POP:
-        for (size_t i = t->open_count; i-- > 0;)
-            if (t->open[i].pushed)
+        for (size_t i = t->open.count; i-- > 0;)
+            if (t->open.items[i].pushed)
                 return close_range(im, t, i, time);
         return ERR_OK;
     case TRACE_STOP: /* mostly on the thread that started it */
-        for (size_t k = 0, own = (size_t)(t - im->threads); k < im->threads_count; k++) {
-            struct thread *other = &im->threads[(own + k) % im->threads_count];
-            for (size_t i = other->open_count; i-- > 0;)
-                if (!other->open[i].pushed && other->open[i].handle == r->handle)
+        for (size_t k = 0, own = (size_t)(t - im->threads.items); k < im->threads.count; k++) {
+            struct thread *other = &im->threads.items[(own + k) % im->threads.count];
+            for (size_t i = other->open.count; i-- > 0;)
+                if (!other->open.items[i].pushed && other->open.items[i].handle == r->handle)
                     return close_range(im, other, i, time);
         }
         return ERR_OK;
     case TRACE_MARK:
         TRY(range_counter_of(im->ranges, r, STYLE_MARK, &index));
-        im->ranges->counters[index].marks++;
+        im->ranges->counters.items[index].marks++;
         return ERR_OK;
     default:
         im->run->q.bad_values++;
@@ -150,7 +144,7 @@ enum err range_record(struct image *im, const struct trace_range *r)
 uint32_t range_now(struct image *im, struct thread *t)
 {
     (void)im;
-    return t->open_count ? t->open[t->open_count - 1].instance : 0;
+    return t->open.count ? t->open.items[t->open.count - 1].instance : 0;
 }
 
 void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
@@ -158,14 +152,14 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
 {
     struct ranges *rs = im->ranges;
     for (int depth = 0; instance && depth < 256; depth++) {
-        struct instance *n = &rs->instances[instance - 1];
+        struct instance *n = &rs->instances.items[instance - 1];
         instance = n->parent;
         if (n->end && n->end < call) /* a start/stop that had ended meanwhile */
             continue;
         n->first = n->last && n->first < start ? n->first : start;
         n->last = n->last > end ? n->last : end;
-        rs->counters[n->counter].operations++;
-        rs->counters[n->counter].gpu_sum += (double)(end - start);
+        rs->counters.items[n->counter].operations++;
+        rs->counters.items[n->counter].gpu_sum += (double)(end - start);
     }
 }
 
@@ -177,11 +171,11 @@ enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t cont
 static enum err settle(struct image *im)
 {
     struct ranges *rs = im->ranges;
-    double *cpu_ns = calloc(rs->counters_count + 1, sizeof *cpu_ns);
+    double *cpu_ns = calloc(rs->counters.count + 1, sizeof *cpu_ns);
     FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
-    enum err e = range_cpu_settle(im, &rs->cpu, rs->instances, rs->count, cpu_ns);
-    for (size_t i = 0; i < rs->counters_count; i++)
-        rs->counters[i].cpu = cpu_ns[i];
+    enum err e = range_cpu_settle(im, &rs->cpu, rs->instances.items, rs->instances.count, cpu_ns);
+    for (size_t i = 0; i < rs->counters.count; i++)
+        rs->counters.items[i].cpu = cpu_ns[i];
     free(cpu_ns);
     return e;
 }
@@ -191,11 +185,11 @@ static enum err attribute(struct image *im)
 {
     struct ranges *rs = im->ranges;
     struct run *r = im->run;
-    uint32_t *rows = calloc(rs->counters_count + 1, sizeof *rows);
+    uint32_t *rows = calloc(rs->counters.count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
-    for (size_t i = 0; i < rs->counters_count && e == ERR_OK; i++) {
-        struct range_counter *l = &rs->counters[i];
+    for (size_t i = 0; i < rs->counters.count && e == ERR_OK; i++) {
+        struct range_counter *l = &rs->counters.items[i];
         struct counter *t =
             counter_of(&r->ranges, run_text(r, image_string(im, l->domain)),
                        run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
@@ -209,14 +203,14 @@ static enum err attribute(struct image *im)
         t->gpu_sum += l->gpu_sum;
         t->cpu += l->cpu;
     }
-    for (size_t i = 0; i < rs->count && e == ERR_OK; i++)
-        if (rs->instances[i].last)
-            r->ranges.items[rows[rs->instances[i].counter]].gpu_projected +=
-                (double)(rs->instances[i].last - rs->instances[i].first);
-    for (size_t i = 0; i < im->threads_count && e == ERR_OK; i++) {
-        if (!im->threads[i].range_track)
+    for (size_t i = 0; i < rs->instances.count && e == ERR_OK; i++)
+        if (rs->instances.items[i].last)
+            r->ranges.items[rows[rs->instances.items[i].counter]].gpu_projected +=
+                (double)(rs->instances.items[i].last - rs->instances.items[i].first);
+    for (size_t i = 0; i < im->threads.count && e == ERR_OK; i++) {
+        if (!im->threads.items[i].range_track)
             continue;
-        struct track *t = &r->timeline[im->threads[i].range_track - 1].track;
+        struct track *t = &r->timeline.items[im->threads.items[i].range_track - 1].track;
         for (size_t k = 0; k < t->count; k++)
             t->events[k].what = rows[t->events[k].what];
     }

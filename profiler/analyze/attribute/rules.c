@@ -209,8 +209,8 @@ static int of_system(const char *path)
 
 static int is_taken(const struct run *r, const char *shown)
 {
-    for (size_t i = 0; i < r->paths_count; i++)
-        if (r->paths[i] && !strcmp(r->paths[i], shown))
+    for (size_t i = 0; i < r->paths.count; i++)
+        if (r->paths.items[i] && !strcmp(r->paths.items[i], shown))
             return 1;
     return 0;
 }
@@ -257,11 +257,10 @@ const char *rules_path(struct run *r, const char *recorded)
 {
     uint32_t at = table_get(&r->path_of, (uintptr_t)recorded);
     if (!recorded || at != TABLE_NONE)
-        return recorded ? r->paths[at] : NULL;
+        return recorded ? r->paths.items[at] : NULL;
     const char *shown = shown_path(r, recorded);
-    if (array_room(&r->paths, &r->paths_room, r->paths_count + 1, sizeof *r->paths) == ERR_OK &&
-        table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths_count) == ERR_OK)
-        r->paths[r->paths_count++] = shown;
+    if (vector_add(&r->paths, shown) == ERR_OK)
+        (void)table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths.count - 1);
     return shown;
 }
 

@@ -11,10 +11,10 @@ static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
     *index = table_get(&r->source_by_path, (uintptr_t)path);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    TRY(array_room(&r->sources, &r->sources_room, r->sources_count + 1, sizeof *r->sources));
-    *index = (uint32_t)r->sources_count++;
     size_t n = strlen(path);
-    r->sources[*index] = (struct source){kept, path, 0, n > 3 && !strcmp(path + n - 3, ".py")};
+    *index = (uint32_t)r->sources.count;
+    TRY(vector_add(&r->sources,
+                   (struct source){kept, path, 0, n > 3 && !strcmp(path + n - 3, ".py")}));
     return table_put(&r->source_by_path, (uintptr_t)path, *index);
 }
 
@@ -28,13 +28,12 @@ enum err site_of(struct run *r, const char *recorded, int line, const char *func
     uint64_t key = table_mix(((uint64_t)file << 32) | (uint32_t)line, line ? 0 : (uintptr_t)name);
     index = table_get(&r->site_by_key, key);
     if (index == TABLE_NONE) {
-        TRY(array_room(&r->sites, &r->sites_room, r->sites_count + 1, sizeof *r->sites));
-        index = (uint32_t)r->sites_count++;
-        r->sites[index] = (struct site){.file = file,
-                                        .line = line,
-                                        .begins = begins,
-                                        .function = -1,
-                                        .name = line ? NULL : name};
+        index = (uint32_t)r->sites.count;
+        TRY(vector_add(&r->sites, (struct site){.file = file,
+                                                .line = line,
+                                                .begins = begins,
+                                                .function = -1,
+                                                .name = line ? NULL : name}));
         TRY(table_put(&r->site_by_key, key, index));
     }
     *out = (int)index;
@@ -49,9 +48,8 @@ static enum err frame_of(struct run *r, const struct frame *f, uint32_t *index)
     *index = table_get(&r->frame_by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    TRY(array_room(&r->frames, &r->frames_room, r->frames_count + 1, sizeof *r->frames));
-    *index = (uint32_t)r->frames_count++;
-    r->frames[*index] = *f;
+    *index = (uint32_t)r->frames.count;
+    TRY(vector_add(&r->frames, *f));
     return table_put(&r->frame_by_key, key, *index);
 }
 
@@ -63,9 +61,8 @@ static enum err child_of(struct run *r, uint32_t parent, const struct frame *f, 
     *node = table_get(&r->node_by_key, key);
     if (*node != TABLE_NONE)
         return ERR_OK;
-    TRY(array_room(&r->nodes, &r->nodes_room, r->nodes_count + 1, sizeof *r->nodes));
-    *node = (uint32_t)r->nodes_count++;
-    r->nodes[*node] = (struct node){.parent = parent, .frame = frame};
+    *node = (uint32_t)r->nodes.count;
+    TRY(vector_add(&r->nodes, (struct node){.parent = parent, .frame = frame}));
     return table_put(&r->node_by_key, key, *node);
 }
 
@@ -125,8 +122,9 @@ static enum err attribute_to_module(struct run *r, const char *module, const str
 {
     struct counter *t = counter_of(&r->modules, NULL, rules_path(r, module), 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the profile");
-    TRY(array_room(&r->module_costs, &r->module_room, r->modules.count, sizeof *r->module_costs));
-    costs_add(&r->module_costs[t - r->modules.items], s);
+    TRY(vector_room(&r->module_costs, r->modules.count));
+    r->module_costs.count = r->modules.count;
+    costs_add(&r->module_costs.items[t - r->modules.items], s);
     return ERR_OK;
 }
 
@@ -137,13 +135,14 @@ static enum err attribute_to_frame(struct run *r, const struct resolved *f, cons
     int line, function;
     TRY(site_of(r, f->file, f->line, NULL, 0, &line));
     TRY(site_of(r, f->file, 0, f->function ? f->function : "[unknown]", f->begins, &function));
-    if (r->sites[line].function < 0 || is_self)
-        r->sites[line].function = function;
-    r->sources[r->sites[line].file].user |= f->class == FRAME_USER && rules_own(f->file);
-    r->sources[r->sites[line].file].python |= f->python;
+    if (r->sites.items[line].function < 0 || is_self)
+        r->sites.items[line].function = function;
+    r->sources.items[r->sites.items[line].file].user |=
+        f->class == FRAME_USER && rules_own(f->file);
+    r->sources.items[r->sites.items[line].file].python |= f->python;
     int both[] = {line, function};
     for (int i = 0; i < 2; i++) {
-        struct site *site = &r->sites[both[i]];
+        struct site *site = &r->sites.items[both[i]];
         if (is_self)
             costs_add(&site->self, s);
         if (site->mark != r->marks)
@@ -167,8 +166,8 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     for (int i = 0; i < count; i++)
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
-    TRY(path_of(im, &im->threads[context->thread], frames, count, &context->node));
-    struct node *n = &r->nodes[context->node];
+    TRY(path_of(im, &im->threads.items[context->thread], frames, count, &context->node));
+    struct node *n = &r->nodes.items[context->node];
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
     n->alloc += s->alloc;
@@ -219,9 +218,9 @@ enum err attribute_samples(struct image *im)
     struct resolved *frames = calloc(2 * RESOLVED_MAX, sizeof *frames);
     FAIL_IF(!frames, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
-    for (size_t i = 0; i < im->contexts_count && e == ERR_OK; i++)
-        if (!costs_nothing(&im->contexts[i].costs))
-            e = attribute_context(im, &im->contexts[i], frames);
+    for (size_t i = 0; i < im->contexts.count && e == ERR_OK; i++)
+        if (!costs_nothing(&im->contexts.items[i].costs))
+            e = attribute_context(im, &im->contexts.items[i], frames);
     free(frames);
     return e;
 }
@@ -233,8 +232,8 @@ enum err attribute_device_leaf(struct image *im, uint32_t context, const char *n
     uint32_t node;
     if (ns <= 0)
         return ERR_OK;
-    TRY(child_of(im->run, im->contexts[context].node,
+    TRY(child_of(im->run, im->contexts.items[context].node,
                  &(struct frame){.function = run_text(im->run, name), .kind = kind}, &node));
-    im->run->nodes[node].gpu += ns;
+    im->run->nodes.items[node].gpu += ns;
     return ERR_OK;
 }

@@ -73,11 +73,11 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
     if (im->index == 0)
         TRY(first_fact(r, key, value, &taken));
     if (!strcmp(key, "exe"))
-        r->processes[im->index].program = rules_path(r, run_text(r, value));
+        r->processes.items[im->index].program = rules_path(r, run_text(r, value));
     if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {
         im->python = 1;
         im->python_minor = minor;
-        r->processes[im->index].python = run_text(r, value);
+        r->processes.items[im->index].python = run_text(r, value);
     }
     if (!strcmp(key, "cupti.clock"))
         im->monotonic = !strcmp(value, "monotonic");
@@ -85,23 +85,21 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
         return ERR_OK;
     const char *shown = rules_words(r, value);
     const char *name = run_text(r, key);
-    for (size_t i = 0; i < r->facts_count; i++)
-        if (r->facts[i].key == name)
+    for (size_t i = 0; i < r->facts.count; i++)
+        if (r->facts.items[i].key == name)
             return ERR_OK;
-    if (r->facts_count >= 500)
+    if (r->facts.count >= 500)
         return ERR_OK;
-    TRY(array_room(&r->facts, &r->facts_room, r->facts_count + 1, sizeof *r->facts));
-    r->facts[r->facts_count++] = (struct model_fact){name, shown};
+    TRY(vector_add(&r->facts, (struct model_fact){name, shown}));
     return ERR_OK;
 }
 
 enum err build_process(struct run *r, struct image *im)
 {
     const struct trace_header *h = &im->header;
-    TRY(array_room(&r->processes, &r->processes_room, r->processes_count + 1,
-                   sizeof *r->processes));
-    im->index = (int)r->processes_count;
-    struct model_process *p = &r->processes[r->processes_count++];
+    TRY(vector_room(&r->processes, r->processes.count + 1));
+    im->index = (int)r->processes.count;
+    struct model_process *p = &r->processes.items[r->processes.count++];
     model_blank(&record_model_process, p);
     p->pid = h->pid;
     p->parent = h->parent;
@@ -125,9 +123,9 @@ enum err build_process(struct run *r, struct image *im)
 static enum err write_threads(struct image *im)
 {
     struct run *r = im->run;
-    for (size_t i = 0; i < im->threads_count; i++) {
-        struct thread *t = &im->threads[i];
-        struct model_thread *row = &r->threads[t->row];
+    for (size_t i = 0; i < im->threads.count; i++) {
+        struct thread *t = &im->threads.items[i];
+        struct model_thread *row = &r->threads.items[t->row];
         row->process = im->index;
         row->tid = t->tid;
         row->name = run_text(r, t->name);
@@ -155,12 +153,12 @@ static enum err write_threads(struct image *im)
 static void contexts_to_nodes(struct image *im)
 {
     struct run *r = im->run;
-    for (size_t i = 0; i < im->threads_count; i++) {
-        uint32_t both[] = {im->threads[i].cpu_track, im->threads[i].wait_track};
+    for (size_t i = 0; i < im->threads.count; i++) {
+        uint32_t both[] = {im->threads.items[i].cpu_track, im->threads.items[i].wait_track};
         for (int k = 0; k < 2; k++) {
-            struct track *t = both[k] ? &r->timeline[both[k] - 1].track : NULL;
+            struct track *t = both[k] ? &r->timeline.items[both[k] - 1].track : NULL;
             for (size_t n = 0; t && n < t->count; n++)
-                t->events[n].what = im->contexts[t->events[n].what].node;
+                t->events[n].what = im->contexts.items[t->events[n].what].node;
         }
     }
 }
@@ -168,15 +166,15 @@ static void contexts_to_nodes(struct image *im)
 enum err build_image(struct image *im)
 {
     struct run *r = im->run;
-    struct model_process *p = &r->processes[im->index];
+    struct model_process *p = &r->processes.items[im->index];
     uint64_t end = image_end(im);
     r->last = r->last > end ? r->last : end;
     p->end_s = seconds((double)(end - r->origin));
     TRY(write_threads(im));
     contexts_to_nodes(im);
     double cpu = 0;
-    for (size_t i = 0; i < im->threads_count; i++)
-        cpu += im->threads[i].user + im->threads[i].sys;
+    for (size_t i = 0; i < im->threads.count; i++)
+        cpu += im->threads.items[i].user + im->threads.items[i].sys;
     if (r->has_cpu)
         p->cpu_s = seconds(cpu);
     for (int i = 0; i < TRACE_LOSSES; i++)
@@ -184,11 +182,13 @@ enum err build_image(struct image *im)
     r->q.capture_bytes += im->header.capture_bytes;
     r->q.running += im->header.end == TRACE_RUNNING;
     r->q.no_clock += (uint64_t)clock_unknown(im);
-    for (size_t i = 0; i < im->overhead.count; i++)
-        if (im->overhead.keys[i] < TRACE_PARTS) {
-            r->q.cost_ns[im->overhead.keys[i]] += (double)im->overhead.ns[i];
-            r->q.cost_calls[im->overhead.keys[i]] += (double)im->overhead.calls[i];
+    for (size_t i = 0; i < im->overhead.count; i++) {
+        const struct overhead *o = &im->overhead.items[i];
+        if (o->part < TRACE_PARTS) {
+            r->q.cost_ns[o->part] += (double)o->ns;
+            r->q.cost_calls[o->part] += (double)o->calls;
         }
+    }
     return ERR_OK;
 }
 
@@ -212,9 +212,9 @@ static void find_modes(struct run *r)
         int on = 0;
         for (int k = 0; k < r->m->meta.modes_count; k++)
             on |= r->m->meta.modes[k] && !strcmp(r->m->meta.modes[k], modes[i].mode);
-        for (size_t k = 0; k < r->q.notes_count && on; k++)
-            on = !r->q.notes[k].id || (strcmp(r->q.notes[k].id, modes[i].notes[0]) &&
-                                       strcmp(r->q.notes[k].id, modes[i].notes[1]));
+        for (size_t k = 0; k < r->q.notes.count && on; k++)
+            on = !r->q.notes.items[k].id || (strcmp(r->q.notes.items[k].id, modes[i].notes[0]) &&
+                                             strcmp(r->q.notes.items[k].id, modes[i].notes[1]));
         *modes[i].known |= on;
     }
 }
@@ -237,13 +237,13 @@ static enum err build_meta(struct run *r)
         for (int i = 0; i < n; i++)
             m->meta.command[i] = rules_words(r, o->command[i]);
     }
-    array_sort(r->facts, r->facts_count, sizeof *r->facts, by_key);
-    TRY(model_list(m, model_fact, m, environment, r->facts_count));
-    array_copy(m->environment, r->facts, r->facts_count, sizeof *r->facts);
-    TRY(model_list(m, model_process, m, processes, r->processes_count));
-    array_copy(m->processes, r->processes, r->processes_count, sizeof *r->processes);
-    TRY(model_list(m, model_thread, m, threads, r->threads_count));
-    array_copy(m->threads, r->threads, r->threads_count, sizeof *r->threads);
+    vector_sort(&r->facts, by_key);
+    TRY(model_list(m, model_fact, m, environment, r->facts.count));
+    array_copy(m->environment, r->facts.items, r->facts.count, sizeof *r->facts.items);
+    TRY(model_list(m, model_process, m, processes, r->processes.count));
+    array_copy(m->processes, r->processes.items, r->processes.count, sizeof *r->processes.items);
+    TRY(model_list(m, model_thread, m, threads, r->threads.count));
+    array_copy(m->threads, r->threads.items, r->threads.count, sizeof *r->threads.items);
     /* Processes written before the first sample of any: they had none. */
     for (int i = 0; i < m->threads_count && r->has_cpu; i++)
         if (isnan(m->threads[i].user_s))
@@ -266,17 +266,18 @@ enum err build_model(struct run *r)
 
 void build_free(struct run *r)
 {
-    for (size_t i = 0; i < r->kernels_count; i++) {
-        for (size_t n = 0; n < r->kernels[i].count; n++)
-            dist_free(&r->kernels[i].variants[n].time);
-        free(r->kernels[i].variants);
-        free(r->kernels[i].at);
-        table_free(&r->kernels[i].places);
+    for (size_t i = 0; i < r->kernels.count; i++) {
+        struct kernel *k = &r->kernels.items[i];
+        for (size_t n = 0; n < k->variants.count; n++)
+            dist_free(&k->variants.items[n].time);
+        vector_free(&k->variants);
+        vector_free(&k->launched_at);
+        table_free(&k->launched_at_by_site);
     }
-    for (size_t i = 0; i < r->timeline_count; i++)
-        track_free(&r->timeline[i].track);
-    for (size_t i = 0; i < r->devices_count; i++)
-        free(r->devices[i].busy_list);
+    for (size_t i = 0; i < r->timeline.count; i++)
+        track_free(&r->timeline.items[i].track);
+    for (size_t i = 0; i < r->devices.count; i++)
+        vector_free(&r->devices.items[i].busy_intervals);
     struct counters *lists[] = {&r->transfers, &r->sets,   &r->apis,  &r->ranges,
                                 &r->overheads, &r->faults, &r->syncs, &r->modules};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -286,10 +287,11 @@ void build_free(struct run *r)
                               &r->kernel_by_name, &r->in_range_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites,        r->sources, r->paths,    r->nodes,  r->frames,
-                     r->module_costs, r->kernels, r->devices,  r->gaps,   r->syncing,
-                     r->processes,    r->threads, r->timeline, r->series, r->q.notes,
-                     r->made,         r->facts,   r->all_busy, r->curves, r->in_ranges};
+    void *plain[] = {r->sites.items,  r->sources.items,      r->paths.items,    r->nodes.items,
+                     r->frames.items, r->module_costs.items, r->kernels.items,  r->devices.items,
+                     r->gaps.items,   r->syncing.items,      r->all_busy.items, r->processes.items,
+                     r->made.items,   r->facts.items,        r->threads.items,  r->timeline.items,
+                     r->series.items, r->in_ranges.items,    r->q.notes.items,  r->curves};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     symbols_free(r->symbols);

@@ -177,16 +177,17 @@ static int by_site(const void *a, const void *b)
 static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *count)
 {
     size_t n = 0;
-    for (size_t k = 0; k < r->kernels_count; k++)
-        n += r->kernels[k].at_count;
+    for (size_t k = 0; k < r->kernels.count; k++)
+        n += r->kernels.items[k].launched_at.count;
     struct kernel_at *list = calloc(n + 1, sizeof *list);
     FAIL_IF(!list, ERR_MEMORY, "no memory for the profile");
     *out = list;
     *count = n;
-    for (size_t k = 0; k < r->kernels_count; k++)
-        for (size_t i = 0; i < r->kernels[k].at_count; i++)
-            *list++ = (struct kernel_at){r->kernels[k].at[i].site, r->kernels[k].rank,
-                                         r->kernels[k].at[i].n, r->kernels[k].at[i].ns};
+    for (size_t k = 0; k < r->kernels.count; k++)
+        for (size_t i = 0; i < r->kernels.items[k].launched_at.count; i++) {
+            const struct launch_site *s = &r->kernels.items[k].launched_at.items[i];
+            *list++ = (struct kernel_at){s->site, r->kernels.items[k].rank, s->n, s->ns};
+        }
     array_sort(*out, n, sizeof **out, by_site);
     return ERR_OK;
 }
@@ -222,21 +223,21 @@ static int by_line_and_time(const void *a, const void *b)
 
 static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
 {
-    size_t low = 0, high = r->in_ranges_count;
+    size_t low = 0, high = r->in_ranges.count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (r->in_ranges[middle].site < site)
+        if (r->in_ranges.items[middle].site < site)
             low = middle + 1;
         else
             high = middle;
     }
     size_t end = low;
-    while (end < r->in_ranges_count && r->in_ranges[end].site == site && end - low < 20)
+    while (end < r->in_ranges.count && r->in_ranges.items[end].site == site && end - low < 20)
         end++;
     TRY(model_list(r->m, model_in_range, row, ranges, end - low));
     for (size_t i = low; i < end; i++)
-        row->ranges[i - low] =
-            (struct model_in_range){(int32_t)r->in_ranges[i].range, seconds(r->in_ranges[i].ns)};
+        row->ranges[i - low] = (struct model_in_range){(int32_t)r->in_ranges.items[i].range,
+                                                       seconds(r->in_ranges.items[i].ns)};
     return ERR_OK;
 }
 
@@ -265,12 +266,13 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
         fill(r, sites[i], &c);
         row->line = row->scalene.lineno = sites[i]->line;
         if (sites[i]->function >= 0)
-            row->function = (int32_t)r->sites[sites[i]->function].mark;
+            row->function = (int32_t)r->sites.items[sites[i]->function].mark;
         TRY(curve_row(r, sites[i], row));
-        TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites)));
+        TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites.items)));
         f->cpu_share += row->cpu.share;
         f->gpu_share += row->gpu.share;
-        TRY(top_kernels(r, &row->gpu, (uint32_t)(sites[i] - r->sites), kernels, kernels_count));
+        TRY(top_kernels(r, &row->gpu, (uint32_t)(sites[i] - r->sites.items), kernels,
+                        kernels_count));
     }
     return ERR_OK;
 }
@@ -279,16 +281,16 @@ static enum err all_files(struct run *r, struct site **sites, const struct kerne
                           size_t kernels_count)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_file, m, files, r->sources_count));
+    TRY(model_list(m, model_file, m, files, r->sources.count));
     size_t at = 0;
-    for (size_t i = 0; i < r->sources_count; i++) {
+    for (size_t i = 0; i < r->sources.count; i++) {
         size_t end = at;
-        while (end < r->sites_count && sites[end]->file == i)
+        while (end < r->sites.count && sites[end]->file == i)
             end++;
         struct model_file *f = &m->files[i];
-        f->path = r->sources[i].path;
-        f->user = r->sources[i].user;
-        f->language = language_of(f->path, r->sources[i].python);
+        f->path = r->sources.items[i].path;
+        f->user = r->sources.items[i].user;
+        f->language = language_of(f->path, r->sources.items[i].python);
         TRY(file_rows(r, f, sites + at, end - at, kernels, kernels_count));
         at = end;
     }
@@ -300,7 +302,7 @@ static enum err modules(struct run *r)
     TRY(model_list(r->m, model_module, r->m, unattributed, r->modules.count));
     for (size_t i = 0; i < r->modules.count; i++) {
         struct model_module *row = &r->m->unattributed[i];
-        const struct costs *s = &r->module_costs[i];
+        const struct costs *s = &r->module_costs.items[i];
         row->module = r->modules.items[i].name;
         row->cpu = cpu_of(r, s);
         row->gpu_s = known(r->has_gpu, seconds(costs_gpu(s)));
@@ -314,12 +316,12 @@ enum err build_files(struct run *r)
 {
     struct kernel_at *kernels = NULL;
     size_t kernels_count = 0;
-    struct site **sites = calloc(r->sites_count + 1, sizeof *sites);
+    struct site **sites = calloc(r->sites.count + 1, sizeof *sites);
     FAIL_IF(!sites, ERR_MEMORY, "no memory for the profile");
-    for (size_t i = 0; i < r->sites_count; i++)
-        sites[i] = &r->sites[i];
-    array_sort(sites, r->sites_count, sizeof *sites, by_place);
-    array_sort(r->in_ranges, r->in_ranges_count, sizeof *r->in_ranges, by_line_and_time);
+    for (size_t i = 0; i < r->sites.count; i++)
+        sites[i] = &r->sites.items[i];
+    array_sort(sites, r->sites.count, sizeof *sites, by_place);
+    vector_sort(&r->in_ranges, by_line_and_time);
     enum err e = kernels_at(r, &kernels, &kernels_count);
     if (e == ERR_OK)
         e = all_files(r, sites, kernels, kernels_count);

@@ -33,20 +33,19 @@ static size_t unite(struct interval *v, size_t n)
 static void unite_device(struct run *r, struct device *d, int index)
 {
     d->busy = d->idle = 0;
-    d->busy_count = unite(d->busy_list, d->busy_count);
+    d->busy_intervals.count = unite(d->busy_intervals.items, d->busy_intervals.count);
     size_t kept = 0;
-    for (size_t i = 0; i < r->gaps_count; i++)
-        if (r->gaps[i].device != index)
-            r->gaps[kept++] = r->gaps[i];
-    r->gaps_count = kept;
-    for (size_t i = 0; i < d->busy_count; i++) {
-        d->busy += (double)(d->busy_list[i].end - d->busy_list[i].start);
+    for (size_t i = 0; i < r->gaps.count; i++)
+        if (r->gaps.items[i].device != index)
+            r->gaps.items[kept++] = r->gaps.items[i];
+    r->gaps.count = kept;
+    for (size_t i = 0; i < d->busy_intervals.count; i++) {
+        d->busy += (double)(d->busy_intervals.items[i].end - d->busy_intervals.items[i].start);
         if (!i)
             continue;
-        uint64_t from = d->busy_list[i - 1].end, to = d->busy_list[i].start;
+        uint64_t from = d->busy_intervals.items[i - 1].end, to = d->busy_intervals.items[i].start;
         d->idle += (double)(to - from);
-        if (array_room(&r->gaps, &r->gaps_room, r->gaps_count + 1, sizeof *r->gaps) == ERR_OK)
-            r->gaps[r->gaps_count++] = (struct gap){from, to, index};
+        (void)vector_add(&r->gaps, (struct gap){from, to, index});
     }
 }
 
@@ -54,9 +53,9 @@ static enum err device_rows(struct run *r)
 {
     struct model *m = r->m;
     double wall = (double)(r->last - r->origin), busy = 0, idle = 0, peak = 0;
-    TRY(model_list(m, model_device, m, devices, r->devices_count));
-    for (size_t i = 0; i < r->devices_count; i++) {
-        struct device *d = &r->devices[i];
+    TRY(model_list(m, model_device, m, devices, r->devices.count));
+    for (size_t i = 0; i < r->devices.count; i++) {
+        struct device *d = &r->devices.items[i];
         struct model_device *row = &m->devices[i];
         char text[40] = "";
         if (d->images > 1)
@@ -100,26 +99,21 @@ static enum err device_rows(struct run *r)
 /* Time that the host was blocked while some device was busy. */
 static enum err waits(struct run *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < r->devices_count; i++)
-        n += r->devices[i].busy_count;
-    r->all_busy = calloc(n + 1, sizeof *r->all_busy);
-    FAIL_IF(!r->all_busy, ERR_MEMORY, "no memory for the profile");
-    n = 0;
-    for (size_t i = 0; i < r->devices_count; i++)
-        for (size_t k = 0; k < r->devices[i].busy_count; k++)
-            r->all_busy[n++] = r->devices[i].busy_list[k];
-    r->all_busy_count = n = unite(r->all_busy, n);
-    array_sort(r->syncing, r->syncing_count, sizeof *r->syncing, by_start);
+    for (size_t i = 0; i < r->devices.count; i++)
+        for (size_t k = 0; k < r->devices.items[i].busy_intervals.count; k++)
+            TRY(vector_add(&r->all_busy, r->devices.items[i].busy_intervals.items[k]));
+    size_t n = r->all_busy.count = unite(r->all_busy.items, r->all_busy.count);
+    const struct interval *busy = r->all_busy.items;
+    vector_sort(&r->syncing, by_start);
     double overlap = 0;
     size_t at = 0;
-    for (size_t i = 0; i < r->syncing_count; i++) {
-        const struct interval *s = &r->syncing[i];
-        while (at < n && r->all_busy[at].end <= s->start)
+    for (size_t i = 0; i < r->syncing.count; i++) {
+        const struct interval *s = &r->syncing.items[i];
+        while (at < n && busy[at].end <= s->start)
             at++;
-        for (size_t k = at; k < n && r->all_busy[k].start < s->end; k++) {
-            uint64_t from = r->all_busy[k].start > s->start ? r->all_busy[k].start : s->start;
-            uint64_t to = r->all_busy[k].end < s->end ? r->all_busy[k].end : s->end;
+        for (size_t k = at; k < n && busy[k].start < s->end; k++) {
+            uint64_t from = busy[k].start > s->start ? busy[k].start : s->start;
+            uint64_t to = busy[k].end < s->end ? busy[k].end : s->end;
             overlap += (double)(to - from);
         }
     }
@@ -236,12 +230,12 @@ static int longest_first(const void *a, const void *b)
 static const struct frame *line_of(const struct run *r, uint32_t node)
 {
     const struct frame *any = NULL;
-    for (; node != TABLE_NONE; node = r->nodes[node].parent) {
-        const struct frame *f = &r->frames[r->nodes[node].frame];
+    for (; node != TABLE_NONE; node = r->nodes.items[node].parent) {
+        const struct frame *f = &r->frames.items[r->nodes.items[node].frame];
         if (!f->file || f->line <= 0)
             continue;
         uint32_t source = table_get(&r->source_by_path, (uintptr_t)f->file);
-        if (source != TABLE_NONE && r->sources[source].user)
+        if (source != TABLE_NONE && r->sources.items[source].user)
             return f;
         any = any ? any : f;
     }
@@ -266,9 +260,9 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
 {
     struct meanwhile found[256];
     size_t n = 0;
-    for (size_t i = 0; i < r->timeline_count; i++) {
-        const struct track *t = &r->timeline[i].track;
-        if (strcmp(r->timeline[i].kind, kind))
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        const struct track *t = &r->timeline.items[i].track;
+        if (strcmp(r->timeline.items[i].kind, kind))
             continue;
         for (size_t k = 0; k < t->count; k++) {
             const struct track_event *e = &t->events[k];
@@ -301,17 +295,17 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
 static enum err gap_rows(struct run *r)
 {
     struct model_gpu_total *g = &r->m->gpu;
-    array_sort(r->gaps, r->gaps_count, sizeof *r->gaps, longest_first);
-    size_t n = r->gaps_count < GAPS_TOLD ? r->gaps_count : GAPS_TOLD;
+    vector_sort(&r->gaps, longest_first);
+    size_t n = r->gaps.count < GAPS_TOLD ? r->gaps.count : GAPS_TOLD;
     TRY(model_list(r->m, model_gap, g, gaps, n));
     for (size_t i = 0; i < n; i++) {
         struct model_gap *row = &g->gaps[i];
-        row->device = r->gaps[i].device;
-        row->start_s = seconds((double)r->gaps[i].start);
-        row->length_s = seconds((double)(r->gaps[i].end - r->gaps[i].start));
-        TRY(host_lines(r, &r->gaps[i], "cpu", row));
+        row->device = r->gaps.items[i].device;
+        row->start_s = seconds((double)r->gaps.items[i].start);
+        row->length_s = seconds((double)(r->gaps.items[i].end - r->gaps.items[i].start));
+        TRY(host_lines(r, &r->gaps.items[i], "cpu", row));
         if (!row->lines_count)
-            TRY(host_lines(r, &r->gaps[i], "wait", row));
+            TRY(host_lines(r, &r->gaps.items[i], "wait", row));
     }
     return ERR_OK;
 }

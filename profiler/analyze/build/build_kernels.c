@@ -26,7 +26,7 @@ static int by_time(const void *a, const void *b)
 
 static int by_ns(const void *a, const void *b)
 {
-    const struct kernel_place *x = a, *y = b;
+    const struct launch_site *x = a, *y = b;
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
@@ -51,7 +51,7 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     row->dynamic_shared = v->dynamic_shared;
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
     row->time = stat_of(&v->time);
-    const struct trace_device *d = &r->devices[v->device].d;
+    const struct trace_device *d = &r->devices.items[v->device].d;
     uint64_t threads = (uint64_t)v->block[0] * v->block[1];
     threads = threads <= 4096 ? threads * v->block[2] : 0;
     struct occupancy o =
@@ -69,10 +69,10 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
     struct dist all = {0};
     enum err e = ERR_OK;
     double api = 0, queue = 0;
-    for (size_t i = 0; i < k->count && e == ERR_OK; i++) {
-        e = dist_merge(&all, &k->variants[i].time);
-        api += k->variants[i].api_ns;
-        queue += k->variants[i].queue_ns;
+    for (size_t i = 0; i < k->variants.count && e == ERR_OK; i++) {
+        e = dist_merge(&all, &k->variants.items[i].time);
+        api += k->variants.items[i].api_ns;
+        queue += k->variants.items[i].queue_ns;
     }
     row->time = stat_of(&all);
     dist_free(&all);
@@ -87,19 +87,20 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
     row->queue_s = seconds(queue);
     row->share_of_kernel_time = k->total / r->total.gpu_kernel;
     row->share_of_wall = k->total / (double)(r->last - r->origin);
-    array_sort(k->variants, k->count, sizeof *k->variants, by_time);
-    size_t told = k->count < VARIANTS_TOLD ? k->count : VARIANTS_TOLD;
+    vector_sort(&k->variants, by_time);
+    size_t told = k->variants.count < VARIANTS_TOLD ? k->variants.count : VARIANTS_TOLD;
     TRY(model_list(r->m, model_variant, row, variants, told));
-    row->variants_left_out = (int64_t)(k->count - told);
+    row->variants_left_out = (int64_t)(k->variants.count - told);
     for (size_t i = 0; i < told; i++)
-        TRY(variant_row(r, &k->variants[i], &row->variants[i]));
-    array_sort(k->at, k->at_count, sizeof *k->at, by_ns);
-    told = k->at_count < PLACES_TOLD ? k->at_count : PLACES_TOLD;
+        TRY(variant_row(r, &k->variants.items[i], &row->variants[i]));
+    vector_sort(&k->launched_at, by_ns);
+    told = k->launched_at.count < PLACES_TOLD ? k->launched_at.count : PLACES_TOLD;
     TRY(model_list(r->m, model_place, row, launched_at, told));
     for (size_t i = 0; i < told; i++) {
-        const struct site *s = &r->sites[k->at[i].site];
-        row->launched_at[i] = (struct model_place){r->sources[s->file].path, s->line,
-                                                   (int64_t)k->at[i].n, seconds(k->at[i].ns)};
+        const struct launch_site *at = &k->launched_at.items[i];
+        const struct site *s = &r->sites.items[at->site];
+        row->launched_at[i] = (struct model_place){r->sources.items[s->file].path, s->line,
+                                                   (int64_t)at->n, seconds(at->ns)};
     }
     return ERR_OK;
 }
@@ -112,11 +113,11 @@ static enum err attribute_to_kernel_line(struct run *r, const struct kernel *k, 
         return ERR_OK;
     TRY(site_of(r, k->recorded, k->line, NULL, 0, &line));
     TRY(site_of(r, k->recorded, 0, name, k->line, &function));
-    r->sites[line].self.device += k->total;
-    r->sites[function].self.device += k->total;
-    if (r->sites[line].function < 0)
-        r->sites[line].function = function;
-    r->sources[r->sites[line].file].user = 1;
+    r->sites.items[line].self.device += k->total;
+    r->sites.items[function].self.device += k->total;
+    if (r->sites.items[line].function < 0)
+        r->sites.items[line].function = function;
+    r->sources.items[r->sites.items[line].file].user = 1;
     return ERR_OK;
 }
 
@@ -135,19 +136,19 @@ static enum err ranked(struct run *r, struct kernel **order, size_t used)
 
 enum err build_kernels(struct run *r)
 {
-    struct kernel **order = calloc(r->kernels_count + 1, sizeof *order);
+    struct kernel **order = calloc(r->kernels.count + 1, sizeof *order);
     FAIL_IF(!order, ERR_MEMORY, "no memory for the profile");
-    for (size_t i = 0; i < r->kernels_count; i++) {
-        order[i] = &r->kernels[i];
-        for (size_t n = 0; n < order[i]->count; n++)
-            order[i]->total += order[i]->variants[n].time.sum;
+    for (size_t i = 0; i < r->kernels.count; i++) {
+        order[i] = &r->kernels.items[i];
+        for (size_t n = 0; n < order[i]->variants.count; n++)
+            order[i]->total += order[i]->variants.items[n].time.sum;
     }
-    enum err e = ranked(r, order, r->kernels_count);
+    enum err e = ranked(r, order, r->kernels.count);
     free(order);
-    for (size_t i = 0; i < r->timeline_count; i++) {
-        struct timeline_track *l = &r->timeline[i];
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        struct timeline_track *l = &r->timeline.items[i];
         for (size_t n = 0; !strcmp(l->kind, "kernel") && n < l->track.count; n++)
-            l->track.events[n].what = (uint32_t)r->kernels[l->track.events[n].what].rank;
+            l->track.events[n].what = (uint32_t)r->kernels.items[l->track.events[n].what].rank;
     }
     return e;
 }

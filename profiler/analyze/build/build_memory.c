@@ -21,14 +21,14 @@ enum which { HEAP_PEAK, DEVICE_PEAK };
 static enum err lines_at_peak(struct run *r, enum which which, struct model_place **rows,
                               int *count)
 {
-    struct model_place *all = calloc(r->sites_count + 1, sizeof *all);
+    struct model_place *all = calloc(r->sites.count + 1, sizeof *all);
     FAIL_IF(!all, ERR_MEMORY, "no memory for the profile");
     size_t n = 0;
-    for (size_t i = 0; i < r->sites_count; i++) {
-        const struct site *s = &r->sites[i];
+    for (size_t i = 0; i < r->sites.count; i++) {
+        const struct site *s = &r->sites.items[i];
         double bytes = which == HEAP_PEAK ? s->heap.at_peak : s->device.at_peak;
         if (s->line && bytes > 0)
-            all[n++] = (struct model_place){r->sources[s->file].path, s->line, MODEL_UNKNOWN,
+            all[n++] = (struct model_place){r->sources.items[s->file].path, s->line, MODEL_UNKNOWN,
                                             megabytes(bytes)};
     }
     array_sort(all, n, sizeof *all, most_first);
@@ -63,18 +63,19 @@ static enum err leaks(struct run *r)
 {
     struct model_memory *m = &r->m->memory;
     size_t n = 0;
-    for (size_t i = 0; i < r->sites_count; i++)
-        n += (size_t)suspect(r, &r->sites[i]);
+    for (size_t i = 0; i < r->sites.count; i++)
+        n += (size_t)suspect(r, &r->sites.items[i]);
     TRY(model_list(r->m, model_leak, m, leaks, n));
     n = 0;
-    for (size_t i = 0; i < r->sites_count; i++) {
-        const struct site *s = &r->sites[i];
+    for (size_t i = 0; i < r->sites.count; i++) {
+        const struct site *s = &r->sites.items[i];
         if (!suspect(r, s))
             continue;
         double since = seconds((double)(r->last - r->origin) - (double)s->heap.first);
         double live = megabytes(s->heap.end);
-        m->leaks[n++] = (struct model_leak){r->sources[s->file].path, s->line, leak_score(&s->heap),
-                                            live, since > 0 ? live / since : (double)NAN};
+        m->leaks[n++] =
+            (struct model_leak){r->sources.items[s->file].path, s->line, leak_score(&s->heap), live,
+                                since > 0 ? live / since : (double)NAN};
     }
     array_sort(m->leaks, n, sizeof *m->leaks, by_live);
     return ERR_OK;
@@ -84,12 +85,12 @@ static enum err leaks(struct run *r)
 static double peak_together(const struct run *r)
 {
     double peak = 0;
-    for (size_t i = 0; i < r->series_count; i++)
-        for (int k = 0; k < r->series[i].t_s_count; k++) {
-            double now = 0, t = r->series[i].t_s[k];
-            for (size_t j = 0; j < r->series_count && r->series_count <= 200; j++) {
-                const struct model_series *s = &r->series[j];
-                const struct model_process *p = &r->processes[s->process];
+    for (size_t i = 0; i < r->series.count; i++)
+        for (int k = 0; k < r->series.items[i].t_s_count; k++) {
+            double now = 0, t = r->series.items[i].t_s[k];
+            for (size_t j = 0; j < r->series.count && r->series.count <= 200; j++) {
+                const struct model_series *s = &r->series.items[j];
+                const struct model_process *p = &r->processes.items[s->process];
                 if (t < p->start_s || t > p->end_s)
                     continue;
                 int low = 0, high = s->t_s_count; /* the last point at or before t */
@@ -110,9 +111,9 @@ static double peak_together(const struct run *r)
 enum err build_memory(struct run *r)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_series, &m->memory, series, r->series_count));
-    if (r->series_count) {
-        memcpy(m->memory.series, r->series, r->series_count * sizeof *r->series);
+    TRY(model_list(m, model_series, &m->memory, series, r->series.count));
+    if (r->series.count) {
+        memcpy(m->memory.series, r->series.items, r->series.count * sizeof *r->series.items);
         m->totals.peak_rss_mb = peak_together(r);
     }
     if (r->has_heap)

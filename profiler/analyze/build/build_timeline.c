@@ -11,20 +11,20 @@ static int64_t integer(double v)
 enum err build_stacks(struct run *r)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_frame, m, frames, r->frames_count));
-    for (size_t i = 0; i < r->frames_count; i++) {
-        const struct frame *f = &r->frames[i];
+    TRY(model_list(m, model_frame, m, frames, r->frames.count));
+    for (size_t i = 0; i < r->frames.count; i++) {
+        const struct frame *f = &r->frames.items[i];
         uint32_t kernel = strcmp(f->kind, "kernel")
                               ? TABLE_NONE
                               : table_get(&r->kernel_by_name, (uintptr_t)f->function);
         const char *name =
-            kernel == TABLE_NONE ? f->function : m->kernels[r->kernels[kernel].rank].name;
+            kernel == TABLE_NONE ? f->function : m->kernels[r->kernels.items[kernel].rank].name;
         m->frames[i] = (struct model_frame){name, f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
                                             f->module, f->kind};
     }
-    TRY(model_list(m, model_stack, m, stacks, r->nodes_count));
-    for (size_t i = 0; i < r->nodes_count; i++) {
-        const struct node *n = &r->nodes[i];
+    TRY(model_list(m, model_stack, m, stacks, r->nodes.count));
+    for (size_t i = 0; i < r->nodes.count; i++) {
+        const struct node *n = &r->nodes.items[i];
         m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
                                             (int32_t)n->frame,
                                             integer(n->cpu),
@@ -63,8 +63,9 @@ static enum err track_rows(struct run *r, const struct timeline_track *l, struct
 static size_t events_within(const struct run *r, size_t limit)
 {
     size_t total = 0;
-    for (size_t i = 0; i < r->timeline_count; i++)
-        total += r->timeline[i].track.count < limit ? r->timeline[i].track.count : limit;
+    for (size_t i = 0; i < r->timeline.count; i++)
+        total +=
+            r->timeline.items[i].track.count < limit ? r->timeline.items[i].track.count : limit;
     return total;
 }
 
@@ -73,10 +74,10 @@ enum err build_timeline(struct run *r)
     size_t limit = TRACK_EVENTS;
     while (events_within(r, limit) > TRACKS_EVENTS && limit > 16)
         limit -= limit / 8;
-    TRY(model_list(r->m, model_track, r->m, timeline, r->timeline_count));
-    for (size_t i = 0; i < r->timeline_count; i++) {
-        track_reduce(&r->timeline[i].track, limit);
-        TRY(track_rows(r, &r->timeline[i], &r->m->timeline[i]));
+    TRY(model_list(r->m, model_track, r->m, timeline, r->timeline.count));
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        track_reduce(&r->timeline.items[i].track, limit);
+        TRY(track_rows(r, &r->timeline.items[i], &r->m->timeline[i]));
     }
     return ERR_OK;
 }

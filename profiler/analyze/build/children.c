@@ -19,9 +19,9 @@ struct made {
 
 static void take_back(struct run *r, int pid)
 {
-    for (size_t i = r->made_count; i-- > 0;)
-        if (r->made[i].pid == pid) {
-            r->made[i] = r->made[--r->made_count];
+    for (size_t i = r->made.count; i-- > 0;)
+        if (r->made.items[i].pid == pid) {
+            r->made.items[i] = r->made.items[--r->made.count];
             return;
         }
 }
@@ -36,23 +36,22 @@ enum err children_made(struct image *im, const struct trace_item *item)
     }
     const char *path = arena_text_n(r->m->arena, item->tail, item->tail_bytes);
     FAIL_IF(!path, ERR_MEMORY, "no memory for the processes of a trace");
-    TRY(array_room(&r->made, &r->made_room, r->made_count + 1, sizeof *r->made));
-    r->made[r->made_count++] = (struct made){
-        .pid = p->child,
-        .image = p->op == TRACE_EXECED ? im->index : -1,
-        .at_s = seconds((double)p->r.time_ns - (double)r->origin),
-        .program = *path ? rules_path(r, path) : NULL,
-    };
+    TRY(vector_add(&r->made, (struct made){
+                                 .pid = p->child,
+                                 .image = p->op == TRACE_EXECED ? im->index : -1,
+                                 .at_s = seconds((double)p->r.time_ns - (double)r->origin),
+                                 .program = *path ? rules_path(r, path) : NULL,
+                             }));
     return ERR_OK;
 }
 
 static int has_trace(const struct run *r, const struct made *m)
 {
     int exec = m->image >= 0;
-    if (exec && strcmp(r->processes[m->image].end, "exec"))
+    if (exec && strcmp(r->processes.items[m->image].end, "exec"))
         return 1; /* the call failed */
-    for (size_t i = 0; i < r->processes_count; i++) {
-        const struct model_process *p = &r->processes[i];
+    for (size_t i = 0; i < r->processes.count; i++) {
+        const struct model_process *p = &r->processes.items[i];
         if (p->pid == m->pid && (!exec || p->start_s >= m->at_s))
             return 1;
     }
@@ -83,9 +82,9 @@ enum err children_without_trace(struct run *r, struct model_item *item)
 {
     const char *names[NAMED];
     int named = 0, count = 0;
-    array_sort(r->made, r->made_count, sizeof *r->made, by_time);
-    for (size_t i = 0; i < r->made_count; i++) {
-        const struct made *m = &r->made[i];
+    vector_sort(&r->made, by_time);
+    for (size_t i = 0; i < r->made.count; i++) {
+        const struct made *m = &r->made.items[i];
         if (has_trace(r, m))
             continue;
         count++;

@@ -318,7 +318,7 @@ enum err build_quality(struct run *r)
     struct list l = {0};
     double cpu = r->total.user + r->total.sys, none = 0;
     for (size_t i = 0; i < r->modules.count; i++)
-        none += r->module_costs[i].user + r->module_costs[i].sys;
+        none += r->module_costs.items[i].user + r->module_costs.items[i].sys;
     if (cpu > 0) {
         q->unattributed_cpu_share = none / cpu;
         q->borrowed_cpu_share = r->total.borrowed / cpu;
@@ -342,8 +342,8 @@ enum err build_quality(struct run *r)
         e = children_without_trace(r, &children);
     if (e == ERR_OK && children.count)
         e = add(&l, &children);
-    for (size_t i = 0; i < r->q.notes_count && e == ERR_OK; i++)
-        e = add(&l, &r->q.notes[i]);
+    for (size_t i = 0; i < r->q.notes.count && e == ERR_OK; i++)
+        e = add(&l, &r->q.notes.items[i]);
     if (e == ERR_OK)
         e = model_list(r->m, model_item, q, items, l.n);
     q->complete = 1;

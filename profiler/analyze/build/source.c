@@ -138,7 +138,8 @@ enum err source_texts(struct run *r)
     enum err e = ERR_OK;
     for (size_t i = 0; i < count && e == ERR_OK; i++) {
         size_t none = 0, *left = ranks[i].user || ranks[i].share >= CONTEXT_SHARE ? &room : &none;
-        e = one_file(r, &r->m->files[ranks[i].index], r->sources[ranks[i].index].recorded, left);
+        e = one_file(r, &r->m->files[ranks[i].index], r->sources.items[ranks[i].index].recorded,
+                     left);
     }
     free(ranks);
     return e;

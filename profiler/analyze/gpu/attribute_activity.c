@@ -9,36 +9,33 @@ static enum err pair(struct gpu *g, uint32_t context, uint32_t variant, double n
 {
     uint64_t key = table_mix(((uint64_t)context << 32) | variant, 7);
     uint32_t index = table_get(&g->pair_by_key, key);
-    if (index == TABLE_NONE && g->pairs_count >= PAIRS_MAX)
+    if (index == TABLE_NONE && g->pairs.count >= PAIRS_MAX)
         index = 0;
     if (index == TABLE_NONE) {
-        TRY(array_room(&g->pairs, &g->pairs_room, g->pairs_count + 1, sizeof *g->pairs));
-        index = (uint32_t)g->pairs_count++;
-        g->pairs[index].context = context;
-        g->pairs[index].variant = variant;
+        index = (uint32_t)g->pairs.count;
+        TRY(vector_add(&g->pairs, (struct pair){.context = context, .variant = variant}));
         TRY(table_put(&g->pair_by_key, key, index));
     }
-    g->pairs[index].n++;
-    g->pairs[index].ns += ns;
+    g->pairs.items[index].n++;
+    g->pairs.items[index].ns += ns;
     return ERR_OK;
 }
 
 enum err gpu_blocked(struct run *r, const struct call *call)
 {
-    if (r->syncing_count >= SYNCING_MAX)
+    if (r->syncing.count >= SYNCING_MAX)
         return ERR_OK;
-    TRY(array_room(&r->syncing, &r->syncing_room, r->syncing_count + 1, sizeof *r->syncing));
-    r->syncing[r->syncing_count++] = (struct interval){call->start, call->end};
+    TRY(vector_add(&r->syncing, (struct interval){call->start, call->end}));
     return ERR_OK;
 }
 
 enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a)
 {
     struct gpu *g = im->gpu;
-    struct costs *s = &im->contexts[call->context].costs;
+    struct costs *s = &im->contexts.items[call->context].costs;
     double ns = (double)(a->end - a->start), api = (double)(call->end - call->start);
     if (a->kind == ACTIVITY_MEMORY) {
-        g->events[a->what].context = call->context;
+        g->events.items[a->what].context = call->context;
         s->device_alloc += (double)a->bytes;
         s->device_allocs++;
         return ERR_OK;
@@ -46,7 +43,7 @@ enum err gpu_attribute_activity(struct image *im, struct call *call, const struc
     im->run->q.before_call += a->start < call->start;
     range_operation(im, call->instance, call->start, a->start, a->end);
     if (a->kind == ACTIVITY_KERNEL) {
-        struct variant *v = &g->variants[a->what];
+        struct variant *v = &g->variants.items[a->what];
         v->api_ns += api;
         v->queue_ns += a->start > call->end ? (double)(a->start - call->end) : 0;
         v->queued_n++;

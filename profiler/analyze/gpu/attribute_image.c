@@ -17,9 +17,8 @@ static enum err kernel_of(struct run *r, const char *mangled, uint32_t *index)
     *index = table_get(&r->kernel_by_name, (uintptr_t)name);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    TRY(array_room(&r->kernels, &r->kernels_room, r->kernels_count + 1, sizeof *r->kernels));
-    *index = (uint32_t)r->kernels_count++;
-    r->kernels[*index].mangled = name;
+    *index = (uint32_t)r->kernels.count;
+    TRY(vector_add(&r->kernels, (struct kernel){.mangled = name}));
     return table_put(&r->kernel_by_name, (uintptr_t)name, *index);
 }
 
@@ -37,43 +36,41 @@ static enum err merge_variants(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    for (size_t i = 0; i < g->variants_count; i++) {
-        struct variant *v = &g->variants[i], *to = NULL;
+    for (size_t i = 0; i < g->variants.count; i++) {
+        struct variant *v = &g->variants.items[i], *to = NULL;
         TRY(kernel_of(r, image_string(im, v->name), &v->kernel));
-        struct kernel *k = &r->kernels[v->kernel];
-        for (size_t n = 0; n < k->count && im->index && n < 64 && !to; n++)
-            to = same_variant(&k->variants[n], v) ? &k->variants[n] : NULL;
+        struct kernel *k = &r->kernels.items[v->kernel];
+        for (size_t n = 0; n < k->variants.count && im->index && n < 64 && !to; n++)
+            to = same_variant(&k->variants.items[n], v) ? &k->variants.items[n] : NULL;
         if (to) {
             TRY(dist_merge(&to->time, &v->time));
             to->api_ns += v->api_ns;
             to->queue_ns += v->queue_ns;
             to->queued_n += v->queued_n;
         } else {
-            TRY(array_room(&k->variants, &k->room, k->count + 1, sizeof *k->variants));
-            k->variants[k->count++] = *v;
+            TRY(vector_add(&k->variants, *v));
             v->time = (struct dist){0}; /* it is the run's now */
         }
     }
-    for (size_t i = 0; i < r->timeline_count; i++) {
-        struct timeline_track *l = &r->timeline[i];
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        struct timeline_track *l = &r->timeline.items[i];
         for (size_t n = 0;
              l->process == im->index && !strcmp(l->kind, "kernel") && n < l->track.count; n++)
-            l->track.events[n].what = g->variants[l->track.events[n].what].kernel;
+            l->track.events[n].what = g->variants.items[l->track.events[n].what].kernel;
     }
     return ERR_OK;
 }
 
-static enum err kernel_place(struct kernel *k, uint32_t site, double n, double ns)
+static enum err launched_at(struct kernel *k, uint32_t site, double n, double ns)
 {
-    uint32_t at = table_get(&k->places, site);
+    uint32_t at = table_get(&k->launched_at_by_site, site);
     if (at == TABLE_NONE) {
-        TRY(array_room(&k->at, &k->at_room, k->at_count + 1, sizeof *k->at));
-        at = (uint32_t)k->at_count++;
-        k->at[at].site = site;
-        TRY(table_put(&k->places, site, at));
+        at = (uint32_t)k->launched_at.count;
+        TRY(vector_add(&k->launched_at, (struct launch_site){.site = site}));
+        TRY(table_put(&k->launched_at_by_site, site, at));
     }
-    k->at[at].n += n;
-    k->at[at].ns += ns;
+    k->launched_at.items[at].n += n;
+    k->launched_at.items[at].ns += ns;
     return ERR_OK;
 }
 
@@ -81,17 +78,18 @@ static enum err attribute_pairs(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    for (size_t i = 0; i < g->pairs_count; i++) {
-        const struct pair *p = &g->pairs[i];
-        uint32_t kernel = g->variants[p->variant].kernel;
-        const struct sample_context *s = &im->contexts[p->context];
-        TRY(attribute_device_leaf(im, p->context, r->kernels[kernel].mangled, "kernel", p->ns));
+    for (size_t i = 0; i < g->pairs.count; i++) {
+        const struct pair *p = &g->pairs.items[i];
+        uint32_t kernel = g->variants.items[p->variant].kernel;
+        const struct sample_context *s = &im->contexts.items[p->context];
+        TRY(attribute_device_leaf(im, p->context, r->kernels.items[kernel].mangled, "kernel",
+                                  p->ns));
         if (s->site >= 0)
-            TRY(kernel_place(&r->kernels[kernel], (uint32_t)s->site, p->n, p->ns));
+            TRY(launched_at(&r->kernels.items[kernel], (uint32_t)s->site, p->n, p->ns));
     }
     static const char *const names[] = {"[copy h2d]", "[copy d2h]", "[copy d2d]", "[copy p2p]"};
-    for (size_t i = 0; i < im->contexts_count; i++) {
-        struct costs s = im->contexts[i].costs;
+    for (size_t i = 0; i < im->contexts.count; i++) {
+        struct costs s = im->contexts.items[i].costs;
         for (int d = 0; d < 4; d++) {
             TRY(attribute_device_leaf(im, (uint32_t)i, names[d], "copy", s.copy[d].ns));
             s.gpu_copy -= s.copy[d].ns;
@@ -106,13 +104,13 @@ static enum err attribute_calls(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    for (size_t i = 0; i < g->names_count; i++) {
-        const char *name = image_string(im, g->names[i].name);
+    for (size_t i = 0; i < g->names.count; i++) {
+        const char *name = image_string(im, g->names.items[i].name);
         struct counter *t = counter_of(&r->apis, NULL, run_text(r, name ? name : "[unknown call]"),
-                                       g->names[i].api_class, 0, 0, 0);
+                                       g->names.items[i].api_class, 0, 0, 0);
         FAIL_IF(!t, ERR_MEMORY, "no memory for the calls");
-        t->errors += g->names[i].errors;
-        TRY(dist_merge(&t->time, &g->names[i].time));
+        t->errors += g->names.items[i].errors;
+        TRY(dist_merge(&t->time, &g->names.items[i].time));
     }
     return ERR_OK;
 }
@@ -122,12 +120,12 @@ static enum err find_lines(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    for (size_t i = 0; i < g->cubins_count; i++) {
+    for (size_t i = 0; i < g->cubins.count; i++) {
         char path[4200], *bytes = NULL;
         size_t n;
         struct cubin *c = NULL;
         snprintf(path, sizeof path, "%s/cubin-%016llx.bin", r->folder,
-                 (unsigned long long)g->cubins[i].crc);
+                 (unsigned long long)g->cubins.items[i]);
         if (file_read_all(path, 256u << 20, &bytes, &n) != ERR_OK ||
             cubin_open(bytes, n, path, &c) != ERR_OK) {
             free(bytes);
@@ -135,15 +133,15 @@ static enum err find_lines(struct image *im)
             continue;
         }
         free(bytes);
-        for (size_t k = 0; k < r->kernels_count; k++) {
+        for (size_t k = 0; k < r->kernels.count; k++) {
             struct cubin_kernel found;
-            if (r->kernels[k].file || !cubin_kernel(c, r->kernels[k].mangled, &found) ||
+            if (r->kernels.items[k].file || !cubin_kernel(c, r->kernels.items[k].mangled, &found) ||
                 !found.begin.file || found.begin.line <= 0)
                 continue;
             const char *recorded = run_text(r, found.begin.file);
-            r->kernels[k].recorded = recorded;
-            r->kernels[k].file = rules_path(r, recorded);
-            r->kernels[k].line = found.begin.line;
+            r->kernels.items[k].recorded = recorded;
+            r->kernels.items[k].file = rules_path(r, recorded);
+            r->kernels.items[k].line = found.begin.line;
         }
         cubin_free(c);
     }

@@ -10,14 +10,13 @@ struct reading {
     uint64_t gpu, host;
 };
 struct clock_map {
-    struct reading *readings;
-    size_t count, room;
+    VECTOR(struct reading) readings;
 };
 
 void clock_free(struct image *im)
 {
     if (im->clock)
-        free(im->clock->readings);
+        vector_free(&im->clock->readings);
     free(im->clock);
     im->clock = NULL;
 }
@@ -41,8 +40,7 @@ static enum err read_all(struct image *im, struct trace_reader *reader)
         const struct trace_clock *c = (const void *)item.record;
         if (item.record->kind != TRACE_CLOCK || !c->cupti_ns)
             continue;
-        TRY(array_room(&m->readings, &m->room, m->count + 1, sizeof *m->readings));
-        m->readings[m->count++] = (struct reading){c->cupti_ns, c->r.time_ns};
+        TRY(vector_add(&m->readings, (struct reading){c->cupti_ns, c->r.time_ns}));
         double half = (double)c->bracket_ns / 2;
         q->clock_error = half > q->clock_error ? half : q->clock_error;
     }
@@ -59,38 +57,38 @@ enum err clock_read(struct image *im, const char *path)
     trace_reader_free(reader);
     TRY(e);
     struct clock_map *m = im->clock;
-    array_sort(m->readings, m->count, sizeof *m->readings, by_gpu);
-    for (size_t i = 1; i < m->count; i++) {
-        uint64_t before = m->readings[i - 1].host - m->readings[i - 1].gpu;
-        uint64_t change = m->readings[i].host - m->readings[i].gpu - before;
+    vector_sort(&m->readings, by_gpu);
+    for (size_t i = 1; i < m->readings.count; i++) {
+        uint64_t before = m->readings.items[i - 1].host - m->readings.items[i - 1].gpu;
+        uint64_t change = m->readings.items[i].host - m->readings.items[i].gpu - before;
         im->run->q.clock_steps += change + STEP_NS > 2 * STEP_NS; /* outside of -STEP..STEP */
     }
-    if (m->count)
+    if (m->readings.count)
         im->run->q.clock_method = "interpolated";
     return ERR_OK;
 }
 
 int clock_unknown(const struct image *im)
 {
-    return im->clock && !im->monotonic && !im->clock->count;
+    return im->clock && !im->monotonic && !im->clock->readings.count;
 }
 
 uint64_t clock_of(const struct image *im, uint64_t gpu_ns)
 {
     const struct clock_map *m = im->clock;
-    if (!m || !m->count)
+    if (!m || !m->readings.count)
         return gpu_ns;
-    size_t low = 0, high = m->count; /* the first reading after it */
+    size_t low = 0, high = m->readings.count; /* the first reading after it */
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (m->readings[middle].gpu <= gpu_ns)
+        if (m->readings.items[middle].gpu <= gpu_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct reading *a = &m->readings[low ? low - 1 : 0];
+    const struct reading *a = &m->readings.items[low ? low - 1 : 0];
     uint64_t offset = a->host - a->gpu;
-    if (low && low < m->count) {
+    if (low && low < m->readings.count) {
         const struct reading *b = a + 1;
         int64_t change = (int64_t)(b->host - b->gpu - offset);
         double share = (double)(gpu_ns - a->gpu) / (double)(b->gpu - a->gpu);

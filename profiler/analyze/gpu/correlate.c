@@ -14,17 +14,14 @@ struct waiting {
     uint32_t next; /* of the same correlation id + 1 */
 };
 struct correlator {
-    struct call *calls;
-    size_t calls_count, calls_room, hand;
-    uint32_t *free_calls;
-    size_t free_count, free_room;
+    VECTOR(struct call) calls;
+    size_t hand; /* the call that goes next where there is no room */
+    VECTOR(uint32_t) free_calls;
     uint32_t ring[RING];
     size_t ring_at;
     struct table call_by_id;
-    struct waiting *waiting;
-    size_t waiting_count, waiting_room;
-    uint32_t *free_waiting;
-    size_t free_waiting_count, free_waiting_room;
+    VECTOR(struct waiting) waiting;
+    VECTOR(uint32_t) free_waiting;
     struct table waiting_by_id;
 };
 
@@ -41,10 +38,10 @@ void correlate_free(struct correlator *cr)
 {
     if (!cr)
         return;
-    free(cr->calls);
-    free(cr->free_calls);
-    free(cr->waiting);
-    free(cr->free_waiting);
+    vector_free(&cr->calls);
+    vector_free(&cr->free_calls);
+    vector_free(&cr->waiting);
+    vector_free(&cr->free_waiting);
     table_free(&cr->call_by_id);
     table_free(&cr->waiting_by_id);
     free(cr);
@@ -52,7 +49,7 @@ void correlate_free(struct correlator *cr)
 
 static enum err let_go(struct image *im, struct correlator *cr, uint32_t index)
 {
-    struct call *c = &cr->calls[index];
+    struct call *c = &cr->calls.items[index];
     if (!c->used)
         return ERR_OK;
     im->run->q.unmatched_launches += c->expected && !c->matched;
@@ -60,33 +57,31 @@ static enum err let_go(struct image *im, struct correlator *cr, uint32_t index)
         if (table_get(&cr->call_by_id, c->correlation[i]) == index)
             table_remove(&cr->call_by_id, c->correlation[i]);
     *c = (struct call){0};
-    TRY(array_room(&cr->free_calls, &cr->free_room, cr->free_count + 1, sizeof *cr->free_calls));
-    cr->free_calls[cr->free_count++] = index;
+    TRY(vector_add(&cr->free_calls, index));
     return ERR_OK;
 }
 
 static enum err new_call(struct image *im, struct correlator *cr, uint32_t *index)
 {
-    if (!cr->free_count &&
-        cr->calls_count >= LAUNCHES_MAX) { /* the one that was there for longest */
+    if (!cr->free_calls.count &&
+        cr->calls.count >= LAUNCHES_MAX) { /* the one that was there for longest */
         im->run->q.launches_full++;
         TRY(let_go(im, cr, (uint32_t)cr->hand));
-        cr->hand = (cr->hand + 1) % cr->calls_count;
+        cr->hand = (cr->hand + 1) % cr->calls.count;
     }
-    if (cr->free_count) {
-        *index = cr->free_calls[--cr->free_count];
+    if (cr->free_calls.count) {
+        *index = vector_pop(&cr->free_calls);
         return ERR_OK;
     }
-    TRY(array_room(&cr->calls, &cr->calls_room, cr->calls_count + 1, sizeof *cr->calls));
-    *index = (uint32_t)cr->calls_count++;
-    return ERR_OK;
+    *index = (uint32_t)cr->calls.count;
+    return vector_add(&cr->calls, (struct call){0});
 }
 
 /* After its activity a call goes when the ring comes round; a graph launch has many and stays. */
 static enum err match(struct image *im, struct correlator *cr, uint32_t index,
                       const struct activity *a)
 {
-    struct call *c = &cr->calls[index];
+    struct call *c = &cr->calls.items[index];
     int first = !c->matched;
     c->matched = 1;
     TRY(gpu_attribute_activity(im, c, a));
@@ -95,7 +90,7 @@ static enum err match(struct image *im, struct correlator *cr, uint32_t index,
     uint32_t out = cr->ring[cr->ring_at];
     cr->ring[cr->ring_at] = index;
     cr->ring_at = (cr->ring_at + 1) % RING;
-    return out == TABLE_NONE || !cr->calls[out].matched ? ERR_OK : let_go(im, cr, out);
+    return out == TABLE_NONE || !cr->calls.items[out].matched ? ERR_OK : let_go(im, cr, out);
 }
 
 static int belongs(const struct call *c, const struct activity *a)
@@ -110,13 +105,11 @@ static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t i
         return ERR_OK;
     at++;
     while (at) {
-        struct waiting *w = &cr->waiting[at - 1];
+        struct waiting *w = &cr->waiting.items[at - 1];
         uint32_t next = w->next;
-        if (belongs(&cr->calls[index], &w->a)) {
+        if (belongs(&cr->calls.items[index], &w->a)) {
             TRY(match(im, cr, index, &w->a));
-            TRY(array_room(&cr->free_waiting, &cr->free_waiting_room, cr->free_waiting_count + 1,
-                           sizeof *cr->free_waiting));
-            cr->free_waiting[cr->free_waiting_count++] = at - 1;
+            TRY(vector_add(&cr->free_waiting, at - 1));
             w->a.correlation = 0;
             w->a.end = 0;
             w->next = TABLE_NONE; /* free */
@@ -136,11 +129,11 @@ enum err correlate_call(struct image *im, struct correlator *cr, const struct ca
 {
     uint32_t index;
     TRY(new_call(im, cr, &index));
-    cr->calls[index] = *call;
-    cr->calls[index].used = 1;
+    cr->calls.items[index] = *call;
+    cr->calls.items[index].used = 1;
     for (int i = 0; i < call->correlations; i++) {
         uint32_t id = call->correlation[i], old = table_get(&cr->call_by_id, id);
-        if (old != TABLE_NONE && old != index && cr->calls[old].correlation[0] == id)
+        if (old != TABLE_NONE && old != index && cr->calls.items[old].correlation[0] == id)
             TRY(let_go(im, cr, old)); /* the id is used again */
         TRY(table_put(&cr->call_by_id, id, index));
     }
@@ -161,32 +154,31 @@ static enum err no_origin(struct image *im, const struct activity *a)
 enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a)
 {
     uint32_t index = table_get(&cr->call_by_id, a->correlation);
-    if (index != TABLE_NONE && belongs(&cr->calls[index], a))
+    if (index != TABLE_NONE && belongs(&cr->calls.items[index], a))
         return match(im, cr, index, a);
     if (!a->correlation)
         return no_origin(im, a);
     uint32_t at, before = table_get(&cr->waiting_by_id, a->correlation);
-    if (cr->free_waiting_count) {
-        at = cr->free_waiting[--cr->free_waiting_count];
-    } else if (cr->waiting_count >= WAITING_MAX) {
+    if (cr->free_waiting.count) {
+        at = vector_pop(&cr->free_waiting);
+    } else if (cr->waiting.count >= WAITING_MAX) {
         im->run->q.launches_full++;
         return no_origin(im, a);
     } else {
-        TRY(array_room(&cr->waiting, &cr->waiting_room, cr->waiting_count + 1,
-                       sizeof *cr->waiting));
-        at = (uint32_t)cr->waiting_count++;
+        at = (uint32_t)cr->waiting.count;
+        TRY(vector_add(&cr->waiting, (struct waiting){0}));
     }
-    cr->waiting[at] = (struct waiting){*a, before == TABLE_NONE ? 0 : before + 1};
+    cr->waiting.items[at] = (struct waiting){*a, before == TABLE_NONE ? 0 : before + 1};
     return table_put(&cr->waiting_by_id, a->correlation, at);
 }
 
 enum err correlate_settle(struct image *im, struct correlator *cr)
 {
-    for (size_t i = 0; i < cr->waiting_count; i++)
-        if (cr->waiting[i].next != TABLE_NONE)
-            TRY(no_origin(im, &cr->waiting[i].a));
-    for (size_t i = 0; i < cr->calls_count; i++)
+    for (size_t i = 0; i < cr->waiting.count; i++)
+        if (cr->waiting.items[i].next != TABLE_NONE)
+            TRY(no_origin(im, &cr->waiting.items[i].a));
+    for (size_t i = 0; i < cr->calls.count; i++)
         im->run->q.unmatched_launches +=
-            cr->calls[i].used && cr->calls[i].expected && !cr->calls[i].matched;
+            cr->calls.items[i].used && cr->calls.items[i].expected && !cr->calls.items[i].matched;
     return ERR_OK;
 }

@@ -8,7 +8,7 @@ static void hold(struct run *r, int site, double bytes)
 {
     if (site < 0)
         return;
-    struct live_heap *h = &r->sites[site].device;
+    struct live_heap *h = &r->sites.items[site].device;
     h->live += bytes;
     h->peak = h->live > h->peak ? h->live : h->peak;
 }
@@ -30,14 +30,14 @@ static enum err replay(struct image *im, struct device_replay *p)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    for (size_t i = 0; i < g->events_count; i++) {
-        const struct memory_event *e = &g->events[i];
+    for (size_t i = 0; i < g->events.count; i++) {
+        const struct memory_event *e = &g->events.items[i];
         uint64_t key = table_mix(e->address, e->device);
         uint32_t at = table_get(&p->live, key);
         if (at != TABLE_NONE) {
-            const struct memory_event *old = &g->events[at];
+            const struct memory_event *old = &g->events.items[at];
             const struct sample_context *s =
-                old->context == TABLE_NONE ? NULL : &im->contexts[old->context];
+                old->context == TABLE_NONE ? NULL : &im->contexts.items[old->context];
             hold(r, s ? s->site : -1, -(double)old->bytes);
             hold(r, s ? s->function : -1, -(double)old->bytes);
             p->total[e->device] -= (double)old->bytes;
@@ -46,17 +46,17 @@ static enum err replay(struct image *im, struct device_replay *p)
         if (!e->allocate)
             continue;
         const struct sample_context *s =
-            e->context == TABLE_NONE ? NULL : &im->contexts[e->context];
+            e->context == TABLE_NONE ? NULL : &im->contexts.items[e->context];
         hold(r, s ? s->site : -1, (double)e->bytes);
         hold(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));
         p->total[e->device] += (double)e->bytes;
-        struct device *d = &r->devices[e->device];
+        struct device *d = &r->devices.items[e->device];
         if (p->total[e->device] > d->peak) {
             d->peak = p->total[e->device];
-            for (size_t k = 0; k < r->sites_count && r->sites_count * g->events_count < 20000000;
+            for (size_t k = 0; k < r->sites.count && r->sites.count * g->events.count < 20000000;
                  k++)
-                r->sites[k].device.at_peak = r->sites[k].device.live;
+                r->sites.items[k].device.at_peak = r->sites.items[k].device.live;
         }
     }
     return ERR_OK;
@@ -66,13 +66,13 @@ enum err gpu_attribute_memory(struct image *im)
 {
     struct gpu *g = im->gpu;
     struct run *r = im->run;
-    struct device_replay p = {.total = calloc(r->devices_count + 1, sizeof *p.total)};
+    struct device_replay p = {.total = calloc(r->devices.count + 1, sizeof *p.total)};
     FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
-    array_sort(g->events, g->events_count, sizeof *g->events, by_time);
+    vector_sort(&g->events, by_time);
     enum err e = replay(im, &p);
-    for (size_t i = 0; i < r->sites_count; i++) {
-        r->sites[i].device.end += r->sites[i].device.live;
-        r->sites[i].device.live = 0;
+    for (size_t i = 0; i < r->sites.count; i++) {
+        r->sites.items[i].device.end += r->sites.items[i].device.live;
+        r->sites.items[i].device.live = 0;
     }
     table_free(&p.live);
     free(p.total);

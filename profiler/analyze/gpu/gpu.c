@@ -22,16 +22,16 @@ static void destroy(struct image *im)
         return;
     correlate_free(g->correlator);
     utilization_free(g->utilization);
-    for (size_t i = 0; i < g->variants_count; i++)
-        dist_free(&g->variants[i].time);
-    for (size_t i = 0; i < g->names_count; i++)
-        dist_free(&g->names[i].time);
-    free(g->variants);
-    free(g->pairs);
-    free(g->events);
-    free(g->nodes);
-    free(g->names);
-    free(g->cubins);
+    for (size_t i = 0; i < g->variants.count; i++)
+        dist_free(&g->variants.items[i].time);
+    for (size_t i = 0; i < g->names.count; i++)
+        dist_free(&g->names.items[i].time);
+    vector_free(&g->variants);
+    vector_free(&g->pairs);
+    vector_free(&g->events);
+    vector_free(&g->nodes);
+    vector_free(&g->names);
+    vector_free(&g->cubins);
     table_free(&g->variant_by_key);
     table_free(&g->pair_by_key);
     table_free(&g->node_by_id);
@@ -47,9 +47,8 @@ enum err gpu_device(struct image *im, uint32_t id, uint32_t *index)
     *index = table_get(&im->gpu->device_by_id, id);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    TRY(array_room(&r->devices, &r->devices_room, r->devices_count + 1, sizeof *r->devices));
-    *index = (uint32_t)r->devices_count++;
-    r->devices[*index].d.id = id;
+    *index = (uint32_t)r->devices.count;
+    TRY(vector_add(&r->devices, (struct device){.d.id = id}));
     return table_put(&im->gpu->device_by_id, id, *index);
 }
 
@@ -58,14 +57,14 @@ static enum err device(struct image *im, const struct trace_device *d, const cha
     static const uint8_t none[16];
     struct run *r = im->run;
     uint32_t index = table_get(&im->gpu->device_by_id, d->id);
-    for (uint32_t i = 0; i < r->devices_count && index == TABLE_NONE; i++)
-        if (memcmp(d->uuid, none, 16) && !memcmp(r->devices[i].d.uuid, d->uuid, 16)) {
+    for (uint32_t i = 0; i < r->devices.count && index == TABLE_NONE; i++)
+        if (memcmp(d->uuid, none, 16) && !memcmp(r->devices.items[i].d.uuid, d->uuid, 16)) {
             index = i; /* as another process saw it */
             TRY(table_put(&im->gpu->device_by_id, d->id, i));
         }
     TRY(gpu_device(im, d->id, &index));
-    r->devices[index].d = *d;
-    r->devices[index].name = arena_text_n(r->m->arena, tail, d->name_bytes);
+    r->devices.items[index].d = *d;
+    r->devices.items[index].name = arena_text_n(r->m->arena, tail, d->name_bytes);
     return ERR_OK;
 }
 
@@ -73,12 +72,11 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 {
     uint32_t index = table_get(&g->node_by_id, id);
     if (index == TABLE_NONE) {
-        TRY(array_room(&g->nodes, &g->nodes_room, g->nodes_count + 1, sizeof *g->nodes));
-        index = (uint32_t)g->nodes_count++;
-        g->nodes[index].id = id;
+        index = (uint32_t)g->nodes.count;
+        TRY(vector_add(&g->nodes, (struct graph_node){.id = id}));
         TRY(table_put(&g->node_by_id, id, index));
     }
-    *out = &g->nodes[index];
+    *out = &g->nodes.items[index];
     return ERR_OK;
 }
 
@@ -86,7 +84,7 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 static enum err operation(struct image *im, const struct activity *a, uint64_t node,
                           const struct operation *o)
 {
-    struct device *d = &im->run->devices[o->device];
+    struct device *d = &im->run->devices.items[o->device];
     double ns = (double)(a->end - a->start);
     d->first = d->sum > 0 && d->first < a->start ? d->first : a->start;
     d->last = d->last > a->end ? d->last : a->end;
@@ -118,13 +116,12 @@ static enum err variant_of(struct image *im, const struct trace_kernel *k, uint3
     *index = table_get(&g->variant_by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    if (g->variants_count >= VARIANTS_MAX) {
+    if (g->variants.count >= VARIANTS_MAX) {
         *index = 0;
         return ERR_OK;
     }
-    TRY(array_room(&g->variants, &g->variants_room, g->variants_count + 1, sizeof *g->variants));
-    *index = (uint32_t)g->variants_count++;
-    g->variants[*index] = v;
+    *index = (uint32_t)g->variants.count;
+    TRY(vector_add(&g->variants, v));
     return table_put(&g->variant_by_key, key, *index);
 }
 
@@ -137,7 +134,7 @@ static enum err kernel(struct image *im, const struct trace_kernel *k)
         return ERR_OK;
     TRY(gpu_device(im, k->device, &o.device));
     TRY(variant_of(im, k, o.device, &a.what));
-    TRY(dist_add(&im->gpu->variants[a.what].time, a.end - a.start));
+    TRY(dist_add(&im->gpu->variants.items[a.what].time, a.end - a.start));
     o.start = a.start;
     o.end = a.end;
     o.what = a.what;
@@ -217,41 +214,38 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
                     m->memory_kind == TRACE_MEMORY_DEVICE_STATIC;
     if (m->operation < 1 || m->operation > 2 || !on_device)
         return ERR_OK; /* pools hold what is in other records, host memory is the heap's */
-    if (g->events_count >= EVENTS_MAX || m->bytes > 1ull << 53) {
+    if (g->events.count >= EVENTS_MAX || m->bytes > 1ull << 53) {
         im->run->q.heap_full++;
         return ERR_OK;
     }
     struct memory_event e = {.address = m->address,
                              .bytes = m->bytes,
                              .context = TABLE_NONE,
-                             .order = (uint32_t)g->events_count,
+                             .order = (uint32_t)g->events.count,
                              .allocate = m->operation == 1};
     e.time = image_time(im, clock_of(im, m->at));
     TRY(gpu_device(im, m->device, &e.device));
-    TRY(array_room(&g->events, &g->events_room, g->events_count + 1, sizeof *g->events));
-    g->events[g->events_count] = e;
+    TRY(vector_add(&g->events, e));
     struct activity a = {.kind = ACTIVITY_MEMORY,
                          .correlation = m->correlation,
                          .start = e.time,
                          .end = e.time,
                          .bytes = m->bytes,
-                         .what = (uint32_t)g->events_count++};
+                         .what = e.order};
     return e.allocate ? correlate_activity(im, g->correlator, &a) : ERR_OK;
 }
 
 static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
 {
     uint32_t index = table_get(&g->name_by_id, r->name);
-    if (index == TABLE_NONE && g->names_count >= 4096)
+    if (index == TABLE_NONE && g->names.count >= 4096)
         index = 0;
     if (index == TABLE_NONE) {
-        TRY(array_room(&g->names, &g->names_room, g->names_count + 1, sizeof *g->names));
-        index = (uint32_t)g->names_count++;
-        g->names[index].name = r->name;
-        g->names[index].api_class = r->api_class;
+        index = (uint32_t)g->names.count;
+        TRY(vector_add(&g->names, (struct call_name){.name = r->name, .api_class = r->api_class}));
         TRY(table_put(&g->name_by_id, r->name, index));
     }
-    *out = &g->names[index];
+    *out = &g->names.items[index];
     return ERR_OK;
 }
 
@@ -297,7 +291,7 @@ static enum err api(struct image *im, const struct trace_api *r)
     call.end = call.end > call.start ? call.end : call.start;
     int captured = r->flags & TRACE_API_CAPTURED;
     TRY(image_context(im, r->tid, r->stack, 0, &call.context));
-    struct costs *s = &im->contexts[call.context].costs;
+    struct costs *s = &im->contexts.items[call.context].costs;
     double ns = (double)(call.end - call.start);
     s->api += ns;
     run->total.api += ns;
@@ -339,14 +333,12 @@ static enum err graph_node(struct image *im, const struct trace_graph_node *n, u
 static enum err cubin(struct image *im, const struct trace_cubin *c)
 {
     struct gpu *g = im->gpu;
-    for (size_t i = 0; i < g->cubins_count; i++)
-        if (g->cubins[i].crc == c->crc)
+    for (size_t i = 0; i < g->cubins.count; i++)
+        if (g->cubins.items[i] == c->crc)
             return ERR_OK;
-    if (!c->saved || g->cubins_count >= 4096)
+    if (!c->saved || g->cubins.count >= 4096)
         return ERR_OK;
-    TRY(array_room(&g->cubins, &g->cubins_room, g->cubins_count + 1, sizeof *g->cubins));
-    g->cubins[g->cubins_count++].crc = c->crc;
-    return ERR_OK;
+    return vector_add(&g->cubins, c->crc);
 }
 
 enum err gpu_record(struct image *im, const struct trace_item *item)
@@ -386,19 +378,19 @@ static enum err settle(struct image *im)
     struct gpu *g = im->gpu;
     TRY(correlate_settle(im, g->correlator));
     TRY(utilization_settle(im, g->utilization));
-    for (size_t i = 0; i < g->nodes_count; i++) { /* a clone was built where its original was */
-        struct graph_node *n = &g->nodes[i], *from = n;
+    for (size_t i = 0; i < g->nodes.count; i++) { /* a clone was built where its original was */
+        struct graph_node *n = &g->nodes.items[i], *from = n;
         for (int depth = 0; from->original && depth < 16; depth++) {
             uint32_t o = table_get(&g->node_by_id, from->original);
-            if (o == TABLE_NONE || !g->nodes[o].stack)
+            if (o == TABLE_NONE || !g->nodes.items[o].stack)
                 break;
-            from = &g->nodes[o];
+            from = &g->nodes.items[o];
         }
         uint32_t context;
         if (n->ns <= 0 || !from->stack)
             continue;
         TRY(image_context(im, from->tid, from->stack, 0, &context));
-        im->contexts[context].costs.built += n->ns;
+        im->contexts.items[context].costs.built += n->ns;
     }
     return ERR_OK;
 }

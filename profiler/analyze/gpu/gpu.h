@@ -54,35 +54,30 @@ struct memory_event {
     uint32_t context, device, order; /* context: TABLE_NONE without a call */
     int allocate;
 };
+struct pair { /* a variant launched in a sample context */
+    uint32_t context, variant;
+    double n, ns;
+};
+struct graph_node {
+    uint64_t id, original, stack;
+    double ns;
+    uint32_t tid;
+};
+struct call_name {
+    uint64_t name;
+    uint32_t api_class, errors;
+    struct dist time;
+};
 struct gpu {
     struct correlator *correlator;
     struct utilization *utilization;
-    struct variant *variants;
-    size_t variants_count, variants_room;
-    struct pair { /* a variant launched at a context */
-        uint32_t context, variant;
-        double n, ns;
-    } * pairs;
-    size_t pairs_count, pairs_room;
-    struct memory_event *events;
-    size_t events_count, events_room;
-    struct graph_node {
-        uint64_t id, original, stack;
-        double ns;
-        uint32_t tid;
-    } * nodes;
-    size_t nodes_count, nodes_room;
-    struct call_name {
-        uint64_t name;
-        uint32_t api_class, errors;
-        struct dist time;
-    } * names;
-    size_t names_count, names_room;
+    VECTOR(struct variant) variants;
+    VECTOR(struct pair) pairs;
+    VECTOR(struct memory_event) events;
+    VECTOR(struct graph_node) nodes;
+    VECTOR(struct call_name) names;
+    VECTOR(uint64_t) cubins; /* checksums, which name the saved files */
     struct table variant_by_key, pair_by_key, node_by_id, name_by_id, device_by_id;
-    struct cubin_file {
-        uint64_t crc;
-    } * cubins;
-    size_t cubins_count, cubins_room;
 };
 /* Both times on the run's clock. 0: the activity has none, or impossible ones. */
 int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to);

@@ -18,13 +18,10 @@ struct front {         /* of a device */
     int any;
 };
 struct utilization {
-    struct operation *heap; /* smallest start first */
-    size_t count, room;
-    struct stream *streams;
-    size_t streams_count, streams_room;
+    VECTOR(struct operation) heap; /* smallest start first */
+    VECTOR(struct stream) streams;
     struct table stream_by_key;
-    struct front *fronts;
-    size_t fronts_room;
+    VECTOR(struct front) fronts; /* by device */
 };
 
 enum err utilization_create(struct utilization **out)
@@ -38,9 +35,9 @@ void utilization_free(struct utilization *u)
 {
     if (!u)
         return;
-    free(u->heap);
-    free(u->streams);
-    free(u->fronts);
+    vector_free(&u->heap);
+    vector_free(&u->streams);
+    vector_free(&u->fronts);
     table_free(&u->stream_by_key);
     free(u);
 }
@@ -56,20 +53,21 @@ static void sift_up(struct operation *heap, size_t i)
 
 static struct operation pop(struct utilization *u)
 {
-    struct operation top = u->heap[0], last = u->heap[--u->count];
+    struct operation top = u->heap.items[0], last = vector_pop(&u->heap);
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child >= u->count)
+        if (child >= u->heap.count)
             break;
-        child += child + 1 < u->count && u->heap[child + 1].start < u->heap[child].start;
-        if (u->heap[child].start >= last.start)
+        child += child + 1 < u->heap.count &&
+                 u->heap.items[child + 1].start < u->heap.items[child].start;
+        if (u->heap.items[child].start >= last.start)
             break;
-        u->heap[i] = u->heap[child];
+        u->heap.items[i] = u->heap.items[child];
         i = child;
     }
-    if (u->count)
-        u->heap[i] = last;
+    if (u->heap.count)
+        u->heap.items[i] = last;
     return top;
 }
 
@@ -82,40 +80,39 @@ static int by_length(const void *a, const void *b)
 
 static enum err add_gap(struct run *r, uint64_t start, uint64_t end, int device)
 {
-    if (r->gaps_count >= GAPS_MAX) {
-        array_sort(r->gaps, r->gaps_count, sizeof *r->gaps, by_length);
-        r->gaps_count = GAPS_MAX / 2;
+    if (r->gaps.count >= GAPS_MAX) {
+        vector_sort(&r->gaps, by_length);
+        r->gaps.count = GAPS_MAX / 2;
     }
-    TRY(array_room(&r->gaps, &r->gaps_room, r->gaps_count + 1, sizeof *r->gaps));
-    r->gaps[r->gaps_count++] = (struct gap){start, end, device};
+    TRY(vector_add(&r->gaps, (struct gap){start, end, device}));
     return ERR_OK;
 }
 
 /* Ends the interval that is growing on the device. */
 static enum err end_interval(struct run *r, const struct front *f, uint32_t index)
 {
-    struct device *d = &r->devices[index];
+    struct device *d = &r->devices.items[index];
     d->busy += (double)(f->to - f->from);
-    if (d->busy_count >= BUSY_MAX)
+    if (d->busy_intervals.count >= BUSY_MAX)
         return ERR_OK;
-    TRY(array_room(&d->busy_list, &d->busy_room, d->busy_count + 1, sizeof *d->busy_list));
-    d->busy_list[d->busy_count++] = (struct interval){f->from, f->to};
+    TRY(vector_add(&d->busy_intervals, (struct interval){f->from, f->to}));
     return ERR_OK;
 }
 
 static enum err advance(struct run *r, struct utilization *u, const struct operation *o)
 {
-    TRY(array_room(&u->fronts, &u->fronts_room, o->device + 1, sizeof *u->fronts));
-    struct front *f = &u->fronts[o->device];
+    TRY(vector_room(&u->fronts, o->device + 1));
+    u->fronts.count = u->fronts.room;
+    struct front *f = &u->fronts.items[o->device];
     if (!f->any) {
-        r->devices[o->device].images++;
+        r->devices.items[o->device].images++;
         *f = (struct front){o->start, o->end, 1};
         return ERR_OK;
     }
     if (o->start > f->to) {
         TRY(end_interval(r, f, o->device));
         TRY(add_gap(r, f->to, o->start, (int)o->device));
-        r->devices[o->device].idle += (double)(o->start - f->to);
+        r->devices.items[o->device].idle += (double)(o->start - f->to);
         *f = (struct front){o->start, o->end, 1};
     }
     f->to = f->to > o->end ? f->to : o->end;
@@ -127,12 +124,12 @@ static enum err stream_of(struct utilization *u, const struct operation *o, stru
     uint64_t key = table_mix(table_mix(o->device, o->cuda_context), o->stream);
     uint32_t index = table_get(&u->stream_by_key, key);
     if (index == TABLE_NONE) {
-        TRY(array_room(&u->streams, &u->streams_room, u->streams_count + 1, sizeof *u->streams));
-        index = (uint32_t)u->streams_count++;
-        u->streams[index] = (struct stream){o->device, o->cuda_context, o->stream, {0}, 0};
+        index = (uint32_t)u->streams.count;
+        TRY(vector_add(&u->streams,
+                       (struct stream){o->device, o->cuda_context, o->stream, {0}, 0}));
         TRY(table_put(&u->stream_by_key, key, index));
     }
-    *out = &u->streams[index];
+    *out = &u->streams.items[index];
     return ERR_OK;
 }
 
@@ -152,26 +149,25 @@ static enum err release(struct image *im, struct utilization *u)
         struct timeline_track *l =
             run_track(r, kinds[o.kind], im->index, -1, (int)o.device, o.cuda_context, o.stream);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        s->tracks[o.kind] = (uint32_t)(l - r->timeline) + 1;
+        s->tracks[o.kind] = (uint32_t)(l - r->timeline.items) + 1;
     }
-    return track_add(&r->timeline[s->tracks[o.kind] - 1].track, o.start, o.end, o.what,
+    return track_add(&r->timeline.items[s->tracks[o.kind] - 1].track, o.start, o.end, o.what,
                      run_track_limit(r));
 }
 
 enum err utilization_add(struct image *im, struct utilization *u, const struct operation *o)
 {
-    TRY(array_room(&u->heap, &u->room, u->count + 1, sizeof *u->heap));
-    u->heap[u->count] = *o;
-    sift_up(u->heap, u->count++);
-    return u->count > WINDOW ? release(im, u) : ERR_OK;
+    TRY(vector_add(&u->heap, *o));
+    sift_up(u->heap.items, u->heap.count - 1);
+    return u->heap.count > WINDOW ? release(im, u) : ERR_OK;
 }
 
 enum err utilization_settle(struct image *im, struct utilization *u)
 {
-    while (u->count)
+    while (u->heap.count)
         TRY(release(im, u));
-    for (uint32_t i = 0; i < u->fronts_room && i < im->run->devices_count; i++)
-        if (u->fronts[i].any)
-            TRY(end_interval(im->run, &u->fronts[i], i));
+    for (uint32_t i = 0; i < u->fronts.count && i < im->run->devices.count; i++)
+        if (u->fronts.items[i].any)
+            TRY(end_interval(im->run, &u->fronts.items[i], i));
     return ERR_OK;
 }

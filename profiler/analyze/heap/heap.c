@@ -26,10 +26,8 @@ struct point {
     double rss, heap;
 };
 struct heap {
-    struct heap_event *events;
-    size_t count, room;
-    struct point *points;
-    size_t points_count, points_room;
+    VECTOR(struct heap_event) events;
+    VECTOR(struct point) points;
     uint64_t spacing; /* points closer than this are merged, keeping the larger */
     double peak_rss;
 };
@@ -45,14 +43,14 @@ static void destroy(struct image *im)
 {
     if (!im->heap)
         return;
-    free(im->heap->events);
-    free(im->heap->points);
+    vector_free(&im->heap->events);
+    vector_free(&im->heap->points);
     free(im->heap);
 }
 
 static void count(struct image *im, const struct heap_event *e)
 {
-    struct costs *s = &im->contexts[e->context].costs;
+    struct costs *s = &im->contexts.items[e->context].costs;
     double bytes = (double)e->bytes, n = bytes > 0 ? e->weight / bytes : 1;
     s->alloc += e->weight;
     s->allocs += n;
@@ -63,16 +61,14 @@ static void count(struct image *im, const struct heap_event *e)
 static enum err keep(struct image *im, struct heap_event e)
 {
     struct heap *h = im->heap;
-    if (h->count >= HEAP_EVENTS_MAX) {
+    if (h->events.count >= HEAP_EVENTS_MAX) {
         im->run->q.heap_full++;
         if (e.later)
             count(im, &e);
         return ERR_OK;
     }
-    TRY(array_room(&h->events, &h->room, h->count + 1, sizeof *h->events));
-    e.order = (uint32_t)h->count;
-    h->events[h->count++] = e;
-    return ERR_OK;
+    e.order = (uint32_t)h->events.count;
+    return vector_add(&h->events, e);
 }
 
 enum err heap_alloc(struct image *im, const struct trace_alloc *a)
@@ -84,7 +80,7 @@ enum err heap_alloc(struct image *im, const struct trace_alloc *a)
         return ERR_OK;
     }
     TRY(image_context(im, a->tid, a->stack, 0, &context));
-    const struct thread *t = &im->threads[im->contexts[context].thread];
+    const struct thread *t = &im->threads.items[im->contexts.items[context].thread];
     struct heap_event e = {.time = image_time(im, a->r.time_ns),
                            .address = a->address,
                            .bytes = a->bytes,
@@ -101,12 +97,13 @@ enum err heap_alloc(struct image *im, const struct trace_alloc *a)
 static enum err settle(struct image *im)
 {
     struct heap *h = im->heap;
-    for (size_t i = 0; i < h->count; i++) {
-        struct heap_event *e = &h->events[i];
+    for (size_t i = 0; i < h->events.count; i++) {
+        struct heap_event *e = &h->events.items[i];
         if (!e->later)
             continue;
-        const struct sample_context *s = &im->contexts[e->context];
-        uint32_t context, borrow = im->stacks[s->stack].python ? 0 : cpu_main_stack(im, e->time);
+        const struct sample_context *s = &im->contexts.items[e->context];
+        uint32_t context,
+            borrow = im->stacks.items[s->stack].python ? 0 : cpu_main_stack(im, e->time);
         TRY(image_context_at(im, s->thread, s->stack, borrow, &context));
         e->context = context;
         count(im, e);
@@ -130,32 +127,32 @@ enum err heap_copy(struct image *im, const struct trace_copy *c)
         return ERR_OK;
     }
     TRY(image_context(im, c->tid, c->stack, 0, &context));
-    im->contexts[context].costs.copied += c->weight;
+    im->contexts.items[context].costs.copied += c->weight;
     return ERR_OK;
 }
 
 static void thin(struct heap *h)
 {
-    uint64_t span = h->points[h->points_count - 1].time - h->points[0].time;
+    uint64_t span = h->points.items[h->points.count - 1].time - h->points.items[0].time;
     h->spacing = span / (SERIES_POINTS / 2) + 1;
     size_t kept = 0;
-    for (size_t i = 1; i < h->points_count; i++) {
-        struct point *last = &h->points[kept], *p = &h->points[i];
+    for (size_t i = 1; i < h->points.count; i++) {
+        struct point *last = &h->points.items[kept], *p = &h->points.items[i];
         if (p->time - last->time < h->spacing) {
             last->rss = fmax(last->rss, p->rss);
             last->heap = fmax(last->heap, p->heap);
         } else {
-            h->points[++kept] = *p;
+            h->points.items[++kept] = *p;
         }
     }
-    h->points_count = kept + 1;
+    h->points.count = kept + 1;
 }
 
 enum err heap_footprint(struct image *im, const struct trace_footprint *f)
 {
     struct heap *h = im->heap;
     uint64_t time = image_time(im, f->r.time_ns);
-    struct point *last = h->points_count ? &h->points[h->points_count - 1] : NULL;
+    struct point *last = h->points.count ? &h->points.items[h->points.count - 1] : NULL;
     if (f->rss > 1ull << 53 || f->heap_live > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
@@ -166,9 +163,8 @@ enum err heap_footprint(struct image *im, const struct trace_footprint *f)
         last->heap = fmax(last->heap, (double)f->heap_live);
         return ERR_OK;
     }
-    TRY(array_room(&h->points, &h->points_room, h->points_count + 1, sizeof *h->points));
-    h->points[h->points_count++] = (struct point){time, (double)f->rss, (double)f->heap_live};
-    if (h->points_count > SERIES_POINTS)
+    TRY(vector_add(&h->points, (struct point){time, (double)f->rss, (double)f->heap_live}));
+    if (h->points.count > SERIES_POINTS)
         thin(h);
     return ERR_OK;
 }
@@ -185,9 +181,9 @@ static int by_time(const void *a, const void *b)
 struct replay {
     struct image *im;
     struct table by_address;
-    struct live *live;
-    size_t count, room, free_count, free_room, maps;
-    uint32_t *free;
+    VECTOR(struct live) live;
+    VECTOR(uint32_t) free; /* indices in `live` */
+    size_t maps;
     struct live_heap all;
     double peak;
     uint64_t peak_time;
@@ -198,16 +194,16 @@ static void hold(struct run *r, int site, struct live_heap_change c, uint64_t ti
 {
     if (site < 0)
         return;
-    struct live_heap *h = &r->sites[site].heap;
+    struct live_heap *h = &r->sites.items[site].heap;
     uint64_t since = h->since;
-    curve_hold(r, &r->sites[site], since, time, live_heap_apply(h, c, time));
-    curve_hold(r, &r->sites[site], time, time, live_heap_estimate(h, time));
+    curve_hold(r, &r->sites.items[site], since, time, live_heap_apply(h, c, time));
+    curve_hold(r, &r->sites.items[site], time, time, live_heap_estimate(h, time));
 }
 
 static void change(struct replay *p, uint32_t context, struct live_heap_change c, uint64_t time)
 {
-    hold(p->im->run, p->im->contexts[context].site, c, time);
-    hold(p->im->run, p->im->contexts[context].function, c, time);
+    hold(p->im->run, p->im->contexts.items[context].site, c, time);
+    hold(p->im->run, p->im->contexts.items[context].function, c, time);
     live_heap_apply(&p->all, c, time);
 }
 
@@ -230,18 +226,19 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
     uint32_t at = table_get(&p->by_address, e->address);
     if (at != TABLE_NONE) { /* its free was lost */
         p->im->run->q.no_free++;
-        p->maps -= p->live[at].map;
-        leave(p, &p->live[at], e->time);
+        p->maps -= p->live.items[at].map;
+        leave(p, &p->live.items[at], e->time);
     } else {
-        if (p->free_count) {
-            at = p->free[--p->free_count];
+        if (p->free.count) {
+            at = vector_pop(&p->free);
         } else {
-            TRY(array_room(&p->live, &p->room, p->count + 1, sizeof *p->live));
-            at = (uint32_t)p->count++;
+            at = (uint32_t)p->live.count;
+            TRY(vector_add(&p->live, (struct live){0}));
         }
         TRY(table_put(&p->by_address, e->address, at));
     }
-    p->live[at] = (struct live){e->address, e->bytes, e->weight, e->context, e->kind == EVENT_MAP};
+    p->live.items[at] =
+        (struct live){e->address, e->bytes, e->weight, e->context, e->kind == EVENT_MAP};
     p->maps += e->kind == EVENT_MAP;
     change(p, e->context, live_heap_block(e->weight, (double)e->bytes, 1), e->time);
     return ERR_OK;
@@ -249,23 +246,22 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
 
 static enum err forget(struct replay *p, uint32_t at, uint64_t time)
 {
-    struct live *l = &p->live[at];
+    struct live *l = &p->live.items[at];
     p->maps -= l->map;
     leave(p, l, time);
     table_remove(&p->by_address, l->address);
     *l = (struct live){0};
-    TRY(array_room(&p->free, &p->free_room, p->free_count + 1, sizeof *p->free));
-    p->free[p->free_count++] = at;
+    TRY(vector_add(&p->free, at));
     return ERR_OK;
 }
 
 /* Takes [address, address + bytes) out of all mappings, where there are not too many to look at. */
 static enum err unmap(struct replay *p, const struct heap_event *e)
 {
-    if (!p->maps || p->count > 100000)
+    if (!p->maps || p->live.count > 100000)
         return ERR_OK;
-    for (uint32_t i = 0; i < p->count; i++) {
-        struct live *l = &p->live[i];
+    for (uint32_t i = 0; i < p->live.count; i++) {
+        struct live *l = &p->live.items[i];
         uint64_t from = e->address > l->address ? e->address : l->address;
         uint64_t end = e->address + e->bytes, l_end = l->address + l->bytes;
         uint64_t to = end < l_end ? end : l_end;
@@ -297,7 +293,7 @@ static enum err play(struct replay *p, const struct heap_event *e)
     if (e->kind == EVENT_ALLOC || e->kind == EVENT_MAP)
         return replay_alloc(p, e);
     uint32_t at = table_get(&p->by_address, e->address);
-    if (at != TABLE_NONE && (e->kind == EVENT_FREE || e->bytes == p->live[at].bytes))
+    if (at != TABLE_NONE && (e->kind == EVENT_FREE || e->bytes == p->live.items[at].bytes))
         return forget(p, at, e->time);
     return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
 }
@@ -328,7 +324,7 @@ static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
 /* The first `count` events. */
 static enum err replay(struct image *im, size_t count, struct replay *p)
 {
-    const struct heap_event *events = im->heap->events;
+    const struct heap_event *events = im->heap->events.items;
     p->im = im;
     for (size_t i = 0; i < count; i++) {
         uint64_t time = events[i].time;
@@ -342,28 +338,28 @@ static enum err replay(struct image *im, size_t count, struct replay *p)
 static void free_replay(struct replay *p)
 {
     table_free(&p->by_address);
-    free(p->live);
-    free(p->free);
+    vector_free(&p->live);
+    vector_free(&p->free);
 }
 
 /* Live bytes of every site at the peak: a second replay up to it. */
 static enum err attribute_peak(struct image *im, const struct replay *whole)
 {
     struct run *r = im->run;
-    struct live_heap *saved = calloc(r->sites_count + 1, sizeof *saved);
+    struct live_heap *saved = calloc(r->sites.count + 1, sizeof *saved);
     FAIL_IF(!saved, ERR_MEMORY, "no memory for the analysis");
-    for (size_t i = 0; i < r->sites_count; i++) {
-        saved[i] = r->sites[i].heap;
-        r->sites[i].heap = (struct live_heap){0};
+    for (size_t i = 0; i < r->sites.count; i++) {
+        saved[i] = r->sites.items[i].heap;
+        r->sites.items[i].heap = (struct live_heap){0};
     }
     struct replay p = {0};
     uint64_t no_free = r->q.no_free;
     enum err e = replay(im, whole->peak_events, &p);
     r->q.no_free = no_free;
-    for (size_t i = 0; i < r->sites_count; i++) {
-        double live = live_heap_estimate(&r->sites[i].heap, whole->peak_time);
-        r->sites[i].heap = saved[i];
-        r->sites[i].heap.at_peak = live;
+    for (size_t i = 0; i < r->sites.count; i++) {
+        double live = live_heap_estimate(&r->sites.items[i].heap, whole->peak_time);
+        r->sites.items[i].heap = saved[i];
+        r->sites.items[i].heap.at_peak = live;
     }
     free_replay(&p);
     free(saved);
@@ -378,26 +374,25 @@ static enum err write_series(struct image *im, double peak_heap)
 {
     struct run *r = im->run;
     struct heap *h = im->heap;
-    struct model_process *row = &r->processes[im->index];
-    if (h->points_count)
+    struct model_process *row = &r->processes.items[im->index];
+    if (h->points.count)
         row->peak_rss_mb = h->peak_rss / 1048576;
-    if (h->count)
+    if (h->events.count)
         row->peak_heap_mb = peak_heap / 1048576;
-    if (!h->points_count)
+    if (!h->points.count)
         return ERR_OK;
-    TRY(array_room(&r->series, &r->series_room, r->series_count + 1, sizeof *r->series));
-    struct model_series *s = &r->series[r->series_count++];
-    size_t bytes = h->points_count * sizeof(double);
-    *s = (struct model_series){.process = im->index};
+    TRY(vector_add(&r->series, (struct model_series){.process = im->index}));
+    struct model_series *s = &r->series.items[r->series.count - 1];
+    size_t bytes = h->points.count * sizeof(double);
     s->t_s = arena_take(r->m->arena, bytes);
     s->rss_mb = arena_take(r->m->arena, bytes);
     s->heap_mb = arena_take(r->m->arena, bytes);
     FAIL_IF(!s->t_s || !s->rss_mb || !s->heap_mb, ERR_MEMORY, "no memory for the profile");
-    s->t_s_count = s->rss_mb_count = s->heap_mb_count = (int)h->points_count;
-    for (size_t i = 0; i < h->points_count; i++) {
-        s->t_s[i] = (double)h->points[i].time * 1e-9;
-        s->rss_mb[i] = h->points[i].rss / 1048576;
-        s->heap_mb[i] = h->points[i].heap / 1048576;
+    s->t_s_count = s->rss_mb_count = s->heap_mb_count = (int)h->points.count;
+    for (size_t i = 0; i < h->points.count; i++) {
+        s->t_s[i] = (double)h->points.items[i].time * 1e-9;
+        s->rss_mb[i] = h->points.items[i].rss / 1048576;
+        s->heap_mb[i] = h->points.items[i].heap / 1048576;
     }
     return ERR_OK;
 }
@@ -409,14 +404,14 @@ static enum err attribute(struct image *im)
     struct replay p = {.im = im};
     uint64_t end = image_end(im) - r->origin;
     TRY(curves_reach(r, end));
-    array_sort(h->events, h->count, sizeof *h->events, by_time);
-    enum err e = replay(im, h->count, &p);
-    see_peak(&p, live_heap_estimate(&p.all, end), end, h->count);
+    vector_sort(&h->events, by_time);
+    enum err e = replay(im, h->events.count, &p);
+    see_peak(&p, live_heap_estimate(&p.all, end), end, h->events.count);
     int largest = p.peak > r->largest_heap;
-    for (size_t i = 0; i < r->sites_count; i++)
-        finish_live_heap(r, &r->sites[i], end);
+    for (size_t i = 0; i < r->sites.count; i++)
+        finish_live_heap(r, &r->sites.items[i], end);
     free_replay(&p);
-    if (e == ERR_OK && h->count && largest)
+    if (e == ERR_OK && h->events.count && largest)
         e = attribute_peak(im, &p);
     return e == ERR_OK ? write_series(im, p.peak) : e;
 }

@@ -6,7 +6,7 @@
 const char *image_string(const struct image *im, uint64_t id)
 {
     uint32_t i = id ? table_get(&im->string_by_id, id) : TABLE_NONE;
-    return i == TABLE_NONE ? NULL : im->strings[i];
+    return i == TABLE_NONE ? NULL : im->strings.items[i];
 }
 
 uint64_t image_time(struct image *im, uint64_t ns)
@@ -27,8 +27,8 @@ uint64_t image_end(const struct image *im)
     return end > im->last && end - origin < 1ull << 53 ? end : im->last;
 }
 
-/* Index of `id`, new at the end of a table when first seen. */
-static enum err index_of(struct table *t, uint64_t id, void *items, size_t *count, size_t *room,
+/* Index of `id`, new (and zero) at the end of the vector when first seen. */
+static enum err index_in(struct table *t, uint64_t id, void *items, size_t *count, size_t *room,
                          size_t size, uint32_t *index)
 {
     *index = table_get(t, id);
@@ -38,29 +38,29 @@ static enum err index_of(struct table *t, uint64_t id, void *items, size_t *coun
     *index = (uint32_t)(*count)++;
     return table_put(t, id, *index);
 }
+#define index_of(table, id, v, index)                                                              \
+    index_in((table), (id), &(v)->items, &(v)->count, &(v)->room, sizeof *(v)->items, (index))
 
 enum err image_stack(struct image *im, uint64_t id, uint32_t *index)
 {
-    TRY(index_of(&im->stack_by_id, id, &im->stacks, &im->stacks_count, &im->stacks_room,
-                 sizeof *im->stacks, index));
-    im->stacks[*index].id = id;
+    TRY(index_of(&im->stack_by_id, id, &im->stacks, index));
+    im->stacks.items[*index].id = id;
     return ERR_OK;
 }
 
 enum err image_thread(struct image *im, uint32_t tid, struct thread **out)
 {
-    size_t before = im->threads_count;
+    size_t before = im->threads.count;
     uint32_t index;
-    TRY(index_of(&im->thread_by_tid, tid, &im->threads, &im->threads_count, &im->threads_room,
-                 sizeof *im->threads, &index));
-    *out = &im->threads[index];
-    if (im->threads_count > before) {
+    TRY(index_of(&im->thread_by_tid, tid, &im->threads, &index));
+    *out = &im->threads.items[index];
+    if (im->threads.count > before) {
         struct run *r = im->run;
         (*out)->tid = tid;
         (*out)->main = tid == (uint32_t)im->header.pid;
-        (*out)->row = (int)r->threads_count;
-        TRY(array_room(&r->threads, &r->threads_room, r->threads_count + 1, sizeof *r->threads));
-        model_blank(&record_model_thread, &r->threads[r->threads_count++]);
+        (*out)->row = (int)r->threads.count;
+        TRY(vector_room(&r->threads, r->threads.count + 1));
+        model_blank(&record_model_thread, &r->threads.items[r->threads.count++]);
     }
     return ERR_OK;
 }
@@ -72,15 +72,14 @@ enum err image_context_at(struct image *im, uint32_t thread, uint32_t stack, uin
     *context = table_get(&im->context_by_key, key);
     if (*context != TABLE_NONE)
         return ERR_OK;
-    if (im->contexts_count >=
+    if (im->contexts.count >=
         CONTEXTS_MAX) { /* the first one takes what finds no room: see create */
         im->run->q.contexts_full++;
         *context = 0;
         return ERR_OK;
     }
-    TRY(index_of(&im->context_by_key, key, &im->contexts, &im->contexts_count, &im->contexts_room,
-                 sizeof *im->contexts, context));
-    struct sample_context *s = &im->contexts[*context];
+    TRY(index_of(&im->context_by_key, key, &im->contexts, context));
+    struct sample_context *s = &im->contexts.items[*context];
     s->thread = thread;
     s->stack = stack;
     s->borrow = borrow;
@@ -95,7 +94,7 @@ enum err image_context(struct image *im, uint32_t tid, uint64_t stack, uint32_t 
     uint32_t index;
     TRY(image_thread(im, tid, &t));
     TRY(image_stack(im, stack, &index));
-    return image_context_at(im, (uint32_t)(t - im->threads), index, borrow, context);
+    return image_context_at(im, (uint32_t)(t - im->threads.items), index, borrow, context);
 }
 
 static enum err define_string(struct image *im, const struct trace_text *t, const char *tail,
@@ -104,10 +103,9 @@ static enum err define_string(struct image *im, const struct trace_text *t, cons
     if (table_get(&im->string_by_id, t->id) != TABLE_NONE)
         return ERR_OK;
     uint32_t index;
-    TRY(index_of(&im->string_by_id, t->id, &im->strings, &im->strings_count, &im->strings_room,
-                 sizeof *im->strings, &index));
-    im->strings[index] = arena_text_n(im->arena, tail, bytes);
-    FAIL_IF(!im->strings[index], ERR_MEMORY, "no memory for the texts of a trace");
+    TRY(index_of(&im->string_by_id, t->id, &im->strings, &index));
+    im->strings.items[index] = arena_text_n(im->arena, tail, bytes);
+    FAIL_IF(!im->strings.items[index], ERR_MEMORY, "no memory for the texts of a trace");
     return ERR_OK;
 }
 
@@ -117,9 +115,8 @@ static enum err define_code(struct image *im, const struct trace_code *c, const 
     im->python = 1;
     if (table_get(&im->code_by_id, c->id) != TABLE_NONE)
         return ERR_OK;
-    TRY(index_of(&im->code_by_id, c->id, &im->codes, &im->codes_count, &im->codes_room,
-                 sizeof *im->codes, &index));
-    struct code *code = &im->codes[index];
+    TRY(index_of(&im->code_by_id, c->id, &im->codes, &index));
+    struct code *code = &im->codes.items[index];
     struct arena *kept = im->run->m->arena; /* caches of rules.c go by address */
     code->file = arena_text_n(kept, tail, c->file_bytes);
     code->name = arena_text_n(kept, tail + c->file_bytes, c->name_bytes);
@@ -132,18 +129,18 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
 {
     uint32_t index;
     TRY(image_stack(im, s->id, &index));
-    struct stack *d = &im->stacks[index];
+    struct stack *d = &im->stacks.items[index];
     if (d->known)
         return ERR_OK;
     size_t words = (size_t)s->native + 2 * (size_t)s->python;
-    FAIL_IF(im->words_count + words > UINT32_MAX, ERR_UNSUPPORTED,
+    FAIL_IF(im->words.count + words > UINT32_MAX, ERR_UNSUPPORTED,
             "a trace file with more than 32 GiB of stacks");
-    TRY(array_room(&im->words, &im->words_room, im->words_count + words, sizeof *im->words));
+    TRY(vector_room(&im->words, im->words.count + words));
     if (words)
-        memcpy(im->words + im->words_count, tail, words * sizeof *im->words);
+        memcpy(im->words.items + im->words.count, tail, words * sizeof *im->words.items);
     *d = (struct stack){
-        s->id, s->r.time_ns, (uint32_t)im->words_count, s->flags, s->native, s->python, 1, 0};
-    im->words_count += words;
+        s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1, 0};
+    im->words.count += words;
     im->python |= s->python > 0;
     return ERR_OK;
 }
@@ -172,20 +169,9 @@ static enum err end_thread(struct image *im, const struct trace_thread_end *e)
 
 static enum err cost(struct image *im, const struct trace_cost *c)
 {
-    uint64_t key = table_mix(c->tid, c->part);
-    uint32_t index = table_get(&im->overhead.by_key, key);
-    if (index == TABLE_NONE) {
-        size_t need = im->overhead.count + 1;
-        TRY(array_room(&im->overhead.keys, &im->overhead.room[0], need, sizeof *im->overhead.keys));
-        TRY(array_room(&im->overhead.ns, &im->overhead.room[1], need, sizeof *im->overhead.ns));
-        TRY(array_room(&im->overhead.calls, &im->overhead.room[2], need,
-                       sizeof *im->overhead.calls));
-        index = (uint32_t)im->overhead.count++;
-        TRY(table_put(&im->overhead.by_key, key, index));
-    }
-    im->overhead.keys[index] = c->part;
-    im->overhead.ns[index] = c->ns;
-    im->overhead.calls[index] = c->calls;
+    uint32_t index;
+    TRY(index_of(&im->overhead_by_key, table_mix(c->tid, c->part), &im->overhead, &index));
+    im->overhead.items[index] = (struct overhead){c->part, c->ns, c->calls};
     return ERR_OK;
 }
 
@@ -224,15 +210,13 @@ void image_free_definitions(struct image *im)
     table_free(&im->stack_by_id);
     table_free(&im->thread_by_tid);
     table_free(&im->context_by_key);
-    table_free(&im->overhead.by_key);
-    free(im->overhead.keys);
-    free(im->overhead.ns);
-    free(im->overhead.calls);
-    free(im->strings);
-    free(im->codes);
-    free(im->stacks);
-    free(im->words);
-    free(im->threads);
-    free(im->contexts);
+    table_free(&im->overhead_by_key);
+    vector_free(&im->overhead);
+    vector_free(&im->strings);
+    vector_free(&im->codes);
+    vector_free(&im->stacks);
+    vector_free(&im->words);
+    vector_free(&im->threads);
+    vector_free(&im->contexts);
     arena_free(im->arena);
 }

@@ -12,9 +12,8 @@ struct thread {
     double user, sys, wait, kernel_ns, sampled;
     int ended;
     uint32_t cpu_track, wait_track, range_track; /* + 1; 0 none yet */
-    struct open_range *open;
-    size_t open_count, open_room;
-    uint32_t more[64]; /* correlation ids of API records that follow */
+    VECTOR(struct open_range) open;              /* ranges.c */
+    uint32_t more[64];                           /* correlation ids of API records that follow */
     int more_count;
 };
 struct stack { /* definition, as soon as it came */
@@ -29,6 +28,9 @@ struct sample_context {
     int site, function; /* attributed to, once resolved; -1 */
     uint32_t node;      /* in run.nodes */
 };
+struct overhead {
+    uint64_t part, ns, calls; /* last values */
+};
 struct code {
     const char *file, *name;
     int first_line;
@@ -42,25 +44,16 @@ struct image {
     uint64_t last;
 
     struct table string_by_id, code_by_id, stack_by_id, thread_by_tid, context_by_key;
-    const char **strings;
-    size_t strings_count, strings_room;
-    struct code *codes;
-    size_t codes_count, codes_room;
-    struct stack *stacks;
-    size_t stacks_count, stacks_room;
-    uint64_t *words;
-    size_t words_count, words_room;
-    struct thread *threads;
-    size_t threads_count, threads_room;
-    struct sample_context *contexts;
-    size_t contexts_count, contexts_room;
-    int monotonic;            /* device times are CLOCK_MONOTONIC already */
-    int python, python_minor; /* an interpreter was seen; 3.minor, 0 unknown */
-    struct {                  /* last value per thread and part */
-        uint64_t *keys, *ns, *calls;
-        size_t count, room[3];
-        struct table by_key;
-    } overhead;
+    VECTOR(const char *) strings;
+    VECTOR(struct code) codes;
+    VECTOR(struct stack) stacks;
+    VECTOR(uint64_t) words;
+    VECTOR(struct thread) threads;
+    VECTOR(struct sample_context) contexts;
+    int monotonic;                    /* device times are CLOCK_MONOTONIC already */
+    int python, python_minor;         /* an interpreter was seen; 3.minor, 0 unknown */
+    VECTOR(struct overhead) overhead; /* the recorder's own, per thread and part */
+    struct table overhead_by_key;
 
     struct cpu *cpu;
     struct heap *heap;

@@ -17,7 +17,7 @@ void costs_add(struct costs *to, const struct costs *from)
 
 size_t run_track_limit(const struct run *r)
 {
-    size_t share = TRACKS_EVENTS / (r->timeline_count + 1);
+    size_t share = TRACKS_EVENTS / (r->timeline.count + 1);
     if (share > TRACK_EVENTS)
         return TRACK_EVENTS;
     return share > TRACK_EVENTS_LEAST ? share : TRACK_EVENTS_LEAST;
@@ -26,10 +26,8 @@ size_t run_track_limit(const struct run *r)
 struct timeline_track *run_track(struct run *r, const char *kind, int process, int thread,
                                  int device, uint32_t cuda_context, uint32_t stream)
 {
-    if (array_room(&r->timeline, &r->timeline_room, r->timeline_count + 1, sizeof *r->timeline) !=
-        ERR_OK)
-        return NULL;
-    struct timeline_track *l = &r->timeline[r->timeline_count++];
-    *l = (struct timeline_track){kind, process, thread, device, cuda_context, stream, {0}};
-    return l;
+    enum err e = vector_add(
+        &r->timeline,
+        (struct timeline_track){kind, process, thread, device, cuda_context, stream, {0}});
+    return e == ERR_OK ? &r->timeline.items[r->timeline.count - 1] : NULL;
 }

@@ -12,6 +12,7 @@
 #include "profiler/analyze/symbols/symbols.h"
 #include "profiler/analyze/common/table.h"
 #include "profiler/analyze/common/track.h"
+#include "profiler/analyze/common/vector.h"
 #include "profiler/trace/reader.h"
 
 /* Bounds, so that no trace takes more than about 512 MiB. What finds no room is counted. */
@@ -72,20 +73,19 @@ struct variant { /* launch configuration of a kernel, of one image */
     double api_ns, queue_ns, queued_n;
     uint32_t kernel; /* in run.kernels, once known */
 };
+struct launch_site { /* where a kernel was launched */
+    uint32_t site;
+    double n, ns;
+};
 struct kernel {
     const char *mangled;
-    struct variant *variants;
-    size_t count, room;
+    VECTOR(struct variant) variants;
     const char *recorded, *file; /* as recorded; as shown */
     int line;
-    int rank;            /* by total time */
-    double total;        /* ns */
-    struct table places; /* site -> index */
-    struct kernel_place {
-        uint32_t site;
-        double n, ns;
-    } * at;
-    size_t at_count, at_room;
+    int rank;     /* by total time */
+    double total; /* ns */
+    VECTOR(struct launch_site) launched_at;
+    struct table launched_at_by_site;
 };
 struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
@@ -109,8 +109,7 @@ struct device {
     const char *name;
     double busy, sum, idle, peak;
     uint64_t first, last;
-    struct interval *busy_list; /* until BUSY_MAX; then `coarse` */
-    size_t busy_count, busy_room;
+    VECTOR(struct interval) busy_intervals; /* at most BUSY_MAX of utilization.c */
     int images;
 };
 
@@ -123,8 +122,7 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
     const char *clock_method;
-    struct model_item *notes;
-    size_t notes_count, notes_room;
+    VECTOR(struct model_item) notes;
     double cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t capture_bytes;
 };
@@ -138,58 +136,40 @@ struct run {
     const char *cwd, *home;
     int has_cpu, has_heap, has_copies, has_gpu, has_wait;
 
-    struct site *sites;
-    size_t sites_count, sites_room;
+    VECTOR(struct site) sites;
     struct table site_by_key;
-    struct source *sources;
-    size_t sources_count, sources_room;
+    VECTOR(struct source) sources;
     struct table source_by_path;
     struct table path_of, class_of; /* caches of rules.c, by address of the text */
-    const char **paths;
-    size_t paths_count, paths_room;
-    struct node *nodes;
-    size_t nodes_count, nodes_room;
+    VECTOR(const char *) paths;
+    VECTOR(struct node) nodes;
     struct table node_by_key;
-    struct frame *frames;
-    size_t frames_count, frames_room;
+    VECTOR(struct frame) frames;
     struct table frame_by_key;
     struct counters modules; /* unattributed; their costs beside */
-    struct costs *module_costs;
-    size_t module_room;
+    VECTOR(struct costs) module_costs;
     uint32_t marks;
 
     struct costs total;
     double waits[TRACE_STOPPED + 1];
-    struct kernel *kernels;
-    size_t kernels_count, kernels_room;
+    VECTOR(struct kernel) kernels;
     struct table kernel_by_name;
     struct counters transfers, sets, apis, ranges, overheads, faults, syncs;
-    struct device *devices;
-    size_t devices_count, devices_room;
-    struct gap *gaps;
-    size_t gaps_count, gaps_room;
-    struct interval *syncing; /* host blocked in synchronising calls */
-    size_t syncing_count, syncing_room;
+    VECTOR(struct device) devices;
+    VECTOR(struct gap) gaps;
+    VECTOR(struct interval) syncing; /* host blocked in synchronising calls */
     double no_origin_n, no_origin_ns, kernels_n, launches_n, borrowed_alloc;
     double line_gpu_ns;
 
-    struct interval *all_busy; /* of all devices, for waiting */
-    size_t all_busy_count;
-    struct model_process *processes; /* built up; names in the model's arena */
-    size_t processes_count, processes_room;
-    struct made *made; /* children.c */
-    size_t made_count, made_room;
-    struct model_fact *facts;
-    size_t facts_count, facts_room;
-    struct model_thread *threads;
-    size_t threads_count, threads_room;
-    struct timeline_track *timeline;
-    size_t timeline_count, timeline_room;
-    struct model_series *series;
-    size_t series_count, series_room;
+    VECTOR(struct interval) all_busy;       /* of all devices, for waiting */
+    VECTOR(struct model_process) processes; /* built up; names in the model's arena */
+    VECTOR(struct made) made;               /* children.c */
+    VECTOR(struct model_fact) facts;
+    VECTOR(struct model_thread) threads;
+    VECTOR(struct timeline_track) timeline;
+    VECTOR(struct model_series) series;
     struct curves *curves;
-    struct in_range *in_ranges;
-    size_t in_ranges_count, in_ranges_room;
+    VECTOR(struct in_range) in_ranges;
     struct table in_range_by_key;
     double largest_heap; /* of one image */
     double cores;        /* of the recording machine, 0 unknown */
