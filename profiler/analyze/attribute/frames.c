@@ -9,7 +9,7 @@ enum { INLINED_MAX = 32 };
 
 /* Native frames from the leaf to the root; a frame of the interpreter's loop is replaced by the
  * Python frames that ran in it: one in 3.9 and 3.10, since 3.11 all up to the one that entered. */
-struct walk {
+struct stack_resolver {
     struct image *im;
     const struct stack *stack;
     const uint64_t *python; /* pairs */
@@ -20,37 +20,37 @@ struct walk {
     const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
 };
 
-static void emit(struct walk *w, const struct resolved *f)
+static void emit(struct stack_resolver *sr, const struct resolved *f)
 {
-    if (w->count < w->max)
-        w->out[w->count++] = *f;
+    if (sr->count < sr->max)
+        sr->out[sr->count++] = *f;
 }
 
-static void emit_python(struct walk *w)
+static void emit_python(struct stack_resolver *sr)
 {
-    struct image *im = w->im;
-    const uint64_t *pair = w->python + 2 * (size_t)w->python_at++;
+    struct image *im = sr->im;
+    const uint64_t *pair = sr->python + 2 * (size_t)sr->python_at++;
     uint32_t index = table_get(&im->code_by_id, pair[1]);
     struct resolved f = {.python = 1, .line = (int)(pair[0] & 0x7fffffff)};
     if (index != TABLE_NONE) {
-        const struct code *c = &im->codes.items[index];
+        const struct code_object *c = &im->codes.items[index];
         f.function = c->name;
         f.file = *c->file ? c->file : NULL;
         f.begins = c->first_line;
         f.line = f.line ? f.line : c->first_line;
     }
     f.class = rules_class(im->run, f.file, NULL, 1);
-    emit(w, &f);
-    w->core = w->core ? w->core : 1;
+    emit(sr, &f);
+    sr->core = sr->core ? sr->core : 1;
 }
 
 /* The Python frames of one call into the interpreter's loop. */
-static void emit_entry(struct walk *w)
+static void emit_entry(struct stack_resolver *sr)
 {
-    int one_each = w->im->python_minor && w->im->python_minor < 11;
-    while (w->python_at < w->stack->python) {
-        uint64_t flags = w->python[2 * (size_t)w->python_at];
-        emit_python(w);
+    int one_each = sr->im->python_minor && sr->im->python_minor < 11;
+    while (sr->python_at < sr->stack->python) {
+        uint64_t flags = sr->python[2 * (size_t)sr->python_at];
+        emit_python(sr);
         if (one_each || (flags & TRACE_PYTHON_ENTRY))
             return;
     }
@@ -76,7 +76,7 @@ static int of_stub(const char *function, const char *stub)
 /* Between kernel<<<>>>() and the runtime nvcc puts __device_stub__Z4spinPfi, with what it inlines,
  * and above it functions at the line where the kernel is defined: how many of these frames are
  * such. */
-static int stub_frames(struct walk *w, const struct symbol_frame *at, int n)
+static int stub_frames(struct stack_resolver *sr, const struct symbol_frame *at, int n)
 {
     static const char mark[] = "__device_stub_";
     int count = 0;
@@ -84,21 +84,21 @@ static int stub_frames(struct walk *w, const struct symbol_frame *at, int n)
         const char *found = at[i].function ? strstr(at[i].function, mark) : NULL;
         int wrapper = found && strstr(at[i].function, "__wrapper__");
         if (found && !wrapper)
-            w->stub = found + strlen(mark);
-        if (found || (w->stub && at[i].function && of_stub(at[i].function, w->stub)))
+            sr->stub = found + strlen(mark);
+        if (found || (sr->stub && at[i].function && of_stub(at[i].function, sr->stub)))
             count = i + 1;
         if (count == i + 1 && !found)
-            w->stub = NULL;
+            sr->stub = NULL;
     }
     return count;
 }
 
-static void native(struct walk *w, uint64_t address, int exact)
+static void native(struct stack_resolver *sr, uint64_t address, int exact)
 {
-    struct image *im = w->im;
+    struct image *im = sr->im;
     struct symbol_frame at[INLINED_MAX];
     int n =
-        symbols_at(im->run->symbols, im->index, w->stack->time, address, exact, at, INLINED_MAX);
+        symbols_at(im->run->symbols, im->index, sr->stack->time, address, exact, at, INLINED_MAX);
     if (n < 1)
         return;
     const char *module = at[n - 1].module;
@@ -107,14 +107,14 @@ static void native(struct walk *w, uint64_t address, int exact)
     module = at[n - 1].module;
     im->run->q.frames_all++;
     im->run->q.frames_unknown += !at[n - 1].function;
-    if (rules_eval(at[n - 1].function) && w->stack->python) {
-        emit_entry(w);
+    if (rules_eval(at[n - 1].function) && sr->stack->python) {
+        emit_entry(sr);
         return;
     }
     int interpreter = rules_interpreter(module);
-    if (interpreter && w->count && w->stack->python)
+    if (interpreter && sr->count && sr->stack->python)
         return; /* its C code between Python frames says nothing */
-    int stubs = stub_frames(w, at, n);
+    int stubs = stub_frames(sr, at, n);
     for (int i = 0; i < n; i++) {
         struct resolved f = {.function = at[i].function,
                              .file = at[i].file,
@@ -125,12 +125,12 @@ static void native(struct walk *w, uint64_t address, int exact)
         if (!f.line)
             f.file = NULL;
         f.class = i < stubs ? FRAME_RUNTIME : rules_class(im->run, f.file, module, 0);
-        if (f.class != FRAME_RUNTIME && !w->core)
-            w->core = 2;
-        emit(w, &f);
+        if (f.class != FRAME_RUNTIME && !sr->core)
+            sr->core = 2;
+        emit(sr, &f);
     }
-    if (interpreter && !w->core)
-        w->core = 1;
+    if (interpreter && !sr->core)
+        sr->core = 1;
 }
 
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter)
@@ -140,11 +140,12 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
     if (!s->known)
         return 0;
     const uint64_t *words = im->words.items + s->at;
-    struct walk w = {.im = im, .stack = s, .python = words + s->native, .out = out, .max = max};
+    struct stack_resolver sr = {
+        .im = im, .stack = s, .python = words + s->native, .out = out, .max = max};
     for (int i = 0; i < s->native; i++)
-        native(&w, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
-    while (w.python_at < s->python) /* the native part did not reach them */
-        emit_python(&w);
-    *interpreter = w.core == 1;
-    return w.count;
+        native(&sr, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
+    while (sr.python_at < s->python) /* the native part did not reach them */
+        emit_python(&sr);
+    *interpreter = sr.core == 1;
+    return sr.count;
 }

@@ -40,7 +40,7 @@ enum err site_of(struct run *r, const char *recorded, int line, const char *func
     return ERR_OK;
 }
 
-static enum err frame_of(struct run *r, const struct frame *f, uint32_t *index)
+static enum err frame_of(struct run *r, const struct tree_frame *f, uint32_t *index)
 {
     uint64_t key = table_mix((uintptr_t)f->function, (uintptr_t)f->file);
     key = table_mix(table_mix(key, (uintptr_t)f->module), (uintptr_t)f->kind);
@@ -53,7 +53,7 @@ static enum err frame_of(struct run *r, const struct frame *f, uint32_t *index)
     return table_put(&r->frame_by_key, key, *index);
 }
 
-static enum err child_of(struct run *r, uint32_t parent, const struct frame *f, uint32_t *node)
+static enum err child_of(struct run *r, uint32_t parent, const struct tree_frame *f, uint32_t *node)
 {
     uint32_t frame;
     TRY(frame_of(r, f, &frame));
@@ -62,7 +62,7 @@ static enum err child_of(struct run *r, uint32_t parent, const struct frame *f, 
     if (*node != TABLE_NONE)
         return ERR_OK;
     *node = (uint32_t)r->nodes.count;
-    TRY(vector_add(&r->nodes, (struct node){.parent = parent, .frame = frame}));
+    TRY(vector_add(&r->nodes, (struct tree_node){.parent = parent, .frame = frame}));
     return table_put(&r->node_by_key, key, *node);
 }
 
@@ -72,18 +72,18 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
 {
     struct run *r = im->run;
     const char *name = t->name && *t->name ? t->name : t->main ? "main" : "thread";
-    TRY(child_of(r, TABLE_NONE, &(struct frame){.function = run_text(r, name), .kind = "thread"},
-                 node));
+    TRY(child_of(r, TABLE_NONE,
+                 &(struct tree_frame){.function = run_text(r, name), .kind = "thread"}, node));
     for (int i = count - 1; i >= 0; i--) {
         const struct resolved *f = &frames[i];
         const char *module = f->module ? rules_path(r, f->module) : NULL;
-        struct frame shown = {.function = run_text(r, f->function),
-                              .file = f->file ? rules_path(r, f->file) : NULL,
-                              .module = module,
-                              .line = f->line,
-                              .kind = f->python    ? "python"
-                                      : f->inlined ? "inlined"
-                                                   : "native"};
+        struct tree_frame shown = {.function = run_text(r, f->function),
+                                   .file = f->file ? rules_path(r, f->file) : NULL,
+                                   .module = module,
+                                   .line = f->line,
+                                   .kind = f->python    ? "python"
+                                           : f->inlined ? "inlined"
+                                                        : "native"};
         TRY(child_of(r, *node, &shown, node));
     }
     return ERR_OK;
@@ -167,7 +167,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
     TRY(path_of(im, &im->threads.items[context->thread], frames, count, &context->node));
-    struct node *n = &r->nodes.items[context->node];
+    struct tree_node *n = &r->nodes.items[context->node];
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
     n->alloc += s->alloc;
@@ -199,7 +199,6 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
                                          .copied = s->copied});
     if (chosen < 0)
         return attribute_to_module(r, module_of(frames, count, s), s);
-    r->line_gpu_ns += costs_gpu(s);
     for (int i = 0; i < count; i++)
         if (frames[i].file && frames[i].line > 0 &&
             (frames[i].class != FRAME_RUNTIME || i == chosen))
@@ -233,7 +232,7 @@ enum err attribute_device_leaf(struct image *im, uint32_t context, const char *n
     if (ns <= 0)
         return ERR_OK;
     TRY(child_of(im->run, im->contexts.items[context].node,
-                 &(struct frame){.function = run_text(im->run, name), .kind = kind}, &node));
+                 &(struct tree_frame){.function = run_text(im->run, name), .kind = kind}, &node));
     im->run->nodes.items[node].gpu += ns;
     return ERR_OK;
 }

@@ -30,7 +30,7 @@ static size_t unite(struct interval *v, size_t n)
 }
 
 /* Several processes on one device: their intervals are united. */
-static void unite_device(struct run *r, struct device *d, int index)
+static void unite_device(struct run *r, struct run_device *d, int index)
 {
     d->busy = d->idle = 0;
     d->busy_intervals.count = unite(d->busy_intervals.items, d->busy_intervals.count);
@@ -55,7 +55,7 @@ static enum err device_rows(struct run *r)
     double wall = (double)(r->last - r->origin), busy = 0, idle = 0, peak = 0;
     TRY(model_list(m, model_device, m, devices, r->devices.count));
     for (size_t i = 0; i < r->devices.count; i++) {
-        struct device *d = &r->devices.items[i];
+        struct run_device *d = &r->devices.items[i];
         struct model_device *row = &m->devices[i];
         char text[40] = "";
         if (d->images > 1)
@@ -227,11 +227,11 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* The line that a node of the tree stands at: the nearest user line towards the root. */
-static const struct frame *line_of(const struct run *r, uint32_t node)
+static const struct tree_frame *line_of(const struct run *r, uint32_t node)
 {
-    const struct frame *any = NULL;
+    const struct tree_frame *any = NULL;
     for (; node != TABLE_NONE; node = r->nodes.items[node].parent) {
-        const struct frame *f = &r->frames.items[r->nodes.items[node].frame];
+        const struct tree_frame *f = &r->frames.items[r->nodes.items[node].frame];
         if (!f->file || f->line <= 0)
             continue;
         uint32_t source = table_get(&r->source_by_path, (uintptr_t)f->file);
@@ -268,7 +268,7 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
             const struct track_event *e = &t->events[k];
             if (e->end <= g->start || e->start >= g->end)
                 continue;
-            const struct frame *f = line_of(r, e->what);
+            const struct tree_frame *f = line_of(r, e->what);
             uint64_t from = e->start > g->start ? e->start : g->start;
             uint64_t to = e->end < g->end ? e->end : g->end;
             size_t at = 0;

@@ -13,7 +13,7 @@ enum err build_stacks(struct run *r)
     struct model *m = r->m;
     TRY(model_list(m, model_frame, m, frames, r->frames.count));
     for (size_t i = 0; i < r->frames.count; i++) {
-        const struct frame *f = &r->frames.items[i];
+        const struct tree_frame *f = &r->frames.items[i];
         uint32_t kernel = strcmp(f->kind, "kernel")
                               ? TABLE_NONE
                               : table_get(&r->kernel_by_name, (uintptr_t)f->function);
@@ -24,7 +24,7 @@ enum err build_stacks(struct run *r)
     }
     TRY(model_list(m, model_stack, m, stacks, r->nodes.count));
     for (size_t i = 0; i < r->nodes.count; i++) {
-        const struct node *n = &r->nodes.items[i];
+        const struct tree_node *n = &r->nodes.items[i];
         m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
                                             (int32_t)n->frame,
                                             integer(n->cpu),

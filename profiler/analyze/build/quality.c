@@ -98,19 +98,11 @@ static const struct rule {
      "Their kernels have no source line.", NULL},
 };
 
-struct list {
-    struct model_item *items;
-    size_t n, room;
+struct item_list {
+    VECTOR(struct model_item) all;
 };
 
-static enum err add(struct list *l, const struct model_item *item)
-{
-    TRY(array_room(&l->items, &l->room, l->n + 1, sizeof *l->items));
-    l->items[l->n++] = *item;
-    return ERR_OK;
-}
-
-static enum err say(struct run *r, struct list *l, const struct rule *rule, uint64_t count,
+static enum err say(struct run *r, struct item_list *l, const struct rule *rule, uint64_t count,
                     double share)
 {
     char text[256];
@@ -124,10 +116,10 @@ static enum err say(struct run *r, struct list *l, const struct rule *rule, uint
     item.text = run_text(r, text);
     item.effect = rule->effect;
     item.fix = rule->fix;
-    return add(l, &item);
+    return vector_add(&l->all, item);
 }
 
-static enum err counted(struct run *r, struct list *l)
+static enum err counted(struct run *r, struct item_list *l)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         uint64_t count;
@@ -147,7 +139,7 @@ static enum err counted(struct run *r, struct list *l)
 }
 
 /* Shares that a reader of the numbers has to know. */
-static enum err shares(struct run *r, struct list *l)
+static enum err shares(struct run *r, struct item_list *l)
 {
     struct model_quality *q = &r->m->quality;
     static const struct rule borrowed = {
@@ -315,7 +307,7 @@ static enum err overhead(struct run *r)
 enum err build_quality(struct run *r)
 {
     struct model_quality *q = &r->m->quality;
-    struct list l = {0};
+    struct item_list l = {0};
     double cpu = r->total.user + r->total.sys, none = 0;
     for (size_t i = 0; i < r->modules.count; i++)
         none += r->module_costs.items[i].user + r->module_costs.items[i].sys;
@@ -341,18 +333,18 @@ enum err build_quality(struct run *r)
     if (e == ERR_OK)
         e = children_without_trace(r, &children);
     if (e == ERR_OK && children.count)
-        e = add(&l, &children);
+        e = vector_add(&l.all, children);
     for (size_t i = 0; i < r->q.notes.count && e == ERR_OK; i++)
-        e = add(&l, &r->q.notes.items[i]);
+        e = vector_add(&l.all, r->q.notes.items[i]);
     if (e == ERR_OK)
-        e = model_list(r->m, model_item, q, items, l.n);
+        e = model_list(r->m, model_item, q, items, l.all.count);
     q->complete = 1;
-    for (size_t i = 0; i < l.n && e == ERR_OK; i++) {
-        q->items[i] = l.items[i];
-        q->complete &= !strcmp(l.items[i].severity, "info");
+    for (size_t i = 0; i < l.all.count && e == ERR_OK; i++) {
+        q->items[i] = l.all.items[i];
+        q->complete &= !strcmp(l.all.items[i].severity, "info");
     }
     for (int i = 0; i < q->checks_count; i++)
         q->complete &= q->checks[i].ok;
-    free(l.items);
+    vector_free(&l.all);
     return e;
 }

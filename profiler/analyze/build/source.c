@@ -13,46 +13,46 @@ enum {
 };
 #define CONTEXT_SHARE 0.001 /* of the time: libraries below it have no context */
 
-/* A walk over the lines of a text. */
-struct walk {
+/* Reads a text line by line. */
+struct line_reader {
     const char *text;
     size_t bytes;
     int64_t number;
 };
 
-static int next_line(struct walk *w)
+static int next_line(struct line_reader *reader)
 {
-    if (w->number)
-        w->text += w->bytes + (w->text[w->bytes] == '\n');
-    w->bytes = strcspn(w->text, "\n");
-    w->number++;
-    return *w->text != 0;
+    if (reader->number)
+        reader->text += reader->bytes + (reader->text[reader->bytes] == '\n');
+    reader->bytes = strcspn(reader->text, "\n");
+    reader->number++;
+    return *reader->text != 0;
 }
 
-static const char *kept(struct run *r, const struct walk *w)
+static const char *kept(struct run *r, const struct line_reader *reader)
 {
-    size_t n = w->bytes;
-    if (n && w->text[n - 1] == '\r')
+    size_t n = reader->bytes;
+    if (n && reader->text[n - 1] == '\r')
         n--;
-    return arena_text_n(r->m->arena, w->text, n < TEXT_MAX ? n : TEXT_MAX);
+    return arena_text_n(r->m->arena, reader->text, n < TEXT_MAX ? n : TEXT_MAX);
 }
 
 static enum err line_texts(struct run *r, struct model_file *f, const char *text)
 {
-    struct walk w = {text, 0, 0};
+    struct line_reader reader = {text, 0, 0};
     int i = 0;
-    while (next_line(&w))
-        for (; i < f->lines_count && f->lines[i].line <= w.number; i++) {
-            if (f->lines[i].line < w.number)
+    while (next_line(&reader))
+        for (; i < f->lines_count && f->lines[i].line <= reader.number; i++) {
+            if (f->lines[i].line < reader.number)
                 continue;
-            f->lines[i].text = f->lines[i].scalene.line = kept(r, &w);
+            f->lines[i].text = f->lines[i].scalene.line = kept(r, &reader);
             FAIL_IF(!f->lines[i].text, ERR_MEMORY, "no memory for the source texts");
         }
-    f->length = w.number - 1;
+    f->length = reader.number - 1;
     return ERR_OK;
 }
 
-/* Whether the line cost nothing and is wanted beside those that did; *i walks along with it. */
+/* Whether the line cost nothing and is wanted beside those that did; *i goes along with it. */
 static int beside(const struct model_file *f, int64_t number, int *i)
 {
     while (*i < f->lines_count && f->lines[*i].line < number)
@@ -65,22 +65,22 @@ static int beside(const struct model_file *f, int64_t number, int *i)
 /* Takes what it keeps from *room. */
 static enum err context(struct run *r, struct model_file *f, const char *text, size_t *room)
 {
-    struct walk w = {text, 0, 0};
+    struct line_reader reader = {text, 0, 0};
     size_t n = 0, left = *room;
     int i = 0, full = 0;
-    while (!full && next_line(&w))
-        if (beside(f, w.number, &i)) {
-            size_t bytes = 1 + (w.bytes < TEXT_MAX ? w.bytes : TEXT_MAX);
+    while (!full && next_line(&reader))
+        if (beside(f, reader.number, &i)) {
+            size_t bytes = 1 + (reader.bytes < TEXT_MAX ? reader.bytes : TEXT_MAX);
             full = bytes > left;
             n += !full;
             left -= full ? 0 : bytes;
         }
     TRY(model_list(r->m, model_source, f, source, n));
-    w = (struct walk){text, 0, 0};
+    reader = (struct line_reader){text, 0, 0};
     i = 0;
-    for (size_t k = 0; k < n && next_line(&w);)
-        if (beside(f, w.number, &i)) {
-            f->source[k++] = (struct model_source){w.number, kept(r, &w)};
+    for (size_t k = 0; k < n && next_line(&reader);)
+        if (beside(f, reader.number, &i)) {
+            f->source[k++] = (struct model_source){reader.number, kept(r, &reader)};
             FAIL_IF(!f->source[k - 1].text, ERR_MEMORY, "no memory for the source texts");
         }
     *room = left;

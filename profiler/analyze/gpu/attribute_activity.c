@@ -21,7 +21,7 @@ static enum err pair(struct gpu *g, uint32_t context, uint32_t variant, double n
     return ERR_OK;
 }
 
-enum err gpu_blocked(struct run *r, const struct call *call)
+enum err gpu_blocked(struct run *r, const struct cuda_call *call)
 {
     if (r->syncing.count >= SYNCING_MAX)
         return ERR_OK;
@@ -29,7 +29,7 @@ enum err gpu_blocked(struct run *r, const struct call *call)
     return ERR_OK;
 }
 
-enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a)
+enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const struct activity *a)
 {
     struct gpu *g = im->gpu;
     struct costs *s = &im->contexts.items[call->context].costs;

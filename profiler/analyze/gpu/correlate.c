@@ -14,7 +14,7 @@ struct waiting {
     uint32_t next; /* of the same correlation id + 1 */
 };
 struct correlator {
-    VECTOR(struct call) calls;
+    VECTOR(struct cuda_call) calls;
     size_t hand; /* the call that goes next where there is no room */
     VECTOR(uint32_t) free_calls;
     uint32_t ring[RING];
@@ -49,14 +49,14 @@ void correlate_free(struct correlator *cr)
 
 static enum err let_go(struct image *im, struct correlator *cr, uint32_t index)
 {
-    struct call *c = &cr->calls.items[index];
+    struct cuda_call *c = &cr->calls.items[index];
     if (!c->used)
         return ERR_OK;
     im->run->q.unmatched_launches += c->expected && !c->matched;
     for (int i = 0; i < c->correlations; i++)
         if (table_get(&cr->call_by_id, c->correlation[i]) == index)
             table_remove(&cr->call_by_id, c->correlation[i]);
-    *c = (struct call){0};
+    *c = (struct cuda_call){0};
     TRY(vector_add(&cr->free_calls, index));
     return ERR_OK;
 }
@@ -74,14 +74,14 @@ static enum err new_call(struct image *im, struct correlator *cr, uint32_t *inde
         return ERR_OK;
     }
     *index = (uint32_t)cr->calls.count;
-    return vector_add(&cr->calls, (struct call){0});
+    return vector_add(&cr->calls, (struct cuda_call){0});
 }
 
 /* After its activity a call goes when the ring comes round; a graph launch has many and stays. */
 static enum err match(struct image *im, struct correlator *cr, uint32_t index,
                       const struct activity *a)
 {
-    struct call *c = &cr->calls.items[index];
+    struct cuda_call *c = &cr->calls.items[index];
     int first = !c->matched;
     c->matched = 1;
     TRY(gpu_attribute_activity(im, c, a));
@@ -93,7 +93,7 @@ static enum err match(struct image *im, struct correlator *cr, uint32_t index,
     return out == TABLE_NONE || !cr->calls.items[out].matched ? ERR_OK : let_go(im, cr, out);
 }
 
-static int belongs(const struct call *c, const struct activity *a)
+static int belongs(const struct cuda_call *c, const struct activity *a)
 {
     return a->start + OTHER_EPOCH_NS >= c->start;
 }
@@ -125,7 +125,7 @@ static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t i
     return ERR_OK;
 }
 
-enum err correlate_call(struct image *im, struct correlator *cr, const struct call *call)
+enum err correlate_call(struct image *im, struct correlator *cr, const struct cuda_call *call)
 {
     uint32_t index;
     TRY(new_call(im, cr, &index));

@@ -51,7 +51,7 @@ static enum err replay(struct image *im, struct device_replay *p)
         hold(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));
         p->total[e->device] += (double)e->bytes;
-        struct device *d = &r->devices.items[e->device];
+        struct run_device *d = &r->devices.items[e->device];
         if (p->total[e->device] > d->peak) {
             d->peak = p->total[e->device];
             for (size_t k = 0; k < r->sites.count && r->sites.count * g->events.count < 20000000;

@@ -48,7 +48,7 @@ enum err gpu_device(struct image *im, uint32_t id, uint32_t *index)
     if (*index != TABLE_NONE)
         return ERR_OK;
     *index = (uint32_t)r->devices.count;
-    TRY(vector_add(&r->devices, (struct device){.d.id = id}));
+    TRY(vector_add(&r->devices, (struct run_device){.d.id = id}));
     return table_put(&im->gpu->device_by_id, id, *index);
 }
 
@@ -82,9 +82,9 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 
 /* What kernels, copies and memsets have in common. */
 static enum err operation(struct image *im, const struct activity *a, uint64_t node,
-                          const struct operation *o)
+                          const struct device_operation *o)
 {
-    struct device *d = &im->run->devices.items[o->device];
+    struct run_device *d = &im->run->devices.items[o->device];
     double ns = (double)(a->end - a->start);
     d->first = d->sum > 0 && d->first < a->start ? d->first : a->start;
     d->last = d->last > a->end ? d->last : a->end;
@@ -128,7 +128,8 @@ static enum err variant_of(struct image *im, const struct trace_kernel *k, uint3
 static enum err kernel(struct image *im, const struct trace_kernel *k)
 {
     struct activity a = {.kind = ACTIVITY_KERNEL, .correlation = k->correlation};
-    struct operation o = {.cuda_context = k->context, .stream = k->stream, .graph = k->graph != 0};
+    struct device_operation o = {
+        .cuda_context = k->context, .stream = k->stream, .graph = k->graph != 0};
     im->run->kernels_n++;
     if (!gpu_times(im, k->start, k->end, &a.start, &a.end))
         return ERR_OK;
@@ -157,7 +158,8 @@ static enum err copy(struct image *im, const struct trace_gpu_copy *c)
 {
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_COPY, .correlation = c->correlation, .bytes = c->bytes};
-    struct operation o = {.cuda_context = c->context, .stream = c->stream, .graph = c->graph != 0};
+    struct device_operation o = {
+        .cuda_context = c->context, .stream = c->stream, .graph = c->graph != 0};
     if (!gpu_times(im, c->start, c->end, &a.start, &a.end))
         return ERR_OK;
     if (c->bytes > 1ull << 53) {
@@ -190,7 +192,8 @@ static enum err set(struct image *im, const struct trace_gpu_set *s)
 {
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_SET, .correlation = s->correlation, .bytes = s->bytes};
-    struct operation o = {.cuda_context = s->context, .stream = s->stream, .graph = s->graph != 0};
+    struct device_operation o = {
+        .cuda_context = s->context, .stream = s->stream, .graph = s->graph != 0};
     if (!gpu_times(im, s->start, s->end, &a.start, &a.end))
         return ERR_OK;
     TRY(gpu_device(im, s->device, &o.device));
@@ -258,7 +261,7 @@ static void more_ids(struct thread *t, const struct trace_api *r)
 }
 
 static enum err calls(struct image *im, struct thread *t, const struct trace_api *r,
-                      struct call call)
+                      struct cuda_call call)
 {
     more_ids(t, r);
     for (int i = 0; i < t->more_count; i += 4) {
@@ -284,10 +287,10 @@ static enum err api(struct image *im, const struct trace_api *r)
         run->q.bad_values++;
         return ERR_OK;
     }
-    struct call call = {.start = image_time(im, r->start_ns),
-                        .end = image_time(im, r->end_ns),
-                        .instance = range_now(im, t),
-                        .api_class = (uint8_t)r->api_class};
+    struct cuda_call call = {.start = image_time(im, r->start_ns),
+                             .end = image_time(im, r->end_ns),
+                             .instance = range_now(im, t),
+                             .api_class = (uint8_t)r->api_class};
     call.end = call.end > call.start ? call.end : call.start;
     int captured = r->flags & TRACE_API_CAPTURED;
     TRY(image_context(im, r->tid, r->stack, 0, &call.context));

@@ -19,7 +19,7 @@ struct activity {
     int pageable, synchronous;
 };
 
-struct call { /* a CUDA call that activities may name */
+struct cuda_call { /* a CUDA call that activities may name */
     uint64_t start, end;
     uint32_t correlation[4];
     uint32_t context, instance; /* of range_now */
@@ -29,24 +29,24 @@ struct correlator;
 enum err correlate_create(struct correlator **out);
 void correlate_free(struct correlator *cr);
 /* What waited for the call is attributed; the call stays until its activities have come. */
-enum err correlate_call(struct image *im, struct correlator *cr, const struct call *call);
+enum err correlate_call(struct image *im, struct correlator *cr, const struct cuda_call *call);
 enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a);
 /* What is left: activities without a call, calls without an activity. */
 enum err correlate_settle(struct image *im, struct correlator *cr);
 /* attribute_activity.c: the activity is of this call. */
-enum err gpu_attribute_activity(struct image *im, struct call *call, const struct activity *a);
+enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const struct activity *a);
 /* The host was blocked during the call; how busy the devices were then is looked up at the end. */
-enum err gpu_blocked(struct run *r, const struct call *call);
+enum err gpu_blocked(struct run *r, const struct cuda_call *call);
 
 struct utilization; /* order of time restored through a window; union, gaps, overlaps, tracks */
-struct operation {
+struct device_operation {
     uint64_t start, end;
     uint32_t device, cuda_context, stream, what;
     int kind, graph;
 };
 enum err utilization_create(struct utilization **out);
 void utilization_free(struct utilization *u);
-enum err utilization_add(struct image *im, struct utilization *u, const struct operation *o);
+enum err utilization_add(struct image *im, struct utilization *u, const struct device_operation *o);
 enum err utilization_settle(struct image *im, struct utilization *u);
 
 struct memory_event {

@@ -9,7 +9,7 @@ enum {
     GAPS_MAX = 4096 /* kept; the longest 50 are told */
 };
 
-struct stream {
+struct device_stream {
     uint32_t device, cuda_context, stream, tracks[3]; /* + 1; by kind */
     uint64_t end;
 };
@@ -18,8 +18,8 @@ struct front {         /* of a device */
     int any;
 };
 struct utilization {
-    VECTOR(struct operation) heap; /* smallest start first */
-    VECTOR(struct stream) streams;
+    VECTOR(struct device_operation) heap; /* smallest start first */
+    VECTOR(struct device_stream) streams;
     struct table stream_by_key;
     VECTOR(struct front) fronts; /* by device */
 };
@@ -42,18 +42,18 @@ void utilization_free(struct utilization *u)
     free(u);
 }
 
-static void sift_up(struct operation *heap, size_t i)
+static void sift_up(struct device_operation *heap, size_t i)
 {
     for (; i && heap[(i - 1) / 2].start > heap[i].start; i = (i - 1) / 2) {
-        struct operation t = heap[i];
+        struct device_operation t = heap[i];
         heap[i] = heap[(i - 1) / 2];
         heap[(i - 1) / 2] = t;
     }
 }
 
-static struct operation pop(struct utilization *u)
+static struct device_operation pop(struct utilization *u)
 {
-    struct operation top = u->heap.items[0], last = vector_pop(&u->heap);
+    struct device_operation top = u->heap.items[0], last = vector_pop(&u->heap);
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
@@ -91,7 +91,7 @@ static enum err add_gap(struct run *r, uint64_t start, uint64_t end, int device)
 /* Ends the interval that is growing on the device. */
 static enum err end_interval(struct run *r, const struct front *f, uint32_t index)
 {
-    struct device *d = &r->devices.items[index];
+    struct run_device *d = &r->devices.items[index];
     d->busy += (double)(f->to - f->from);
     if (d->busy_intervals.count >= BUSY_MAX)
         return ERR_OK;
@@ -99,7 +99,7 @@ static enum err end_interval(struct run *r, const struct front *f, uint32_t inde
     return ERR_OK;
 }
 
-static enum err advance(struct run *r, struct utilization *u, const struct operation *o)
+static enum err advance(struct run *r, struct utilization *u, const struct device_operation *o)
 {
     TRY(vector_room(&u->fronts, o->device + 1));
     u->fronts.count = u->fronts.room;
@@ -119,14 +119,15 @@ static enum err advance(struct run *r, struct utilization *u, const struct opera
     return ERR_OK;
 }
 
-static enum err stream_of(struct utilization *u, const struct operation *o, struct stream **out)
+static enum err stream_of(struct utilization *u, const struct device_operation *o,
+                          struct device_stream **out)
 {
     uint64_t key = table_mix(table_mix(o->device, o->cuda_context), o->stream);
     uint32_t index = table_get(&u->stream_by_key, key);
     if (index == TABLE_NONE) {
         index = (uint32_t)u->streams.count;
         TRY(vector_add(&u->streams,
-                       (struct stream){o->device, o->cuda_context, o->stream, {0}, 0}));
+                       (struct device_stream){o->device, o->cuda_context, o->stream, {0}, 0}));
         TRY(table_put(&u->stream_by_key, key, index));
     }
     *out = &u->streams.items[index];
@@ -136,9 +137,9 @@ static enum err stream_of(struct utilization *u, const struct operation *o, stru
 static enum err release(struct image *im, struct utilization *u)
 {
     static const char *const kinds[] = {"kernel", "copy", "set"};
-    struct operation o = pop(u);
+    struct device_operation o = pop(u);
     struct run *r = im->run;
-    struct stream *s;
+    struct device_stream *s;
     TRY(advance(r, u, &o));
     TRY(stream_of(u, &o, &s));
     if (!o.graph) { /* branches of a graph run side by side under one stream */
@@ -155,7 +156,7 @@ static enum err release(struct image *im, struct utilization *u)
                      run_track_limit(r));
 }
 
-enum err utilization_add(struct image *im, struct utilization *u, const struct operation *o)
+enum err utilization_add(struct image *im, struct utilization *u, const struct device_operation *o)
 {
     TRY(vector_add(&u->heap, *o));
     sift_up(u->heap.items, u->heap.count - 1);

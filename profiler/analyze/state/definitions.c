@@ -116,7 +116,7 @@ static enum err define_code(struct image *im, const struct trace_code *c, const 
     if (table_get(&im->code_by_id, c->id) != TABLE_NONE)
         return ERR_OK;
     TRY(index_of(&im->code_by_id, c->id, &im->codes, &index));
-    struct code *code = &im->codes.items[index];
+    struct code_object *code = &im->codes.items[index];
     struct arena *kept = im->run->m->arena; /* caches of rules.c go by address */
     code->file = arena_text_n(kept, tail, c->file_bytes);
     code->name = arena_text_n(kept, tail + c->file_bytes, c->name_bytes);
@@ -139,7 +139,7 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
     if (words)
         memcpy(im->words.items + im->words.count, tail, words * sizeof *im->words.items);
     *d = (struct stack){
-        s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1, 0};
+        s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1};
     im->words.count += words;
     im->python |= s->python > 0;
     return ERR_OK;

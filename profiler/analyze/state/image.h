@@ -9,7 +9,7 @@ struct thread {
     uint32_t tid;
     const char *name;
     int main, ours, row; /* row: in run.threads */
-    double user, sys, wait, kernel_ns, sampled;
+    double user, sys, wait, kernel_ns;
     int ended;
     uint32_t cpu_track, wait_track, range_track; /* + 1; 0 none yet */
     VECTOR(struct open_range) open;              /* ranges.c */
@@ -20,7 +20,7 @@ struct stack { /* definition, as soon as it came */
     uint64_t id, time;
     uint32_t at, flags; /* in image.words */
     uint16_t native, python;
-    int known, resolved;
+    int known;
 };
 struct sample_context {
     uint32_t thread, stack, borrow; /* borrow: stack + 1 of the main thread, 0 none */
@@ -31,7 +31,7 @@ struct sample_context {
 struct overhead {
     uint64_t part, ns, calls; /* last values */
 };
-struct code {
+struct code_object {
     const char *file, *name;
     int first_line;
 };
@@ -45,7 +45,7 @@ struct image {
 
     struct table string_by_id, code_by_id, stack_by_id, thread_by_tid, context_by_key;
     VECTOR(const char *) strings;
-    VECTOR(struct code) codes;
+    VECTOR(struct code_object) codes;
     VECTOR(struct stack) stacks;
     VECTOR(uint64_t) words;
     VECTOR(struct thread) threads;

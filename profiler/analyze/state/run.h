@@ -56,11 +56,11 @@ struct source {
     const char *recorded, *path; /* as recorded; as shown */
     int user, python;
 };
-struct node { /* of the tree of stacks */
+struct tree_node { /* of the tree of stacks */
     uint32_t parent, frame;
     double cpu, wait, gpu, alloc;
 };
-struct frame {
+struct tree_frame {
     const char *function, *file, *module, *kind; /* file: as shown */
     int line;
 };
@@ -104,7 +104,7 @@ struct gap {
     uint64_t start, end;
     int device;
 };
-struct device {
+struct run_device {
     struct trace_device d;
     const char *name;
     double busy, sum, idle, peak;
@@ -142,9 +142,9 @@ struct run {
     struct table source_by_path;
     struct table path_of, class_of; /* caches of rules.c, by address of the text */
     VECTOR(const char *) paths;
-    VECTOR(struct node) nodes;
+    VECTOR(struct tree_node) nodes;
     struct table node_by_key;
-    VECTOR(struct frame) frames;
+    VECTOR(struct tree_frame) frames;
     struct table frame_by_key;
     struct counters modules; /* unattributed; their costs beside */
     VECTOR(struct costs) module_costs;
@@ -155,11 +155,10 @@ struct run {
     VECTOR(struct kernel) kernels;
     struct table kernel_by_name;
     struct counters transfers, sets, apis, ranges, overheads, faults, syncs;
-    VECTOR(struct device) devices;
+    VECTOR(struct run_device) devices;
     VECTOR(struct gap) gaps;
     VECTOR(struct interval) syncing; /* host blocked in synchronising calls */
     double no_origin_n, no_origin_ns, kernels_n, launches_n, borrowed_alloc;
-    double line_gpu_ns;
 
     VECTOR(struct interval) all_busy;       /* of all devices, for waiting */
     VECTOR(struct model_process) processes; /* built up; names in the model's arena */

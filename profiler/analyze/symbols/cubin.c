@@ -13,7 +13,7 @@ struct cubin {
     const char *name;
     Elf64_Ehdr header;
     struct bytes section_names, symbols, names, inlined_names, info;
-    struct code { /* a function's stretch of a section */
+    struct cubin_code { /* a function's stretch of a section */
         const char *name;
         uint64_t low, bytes;
         uint32_t section;
@@ -107,7 +107,7 @@ static void place_sequences(struct cubin *c)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct code *)a)->name, ((const struct code *)b)->name);
+    return strcmp(((const struct cubin_code *)a)->name, ((const struct cubin_code *)b)->name);
 }
 
 static enum err list_codes(struct cubin *c)
@@ -121,8 +121,8 @@ static enum err list_codes(struct cubin *c)
         return FAIL(ERR_MEMORY, "no memory for %zu functions", room);
     for (uint64_t i = 1; read_symbol(c, i, &s); i++)
         if (ELF64_ST_TYPE(s.st_info) == STT_FUNC && s.st_shndx)
-            c->codes[c->code_count++] =
-                (struct code){bytes_text(c->names, s.st_name), s.st_value, s.st_size, s.st_shndx};
+            c->codes[c->code_count++] = (struct cubin_code){bytes_text(c->names, s.st_name),
+                                                            s.st_value, s.st_size, s.st_shndx};
     if (room)
         qsort(c->codes, room, sizeof *c->codes, by_name);
     return ERR_OK;
@@ -184,16 +184,16 @@ int cubin_has_lines(const struct cubin *c)
 }
 
 /* section 0: the kernel is not in the file. */
-static struct code find_kernel(const struct cubin *c, const char *kernel)
+static struct cubin_code find_kernel(const struct cubin *c, const char *kernel)
 {
-    struct code key = {.name = kernel}, *found = NULL;
+    struct cubin_code key = {.name = kernel}, *found = NULL;
     if (c->code_count)
         found = bsearch(&key, c->codes, c->code_count, sizeof key, by_name);
     if (found)
         return *found;
     size_t i = find_section(c, ".text.", kernel);
     Elf64_Shdr whole = section(c, i);
-    return (struct code){kernel, 0, whole.sh_size, (uint32_t)i};
+    return (struct cubin_code){kernel, 0, whole.sh_size, (uint32_t)i};
 }
 
 /* The last row at or before `address`, if its sequence covers it; SIZE_MAX none. */
@@ -251,7 +251,7 @@ int cubin_at(const struct cubin *c, const char *kernel_mangled, uint64_t offset,
              struct cubin_frame *out, int max)
 {
     const struct line_sequence *q;
-    struct code k = find_kernel(c, kernel_mangled);
+    struct cubin_code k = find_kernel(c, kernel_mangled);
     if (!k.section || offset >= k.bytes || max <= 0)
         return 0;
     size_t row = find_row(c, k.section, k.low + offset, &q);
@@ -284,7 +284,7 @@ int cubin_kernel(const struct cubin *c, const char *kernel_mangled, struct cubin
 {
     const struct line_sequence *q;
     struct cubin_frame frames[32];
-    struct code k = find_kernel(c, kernel_mangled);
+    struct cubin_code k = find_kernel(c, kernel_mangled);
     *out = (struct cubin_kernel){.registers = -1, .shared_bytes = -1, .local_bytes = -1};
     if (!k.section)
         return 0;

@@ -9,12 +9,12 @@ enum { STANDARD_COPY = 1, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN, CONST_
 enum { FIXED_ADVANCE_PC = 9, END_SEQUENCE = 1, SET_ADDRESS = 2, NVIDIA_INLINED = 0x90 };
 
 /* Reading position; `bad` once something reached beyond the end, after which all reads give 0. */
-struct reader {
+struct byte_reader {
     const unsigned char *at, *end;
     int bad;
 };
 
-static uint64_t fixed(struct reader *r, size_t n)
+static uint64_t fixed(struct byte_reader *r, size_t n)
 {
     uint64_t v = 0;
     if (r->bad || (size_t)(r->end - r->at) < n) {
@@ -26,7 +26,7 @@ static uint64_t fixed(struct reader *r, size_t n)
     return v;
 }
 
-static uint64_t uleb(struct reader *r)
+static uint64_t uleb(struct byte_reader *r)
 {
     uint64_t v = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -38,7 +38,7 @@ static uint64_t uleb(struct reader *r)
     }
 }
 
-static int64_t sleb(struct reader *r)
+static int64_t sleb(struct byte_reader *r)
 {
     uint64_t v = 0, byte;
     unsigned shift = 0;
@@ -53,7 +53,7 @@ static int64_t sleb(struct reader *r)
     return (int64_t)v;
 }
 
-static const char *text(struct reader *r)
+static const char *text(struct byte_reader *r)
 {
     const void *zero = r->bad ? NULL : memchr(r->at, 0, (size_t)(r->end - r->at));
     const char *start = (const char *)r->at;
@@ -65,7 +65,7 @@ static const char *text(struct reader *r)
     return start;
 }
 
-static void skip(struct reader *r, uint64_t n)
+static void skip(struct byte_reader *r, uint64_t n)
 {
     if (r->bad || (uint64_t)(r->end - r->at) < n)
         r->bad = 1;
@@ -95,7 +95,7 @@ static int grow(void **list, size_t *room, size_t used, size_t element, size_t l
 }
 
 struct program {
-    struct reader r;
+    struct byte_reader r;
     struct bytes str, line_str;
     struct line_table *table;
     unsigned version, wide; /* wide: offsets of 8 bytes */
@@ -219,7 +219,7 @@ static void new_names(struct program *p, int files)
 /* Reads up to the opcodes; `end` is where the header says that they begin. */
 static void header(struct program *p)
 {
-    struct reader *r = &p->r;
+    struct byte_reader *r = &p->r;
     p->version = (unsigned)fixed(r, 2);
     if (p->version < 2 || p->version > 5)
         r->bad = 1;
@@ -321,7 +321,7 @@ static void standard(struct program *p, struct state *s, unsigned opcode)
 static int extended(struct program *p, struct state *s, const unsigned char *section,
                     uint64_t *place)
 {
-    struct reader *r = &p->r;
+    struct byte_reader *r = &p->r;
     uint64_t length = uleb(r);
     const unsigned char *start = r->at;
     if (r->bad || !length || length > (uint64_t)(r->end - start)) {
@@ -329,7 +329,7 @@ static int extended(struct program *p, struct state *s, const unsigned char *sec
         return 0;
     }
     unsigned opcode = (unsigned)fixed(r, 1);
-    struct reader operand = {r->at, start + length, 0};
+    struct byte_reader operand = {r->at, start + length, 0};
     if (opcode == SET_ADDRESS && length <= 9) {
         *place = (uint64_t)(r->at - section);
         s->address = fixed(&operand, (size_t)length - 1);
@@ -369,7 +369,7 @@ static void run(struct program *p, const unsigned char *section)
 enum err line_table_read(struct bytes line, struct bytes str, struct bytes line_str,
                          struct line_table *out)
 {
-    struct reader r = {line.at, line.at + line.n, 0};
+    struct byte_reader r = {line.at, line.at + line.n, 0};
     *out = (struct line_table){0};
     while (r.at < r.end) {
         struct program p = {.str = str, .line_str = line_str, .table = out};
@@ -380,7 +380,7 @@ enum err line_table_read(struct bytes line, struct bytes str, struct bytes line_
         }
         if (r.bad || length > (uint64_t)(r.end - r.at))
             break;
-        p.r = (struct reader){r.at, r.at + length, 0};
+        p.r = (struct byte_reader){r.at, r.at + length, 0};
         r.at += length;
         header(&p);
         if (!p.r.bad && !p.no_memory)

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/analyze/common/arena.h"
+#include "profiler/analyze/common/vector.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symtab.h"
@@ -23,19 +23,18 @@ enum {
     MEMORY_FACTOR = 24 /* heap that libdw takes for a byte of .debug_info (CPython 3.12: 21) */
 };
 
-struct range {
+struct address_range {
     uint64_t start, end;
     Dwarf_Off die; /* of a function */
     uint32_t unit;
 };
-struct ranges {
-    struct range *items;
-    size_t count, room;
+struct address_ranges {
+    VECTOR(struct address_range) all;
 };
 struct unit {
     Dwarf_Die die;       /* with the line table */
     Dwarf_Die functions; /* with the functions: another one when they are in a .dwo file */
-    struct ranges ranges;
+    struct address_ranges ranges;
     int read, deep;
     Dwarf_Lines *lines;
     size_t line_count;
@@ -48,9 +47,8 @@ struct symbol_file {
     Dwarf *dwarf;
     Dwarf_Addr bias, dwarf_bias; /* libdwfl's address - address of the file, - address of DWARF */
     struct symtab symbols;
-    struct ranges ranges; /* of units */
-    struct unit *units;
-    size_t unit_count, unit_room;
+    struct address_ranges ranges; /* of units */
+    VECTOR(struct unit) units;
     uint64_t memory;
     long budget; /* entries that may still be read in this walk: a loop of siblings ends */
 };
@@ -157,46 +155,46 @@ static enum err read_symbols(struct symbol_file *f)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct range *x = a, *y = b;
+    const struct address_range *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->end != y->end ? (x->end > y->end ? -1 : 1) : 0; /* the longer one first */
 }
 
-static enum err add_ranges(struct ranges *r, Dwarf_Die *die, struct range item)
+static enum err add_ranges(struct address_ranges *r, Dwarf_Die *die, struct address_range item)
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
         if (!start || end <= start) /* 0: what the linker left out */
             continue;
-        TRY(array_room(&r->items, &r->room, r->count + 1, sizeof *r->items));
+        TRY(vector_room(&r->all, r->all.count + 1));
         item.start = start;
         item.end = end;
-        r->items[r->count++] = item;
+        r->all.items[r->all.count++] = item;
     }
     return ERR_OK;
 }
 
-static const struct range *range_at(const struct ranges *r, uint64_t address)
+static const struct address_range *range_at(const struct address_ranges *r, uint64_t address)
 {
-    size_t low = 0, high = r->count;
+    size_t low = 0, high = r->all.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (r->items[middle].start <= address)
+        if (r->all.items[middle].start <= address)
             low = middle + 1;
         else
             high = middle;
     }
     for (int i = 0; i < NEAR && low; i++, low--)
-        if (address < r->items[low - 1].end)
-            return &r->items[low - 1];
+        if (address < r->all.items[low - 1].end)
+            return &r->all.items[low - 1];
     return NULL;
 }
 
-static void sort(struct ranges *r)
+static void sort(struct address_ranges *r)
 {
-    if (r->count)
-        qsort(r->items, r->count, sizeof *r->items, by_start);
+    if (r->all.count)
+        qsort(r->all.items, r->all.count, sizeof *r->all.items, by_start);
 }
 
 static enum err read_units(struct symbol_file *f)
@@ -207,11 +205,12 @@ static enum err read_units(struct symbol_file *f)
     while (f->dwarf && !dwarf_get_units(f->dwarf, cu, &cu, NULL, &type, &die, &split)) {
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        TRY(array_room(&f->units, &f->unit_room, f->unit_count + 1, sizeof *f->units));
+        TRY(vector_room(&f->units, f->units.count + 1));
         int has_split = type == DW_UT_skeleton && split.addr;
-        f->units[f->unit_count] = (struct unit){.die = die, .functions = has_split ? split : die};
-        TRY(add_ranges(&f->ranges, &die, (struct range){.unit = (uint32_t)f->unit_count}));
-        f->unit_count++;
+        f->units.items[f->units.count] =
+            (struct unit){.die = die, .functions = has_split ? split : die};
+        TRY(add_ranges(&f->ranges, &die, (struct address_range){.unit = (uint32_t)f->units.count}));
+        f->units.count++;
     }
     sort(&f->ranges);
     return ERR_OK;
@@ -232,8 +231,8 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
         if (!e)
             e = read_units(f);
         facts->symbols = f->symbols.count > 0;
-        facts->lines = f->ranges.count > 0;
-        f->memory += f->symbols.count * 32 + f->unit_count * sizeof *f->units;
+        facts->lines = f->ranges.all.count > 0;
+        f->memory += f->symbols.count * 32 + f->units.count * sizeof *f->units.items;
     }
     if (e || facts->state != SYMBOL_FILE_FOUND) {
         symbol_file_close(f);
@@ -247,10 +246,10 @@ void symbol_file_close(struct symbol_file *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < f->unit_count; i++)
-        free(f->units[i].ranges.items);
-    free(f->units);
-    free(f->ranges.items);
+    for (size_t i = 0; i < f->units.count; i++)
+        free(f->units.items[i].ranges.all.items);
+    vector_free(&f->units);
+    free(f->ranges.all.items);
     symtab_free(&f->symbols);
     if (f->dwfl)
         dwfl_end(f->dwfl);
@@ -281,7 +280,7 @@ static enum err collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent
     do {
         int tag = dwarf_tag(&die);
         if (tag == DW_TAG_subprogram)
-            TRY(add_ranges(&u->ranges, &die, (struct range){.die = dwarf_dieoffset(&die)}));
+            TRY(add_ranges(&u->ranges, &die, (struct address_range){.die = dwarf_dieoffset(&die)}));
         if (is_scope(tag, u->deep))
             TRY(collect(f, u, &die, depth + 1));
     } while (f->budget-- > 0 && !dwarf_siblingof(&die, &die));
@@ -298,20 +297,21 @@ static long unit_bytes(struct unit *u)
     return (long)(next - start);
 }
 
-static const struct range *function_at(struct symbol_file *f, struct unit *u, uint64_t address)
+static const struct address_range *function_at(struct symbol_file *f, struct unit *u,
+                                               uint64_t address)
 {
     for (int deep = 0; deep < 2; deep++) {
         if (!u->read || (deep && !u->deep)) {
             u->read = 1;
             u->deep = deep;
-            u->ranges.count = 0;
+            u->ranges.all.count = 0;
             f->budget = unit_bytes(u);
             f->memory += deep ? 0 : (uint64_t)f->budget * MEMORY_FACTOR;
             if (collect(f, u, &u->functions, 0))
-                u->ranges.count = 0;
+                u->ranges.all.count = 0;
             sort(&u->ranges);
         }
-        const struct range *found = range_at(&u->ranges, address);
+        const struct address_range *found = range_at(&u->ranges, address);
         if (found)
             return found;
     }
@@ -391,7 +391,7 @@ static int descend(struct symbol_file *f, Dwarf_Die *die, uint64_t address)
 }
 
 /* The function and the calls inlined at `address`, outermost first. */
-static int scopes_at(struct symbol_file *f, struct unit *u, const struct range *function,
+static int scopes_at(struct symbol_file *f, struct unit *u, const struct address_range *function,
                      uint64_t address, Dwarf_Die scopes[DEPTH])
 {
     int n = 0;
@@ -411,9 +411,9 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
     Dwarf_Die scopes[DEPTH];
     uint64_t at = address + f->bias - f->dwarf_bias;
     const char *symbol = symtab_at(&f->symbols, address + f->bias);
-    const struct range *unit = range_at(&f->ranges, at);
-    struct unit *u = unit ? &f->units[unit->unit] : NULL;
-    const struct range *function = u ? function_at(f, u, at) : NULL;
+    const struct address_range *unit = range_at(&f->ranges, at);
+    struct unit *u = unit ? &f->units.items[unit->unit] : NULL;
+    const struct address_range *function = u ? function_at(f, u, at) : NULL;
     int n = function ? scopes_at(f, u, function, at, scopes) : 0;
     *out =
         (struct file_frame){.function = symbol, .folder = u ? text(&u->die, DW_AT_comp_dir) : NULL};

@@ -20,15 +20,15 @@ const struct exporter *exporter_find(const char *name)
 }
 
 /* stdio stream whose bytes pass through deflate into `to` */
-struct packed {
+struct gzip_stream {
     z_stream z;
     struct outfile *to;
     int failed;
 };
 
-static ssize_t packed_write(void *cookie, const char *data, size_t n, int finish)
+static ssize_t gzip_write(void *cookie, const char *data, size_t n, int finish)
 {
-    struct packed *p = cookie;
+    struct gzip_stream *p = cookie;
     unsigned char out[16384];
     p->z.next_in = (Bytef *)data;
     p->z.avail_in = (uInt)n;
@@ -43,15 +43,15 @@ static ssize_t packed_write(void *cookie, const char *data, size_t n, int finish
     return p->failed ? 0 : (ssize_t)n;
 }
 
-static ssize_t packed_data(void *cookie, const char *data, size_t n)
+static ssize_t gzip_data(void *cookie, const char *data, size_t n)
 {
-    return packed_write(cookie, data, n, 0);
+    return gzip_write(cookie, data, n, 0);
 }
 
-static int packed_close(void *cookie)
+static int gzip_close(void *cookie)
 {
-    struct packed *p = cookie;
-    packed_write(p, NULL, 0, 1);
+    struct gzip_stream *p = cookie;
+    gzip_write(p, NULL, 0, 1);
     deflateEnd(&p->z);
     return p->failed ? -1 : 0;
 }
@@ -66,11 +66,11 @@ enum err export_file(const struct model *m, const struct exporter *x,
         return outfile_commit(&f);
     }
     enum err e = ERR_OK;
-    struct packed p = {.to = &f};
+    struct gzip_stream p = {.to = &f};
     FILE *stream = NULL;
     if (deflateInit2(&p.z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
-        stream = fopencookie(&p, "w",
-                             (cookie_io_functions_t){.write = packed_data, .close = packed_close});
+        stream =
+            fopencookie(&p, "w", (cookie_io_functions_t){.write = gzip_data, .close = gzip_close});
     if (!stream) {
         e = FAIL(ERR_MEMORY, "no memory left to compress %s", path);
         goto out;

@@ -14,7 +14,7 @@
 
 /* What a page is made of besides its assets: element id, file of the run, what its "schema" begins
  * with. */
-static const struct part {
+static const struct page_part {
     const char *id, *file, *schema;
 } parts[] = {
     {"data-profile", "profile.json", "tomoprof-profile/"},
@@ -32,7 +32,7 @@ struct text {
     size_t bytes;
 };
 
-static enum err check(const struct part *part, const char *path, const struct text *t)
+static enum err check(const struct page_part *part, const char *path, const struct text *t)
 {
     cJSON *json = cJSON_ParseWithLength(t->data, t->bytes);
     FAIL_IF(!json, ERR_INPUT, "%s is not valid JSON: write it again with `tomoprof report`", path);
@@ -46,7 +46,7 @@ static enum err check(const struct part *part, const char *path, const struct te
     return ERR_OK;
 }
 
-static enum err load(const char *folder, const struct part *part, struct text *out)
+static enum err load(const char *folder, const struct page_part *part, struct text *out)
 {
     char path[4096];
     if (!part->file)

@@ -43,10 +43,10 @@ enum err summary_functions(const struct model *m, struct summary_function **rows
         const struct model_frame *f = &m->frames[s->frame];
         const char *slash = f->module ? strrchr(f->module, '/') : NULL;
         all[n++] = (struct summary_function){f->function ? f->function : "[unknown]",
-                                            slash       ? slash + 1
-                                            : f->module ? f->module
-                                                        : "",
-                                            1e-9 * (double)s->cpu_ns};
+                                             slash       ? slash + 1
+                                             : f->module ? f->module
+                                                         : "",
+                                             1e-9 * (double)s->cpu_ns};
     }
     array_sort(all, n, sizeof *all, by_name);
     for (size_t i = 0; i < n; i++)

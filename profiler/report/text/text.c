@@ -11,7 +11,7 @@ struct sheet {
     int width, colour, top;
     const struct model *m;
 };
-struct row {
+struct text_row {
     const struct model_file *file;
     const struct model_line *line;
     double cost;
@@ -96,11 +96,11 @@ static void summary(const struct sheet *s)
 
 static int most_expensive_first(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct text_row *x = a, *y = b;
     return (x->cost < y->cost) - (x->cost > y->cost);
 }
 
-static enum err rows_of(const struct model *m, struct row **out, size_t *count)
+static enum err rows_of(const struct model *m, struct text_row **out, size_t *count)
 {
     size_t room = 0;
     double waits = summary_waits(m) ? 1 : 1e-6;
@@ -115,7 +115,7 @@ static enum err rows_of(const struct model *m, struct row **out, size_t *count)
             if (cost <= 0)
                 continue;
             TRY(array_room(out, &room, *count + 1, sizeof **out));
-            (*out)[(*count)++] = (struct row){&m->files[f], line, cost};
+            (*out)[(*count)++] = (struct text_row){&m->files[f], line, cost};
         }
     array_sort(*out, *count, sizeof **out, most_expensive_first);
     return ERR_OK;
@@ -142,7 +142,7 @@ static void place(const struct sheet *s, const char *path, int64_t line, int col
     fprintf(s->out, "%*s", room > length ? room - length : 0, "");
 }
 
-static void lines_table(const struct sheet *s, const struct row *rows, size_t count)
+static void lines_table(const struct sheet *s, const struct text_row *rows, size_t count)
 {
     int gpu = isfinite(s->m->totals.gpu_sum_s), where = s->width >= 120 ? 32 : 22;
     int left = s->width - where - (gpu ? 62 : 45);
@@ -272,7 +272,7 @@ static void notes(const struct sheet *s)
 enum err report_text(const struct model *m, FILE *out, int width, int colour, int top)
 {
     const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m};
-    struct row *rows;
+    struct text_row *rows;
     size_t count;
     enum err e = rows_of(m, &rows, &count);
     if (e == ERR_OK) {
