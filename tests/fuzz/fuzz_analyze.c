@@ -7,6 +7,7 @@
 #include "profiler/analyze/analyze.h"
 #include "profiler/trace/format.h"
 #include "tests/fuzz/fuzz.h"
+#include "profiler/report/findings/findings.h"
 #include "profiler/report/text/text.h"
 
 /* A trace file of any bytes is analysed; its profile can be written, read and printed. */
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(*err_text());
         return 0;
     }
+    FUZZ_CHECK(findings_add(m) == ERR_OK);
     FUZZ_CHECK(report_text(m, null, 80, 1, 50) == ERR_OK);
     FUZZ_CHECK(profile_write(m, profile) == ERR_OK);
     FUZZ_CHECK(profile_read(profile, &again) == ERR_OK);

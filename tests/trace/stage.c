@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/analyze/symbols/symbols.h"
+#include "profiler/report/findings/findings.h"
 #include "tests/trace/stage.h"
 
 char stage_folder[64];
@@ -125,8 +126,8 @@ struct model *stage_model(const struct analyze_options *options)
 {
     static int number;
     struct model *m = NULL;
-    if (analyze_run(stage_folder, options, &m) != ERR_OK) {
-        fprintf(stderr, "analyze_run: %s (%s)\n", err_text(), err_where());
+    if (analyze_run(stage_folder, options, &m) != ERR_OK || findings_add(m) != ERR_OK) {
+        fprintf(stderr, "analysis: %s (%s)\n", err_text(), err_where());
         abort();
     }
     const char *folder = getenv("TP_PROFILES");

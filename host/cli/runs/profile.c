@@ -14,6 +14,7 @@
 #include "host/cli/runs/profile_model.h"
 #include "host/cli/runs/record_json.h"
 #include "host/cli/runs/trace_folder.h"
+#include "profiler/report/findings/findings.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/page/html.h"
 
@@ -52,6 +53,8 @@ static enum err make(const char *folder, struct analyze_options *options, struct
         options->command = facts.command;
         e = analyze_run(folder, options, out);
     }
+    if (!e)
+        e = findings_add(*out);
     progress_end();
     if (!e)
         e = record_facts_add(&facts, *out);

@@ -258,7 +258,7 @@ enum err build_model(struct run *r)
 {
     static enum err (*const steps[])(struct run *) = {
         build_meta,   build_gpu,    build_totals,   build_files,   build_stacks,
-        source_texts, build_memory, build_timeline, build_quality, build_findings};
+        source_texts, build_memory, build_timeline, build_quality};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         TRY(steps[i](r));
     return ERR_OK;

@@ -20,7 +20,6 @@ enum err build_kernels(struct run *r); /* of build_gpu */
 enum err build_timeline(struct run *r);
 enum err build_memory(struct run *r);
 enum err build_quality(struct run *r);
-enum err build_findings(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 
 struct model_cpu cpu_of(const struct run *r, const struct costs *s);

@@ -1,21 +1,19 @@
+/* Rules over the finished model: each tests one pattern and gives evidence, lines, advice and an
+ * upper limit of what it may save. Shares are of meta.wall_s unless a rule says otherwise. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/build/build.h"
-
-/* Rules over the finished model: each looks for one pattern and says evidence, lines, advice and an
- * upper limit of what it may save. Shares are of meta.wall_s unless a rule says otherwise. */
+#include "profiler/analyze/common/vector.h"
+#include "profiler/report/findings/findings.h"
 
 enum { LINES_TOLD = 50 };
 
 struct finder {
-    struct run *r;
-    const struct model *m;
-    struct model_finding *list;
-    size_t count, room;
+    struct model *m;
+    VECTOR(struct model_finding) found;
 };
 
 /* The number of a line that a rule sorts by and shows; NaN or 0: not concerned. */
@@ -29,24 +27,23 @@ static int most_first(const void *a, const void *b)
 
 static enum err lines_by(struct finder *f, line_value *value, struct model_place **rows, int *count)
 {
-    struct model_place *all = NULL;
-    size_t n = 0, room = 0;
+    VECTOR(struct model_place) all = {0};
     enum err e = ERR_OK;
     for (int i = 0; i < f->m->files_count && value; i++)
         for (int k = 0; k < f->m->files[i].lines_count && e == ERR_OK; k++) {
             const struct model_line *line = &f->m->files[i].lines[k];
             double v = value(line);
-            if (!(v > 0) || (e = array_room(&all, &room, n + 1, sizeof *all)) != ERR_OK)
-                continue;
-            all[n++] = (struct model_place){f->m->files[i].path, line->line, MODEL_UNKNOWN, v};
+            if (v > 0)
+                e = vector_add(
+                    &all, (struct model_place){f->m->files[i].path, line->line, MODEL_UNKNOWN, v});
         }
-    array_sort(all, n, sizeof *all, most_first);
-    n = n < LINES_TOLD ? n : LINES_TOLD;
+    vector_sort(&all, most_first);
+    size_t n = all.count < LINES_TOLD ? all.count : LINES_TOLD;
     if (e == ERR_OK)
-        e = model_items(f->r->m, &record_model_place, n, rows, count);
-    if (e == ERR_OK && n)
-        memcpy(*rows, all, n * sizeof *all);
-    free(all);
+        e = model_items(f->m, &record_model_place, n, rows, count);
+    if (e == ERR_OK)
+        array_copy(*rows, all.items, n, sizeof *all.items);
+    vector_free(&all);
     return e;
 }
 
@@ -66,16 +63,17 @@ static enum err tell(struct finder *f, const struct finding *what, double gain, 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    TRY(array_room(&f->list, &f->room, f->count + 1, sizeof *f->list));
-    struct model_finding *row = &f->list[f->count++];
-    model_blank(&record_model_finding, row);
+    struct model_finding blank;
+    model_blank(&record_model_finding, &blank);
+    TRY(vector_add(&f->found, blank));
+    struct model_finding *row = &f->found.items[f->found.count - 1];
     row->id = what->id;
     row->severity = what->severity;
     row->title = what->title;
     row->advice = what->advice;
     row->confidence = what->confidence;
     row->gain_s = gain;
-    row->evidence = run_text(f->r, text);
+    row->evidence = arena_text(f->m->arena, text);
     return lines_by(f, what->value, &row->lines, &row->lines_count);
 }
 
@@ -117,7 +115,7 @@ static enum err pageable(struct finder *f)
     if (s > 0.01 * f->m->meta.wall_s)
         TRY(tell(f, &what, s / 2,
                  "%lld copies of %.1f MiB took %.3g s on the device (%.1f %% of the run).",
-                 (long long)n, megabytes((double)bytes), s, 100 * s / f->m->meta.wall_s));
+                 (long long)n, (double)bytes / 1048576, s, 100 * s / f->m->meta.wall_s));
     if (n_async && asynchronous > 0.005 * f->m->meta.wall_s)
         TRY(tell(f, &async, asynchronous / 2,
                  "%lld asynchronous copies of pageable memory took %.3g s.", (long long)n_async,
@@ -168,7 +166,7 @@ static enum err gaps(struct finder *f)
         "Between its first and last operation the device was idle for %.3g s; the longest gap is "
         "%.3g s at %.3g s, the longest %d together %.3g s.",
         f->m->totals.gpu_idle_s, g->length_s, g->start_s, f->m->gpu.gaps_count, sum));
-    struct model_finding *row = &f->list[f->count - 1];
+    struct model_finding *row = &f->found.items[f->found.count - 1];
     row->lines = g->lines;
     row->lines_count = g->lines_count;
     return ERR_OK;
@@ -316,8 +314,8 @@ static enum err leaking(struct finder *f)
     TRY(tell(f, &what, (double)NAN,
              "%d lines hold %.1f MiB at the end of what they allocated again and again.",
              f->m->memory.leaks_count, live));
-    struct model_finding *row = &f->list[f->count - 1];
-    TRY(model_list(f->r->m, model_place, row, lines, (size_t)f->m->memory.leaks_count));
+    struct model_finding *row = &f->found.items[f->found.count - 1];
+    TRY(model_list(f->m, model_place, row, lines, (size_t)f->m->memory.leaks_count));
     for (int i = 0; i < row->lines_count; i++)
         row->lines[i] = (struct model_place){f->m->memory.leaks[i].file, f->m->memory.leaks[i].line,
                                              MODEL_UNKNOWN, f->m->memory.leaks[i].live_mb};
@@ -376,18 +374,18 @@ static int by_gain(const void *a, const void *b)
     return p < q || p > q ? (p < q ? 1 : -1) : strcmp(x->id, y->id);
 }
 
-enum err build_findings(struct run *r)
+enum err findings_add(struct model *m)
 {
-    struct finder f = {.r = r, .m = r->m};
+    struct finder f = {.m = m};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && e == ERR_OK; i++)
         e = rules[i](&f);
     if (e == ERR_OK)
-        e = model_list(r->m, model_finding, r->m, findings, f.count);
-    if (e == ERR_OK && f.count) {
-        array_sort(f.list, f.count, sizeof *f.list, by_gain);
-        memcpy(r->m->findings, f.list, f.count * sizeof *f.list);
+        e = model_list(m, model_finding, m, findings, f.found.count);
+    if (e == ERR_OK) {
+        vector_sort(&f.found, by_gain);
+        array_copy(m->findings, f.found.items, f.found.count, sizeof *f.found.items);
     }
-    free(f.list);
+    vector_free(&f.found);
     return e;
 }

@@ -1,0 +1,10 @@
+/* What is worth a change in a run, with its evidence: the headlines of the report. */
+#ifndef TP_REPORT_FINDINGS_FINDINGS_H
+#define TP_REPORT_FINDINGS_FINDINGS_H
+
+#include "profiler/analyze/model/model.h"
+
+/* Fills the findings of a finished model, the largest gain first. ERR_MEMORY. */
+enum err findings_add(struct model *m);
+
+#endif
