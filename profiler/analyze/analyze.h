@@ -1,4 +1,4 @@
-/* From the trace files of a run to its model: merges processes, names addresses, charges every
+/* From the trace files of a run to its model: merges processes, names addresses, attributes every
  * sample, allocation, copy and device operation to a source line, checks that nothing was lost or
  * counted twice. Bounded memory: files are read as streams. Any damage of the trace becomes an item
  * of model.quality; what cannot be known is null. */
@@ -11,10 +11,10 @@
 
 struct analyze_options {
     /* Shell patterns (fnmatch) on paths of source files, as recorded or relativised; lists end with
-     * NULL, NULL = none. What matches `exclude`, or not `include` when given, is charged to its
+     * NULL, NULL = none. What matches `exclude`, or not `include` when given, is attributed to its
      * caller. */
     const char *const *include, *const *exclude;
-    int libraries;              /* 1: lines of libraries are charged too, not only of user code */
+    int libraries;              /* 1: lines of libraries have costs too, not only of user code */
     int absolute_paths;         /* 1: paths stay as recorded */
     int no_source;              /* 1: no source text in the profile */
     const char *tool_version;   /* for meta; NULL unknown */

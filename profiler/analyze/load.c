@@ -1,3 +1,5 @@
+/* Reads all trace files of a run: each record goes to the collector of its kind, then each image
+ * is attributed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +90,8 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
     }
 }
 
-/* CLOCK records are read ahead before the first device time, unless its clock is ours already. */
+/* CLOCK records are read ahead before the first device time, unless its clock is the host's
+ * already. */
 static enum err need_clock(struct image *im, const char *path, const struct trace_record *record)
 {
     int timed = record->kind >= TRACE_KERNEL && record->kind <= TRACE_GPU_OVERHEAD;

@@ -1,3 +1,5 @@
+/* Adds CPU samples and waits to their sample contexts. A thread without Python frames borrows
+ * the line of the main thread. */
 #include <stdlib.h>
 
 #include "profiler/analyze/attribute/cpu.h"
@@ -55,7 +57,7 @@ static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_
     return ERR_OK;
 }
 
-/* By time. A thread that waits for a CPU was not looked at: it stands where it stood before. */
+/* By time. A thread that waits for a CPU has no stack: it is where it was before. */
 static void order_main(struct cpu *c)
 {
     vector_sort(&c->main, by_time);
@@ -109,7 +111,7 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
                      run_track_limit(im->run));
 }
 
-/* Charges the held samples up to `until`. */
+/* Attributes the held samples up to `until`. */
 static enum err release(struct image *im, uint64_t until)
 {
     struct cpu *c = im->cpu;

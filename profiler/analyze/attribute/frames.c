@@ -1,3 +1,5 @@
+/* Resolves one stack: symbols for native frames, and the recorded Python frames in the place of
+ * the interpreter's loop. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +115,7 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
     }
     int interpreter = rules_interpreter(module);
     if (interpreter && sr->count && sr->stack->python)
-        return; /* its C code between Python frames says nothing */
+        return; /* its C code between Python frames is of no interest */
     int stubs = stub_frames(sr, at, n);
     for (int i = 0; i < n; i++) {
         struct resolved f = {.function = at[i].function,

@@ -1,3 +1,5 @@
+/* Finds the ranges that were open at each CPU sample, by binary search in the instances of its
+ * thread. */
 #include <stdlib.h>
 
 #include "profiler/analyze/attribute/range_cpu.h"

@@ -1,3 +1,4 @@
+/* Follows NVTX ranges as they open and close on each thread, and adds up their time by name. */
 #include <stdlib.h>
 
 #include "profiler/analyze/attribute/range_cpu.h"

@@ -1,3 +1,5 @@
+/* Tables of runtimes, library paths and frameworks, by which a frame is user code or not; and
+ * how paths lose what is personal. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,7 +197,7 @@ static const char *below_any_home(const char *path)
     return NULL;
 }
 
-/* Folders of the system and those that containers mount, whose names say nothing about a person. */
+/* Folders of the system and those that containers mount, with names that are not personal. */
 static int of_system(const char *path)
 {
     static const char *const roots[] = {"/usr/", "/lib",  "/bin/",       "/sbin/",

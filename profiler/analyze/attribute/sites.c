@@ -1,3 +1,5 @@
+/* Attributes each sample context to one source line by itself, and to every line and function on
+ * its stack inclusively. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +106,7 @@ static int attributed_frame(const struct resolved *frames, int count)
     return library;
 }
 
-/* Threads that wait for a CPU were not looked at: they stand anywhere in what they compute. */
+/* Threads that wait for a CPU have no stack: they may be anywhere in what they compute. */
 static const char *module_of(const struct resolved *frames, int count, const struct costs *s)
 {
     for (int i = 0; i < count; i++)

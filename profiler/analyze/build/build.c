@@ -1,3 +1,5 @@
+/* Builds the model: process rows and facts while images are read, all other rows in build_model;
+ * and frees the run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +200,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* What was switched on, and has not said that it failed, is known: nothing seen is 0 then. */
+/* What was switched on, and has not failed, is known: nothing seen is 0 then. */
 static void find_modes(struct run *r)
 {
     const struct {
@@ -256,9 +258,9 @@ static enum err build_meta(struct run *r)
 
 enum err build_model(struct run *r)
 {
-    static enum err (*const steps[])(struct run *) = {
-        build_meta,   build_gpu,    build_totals,   build_files,   build_stacks,
-        source_texts, build_memory, build_timeline, build_quality};
+    static enum err (*const steps[])(struct run *) = {build_meta,   build_gpu,      build_totals,
+                                                      build_files,  build_stacks,   source_texts,
+                                                      build_memory, build_timeline, build_quality};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         TRY(steps[i](r));
     return ERR_OK;

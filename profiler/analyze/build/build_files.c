@@ -1,3 +1,4 @@
+/* Rows of the model for source files, their lines and functions, and for modules without lines. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Rows of the model for devices, transfers, CUDA calls, ranges and gaps; the time that waiting
+ * calls overlapped with device work. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/gpu.h"
 
-enum { GAPS_TOLD = 50 };
+enum { GAPS_SHOWN = 50 };
 
 static int by_start(const void *a, const void *b)
 {
@@ -226,7 +228,7 @@ static int longest_first(const void *a, const void *b)
     return p != q ? (p < q ? 1 : -1) : (x->start > y->start) - (x->start < y->start);
 }
 
-/* The line that a node of the tree stands at: the nearest user line towards the root. */
+/* The line of a node of the tree: the nearest user line towards the root. */
 static const struct tree_frame *line_of(const struct run *r, uint32_t node)
 {
     const struct tree_frame *any = NULL;
@@ -296,7 +298,7 @@ static enum err gap_rows(struct run *r)
 {
     struct model_gpu_total *g = &r->m->gpu;
     vector_sort(&r->gaps, longest_first);
-    size_t n = r->gaps.count < GAPS_TOLD ? r->gaps.count : GAPS_TOLD;
+    size_t n = r->gaps.count < GAPS_SHOWN ? r->gaps.count : GAPS_SHOWN;
     TRY(model_list(r->m, model_gap, g, gaps, n));
     for (size_t i = 0; i < n; i++) {
         struct model_gap *row = &g->gaps[i];

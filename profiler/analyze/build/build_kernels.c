@@ -1,3 +1,5 @@
+/* Rows of the model for kernels, with their launch configurations, occupancy and launching
+ * lines. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "profiler/analyze/gpu/occupancy.h"
 #include "profiler/analyze/symbols/demangle.h"
 
-enum { VARIANTS_TOLD = 16, PLACES_TOLD = 16 };
+enum { VARIANTS_SHOWN = 16, PLACES_SHOWN = 16 };
 
 static int by_total(const void *a, const void *b)
 {
@@ -88,15 +90,15 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
     row->share_of_kernel_time = k->total / r->total.gpu_kernel;
     row->share_of_wall = k->total / (double)(r->last - r->origin);
     vector_sort(&k->variants, by_time);
-    size_t told = k->variants.count < VARIANTS_TOLD ? k->variants.count : VARIANTS_TOLD;
-    TRY(model_list(r->m, model_variant, row, variants, told));
-    row->variants_left_out = (int64_t)(k->variants.count - told);
-    for (size_t i = 0; i < told; i++)
+    size_t shown = k->variants.count < VARIANTS_SHOWN ? k->variants.count : VARIANTS_SHOWN;
+    TRY(model_list(r->m, model_variant, row, variants, shown));
+    row->variants_left_out = (int64_t)(k->variants.count - shown);
+    for (size_t i = 0; i < shown; i++)
         TRY(variant_row(r, &k->variants.items[i], &row->variants[i]));
     vector_sort(&k->launched_at, by_ns);
-    told = k->launched_at.count < PLACES_TOLD ? k->launched_at.count : PLACES_TOLD;
-    TRY(model_list(r->m, model_place, row, launched_at, told));
-    for (size_t i = 0; i < told; i++) {
+    shown = k->launched_at.count < PLACES_SHOWN ? k->launched_at.count : PLACES_SHOWN;
+    TRY(model_list(r->m, model_place, row, launched_at, shown));
+    for (size_t i = 0; i < shown; i++) {
         const struct launch_site *at = &k->launched_at.items[i];
         const struct site *s = &r->sites.items[at->site];
         row->launched_at[i] = (struct model_place){r->sources.items[s->file].path, s->line,

@@ -6,7 +6,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/heap/curves.h"
 
-enum { PLACES_TOLD = 50 };
+enum { PLACES_SHOWN = 50 };
 #define LEAK_SCORE 0.9
 
 static int most_first(const void *a, const void *b)
@@ -32,7 +32,7 @@ static enum err lines_at_peak(struct run *r, enum which which, struct model_plac
                                             megabytes(bytes)};
     }
     array_sort(all, n, sizeof *all, most_first);
-    n = n < PLACES_TOLD ? n : PLACES_TOLD;
+    n = n < PLACES_SHOWN ? n : PLACES_SHOWN;
     enum err e = model_items(r->m, &record_model_place, n, rows, count);
     if (e == ERR_OK && n)
         memcpy(*rows, all, n * sizeof *all);

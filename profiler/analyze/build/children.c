@@ -1,3 +1,5 @@
+/* Processes that were made, or programs that took one over, and of which there is no trace: the
+ * capture library was not loaded there. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -5,9 +7,6 @@
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/children.h"
-
-/* Processes that were made, or programs that took one over, and of which there is no trace: the
- * capture library was not loaded there. */
 
 enum { NAMED = 3 };
 

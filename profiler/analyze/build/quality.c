@@ -1,3 +1,5 @@
+/* What a reader must know about the data: losses, doubtful shares, the recorder's overhead, and
+ * laws that a right profile obeys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

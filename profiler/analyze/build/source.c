@@ -1,3 +1,4 @@
+/* Reads the text of the source lines that have costs, and of the lines around them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* The arena: blocks of 64 KiB, and a table of the texts that are kept once. */
 #include <stdlib.h>
 #include <string.h>
 

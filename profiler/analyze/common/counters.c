@@ -1,3 +1,4 @@
+/* Finds a counter by its names and numbers through a hash of them. */
 #include <stdlib.h>
 #include <string.h>
 

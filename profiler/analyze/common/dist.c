@@ -1,3 +1,5 @@
+/* Statistics of durations as they come: Welford's mean and deviation, exact values first, then a
+ * histogram of octaves. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Estimates live memory from sampled blocks; where few blocks are live, by their mean over time. */
 #include <math.h>
 
 #include "profiler/analyze/common/live_heap.h"

@@ -2,7 +2,7 @@
  * block that was recorded stands for `weight` bytes, which makes the sum of what is live right on
  * average; but the largest of many sums of a few heavy blocks is far above what ever lived. So
  * where the sum's standard error is above a fifth of it (fewer than 25 small blocks), the mean over
- * the time of the last 25 to 50 blocks stands in its place, or the bytes of the recorded blocks
+ * the time of the last 25 to 50 blocks takes its place, or the bytes of the recorded blocks
  * themselves, whichever is more. */
 #ifndef TP_ANALYZE_COMMON_LIVE_HEAP_H
 #define TP_ANALYZE_COMMON_LIVE_HEAP_H

@@ -1,3 +1,4 @@
+/* Merges events of a track that are closer than its resolution. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ int track_extend(struct track *t, uint64_t start, uint64_t end, uint32_t what)
 enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what, size_t limit)
 {
     struct track_event e = {start, end, end - start, end - start, 1, what};
-    size_t at = t->count; /* ranges come when they end: an outer one stands before what was in it */
+    size_t at = t->count; /* ranges come when they end: an outer one goes before what was in it */
     while (at > 0 && t->events[at - 1].start > start)
         at--;
     if (at > 0 && near(t, &t->events[at - 1], &e)) {

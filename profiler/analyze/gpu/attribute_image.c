@@ -1,3 +1,5 @@
+/* At the end of an image: its device time goes to kernels by name and line, to leaves of the
+ * stack tree, and to calls by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,9 +8,6 @@
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/symbols/cubin.h"
-
-/* What the image's activities cost is attributed: kernels by name and by line, leaves of the tree,
- * calls by name, device memory. */
 
 static enum err kernel_of(struct run *r, const char *mangled, uint32_t *index)
 {

@@ -1,3 +1,5 @@
+/* Matches device activities with the CUDA calls that made them, by correlation id and in either
+ * order of arrival. */
 #include <stdlib.h>
 
 #include "profiler/analyze/gpu/gpu.h"

@@ -4,7 +4,7 @@
 
 #include "profiler/analyze/gpu/gpu.h"
 
-static void hold(struct run *r, int site, double bytes)
+static void change_site(struct run *r, int site, double bytes)
 {
     if (site < 0)
         return;
@@ -38,8 +38,8 @@ static enum err replay(struct image *im, struct device_replay *p)
             const struct memory_event *old = &g->events.items[at];
             const struct sample_context *s =
                 old->context == TABLE_NONE ? NULL : &im->contexts.items[old->context];
-            hold(r, s ? s->site : -1, -(double)old->bytes);
-            hold(r, s ? s->function : -1, -(double)old->bytes);
+            change_site(r, s ? s->site : -1, -(double)old->bytes);
+            change_site(r, s ? s->function : -1, -(double)old->bytes);
             p->total[e->device] -= (double)old->bytes;
             table_remove(&p->live, key);
         }
@@ -47,8 +47,8 @@ static enum err replay(struct image *im, struct device_replay *p)
             continue;
         const struct sample_context *s =
             e->context == TABLE_NONE ? NULL : &im->contexts.items[e->context];
-        hold(r, s ? s->site : -1, (double)e->bytes);
-        hold(r, s ? s->function : -1, (double)e->bytes);
+        change_site(r, s ? s->site : -1, (double)e->bytes);
+        change_site(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));
         p->total[e->device] += (double)e->bytes;
         struct run_device *d = &r->devices.items[e->device];

@@ -1,3 +1,4 @@
+/* Takes the device's records of an image: kernels, copies, memsets, memory, calls, graph nodes. */
 #include <stdlib.h>
 #include <string.h>
 

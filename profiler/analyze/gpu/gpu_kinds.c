@@ -1,9 +1,9 @@
+/* Device records that are only counted and added up by their kind: overheads, page faults,
+ * synchronisations. */
 #include <stdio.h>
 
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
-
-/* Records that are only counted and added up by their kind. */
 
 int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to)
 {

@@ -1,3 +1,4 @@
+/* Occupancy of a kernel from its registers, shared memory and block size. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,3 +1,5 @@
+/* How long each device was busy: operations of all streams in order of time, their union and the
+ * gaps in between. */
 #include <stdlib.h>
 
 #include "profiler/analyze/gpu/gpu.h"
@@ -6,7 +8,7 @@ enum {
     WINDOW = 65536, /* operations come this much out of order, at most */
     BUSY_MAX =
         1000000,    /* intervals kept per device, for several processes on one and for waiting */
-    GAPS_MAX = 4096 /* kept; the longest 50 are told */
+    GAPS_MAX = 4096 /* kept; the longest 50 are shown */
 };
 
 struct device_stream {

@@ -1,3 +1,4 @@
+/* Memory of each line over time, in 64 bins that double in length as the run goes on. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@ enum {
     CURVES_MAX = 16384, /* 4 MiB; lines beyond have none */
     FIRST_SHIFT = 14,   /* 16 us */
 };
-#define LEAST 0.01 /* of the largest heap: lines below it are not told */
+#define LEAST 0.01 /* of the largest heap: lines below it have no curve */
 
 struct curves {
     int shift;
@@ -42,7 +43,7 @@ enum err curves_reach(struct run *r, uint64_t end)
     return ERR_OK;
 }
 
-void curve_hold(struct run *r, struct site *s, uint64_t from, uint64_t to, double bytes)
+void curve_raise(struct run *r, struct site *s, uint64_t from, uint64_t to, double bytes)
 {
     struct curves *c = r->curves;
     if (bytes <= 0 || !s->line || (!s->curve && c->count == CURVES_MAX))

@@ -9,7 +9,7 @@
 enum err curves_reach(struct run *r,
                       uint64_t end); /* before the replay of an image that ends then */
 /* The line held `bytes` from `from` to `to`. */
-void curve_hold(struct run *r, struct site *s, uint64_t from, uint64_t to, double bytes);
+void curve_raise(struct run *r, struct site *s, uint64_t from, uint64_t to, double bytes);
 enum err curve_row(struct run *r, const struct site *s, struct model_line *row);
 double curves_bin(const struct run *r); /* ns; NaN without any */
 

@@ -1,3 +1,5 @@
+/* Replays sampled allocations and releases in order of time, for live memory, peaks and the
+ * curves of lines. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -190,20 +192,20 @@ struct replay {
     size_t peak_events; /* that were played until then */
 };
 
-static void hold(struct run *r, int site, struct live_heap_change c, uint64_t time)
+static void change_site(struct run *r, int site, struct live_heap_change c, uint64_t time)
 {
     if (site < 0)
         return;
     struct live_heap *h = &r->sites.items[site].heap;
     uint64_t since = h->since;
-    curve_hold(r, &r->sites.items[site], since, time, live_heap_apply(h, c, time));
-    curve_hold(r, &r->sites.items[site], time, time, live_heap_estimate(h, time));
+    curve_raise(r, &r->sites.items[site], since, time, live_heap_apply(h, c, time));
+    curve_raise(r, &r->sites.items[site], time, time, live_heap_estimate(h, time));
 }
 
 static void change(struct replay *p, uint32_t context, struct live_heap_change c, uint64_t time)
 {
-    hold(p->im->run, p->im->contexts.items[context].site, c, time);
-    hold(p->im->run, p->im->contexts.items[context].function, c, time);
+    change_site(p->im->run, p->im->contexts.items[context].site, c, time);
+    change_site(p->im->run, p->im->contexts.items[context].function, c, time);
     live_heap_apply(&p->all, c, time);
 }
 
@@ -255,7 +257,7 @@ static enum err forget(struct replay *p, uint32_t at, uint64_t time)
     return ERR_OK;
 }
 
-/* Takes [address, address + bytes) out of all mappings, where there are not too many to look at. */
+/* Takes [address, address + bytes) out of all mappings, where there are not too many. */
 static enum err unmap(struct replay *p, const struct heap_event *e)
 {
     if (!p->maps || p->live.count > 100000)
@@ -304,10 +306,10 @@ static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
     double end_live = h->live;
     uint64_t since = h->since;
     if (end > since) {
-        curve_hold(r, s, since, end, live_heap_apply(h, (struct live_heap_change){0}, end));
+        curve_raise(r, s, since, end, live_heap_apply(h, (struct live_heap_change){0}, end));
         double mean = (h->integral - h->begun) / (double)end;
         if (mean > h->peak) { /* no peak is below the mean of all the time */
-            curve_hold(r, s, h->first, end, mean);
+            curve_raise(r, s, h->first, end, mean);
             h->peak = mean;
         }
     }

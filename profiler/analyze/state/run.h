@@ -1,6 +1,6 @@
 /* The analysis from inside: one `struct run`, and one `struct image` after the other (a trace file:
- * what one process image recorded). While a file streams by, everything that costs is added up per
- * context = (thread, stack); at its end the stacks are resolved once each and contexts are
+ * what one process image recorded). While a file streams by, all costs are added up per sample
+ * context = (thread, stack); at its end the stacks are resolved once each and the contexts are
  * attributed to sites (lines and functions), to the tree of stacks, or to a module. */
 #ifndef TP_ANALYZE_STATE_RUN_H
 #define TP_ANALYZE_STATE_RUN_H
@@ -91,7 +91,7 @@ struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
     double ns;
 };
-struct timeline_track { /* a track of the timeline, and whose it is */
+struct timeline_track { /* a track of the timeline, and what it belongs to */
     const char *kind;
     int process, thread, device;
     uint32_t cuda_context, stream;

@@ -1,3 +1,5 @@
+/* Opens a saved cubin: its sections, its kernels, and the source line of an address of device
+ * code. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Runs the line programs of .debug_line: each row is an address with its file and line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,7 @@ static void add_file(struct program *p, const char *name, uint64_t folder)
     t->path_bytes += bytes;
 }
 
-/* DWARF 2 to 4: folder 0 is the one of the compilation, which is not told here. */
+/* DWARF 2 to 4: folder 0 is the one of the compilation, which is not given here. */
 static void old_names(struct program *p)
 {
     add_folder(p, "");

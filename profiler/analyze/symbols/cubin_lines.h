@@ -25,7 +25,7 @@ struct line_row {
 struct line_sequence { /* rows of one stretch of code, by address as far as the program says so */
     uint64_t low, high, place; /* place: offset in .debug_line of the address operand */
     size_t first, count;
-    uint32_t section; /* whose code it is; 0 unknown. Filled by cubin.c */
+    uint32_t section; /* of its code; 0 unknown. Filled by cubin.c */
     int sorted;
 };
 struct line_table {

@@ -1,3 +1,5 @@
+/* Finds separate debug files by build id or .gnu_debuglink, in the folders of the system and in
+ * TOMOPROF_DEBUG_DIR. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Readable names of C++ functions by the C++ library of the machine, where it has one. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>

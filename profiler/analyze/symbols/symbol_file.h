@@ -24,7 +24,7 @@ struct file_frame {            /* texts live until the file is closed; NULL and 
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts);
 void symbol_file_close(struct symbol_file *f);
-/* Memory that it holds by now, estimated: it grows as parts are looked at. */
+/* Memory that it holds by now, estimated: it grows as parts are read. */
 uint64_t symbol_file_memory(const struct symbol_file *f);
 /* Frames at an address of the file, innermost first, all but the last inlined; 0 when it knows
  * nothing there. */

@@ -1,3 +1,5 @@
+/* Which module an address of a process lies in, and the frames there. Names each address once,
+ * and closes files when memory runs short. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +155,7 @@ enum err symbols_module(struct symbols *s, int32_t pid, uint64_t time_ns, uint64
     return ERR_OK;
 }
 
-/* The newest of those that were there at the time; else the oldest, whose record came late. */
+/* The newest of those that were there at the time; else the oldest: its record came late. */
 static const struct module_span *span_at(const struct module_map *p, uint64_t time_ns,
                                          uint64_t address)
 {

@@ -1,3 +1,4 @@
+/* Symbol files by elfutils: functions, inlined calls and lines of DWARF. Used when TP_DW is on. */
 #ifdef TP_DW
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -14,7 +15,7 @@
 #include "profiler/analyze/symbols/symtab.h"
 
 /* libdw finds compile units by .debug_aranges, which clang and others do not write, symbols by
- * looking at all of them, and inlined calls by walking a whole unit: three sorted tables here do
+ * searching all of them, and inlined calls by reading a whole unit: three sorted tables here do
  * that in microseconds. Units and functions are read when an address falls into them. */
 
 enum {
@@ -50,7 +51,7 @@ struct symbol_file {
     struct address_ranges ranges; /* of units */
     VECTOR(struct unit) units;
     uint64_t memory;
-    long budget; /* entries that may still be read in this walk: a loop of siblings ends */
+    long budget; /* entries that may still be read now: a loop of siblings ends */
 };
 
 /* libdwfl's own would ask servers. A CRC of 0 asks for the file that dwz shares out to others. */
@@ -261,7 +262,7 @@ uint64_t symbol_file_memory(const struct symbol_file *f)
     return f->memory;
 }
 
-/* Functions stand below units and namespaces; deep: below classes, blocks and other functions too
+/* Functions are below units and namespaces; deep: below classes, blocks and other functions too
  * (Fortran's contained ones, GNU C's nested ones). */
 static int is_scope(int tag, int deep)
 {
@@ -431,7 +432,7 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
                                          .folder = out->folder,
                                          .line = number(call, DW_AT_call_line)};
         }
-        /* without a linkage name C++ says no more than "operator()"; the symbol does */
+        /* without a linkage name C++ has only "operator()"; the symbol has more */
         const char *name = text(die, DW_AT_linkage_name), *plain = text(die, DW_AT_name);
         if (!name)
             name = text(die, DW_AT_MIPS_linkage_name);

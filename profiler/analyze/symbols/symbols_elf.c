@@ -1,3 +1,5 @@
+/* Symbol files without elfutils: the function names of ELF files, no lines. Used when TP_DW is
+ * off. */
 #ifndef TP_DW
 #include <elf.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* A sorted table of ELF symbols: the function that covers an address. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 
 enum {
     LAST_BYTES = 4096, /* of a last symbol without a size */
-    NESTING = 8        /* symbols within a longer one that are looked past */
+    NESTING = 8        /* symbols within a longer one that are skipped */
 };
 
 struct symtab_entry {

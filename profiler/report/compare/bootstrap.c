@@ -1,3 +1,4 @@
+/* Confidence interval of a ratio of medians by resampling. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Pairs the operations and lines of two runs and judges each difference. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

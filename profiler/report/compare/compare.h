@@ -53,8 +53,8 @@ struct comparison {
 enum err compare_runs(const char *a, const char *b, struct comparison **out);
 void compare_free(struct comparison *c);
 
-/* The first operation whose median grew by more than `limit` (0.1 = 10 %) and whose interval, where
- * there is one, lies above 1; NULL: none. */
+/* The first operation with a median that grew by more than `limit` (0.1 = 10 %); its interval,
+ * where there is one, is above 1. NULL: none. */
 const struct compare_operation *compare_over(const struct comparison *c, double limit);
 
 void compare_text(const struct comparison *c, FILE *out, int top);

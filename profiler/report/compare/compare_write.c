@@ -1,3 +1,4 @@
+/* A comparison as text, as JSON and as a page. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,7 +48,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
         fputs("# no memory left to add up the calls\n", out);
         return;
     }
-    for (int i = n - 1; i >= 0; i--) { /* children stand behind their parents */
+    for (int i = n - 1; i >= 0; i--) { /* children come after their parents */
         int32_t parent = m->stacks[i].parent;
         for (int w = 0; w < EXPORT_WEIGHTS; w++) {
             int64_t self = export_weight(&m->stacks[i], (enum export_weight)w);

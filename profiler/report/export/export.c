@@ -1,3 +1,4 @@
+/* The registry of export formats, and how an export reaches its file, compressed or not. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
 
-enum { LINES_TOLD = 50 };
+enum { LINES_SHOWN = 50 };
 
 struct finder {
     struct model *m;
@@ -38,7 +38,7 @@ static enum err lines_by(struct finder *f, line_value *value, struct model_place
                     &all, (struct model_place){f->m->files[i].path, line->line, MODEL_UNKNOWN, v});
         }
     vector_sort(&all, most_first);
-    size_t n = all.count < LINES_TOLD ? all.count : LINES_TOLD;
+    size_t n = all.count < LINES_SHOWN ? all.count : LINES_SHOWN;
     if (e == ERR_OK)
         e = model_items(f->m, &record_model_place, n, rows, count);
     if (e == ERR_OK)
@@ -52,11 +52,11 @@ struct finding {
     line_value *value;
 };
 
-static enum err tell(struct finder *f, const struct finding *what, double gain, const char *format,
-                     ...) __attribute__((format(printf, 4, 5)));
+static enum err finding(struct finder *f, const struct finding *what, double gain,
+                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static enum err tell(struct finder *f, const struct finding *what, double gain, const char *format,
-                     ...)
+static enum err finding(struct finder *f, const struct finding *what, double gain,
+                        const char *format, ...)
 {
     char text[400];
     va_list args;
@@ -113,13 +113,13 @@ static enum err pageable(struct finder *f)
         asynchronous += t->asynchronous ? t->time.total_s : 0;
     }
     if (s > 0.01 * f->m->meta.wall_s)
-        TRY(tell(f, &what, s / 2,
-                 "%lld copies of %.1f MiB took %.3g s on the device (%.1f %% of the run).",
-                 (long long)n, (double)bytes / 1048576, s, 100 * s / f->m->meta.wall_s));
+        TRY(finding(f, &what, s / 2,
+                    "%lld copies of %.1f MiB took %.3g s on the device (%.1f %% of the run).",
+                    (long long)n, (double)bytes / 1048576, s, 100 * s / f->m->meta.wall_s));
     if (n_async && asynchronous > 0.005 * f->m->meta.wall_s)
-        TRY(tell(f, &async, asynchronous / 2,
-                 "%lld asynchronous copies of pageable memory took %.3g s.", (long long)n_async,
-                 asynchronous));
+        TRY(finding(f, &async, asynchronous / 2,
+                    "%lld asynchronous copies of pageable memory took %.3g s.", (long long)n_async,
+                    asynchronous));
     return ERR_OK;
 }
 
@@ -141,9 +141,9 @@ static enum err synchronising(struct finder *f)
     double wasted = t->gpu_wait_s - t->gpu_wait_busy_s;
     if (!(wasted > 0.02 * f->m->meta.wall_s))
         return ERR_OK;
-    return tell(f, &what, wasted,
-                "Synchronising calls took %.3g s; a device was busy for %.3g s of it.",
-                t->gpu_wait_s, t->gpu_wait_busy_s);
+    return finding(f, &what, wasted,
+                   "Synchronising calls took %.3g s; a device was busy for %.3g s of it.",
+                   t->gpu_wait_s, t->gpu_wait_busy_s);
 }
 
 static enum err gaps(struct finder *f)
@@ -161,7 +161,7 @@ static enum err gaps(struct finder *f)
     if (!(f->m->totals.gpu_idle_s > 0.1 * f->m->meta.wall_s) || !f->m->gpu.gaps_count)
         return ERR_OK;
     const struct model_gap *g = &f->m->gpu.gaps[0];
-    TRY(tell(
+    TRY(finding(
         f, &what, f->m->totals.gpu_idle_s,
         "Between its first and last operation the device was idle for %.3g s; the longest gap is "
         "%.3g s at %.3g s, the longest %d together %.3g s.",
@@ -198,9 +198,9 @@ static enum err small_kernels(struct finder *f)
     }
     if (!(api > 0.02 * f->m->meta.wall_s))
         return ERR_OK;
-    return tell(f, &what, api - time,
-                "%lld launches took %.3g s on the host for %.3g s on the device.", (long long)n,
-                api, time);
+    return finding(f, &what, api - time,
+                   "%lld launches took %.3g s on the host for %.3g s on the device.", (long long)n,
+                   api, time);
 }
 
 static enum err compiling(struct finder *f)
@@ -222,9 +222,9 @@ static enum err compiling(struct finder *f)
     }
     if (!(s > 0.02 * f->m->meta.wall_s))
         return ERR_OK;
-    return tell(f, &what, s,
-                "Compiling and loading of device code took %.3g s (%.1f %% of the run).", s,
-                100 * s / f->m->meta.wall_s);
+    return finding(f, &what, s,
+                   "Compiling and loading of device code took %.3g s (%.1f %% of the run).", s,
+                   100 * s / f->m->meta.wall_s);
 }
 
 static double occupancy_of_line(const struct model_line *l)
@@ -246,11 +246,12 @@ static enum err occupancy(struct finder *f)
         if (!k->variants_count || !(k->share_of_kernel_time > 0.2) ||
             !(k->variants[0].occupancy < 0.34))
             continue;
-        return tell(f, &what, (double)NAN,
-                    "%.100s: %.0f %% of the warps that fit, limited by %s; it takes %.0f %% of the "
-                    "kernel time.",
-                    k->name, 100 * k->variants[0].occupancy, k->variants[0].limiter,
-                    100 * k->share_of_kernel_time);
+        return finding(
+            f, &what, (double)NAN,
+            "%.100s: %.0f %% of the warps that fit, limited by %s; it takes %.0f %% of the "
+            "kernel time.",
+            k->name, 100 * k->variants[0].occupancy, k->variants[0].limiter,
+            100 * k->share_of_kernel_time);
     }
     return ERR_OK;
 }
@@ -272,9 +273,9 @@ static enum err churn(struct finder *f)
     const struct model_totals *t = &f->m->totals;
     if (!(t->alloc_mb > 10 * t->peak_heap_mb) || !(t->alloc_mb > 1024))
         return ERR_OK;
-    return tell(f, &what, (double)NAN,
-                "%.0f MiB were allocated in all, at most %.0f MiB live at once.", t->alloc_mb,
-                t->peak_heap_mb);
+    return finding(f, &what, (double)NAN,
+                   "%.0f MiB were allocated in all, at most %.0f MiB live at once.", t->alloc_mb,
+                   t->peak_heap_mb);
 }
 
 static double copies_of(const struct model_line *l)
@@ -294,8 +295,8 @@ static enum err host_copies(struct finder *f)
     double rate = f->m->totals.copy_mb / f->m->meta.wall_s;
     if (!(rate > 1024))
         return ERR_OK;
-    return tell(f, &what, f->m->totals.copy_mb / 10240,
-                "%.0f MiB were copied: %.0f MiB/s of the run.", f->m->totals.copy_mb, rate);
+    return finding(f, &what, f->m->totals.copy_mb / 10240,
+                   "%.0f MiB were copied: %.0f MiB/s of the run.", f->m->totals.copy_mb, rate);
 }
 
 static enum err leaking(struct finder *f)
@@ -311,9 +312,9 @@ static enum err leaking(struct finder *f)
         live += f->m->memory.leaks[i].live_mb;
     if (!f->m->memory.leaks_count)
         return ERR_OK;
-    TRY(tell(f, &what, (double)NAN,
-             "%d lines hold %.1f MiB at the end of what they allocated again and again.",
-             f->m->memory.leaks_count, live));
+    TRY(finding(f, &what, (double)NAN,
+                "%d lines hold %.1f MiB at the end of what they allocated again and again.",
+                f->m->memory.leaks_count, live));
     struct model_finding *row = &f->found.items[f->found.count - 1];
     TRY(model_list(f->m, model_place, row, lines, (size_t)f->m->memory.leaks_count));
     for (int i = 0; i < row->lines_count; i++)
@@ -340,7 +341,7 @@ static enum err kernel_time(struct finder *f)
     const struct model_cpu *c = &f->m->totals.cpu;
     if (!(c->sys > 0.25 * (c->user + c->sys)) || !(c->sys > 0.05 * f->m->meta.wall_s))
         return ERR_OK;
-    return tell(f, &what, c->sys / 2, "%.3g s of %.3g s of CPU time.", c->sys, c->user + c->sys);
+    return finding(f, &what, c->sys / 2, "%.3g s of %.3g s of CPU time.", c->sys, c->user + c->sys);
 }
 
 static double python_of(const struct model_line *l)
@@ -359,8 +360,8 @@ static enum err interpreter(struct finder *f)
     const struct model_cpu *c = &f->m->totals.cpu;
     if (!(c->python > 0.3 * (c->user + c->sys)) || !(c->python > 0.1 * f->m->meta.wall_s))
         return ERR_OK;
-    return tell(f, &what, c->python * 0.9, "%.3g s of %.3g s of CPU time.", c->python,
-                c->user + c->sys);
+    return finding(f, &what, c->python * 0.9, "%.3g s of %.3g s of CPU time.", c->python,
+                   c->user + c->sys);
 }
 
 static enum err (*const rules[])(struct finder *) = {

@@ -1,3 +1,4 @@
+/* Puts a run's JSON files and pictures, packed, into the page's template. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* report.html: one file that opens offline. The data of the run (profile.json, timing.json,
- * triage.json, pictures) stand in it as they are, gzip in base64, and the page draws itself from
+ * triage.json, pictures) are in it unchanged, gzip in base64, and the page draws itself from
  * them: the report never computes what they do not hold. assets/ has the page's parts as files. */
 #ifndef TP_REPORT_PAGE_HTML_H
 #define TP_REPORT_PAGE_HTML_H
@@ -9,8 +9,8 @@
 #include "host/base/err.h"
 
 /* Writes `path` from what the run folder holds; any part may be missing. ERR_INPUT when there is
- * neither a profile.json nor a timing.json, or one of them is no JSON of ours; the old report then
- * stays. `bytes` (optional): size written. */
+ * neither a profile.json nor a timing.json, or one of them is not JSON of a run; the old report
+ * then stays. `bytes` (optional): size written. */
 enum err report_html(const char *folder, const char *path, long long *bytes);
 
 /* The page of a comparison from the JSON of compare_json(). */

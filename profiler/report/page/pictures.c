@@ -1,3 +1,4 @@
+/* Reads the previews of a run and packs them as data addresses. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

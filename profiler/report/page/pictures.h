@@ -8,7 +8,7 @@
 
 /* The files of folder/previews with their -slice.png and -difference.png as one JSON list of
  * {"operation", "size", "what", "image" (data: address), "note"}, malloc'ed; NULL where the run has
- * none. Files that are no such pictures are left out. */
+ * none. Other files are left out. */
 enum err report_pictures(const char *folder, char **json, size_t *bytes);
 
 /* Base64 of n bytes into out, which holds 4 * ((n + 2) / 3) characters; returns that number. */

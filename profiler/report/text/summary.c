@@ -1,3 +1,5 @@
+/* Rules that sum up a run in a line: whether it mostly waited, whether lines explain it, its
+ * most expensive functions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

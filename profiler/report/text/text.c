@@ -1,3 +1,5 @@
+/* Tables of lines, functions, kernels and transfers for a terminal, with findings and data
+ * quality below. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
