@@ -1,4 +1,4 @@
-// Two runs side by side.
+// The page of a comparison: operations and lines of two runs side by side.
 
 function comparePanel(c) {
   const verdict = { title: "Verdict", kind: "name", key: "verdict" };

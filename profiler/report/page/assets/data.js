@@ -34,17 +34,17 @@ function operations(timing) {
 }
 
 // Peak rates that stood beside the measurements of an operation: {flops, bytes} per second.
-function roofOf(timing, operation, size) {
+function peakOf(timing, operation, size) {
   const row = list(timing.measurements).find((m) => m.operation === operation && m.volume_size === size && m.calibration);
   if (!row) return null;
   return { flops: row.calibration.gflops * 1e9, bytes: row.calibration.gbytes_per_s * 1e9, calls: row };
 }
 
-// What binds an operation: the nearer of the two roofs. null when it cannot be told.
+// What binds an operation: the nearer of the two peaks. null when it cannot be told.
 function boundBy(timing, statistic) {
-  const roof = roofOf(timing, statistic.operation, statistic.volume_size);
-  if (!roof || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
-  const compute = (statistic.gflops * 1e9) / roof.flops, memory = (statistic.gbytes_per_s * 1e9) / roof.bytes;
+  const peak = peakOf(timing, statistic.operation, statistic.volume_size);
+  if (!peak || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
+  const compute = (statistic.gflops * 1e9) / peak.flops, memory = (statistic.gbytes_per_s * 1e9) / peak.bytes;
   return compute >= memory ? { what: "arithmetic", share: compute } : { what: "memory bandwidth", share: memory };
 }
 

@@ -1,4 +1,4 @@
-// What ran, where, how it was measured.
+// The Environment tab: what ran, where, how it was measured.
 
 function factRows(object, prefix = "") {
   return Object.entries(object || {}).flatMap(([key, value]) => {

@@ -23,14 +23,14 @@ function memoryCurve(line, profile) {
 // Columns that hold something in this profile; an empty one would only take room.
 function lineColumns(profile, part) {
   const t = profile.totals, all = cpuTotal(profile), cpu = part ? part.total : all, own = part ? part.cpu : cpuOf;
-  const dearest = Math.max(...allLines(profile).map(own), 1e-12); // bars are relative to it
+  const longest = Math.max(...allLines(profile).map(own), 1e-12); // bars are relative to it
   const time = (title, value, total, hint) => ({ title, number: true, value, format: (v) => (v ? amount(v, total) : ""), hint, used: total > 0 });
   const memory = (title, value, total, hint) => ({ title, number: true, value, format: (v) => (v ? amount(v, total, true) : ""), hint, used: total > 0 });
   const parts = (l) => (part ? [[own(l), 0]] : [[l.cpu.python, 1], [l.cpu.native ?? l.cpu.user, 0], [l.cpu.sys, 5]]);
   return [
     { title: "Line", number: true, key: "line", format: (v) => (known(v) ? String(v) : ""), used: true },
     { title: "CPU", number: true, value: own, hint: "Python, native and system time of the line itself; the longest bar is the dearest line", used: cpu > 0, format: (v) => (v ? amount(v, cpu) : ""),
-      show: (l) => own(l) > 0 && el("span", { class: "both" }, cellBar(parts(l), dearest,
+      show: (l) => own(l) > 0 && el("span", { class: "both" }, cellBar(parts(l), longest,
         part ? `CPU ${seconds(own(l))}` : `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}`), el("span", { class: "amount" }, amount(own(l), cpu))) },
     time("GPU", (l) => l.gpu_self_s, t.gpu_sum_s, "device time of what this line launched"),
     { ...time("with callees", (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), all, "CPU time here and below; recursion counts once"), used: all > 0 && !part },

@@ -1,4 +1,4 @@
-// Tabs, theme, keys.
+// Starts the page: tabs, theme, keys.
 
 function themeButton() {
   const themes = ["system", "light", "dark"];

@@ -49,22 +49,22 @@ function plot(name, x, y, series, height = 340) {
 function legend(series) { return el("ul", { class: "legend" }, series.map((s) => el("li", {}, el("i", { class: "k" + (s.k % 8) }), plain(s.name)))); }
 
 function rooflinePanel(timing) {
-  const points = operations(timing).flatMap((op) => op.sizes.map((s) => ({ op, s, roof: roofOf(timing, op.name, s.volume_size) })))
+  const points = operations(timing).flatMap((op) => op.sizes.map((s) => ({ op, s, peak: peakOf(timing, op.name, s.volume_size) })))
     .filter((p) => p.s.gflops > 0 && p.s.gbytes_per_s > 0).map((p) => ({ ...p, intensity: p.s.gflops / p.s.gbytes_per_s }));
   if (!points.length) return [el("p", {}, "No operation declares both its arithmetic and its bytes.")];
-  const flops = Math.max(...points.map((p) => (p.roof ? p.roof.flops : 0))) / 1e9, memory = Math.max(...points.map((p) => (p.roof ? p.roof.bytes : 0))) / 1e9;
+  const flops = Math.max(...points.map((p) => (p.peak ? p.peak.flops : 0))) / 1e9, memory = Math.max(...points.map((p) => (p.peak ? p.peak.bytes : 0))) / 1e9;
   const low = Math.min(...points.map((p) => p.intensity), flops / memory || 1) / 2, high = Math.max(...points.map((p) => p.intensity), flops / memory || 1) * 2;
-  const roofs = flops > 0 && memory > 0 ? [{ name: `measured roof: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, k: 5, line: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
+  const peaks = flops > 0 && memory > 0 ? [{ name: `measured peak: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, k: 5, line: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
   const largest = points.filter((p) => p.s === p.op.sizes[p.op.sizes.length - 1]), most = Math.max(...points.map((p) => p.s.median));
   const dots = (name, k, rows) => ({ name, k, dots: true, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
-  const series = [...roofs, dots("smaller sizes", 4, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", 0, largest)];
+  const series = [...peaks, dots("smaller sizes", 4, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", 0, largest)];
   return [
-    el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Roofs were measured on this machine beside the operations."),
-    plot("Roofline: rate over arithmetic intensity, operations below the measured roof", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series), legend(series),
+    el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Peaks were measured on this machine beside the operations."),
+    plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series), legend(series),
     table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
-      { title: "Share of roof", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
-      { title: "Flag", value: (p) => (p.s.implausible ? "above the roof: implausible" : "") }], points, { sort: 5, name: "roofline points" }),
+      { title: "Share of peak", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
+      { title: "Flag", value: (p) => (p.s.implausible ? "above the peak: implausible" : "") }], points, { sort: 5, name: "roofline points" }),
   ];
 }
 

@@ -1,4 +1,4 @@
-// The answer first: one sentence, whether the data can be trusted, where the time went.
+// The first tab: the headline in one sentence, whether the data can be trusted, where the time went.
 
 const cpuTotal = (profile) => (profile.totals.cpu?.user || 0) + (profile.totals.cpu?.sys || 0);
 const lineName = (l) => `${shortPath(l.path)}:${l.line}`;
@@ -10,7 +10,7 @@ const cut = (text, n) => { const t = plain(text).trim(); return t.length > n ? t
 const shortName = (name, language) => (language === "python" ? plain(name).split(".").pop() : plain(name).replace(/\((?:[^()]|\([^()]*\))*\)(?: const)?$/, "")).slice(0, 80);
 
 // What took the time itself, by function of the program's own code; code outside of functions by its line.
-function dearest(profile, count) {
+function mostExpensive(profile, count) {
   const rows = [];
   for (const [path, file] of Object.entries(profile.files)) {
     const outside = new Set(list(file.functions).flatMap((f, i) => (f.name === "<module>" ? [i] : [])));
@@ -22,7 +22,7 @@ function dearest(profile, count) {
 }
 
 // Without line tables: the functions themselves, from the stacks.
-function dearestFrames(profile, count) {
+function mostExpensiveFrames(profile, count) {
   const { stacks, frames } = profile, rows = new Map();
   list(stacks?.cpu_ns).forEach((ns, i) => {
     const f = stacks.frame[i];
@@ -60,7 +60,7 @@ function mostBelow(profile) {
   return lines.filter((l) => ofCalls(l) >= 0.8 * top).sort((a, b) => ofCalls(a) - ofCalls(b))[0] ?? null;
 }
 
-function suiteAnswer(timing) {
+function suiteHeadline(timing) {
   const ops = operations(timing).filter((op) => op.sizes.length);
   const size = Math.max(...ops.flatMap((op) => op.sizes.map((s) => s.volume_size)));
   const rows = ops.map((op) => op.sizes.find((s) => s.volume_size === size)).filter((s) => s && known(s.median)).sort((a, b) => b.median - a.median);
@@ -72,9 +72,9 @@ function suiteAnswer(timing) {
   return parts;
 }
 
-function gpuAnswer(profile) {
+function gpuHeadline(profile) {
   const t = profile.totals, wall = profile.meta.wall_s, busy = Math.min(1, t.gpu_busy_s / wall), line = most(allLines(profile), (l) => l.gpu_self_s), kernel = most(list(profile.kernels), (k) => k.time?.total_s);
-  const device = `${kernel ? `${shortName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && dearest(profile, 1)[0];
+  const device = `${kernel ? `${shortName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && mostExpensive(profile, 1)[0];
   const parts = busy >= 0.5 || !host ? [`The GPU was busy ${percent(busy)} of the ${seconds(wall)}; of its time ${device}.`]
     : [`The GPU was idle ${percent(1 - busy)} of the ${seconds(wall)}; ${host.name} took ${percent(host.value / cpuTotal(profile))} of the CPU time.`, `Of the GPU's ${seconds(t.gpu_sum_s)}, ${device}.`];
   if (line) parts.push(`${lineName(line)} launched ${percent(line.gpu_self_s / t.gpu_sum_s)} of the GPU's work.`);
@@ -83,7 +83,7 @@ function gpuAnswer(profile) {
 
 const FEW = 100; // samples: the standard error of a share of a half is then 5 %
 
-// The dearest lines themselves; not where the answer names them already.
+// The most expensive lines; not where the headline names them already.
 function byLine(profile, cpu, said) {
   const rows = allLines(profile).filter((l) => cpuOf(l) > 0.02 * cpu).sort((a, b) => cpuOf(b) - cpuOf(a)).slice(0, 3);
   if (!rows.length || said.startsWith(lineName(rows[0]))) return null;
@@ -96,13 +96,13 @@ function elsewhere(profile, cpu) {
   return all > 0.1 * cpu && module ? `${percent(all / cpu)} of the CPU time has no source line, most of it in ${plain(module.module).split("/").pop()}.` : null;
 }
 
-// Sentences; the first is the answer.
-function answer(profile, timing) {
-  const parts = timing ? suiteAnswer(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
-  if (t?.gpu_sum_s > 0) parts.push(...gpuAnswer(profile));
+// Sentences; the first is the headline.
+function headline(profile, timing) {
+  const parts = timing ? suiteHeadline(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
+  if (t?.gpu_sum_s > 0) parts.push(...gpuHeadline(profile));
   if (cpu > 0 && !(timing && t.gpu_sum_s > 0)) {
     const inside = timing && operationShare(profile, timing);
-    const blind = !inside && withoutLines(profile), top = inside ? inside.top : blind ? dearestFrames(profile, 3) : dearest(profile, 3), of = inside ? inside.cpu : cpu;
+    const blind = !inside && withoutLines(profile), top = inside ? inside.top : blind ? mostExpensiveFrames(profile, 3) : mostExpensive(profile, 3), of = inside ? inside.cpu : cpu;
     const waits = !timing && mostlyWaits(profile) && waited(profile);
     if (waits) parts.push(`It worked ${seconds(cpu)} of the ${seconds(profile.meta.wall_s)} that it ran, and waited for the rest: ${waits}.`);
     const shares = top.map((r, i) => `${r.name} ${i || inside ? "" : "takes "}${percent(r.value / of)}`);
@@ -134,7 +134,7 @@ function qualityItems(profile, timing) {
     const bad = list(timing.measurements).filter((m) => m.status === "failed");
     if (bad.length) items.push({ id: "failed_rows", severity: "error", count: bad.length, text: `${bad.length} rows failed: ${bad[0].operation} at ${bad[0].volume_size}: ${bad[0].reason}`, effect: "they have no time", fix: "see Operations" });
     const odd = list(timing.statistics).filter((s) => s.implausible);
-    if (odd.length) items.push({ id: "implausible", severity: "warning", count: odd.length, text: `rates above the measured roof: ${odd[0].operation}`, effect: "work model or calibration is off", fix: "measure again on a quiet machine" });
+    if (odd.length) items.push({ id: "implausible", severity: "warning", count: odd.length, text: `rates above the measured peak: ${odd[0].operation}`, effect: "work model or calibration is off", fix: "measure again on a quiet machine" });
   }
   return items;
 }
@@ -185,7 +185,7 @@ function operationTable(timing, triage) {
     { title: "Growth", optional: true, hint: "p of t = a + b N^p; empty below three sizes", number: true, value: (op) => op.scaling?.p, format: (v, op) => (known(v) ? "N^" + v.toFixed(2) : plain(op.scaling?.reason ? UNKNOWN : UNKNOWN)) },
     { title: "GFLOP/s", number: true, value: (op) => largest(op)?.gflops, format: (v) => number(v) },
     { title: "GB/s", number: true, value: (op) => largest(op)?.gbytes_per_s, format: (v) => number(v) },
-    { title: "Share of roof", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
+    { title: "Share of peak", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
     { title: "Bound by", kind: "name", value: (op) => (largest(op) && boundBy(timing, largest(op))?.what) ?? UNKNOWN },
     { title: "Runs", number: true, value: (op) => largest(op)?.n, format: count },
     { title: "Spread", hint: "standard deviation / mean", number: true, value: (op) => largest(op)?.cv, format: percent },
@@ -198,7 +198,7 @@ function topFunctions(profile, cpu) {
   return table([
     { title: "Function", kind: "name", key: "function", show: (f) => code(f.function, 100) }, { title: "Module", kind: "name", key: "module", show: (f) => code(f.module) },
     { title: "CPU", number: true, key: "value", format: seconds }, { title: "of all CPU", number: true, value: (f) => f.value / cpu, format: percent },
-  ], dearestFrames(profile, 10), { caption: "Functions that cost most themselves: most of the CPU time has no source line", name: "top functions", filter: false });
+  ], mostExpensiveFrames(profile, 10), { caption: "Functions that cost most themselves: most of the CPU time has no source line", name: "top functions", filter: false });
 }
 
 function topLines(profile, timing) {
@@ -225,7 +225,7 @@ function findingLines(finding) {
 }
 
 function summaryPanel(profile, timing, triage) {
-  const sentences = answer(profile, timing);
+  const sentences = headline(profile, timing);
   return [
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, plain(sentences[0]))),
     sentences.length > 1 && el("ul", { class: "also" }, sentences.slice(1).map((s) => el("li", {}, el("bdi", {}, plain(s))))),

@@ -1,6 +1,6 @@
 // Timeline: a row per track, events merged where they are narrower than a pixel.
 
-const LANE = 22;
+const TRACK_HEIGHT = 22;
 
 // Absolute starts and ends of a track, and levels above it that join 8 neighbours each, so that a million events in view
 // cost a few thousand boxes.
@@ -93,7 +93,7 @@ function timelinePanel(profile) {
   const rows = tracks.length + (series.length ? 1 : 0), AXIS = 20, MEMORY = 56;
 
   function draw() {
-    const { context: g, width, height } = fit(canvas, AXIS + tracks.length * LANE + (series.length ? MEMORY : 0) + 2);
+    const { context: g, width, height } = fit(canvas, AXIS + tracks.length * TRACK_HEIGHT + (series.length ? MEMORY : 0) + 2);
     const theme = themed(), left = LEFT(), scale = (width - left) / (view.to - view.from);
     g.fillStyle = theme.back;
     g.fillRect(0, 0, width, height);
@@ -101,16 +101,16 @@ function timelinePanel(profile) {
     g.textBaseline = "middle";
     drawAxis(g, theme, left, width, height);
     view.drawn = 0;
-    tracks.forEach((track, r) => drawTrack(g, theme, track, AXIS + r * LANE, left, width, scale, r === view.row));
-    if (series.length) drawMemory(g, theme, AXIS + tracks.length * LANE, left, width, scale);
+    tracks.forEach((track, r) => drawTrack(g, theme, track, AXIS + r * TRACK_HEIGHT, left, width, scale, r === view.row));
+    if (series.length) drawMemory(g, theme, AXIS + tracks.length * TRACK_HEIGHT, left, width, scale);
     g.fillStyle = theme.back;
     g.fillRect(0, AXIS, left - 2, height);
     g.fillStyle = theme.ink;
     tracks.forEach((track, r) => {
       const room = Math.floor((left - 12) / 6.3);
-      g.fillText((r === view.row ? "› " : "") + (track.name.length > room ? track.name.slice(0, room - 1) + "…" : track.name), 4, AXIS + r * LANE + LANE / 2);
+      g.fillText((r === view.row ? "› " : "") + (track.name.length > room ? track.name.slice(0, room - 1) + "…" : track.name), 4, AXIS + r * TRACK_HEIGHT + TRACK_HEIGHT / 2);
     });
-    if (series.length) g.fillText("memory (resident)", 4, AXIS + tracks.length * LANE + MEMORY / 2);
+    if (series.length) g.fillText("memory (resident)", 4, AXIS + tracks.length * TRACK_HEIGHT + MEMORY / 2);
     where.textContent = `${seconds(view.from * 1e-9)} to ${seconds(view.to * 1e-9)} of ${seconds(total * 1e-9)}`;
     canvas.setAttribute("aria-label", `Timeline of ${rows} rows, ${where.textContent}`);
     canvas.dataset.drawn = view.drawn;
@@ -138,9 +138,9 @@ function timelinePanel(profile) {
     for (let i = 1; i < track.levels.length && range[1] - range[0] > 2 * (width - left); i++) { level = track.levels[i]; range = inView(level); }
     const base = theme.k[TRACK_COLORS[track.t.kind] ?? 4], other = theme.k[4];
     const ink = inkOn(base);
-    if (chosen) { g.fillStyle = theme.raised; g.fillRect(left, y, width - left, LANE - 1); }
+    if (chosen) { g.fillStyle = theme.raised; g.fillRect(left, y, width - left, TRACK_HEIGHT - 1); }
     let joined = -1, joinedEnd = -1; // boxes under a pixel wide become one
-    const flush = () => { if (joined >= 0) { g.fillStyle = base; g.fillRect(joined, y + 2, Math.max(1, joinedEnd - joined), LANE - 5); view.drawn++; joined = -1; } };
+    const flush = () => { if (joined >= 0) { g.fillStyle = base; g.fillRect(joined, y + 2, Math.max(1, joinedEnd - joined), TRACK_HEIGHT - 5); view.drawn++; joined = -1; } };
     for (let i = range[0]; i < range[1]; i++) {
       const a = level.start[i], b = level.end[i];
       if (b < view.from || a > view.to) continue;
@@ -153,12 +153,12 @@ function timelinePanel(profile) {
       flush();
       g.fillStyle = track.t.kind === "cpu" && level.what[i] >= 0 && level.what[i] & 1 ? other : base;
       const x0 = Math.max(left, x), w0 = Math.min(width, x + w) - x0;
-      g.fillRect(x0, y + 2, Math.max(0.8, w0 - 0.5), LANE - 5);
+      g.fillRect(x0, y + 2, Math.max(0.8, w0 - 0.5), TRACK_HEIGHT - 5);
       view.drawn++;
       if (w0 > 40 && level === track.levels[0] && nsPerPixel > 0) {
         const text = nameOf(track, level.what[i]), room = Math.floor((w0 - 6) / 6.4);
         g.fillStyle = g.fillStyle === other ? inkOn(other) : ink;
-        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x0 + 3, y + LANE / 2, w0 - 5);
+        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x0 + 3, y + TRACK_HEIGHT / 2, w0 - 5);
       }
     }
     flush();
@@ -188,7 +188,7 @@ function timelinePanel(profile) {
   const zoomAt = (factor, at) => { const t = at ?? (view.from + view.to) / 2; show(t - (t - view.from) * factor, t + (view.to - t) * factor); };
   const pan = (share) => { const d = (view.to - view.from) * share; show(view.from + d, view.to + d); };
   const timeAt = (event) => { const r = canvas.getBoundingClientRect(), left = LEFT(); return view.from + ((event.clientX - r.left - left) / (r.width - left)) * (view.to - view.from); };
-  const rowAt = (event) => Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / LANE);
+  const rowAt = (event) => Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / TRACK_HEIGHT);
   function eventAt(row, t) {
     const track = tracks[row];
     if (!track) return null;

@@ -29,8 +29,8 @@ function speedupBars(candidates) {
   return node;
 }
 
-// Where candidates lie under the roofs of this machine and of the first candidate's card: measured dots, modelled bars.
-function roofs(triage) {
+// Where candidates lie under the peaks of this machine and of the first candidate's card: measured dots, modelled bars.
+function peaks(triage) {
   const marks = list(triage.candidates).flatMap((c, i) => {
     const e = c.evidence || {}, card = list(c.estimates).find((x) => x.device === c.device), each = known(e.flops) && e.units > 0 ? (e.flops / e.units) * 1e-9 : null;
     return [e.intensity > 0 && e.gflops > 0 && { name: c.operation, i, x: e.intensity, low: e.gflops, high: e.gflops, colour: "var(--c0)" },
@@ -45,7 +45,7 @@ function roofs(triage) {
   const width = 640, height = 300, left = 60, bottom = 270, power = (p) => (p >= -3 && p < 5 ? String(10 ** p) : `1e${p}`);
   const x = (v) => left + ((width - left - 10) * (Math.log10(v) - x0)) / (x1 - x0), y = (v) => bottom - ((bottom - 20) * (Math.log10(v) - y0)) / Math.max(1, y1 - y0);
   const words = marks.map((k) => `${plain(k.name)} ${k.card ? "on the card" : "here"} ${number(k.low)}${k.card ? " to " + number(k.high) : ""}`).join("; ");
-  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Operations per second, in 1e9: ${words}`, class: "triage-roofs" });
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Operations per second, in 1e9: ${words}`, class: "triage-peaks" });
   node.style.setProperty("max-width", "40rem");
   const label = (at, text, extra) => svg("text", { ...at, fill: "currentColor", "font-size": 11, ...extra }, text);
   for (let p = x0; p <= x1; p++) node.append(svg("line", { x1: x(10 ** p), x2: x(10 ** p), y1: 20, y2: bottom, stroke: "var(--faint)", "stroke-width": 0.5 }), label({ x: x(10 ** p), y: bottom + 16, "text-anchor": "middle" }, power(p)));
@@ -119,7 +119,7 @@ function triagePanel(triage) {
     el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end.`),
     verdictTable(triage),
     el("h2", {}, "Speedup over the best alternative"), speedupBars(candidates) ?? el("p", { class: "note" }, "There is nothing to compare with."),
-    el("h2", {}, "Roofs"), el("p", { class: "note" }, "Operations per byte of memory, and operations per second (1e9): measured here (dots), modelled on the best card (bars)."), roofs(triage) ?? el("p", { class: "note" }, "There is nothing to draw."),
+    el("h2", {}, "Roofline"), el("p", { class: "note" }, "Operations per byte of memory, and operations per second (1e9): measured here (dots), modelled on the best card (bars)."), peaks(triage) ?? el("p", { class: "note" }, "There is nothing to draw."),
     el("h2", {}, "Candidates"), ...candidates.map((c, i) => candidateDetails(c, i === 0)),
     list(triage.pipelines).length > 0 && [el("h2", {}, "In the stream from the detector"),
       el("p", {}, `${list(triage.pipelines[0].stages).map((s) => plain(s.operation)).join(", ")} as one dataflow between detector and host; the detector sends ${number(triage.pipelines[0].detector_samples_per_s)} samples/s.`),
