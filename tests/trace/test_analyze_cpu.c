@@ -91,7 +91,7 @@ static void inlined_code_is_charged_where_it_stands(void **state)
     analyse();
     NEAR(stage_line(m, APP_C, 3)->cpu.user, 0.004);
     NEAR(stage_line(m, APP_C, 7)->cpu_incl.user, 0.004);
-    NEAR(stage_line(m, APP_C, 310)->cpu.user, 0.006); /* the template's caller pays */
+    NEAR(stage_line(m, APP_C, 310)->cpu.user, 0.006); /* to the template's caller */
     NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu.user, 0);
     NEAR(stage_line(m, "/usr/include/c++/12/vector", 50)->cpu_incl.user, 0.006);
 }
@@ -168,7 +168,7 @@ static void check_python_tree(void)
         assert_string_equal(f->function, depth == 4 ? "dot" : expected[depth]);
     }
     assert_int_equal(at, -1);
-    NEAR(stage_line(m, "prog.py", 12)->cpu.user, 0.01); /* user code pays for the package */
+    NEAR(stage_line(m, "prog.py", 12)->cpu.user, 0.01); /* of the package too */
     NEAR(stage_line(m, "prog.py", 12)->cpu.native, 0.01);
     NEAR(stage_line(m, "site-packages/numpy/lib.py", 101)->cpu_incl.user, 0.01);
     NEAR(stage_line(m, "prog.py", 5)->cpu_incl.user, 0.01);

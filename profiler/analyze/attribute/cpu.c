@@ -139,7 +139,7 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    if (t->ours)
+    if (t->recorder)
         return ERR_OK;
     if (t->main)
         TRY(see_main(im, h.time, h.time, stack));
@@ -164,7 +164,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
         return ERR_OK;
     }
     TRY(image_thread(im, w->tid, &t));
-    if (t->ours || w->state == TRACE_ON_CPU)
+    if (t->recorder || w->state == TRACE_ON_CPU)
         return ERR_OK;
     TRY(image_stack(im, w->stack, &stack));
     TRY(image_context_at(im, (uint32_t)(t - im->threads.items), stack, 0, &index));

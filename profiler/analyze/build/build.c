@@ -140,10 +140,10 @@ static enum err write_threads(struct image *im)
             row->wait_s = seconds(t->wait);
         if (t->ended) {
             row->kernel_cpu_s = seconds(t->kernel_ns);
-            if (r->has_cpu && t->kernel_ns > 0 && !t->ours)
+            if (r->has_cpu && t->kernel_ns > 0 && !t->recorder)
                 row->coverage = (t->user + t->sys) / t->kernel_ns;
         }
-        if (t->ended && !t->ours) {
+        if (t->ended && !t->recorder) {
             r->q.sampled += t->user + t->sys;
             r->q.by_kernel += t->kernel_ns;
         }

@@ -154,7 +154,7 @@ static enum err define_thread(struct image *im, const struct trace_thread *d, co
     if (d->name_bytes)
         t->name = arena_text_n(im->arena, tail, d->name_bytes);
     t->main |= d->flags & 1;
-    t->ours |= !!(d->flags & 2);
+    t->recorder |= !!(d->flags & 2);
     return ERR_OK;
 }
 

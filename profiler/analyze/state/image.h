@@ -8,7 +8,8 @@
 struct thread {
     uint32_t tid;
     const char *name;
-    int main, ours, row; /* row: in run.threads */
+    int main, row; /* row: in run.threads */
+    int recorder;  /* a thread of the capture library itself */
     double user, sys, wait, kernel_ns;
     int ended;
     uint32_t cpu_track, wait_track, range_track; /* + 1; 0 none yet */
