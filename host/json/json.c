@@ -14,6 +14,11 @@ int *json_count_at(const struct json_field *f, const void *item)
     return (int *)((char *)item + f->offset + sizeof(void *));
 }
 
+double json_real(int64_t v)
+{
+    return v == JSON_UNKNOWN ? (double)NAN : (double)v;
+}
+
 void json_blank(const struct json_record *type, void *item)
 {
     memset(item, 0, type->size);

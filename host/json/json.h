@@ -69,6 +69,8 @@ struct json_record {
 void *json_at(const struct json_field *f, const void *item);
 int *json_count_at(const struct json_field *f, const void *item); /* of the kinds with counts */
 
+double json_real(int64_t v); /* of INT: NaN where it is unknown */
+
 void json_blank(const struct json_record *type, void *item); /* all unknown, FLAG 0 */
 /* Room for `count` items, all unknown; `items` points to the pointer that gets them. */
 enum err json_items(struct arena *a, const struct json_record *type, size_t count, void *items,
@@ -77,6 +79,11 @@ enum err json_items(struct arena *a, const struct json_record *type, size_t coun
 /* All fields, as the next keys of an object that is open, or as an object of their own. */
 void json_write_fields(struct jsonw *w, const struct json_record *type, const void *item);
 void json_write(struct jsonw *w, const struct json_record *type, const void *item);
+
+/* The value of `key` alone, NULL values as null; 0, and nothing written, where it is unknown or the
+ * table has no such key. */
+int json_write_value(struct jsonw *w, const struct json_record *type, const void *item,
+                     const char *key);
 
 /* The root of a file, NULL when it is not JSON; to be freed with cJSON_Delete. */
 struct cJSON;

@@ -29,7 +29,7 @@
 #define JSON_RECORD(name_, fields_)                                                                \
     static const struct json_field *rows_##name_(void)                                             \
     {                                                                                              \
-        typedef struct name_ owner;                                                                \
+        typedef struct name_ owner __attribute__((unused)); /* by a list without fields */         \
         static const struct json_field rows[] = {fields_(JSON_ROW)};                               \
         return rows;                                                                               \
     }                                                                                              \

@@ -1,5 +1,6 @@
 /* Writes items by their tables. */
 #include <math.h>
+#include <string.h>
 
 #include "host/json/json.h"
 
@@ -85,35 +86,57 @@ static void write_map(struct jsonw *w, const struct json_record *type, const cha
     jsonw_end(w);
 }
 
+static void write_value(struct jsonw *w, const struct json_field *f, const void *at, int count)
+{
+    const void *items = f->kind <= JSON_ONE ? NULL : *(const void *const *)at;
+    if (f->kind < JSON_ONE)
+        write_scalar(w, f, at);
+    else if (f->kind == JSON_ONE)
+        write_object(w, f->type, at, 0);
+    else if (f->kind == JSON_MAYBE && !items)
+        jsonw_null(w);
+    else if (f->kind == JSON_MAYBE)
+        write_object(w, f->type, items, 0);
+    else if (f->kind == JSON_TABLE)
+        write_table(w, f->type, items, count);
+    else if (f->kind == JSON_MAP)
+        write_map(w, f->type, items, count);
+    else
+        write_array(w, f, items, count);
+}
+
+static int is_known(const struct json_field *f, const void *at)
+{
+    switch (f->kind) {
+    case JSON_REAL:
+    case JSON_EXTRA:
+        return !isnan(*(const double *)at);
+    case JSON_INT:
+        return *(const int64_t *)at != JSON_UNKNOWN;
+    case JSON_INDEX:
+        return *(const int32_t *)at >= 0;
+    case JSON_FLAG:
+    case JSON_ONE:
+        return 1;
+    default:
+        return *(const void *const *)at != NULL;
+    }
+}
+
+static void write_field(struct jsonw *w, const struct json_field *f, const void *item)
+{
+    write_value(w, f, json_at(f, item), f->kind > JSON_MAYBE ? *json_count_at(f, item) : 0);
+}
+
 static void write_fields(struct jsonw *w, const struct json_record *type, const void *item,
                          int first)
 {
     for (int i = first; i < type->count; i++) {
         const struct json_field *f = &type->fields()[i];
-        const void *at = json_at(f, item);
-        if (f->kind == JSON_EXTRA && isnan(*(const double *)at))
+        if (f->kind == JSON_EXTRA && !is_known(f, json_at(f, item)))
             continue;
         jsonw_key(w, f->key);
-        if (f->kind < JSON_ONE) {
-            write_scalar(w, f, at);
-        } else if (f->kind == JSON_ONE) {
-            write_object(w, f->type, at, 0);
-        } else if (f->kind == JSON_MAYBE) {
-            const void *one = *(const void *const *)at;
-            if (one)
-                write_object(w, f->type, one, 0);
-            else
-                jsonw_null(w);
-        } else {
-            const char *items = *(const char *const *)at;
-            int count = *json_count_at(f, item);
-            if (f->kind == JSON_TABLE)
-                write_table(w, f->type, items, count);
-            else if (f->kind == JSON_MAP)
-                write_map(w, f->type, items, count);
-            else
-                write_array(w, f, items, count);
-        }
+        write_field(w, f, item);
     }
 }
 
@@ -133,4 +156,17 @@ void json_write_fields(struct jsonw *w, const struct json_record *type, const vo
 void json_write(struct jsonw *w, const struct json_record *type, const void *item)
 {
     write_object(w, type, item, 0);
+}
+
+int json_write_value(struct jsonw *w, const struct json_record *type, const void *item,
+                     const char *key)
+{
+    for (int i = 0; i < type->count; i++) {
+        const struct json_field *f = &type->fields()[i];
+        if (!strcmp(f->key, key) && is_known(f, json_at(f, item))) {
+            write_field(w, f, item);
+            return 1;
+        }
+    }
+    return 0;
 }
