@@ -12,7 +12,7 @@
 #include "host/cli/commands/info_timing.h"
 #include "host/geom/model.h"
 #include "host/store/format/exchange.h"
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 
