@@ -51,7 +51,7 @@ static enum err note(struct image *im, const struct trace_item *item)
     if (q->notes.count >= 200)
         return ERR_OK;
     struct model_item row;
-    model_blank(&record_model_item, &row);
+    json_blank(&record_model_item, &row);
     row.id = key;
     row.text = text;
     row.severity = severities[n->severity < 3 ? n->severity : 2];

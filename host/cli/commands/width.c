@@ -12,7 +12,7 @@
 #include "host/cli/cli.h"
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
-#include "host/store/format/exchange.h"
+#include "host/scan/projections.h"
 #include "profiler/fpga/hls/hls_export.h"
 #include "profiler/fpga/width/width_sweep.h"
 
@@ -98,7 +98,7 @@ static enum err scan_case(struct width_case *c)
 {
     struct projections p = {0};
     double axis = center, score;
-    TRY(exchange_read(scan, 0, 1, &p));
+    TRY(projections_read(scan, 0, 1, &p));
     enum err e = ERR_OK;
     if (axis < 0)
         e = find_center(&p, &axis, &score);

@@ -102,7 +102,7 @@ enum err build_process(struct run *r, struct image *im)
     TRY(vector_room(&r->processes, r->processes.count + 1));
     im->index = (int)r->processes.count;
     struct model_process *p = &r->processes.items[r->processes.count++];
-    model_blank(&record_model_process, p);
+    json_blank(&record_model_process, p);
     p->pid = h->pid;
     p->parent = h->parent;
     p->start_s = seconds((double)(h->start_ns - r->origin));

@@ -3,8 +3,8 @@
 #ifndef TP_ANALYZE_COMMON_COUNTERS_H
 #define TP_ANALYZE_COMMON_COUNTERS_H
 
+#include "host/base/table.h"
 #include "profiler/analyze/common/dist.h"
-#include "profiler/analyze/common/table.h"
 
 struct counter { /* anything that is counted by a name or a few small numbers */
     const char *name, *domain;

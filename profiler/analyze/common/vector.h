@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "profiler/analyze/common/arena.h"
+#include "host/base/arena.h"
 
 #define VECTOR(type)                                                                               \
     struct {                                                                                       \

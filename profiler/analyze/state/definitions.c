@@ -62,7 +62,7 @@ enum err image_thread(struct image *im, uint32_t tid, struct thread **out)
         (*out)->main = tid == (uint32_t)im->header.pid;
         (*out)->row = (int)r->threads.count;
         TRY(vector_room(&r->threads, r->threads.count + 1));
-        model_blank(&record_model_thread, &r->threads.items[r->threads.count++]);
+        json_blank(&record_model_thread, &r->threads.items[r->threads.count++]);
     }
     return ERR_OK;
 }

@@ -5,14 +5,14 @@
 #ifndef TP_ANALYZE_STATE_RUN_H
 #define TP_ANALYZE_STATE_RUN_H
 
+#include "host/base/table.h"
 #include "profiler/analyze/analyze.h"
 #include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/common/live_heap.h"
-#include "profiler/analyze/symbols/symbols.h"
-#include "profiler/analyze/common/table.h"
 #include "profiler/analyze/common/track.h"
 #include "profiler/analyze/common/vector.h"
+#include "profiler/analyze/symbols/symbols.h"
 #include "profiler/trace/reader.h"
 
 /* Bounds, so that no trace takes more than about 512 MiB. What finds no room is counted. */

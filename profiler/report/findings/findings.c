@@ -64,7 +64,7 @@ static enum err finding(struct finder *f, const struct finding *what, double gai
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     struct model_finding blank;
-    model_blank(&record_model_finding, &blank);
+    json_blank(&record_model_finding, &blank);
     TRY(vector_add(&f->found, blank));
     struct model_finding *row = &f->found.items[f->found.count - 1];
     row->id = what->id;
