@@ -4,14 +4,19 @@
 
 #include "host/base/memory.h"
 #include "host/cpu/cpu.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/elementwise.h"
+#include "host/cpu/common/isa.h"
+#include "host/cpu/common/peak.h"
 #include "host/cpu/common/threads.h"
+#include "host/cpu/cone/voxel_driven.h"
+#include "host/cpu/filter/filter.h"
+#include "host/cpu/median/median.h"
+#include "host/cpu/projection/project.h"
+#include "host/cpu/vcd/vcd.h"
 #include "profiler/mark/mark.h"
 
 /* More threads than any single machine has: a larger wish is a typing error. */
 #define MAX_THREADS 4096
-
-int64_t cpu_team_least = 1 << 18;
 
 /* "Intel(R) Xeon(R) Gold 6430" from /proc/cpuinfo; other architectures name no model there. */
 static void cpu_model(char *out, size_t size)

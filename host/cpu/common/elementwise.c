@@ -1,8 +1,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/reduce.h"
+#include "host/cpu/common/team.h"
 
 static int64_t floats(const struct buffer *b)
 {

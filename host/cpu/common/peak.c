@@ -3,7 +3,7 @@
 
 #include "host/base/clock.h"
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/peak.h"
 #include "host/cpu/common/peak_kernel.h"
 #include "profiler/mark/mark.h"
 

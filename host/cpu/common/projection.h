@@ -99,14 +99,4 @@ void tile_load(const struct projector *p, struct sinogram y, struct sinogram w, 
 void tile_store(const struct projector *p, const float *tile, int64_t ld, int64_t view,
                 int64_t row0, int64_t rows, struct sinogram y);
 
-enum err parallel_forward(struct backend *be, const struct projector *p,
-                          const struct pixel_set *pixels, const float *x, struct sinogram y);
-enum err parallel_back(struct backend *be, const struct projector *p,
-                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
-                       int power, float *x);
-enum err cone_forward(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                      const float *x, struct sinogram y);
-enum err cone_back(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                   struct sinogram y, struct sinogram w, int power, float *x);
-
 #endif

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/cone/voxel_driven.h"
 #include "host/cpu/cone/voxel_driven_kernel.h"
-#include "host/cpu/common/worker.h"
 #include "profiler/mark/mark.h"
 
 /* As for the matched pair: a block of cylinders stays in L2 while the views pass by. */

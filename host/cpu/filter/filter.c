@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "profiler/mark/mark.h"
 

@@ -1,5 +1,4 @@
-#include "host/cpu/common/entries.h"
-#include "host/cpu/median/median_kernel.h"
+#include "host/cpu/median/median.h"
 #include "profiler/mark/mark.h"
 
 /* min and max operations per voxel of the best known network (median_kernel.c): what an ideal

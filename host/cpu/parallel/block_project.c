@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/parallel/pixel_blocks.h"
-#include "host/cpu/common/worker.h"
 
 #define COLUMN_FLOATS 8192
 #define GROUP         4  /* slice blocks of a tile, at most */

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/parallel/parallel.h"
+#include "host/cpu/parallel/parallel_worker.h"
 #include "host/cpu/parallel/pixel_blocks.h"
-#include "host/cpu/common/worker.h"
 
 #define PIXEL_ROWS 32
 #define PIXEL_COLS 64
@@ -23,12 +25,12 @@ struct plan {
     size_t tile_floats, worker_floats;
 };
 
-static struct region region(const struct projector *p, int64_t view, int64_t views,
-                            int64_t slice_block)
+static struct tile_region region(const struct projector *p, int64_t view, int64_t views,
+                                 int64_t slice_block)
 {
     const int64_t slice = slice_block * SLICES;
-    return (struct region){view, least(views, p->scan.views - view), slice,
-                           least(SLICES, p->volume.slices - slice)};
+    return (struct tile_region){view, least(views, p->scan.views - view), slice,
+                                least(SLICES, p->volume.slices - slice)};
 }
 
 static enum err plan_create(struct plan *plan, const struct projector *p,
@@ -65,15 +67,15 @@ static enum err list_forward(struct backend *be, const struct projector *p,
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
-        struct worker w;
-        worker_init(&w, p, tile + plan.tile_floats, SLICES, plan.view_stride, 1);
+        struct parallel_worker w;
+        parallel_worker_init(&w, p, tile + plan.tile_floats, SLICES, plan.view_stride, 1);
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
-                const struct region at = region(p, view, plan.views, kb);
+                const struct tile_region at = region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
                 for (int64_t b = 0; b < plan.blocks.count; b++)
-                    worker_forward(&w, &plan.blocks.set, plan.blocks.first[b],
+                    worker_forward(&w.base, &plan.blocks.set, plan.blocks.first[b],
                                    plan.blocks.first[b + 1], at, x, tile);
                 for (int64_t v = 0; v < at.views; v++)
                     tile_store(p, tile + v * plan.view_stride, SLICES, view + v, at.slice,
@@ -107,9 +109,10 @@ static enum err list_back(struct backend *be, const struct projector *p,
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = scratch;
-        struct worker worker;
-        worker_init(&worker, p, tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
-                    SLICES, plan.view_stride, power);
+        struct parallel_worker worker;
+        parallel_worker_init(&worker, p,
+                             tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
+                             SLICES, plan.view_stride, power);
         for (int64_t view = 0; view < p->scan.views; view += plan.views) {
             const int64_t views = least(plan.views, p->scan.views - view);
 #pragma omp for collapse(2) schedule(static)
@@ -121,7 +124,7 @@ static enum err list_back(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
                 for (int64_t b = 0; b < plan.blocks.count; b++)
-                    worker_back(&worker, &plan.blocks.set, plan.blocks.first[b],
+                    worker_back(&worker.base, &plan.blocks.set, plan.blocks.first[b],
                                 plan.blocks.first[b + 1], region(p, view, views, kb),
                                 tiles + (size_t)kb * plan.tile_floats, view == 0, x);
         }

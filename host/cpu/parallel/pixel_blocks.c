@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "host/cpu/parallel/pixel_blocks.h"
-#include "host/cpu/common/worker.h"
 
 #define BRICK         4
 #define FEWEST_PIXELS 8 /* in a square on average: below, packing outweighs what runs save */

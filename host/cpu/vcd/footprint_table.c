@@ -1,8 +1,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/cpu/common/arithmetic.h"
 #include "host/cpu/vcd/footprint_table.h"
-#include "host/cpu/common/worker.h"
 
 double feet_whole(const struct projector *p)
 {

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "host/base/memory.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/vcd/footprint_table.h"
-#include "host/cpu/common/entries.h"
-#include "host/cpu/common/worker.h"
+#include "host/cpu/vcd/vcd.h"
 #include "profiler/mark/mark.h"
 
 #define NORM_PARTS 4 /* of a strip's views */

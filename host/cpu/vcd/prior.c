@@ -4,8 +4,9 @@
 #include <omp.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/vcd/prior_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 
 /* 12 leading bits and the rest. */
 static struct split split(double value)

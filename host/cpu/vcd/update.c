@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
 #include "host/cpu/common/reduce.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 
 #define GROUPS                                                                                     \
     256 /* at most: bounds the table of partial sums, enough work items for any machine */
