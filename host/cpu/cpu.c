@@ -1,3 +1,5 @@
+/* The CPU back end's table of functions, its opening, and its buffers, which are plain host memory.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,8 +159,8 @@ const struct backend_ops cpu_backend = {
     .update_back = cpu_update_back,
     .clip_positive = cpu_clip_positive,
     .add_cylinders = cpu_add_cylinders,
-    .vcd_sweep = cpu_vcd_sweep,
-    .vcd_sweep_fits = cpu_vcd_sweep_fits,
+    .vcd_iteration = cpu_vcd_iteration,
+    .vcd_iteration_fits = cpu_vcd_iteration_fits,
     .scale = cpu_scale,
     .scale_slices = cpu_scale_slices,
     .sum_abs = cpu_sum_abs,

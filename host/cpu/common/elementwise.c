@@ -1,3 +1,5 @@
+/* Scaling, sums and fingerprints of whole buffers, in chunks of fixed size: same bits at any number
+ * of threads. */
 #include <math.h>
 #include <stdlib.h>
 

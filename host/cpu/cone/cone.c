@@ -11,7 +11,7 @@
 #include "host/cpu/cone/cone.h"
 #include "host/cpu/cone/cone_worker.h"
 
-/* A block of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
+/* A group of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
  * ~24 detector columns that it touches. */
 #define PIXEL_ROWS 16
 #define PIXEL_COLS 16
@@ -26,8 +26,8 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
     const int64_t fair = p->scan.views / (4 * threads); /* 4 tasks for each thread */
     const int64_t views = most(1, least(fit, fair));
     const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + own;
-    struct pixel_blocks blocks;
-    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
+    struct pixel_groups groups;
+    TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
     void *memory;
     enum err e =
         mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &memory);
@@ -42,8 +42,8 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         for (int64_t view = 0; view < p->scan.views; view += views) {
             const struct tile_region at = {view, least(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
-            for (int64_t b = 0; b < blocks.count; b++)
-                worker_forward(&w.base, &blocks.set, blocks.first[b], blocks.first[b + 1], at, x,
+            for (int64_t g = 0; g < groups.count; g++)
+                worker_forward(&w.base, &groups.set, groups.first[g], groups.first[g + 1], at, x,
                                tile);
             for (int64_t v = 0; v < at.views; v++)
                 tile_store(p, tile + v * view_stride, ld, view + v, 0, p->scan.rows, y);
@@ -51,7 +51,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
     }
     mem_free(memory);
 out:
-    pixel_blocks_free(&blocks);
+    pixel_groups_free(&groups);
     return e;
 }
 
@@ -64,8 +64,8 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
     const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / view_stride;
     const int64_t views = most(1, least(fit, p->scan.views));
     const size_t tile_floats = (size_t)(views * view_stride);
-    struct pixel_blocks blocks;
-    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
+    struct pixel_groups groups;
+    TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
     void *memory;
     enum err e = mem_alloc("back projection tiles",
                            (tile_floats + (size_t)threads * own) * sizeof(float), &memory);
@@ -83,13 +83,13 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
             for (int64_t v = 0; v < at.views; v++)
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
 #pragma omp for schedule(dynamic, 1)
-            for (int64_t b = 0; b < blocks.count; b++)
-                worker_back(&worker.base, &blocks.set, blocks.first[b], blocks.first[b + 1], at,
+            for (int64_t g = 0; g < groups.count; g++)
+                worker_back(&worker.base, &groups.set, groups.first[g], groups.first[g + 1], at,
                             tiles, view == 0, x);
         }
     }
     mem_free(memory);
 out:
-    pixel_blocks_free(&blocks);
+    pixel_groups_free(&groups);
     return e;
 }

@@ -1,3 +1,4 @@
+/* 3x3x3 median of a volume: tiles for all threads, by the kernel that is fastest on this CPU. */
 #include "host/cpu/median/median.h"
 #include "profiler/mark/mark.h"
 

@@ -1,3 +1,5 @@
+/* A scan and a volume made ready for projection: table of views, number of taps, vertical fan of
+ * cone beams. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

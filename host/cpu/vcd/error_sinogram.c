@@ -63,7 +63,7 @@ static void declare(struct backend *be, const struct projector *p, int64_t pixel
 static void view_dots(const struct projector *p, const struct planes *s, const float *tile,
                       const float *e, const float *w, double sums[2])
 {
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows;
     const float *d = tile + p->taps * s->ld;
     for (int64_t c = 0; c < s->columns; c++)
@@ -79,7 +79,8 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
     const size_t each = any_worker_floats(p) + (size_t)(s.group * s.stride);
     const size_t partial_bytes = (size_t)p->scan.views * 2 * sizeof(double);
     void *memory;
-    TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)threads * each * sizeof(float), &memory));
+    TRY(mem_alloc("error sinogram tiles", partial_bytes + (size_t)threads * each * sizeof(float),
+                  &memory));
     double(*partial)[2] = memory;
     float *scratch = (float *)memory + partial_bytes / sizeof(float);
     memset(partial, 0, partial_bytes);
@@ -114,7 +115,7 @@ static void update_view(const struct projector *p, double alpha, struct buffer *
                         const struct buffer *w, int64_t view, const struct planes *s,
                         const float *d, float *tile)
 {
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
     const float *wv = plane_at(w, s, view);
     float *ev = (float *)e->ptr + view * s->plane;
@@ -141,7 +142,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
     void *memory;
-    TRY(mem_alloc("sweep tiles",
+    TRY(mem_alloc("error sinogram tiles",
                   ((size_t)(views * s.stride) + (size_t)threads * each) * sizeof(float), &memory));
     float *tiles = memory, *scratch = tiles + views * s.stride;
     mark_push("update_back", (uint64_t)pixels->count);

@@ -38,9 +38,9 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
                            struct buffer *x, double *moved);
 
 /* iteration.c */
-enum err cpu_vcd_sweep(struct backend *be, struct projector *p, const struct vcd_sweep *s,
-                       struct vcd_totals *totals);
-int cpu_vcd_sweep_fits(const struct backend *be, const struct projector *p,
-                       const struct vcd_sweep *s);
+enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct vcd_iteration *s,
+                           struct vcd_totals *totals);
+int cpu_vcd_iteration_fits(const struct backend *be, const struct projector *p,
+                           const struct vcd_iteration *s);
 
 #endif
