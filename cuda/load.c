@@ -1,3 +1,5 @@
+/* The program's side of the CUDA back end: finds the shared object, opens it and lends it our
+ * services. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

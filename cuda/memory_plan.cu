@@ -28,7 +28,7 @@ static struct call_memory of_projection(const struct scan *s, const struct volum
     const struct geometry g = geometry_of(s, v);
     const double samples = (double)s->views * (double)s->rows * (double)s->channels;
     const double voxels = sorted ? (double)pixels * (double)v->slices : 0;
-    struct call_memory m = {(size_t)s->views * sizeof(struct view), 0};
+    struct call_memory m = {(size_t)s->views * sizeof(struct view_pose), 0};
     m.kept += v->ror == ROR_NONE ? 0 : (size_t)pixels * sizeof(int32_t);
     m.shared =
         scratch_of(&g, sorted ? pixels : -1, fmax(SCRATCH_LEAST, 4.0 * (samples + voxels) / 10));
@@ -48,8 +48,8 @@ static struct call_memory of_filter(const struct cuda_backend *be, const struct 
     return tables && !wants_cufft() ? one : two;
 }
 
-struct call_memory ledger(const struct backend *be, enum backend_call call, const struct scan *s,
-                          const struct volume *v, int64_t pixels)
+struct call_memory memory_of_call(const struct backend *be, enum backend_call call,
+                                  const struct scan *s, const struct volume *v, int64_t pixels)
 {
     const struct call_memory nothing = {0, 0};
     switch (call) {
@@ -62,7 +62,7 @@ struct call_memory ledger(const struct backend *be, enum backend_call call, cons
     case CALL_SLICES:
         return call_memory{0, (size_t)v->slices * sizeof(float)};
     case CALL_SUMS:
-        return call_memory{sums_bytes(most(scan_samples(s), volume_voxels(v))), 0};
+        return call_memory{reduce_bytes(most(scan_samples(s), volume_voxels(v))), 0};
     case CALL_MEDIAN:
         break;
     }

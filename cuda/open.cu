@@ -1,57 +1,19 @@
-/* Opening a device; the sentences for everything that CUDA can report. */
+/* The table of the back end; opening a device and closing it. */
 #include <cuda_profiler_api.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/common/internal.cuh"
-#include "cuda/memory_plan.cuh"
+#include "cuda/common/elementwise.cuh"
+#include "cuda/common/peak.cuh"
+#include "cuda/filter/filter.cuh"
+#include "cuda/median/median.cuh"
+#include "cuda/open.cuh"
+#include "cuda/projection/project.cuh"
+#include "cuda/streams.cuh"
+#include "cuda/vcd/sorted_pixels.cuh"
+#include "cuda/vcd/vcd.cuh"
 
 #define OLDEST 75 /* compute capability */
-
-enum err cuda_failed(cudaError_t code, const char *doing)
-{
-    cudaGetLastError();
-    switch (code) {
-    case cudaErrorMemoryAllocation:
-        return FAIL(ERR_MEMORY,
-                    "the GPU ran out of memory while %s: use a smaller size, or end other programs "
-                    "on it (nvidia-smi lists them)",
-                    doing);
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion:
-        return FAIL(ERR_UNSUPPORTED,
-                    "this build has no code for this GPU (%s): build again with "
-                    "-DTP_CUDA_ARCH set to its architecture",
-                    cudaGetErrorString(code));
-    case cudaErrorDevicesUnavailable:
-    case cudaErrorECCUncorrectable:
-    case cudaErrorSystemNotReady:
-        return FAIL(ERR_FAILED, "the GPU was lost while %s (%s): nvidia-smi may say why", doing,
-                    cudaGetErrorString(code));
-    default:
-        return FAIL(ERR_FAILED, "the GPU failed while %s: %s (%s)", doing, cudaGetErrorString(code),
-                    cudaGetErrorName(code));
-    }
-}
-
-enum err launch_allowed(const char *kernel, int64_t blocks)
-{
-    FAIL_IF(blocks > INT_MAX, ERR_INPUT, "%s: %lld blocks of threads are more than a GPU takes",
-            kernel, (long long)blocks);
-    return ERR_OK;
-}
-
-enum err launch_done(const char *kernel)
-{
-    char doing[120];
-    const cudaError_t code = cudaGetLastError();
-    if (code == cudaSuccess)
-        return ERR_OK;
-    snprintf(doing, sizeof doing, "starting %s", kernel);
-    return cuda_failed(code, doing);
-}
 
 /* CUDA 13000 -> 13.0 */
 static enum err check_driver(void)
@@ -89,7 +51,7 @@ static enum err take_device(struct cuda_backend *be)
              "being opened");
     be->tables = reinterpret_cast<char *>(be->result + MAX_SUMS);
     be->shared_most = properties.sharedMemPerBlockOptin;
-    TRY(lanes_open(be));
+    TRY(streams_open(be));
     be->multiprocessors = properties.multiProcessorCount;
     const size_t whole = properties.totalGlobalMem;
     snprintf(memory, sizeof memory, "%.0f GiB",
@@ -99,25 +61,45 @@ static enum err take_device(struct cuda_backend *be)
     return ERR_OK;
 }
 
-extern const struct backend_ops *cuda_ops(void);
+/* What is kept between calls, in the order in which it is given back. */
+static const struct device_cache *const caches[] = {&vcd_state_cache,   &sorted_pixels_cache,
+                                                    &pixel_lists_cache, &fft_plans_cache,
+                                                    &ramp_plan_cache,   NULL};
 
-enum err cuda_open(const struct backend_options *options, struct backend **out)
+static void close_device(struct backend *base)
+{
+    struct cuda_backend *be = device_of(base);
+    struct workspace *const held[] = {&be->scratch, &be->partial, &be->views};
+    for (struct workspace *w : held)
+        workspace_drop(be, w);
+    for (const struct device_cache *const *c = be->caches; *c; c++)
+        (*c)->free(be);
+    if (be->result)
+        let_pass(cudaFreeHost(be->result));
+    streams_close(be);
+    if (be->stream)
+        let_pass(cudaStreamDestroy(be->stream));
+    free(be);
+}
+
+static enum err open_device(const struct backend_options *options, struct backend **out)
 {
     TRY(check_driver());
     struct cuda_backend *be = static_cast<struct cuda_backend *>(calloc(1, sizeof *be));
     FAIL_IF(!be, ERR_MEMORY, "no memory left to open the CUDA back end");
-    be->base.ops = cuda_ops();
+    be->base.ops = &cuda_backend_ops;
+    be->caches = caches;
     be->base.threads = options->threads > 0 ? options->threads : 1; /* of the host: it waits */
     be->limit = options->device_memory;
     const enum err e = take_device(be);
     if (e)
-        cuda_close(&be->base);
+        close_device(&be->base);
     else
         *out = &be->base;
     return e;
 }
 
-void cuda_measured(struct backend *base, int begins)
+static void measured(struct backend *base, int begins)
 {
     (void)base;
     if (begins)
@@ -126,21 +108,41 @@ void cuda_measured(struct backend *base, int begins)
         let_pass(cudaProfilerStop());
 }
 
-void cuda_close(struct backend *base)
-{
-    struct cuda_backend *be = device_of(base);
-    struct workspace *const held[] = {&be->scratch, &be->partial, &be->views};
-    for (struct workspace *w : held)
-        workspace_drop(be, w);
-    descent_free(be);
-    sorted_free(be);
-    pixel_cache_free(be);
-    fft_plans_free(be->plans);
-    ramp_plan_free(be, be->ramp);
-    if (be->result)
-        let_pass(cudaFreeHost(be->result));
-    lanes_close(be);
-    if (be->stream)
-        let_pass(cudaStreamDestroy(be->stream));
-    free(be);
-}
+/* In the order of backend.h: C++17 knows no designated initialisers. */
+const struct backend_ops cuda_backend_ops = {
+    "cuda",
+    open_device,
+    close_device,
+    cuda_alloc,
+    cuda_release,
+    cuda_upload,
+    cuda_download,
+    cuda_zero,
+    cuda_copy,
+    cuda_sync,
+    cuda_projector_create,
+    cuda_projector_free,
+    cuda_forward,
+    cuda_back,
+    NULL, /* back_voxel */
+    cuda_ramp_filter,
+    cuda_median3,
+    cuda_prior_terms,
+    cuda_vcd_direction,
+    cuda_weighted_dots,
+    cuda_forward_dots,
+    cuda_update_back,
+    cuda_clip_positive,
+    cuda_add_cylinders,
+    cuda_vcd_iteration,
+    NULL, /* vcd_iteration_fits: always */
+    cuda_scale,
+    cuda_scale_slices,
+    cuda_sum_abs,
+    cuda_sino_reorder,
+    cuda_fingerprint,
+    cuda_measure_peak,
+    cuda_measure_ceilings,
+    measured,
+    &cuda_streams,
+};

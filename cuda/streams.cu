@@ -1,18 +1,18 @@
 /* Copies beside computing: two streams for them, fences between the three, and pinned memory of the
- * host. Who plans what goes where: host/recon/slabs/stream.c. */
+ * host. Who plans what goes where: host/recon/slabs/pipeline.c. */
 #include <stdlib.h>
 
-#include "cuda/common/internal.cuh"
 #include "cuda/memory_plan.cuh"
+#include "cuda/streams.cuh"
 
 struct fence {
     cudaEvent_t event;
     int set;
 };
 
-static cudaStream_t stream_of(struct cuda_backend *be, enum lane lane)
+static cudaStream_t stream_of(struct cuda_backend *be, enum stream_id stream)
 {
-    return lane == LANE_COMPUTE ? be->stream : be->side[lane == LANE_DOWNLOAD];
+    return stream == STREAM_COMPUTE ? be->stream : be->side[stream == STREAM_DOWNLOAD];
 }
 
 static enum err pin(struct backend *, void *host, size_t bytes)
@@ -41,7 +41,7 @@ static enum err send(struct backend *be, const void *pinned, size_t bytes, struc
     FAIL_IF(at + bytes > to->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes, at,
             to->bytes);
     TRY_CUDA(cudaMemcpyAsync(inside(to, at), pinned, bytes, cudaMemcpyHostToDevice,
-                             stream_of(device_of(be), LANE_UPLOAD)),
+                             stream_of(device_of(be), STREAM_UPLOAD)),
              "receiving an array");
     be->uploaded_bytes += bytes;
     return ERR_OK;
@@ -53,7 +53,7 @@ static enum err receive(struct backend *be, const struct buffer *from, size_t at
     FAIL_IF(at + bytes > from->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes,
             at, from->bytes);
     TRY_CUDA(cudaMemcpyAsync(pinned, inside(from, at), bytes, cudaMemcpyDeviceToHost,
-                             stream_of(device_of(be), LANE_DOWNLOAD)),
+                             stream_of(device_of(be), STREAM_DOWNLOAD)),
              "sending a result");
     be->downloaded_bytes += bytes;
     return ERR_OK;
@@ -78,17 +78,17 @@ static void fence_free(struct fence *f)
     free(f);
 }
 
-static enum err fence_set(struct backend *be, struct fence *f, enum lane lane)
+static enum err fence_set(struct backend *be, struct fence *f, enum stream_id stream)
 {
-    TRY_CUDA(cudaEventRecord(f->event, stream_of(device_of(be), lane)), "computing");
+    TRY_CUDA(cudaEventRecord(f->event, stream_of(device_of(be), stream)), "computing");
     f->set = 1;
     return ERR_OK;
 }
 
-static enum err fence_hold(struct backend *be, struct fence *f, enum lane lane)
+static enum err fence_hold(struct backend *be, struct fence *f, enum stream_id stream)
 {
     if (f->set)
-        TRY_CUDA(cudaStreamWaitEvent(stream_of(device_of(be), lane), f->event, 0), "computing");
+        TRY_CUDA(cudaStreamWaitEvent(stream_of(device_of(be), stream), f->event, 0), "computing");
     return ERR_OK;
 }
 
@@ -101,8 +101,9 @@ static enum err fence_await(struct backend *, struct fence *f)
 
 static enum err finish(struct backend *be)
 {
-    for (int lane = 0; lane < LANES; lane++)
-        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), (enum lane)lane)), "computing");
+    for (int stream = 0; stream < STREAM_COUNT; stream++)
+        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), (enum stream_id)stream)),
+                 "computing");
     return ERR_OK;
 }
 
@@ -124,12 +125,12 @@ static enum err add(struct backend *base, int64_t n, const struct buffer *from, 
     return ERR_OK;
 }
 
-const struct backend_lanes cuda_lanes = {
-    device_room,  ledger,     device_refuse, pin,        unpin,       send,   receive,
-    fence_create, fence_free, fence_set,     fence_hold, fence_await, finish, add,
+const struct backend_streams cuda_streams = {
+    device_room,  memory_of_call, device_refuse, pin,        unpin,       send,   receive,
+    fence_create, fence_free,     fence_set,     fence_hold, fence_await, finish, add,
 };
 
-enum err lanes_open(struct cuda_backend *be)
+enum err streams_open(struct cuda_backend *be)
 {
     struct cudaFuncAttributes code; /* of a kernel: is there any for this GPU? */
     TRY_CUDA(cudaFuncGetAttributes(&code, accumulate_kernel), "being opened");
@@ -138,7 +139,7 @@ enum err lanes_open(struct cuda_backend *be)
     return ERR_OK;
 }
 
-void lanes_close(struct cuda_backend *be)
+void streams_close(struct cuda_backend *be)
 {
     for (cudaStream_t &side : be->side)
         if (side)

@@ -1,3 +1,6 @@
+/* Scaling, sums and fingerprints of whole buffers: a block of threads owns a chunk of SUM_CHUNK
+ * elements. */
+#include "cuda/common/elementwise.cuh"
 #include "cuda/common/reduce.cuh"
 
 static int64_t count(const struct buffer *b)
@@ -48,13 +51,13 @@ enum err cuda_scale_slices(struct backend *base, const struct volume *v, const f
 static __global__ void __launch_bounds__(SUM_THREADS)
     sum_abs_kernel(const float *x, int64_t n, double *partial)
 {
-    SHARED_ARRAY(struct tally<1>, shared);
+    SHARED_ARRAY(struct reduction<1>, shared);
     const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
-    struct tally<1> t = {
+    struct reduction<1> t = {
     };
     for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
         t.value[0] += (double)fabsf(x[i]);
-    block_tally(&t, 1, shared);
+    block_reduce(&t, 1, shared);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = t.value[0];
 }
@@ -64,9 +67,9 @@ enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
     struct cuda_backend *be = device_of(base);
     const int64_t n = count(x), blocks = ceil_div(n, SUM_CHUNK);
     double *partial;
-    TRY(tally_hold(be, blocks, 1, &partial));
-    LAUNCH(be, sum_abs_kernel, blocks, SUM_THREADS, TALLY_BYTES(1), floats_of(x), n, partial);
-    TRY(tally_total(be, blocks, 1, 1, out));
+    TRY(reduce_hold(be, blocks, 1, &partial));
+    LAUNCH(be, sum_abs_kernel, blocks, SUM_THREADS, REDUCE_BYTES(1), floats_of(x), n, partial);
+    TRY(reduce_total(be, blocks, 1, 1, out));
     backend_declare(base, (double)n, (double)x->bytes, (double)x->bytes);
     return ERR_OK;
 }
@@ -75,23 +78,23 @@ enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
 static __global__ void __launch_bounds__(SUM_THREADS)
     fingerprint_kernel(const float *x, int64_t n, double *partial)
 {
-    SHARED_ARRAY(struct tally<4>, shared);
+    SHARED_ARRAY(struct reduction<4>, shared);
     const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
-    struct tally<4> t = {
+    struct reduction<4> t = {
         {
             0, 0, HUGE_VAL, HUGE_VAL
         }
     };
     for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS) {
         const double value = (double)x[i];
-        const struct tally<4> one = {
+        const struct reduction<4> one = {
             {
                 value, value *value, value, -value
             }
         };
-        tally_join(&t, one, 2);
+        reduction_join(&t, one, 2);
     }
-    block_tally(&t, 2, shared);
+    block_reduce(&t, 2, shared);
     for (int i = 0; i < 4; i++)
         if (threadIdx.x == 0)
             partial[(int64_t)blockIdx.x * 4 + i] = t.value[i];
@@ -103,9 +106,9 @@ enum err cuda_fingerprint(struct backend *base, const struct buffer *b, double *
     struct cuda_backend *be = device_of(base);
     const int64_t n = count(b), blocks = ceil_div(n, SUM_CHUNK);
     double *partial, total[4];
-    TRY(tally_hold(be, blocks, 4, &partial));
-    LAUNCH(be, fingerprint_kernel, blocks, SUM_THREADS, TALLY_BYTES(4), floats_of(b), n, partial);
-    TRY(tally_total(be, blocks, 4, 2, total));
+    TRY(reduce_hold(be, blocks, 4, &partial));
+    LAUNCH(be, fingerprint_kernel, blocks, SUM_THREADS, REDUCE_BYTES(4), floats_of(b), n, partial);
+    TRY(reduce_total(be, blocks, 4, 2, total));
     *sum = total[0];
     *l2 = sqrt(total[1]);
     *min = n ? total[2] : 0;

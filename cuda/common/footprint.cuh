@@ -30,8 +30,8 @@ static __device__ inline struct centre pixel_centre(const struct geometry &g, in
     return centre{g.delta * ((double)j - g.j0), g.delta_row * ((double)i - g.i0)};
 }
 
-static __device__ inline struct footprint parallel_footprint(const struct geometry &g,
-                                                             const struct view &v, struct centre at)
+static __device__ inline struct footprint
+parallel_footprint(const struct geometry &g, const struct view_pose &v, struct centre at)
 {
     const double c = v.cos * g.inverse_cell, s = v.sin * g.inverse_cell;
     const double along = fabs(v.cos) * g.delta, across = fabs(v.sin) * g.delta_row;
@@ -44,8 +44,8 @@ static __device__ inline struct footprint parallel_footprint(const struct geomet
     return f;
 }
 
-static __device__ inline struct footprint cone_footprint(const struct geometry &g,
-                                                         const struct view &v, struct centre at)
+static __device__ inline struct footprint
+cone_footprint(const struct geometry &g, const struct view_pose &v, struct centre at)
 {
     const double x = fma(v.cos, at.x, -(v.sin * at.y)), y = fma(v.sin, at.x, v.cos * at.y);
     const double gain = reciprocal(fma(-y, g.inverse_d, g.inverse_m));
@@ -68,7 +68,7 @@ template <int CONE>
 static __device__ inline struct footprint footprint_of(const struct geometry &g, int view,
                                                        int pixel)
 {
-    const struct view v = g.view[view];
+    const struct view_pose v = g.view[view];
     const struct centre at = pixel_centre(g, pixel);
     return CONE ? cone_footprint(g, v, at) : parallel_footprint(g, v, at);
 }

@@ -17,10 +17,10 @@ struct gather {
     struct pixel_list pixels;
     struct bins bins;
     struct batch batch;
-    struct sink sink;
+    struct sample_sink sink;
     const float *x;
-    struct share share; /* of rows */
-    int tiles;          /* of channels */
+    struct warp_partition partition; /* of rows */
+    int tiles;                       /* of channels */
 };
 
 /* What lanes compute for 32 pixels, and the warp then reads one by one, 16 bytes at a time. */
@@ -36,8 +36,8 @@ static __device__ inline const float *cylinder_of(const struct gather &a, int64_
 }
 
 /* One finished sample. */
-static __device__ inline void finish(const struct sink &s, int64_t at, float d, float *linear,
-                                     float *quadratic)
+static __device__ inline void finish(const struct sample_sink &s, int64_t at, float d,
+                                     float *linear, float *quadratic)
 {
     if (s.mode == SINK_STORE) {
         s.y[at] = d;
@@ -57,7 +57,7 @@ static __device__ inline void finish(const struct sink &s, int64_t at, float d, 
 }
 
 /* The sums of a warp's samples in float32: at most 144 terms a lane. */
-static __device__ inline void finish_dots(const struct sink &s, int64_t warp, float linear,
+static __device__ inline void finish_dots(const struct sample_sink &s, int64_t warp, float linear,
                                           float quadratic)
 {
     double a = (double)linear, b = (double)quadratic;
@@ -87,10 +87,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int view = (int)(warp % a.batch.views);
     const int tile = (int)(warp / a.batch.views % a.tiles);
     const int part = (int)(warp / a.batch.views / a.tiles);
-    if (part >= a.share.warps)
+    if (part >= a.partition.warps)
         return;
     const int c0 = tile * TILE(TAPS);
-    const struct span rows = span_of(&a.share, part, a.g.rows);
+    const struct warp_range rows = warp_range_of(&a.partition, part, a.g.rows);
     const int row0 = rows.first + lane;
     const bool last_row = row0 + (ROWS - 1) * WARP < rows.end;
     const int32_t *first = a.bins.first, *list = a.bins.list;
@@ -175,7 +175,7 @@ template <template <int, int> class FAN> struct gatherer {
     {
         typedef FAN<TAPS, ROWS> fan;
         a.tiles = (int)ceil_div(a.g.channels, TILE(TAPS));
-        const int64_t warps = (int64_t)a.tiles * a.share.warps * a.batch.views;
+        const int64_t warps = (int64_t)a.tiles * a.partition.warps * a.batch.views;
         void (*const forward_projection)(struct gather) = gather_kernel<TAPS, ROWS, fan>;
         LAUNCH(be, forward_projection, ceil_div(warps, WARPS), WARPS * WARP,
                WARPS * fan::shared_bytes(), a);
@@ -186,9 +186,9 @@ template <template <int, int> class FAN> struct gatherer {
 template <template <int, int> class FAN>
 static enum err gather_with(struct cuda_backend *be, const struct projector *p,
                             const struct pixel_list *pixels, const struct bins *bins,
-                            struct batch b, const float *x, struct sink sink)
+                            struct batch b, const float *x, struct sample_sink sink)
 {
-    const struct gather a = {p->g, *pixels, *bins, b, sink, x, share_of(p->g.rows), 0};
+    const struct gather a = {p->g, *pixels, *bins, b, sink, x, warp_partition_of(p->g.rows), 0};
     return launch_taps<struct gatherer<FAN>>(be, a, taps_of(p->g.taps));
 }
 

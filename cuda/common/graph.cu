@@ -1,3 +1,5 @@
+/* Records launches as a CUDA graph and starts it; where the driver refuses graphs, launches one by
+ * one. */
 #include "cuda/common/graph.cuh"
 #include "cuda/common/services.cuh"
 

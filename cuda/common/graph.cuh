@@ -3,7 +3,7 @@
 #ifndef TP_CUDA_COMMON_GRAPH_CUH
 #define TP_CUDA_COMMON_GRAPH_CUH
 
-#include "cuda/common/internal.cuh"
+#include "cuda/common/device.cuh"
 
 struct graph {
     cudaGraphExec_t exec;

@@ -17,7 +17,7 @@ template <class LAUNCHER, int TAPS, int DEPTH, class JOB>
 static enum err launch_depth(struct cuda_backend *be, const JOB &job)
 {
     if constexpr (DEPTH > 1)
-        if (job.share.depth < DEPTH)
+        if (job.partition.depth < DEPTH)
             return launch_depth<LAUNCHER, TAPS, DEPTH - 1>(be, job);
     return LAUNCHER::template launch<TAPS, DEPTH>(be, job);
 }

@@ -2,7 +2,7 @@
  * where a call needs scratch. */
 #include <string.h>
 
-#include "cuda/memory_plan.cuh"
+#include "cuda/common/device.cuh"
 #include "cuda/common/services.cuh"
 
 enum err device_available(const struct cuda_backend *be, size_t *out)
@@ -49,15 +49,30 @@ enum err device_room(struct backend *base, size_t *bytes)
     struct workspace *const left[] = {&be->scratch, &be->partial, &be->views};
     for (struct workspace *w : left)
         workspace_drop(be, w);
-    pixel_cache_free(be);
-    fft_plans_free(be->plans);
-    ramp_plan_free(be, be->ramp);
-    be->plans = NULL;
-    be->ramp = NULL;
+    for (const struct device_cache *const *c = be->caches; *c; c++)
+        if ((*c)->rebuilt)
+            (*c)->free(be);
     TRY(device_available(be, bytes));
     if (!be->limit)
         *bytes -= *bytes / DRIVER_SHARE;
     return ERR_OK;
+}
+
+/* What nobody reads now is given back; 1: there was some. */
+static int shrink(struct cuda_backend *be)
+{
+    int some = 0;
+    for (const struct device_cache *const *c = be->caches; *c; c++)
+        if ((*c)->shrink)
+            some |= (*c)->shrink(be);
+    return some;
+}
+
+void caches_forget(struct cuda_backend *be, int64_t serial)
+{
+    for (const struct device_cache *const *c = be->caches; *c; c++)
+        if ((*c)->forget)
+            (*c)->forget(be, serial);
 }
 
 enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, void **out)
@@ -65,7 +80,7 @@ enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, v
     size_t left = 0;
     *out = NULL;
     TRY(device_available(be, &left));
-    if (bytes > left && sorted_drop(be))
+    if (bytes > left && shrink(be))
         TRY(device_available(be, &left));
     if (bytes > left)
         return refuse(be, what, bytes, left);

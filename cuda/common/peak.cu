@@ -2,7 +2,7 @@
  * units have none: no kernel uses them. */
 #include <time.h>
 
-#include "cuda/common/internal.cuh"
+#include "cuda/common/peak.cuh"
 
 #define THREADS 256
 #define CHAINS  8    /* independent results of a thread, which hide the latency of one */
@@ -212,7 +212,7 @@ static enum err graph_starts(const struct bench *b)
 
 /* Rates: `amount` by each thread of all blocks, or `samples` bytes per float that is copied.
  * Latencies: one of `starts`. */
-static const struct probe {
+static const struct peak_probe {
     const char *name;
     enum err (*once)(const struct bench *b);
     double per_thread, per_vector, starts;
@@ -231,7 +231,7 @@ static const struct probe {
 enum { PROBES = sizeof probes / sizeof *probes, PROBE_FLOPS = 0, PROBE_COPY = 1 };
 
 /* The shortest of REPEATS + 1; the first warms up. */
-static enum err best(const struct bench *b, const struct probe *p, double *out)
+static enum err best(const struct bench *b, const struct peak_probe *p, double *out)
 {
     double seconds = HUGE_VAL;
     for (int i = 0; i <= REPEATS; i++) {

@@ -20,7 +20,7 @@ struct pixel_cache {
     uint64_t clock;
 };
 
-void pixel_cache_free(struct cuda_backend *be)
+static void free_lists(struct cuda_backend *be)
 {
     for (int i = 0; be->pixels && i < KEPT; i++) {
         free(be->pixels->list[i].copy);
@@ -29,6 +29,8 @@ void pixel_cache_free(struct cuda_backend *be)
     free(be->pixels);
     be->pixels = NULL;
 }
+
+const struct device_cache pixel_lists_cache = {free_lists, 1, NULL, NULL};
 
 static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
 {

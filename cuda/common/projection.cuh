@@ -9,7 +9,7 @@
 #ifndef TP_CUDA_COMMON_PROJECTION_CUH
 #define TP_CUDA_COMMON_PROJECTION_CUH
 
-#include "cuda/common/internal.cuh"
+#include "cuda/common/device.cuh"
 
 extern "C" {
 #include "host/geom/windows.h"
@@ -29,7 +29,7 @@ extern "C" {
 /* Added to a number below 2^21, it leaves no bits behind the point. */
 #define ROUNDING 12582912.f
 
-struct view {
+struct view_pose {
     double cos, sin; /* of the float32 angle */
     double z_shift;
 };
@@ -47,13 +47,13 @@ struct geometry {
     double slice_zero, slices_per_shift;
     double z_first, dz;
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
-    const struct view *view;
+    const struct view_pose *view;
 };
 
 struct projector {
     struct geometry g;
-    int64_t serial;     /* tells it from one that was at the same address */
-    struct view *views; /* device */
+    int64_t serial;          /* tells it from one that was at the same address */
+    struct view_pose *views; /* device */
     struct workspace table;
 };
 
@@ -91,7 +91,7 @@ struct scalar {
 
 /* What happens to a finished sample d of the forward projection. */
 enum sink_mode { SINK_STORE, SINK_DOTS, SINK_UPDATE };
-struct sink {
+struct sample_sink {
     enum sink_mode mode;
     float *y;        /* STORE: y = d; the batch's first view */
     float *e;        /* DOTS: <w e, d>, <w d, d>; UPDATE: e -= alpha d */
@@ -107,7 +107,7 @@ static __device__ inline float number(const struct scalar &s)
 }
 
 /* Scratch of a projection, carved from the workspace. */
-struct plan {
+struct projection_plan {
     int views; /* of a batch */
     int32_t *list, *first, *cursor;
     float *tile; /* [views][channels][rows], NULL when not wanted */
@@ -124,13 +124,15 @@ struct plan_parts {
 struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int tile);
 size_t plan_bytes(const struct plan_parts *p, size_t n);
 
+extern const struct device_cache pixel_lists_cache;
 enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struct pixel_list *out);
 /* With room for the sorted lists of `sorted` pixels (-1: none) and, when `tile`, for a batch of the
  * sinogram. */
 enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
-                     struct plan *out);
-enum err bins_fill(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                   const struct pixel_list *pixels, struct batch b, struct bins *out);
+                     struct projection_plan *out);
+enum err bins_fill(struct cuda_backend *be, const struct projector *p,
+                   const struct projection_plan *plan, const struct pixel_list *pixels,
+                   struct batch b, struct bins *out);
 static inline int bins_of(const struct geometry *g)
 {
     return g->channels + g->taps + 1;
@@ -140,31 +142,17 @@ static inline int bins_of(const struct geometry *g)
 int64_t gather_warps(const struct projector *p, int views);
 enum err gather_views(struct cuda_backend *be, const struct projector *p,
                       const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                      const float *x, struct sink sink);
+                      const float *x, struct sample_sink sink);
 /* y: the batch's first view. Adds to x, or sets it. */
 enum err spread_views(struct cuda_backend *be, const struct projector *p,
                       const struct pixel_list *pixels, struct batch b, const float *y, int power,
                       int set, float *x);
 
-/* parallel.cu, cone.cu: the same for one beam. */
-enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
-                         const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                         const float *x, struct sink sink);
-enum err cone_gather(struct cuda_backend *be, const struct projector *p,
-                     const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                     const float *x, struct sink sink);
-enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
-                         const struct pixel_list *pixels, struct batch b, const float *y, int power,
-                         int set, float *x);
-enum err cone_spread(struct cuda_backend *be, const struct projector *p,
-                     const struct pixel_list *pixels, struct batch b, const float *y, int power,
-                     int set, float *x);
-
 /* out = y w with rows fastest, `views` planes from their first; NULLs are ones. */
 enum err planes_load(struct cuda_backend *be, const struct projector *p, int views, const float *y,
                      const float *w, enum sino_order order, float *out);
 /* Transposes planes of (rows, channels) to (channels, rows) or back. */
-enum err planes_turn(struct cuda_backend *be, const struct projector *p, int views,
-                     enum sino_order from, const float *in, float *out);
+enum err planes_transpose(struct cuda_backend *be, const struct projector *p, int views,
+                          enum sino_order from, const float *in, float *out);
 
 #endif

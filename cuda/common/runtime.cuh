@@ -1,4 +1,4 @@
-/* CUDA's runtime, or its stand-in of tests/device, and what every kernel and launcher uses. */
+/* CUDA's runtime, or its emulator of tests/device, and what every kernel and launcher uses. */
 #ifndef TP_CUDA_COMMON_RUNTIME_CUH
 #define TP_CUDA_COMMON_RUNTIME_CUH
 
@@ -12,7 +12,7 @@ extern "C" {
 #include "profiler/mark/mark.h"
 }
 
-/* Kernels take their shared memory at launch only: one way in, which the stand-in can bound and
+/* Kernels take their shared memory at launch only: one way in, which the emulator can bound and
  * fill with NaN. */
 #ifdef __CUDACC__
 #define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \

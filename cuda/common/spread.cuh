@@ -14,7 +14,7 @@ struct spread {
     const float *y; /* [views][channels][rows] */
     float *x;
     int power, set;
-    struct share share; /* of slices */
+    struct warp_partition partition; /* of slices */
 };
 
 /* The detector columns under a pixel, from the first one with data. Read 16 bytes at a time. */
@@ -98,10 +98,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
     const int64_t q = warp % a.pixels.count;
     const int part = (int)(warp / a.pixels.count);
-    if (part >= a.share.warps)
+    if (part >= a.partition.warps)
         return;
     const int pixel = a.pixels.indices ? a.pixels.indices[q] : (int)q;
-    const struct span slices = span_of(&a.share, part, a.g.slices);
+    const struct warp_range slices = warp_range_of(&a.partition, part, a.g.slices);
     const int slice0 = slices.first + lane;
     const bool last_slice = slice0 + (SLICES - 1) * WARP < slices.end;
     float *const x = a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices + slice0;
@@ -132,7 +132,7 @@ template <template <int, int> class FAN> struct spreader {
     static enum err launch(struct cuda_backend *be, const struct spread &a)
     {
         typedef FAN<TAPS, SLICES> fan;
-        const int64_t warps = a.pixels.count * a.share.warps;
+        const int64_t warps = a.pixels.count * a.partition.warps;
         void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, fan>;
         LAUNCH(be, back_projection, ceil_div(warps, WARPS), WARPS * WARP,
                WARPS * fan::shared_bytes(), a);
@@ -145,7 +145,7 @@ static enum err spread_with(struct cuda_backend *be, const struct projector *p,
                             const struct pixel_list *pixels, struct batch b, const float *y,
                             int power, int set, float *x)
 {
-    const struct spread a = {p->g, *pixels, b, y, x, power, set, share_of(p->g.slices)};
+    const struct spread a = {p->g, *pixels, b, y, x, power, set, warp_partition_of(p->g.slices)};
     return launch_taps<struct spreader<FAN>>(be, a,
                                              p->g.channels >= p->g.taps ? taps_of(p->g.taps) : 0);
 }

@@ -7,40 +7,40 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define SHARE_INLINE static __host__ __device__ inline
+#define PARTITION_INLINE static __host__ __device__ inline
 #else
-#define SHARE_INLINE static inline
+#define PARTITION_INLINE static inline
 #endif
 
-#define SHARE_ROWS 32
+#define GROUP_ROWS 32
 #define DEEPEST    9 /* groups of a warp at most: the registers of more cost blocks */
 
-struct share {
+struct warp_partition {
     int depth;   /* groups of a warp */
     int warps;   /* the last one's last group may be partly filled */
     int shorter; /* so many, the first ones, have one group less */
 };
 
 /* A warp's rows [first, end). */
-struct span {
+struct warp_range {
     int first, end;
 };
 
-SHARE_INLINE struct share share_of(int64_t n)
+PARTITION_INLINE struct warp_partition warp_partition_of(int64_t n)
 {
-    const int64_t groups = (n + SHARE_ROWS - 1) / SHARE_ROWS;
+    const int64_t groups = (n + GROUP_ROWS - 1) / GROUP_ROWS;
     const int64_t warps = (groups + DEEPEST - 1) / DEEPEST, depth = (groups + warps - 1) / warps;
-    const struct share s = {(int)depth, (int)warps, (int)(warps * depth - groups)};
+    const struct warp_partition s = {(int)depth, (int)warps, (int)(warps * depth - groups)};
     return s;
 }
 
 /* All lanes have a row of each group, but for the last one. */
-SHARE_INLINE struct span span_of(const struct share *s, int warp, int n)
+PARTITION_INLINE struct warp_range warp_range_of(const struct warp_partition *s, int warp, int n)
 {
     const int shorter = warp < s->shorter;
     const int group = warp * s->depth - (shorter ? warp : s->shorter);
-    const int end = (group + s->depth - shorter) * SHARE_ROWS;
-    const struct span rows = {group * SHARE_ROWS, end < n ? end : n};
+    const int end = (group + s->depth - shorter) * GROUP_ROWS;
+    const struct warp_range rows = {group * GROUP_ROWS, end < n ? end : n};
     return rows;
 }
 

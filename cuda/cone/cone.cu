@@ -5,6 +5,7 @@
  * index * width is exact to 1e-7 of a cell. */
 #include "cuda/common/gather.cuh"
 #include "cuda/common/spread.cuh"
+#include "cuda/cone/cone.cuh"
 
 /* Cells are put into a piece in strips of DEEP[groups of the warp] per lane, without a remainder: n
  * groups of width 1 lie on n + 1 times 32 cells. These are the fewest instructions up to a width of
@@ -20,15 +21,15 @@ static constexpr int piece_of(int depth)
 
 /* Intervals i = 0, 1, ... of `width` cells, the first from `cell` + `fraction` - 1/2 on (cells span
  * [n - 1/2, n + 1/2)). */
-struct grid {
+struct resample_grid {
     int cell;
     float fraction, half;   /* half = 1/2 - fraction */
     float width, high, low; /* width = high + low, high with 12 bits */
 };
 
-static __device__ inline struct grid grid_at(double edge, double width)
+static __device__ inline struct resample_grid resample_grid_at(double edge, double width)
 {
-    struct grid g;
+    struct resample_grid g;
     const double nearest = floor(edge + 0.5);
     g.cell = (int)fmin(fmax(nearest, -2e9), 2e9);
     g.fraction = (float)(edge - nearest);
@@ -42,7 +43,7 @@ static __device__ inline struct grid grid_at(double edge, double width)
 /* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i.
  * A bias rounds the position, and the bits of the sum count cells: no conversion unit is needed. */
 template <int SQUARED>
-static __device__ inline float overlap(const struct grid &g, float i, float bias,
+static __device__ inline float overlap(const struct resample_grid &g, float i, float bias,
                                        const float *piece)
 {
     const float position = (i * g.width + g.fraction) + bias;
@@ -74,9 +75,9 @@ template <int TAPS, int ROWS> struct fan_forward {
     static constexpr int OWN = (TAPS + 1) * ROWS; /* registers of sums and values */
     static constexpr int BLOCKS = OWN > 30 ? 4 : ROWS > 3 ? 5 : ROWS == 3 ? 6 : 7;
     struct hit : ::hit<TAPS> {
-        const float *from; /* the piece's first slice */
-        struct grid grid;  /* of rows on slices */
-        struct tilt tilt;  /* from the piece's first slice on */
+        const float *from;         /* the piece's first slice */
+        struct resample_grid grid; /* of rows on slices */
+        struct tilt tilt;          /* from the piece's first slice on */
         int pixel;
     };
 
@@ -91,8 +92,8 @@ template <int TAPS, int ROWS> struct fan_forward {
         return (HITS * sizeof(hit) + piece_of(ROWS) * sizeof(float) + 15) / 16 * 16;
     }
 
-    __device__ fan_forward(const struct gather &job, int local_view, struct span all, int own_lane,
-                           float *window)
+    __device__ fan_forward(const struct gather &job, int local_view, struct warp_range all,
+                           int own_lane, float *window)
         : a(job), view(job.batch.view + local_view), row0(all.first), lane(own_lane),
           rows(all.end - all.first), piece(window)
     {
@@ -108,7 +109,7 @@ template <int TAPS, int ROWS> struct fan_forward {
         const double slices = reciprocal(v.width);
         const int wide = (float)slices > WIDEST;
         weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
-        h->grid = grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
+        h->grid = resample_grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
         h->tilt = tilt_at(a.g, view, v, h->grid.cell);
         h->from = cylinder_of(a, q, h->pixel) + h->grid.cell;
     }
@@ -163,7 +164,7 @@ template <int TAPS, int ROWS> struct fan_forward {
 
 enum err cone_gather(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                     const float *x, struct sink sink)
+                     const float *x, struct sample_sink sink)
 {
     return gather_with<fan_forward>(be, p, pixels, bins, b, x, sink);
 }
@@ -172,8 +173,8 @@ template <int TAPS, int SLICES> struct fan_back {
     static constexpr int CELLS = DEEP[SLICES], STRIP = CELLS * WARP;
     static constexpr int BLOCKS = SLICES > 4 || !TAPS ? 5 : SLICES > 1 ? 6 : 8, TURNS = 1;
     struct column : ::column<TAPS> {
-        struct grid grid; /* of slices on rows */
-        struct tilt tilt; /* from the warp's first slice on */
+        struct resample_grid grid; /* of slices on rows */
+        struct tilt tilt;          /* from the warp's first slice on */
         int view;
     };
 
@@ -188,7 +189,8 @@ template <int TAPS, int SLICES> struct fan_back {
         return (WARP * sizeof(column) + piece_of(SLICES) * sizeof(float) + 15) / 16 * 16;
     }
 
-    __device__ fan_back(const struct spread &job, struct span all, int own_lane, float *window)
+    __device__ fan_back(const struct spread &job, struct warp_range all, int own_lane,
+                        float *window)
         : a(job), slice0(all.first), lane(own_lane), slices(all.end - all.first), piece(window)
     {
         for (int i = 0; i < SLICES; i++)
@@ -201,7 +203,7 @@ template <int TAPS, int SLICES> struct fan_back {
         const struct footprint f = footprint_of<1>(a.g, c->view, pixel);
         const struct vertical v = vertical_fan(a.g, c->view, f.gain);
         weigh_column<TAPS>(a, f, local_view, c);
-        c->grid = grid_at(fma(v.width, (double)slice0, v.edge), v.width);
+        c->grid = resample_grid_at(fma(v.width, (double)slice0, v.edge), v.width);
         c->tilt = tilt_at(a.g, c->view, v, slice0);
     }
 

@@ -1,3 +1,4 @@
+/* Finds and opens cuFFT at its first use, and chooses lengths that it transforms well. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

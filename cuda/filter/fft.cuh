@@ -5,7 +5,7 @@
 
 #include <cufft.h>
 
-#include "cuda/common/internal.cuh"
+#include "cuda/common/device.cuh"
 
 struct fft_calls {
     cufftResult (*create)(cufftHandle *plan);

@@ -21,14 +21,15 @@ struct fft_plans {
 };
 
 /* Pairs of rows that are filtered together. */
-struct packed {
+struct packed_rows {
     struct rows rows;
     float2 *z;     /* [pairs][n] */
     int64_t first; /* pair */
     int n;
 };
 
-static __global__ void __launch_bounds__(THREADS) pack_kernel(const struct packed r, int64_t total)
+static __global__ void __launch_bounds__(THREADS)
+    pack_kernel(const struct packed_rows r, int64_t total)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < total)
@@ -47,7 +48,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    unpack_kernel(const struct packed r, int64_t total)
+    unpack_kernel(const struct packed_rows r, int64_t total)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= total)
@@ -87,12 +88,15 @@ static void forget(struct fft_plans *p)
     workspace_drop(p->be, &p->spectrum);
 }
 
-void fft_plans_free(struct fft_plans *plans)
+static void free_plans(struct cuda_backend *be)
 {
-    if (plans)
-        forget(plans);
-    free(plans);
+    if (be->plans)
+        forget(be->plans);
+    free(be->plans);
+    be->plans = NULL;
 }
+
+const struct device_cache fft_plans_cache = {free_plans, 1, NULL, NULL};
 
 static enum err prepare(struct fft_plans *p, const struct fft_calls *fft, int64_t channels,
                         int64_t n, int64_t pairs)
@@ -176,7 +180,7 @@ static enum err filter(struct cuda_backend *be, const struct rows *rows)
     struct fft_plans *p;
     TRY(fft_load(&fft));
     TRY(plan(be, fft, rows, &p));
-    struct packed r = {*rows, static_cast<float2 *>(be->scratch.ptr), 0, (int)p->n};
+    struct packed_rows r = {*rows, static_cast<float2 *>(be->scratch.ptr), 0, (int)p->n};
     const int64_t in = p->pairs * r.n, out = p->pairs * rows->channels;
     for (r.first = 0; r.first < rows->pairs; r.first += p->pairs) {
         LAUNCH(be, pack_kernel, ceil_div(in, THREADS), THREADS, 0, r, in);

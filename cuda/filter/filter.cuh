@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/common/internal.cuh"
+#include "cuda/common/device.cuh"
+
+/* The entry of the back end's table (host/backend/backend.h). */
+enum err cuda_ramp_filter(struct backend *be, const struct scan *s, double scale,
+                          const struct buffer *y, struct buffer *out);
+extern const struct device_cache fft_plans_cache, ramp_plan_cache;
 
 /* Rows of a sinogram; two of them travel as the real and the imaginary part of one. They round
  * together: one detector row in two views, so that a slab of detector rows has the bits of the

@@ -17,7 +17,7 @@ struct ramp_plan {
 };
 
 /* n = odd * 2^k: a step of `odd` (1: none) and one of 2 where k is odd come before those of 4. */
-struct ramp {
+struct ramp_args {
     struct rows rows;
     int n, odd, odd_power;
     const float2 *roots; /* exp(-2 pi i k / n) */
@@ -46,7 +46,7 @@ static __device__ inline float2 subtract(float2 a, float2 b)
 
 /* v = its transform over R points. */
 template <int R, int INVERSE>
-static __device__ inline void transform(const struct ramp &a, float2 *v)
+static __device__ inline void transform(const struct ramp_args &a, float2 *v)
 {
     if (R == 2) {
         const float2 first = v[0];
@@ -83,7 +83,7 @@ static __host__ __device__ inline int padded(int i)
  * a piece, or the same point of neighbouring pieces where pieces are short. Parts of a piece are
  * powers of 2 but in the outermost step, which has one piece. */
 template <int R, int INVERSE, class LOAD, class STORE>
-static __device__ inline void step(const struct ramp &a, int length, LOAD load, STORE store)
+static __device__ inline void step(const struct ramp_args &a, int length, LOAD load, STORE store)
 {
     const int part = length / R, pieces = a.n / length, shift = __ffs(part) - 1;
     for (int t = threadIdx.x; t < a.n / R; t += blockDim.x) {
@@ -104,7 +104,7 @@ static __device__ inline void step(const struct ramp &a, int length, LOAD load, 
 }
 
 template <int INVERSE, class LOAD, class STORE>
-static __device__ inline void outer_step(const struct ramp &a, LOAD load, STORE store)
+static __device__ inline void outer_step(const struct ramp_args &a, LOAD load, STORE store)
 {
     if (a.odd == 3)
         step<3, INVERSE>(a, a.n, load, store);
@@ -118,7 +118,7 @@ static __device__ inline void outer_step(const struct ramp &a, LOAD load, STORE 
 
 /* The last step forward, which leaves frequencies, and the first one back. */
 template <class LOAD, class STORE>
-static __device__ inline void middle_step(const struct ramp &a, LOAD load, STORE store)
+static __device__ inline void middle_step(const struct ramp_args &a, LOAD load, STORE store)
 {
     for (int t = threadIdx.x; t < a.n / 4; t += blockDim.x) {
         float2 v[4];
@@ -137,7 +137,7 @@ static __device__ inline void middle_step(const struct ramp &a, LOAD load, STORE
 }
 
 static __global__ void __launch_bounds__(THREADS_MOST)
-    ramp_kernel(const __grid_constant__ struct ramp a)
+    ramp_kernel(const __grid_constant__ struct ramp_args a)
 {
     SHARED_ARRAY(float2, z);
     const int64_t row = pair_row(a.rows, blockIdx.x);
@@ -163,7 +163,7 @@ static __global__ void __launch_bounds__(THREADS_MOST)
 }
 
 /* The frequency at place p after the steps forward. */
-static __device__ inline int frequency_at(const struct ramp &a, int p)
+static __device__ inline int frequency_at(const struct ramp_args &a, int p)
 {
     int frequency = 0, weight = 1, length = a.n;
     while (length > 1) {
@@ -177,7 +177,7 @@ static __device__ inline int frequency_at(const struct ramp &a, int p)
 }
 
 static __global__ void __launch_bounds__(TABLE)
-    table_kernel(const struct ramp a, float2 *roots, float *spectrum)
+    table_kernel(const struct ramp_args a, float2 *roots, float *spectrum)
 {
     const int k = (int)(blockIdx.x * TABLE + threadIdx.x);
     if (k >= a.n)
@@ -188,7 +188,7 @@ static __global__ void __launch_bounds__(TABLE)
 }
 
 /* The shortest of 2^k, 3 * 2^k and 5 * 2^k that holds a row and its tail. */
-static void choose_length(struct ramp *a)
+static void choose_length(struct ramp_args *a)
 {
     const int64_t least_length = most(2 * (int64_t)a->rows.channels - 1, SHORTEST);
     int64_t best = INT64_MAX;
@@ -205,7 +205,7 @@ static void choose_length(struct ramp *a)
     a->n = (int)least(best, INT32_MAX);
 }
 
-static enum err prepare(struct cuda_backend *be, struct ramp *a, struct ramp_plan *p)
+static enum err prepare(struct cuda_backend *be, struct ramp_args *a, struct ramp_plan *p)
 {
     const size_t n = (size_t)a->n;
     p->channels = 0; /* what is kept is lost */
@@ -219,7 +219,7 @@ static enum err prepare(struct cuda_backend *be, struct ramp *a, struct ramp_pla
     return ERR_OK;
 }
 
-static enum err filter(struct cuda_backend *be, struct ramp *a, size_t shared,
+static enum err filter(struct cuda_backend *be, struct ramp_args *a, size_t shared,
                        struct ramp_plan **plan)
 {
     const int threads = (int)least(ceil_div(a->n, 4 * WARP) * WARP, THREADS_MOST);
@@ -240,7 +240,7 @@ static enum err filter(struct cuda_backend *be, struct ramp *a, size_t shared,
 
 size_t ramp_bytes(const struct cuda_backend *be, int64_t channels)
 {
-    struct ramp a = {};
+    struct ramp_args a = {};
     a.rows.channels = (int)channels;
     choose_length(&a);
     const size_t n = (size_t)a.n;
@@ -251,7 +251,7 @@ size_t ramp_bytes(const struct cuda_backend *be, int64_t channels)
 
 int ramp_rows(struct cuda_backend *be, const struct rows *r, struct ramp_plan **plan, enum err *e)
 {
-    struct ramp a = {};
+    struct ramp_args a = {};
     a.rows = *r;
     choose_length(&a);
     if (!ramp_bytes(be, r->channels))
@@ -261,9 +261,12 @@ int ramp_rows(struct cuda_backend *be, const struct rows *r, struct ramp_plan **
     return 1;
 }
 
-void ramp_plan_free(struct cuda_backend *be, struct ramp_plan *plan)
+static void free_plan(struct cuda_backend *be)
 {
-    if (plan)
-        workspace_drop(be, &plan->tables);
-    free(plan);
+    if (be->ramp)
+        workspace_drop(be, &be->ramp->tables);
+    free(be->ramp);
+    be->ramp = NULL;
 }
+
+const struct device_cache ramp_plan_cache = {free_plan, 1, NULL, NULL};

@@ -2,13 +2,13 @@
  * 77 operations per voxel where a sorting network takes 254. A thread owns one slice of two rows
  * and walks along the columns in pairs; the sorted nines of the last two columns stay in registers.
  */
-#include "cuda/common/internal.cuh"
+#include "cuda/median/median.cuh"
 
 #define THREADS    128
 #define COLUMNS    32 /* of a walk: two more are sorted first, 6 % */
 #define OPERATIONS 77
 
-struct job {
+struct median_job {
     const float *in;
     float *out;
     int rows, cols, slices;
@@ -126,7 +126,8 @@ static __device__ inline int clamp(int i, int n)
 }
 
 /* The three voxels around slice k of a pixel, sorted. */
-static __device__ inline void triple(const struct job &j, int row, int col, int k, float *out)
+static __device__ inline void triple(const struct median_job &j, int row, int col, int k,
+                                     float *out)
 {
     const float *line =
         j.in + ((int64_t)clamp(row, j.rows) * j.cols + clamp(col, j.cols)) * j.slices;
@@ -139,7 +140,8 @@ static __device__ inline void triple(const struct job &j, int row, int col, int 
 }
 
 /* The sorted nines of one column for rows row and row + 1. */
-static __device__ inline void nines(const struct job &j, int row, int col, int k, float out[2][9])
+static __device__ inline void nines(const struct median_job &j, int row, int col, int k,
+                                    float out[2][9])
 {
     float line[4][3], six[6];
     for (int r = 0; r < 4; r++)
@@ -149,7 +151,7 @@ static __device__ inline void nines(const struct job &j, int row, int col, int k
     merge_6_3(six, line[3], out[1]);
 }
 
-static __global__ void __launch_bounds__(THREADS) median_kernel(const struct job j)
+static __global__ void __launch_bounds__(THREADS) median_kernel(const struct median_job j)
 {
     const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (thread >= j.threads)
@@ -181,7 +183,7 @@ static __global__ void __launch_bounds__(THREADS) median_kernel(const struct job
     }
 }
 
-static enum err median(struct cuda_backend *be, const struct job *j)
+static enum err median(struct cuda_backend *be, const struct median_job *j)
 {
     LAUNCH(be, median_kernel, ceil_div(j->threads, THREADS), THREADS, 0, *j);
     return ERR_OK;
@@ -196,7 +198,7 @@ enum err cuda_median3(struct backend *base, int64_t rows, int64_t cols, int64_t 
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
     if (bytes == 0)
         return ERR_OK;
-    struct job j = {floats_of(in), floats_of(out), (int)rows, (int)cols, (int)slices, 0, 0};
+    struct median_job j = {floats_of(in), floats_of(out), (int)rows, (int)cols, (int)slices, 0, 0};
     j.walks = (int)ceil_div(cols, COLUMNS);
     j.threads = ceil_div(rows, 2) * j.walks * slices;
     mark_push("median3", bytes);

@@ -1,6 +1,7 @@
 /* Parallel beam: every detector row is its own slice, so a footprint's weights serve all slices. */
 #include "cuda/common/gather.cuh"
 #include "cuda/common/spread.cuh"
+#include "cuda/parallel/parallel.cuh"
 
 /* Rows of a pixel are its slices. */
 template <int TAPS, int ROWS> struct straight {
@@ -19,7 +20,7 @@ template <int TAPS, int ROWS> struct straight {
         return HITS * sizeof(hit);
     }
 
-    __device__ straight(const struct gather &job, int local_view, struct span rows, int lane,
+    __device__ straight(const struct gather &job, int local_view, struct warp_range rows, int lane,
                         float *)
         : a(job), view(job.batch.view + local_view), row(rows.first + lane),
           last(row + (ROWS - 1) * WARP < rows.end)
@@ -43,7 +44,7 @@ template <int TAPS, int ROWS> struct straight {
 
 enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                         const float *x, struct sink sink)
+                         const float *x, struct sample_sink sink)
 {
     return gather_with<straight>(be, p, pixels, bins, b, x, sink);
 }
@@ -62,7 +63,7 @@ template <int TAPS, int SLICES> struct straight_back {
         return WARP * sizeof(column);
     }
 
-    __device__ straight_back(const struct spread &job, struct span slices, int lane, float *)
+    __device__ straight_back(const struct spread &job, struct warp_range slices, int lane, float *)
         : a(job), slice(slices.first + lane), last(slice + (SLICES - 1) * WARP < slices.end)
     {
     }

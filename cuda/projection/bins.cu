@@ -96,8 +96,9 @@ static __global__ void __launch_bounds__(SCAN_THREADS) scan_kernel(struct sort s
         first[s.bins] = carry;
 }
 
-enum err bins_fill(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                   const struct pixel_list *pixels, struct batch b, struct bins *out)
+enum err bins_fill(struct cuda_backend *be, const struct projector *p,
+                   const struct projection_plan *plan, const struct pixel_list *pixels,
+                   struct batch b, struct bins *out)
 {
     struct sort s = {};
     s.g = p->g;
@@ -158,7 +159,7 @@ size_t plan_bytes(const struct plan_parts *p, size_t n)
 }
 
 enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
-                     struct plan *out)
+                     struct projection_plan *out)
 {
     const struct geometry *g = &p->g;
     const struct plan_parts parts = plan_parts_of(g, sorted, tile);

@@ -4,38 +4,41 @@
 
 #include "cuda/common/gather.cuh"
 #include "cuda/common/projection.cuh"
+#include "cuda/cone/cone.cuh"
+#include "cuda/parallel/parallel.cuh"
+#include "cuda/projection/project.cuh"
 
-#define SQUARE  32 /* of a transposition: 32 x 33 floats of shared memory */
-#define STRIPS  8  /* rows of threads */
-#define THREADS (SQUARE * STRIPS)
+#define TILE_SIDE 32 /* of a transposition: 32 x 33 floats of shared memory */
+#define STRIPS    8  /* rows of threads */
+#define THREADS   (TILE_SIDE * STRIPS)
 
 /* Planes of a x b floats, transposed, and times w. */
 static __global__ void __launch_bounds__(THREADS)
     turn_kernel(const float *in, const float *w, int a, int b, float *out)
 {
     SHARED_ARRAY(float, tile);
-    const int across = (b + SQUARE - 1) / SQUARE, down = (a + SQUARE - 1) / SQUARE;
+    const int across = (b + TILE_SIDE - 1) / TILE_SIDE, down = (a + TILE_SIDE - 1) / TILE_SIDE;
     const int64_t plane = (int64_t)(blockIdx.x / (across * down)) * a * b;
-    const int square = blockIdx.x % (across * down);
-    const int a0 = square / across * SQUARE, b0 = square % across * SQUARE;
-    const int x = threadIdx.x % SQUARE, strip = threadIdx.x / SQUARE;
-    for (int i = strip; i < SQUARE; i += STRIPS)
+    const int at = blockIdx.x % (across * down);
+    const int a0 = at / across * TILE_SIDE, b0 = at % across * TILE_SIDE;
+    const int x = threadIdx.x % TILE_SIDE, strip = threadIdx.x / TILE_SIDE;
+    for (int i = strip; i < TILE_SIDE; i += STRIPS)
         if (a0 + i < a && b0 + x < b) {
             const int64_t at = plane + (int64_t)(a0 + i) * b + b0 + x;
-            tile[i * (SQUARE + 1) + x] = w ? w[at] * in[at] : in[at];
+            tile[i * (TILE_SIDE + 1) + x] = w ? w[at] * in[at] : in[at];
         }
     __syncthreads();
-    for (int i = strip; i < SQUARE; i += STRIPS)
+    for (int i = strip; i < TILE_SIDE; i += STRIPS)
         if (b0 + i < b && a0 + x < a)
-            out[plane + (int64_t)(b0 + i) * a + a0 + x] = tile[x * (SQUARE + 1) + i];
+            out[plane + (int64_t)(b0 + i) * a + a0 + x] = tile[x * (TILE_SIDE + 1) + i];
 }
 
-static enum err turn(struct cuda_backend *be, int64_t planes, const float *in, const float *w,
-                     int64_t a, int64_t b, float *out)
+static enum err transpose(struct cuda_backend *be, int64_t planes, const float *in, const float *w,
+                          int64_t a, int64_t b, float *out)
 {
-    const int64_t blocks = planes * ceil_div(a, SQUARE) * ceil_div(b, SQUARE);
-    LAUNCH(be, turn_kernel, blocks, THREADS, SQUARE * (SQUARE + 1) * sizeof(float), in, w, (int)a,
-           (int)b, out);
+    const int64_t blocks = planes * ceil_div(a, TILE_SIDE) * ceil_div(b, TILE_SIDE);
+    LAUNCH(be, turn_kernel, blocks, THREADS, TILE_SIDE * (TILE_SIDE + 1) * sizeof(float), in, w,
+           (int)a, (int)b, out);
     return ERR_OK;
 }
 
@@ -53,28 +56,28 @@ enum err planes_load(struct cuda_backend *be, const struct projector *p, int vie
 {
     const int64_t n = (int64_t)views * p->g.rows * p->g.channels;
     if (order == SINO_CHANNELS_FASTEST && (y || w))
-        return turn(be, views, y ? y : w, y ? w : NULL, p->g.rows, p->g.channels, out);
+        return transpose(be, views, y ? y : w, y ? w : NULL, p->g.rows, p->g.channels, out);
     LAUNCH(be, product_kernel, ceil_div(n, THREADS), THREADS, 0, y, w, n, out);
     return ERR_OK;
 }
 
-enum err planes_turn(struct cuda_backend *be, const struct projector *p, int views,
-                     enum sino_order from, const float *in, float *out)
+enum err planes_transpose(struct cuda_backend *be, const struct projector *p, int views,
+                          enum sino_order from, const float *in, float *out)
 {
     const int rows_fastest = from == SINO_ROWS_FASTEST;
-    return turn(be, views, in, NULL, rows_fastest ? p->g.channels : p->g.rows,
-                rows_fastest ? p->g.rows : p->g.channels, out);
+    return transpose(be, views, in, NULL, rows_fastest ? p->g.channels : p->g.rows,
+                     rows_fastest ? p->g.rows : p->g.channels, out);
 }
 
 int64_t gather_warps(const struct projector *p, int views)
 {
     const int64_t tile = taps_of(p->g.taps) ? CHANNELS : 1;
-    return views * ceil_div(p->g.channels, tile) * share_of(p->g.rows).warps;
+    return views * ceil_div(p->g.channels, tile) * warp_partition_of(p->g.rows).warps;
 }
 
 enum err gather_views(struct cuda_backend *be, const struct projector *p,
                       const struct pixel_list *pixels, const struct bins *bins, struct batch b,
-                      const float *x, struct sink sink)
+                      const float *x, struct sample_sink sink)
 {
     return p->g.cone ? cone_gather(be, p, pixels, bins, b, x, sink)
                      : parallel_gather(be, p, pixels, bins, b, x, sink);
@@ -107,21 +110,21 @@ static int64_t plane_of(const struct projector *p, int view)
 static enum err forward(struct cuda_backend *be, const struct projector *p,
                         const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
-    const int turned = y.order == SINO_CHANNELS_FASTEST;
+    const int transposed = y.order == SINO_CHANNELS_FASTEST;
     struct pixel_list list;
-    struct plan plan;
+    struct projection_plan plan;
     TRY(list_put(be, pixels, &list));
-    TRY(plan_create(be, p, pixels->count, turned, &plan));
+    TRY(plan_create(be, p, pixels->count, transposed, &plan));
     for (int view = 0; view < p->g.views; view += plan.views) {
         const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
         float *const to = floats_of(y.data) + plane_of(p, view);
-        struct sink sink = {};
+        struct sample_sink sink = {};
         struct bins bins;
-        sink.y = turned ? plan.tile : to;
+        sink.y = transposed ? plan.tile : to;
         TRY(bins_fill(be, p, &plan, &list, b, &bins));
         TRY(gather_views(be, p, &list, &bins, b, x, sink));
-        if (turned)
-            TRY(planes_turn(be, p, b.views, SINO_ROWS_FASTEST, plan.tile, to));
+        if (transposed)
+            TRY(planes_transpose(be, p, b.views, SINO_ROWS_FASTEST, plan.tile, to));
     }
     return ERR_OK;
 }
@@ -146,7 +149,7 @@ static enum err back(struct cuda_backend *be, const struct projector *p,
     const float *const lone = data && weight ? NULL : data ? data : weight;
     const int direct = lone && order == SINO_ROWS_FASTEST;
     struct pixel_list list;
-    struct plan plan;
+    struct projection_plan plan;
     TRY(list_put(be, pixels, &list));
     TRY(plan_create(be, p, -1, !direct, &plan));
     const int64_t views = most(1, least(plan.views, INT_MAX / p->g.channels));
@@ -180,8 +183,8 @@ enum err cuda_sino_reorder(struct backend *base, const struct scan *s, struct si
     if (in.order == out.order)
         TRY(cuda_copy(base, in.data, out.data));
     else
-        TRY(turn(be, s->views, floats_of(in.data), NULL, to_rows ? s->rows : s->channels,
-                 to_rows ? s->channels : s->rows, floats_of(out.data)));
+        TRY(transpose(be, s->views, floats_of(in.data), NULL, to_rows ? s->rows : s->channels,
+                      to_rows ? s->channels : s->rows, floats_of(out.data)));
     backend_declare(base, 0, bytes, bytes);
     return ERR_OK;
 }

@@ -1,6 +1,9 @@
+/* A scan and a volume made ready for kernels: geometry in their terms, table of views on the
+ * device. */
 #include <stdlib.h>
 
-#include "cuda/vcd/sorted_pixels.cuh"
+#include "cuda/common/projection.cuh"
+#include "cuda/projection/project.cuh"
 
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
 static double largest_gain(const struct scan *s, const struct volume *v)
@@ -68,17 +71,17 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
 
 static enum err put_views(struct cuda_backend *be, const struct scan *s, struct projector *p)
 {
-    const size_t bytes = (size_t)s->views * sizeof(struct view);
-    struct view *table = static_cast<struct view *>(malloc(bytes));
+    const size_t bytes = (size_t)s->views * sizeof(struct view_pose);
+    struct view_pose *table = static_cast<struct view_pose *>(malloc(bytes));
     FAIL_IF(!table, ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
     for (int64_t i = 0; i < s->views; i++)
-        table[i] = view{cos((double)s->angles[i]), sin((double)s->angles[i]),
-                        s->z_shifts ? (double)s->z_shifts[i] : 0};
+        table[i] = view_pose{cos((double)s->angles[i]), sin((double)s->angles[i]),
+                             s->z_shifts ? (double)s->z_shifts[i] : 0};
     enum err e = workspace_hold(be, "the table of views", bytes, &be->views);
     if (e == ERR_OK) {
         p->table = be->views;
         be->views = workspace{};
-        p->views = static_cast<struct view *>(p->table.ptr);
+        p->views = static_cast<struct view_pose *>(p->table.ptr);
         e = device_put(be, p->views, table, bytes);
     }
     free(table);
@@ -105,7 +108,7 @@ void cuda_projector_free(struct backend *be, struct projector *p)
 {
     if (!p)
         return;
-    sorted_forget(device_of(be), p->serial);
+    caches_forget(device_of(be), p->serial);
     workspace_drop(device_of(be), &device_of(be)->views);
     device_of(be)->views = p->table;
     free(p);

@@ -22,8 +22,8 @@ static int64_t plane_of(const struct projector *p, int view)
 }
 
 static enum err project_batch(struct cuda_backend *be, const struct projector *p,
-                              const struct plan *plan, const struct moving *m, struct batch b,
-                              struct sink sink)
+                              const struct projection_plan *plan, const struct moving *m,
+                              struct batch b, struct sample_sink sink)
 {
     struct bins bins = {NULL, NULL, bins_of(&p->g), m->kept};
     if (!m->kept)
@@ -31,14 +31,14 @@ static enum err project_batch(struct cuda_backend *be, const struct projector *p
     return gather_views(be, p, &m->pixels, &bins, b, m->delta, sink);
 }
 
-enum err dots_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                     const struct moving *m, const float *e, const float *w, double *partial,
-                     double *out)
+enum err dots_launch(struct cuda_backend *be, const struct projector *p,
+                     const struct projection_plan *plan, const struct moving *m, const float *e,
+                     const float *w, double *partial, double *out)
 {
     for (int view = 0; view < p->g.views; view += plan->views) {
         const struct batch b = {view, (int)least(plan->views, p->g.views - view)};
         const int64_t at = plane_of(p, view);
-        struct sink sink = {};
+        struct sample_sink sink = {};
         sink.mode = SINK_DOTS;
         sink.e = const_cast<float *>(e) + at;
         sink.w = w ? w + at : NULL;
@@ -46,7 +46,7 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p, const s
         TRY(project_batch(be, p, plan, m, b, sink));
     }
     declare(&be->base, p, m->pixels.count, 1, w ? 2 : 1);
-    return tally_reduce(be, partial, gather_warps(p, p->g.views), 2, 2, out);
+    return reduce_launch(be, partial, gather_warps(p, p->g.views), 2, 2, out);
 }
 
 static enum err forward_dots(struct cuda_backend *be, const struct projector *p,
@@ -54,12 +54,12 @@ static enum err forward_dots(struct cuda_backend *be, const struct projector *p,
                              const float *w, struct vcd_sums *sums)
 {
     struct moving m = {{}, NULL, x, {}};
-    struct plan plan;
+    struct projection_plan plan;
     double *partial, total[2];
     const int64_t warps = gather_warps(p, p->g.views);
     TRY(list_put(be, pixels, &m.pixels));
     TRY(plan_create(be, p, pixels->count, 0, &plan));
-    TRY(tally_hold(be, warps, 2, &partial));
+    TRY(reduce_hold(be, warps, 2, &partial));
     TRY(dots_launch(be, p, &plan, &m, e, w, partial, partial + 2 * warps));
     TRY(take_numbers(be, partial + 2 * warps, 2, total));
     *sums = vcd_sums{total[0], total[1]};
@@ -79,12 +79,12 @@ enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct
 
 /* A batch of pass two: e -= alpha d; returns in *data what is to be back projected. */
 static enum err move_batch(struct cuda_backend *be, const struct projector *p,
-                           const struct plan *plan, struct batch b, const struct moving *m,
-                           float *e, const float *w, const float **data)
+                           const struct projection_plan *plan, struct batch b,
+                           const struct moving *m, float *e, const float *w, const float **data)
 {
     *data = w ? plan->tile : e;
     if (m) {
-        struct sink sink = {};
+        struct sample_sink sink = {};
         sink.mode = SINK_UPDATE;
         sink.e = e;
         sink.w = w;
@@ -95,9 +95,9 @@ static enum err move_batch(struct cuda_backend *be, const struct projector *p,
     return w ? planes_load(be, p, b.views, e, w, SINO_ROWS_FASTEST, plan->tile) : ERR_OK;
 }
 
-enum err update_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                       const struct moving *m, float *e, const float *w,
-                       const struct pixel_list *list, float *x)
+enum err update_launch(struct cuda_backend *be, const struct projector *p,
+                       const struct projection_plan *plan, const struct moving *m, float *e,
+                       const float *w, const struct pixel_list *list, float *x)
 {
     const int views = (int)most(1, least(plan->views, INT_MAX / p->g.channels));
     for (int view = 0; view < p->g.views; view += views) {
@@ -118,7 +118,7 @@ static enum err update_back(struct cuda_backend *be, const struct projector *p,
 {
     struct moving m = {};
     struct pixel_list list;
-    struct plan plan;
+    struct projection_plan plan;
     if (move) {
         TRY(list_put(be, &move->pixels, &m.pixels));
         m.delta = floats_of(move->delta);

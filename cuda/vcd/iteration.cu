@@ -1,7 +1,7 @@
 /* VCD over the subsets of a partition without the host: steps are chosen on the device, which also
- * counts the turns, so that every turn is the same launches with the same arguments: they are
- * recorded once per length of subsets and started as one graph per turn. Even and odd turns differ
- * in which of two lists and updates is this turn's and which the last one's. */
+ * counts the subsets, so that each of them is the same launches with the same arguments: they are
+ * recorded once per length of subsets and started as one graph per subset. Even and odd subsets
+ * differ in which of two lists and updates is this subset's and which the last one's. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,41 +13,41 @@
 
 #define JOBS 4 /* partitions of 4, 16, 64 and 128 subsets */
 
-/* In device memory: what changes from turn to turn. */
-struct pace {
-    int64_t turn;
+/* In device memory: what changes from subset to subset. */
+struct progress {
+    int64_t done; /* subsets of this iteration */
     const int32_t *order;
     struct sorted sorted;
     struct kept_bins kept[2];
-    float step[2], floor; /* of the last turns; -1 / (alpha + eps) */
+    float step[2], floor; /* of the last subsets; -1 / (alpha + eps) */
     double priors[2], data[2], moved;
-    double total[2]; /* of the pass: moved, alpha */
+    double total[2]; /* of the iteration: moved, alpha */
 };
 
-/* What the launches of a turn depend on: no argument comes from elsewhere. */
-struct job {
+/* What the launches of a subset depend on: no argument comes from elsewhere. */
+struct subset_job {
     struct geometry g;
     struct volume volume;
     struct regularisation r;
     const float *target, *hessian, *w;
     float *x, *e, *gradient, *curvature, *delta[2];
-    int32_t *slot[2]; /* indices of an even and of an odd turn's pixels */
+    int32_t *slot[2]; /* indices of an even and of an odd subset's pixels */
     float *damping;   /* of each slice, or NULL */
     int64_t length;
-    int kept, parity, first; /* of the turn */
-    struct plan update, dots;
+    int kept, parity, first; /* of the subset */
+    struct projection_plan update, dots;
     struct means means;
     double *partial;
-    struct pace *pace;
+    struct progress *progress;
 };
 
 struct recorded {
-    struct job job;
+    struct subset_job job;
     struct graph graph[2];
     uint64_t used;
 };
 
-struct descent {
+struct vcd_state {
     struct recorded jobs[JOBS];
     uint64_t clock;
     int graphs; /* 0: $TOMOPROF_CUDA_GRAPHS is 0, or the driver refuses them */
@@ -64,18 +64,19 @@ struct descent {
             return phase_err_;                                                                     \
     } while (0)
 
-static __global__ void __launch_bounds__(WARP) start_kernel(struct pace *p, const struct pace fresh)
+static __global__ void __launch_bounds__(WARP)
+    start_kernel(struct progress *p, const struct progress fresh)
 {
     if (threadIdx.x == 0)
         *p = fresh;
 }
 
-/* This turn's pixels, and where their sorted lists are. */
+/* This subset's pixels, and where their sorted lists are. */
 static __global__ void __launch_bounds__(SUM_THREADS)
-    begin_kernel(struct pace *p, int parity, int64_t length, int32_t *pixels)
+    begin_kernel(struct progress *p, int parity, int64_t length, int32_t *pixels)
 {
     const int64_t q = (int64_t)blockIdx.x * SUM_THREADS + threadIdx.x;
-    const int64_t subset = p->order[p->turn];
+    const int64_t subset = p->order[p->done];
     if (q < length)
         pixels[q] = p->sorted.indices[subset * length + q];
     if (q == 0 && p->sorted.first.list) {
@@ -86,7 +87,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 
 /* The step that minimises the surrogate cost, within [eps, largest]: host/recon/mbir.c. */
 static __global__ void __launch_bounds__(WARP)
-    step_kernel(struct pace *p, int parity, double inverse, double largest)
+    step_kernel(struct progress *p, int parity, double inverse, double largest)
 {
     if (threadIdx.x)
         return;
@@ -98,30 +99,31 @@ static __global__ void __launch_bounds__(WARP)
     p->total[1] += alpha;
 }
 
-static __global__ void __launch_bounds__(WARP) count_kernel(struct pace *p)
+static __global__ void __launch_bounds__(WARP) count_kernel(struct progress *p)
 {
     if (threadIdx.x)
         return;
     p->total[0] += p->moved;
-    p->turn++;
+    p->done++;
 }
 
-static struct projector projector_of(const struct job *j)
+static struct projector projector_of(const struct subset_job *j)
 {
     struct projector p = {};
     p.g = j->g;
     return p;
 }
 
-static struct moving moving_of(const struct job *j, int parity)
+static struct moving moving_of(const struct subset_job *j, int parity)
 {
     return moving{{j->slot[parity], j->length, 1},
-                  j->kept ? &j->pace->kept[parity] : NULL,
+                  j->kept ? &j->progress->kept[parity] : NULL,
                   j->delta[parity],
-                  {0, &j->pace->step[parity]}};
+                  {0, &j->progress->step[parity]}};
 }
 
-static enum err find_direction(struct cuda_backend *be, const struct job *j, const struct subset *s)
+static enum err find_direction(struct cuda_backend *be, const struct subset_job *j,
+                               const struct subset *s)
 {
     struct direction t = {*s,           (float)(1 / (j->r.sigma_y * j->r.sigma_y)),
                           j->hessian,   j->gradient,
@@ -129,31 +131,32 @@ static enum err find_direction(struct cuda_backend *be, const struct job *j, con
                           NULL};
     if (j->damping)
         TRY(means_launch(be, &t, j->damping, &j->means));
-    return direction_launch(be, &t, j->partial, j->pace->priors);
+    return direction_launch(be, &t, j->partial, j->progress->priors);
 }
 
-static enum err take_step(struct cuda_backend *be, const struct job *j, const struct subset *s)
+static enum err take_step(struct cuda_backend *be, const struct subset_job *j,
+                          const struct subset *s)
 {
-    struct pace *const pace = j->pace;
+    struct progress *const progress = j->progress;
     float *const delta = j->delta[j->parity];
-    LAUNCH(be, step_kernel, 1, WARP, 0, pace, j->parity, 1 / (j->r.sigma_y * j->r.sigma_y),
+    LAUNCH(be, step_kernel, 1, WARP, 0, progress, j->parity, 1 / (j->r.sigma_y * j->r.sigma_y),
            j->r.max_overrelaxation);
     if (j->r.positivity)
-        TRY(clip_launch(be, s, j->x, scalar{0, &pace->floor}, delta));
-    TRY(add_launch(be, s, 0, scalar{0, &pace->step[j->parity]}, delta, j->x, j->partial,
-                   &pace->moved));
-    LAUNCH(be, count_kernel, 1, WARP, 0, pace);
+        TRY(clip_launch(be, s, j->x, scalar{0, &progress->floor}, delta));
+    TRY(add_launch(be, s, 0, scalar{0, &progress->step[j->parity]}, delta, j->x, j->partial,
+                   &progress->moved));
+    LAUNCH(be, count_kernel, 1, WARP, 0, progress);
     return ERR_OK;
 }
 
-static enum err turn(struct cuda_backend *be, const void *job)
+static enum err visit_subset(struct cuda_backend *be, const void *job)
 {
-    const struct job *j = static_cast<const struct job *>(job);
+    const struct subset_job *j = static_cast<const struct subset_job *>(job);
     const struct projector p = projector_of(j);
     const struct moving now = moving_of(j, j->parity), last = moving_of(j, !j->parity);
     const struct subset s = subset_of(&j->volume, now.pixels);
-    LAUNCH(be, begin_kernel, ceil_div(j->length, SUM_THREADS), SUM_THREADS, 0, j->pace, j->parity,
-           j->length, j->slot[j->parity]);
+    LAUNCH(be, begin_kernel, ceil_div(j->length, SUM_THREADS), SUM_THREADS, 0, j->progress,
+           j->parity, j->length, j->slot[j->parity]);
     PHASE("prior", prior_launch(be, &j->volume, &j->r, j->target, &now.pixels, j->x, j->gradient,
                                 j->curvature));
     PHASE("sinogram update and back projection",
@@ -161,13 +164,13 @@ static enum err turn(struct cuda_backend *be, const void *job)
                         j->delta[j->parity]));
     PHASE("direction", find_direction(be, j, &s));
     PHASE("forward projection and sums",
-          dots_launch(be, &p, &j->dots, &now, j->e, j->w, j->partial, j->pace->data));
+          dots_launch(be, &p, &j->dots, &now, j->e, j->w, j->partial, j->progress->data));
     PHASE("step", take_step(be, j, &s));
     return ERR_OK;
 }
 
-/* The last turn's step leaves e. */
-static enum err finish(struct cuda_backend *be, const struct job *j)
+/* The last subset's step leaves e. */
+static enum err finish(struct cuda_backend *be, const struct subset_job *j)
 {
     const struct projector p = projector_of(j);
     const struct moving last = moving_of(j, j->parity);
@@ -180,24 +183,25 @@ static size_t aligned(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* Device memory of a whole pass: the pace, two lists of pixels, the order of the subsets, damping.
+/* Device memory of a whole iteration: its progress, two lists of pixels, the order of the subsets,
+ * damping.
  */
-static enum err hold_state(struct cuda_backend *be, const struct vcd_sweep *s, struct job *j,
-                           int32_t **order)
+static enum err hold_state(struct cuda_backend *be, const struct vcd_iteration *s,
+                           struct subset_job *j, int32_t **order)
 {
-    struct workspace *const state = &be->descent->state;
+    struct workspace *const state = &be->vcd->state;
     const size_t list = aligned((size_t)s->length * sizeof(int32_t));
     const size_t orders = aligned((size_t)s->subsets * sizeof(int32_t));
-    const size_t pace = aligned(sizeof(struct pace));
+    const size_t bytes = aligned(sizeof(struct progress));
     const size_t row = s->damping ? (size_t)s->volume->slices * sizeof(float) : 0;
-    TRY(workspace_hold(be, "the state of VCD", pace + 2 * list + orders + row, state));
+    TRY(workspace_hold(be, "the state of VCD", bytes + 2 * list + orders + row, state));
     char *at = static_cast<char *>(state->ptr);
-    j->pace = reinterpret_cast<struct pace *>(at);
-    j->slot[0] = reinterpret_cast<int32_t *>(at + pace);
-    j->slot[1] = reinterpret_cast<int32_t *>(at + pace + list);
-    *order = reinterpret_cast<int32_t *>(at + pace + 2 * list);
+    j->progress = reinterpret_cast<struct progress *>(at);
+    j->slot[0] = reinterpret_cast<int32_t *>(at + bytes);
+    j->slot[1] = reinterpret_cast<int32_t *>(at + bytes + list);
+    *order = reinterpret_cast<int32_t *>(at + bytes + 2 * list);
     if (row)
-        j->damping = reinterpret_cast<float *>(at + pace + 2 * list + orders);
+        j->damping = reinterpret_cast<float *>(at + bytes + 2 * list + orders);
     TRY(device_put(be, j->damping, s->damping, row));
     return device_put(be, *order, s->order, (size_t)s->subsets * sizeof(int32_t));
 }
@@ -205,12 +209,12 @@ static enum err hold_state(struct cuda_backend *be, const struct vcd_sweep *s, s
 /* Scratch of all pieces, which share it: twice, since what is held later may move what came first.
  */
 static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
-                             const struct vcd_sweep *s, struct job *j)
+                             const struct vcd_iteration *s, struct subset_job *j)
 {
     const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1});
     const int64_t sums = most(subset_blocks(&subset), gather_warps(p, p->g.views));
     const int64_t listed = j->kept ? -1 : s->length;
-    TRY(tally_hold(be, sums, 2, &j->partial));
+    TRY(reduce_hold(be, sums, 2, &j->partial));
     for (int settled = 0; settled < 2; settled++) {
         TRY(plan_create(be, p, listed, j->w != NULL, &j->update));
         TRY(plan_create(be, p, listed, 0, &j->dots));
@@ -221,9 +225,9 @@ static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
 }
 
 static enum err prepare(struct cuda_backend *be, const struct projector *p,
-                        const struct vcd_sweep *s, struct job *j)
+                        const struct vcd_iteration *s, struct subset_job *j)
 {
-    struct pace fresh = {};
+    struct progress fresh = {};
     int32_t *order;
     memset(j, 0, sizeof *j);
     j->g = p->g;
@@ -245,12 +249,12 @@ static enum err prepare(struct cuda_backend *be, const struct projector *p,
     j->kept = fresh.sorted.first.list != NULL;
     TRY(hold_scratch(be, p, s, j));
     fresh.order = order;
-    LAUNCH(be, start_kernel, 1, WARP, 0, j->pace, fresh);
+    LAUNCH(be, start_kernel, 1, WARP, 0, j->progress, fresh);
     return ERR_OK;
 }
 
 /* The graphs of this job, or those that were not used for the longest time, emptied. */
-static struct recorded *graphs_of(struct descent *d, const struct job *j)
+static struct recorded *graphs_of(struct vcd_state *d, const struct subset_job *j)
 {
     struct recorded *found = d->jobs;
     for (struct recorded &r : d->jobs)
@@ -268,17 +272,18 @@ static struct recorded *graphs_of(struct descent *d, const struct job *j)
     return found;
 }
 
-static enum err take_turns(struct cuda_backend *be, const struct vcd_sweep *s, struct job *j)
+static enum err visit_subsets(struct cuda_backend *be, const struct vcd_iteration *s,
+                              struct subset_job *j)
 {
-    struct descent *const d = be->descent;
+    struct vcd_state *const d = be->vcd;
     struct recorded *const recorded = graphs_of(d, j);
     for (int i = 0; i < s->subsets && !(s->stop && *s->stop); i++) {
         j->parity = i % 2;
         j->first = i == 0;
         mark_push("subset", (uint64_t)s->order[i]);
-        const enum err e = j->first
-                               ? turn(be, j)
-                               : graph_run(be, &recorded->graph[j->parity], &d->graphs, turn, j);
+        const enum err e =
+            j->first ? visit_subset(be, j)
+                     : graph_run(be, &recorded->graph[j->parity], &d->graphs, visit_subset, j);
         mark_pop();
         TRY(e);
     }
@@ -288,45 +293,47 @@ static enum err take_turns(struct cuda_backend *be, const struct vcd_sweep *s, s
     return ERR_OK;
 }
 
-static enum err open_descent(struct cuda_backend *be)
+static enum err open_state(struct cuda_backend *be)
 {
     const char *const wanted = getenv("TOMOPROF_CUDA_GRAPHS");
-    if (be->descent)
+    if (be->vcd)
         return ERR_OK;
-    be->descent = static_cast<struct descent *>(calloc(1, sizeof *be->descent));
-    FAIL_IF(!be->descent, ERR_MEMORY, "no memory for the state of VCD");
-    be->descent->graphs = !(wanted && strcmp(wanted, "0") == 0);
+    be->vcd = static_cast<struct vcd_state *>(calloc(1, sizeof *be->vcd));
+    FAIL_IF(!be->vcd, ERR_MEMORY, "no memory for the state of VCD");
+    be->vcd->graphs = !(wanted && strcmp(wanted, "0") == 0);
     return ERR_OK;
 }
 
-enum err cuda_vcd_sweep(struct backend *base, struct projector *p, const struct vcd_sweep *s,
-                        struct vcd_totals *totals)
+enum err cuda_vcd_iteration(struct backend *base, struct projector *p,
+                            const struct vcd_iteration *s, struct vcd_totals *totals)
 {
     struct cuda_backend *be = device_of(base);
-    struct job job;
+    struct subset_job job;
     double total[2];
     *totals = vcd_totals{};
     if (s->subsets < 1 || s->length < 1)
         return ERR_OK;
-    TRY(open_descent(be));
+    TRY(open_state(be));
     enum err e = prepare(be, p, s, &job);
     if (e == ERR_OK)
-        e = take_turns(be, s, &job);
+        e = visit_subsets(be, s, &job);
     if (e == ERR_OK)
-        e = take_numbers(be, job.pace->total, 2, total);
+        e = take_numbers(be, job.progress->total, 2, total);
     sorted_done(be);
     if (e == ERR_OK)
         *totals = vcd_totals{total[0], total[1]};
     return e;
 }
 
-void descent_free(struct cuda_backend *be)
+static void free_state(struct cuda_backend *be)
 {
-    for (int i = 0; be->descent && i < JOBS; i++)
-        for (struct graph &g : be->descent->jobs[i].graph)
+    for (int i = 0; be->vcd && i < JOBS; i++)
+        for (struct graph &g : be->vcd->jobs[i].graph)
             graph_free(&g);
-    if (be->descent)
-        workspace_drop(be, &be->descent->state);
-    free(be->descent);
-    be->descent = NULL;
+    if (be->vcd)
+        workspace_drop(be, &be->vcd->state);
+    free(be->vcd);
+    be->vcd = NULL;
 }
+
+const struct device_cache vcd_state_cache = {free_state, 0, NULL, NULL};

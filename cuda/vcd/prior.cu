@@ -7,34 +7,34 @@
 
 /* An exponent as high (at most 12 significant bits) + low: high times a float's exponent is exact,
  * which keeps t^exponent to a few 1e-7. */
-struct split {
+struct exponent_parts {
     float high, low;
 };
 
-struct qggmrf {
+struct qggmrf_args {
     float scale, ratio;
     float inverse, largest; /* 1 / (T sigma_x); t is kept below `largest` */
-    struct split tail, middle;
+    struct exponent_parts tail, middle;
     int quadratic; /* p == 2 */
     float b[3];
 };
 
-struct site {
+struct prior_args {
     struct pixel_list pixels;
     const float *x;
     float *g, *h;
     int rows, cols, slices, chunks;
 };
 
-static struct split split_of(double value)
+static struct exponent_parts exponent_parts_of(double value)
 {
     int exponent;
     const double fraction = frexp(value, &exponent);
     const double high = ldexp(nearbyint(ldexp(fraction, 12)), exponent - 12);
-    return split{(float)high, (float)(value - high)};
+    return exponent_parts{(float)high, (float)(value - high)};
 }
 
-static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
+static enum err qggmrf_init(const struct regularisation *r, struct qggmrf_args *q)
 {
     const double tail = r->q - r->p, middle = r->p - 2;
     FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
@@ -49,8 +49,8 @@ static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
     q->ratio = (float)(r->q / r->p);
     q->inverse = (float)(1 / (r->T * r->sigma_x));
     q->largest = (float)exp2(120 / steepest);
-    q->tail = split_of(tail);
-    q->middle = split_of(middle);
+    q->tail = exponent_parts_of(tail);
+    q->middle = exponent_parts_of(middle);
     q->quadratic = middle == 0;
     for (int axis = 0; axis < 3; axis++)
         q->b[axis] = (float)(w[axis] / (2 * sum));
@@ -74,7 +74,7 @@ static __device__ inline void log2_parts(float t, float *whole, float *rest)
 }
 
 /* 2^(c (whole + rest)) for results within 2^-126 .. 2^126, off by 7.5e-8. */
-static __device__ inline float exp2_times(struct split c, float whole, float rest)
+static __device__ inline float exp2_times(struct exponent_parts c, float whole, float rest)
 {
     const float high = c.high * whole, low = c.low * whole + (c.high + c.low) * rest;
     const float n = rintf(high + low), r = (high - n) + low;
@@ -87,7 +87,7 @@ static __device__ inline float exp2_times(struct split c, float whole, float res
 }
 
 /* w(D) of one neighbour. */
-static __device__ inline float surrogate(const struct qggmrf &q, float difference)
+static __device__ inline float surrogate(const struct qggmrf_args &q, float difference)
 {
     float whole, rest;
     const float t = fmaxf(fabsf(difference) * q.inverse, 0x1p-23f);
@@ -97,7 +97,7 @@ static __device__ inline float surrogate(const struct qggmrf &q, float differenc
     return q.quadratic ? w : w * exp2_times(q.middle, whole, rest);
 }
 
-static __device__ inline void add_neighbour(const struct qggmrf &q, int axis, float difference,
+static __device__ inline void add_neighbour(const struct qggmrf_args &q, int axis, float difference,
                                             float *g, float *h)
 {
     const float w = q.b[axis] * surrogate(q, difference);
@@ -106,7 +106,7 @@ static __device__ inline void add_neighbour(const struct qggmrf &q, int axis, fl
 }
 
 /* Entry of the list and slice of a thread; 0 beyond the ends. */
-static __device__ inline int place(const struct site &s, int64_t *n, int *pixel, int *k)
+static __device__ inline int place(const struct prior_args &s, int64_t *n, int *pixel, int *k)
 {
     *n = blockIdx.x / s.chunks;
     *k = blockIdx.x % s.chunks * THREADS + threadIdx.x;
@@ -115,7 +115,7 @@ static __device__ inline int place(const struct site &s, int64_t *n, int *pixel,
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    qggmrf_kernel(const struct site s, const struct qggmrf q)
+    qggmrf_kernel(const struct prior_args s, const struct qggmrf_args q)
 {
     int64_t n;
     int pixel, k;
@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    proximal_kernel(const struct site s, const float *target, float weight)
+    proximal_kernel(const struct prior_args s, const float *target, float weight)
 {
     int64_t n;
     int pixel, k;
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(THREADS)
     s.h[to] = weight;
 }
 
-static enum err proximal_launch(struct cuda_backend *be, const struct site *s, double sigma,
+static enum err proximal_launch(struct cuda_backend *be, const struct prior_args *s, double sigma,
                                 const float *target)
 {
     FAIL_IF(!(sigma > 0), ERR_INPUT, "sigma_prox %g must be greater than 0", sigma);
@@ -163,18 +163,18 @@ enum err prior_launch(struct cuda_backend *be, const struct volume *v,
                       const struct regularisation *r, const float *target,
                       const struct pixel_list *pixels, const float *x, float *g, float *h)
 {
-    const struct site s = {*pixels,
-                           x,
-                           g,
-                           h,
-                           (int)v->rows,
-                           (int)v->cols,
-                           (int)v->slices,
-                           (int)ceil_div(v->slices, THREADS)};
+    const struct prior_args s = {*pixels,
+                                 x,
+                                 g,
+                                 h,
+                                 (int)v->rows,
+                                 (int)v->cols,
+                                 (int)v->slices,
+                                 (int)ceil_div(v->slices, THREADS)};
     if (target)
         return proximal_launch(be, &s, r->sigma_prox, target);
     const double voxels = (double)pixels->count * (double)v->slices;
-    struct qggmrf q;
+    struct qggmrf_args q;
     TRY(qggmrf_init(r, &q));
     LAUNCH(be, qggmrf_kernel, pixels->count * s.chunks, THREADS, 0, s, q);
     /* As the CPU counts: per neighbour difference 24 of the logarithm, 19 per power, 10 around

@@ -1,3 +1,5 @@
+/* A cache of partitions in device memory, each sorted once for all views; the oldest lists make
+ * room. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,7 +7,7 @@
 
 #define KEPT 4 /* as many partitions follow each other in turn (host/recon/mbir_schedule.c) */
 
-struct entry {
+struct kept_partition {
     int64_t serial, length; /* of the projector; serial 0: empty */
     int subsets;
     int32_t *copy; /* host memory */
@@ -14,30 +16,30 @@ struct entry {
 };
 
 struct sorted_cache {
-    struct entry entries[KEPT];
-    struct entry *busy;
+    struct kept_partition partitions[KEPT];
+    struct kept_partition *busy;
     uint64_t clock;
 };
 
-static void empty(struct cuda_backend *be, struct entry *e)
+static void empty(struct cuda_backend *be, struct kept_partition *e)
 {
     free(e->copy);
     workspace_drop(be, &e->indices);
     workspace_drop(be, &e->lists);
-    *e = entry{};
+    *e = kept_partition{};
 }
 
-void sorted_forget(struct cuda_backend *be, int64_t serial)
+static void forget(struct cuda_backend *be, int64_t serial)
 {
     for (int i = 0; be->sorted && i < KEPT; i++)
-        if (be->sorted->entries[i].serial == serial)
-            empty(be, &be->sorted->entries[i]);
+        if (be->sorted->partitions[i].serial == serial)
+            empty(be, &be->sorted->partitions[i]);
 }
 
-void sorted_free(struct cuda_backend *be)
+static void free_all(struct cuda_backend *be)
 {
     for (int i = 0; be->sorted && i < KEPT; i++)
-        empty(be, &be->sorted->entries[i]);
+        empty(be, &be->sorted->partitions[i]);
     free(be->sorted);
     be->sorted = NULL;
 }
@@ -49,26 +51,28 @@ void sorted_done(struct cuda_backend *be)
 }
 
 /* Lists that are not in use, the ones that waited longest; NULL: none. */
-static struct entry *oldest(struct sorted_cache *cache)
+static struct kept_partition *oldest(struct sorted_cache *cache)
 {
-    struct entry *found = NULL;
-    for (struct entry &e : cache->entries)
+    struct kept_partition *found = NULL;
+    for (struct kept_partition &e : cache->partitions)
         if (&e != cache->busy && e.lists.ptr && (!found || e.used < found->used))
             found = &e;
     return found;
 }
 
-int sorted_drop(struct cuda_backend *be)
+static int shrink(struct cuda_backend *be)
 {
-    struct entry *e = be->sorted ? oldest(be->sorted) : NULL;
+    struct kept_partition *e = be->sorted ? oldest(be->sorted) : NULL;
     const int some = e != NULL;
     for (; e; e = oldest(be->sorted))
         workspace_drop(be, &e->lists);
     return some;
 }
 
-static enum err fill(struct cuda_backend *be, struct entry *e, const struct projector *p,
-                     const struct vcd_sweep *s)
+const struct device_cache sorted_pixels_cache = {free_all, 0, shrink, forget};
+
+static enum err fill(struct cuda_backend *be, struct kept_partition *e, const struct projector *p,
+                     const struct vcd_iteration *s)
 {
     const size_t bytes = (size_t)(s->subsets * s->length) * sizeof(int32_t);
     empty(be, e);
@@ -83,23 +87,24 @@ static enum err fill(struct cuda_backend *be, struct entry *e, const struct proj
     return ERR_OK;
 }
 
-static int holds(const struct entry *e, const struct projector *p, const struct vcd_sweep *s)
+static int holds(const struct kept_partition *e, const struct projector *p,
+                 const struct vcd_iteration *s)
 {
     return e->serial == p->serial && e->length == s->length && e->subsets == s->subsets &&
            !memcmp(e->copy, s->indices, (size_t)(s->subsets * s->length) * sizeof(int32_t));
 }
 
-static enum err find(struct cuda_backend *be, const struct projector *p, const struct vcd_sweep *s,
-                     struct entry **out)
+static enum err find(struct cuda_backend *be, const struct projector *p,
+                     const struct vcd_iteration *s, struct kept_partition **out)
 {
     if (!be->sorted)
         be->sorted = static_cast<struct sorted_cache *>(calloc(1, sizeof *be->sorted));
     FAIL_IF(!be->sorted, ERR_MEMORY, "no memory for lists of pixels");
-    struct entry *e = be->sorted->entries;
-    for (struct entry &other : be->sorted->entries)
+    struct kept_partition *e = be->sorted->partitions;
+    for (struct kept_partition &other : be->sorted->partitions)
         if (other.used < e->used)
             e = &other;
-    for (struct entry &other : be->sorted->entries)
+    for (struct kept_partition &other : be->sorted->partitions)
         if (holds(&other, p, s))
             e = &other;
     be->sorted->busy = *out = e;
@@ -116,7 +121,7 @@ static enum err make_room(struct cuda_backend *be, size_t bytes, int *fits)
         size_t left;
         TRY(device_available(be, &left));
         *fits = bytes <= left / 2;
-        struct entry *const old = oldest(be->sorted);
+        struct kept_partition *const old = oldest(be->sorted);
         if (*fits || !old)
             return ERR_OK;
         workspace_drop(be, &old->lists);
@@ -127,13 +132,13 @@ static enum err make_room(struct cuda_backend *be, size_t bytes, int *fits)
 static enum err sort(struct cuda_backend *be, const struct projector *p, const struct sorted *s,
                      int64_t length, int subsets)
 {
-    struct plan plan;
+    struct projection_plan plan;
     TRY(plan_create(be, p, length, 0, &plan));
     for (int subset = 0; subset < subsets; subset++)
         for (int view = 0; view < p->g.views; view += plan.views) {
             const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
             const struct pixel_list pixels = {s->indices + subset * length, length, 1};
-            struct plan into = plan;
+            struct projection_plan into = plan;
             struct bins bins;
             into.list =
                 const_cast<int32_t *>(s->first.list) + subset * s->list_step + view * length;
@@ -144,10 +149,10 @@ static enum err sort(struct cuda_backend *be, const struct projector *p, const s
     return ERR_OK;
 }
 
-enum err sorted_get(struct cuda_backend *be, const struct projector *p, const struct vcd_sweep *s,
-                    struct sorted *out)
+enum err sorted_get(struct cuda_backend *be, const struct projector *p,
+                    const struct vcd_iteration *s, struct sorted *out)
 {
-    struct entry *e = NULL;
+    struct kept_partition *e = NULL;
     int fits = 1;
     TRY(find(be, p, s, &e));
     *out = sorted{static_cast<const int32_t *>(e->indices.ptr),

@@ -90,8 +90,8 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 static __global__ void __launch_bounds__(SUM_THREADS)
     direction_kernel(const struct direction t, double *partial)
 {
-    SHARED_ARRAY(struct tally<2>, shared);
-    struct tally<2> sums = {
+    SHARED_ARRAY(struct reduction<2>, shared);
+    struct reduction<2> sums = {
     };
     const int k = slice_of(t.s);
     const float pull = t.pull && k < t.s.slices ? t.pull[k] : 0;
@@ -104,7 +104,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         sums.value[0] += (double)d * (double)g;
         sums.value[1] += (double)d * (double)d * (double)h;
     }
-    block_tally(&sums, 2, shared);
+    block_reduce(&sums, 2, shared);
     if (threadIdx.x == 0) {
         partial[2 * (int64_t)blockIdx.x] = sums.value[0];
         partial[2 * (int64_t)blockIdx.x + 1] = sums.value[1];
@@ -137,10 +137,10 @@ enum err direction_launch(struct cuda_backend *be, const struct direction *t, do
                           double *out)
 {
     const int64_t blocks = subset_blocks(&t->s);
-    LAUNCH(be, direction_kernel, blocks, SUM_THREADS, TALLY_BYTES(2), *t, partial);
+    LAUNCH(be, direction_kernel, blocks, SUM_THREADS, REDUCE_BYTES(2), *t, partial);
     const double n = voxels_of(&t->s);
     backend_declare(&be->base, (t->pull ? 18 : 11) * n, 20 * n, (t->pull ? 40 : 32) * n);
-    return tally_reduce(be, partial, blocks, 2, 2, out);
+    return reduce_launch(be, partial, blocks, 2, 2, out);
 }
 
 enum err cuda_vcd_direction(struct backend *base, const struct volume *v,
@@ -166,7 +166,7 @@ enum err cuda_vcd_direction(struct backend *base, const struct volume *v,
         TRY(means_launch(be, &t, table, &m));
     }
     const int64_t blocks = subset_blocks(&t.s);
-    TRY(tally_hold(be, blocks, 2, &partial));
+    TRY(reduce_hold(be, blocks, 2, &partial));
     TRY(direction_launch(be, &t, partial, partial + 2 * blocks));
     TRY(take_numbers(be, partial + 2 * blocks, 2, total));
     *sums = vcd_sums{total[0], total[1]};
@@ -176,8 +176,8 @@ enum err cuda_vcd_direction(struct backend *base, const struct volume *v,
 static __global__ void __launch_bounds__(SUM_THREADS)
     dots_kernel(const float *w, const float *e, const float *d, int64_t n, double *partial)
 {
-    SHARED_ARRAY(struct tally<2>, shared);
-    struct tally<2> sums = {
+    SHARED_ARRAY(struct reduction<2>, shared);
+    struct reduction<2> sums = {
     };
     const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
     for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS) {
@@ -185,7 +185,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         sums.value[0] += wd * (double)e[i];
         sums.value[1] += wd * (double)d[i];
     }
-    block_tally(&sums, 2, shared);
+    block_reduce(&sums, 2, shared);
     if (threadIdx.x == 0) {
         partial[2 * (int64_t)blockIdx.x] = sums.value[0];
         partial[2 * (int64_t)blockIdx.x + 1] = sums.value[1];
@@ -198,10 +198,10 @@ enum err cuda_weighted_dots(struct backend *base, const struct buffer *w, const 
     struct cuda_backend *be = device_of(base);
     const int64_t n = (int64_t)(d->bytes / sizeof(float)), blocks = ceil_div(n, SUM_CHUNK);
     double *partial, total[2];
-    TRY(tally_hold(be, blocks, 2, &partial));
-    LAUNCH(be, dots_kernel, blocks, SUM_THREADS, TALLY_BYTES(2), (const float *)floats_of(w),
+    TRY(reduce_hold(be, blocks, 2, &partial));
+    LAUNCH(be, dots_kernel, blocks, SUM_THREADS, REDUCE_BYTES(2), (const float *)floats_of(w),
            (const float *)floats_of(e), (const float *)floats_of(d), n, partial);
-    TRY(tally_total(be, blocks, 2, 2, total));
+    TRY(reduce_total(be, blocks, 2, 2, total));
     *sums = vcd_sums{total[0], total[1]};
     const double bytes = (double)d->bytes * (1 + (w != NULL) + (e->ptr != d->ptr));
     backend_declare(base, (w ? 5 : 4) * (double)n, bytes, bytes);
@@ -251,8 +251,8 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     add_kernel(const struct subset s, int alone, struct scalar step_length, const float *d,
                float *x, double *partial)
 {
-    SHARED_ARRAY(struct tally<1>, shared);
-    struct tally<1> moved = {
+    SHARED_ARRAY(struct reduction<1>, shared);
+    struct reduction<1> moved = {
     };
     const float alpha = number(step_length);
     const int k = slice_of(s);
@@ -263,7 +263,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         x[voxel_at(s, q)] += step;
         moved.value[0] += (double)fabsf(step);
     }
-    block_tally(&moved, 1, shared);
+    block_reduce(&moved, 1, shared);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = moved.value[0];
 }
@@ -277,10 +277,10 @@ enum err add_launch(struct cuda_backend *be, const struct subset *s, int alone, 
                     const float *d, float *x, double *partial, double *out)
 {
     const int64_t blocks = add_blocks(s, alone);
-    LAUNCH(be, add_kernel, blocks, SUM_THREADS, TALLY_BYTES(1), *s, alone, alpha, d, x, partial);
+    LAUNCH(be, add_kernel, blocks, SUM_THREADS, REDUCE_BYTES(1), *s, alone, alpha, d, x, partial);
     const double n = voxels_of(s);
     backend_declare(&be->base, 3 * n, 12 * n, 12 * n);
-    return tally_reduce(be, partial, blocks, 1, 1, out);
+    return reduce_launch(be, partial, blocks, 1, 1, out);
 }
 
 enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
@@ -294,7 +294,7 @@ enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
     const int alone = !ascending(pixels);
     TRY(put_subset(be, v, pixels, &s));
     const int64_t blocks = add_blocks(&s, alone);
-    TRY(tally_hold(be, blocks, 1, &partial));
+    TRY(reduce_hold(be, blocks, 1, &partial));
     TRY(add_launch(be, &s, alone, scalar{(float)alpha, NULL}, floats_of(d), floats_of(x), partial,
                    partial + blocks));
     return take_numbers(be, partial + blocks, 1, moved);

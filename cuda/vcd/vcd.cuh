@@ -50,17 +50,43 @@ struct moving {
     const float *delta;
     struct scalar alpha;
 };
-enum err dots_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                     const struct moving *m, const float *e, const float *w, double *partial,
-                     double *out);
+enum err dots_launch(struct cuda_backend *be, const struct projector *p,
+                     const struct projection_plan *plan, const struct moving *m, const float *e,
+                     const float *w, double *partial, double *out);
 /* m NULL: nothing moves; list of no pixel: nothing is back projected. */
-enum err update_launch(struct cuda_backend *be, const struct projector *p, const struct plan *plan,
-                       const struct moving *m, float *e, const float *w,
-                       const struct pixel_list *list, float *x);
+enum err update_launch(struct cuda_backend *be, const struct projector *p,
+                       const struct projection_plan *plan, const struct moving *m, float *e,
+                       const float *w, const struct pixel_list *list, float *x);
 
 /* prior.cu */
 enum err prior_launch(struct cuda_backend *be, const struct volume *v,
                       const struct regularisation *r, const float *target,
                       const struct pixel_list *pixels, const float *x, float *g, float *h);
+
+/* Entries of the back end's table. Contracts: host/backend/backend.h. */
+enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                           const struct buffer *x, const struct buffer *e, const struct buffer *w,
+                           struct vcd_sums *sums);
+enum err cuda_update_back(struct backend *be, struct projector *p, const struct vcd_move *move,
+                          struct buffer *e, const struct buffer *w, const struct pixel_set *pixels,
+                          struct buffer *x);
+enum err cuda_prior_terms(struct backend *be, const struct volume *v, const struct prior *prior,
+                          const struct pixel_set *pixels, const struct buffer *x, struct buffer *g,
+                          struct buffer *h);
+enum err cuda_vcd_direction(struct backend *be, const struct volume *v,
+                            const struct pixel_set *pixels, double sigma_y, const float *damping,
+                            const struct buffer *hessian, const struct buffer *g,
+                            const struct buffer *h, struct buffer *d, struct vcd_sums *sums);
+enum err cuda_weighted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
+                            const struct buffer *d, struct vcd_sums *sums);
+enum err cuda_clip_positive(struct backend *be, const struct volume *v,
+                            const struct pixel_set *pixels, const struct buffer *x, double alpha,
+                            struct buffer *d);
+enum err cuda_add_cylinders(struct backend *be, const struct volume *v,
+                            const struct pixel_set *pixels, double alpha, const struct buffer *d,
+                            struct buffer *x, double *moved);
+enum err cuda_vcd_iteration(struct backend *be, struct projector *p, const struct vcd_iteration *s,
+                            struct vcd_totals *totals);
+extern const struct device_cache vcd_state_cache;
 
 #endif

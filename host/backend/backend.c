@@ -1,3 +1,4 @@
+/* Bookkeeping that all back ends share: declared work and peak memory. */
 #include "host/backend/backend.h"
 
 struct work backend_take_work(struct backend *be)

@@ -87,8 +87,8 @@ struct vcd_move {
     double alpha;
 };
 
-/* A pass over all subsets of a partition, each by the pieces of VCD below. */
-struct vcd_sweep {
+/* One iteration of VCD: all subsets of a partition, each by the pieces of VCD below. */
+struct vcd_iteration {
     const struct volume *volume;
     const struct prior *prior; /* also sigma_y, positivity, max_overrelaxation */
     const int32_t *indices;    /* host: [subsets][length], ascending within a subset */
@@ -96,7 +96,7 @@ struct vcd_sweep {
     int64_t length;
     int subsets;
     const float *damping;                   /* as for vcd_direction */
-    const struct buffer *hessian, *weights; /* weights: in another order while the pass lasts */
+    const struct buffer *hessian, *weights; /* weights: in another order while it lasts */
     struct buffer *x, *error;       /* error: e, SINO_ROWS_FASTEST, up to date before and after */
     struct buffer *gP, *hP, *dP[2]; /* room for `length` cylinders each */
     const volatile int *stop;       /* non-zero: no more subsets (optional) */
@@ -107,8 +107,8 @@ struct vcd_totals {
 };
 
 struct backend;
-struct backend_lanes; /* streams.h */
-struct projector;     /* a geometry prepared for one back end: view tables, footprint bounds */
+struct backend_streams; /* streams.h */
+struct projector;       /* a geometry prepared for one back end: view tables, footprint bounds */
 
 struct backend_ops {
     const char *name; /* "cpu", "cuda": what --backend takes */
@@ -187,11 +187,11 @@ struct backend_ops {
                               const struct pixel_set *pixels, double alpha, const struct buffer *dP,
                               struct buffer *x, double *moved);
     /* All of it without the host, which then learns the totals alone (optional). */
-    enum err (*vcd_sweep)(struct backend *be, struct projector *p, const struct vcd_sweep *s,
-                          struct vcd_totals *totals);
-    /* Whether vcd_sweep takes this pass; the pieces do it otherwise (optional: it takes all). */
-    int (*vcd_sweep_fits)(const struct backend *be, const struct projector *p,
-                          const struct vcd_sweep *s);
+    enum err (*vcd_iteration)(struct backend *be, struct projector *p,
+                              const struct vcd_iteration *s, struct vcd_totals *totals);
+    /* Whether vcd_iteration takes this one; the pieces do it otherwise (optional: it takes all). */
+    int (*vcd_iteration_fits)(const struct backend *be, const struct projector *p,
+                              const struct vcd_iteration *s);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,
@@ -210,7 +210,7 @@ struct backend_ops {
     /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
     void (*measured)(struct backend *be, int begins);
 
-    const struct backend_lanes *lanes; /* NULL where the place of buffers is the host */
+    const struct backend_streams *streams; /* NULL where the place of buffers is the host */
 };
 
 struct backend {

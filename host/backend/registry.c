@@ -1,3 +1,5 @@
+/* Opens a back end by its name, or for "auto" the first that works here, and explains why one does
+ * not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

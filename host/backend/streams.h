@@ -1,14 +1,14 @@
 /* The part of a back end that serves arrays larger than its memory: how much there is, what calls
  * take of it, and copies that run beside computing. A back end that computes in host memory has
- * none of it (struct backend_ops, lanes). */
+ * none of it (struct backend_ops, streams). */
 #ifndef TP_BACKEND_STREAMS_H
 #define TP_BACKEND_STREAMS_H
 
 #include "host/backend/backend.h"
 
-/* What is given to one lane is done in order; lanes wait for each other at fences only. Compute
- * functions, zero, copy and add belong to LANE_COMPUTE. */
-enum lane { LANE_COMPUTE, LANE_UPLOAD, LANE_DOWNLOAD, LANES };
+/* What is given to one stream is done in order; streams wait for each other at fences only. Compute
+ * functions, zero, copy and add belong to STREAM_COMPUTE. */
+enum stream_id { STREAM_COMPUTE, STREAM_UPLOAD, STREAM_DOWNLOAD, STREAM_COUNT };
 struct fence;
 
 enum backend_call { CALL_FORWARD, CALL_BACK, CALL_FILTER, CALL_SLICES, CALL_MEDIAN, CALL_SUMS };
@@ -20,7 +20,7 @@ struct call_memory {
     size_t kept, shared;
 };
 
-struct backend_lanes {
+struct backend_streams {
     /* Bytes that buffers and calls may still take; what earlier calls left counts as free. */
     enum err (*room)(struct backend *be, size_t *bytes);
     struct call_memory (*memory)(const struct backend *be, enum backend_call call,
@@ -36,15 +36,16 @@ struct backend_lanes {
     enum err (*receive)(struct backend *be, const struct buffer *from, size_t at, size_t bytes,
                         void *pinned);
 
-    /* A point in a lane: reached when all that the lane was given before it is done. A fence can be
-     * set again; who waits for it waits for the point that it marked by then. One that was never
-     * set is reached. */
+    /* A point in a stream: reached when all that the stream was given before it is done. A fence
+     * can be set again; who waits for it waits for the point that it marked by then. One that was
+     * never set is reached. */
     enum err (*fence_create)(struct backend *be, struct fence **out);
     void (*fence_free)(struct fence *f);
-    enum err (*fence_set)(struct backend *be, struct fence *f, enum lane lane);
-    enum err (*fence_hold)(struct backend *be, struct fence *f, enum lane lane); /* lane waits */
-    enum err (*fence_await)(struct backend *be, struct fence *f);                /* caller waits */
-    enum err (*finish)(struct backend *be); /* all lanes are done when it returns */
+    enum err (*fence_set)(struct backend *be, struct fence *f, enum stream_id stream);
+    enum err (*fence_hold)(struct backend *be, struct fence *f,
+                           enum stream_id stream);                /* stream waits */
+    enum err (*fence_await)(struct backend *be, struct fence *f); /* caller waits */
+    enum err (*finish)(struct backend *be); /* all streams are done when it returns */
 
     /* The first n floats of `to` += those of `from`. */
     enum err (*add)(struct backend *be, int64_t n, const struct buffer *from, struct buffer *to);

@@ -1,17 +1,24 @@
+/* The CPU back end's table of functions, its opening, and its buffers, which are plain host memory.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/memory.h"
 #include "host/cpu/cpu.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/elementwise.h"
+#include "host/cpu/common/isa.h"
+#include "host/cpu/common/peak.h"
 #include "host/cpu/common/threads.h"
+#include "host/cpu/cone/voxel_driven.h"
+#include "host/cpu/filter/filter.h"
+#include "host/cpu/median/median.h"
+#include "host/cpu/projection/project.h"
+#include "host/cpu/vcd/vcd.h"
 #include "profiler/mark/mark.h"
 
 /* More threads than any single machine has: a larger wish is a typing error. */
 #define MAX_THREADS 4096
-
-int64_t cpu_team_least = 1 << 18;
 
 /* "Intel(R) Xeon(R) Gold 6430" from /proc/cpuinfo; other architectures name no model there. */
 static void cpu_model(char *out, size_t size)
@@ -152,8 +159,8 @@ const struct backend_ops cpu_backend = {
     .update_back = cpu_update_back,
     .clip_positive = cpu_clip_positive,
     .add_cylinders = cpu_add_cylinders,
-    .vcd_sweep = cpu_vcd_sweep,
-    .vcd_sweep_fits = cpu_vcd_sweep_fits,
+    .vcd_iteration = cpu_vcd_iteration,
+    .vcd_iteration_fits = cpu_vcd_iteration_fits,
     .scale = cpu_scale,
     .scale_slices = cpu_scale_slices,
     .sum_abs = cpu_sum_abs,

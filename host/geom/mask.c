@@ -1,3 +1,4 @@
+/* The pixels inside the elliptical region of reconstruction, decided in float64 as MBIRJAX does. */
 #include <inttypes.h>
 #include <stdlib.h>
 

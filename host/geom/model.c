@@ -1,3 +1,5 @@
+/* Defaults of a reconstruction problem, automatic volume sizes, and every check with the sentence
+ * of its error. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

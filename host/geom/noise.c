@@ -1,3 +1,4 @@
+/* Reproducible Gaussian noise: xoshiro256** and Box-Muller, the same numbers on every machine. */
 #include <math.h>
 
 #include "host/geom/phantom.h"

@@ -1,3 +1,5 @@
+/* Ellipsoid phantoms: sampled at voxel centres, and their exact line integrals through every
+ * detector cell. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* MBIRJAX's windows of taps, and the range of magnifications over a volume. */
 #include <math.h>
 
 #include "host/geom/windows.h"

@@ -78,30 +78,31 @@ static enum err record(struct vcd *t, const struct vcd_totals *totals, int64_t s
     return ERR_OK;
 }
 
-/* Back ends that take steps by themselves get the whole pass. */
-static enum err sweep(struct vcd *t, const struct partition *part, const int32_t *order,
-                      struct buffer *x, struct vcd_totals *totals)
+/* Back ends that take steps by themselves get the whole iteration. */
+static enum err visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
+                              struct buffer *x, struct vcd_totals *totals)
 {
     const volatile int *stop = t->options->stop;
     const struct prior prior = {&t->r, NULL};
-    const struct vcd_sweep s = {.volume = &t->m->volume,
-                                .prior = &prior,
-                                .indices = part->indices,
-                                .order = order,
-                                .length = part->length,
-                                .subsets = (int)part->subsets,
-                                .damping = t->damping,
-                                .hessian = &t->hessian,
-                                .weights = vcd_weights(t),
-                                .x = x,
-                                .error = &t->error,
-                                .gP = &t->gradient,
-                                .hP = &t->curvature,
-                                .dP = {&t->delta[0], &t->delta[1]},
-                                .stop = stop};
+    const struct vcd_iteration s = {.volume = &t->m->volume,
+                                    .prior = &prior,
+                                    .indices = part->indices,
+                                    .order = order,
+                                    .length = part->length,
+                                    .subsets = (int)part->subsets,
+                                    .damping = t->damping,
+                                    .hessian = &t->hessian,
+                                    .weights = vcd_weights(t),
+                                    .x = x,
+                                    .error = &t->error,
+                                    .gP = &t->gradient,
+                                    .hP = &t->curvature,
+                                    .dP = {&t->delta[0], &t->delta[1]},
+                                    .stop = stop};
     const struct backend_ops *ops = t->be->ops;
-    if (ops->vcd_sweep && (!ops->vcd_sweep_fits || ops->vcd_sweep_fits(t->be, t->projector, &s))) {
-        PHASE("sweep", ops->vcd_sweep(t->be, t->projector, &s, totals));
+    if (ops->vcd_iteration &&
+        (!ops->vcd_iteration_fits || ops->vcd_iteration_fits(t->be, t->projector, &s))) {
+        PHASE("sweep", ops->vcd_iteration(t->be, t->projector, &s, totals));
         return ERR_OK;
     }
     for (int64_t i = 0; i < part->subsets && !(stop && *stop); i++) {
@@ -119,7 +120,7 @@ static enum err iterate(struct vcd *t, struct buffer *x, struct mbir_report *rep
     for (int32_t s = 0; s < part->subsets; s++)
         order[s] = s;
     rng_shuffle(&t->schedule.rng, order, part->subsets);
-    TRY(sweep(t, part, order, x, &totals));
+    TRY(visit_subsets(t, part, order, x, &totals));
     FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
             "interrupted in iteration %lld of %lld", (long long)report->iterations + 1,
             (long long)t->options->max_iterations);

@@ -1,3 +1,4 @@
+/* Which partition each iteration of MBIR uses, and how far the slices of cone beams are damped. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* MBIRJAX's pixel partitions: a shuffled order dealt out to subsets, bit for bit as NumPy draws it.
+ */
 #include <string.h>
 
 #include "host/base/memory.h"

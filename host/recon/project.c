@@ -1,8 +1,10 @@
+/* Projections, Hessian and median of a whole model: on the device where the arrays fit, else out of
+ * core. */
 #include <stdlib.h>
 
 #include "host/geom/model.h"
-#include "host/recon/slabs/large.h"
 #include "host/recon/recon.h"
+#include "host/recon/slabs/out_of_core.h"
 
 /* A model prepared for projection: a projector and the pixels of the region of reconstruction. */
 struct prepared {
@@ -42,8 +44,8 @@ enum err forward_project(struct backend *be, const struct model *m, const struct
                          struct buffer *y)
 {
     struct prepared p;
-    if (is_large(be, x))
-        return large_run(be, RECON_FORWARD, m, x->ptr, y->ptr);
+    if (is_out_of_core(be, x))
+        return out_of_core_run(be, RECON_FORWARD, m, x->ptr, y->ptr);
     TRY(prepare(be, m, 1, &p));
     enum err e = be->ops->forward(be, p.projector, &p.pixels, x, user_order(y));
     release(&p);
@@ -54,8 +56,8 @@ enum err back_project(struct backend *be, const struct model *m, const struct bu
                       struct buffer *x)
 {
     struct prepared p;
-    if (is_large(be, y))
-        return large_run(be, RECON_BACK, m, y->ptr, x->ptr);
+    if (is_out_of_core(be, y))
+        return out_of_core_run(be, RECON_BACK, m, y->ptr, x->ptr);
     TRY(prepare(be, m, 1, &p));
     enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
     if (e == ERR_OK)
@@ -91,8 +93,8 @@ enum err hessian_diagonal(struct backend *be, const struct model *m, const struc
                           struct buffer *h)
 {
     struct prepared p;
-    if (is_large(be, h))
-        return large_run(be, RECON_HESSIAN, m, w ? w->ptr : NULL, h->ptr);
+    if (is_out_of_core(be, h))
+        return out_of_core_run(be, RECON_HESSIAN, m, w ? w->ptr : NULL, h->ptr);
     TRY(prepare(be, m, 0, &p));
     enum err e = be->ops->back(be, p.projector, &p.pixels, user_order(NULL), user_order(w), 2, h);
     release(&p);
@@ -103,7 +105,7 @@ enum err median_filter(struct backend *be, const struct model *m, const struct b
                        struct buffer *out)
 {
     const struct volume *v = &m->volume;
-    if (is_large(be, in))
-        return large_run(be, RECON_MEDIAN, m, in->ptr, out->ptr);
+    if (is_out_of_core(be, in))
+        return out_of_core_run(be, RECON_MEDIAN, m, in->ptr, out->ptr);
     return be->ops->median3(be, v->rows, v->cols, v->slices, in, out);
 }

@@ -1,7 +1,7 @@
 /* Reconstruction algorithms, written against host/backend/backend.h alone: MBIRJAX 0.7 semantics.
  * Arrays are buffers of one back end: sinogram (views, rows, channels), volume (rows, cols,
- * slices). Operations that recon_place calls large take buffers in host memory and pass them
- * through the device in slabs. */
+ * slices). Operations that recon_place sends out of core take buffers in host memory and
+ * pass them through the device in slabs. */
 #ifndef TP_RECON_RECON_H
 #define TP_RECON_RECON_H
 
@@ -17,11 +17,11 @@ enum recon_op {
     RECON_MEDIAN,
     RECON_MBIR
 };
-/* Before anything is allocated: 0 in *large when `arrays` bytes of buffers fit into the back end's
- * memory beside what the operation takes, 1 when its arrays must stay in host memory. ERR_MEMORY
- * with the numbers when it can be done neither way (MBIR: in host memory never). */
+/* Before anything is allocated: 0 in *out_of_core when `arrays` bytes of buffers fit into the back
+ * end's memory beside what the operation takes, 1 when its arrays must stay in host memory.
+ * ERR_MEMORY with the numbers when it can be done neither way (MBIR: in host memory never). */
 enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                     size_t arrays, int *large);
+                     size_t arrays, int *out_of_core);
 
 /* y = A x over the region of reconstruction. */
 enum err forward_project(struct backend *be, const struct model *m, const struct buffer *x,

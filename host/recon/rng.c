@@ -1,3 +1,5 @@
+/* NumPy's legacy Mersenne Twister (MT19937): seeding, bounded integers and shuffles with the same
+ * draws. */
 #include "host/recon/rng.h"
 
 #define WORDS  624

@@ -1,3 +1,5 @@
+/* Opens the NVTX domain "tomoprof" and forwards marks to it; without NVTX headers marks do nothing.
+ */
 #include "profiler/mark/mark.h"
 
 #ifdef TP_HAVE_NVTX

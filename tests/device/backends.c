@@ -1,4 +1,4 @@
-/* The CUDA back end on the stand-in, alone. */
+/* The CUDA back end on the emulator, alone. */
 #include "cuda/cuda.h"
 #include "tests/operators/harness.h"
 

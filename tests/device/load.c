@@ -1,4 +1,4 @@
-/* In the place of cuda/load.c: the program with the stand-in inside. */
+/* In the place of cuda/load.c: the program with the emulator inside. */
 #include <stdlib.h>
 
 #include "cuda/cuda.h"

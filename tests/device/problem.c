@@ -1,3 +1,4 @@
+/* Operations of host/recon on one case, with all arrays on the device or out of core. */
 #include "tests/device/problem.h"
 
 const char *const op_names[] = {"forward", "back",   "Hessian", "weighted Hessian",
@@ -111,9 +112,9 @@ float *resident(const struct problem *p, int op)
 }
 
 enum err plan_large(struct backend *be, const struct problem *p, int op, size_t room,
-                    struct large_plan *out)
+                    struct out_of_core_plan *out)
 {
-    return large_plan(be, ops_of[op], &p->model, input_of(p, op) != NULL, room, out);
+    return out_of_core_plan(be, ops_of[op], &p->model, input_of(p, op) != NULL, room, out);
 }
 
 int may_pass(const char *call)
@@ -139,7 +140,7 @@ int may_pass(const char *call)
 size_t least_room(const struct problem *p, int op)
 {
     struct backend *be = device(0);
-    struct large_plan l;
+    struct out_of_core_plan l;
     size_t fails = 0, fits = (size_t)1 << 28;
     while (fits - fails > 1) {
         const size_t middle = fails + (fits - fails) / 2;

@@ -3,7 +3,7 @@
 #ifndef TP_TESTS_DEVICE_PROBLEM_H
 #define TP_TESTS_DEVICE_PROBLEM_H
 
-#include "host/recon/slabs/large.h"
+#include "host/recon/slabs/out_of_core.h"
 #include "tests/operators/harness.h"
 
 enum { FORWARD, BACK, HESSIAN, WEIGHTED, FILTER, DIRECT, MEDIAN, OPS };
@@ -30,11 +30,11 @@ enum err run_large(struct backend *be, const struct problem *p, int op, float *o
 float *resident(const struct problem *p, int op);
 
 enum err plan_large(struct backend *be, const struct problem *p, int op, size_t room,
-                    struct large_plan *out);
+                    struct out_of_core_plan *out);
 /* 1: the failure of this call (shim_counts().failed) may pass without a word: what it gives back is
  * gone with the device, or launches go one by one where no graph is to be had. */
 int may_pass(const char *call);
-/* The least room that can be done with; more where so many pieces would take the stand-in long. */
+/* The least room that can be done with; more where so many pieces would take the emulator long. */
 size_t least_room(const struct problem *p, int op);
 
 #endif

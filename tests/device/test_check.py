@@ -1,5 +1,5 @@
-"""tests/gpu/check.sh where there is no GPU: the program and the operator tests with the stand-in inside, small sizes, and
-stand-ins for nvidia-smi, compute-sanitizer and MBIRJAX. Every step has its row; what fails, hangs or comes too late says so."""
+"""tests/gpu/check.sh where there is no GPU: the program and the operator tests with the emulator inside, small sizes, and
+fakes of nvidia-smi, compute-sanitizer and MBIRJAX. Every step has its row; what fails, hangs or comes too late says so."""
 
 import json
 import os
@@ -28,7 +28,7 @@ SETTINGS = {
 SMI = """#!/bin/sh
 case "$*" in
 *clocks.sm*loop-ms*) while :; do echo "$(date "+%Y/%m/%d %H:%M:%S.%3N"), 1980, 3201, 500.5, 40, 0x0000000000000004"; sleep 0.05; done ;;
-*) echo "of the stand-in" ;;
+*) echo "of the emulator" ;;
 esac
 """
 SANITIZER = """#!/bin/sh
@@ -79,7 +79,7 @@ def package(folder, name, text):
 
 
 def build_of(folder):
-    """A build folder whose programs have the stand-in inside."""
+    """A build folder whose programs have the emulator inside."""
     (folder / "tests").mkdir(parents=True)
     shutil.copy(PROGRAM, folder / "tomoprof")
     (folder / "libtomoprof_capture.so").symlink_to(TOMOPROF.parent / "libtomoprof_capture.so")
@@ -134,12 +134,12 @@ def whole(folder):
     assert len(list(out.iterdir())) <= 8, list(out.iterdir())
     look_at(json.loads((out / "figures.json").read_text()))
     assert "13x11x9" in (out / "table.txt").read_text()
-    print(results("validate", "--stand-in", out).strip())
-    assert "stand-in" in results("validate", out, code=1)  # never among results
+    print(results("validate", "--emulated", out).strip())
+    assert "emulator" in results("validate", out, code=1)  # never among results
     broken = json.loads((out / "check.json").read_text())
     broken["steps"] = [row for row in broken["steps"] if row["status"] != "failed"]
     (out / "check.json").write_text(json.dumps(broken))
-    assert f"peer_mbirjax_{CELLS[0]}" in results("validate", "--stand-in", out, code=1)  # a failed step that was hidden
+    assert f"peer_mbirjax_{CELLS[0]}" in results("validate", "--emulated", out, code=1)  # a failed step that was hidden
 
 
 def look_at(figures):
@@ -153,7 +153,7 @@ def look_at(figures):
         if "project" in operation and "hessian" not in operation:  # what the launchers declare is what is counted here
             per_update = 4 if operation.startswith("parallel") else 8
             assert row["flops"] == per_update * row["amount"], row
-    assert figures["clocks"]["all"]["power_w"] == 500.5 and figures["machine"]["stand_in"], figures["clocks"]
+    assert figures["clocks"]["all"]["power_w"] == 500.5 and figures["machine"]["emulated"], figures["clocks"]
     assert len(figures["padding"]) == 11 and all(p["ratio"] > 0 for p in figures["padding"]), figures["padding"]
     peer = next(p for p in figures["peers"] if p["operation"] == "cone_mbir_recon" and p["size"] == [12, 10, 8])
     assert peer["ratio"] > 0 and peer["difference"] > 0 and peer["versions"]["mbirjax"] == "0", peer
@@ -173,7 +173,7 @@ def failures(folder):
     assert rows["operators_filter_recon"]["status"] == "failed", rows
     assert "not done after" in rows["operators_filter_recon"]["reason"], rows
     assert rows["suite_large"]["status"] == "passed", rows
-    print(results("validate", "--stand-in", out).strip())
+    print(results("validate", "--emulated", out).strip())
     process = pathlib.Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not process.exists() or process.read_text().split(")")[1].split()[0] == "Z", process.read_text()
 
@@ -200,7 +200,7 @@ def without(folder):
     build = build_of(folder / "without")
     found, out, said = check(folder / "no_driver", build, 77, environment={"SHIM_NO_DRIVER": "1"})
     assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
-    assert "no GPU" in results("validate", "--stand-in", out, code=1)
+    assert "no GPU" in results("validate", "--emulated", out, code=1)
     (build / "tomoprof").unlink()
     found, _, said = check(folder / "no_program", build, 1)
     assert "tomoprof cannot be started: No such file or directory" in found["steps"][0]["reason"], said

@@ -259,8 +259,8 @@ static void wrong_sizes_are_refused(void **state)
     assert_error(ops->ramp_filter(r.be, &r.model.scan, 1, &small, &small), ERR_INTERNAL, "of 16");
     assert_error(ops->median3(r.be, 2, 2, 2, &small, &other), ERR_INTERNAL, "of 16 and 32");
     assert_error(ops->median3(r.be, 1, 2, 2, &small, &small), ERR_INTERNAL, "in place");
-    assert_error(ops->lanes->send(r.be, host, sizeof host, &small, 4), ERR_INTERNAL, "at 4");
-    assert_error(ops->lanes->receive(r.be, &small, 4, sizeof host, host), ERR_INTERNAL, "at 4");
+    assert_error(ops->streams->send(r.be, host, sizeof host, &small, 4), ERR_INTERNAL, "at 4");
+    assert_error(ops->streams->receive(r.be, &small, 4, sizeof host, host), ERR_INTERNAL, "at 4");
     struct buffer vast = {.place = PLACE_DEVICE, .bytes = (size_t)1 << 46};
     assert_error(ops->scale(r.be, 2, &vast), ERR_INPUT,
                  "scale_kernel: 2147483648 blocks of threads are more than a GPU takes");

@@ -43,7 +43,7 @@ static void open_rig(struct rig *r, const struct wish *wish, enum how how)
     assert_ok(backend_open("cuda", &options, &r->be));
     if (how == PIECES) {
         pieces = *r->be->ops;
-        pieces.vcd_sweep = NULL;
+        pieces.vcd_iteration = NULL;
         r->be->ops = &pieces;
     }
 }
@@ -183,24 +183,24 @@ static enum err sweep(struct pass *p, const struct wish *wish, struct vcd_totals
     struct backend *be = p->r.be;
     struct regularisation r = p->r.model.regularisation;
     const struct prior prior = {&r, NULL};
-    const struct vcd_sweep s = {.volume = &p->r.model.volume,
-                                .prior = &prior,
-                                .indices = p->part.indices,
-                                .order = p->order,
-                                .length = p->part.length,
-                                .subsets = SUBSETS,
-                                .hessian = &p->hessian,
-                                .weights = wish->weighted ? &p->w : NULL,
-                                .x = &p->x,
-                                .error = &p->e,
-                                .gP = &p->g,
-                                .hP = &p->h,
-                                .dP = {&p->d[0], &p->d[1]}};
+    const struct vcd_iteration s = {.volume = &p->r.model.volume,
+                                    .prior = &prior,
+                                    .indices = p->part.indices,
+                                    .order = p->order,
+                                    .length = p->part.length,
+                                    .subsets = SUBSETS,
+                                    .hessian = &p->hessian,
+                                    .weights = wish->weighted ? &p->w : NULL,
+                                    .x = &p->x,
+                                    .error = &p->e,
+                                    .gP = &p->g,
+                                    .hP = &p->h,
+                                    .dP = {&p->d[0], &p->d[1]}};
     r.sigma_x = wish->sigma_x;
     r.positivity = wish->positivity;
     assert_ok(be->ops->copy(be, &p->first_x, &p->x));
     assert_ok(be->ops->copy(be, &p->first_e, &p->e));
-    return be->ops->vcd_sweep(be, p->r.projector, &s, totals);
+    return be->ops->vcd_iteration(be, p->r.projector, &s, totals);
 }
 
 /* The volume after a pass, malloc'ed. */
@@ -391,7 +391,7 @@ static void a_graph_that_does_not_start_ends_in_a_sentence(void **state)
     }
 }
 
-/* The stand-in's own check. */
+/* The emulator's own check. */
 static int ends(int living)
 {
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-"""The program with the stand-in for a GPU inside: the suite, operations on files and reconstruction give what the CPU
+"""The program with the emulator of a GPU inside: the suite, operations on files and reconstruction give what the CPU
 gives, and a card that is too small ends in a sentence."""
 
 import json
@@ -114,9 +114,9 @@ def check_slabs(folder):
 def main():
     doctor = json.loads(call("doctor", "--ceilings", "--json").stdout)
     assert doctor["back_ends"]["cuda"]["usable"], doctor["back_ends"]
-    ceilings = doctor["back_ends"]["cuda"]["ceilings"]  # of the stand-in: that every probe runs is all they say
+    ceilings = doctor["back_ends"]["cuda"]["ceilings"]  # of the emulator: that every probe runs is all they say
     assert len(ceilings) == 12 and all(value > 0 for value in ceilings.values()), ceilings
-    assert "stand-in" in doctor["back_ends"]["cuda"]["device"]
+    assert "emulator" in doctor["back_ends"]["cuda"]["device"]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_suite(folder)

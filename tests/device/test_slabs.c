@@ -10,7 +10,7 @@
  * its slab begins; with fewer views at a time sums are rounded in another order, as they are where
  * a cone's float32 positions count from another slice, and where rows are filtered in other pairs.
  */
-static double limit_of(const struct problem *p, int op, const struct large_plan *l)
+static double limit_of(const struct problem *p, int op, const struct out_of_core_plan *l)
 {
     const struct scan *s = &p->model.scan;
     if (op == MEDIAN)
@@ -32,7 +32,7 @@ static void check_room(const struct problem *p, int op, size_t room, unsigned se
 {
     char where[80];
     const int64_t n = output_length(p, op);
-    struct large_plan l;
+    struct out_of_core_plan l;
     struct backend *be = device(room);
     float *found = floats(n);
     double *wide = widen(expected, n);
@@ -87,7 +87,7 @@ static void results_in_slabs_equal_those_in_one_piece(void **state)
 /* The case `name` and room for two buffers and several pieces of an operation on it. */
 static size_t some_pieces(const char *name, int op, struct problem *p)
 {
-    struct large_plan l = {0};
+    struct out_of_core_plan l = {0};
     for (int i = 0; i < case_count; i++)
         if (!strcmp(cases[i].name, name))
             problem_open(&cases[i], p);
@@ -100,32 +100,32 @@ static size_t some_pieces(const char *name, int op, struct problem *p)
     return room - room / 9;
 }
 
-static const struct backend_lanes *sound;
-static enum lane broken; /* LANES: the waits of the host */
+static const struct backend_streams *sound;
+static enum stream_id broken; /* STREAM_COUNT: the waits of the host */
 
-static enum err hold(struct backend *be, struct fence *f, enum lane lane)
+static enum err hold(struct backend *be, struct fence *f, enum stream_id stream)
 {
-    return lane == broken ? ERR_OK : sound->fence_hold(be, f, lane);
+    return stream == broken ? ERR_OK : sound->fence_hold(be, f, stream);
 }
 
 static enum err await(struct backend *be, struct fence *f)
 {
-    return broken == LANES ? ERR_OK : sound->fence_await(be, f);
+    return broken == STREAM_COUNT ? ERR_OK : sound->fence_await(be, f);
 }
 
-/* 1: the result has other bits when `lane` waits for nobody. */
-static int differs(const struct problem *p, size_t room, enum lane lane, unsigned seed,
+/* 1: the result has other bits when `stream` waits for nobody. */
+static int differs(const struct problem *p, size_t room, enum stream_id stream, unsigned seed,
                    const float *expected)
 {
     struct backend *be = device(room);
     float *found = floats(output_length(p, BACK));
     struct backend_ops ops = *be->ops;
-    struct backend_lanes lanes = *ops.lanes;
-    sound = be->ops->lanes;
-    broken = lane;
-    lanes.fence_hold = hold;
-    lanes.fence_await = await;
-    ops.lanes = &lanes;
+    struct backend_streams streams = *ops.streams;
+    sound = be->ops->streams;
+    broken = stream;
+    streams.fence_hold = hold;
+    streams.fence_await = await;
+    ops.streams = &streams;
     be->ops = &ops;
     shim_streams(seed);
     assert_ok(run_large(be, p, BACK, found));
@@ -136,21 +136,21 @@ static int differs(const struct problem *p, size_t room, enum lane lane, unsigne
     return other;
 }
 
-static void a_lane_that_does_not_wait_is_noticed(void **state)
+static void a_stream_that_does_not_wait_is_noticed(void **state)
 {
     (void)state;
     struct problem p;
     const size_t room = some_pieces("par_37_slices", BACK, &p);
     float *expected = resident(&p, BACK);
-    for (int lane = LANE_COMPUTE; lane <= LANES; lane++) {
+    for (int stream = STREAM_COMPUTE; stream <= STREAM_COUNT; stream++) {
         int noticed = 0;
         for (unsigned seed = 0; seed < 40 && !noticed; seed++)
-            noticed = differs(&p, room, (enum lane)lane, seed, expected);
+            noticed = differs(&p, room, (enum stream_id)stream, seed, expected);
         if (!noticed)
-            fail_msg("lane %d can do without waiting", lane);
+            fail_msg("stream %d can do without waiting", stream);
     }
     for (unsigned seed = 0; seed < 5; seed++) /* none is broken: the check sees no ghosts */
-        assert_false(differs(&p, room, (enum lane)(LANES + 1), seed, expected));
+        assert_false(differs(&p, room, (enum stream_id)(STREAM_COUNT + 1), seed, expected));
     free(expected);
     problem_close(&p);
 }
@@ -203,7 +203,7 @@ static void a_small_card_keeps_some_memory_for_its_driver(void **state)
     struct problem p;
     const size_t before = shim_memory;
     size_t room = some_pieces("cone_37_slices", BACK, &p);
-    struct large_plan l = {0};
+    struct out_of_core_plan l = {0};
     struct backend *be = device(0);
     /* A card of which a plan would take what the driver is left. */
     for (; l.bytes <= room - room / 32; room += 256)
@@ -270,7 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_in_slabs_equal_those_in_one_piece),
-        cmocka_unit_test(a_lane_that_does_not_wait_is_noticed),
+        cmocka_unit_test(a_stream_that_does_not_wait_is_noticed),
         cmocka_unit_test(copies_have_work_while_the_device_computes),
         cmocka_unit_test(every_failure_among_slabs_ends_in_a_sentence),
         cmocka_unit_test(a_small_card_keeps_some_memory_for_its_driver),

@@ -110,7 +110,7 @@ def machine_of(doctor, build, s):
     commit = build / "commit.txt"
     driver = say(["nvidia-smi", "--query-gpu=driver_version,vbios_version,power.limit,clocks.max.sm,clocks.max.mem",
                   "--format=csv,noheader", "--id=0"])
-    return {"made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "device": device, "stand_in": "stand-in" in device,
+    return {"made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "device": device, "emulated": "emulator" in device,
             "tomoprof": doctor["tomoprof"], "compiler": doctor["compiler"], "processor": rows["processor"]["found"],
             "commit": commit.read_text().strip() if commit.exists() else say(["git", "-C", ROOT, "rev-parse", "HEAD"]),
             "driver": driver, "cuda": rows["cuda"]["found"], "nvidia_driver": rows["nvidia_driver"]["found"], "settings": s}
@@ -152,7 +152,7 @@ def run(build, out, work, s):
         print("skipped:" if doctor else "failed:", cuda["reason"])
         return 77 if doctor else 1
     machine, log = machine_of(doctor, build, s), clocks.Clocks()
-    (work / "settings.json").write_text(json.dumps(dict(s, stand_in=machine["stand_in"])))
+    (work / "settings.json").write_text(json.dumps(dict(s, emulated=machine["emulated"])))
     ceilings = runner.run(limited(Step("ceilings", [build / "tomoprof", "doctor", "--ceilings", "--json"], 60), s))
     if ceilings:
         (work / "ceilings.json").write_text(json.dumps(json.loads(ceilings)["back_ends"]["cuda"]["ceilings"]))

@@ -36,7 +36,7 @@ def main():
     profile = json.loads((run / "profile.json").read_text())
     totals = profile["totals"]
     print(f"{totals['kernels']} kernels, {totals['launches']} launches, GPU busy {totals['gpu_busy_s']} s; {size} bytes ({kept})")
-    if not totals["kernels"] and not settings["stand_in"]:
+    if not totals["kernels"] and not settings["emulated"]:
         reasons = [item["text"] for item in profile["quality"]["items"]]
         print("no kernel was recorded: " + (" ".join(reasons) or "the profile does not say why"))
         return 1

@@ -1,6 +1,6 @@
 """The folders that check.sh left, as they are kept under results/.
 
-    results.py validate [--stand-in] [FOLDER ...]     default: all under results/; exit 1 when one is wrong
+    results.py validate [--emulated] [FOLDER ...]     default: all under results/; exit 1 when one is wrong
     results.py render [--into FILE | --check FILE]    the table, printed, put between the marks of FILE, or compared with it"""
 
 import json
@@ -87,23 +87,23 @@ def check_steps(check, figures, logs):
         must(whole == (status.get(f"timing_{cell}") == "passed"), f"timing_{cell}: {status.get(f'timing_{cell}')}, {len(rows)} rows")
 
 
-def check_recording(path, stand_in):
+def check_recording(path, emulated):
     with tarfile.open(path) as archive:
         names = archive.getnames()
         must("profile.json" in names, f"{path.name}: no profile.json")
         profile = json.load(archive.extractfile("profile.json"))
     must(profile["schema"] == "tomoprof-profile/1", f"{path.name}: schema {profile['schema']}")
-    must(stand_in or profile["totals"]["kernels"], f"{path.name}: no kernel in it")
+    must(emulated or profile["totals"]["kernels"], f"{path.name}: no kernel in it")
 
 
-def validate(folder, stand_in):
+def validate(folder, emulated):
     files = [path for path in folder.rglob("*") if path.is_file()]
     must(len(files) <= FILES, f"{len(files)} files, {FILES} at most")
     for path in files:
         must(path.stat().st_size <= BYTES, f"{path.name}: {path.stat().st_size} bytes, {BYTES} at most")
     check = read(folder / "check.json", "check")
     must(check["machine"], f"no GPU worked: {check['steps'][0]['reason'] or check['steps'][0]['name']}")
-    must(stand_in or not check["machine"]["stand_in"], "measured on the stand-in: its numbers mean nothing")
+    must(emulated or not check["machine"]["emulated"], "measured on the emulator: its numbers mean nothing")
     must(check["complete"], "check.sh was ended before its end")
     figures, logs = read(folder / "figures.json", "figures"), read(folder / "logs.json")
     must(figures["machine"] == check["machine"], "check.json and figures.json are of two runs")
@@ -115,7 +115,7 @@ def validate(folder, stand_in):
         check_times(peer, f"{peer['peer']} {peer['operation']} at {cells.named(peer['size'])}")
         must(near(peer["ratio"], figures_of.with_ratio(peer, figures["rows"])["ratio"]), f"{peer['peer']}: the ratio of {peer['operation']}")
     if (folder / "recording.tar.xz").exists():
-        check_recording(folder / "recording.tar.xz", check["machine"]["stand_in"])
+        check_recording(folder / "recording.tar.xz", check["machine"]["emulated"])
     failed = sum(row["status"] == "failed" for row in check["steps"])
     return f"{len(check['steps'])} steps, {failed} failed, {len(figures['rows'])} rows"
 
@@ -180,10 +180,10 @@ def main():
             text = render()
             place(pathlib.Path(words[1]), text, words[0] == "--check") if words else print(text)
         elif command == "validate":
-            stand_in = "--stand-in" in words
-            for folder in [pathlib.Path(word) for word in words if word != "--stand-in"] or folders():
+            emulated = "--emulated" in words
+            for folder in [pathlib.Path(word) for word in words if word != "--emulated"] or folders():
                 try:
-                    print(f"{folder.name}: {validate(folder, stand_in)}")
+                    print(f"{folder.name}: {validate(folder, emulated)}")
                 except Wrong as wrong:
                     print(f"{folder.name}: {wrong}")
                     failed = True

@@ -10,7 +10,7 @@ SETTINGS = {
     "workers": None,         # steps side by side where nothing is timed; None: a third of the CPUs
     "tests": ["project", "projection_calls", "hessian", "filter_recon", "goldens", "analytic", "vcd_fingerprint", "mbir_twin",
               "mbir"],
-    "fingerprints": True,    # the published ones of 128x112x96: too slow on a stand-in
+    "fingerprints": True,    # the published ones of 128x112x96: too slow on an emulator
     "sanitizers": ["memcheck", "racecheck", "initcheck", "synccheck"],
     "cases": None,           # of the operator tests; None: all
     "small_cases": "par_even,par_prime,par_37_slices,cone_even,cone_tall_rows,cone_helical_curved",

@@ -1,3 +1,4 @@
+/* The table of geometries: odd, prime, single, offset, anisotropic, helical and degenerate ones. */
 #include <math.h>
 #include <stdlib.h>
 

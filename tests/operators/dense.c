@@ -1,3 +1,4 @@
+/* The dense matrix as a back end: each operation by its definition, each call able to fail. */
 #include "tests/operators/dense.h"
 #include "tests/unit/check.h"
 

@@ -1,3 +1,4 @@
+/* Opens the back ends, runs operators on host arrays, and keeps the worst case of a comparison. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

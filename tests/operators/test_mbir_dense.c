@@ -1,5 +1,5 @@
 /* links: tp_operators */
-/* MBIR over the dense stand-in back end: host/recon needs backend.h and nothing else, finds the
+/* MBIR over the dense back end of dense.h: host/recon needs backend.h and nothing else, finds the
  * minimum of the cost, and gives everything back when any call fails. */
 #include "host/base/log.h"
 #include "host/geom/model.h"

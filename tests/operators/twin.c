@@ -1,3 +1,4 @@
+/* Projection, filter and median in float64, one plain loop nest each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

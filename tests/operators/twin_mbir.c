@@ -1,3 +1,5 @@
+/* MBIRJAX's VCD reconstruction in float64: generator, partitions, regularisation, prior and steps.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

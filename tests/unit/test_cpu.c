@@ -45,10 +45,10 @@ static void test_table_is_full(void **state)
 {
     (void)state;
     for (size_t at = 0; at < sizeof cpu_backend; at += sizeof(void *))
-        if (at != offsetof(struct backend_ops, vcd_sweep) && /* optional, of GPUs */
+        if (at != offsetof(struct backend_ops, vcd_iteration) && /* optional, of GPUs */
             at != offsetof(struct backend_ops, measured) &&
             at != offsetof(struct backend_ops, measure_ceilings) &&
-            at != offsetof(struct backend_ops, lanes))
+            at != offsetof(struct backend_ops, streams))
             assert_true(memcmp((const char *)&cpu_backend + at, &(void *){NULL}, sizeof(void *)));
 }
 

@@ -2,8 +2,7 @@
 /* The 3x3x3 median per instruction set, with the kernels of floats and of integer keys: the
  * published example, all windows of zeros and ones, a twin that sorts. */
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
-#include "host/cpu/median/median_kernel.h"
+#include "host/cpu/median/median.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"
 

@@ -4,7 +4,10 @@
  */
 #include <float.h>
 
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/elementwise.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/projection/project.h"
+#include "host/cpu/vcd/vcd.h"
 #include "tests/unit/check.h"
 
 static float *uniform(int64_t n, double low, double high)

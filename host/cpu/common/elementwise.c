@@ -1,8 +1,11 @@
+/* Scaling, sums and fingerprints of whole buffers, in chunks of fixed size: same bits at any number
+ * of threads. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/reduce.h"
+#include "host/cpu/common/team.h"
 
 static int64_t floats(const struct buffer *b)
 {

@@ -1,3 +1,4 @@
+/* Chooses the instruction set once per process, from the CPU and TOMOPROF_ISA. */
 #include <stdlib.h>
 #include <string.h>
 

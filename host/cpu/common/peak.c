@@ -1,9 +1,11 @@
+/* Measures the peak of this machine: arithmetic in registers and copies past the caches, best of
+ * many short tests. */
 #include <string.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/peak.h"
 #include "host/cpu/common/peak_kernel.h"
 #include "profiler/mark/mark.h"
 

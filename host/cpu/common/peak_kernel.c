@@ -1,3 +1,4 @@
+/* The two loops that reach the peak: independent multiply-adds, and a copy past the caches. */
 #include "host/cpu/common/peak_kernel.h"
 #include "host/cpu/common/vec.h"
 

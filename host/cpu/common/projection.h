@@ -62,17 +62,17 @@ struct footprint_kernels {
 };
 ISA_TABLES(footprint_kernels);
 
-/* A pixel set cut into blocks that share detector columns: rectangles of the image where the order
- * of pixels is free (volume arrays), else runs of the list. Block b holds entries [first[b],
- * first[b + 1]) of `set`. */
-struct pixel_blocks {
+/* A pixel set cut into groups that share detector columns: rectangles of the image where the order
+ * of pixels is free (volume arrays), else runs of the list. Group g holds entries [first[g],
+ * first[g + 1]) of `set`. */
+struct pixel_groups {
     struct pixel_set set;
     int64_t count, *first;
     int32_t *indices; /* owned, NULL when the set's own order is kept */
 };
-enum err pixel_blocks_create(const struct projector *p, const struct pixel_set *pixels,
-                             int64_t rows, int64_t cols, struct pixel_blocks *out);
-void pixel_blocks_free(struct pixel_blocks *b);
+enum err pixel_groups_create(const struct projector *p, const struct pixel_set *pixels,
+                             int64_t rows, int64_t cols, struct pixel_groups *out);
+void pixel_groups_free(struct pixel_groups *g);
 
 /* Entries [first, first + BATCH) of the set, up to `end`. */
 void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,
@@ -98,15 +98,5 @@ void tile_load(const struct projector *p, struct sinogram y, struct sinogram w, 
                int64_t row0, int64_t rows, float *tile, int64_t ld);
 void tile_store(const struct projector *p, const float *tile, int64_t ld, int64_t view,
                 int64_t row0, int64_t rows, struct sinogram y);
-
-enum err parallel_forward(struct backend *be, const struct projector *p,
-                          const struct pixel_set *pixels, const float *x, struct sinogram y);
-enum err parallel_back(struct backend *be, const struct projector *p,
-                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
-                       int power, float *x);
-enum err cone_forward(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                      const float *x, struct sinogram y);
-enum err cone_back(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                   struct sinogram y, struct sinogram w, int power, float *x);
 
 #endif

@@ -1,3 +1,4 @@
+/* Counts the CPUs that this process may use: affinity mask and cgroup quota. */
 #include <limits.h>
 #include <omp.h>
 #include <sched.h>

@@ -10,8 +10,8 @@ int cpu_threads_usable(void);
 void cpu_threads_default(int threads);
 
 /* CPUs that the cgroup allows (quota / period, the smallest up the tree), or 0 where nothing
- * limits. `list` is /proc/self/cgroup and `root` /sys/fs/cgroup, or stand-ins for them. Versions 1
- * and 2. */
+ * limits. `list` is /proc/self/cgroup and `root` /sys/fs/cgroup, or what a test puts in their
+ * place. Versions 1 and 2. */
 double cgroup_cpus(const char *list, const char *root);
 
 #endif

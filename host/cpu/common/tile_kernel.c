@@ -1,4 +1,4 @@
-/* Transposition between rows of channels and tile columns, in 16 x 16 squares (1 KiB: both sides
+/* Transposition between rows of channels and tile columns, in 16 x 16 blocks (1 KiB: both sides
  * stay in L1) of 4 x 4 in registers. */
 #include "host/cpu/common/projection.h"
 #include "host/cpu/common/vec.h"
@@ -85,12 +85,12 @@ static void load(const float *y, const float *w, int64_t channels, int64_t rows,
     }
 }
 
-/* A square of rows, past the caches where whole lines allow it. */
-static void store_rows(const float *square, int64_t channels, int streams, float *y)
+/* A block of rows, past the caches where whole lines allow it. */
+static void store_rows(const float *block, int64_t channels, int streams, float *y)
 {
     for (int64_t r = 0; r < SIDE; r++)
         for (int c = 0; c < SIDE; c += VEC) {
-            const vf v = vf_load(square + r * SIDE + c);
+            const vf v = vf_load(block + r * SIDE + c);
             if (streams)
                 vf_stream(y + r * channels + c, v);
             else
@@ -107,9 +107,9 @@ static void store(const float *tile, int64_t ld, int64_t channels, int64_t rows,
             const int64_t wide = channels - c < SIDE ? channels - c : SIDE;
             float *out = y + r * channels + c;
             if (high == SIDE && wide == SIDE) {
-                float square[SIDE * SIDE] __attribute__((aligned(64)));
-                transpose_quads(tile + c * ld + r, NULL, ld, square, SIDE);
-                store_rows(square, channels, streams, out);
+                float block[SIDE * SIDE] __attribute__((aligned(64)));
+                transpose_quads(tile + c * ld + r, NULL, ld, block, SIDE);
+                store_rows(block, channels, streams, out);
                 continue;
             }
             for (int64_t i = 0; i < high; i++)

@@ -117,7 +117,7 @@ VEC_INLINE vf vf_sqrt(vf a)
  * that integer in the low bits, which is what window_get takes. */
 #define VF_INDEX_BIAS 12582912.0f /* 1.5 * 2^23 */
 
-struct window {
+struct vf_window {
 #if defined(__AVX512F__)
     vf low, high;
 #else
@@ -125,16 +125,16 @@ struct window {
 #endif
 };
 
-VEC_INLINE struct window window_open(const float *p)
+VEC_INLINE struct vf_window window_open(const float *p)
 {
 #if defined(__AVX512F__)
-    return (struct window){vf_load(p), vf_load(p + VEC)};
+    return (struct vf_window){vf_load(p), vf_load(p + VEC)};
 #else
-    return (struct window){p};
+    return (struct vf_window){p};
 #endif
 }
 
-VEC_INLINE vf window_get(struct window w, vf biased, int plus)
+VEC_INLINE vf window_get(struct vf_window w, vf biased, int plus)
 {
     vi index = (vi)biased + plus;
 #if defined(__AVX512F__)

@@ -15,7 +15,7 @@ struct group_window {
 };
 #else
 struct group_window {
-    struct window window[1];
+    struct vf_window window[1];
 };
 #endif
 
@@ -70,7 +70,7 @@ struct blended {
 #if defined(__AVX512F__)
     vf window[3];
 #else
-    struct window a, b;
+    struct vf_window a, b;
     vf left, right;
 #endif
 };

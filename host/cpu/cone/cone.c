@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
-#include "host/cpu/common/worker.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/cone/cone.h"
+#include "host/cpu/cone/cone_worker.h"
 
-/* A block of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
+/* A group of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the
  * ~24 detector columns that it touches. */
 #define PIXEL_ROWS 16
 #define PIXEL_COLS 16
@@ -18,14 +20,14 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
                       const float *x, struct sinogram y)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
-    const size_t own = worker_floats(p);
+    const size_t own = cone_worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels, 1) / threads / view_stride;
     const int64_t fair = p->scan.views / (4 * threads); /* 4 tasks for each thread */
     const int64_t views = most(1, least(fit, fair));
     const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + own;
-    struct pixel_blocks blocks;
-    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
+    struct pixel_groups groups;
+    TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
     void *memory;
     enum err e =
         mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &memory);
@@ -34,21 +36,22 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)memory + (size_t)omp_get_thread_num() * each;
-        struct worker w;
-        worker_init(&w, p, tile + tile_floats, ld, view_stride, 1);
+        struct cone_worker w;
+        cone_worker_init(&w, p, tile + tile_floats, ld, view_stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct region at = {view, least(views, p->scan.views - view), 0, 0};
+            const struct tile_region at = {view, least(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
-            for (int64_t b = 0; b < blocks.count; b++)
-                worker_forward(&w, &blocks.set, blocks.first[b], blocks.first[b + 1], at, x, tile);
+            for (int64_t g = 0; g < groups.count; g++)
+                worker_forward(&w.base, &groups.set, groups.first[g], groups.first[g + 1], at, x,
+                               tile);
             for (int64_t v = 0; v < at.views; v++)
                 tile_store(p, tile + v * view_stride, ld, view + v, 0, p->scan.rows, y);
         }
     }
     mem_free(memory);
 out:
-    pixel_blocks_free(&blocks);
+    pixel_groups_free(&groups);
     return e;
 }
 
@@ -56,13 +59,13 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
                    struct sinogram y, struct sinogram w, int power, float *x)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
-    const size_t own = worker_floats(p);
+    const size_t own = cone_worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / view_stride;
     const int64_t views = most(1, least(fit, p->scan.views));
     const size_t tile_floats = (size_t)(views * view_stride);
-    struct pixel_blocks blocks;
-    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &blocks));
+    struct pixel_groups groups;
+    TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
     void *memory;
     enum err e = mem_alloc("back projection tiles",
                            (tile_floats + (size_t)threads * own) * sizeof(float), &memory);
@@ -71,22 +74,22 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = memory;
-        struct worker worker;
-        worker_init(&worker, p, tiles + tile_floats + (size_t)omp_get_thread_num() * own, ld,
-                    view_stride, power);
+        struct cone_worker worker;
+        cone_worker_init(&worker, p, tiles + tile_floats + (size_t)omp_get_thread_num() * own, ld,
+                         view_stride, power);
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct region at = {view, least(views, p->scan.views - view), 0, 0};
+            const struct tile_region at = {view, least(views, p->scan.views - view), 0, 0};
 #pragma omp for schedule(static)
             for (int64_t v = 0; v < at.views; v++)
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
 #pragma omp for schedule(dynamic, 1)
-            for (int64_t b = 0; b < blocks.count; b++)
-                worker_back(&worker, &blocks.set, blocks.first[b], blocks.first[b + 1], at, tiles,
-                            view == 0, x);
+            for (int64_t g = 0; g < groups.count; g++)
+                worker_back(&worker.base, &groups.set, groups.first[g], groups.first[g + 1], at,
+                            tiles, view == 0, x);
         }
     }
     mem_free(memory);
 out:
-    pixel_blocks_free(&blocks);
+    pixel_groups_free(&groups);
     return e;
 }

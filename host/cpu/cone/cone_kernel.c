@@ -1,3 +1,5 @@
+/* Cone beams, inner loops: a footprint's columns are blended, then resampled between rows and
+ * slices by the overlap of two uniform grids, a vector of intervals at a time. */
 #include <math.h>
 
 #include "host/cpu/cone/cone_kernel.h"
@@ -10,7 +12,7 @@
 
 /* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
  * integers. */
-struct grid {
+struct interval_grid {
     double edge, width, inverse; /* inverse = 1 / width */
 };
 
@@ -56,7 +58,7 @@ VEC_INLINE vf inverse_cosine(const struct cosine *c, vf z_squared, int power)
 
 /* For blocks of `step` intervals from `first` on: the cell in which each block starts, and where in
  * it (-0.5 .. 0.5). In float64, since edge + width*first may be thousands of cells. */
-static void locate(struct grid g, int64_t first, int64_t blocks, int step, float *fraction,
+static void locate(struct interval_grid g, int64_t first, int64_t blocks, int step, float *fraction,
                    int32_t *cell)
 {
     for (int64_t i = 0; i < blocks; i++) {
@@ -73,7 +75,7 @@ VEC_INLINE vf overlap(const float *source, float fraction, vf width, vf lanes, i
 {
     vf at = lanes * width + fraction, biased = at + VF_INDEX_BIAS;
     vf first = vf_min((biased - VF_INDEX_BIAS) - at + 0.5f, width), rest = width - first;
-    struct window w = window_open(source);
+    struct vf_window w = window_open(source);
     if (!wide) {
         if (power == 2)
             first *= first, rest *= rest;
@@ -175,7 +177,8 @@ static void blend_taps(const struct cone_block *b, const struct taps *t, const f
 
 /* The contract's own enumeration, for voxels wider or finer than `overlap` serves, or wider than
  * its window. */
-static void back_general(const struct cone_block *b, struct grid g, int64_t low, int64_t high)
+static void back_general(const struct cone_block *b, struct interval_grid g, int64_t low,
+                         int64_t high)
 {
     const int radius = b->projector->windows.back;
     const int64_t rows = b->projector->scan.rows;
@@ -192,8 +195,8 @@ static void back_general(const struct cone_block *b, struct grid g, int64_t low,
     }
 }
 
-static void forward_general(const struct cone_block *b, struct grid g, int64_t low, int64_t high,
-                            float *out)
+static void forward_general(const struct cone_block *b, struct interval_grid g, int64_t low,
+                            int64_t high, float *out)
 {
     const int radius = b->projector->windows.forward;
     const int64_t slices = b->projector->volume.slices;
@@ -232,7 +235,8 @@ static int misses(const struct projector *p, int32_t start)
 }
 
 /* Slices that can touch the detector, one spare on each side: their weights come out as 0. */
-static int slices_seen(const struct cone_block *b, struct grid g, int64_t *low, int64_t *high)
+static int slices_seen(const struct cone_block *b, struct interval_grid g, int64_t *low,
+                       int64_t *high)
 {
     const int64_t slices = b->projector->volume.slices;
     *low = clamp(floor((-0.5 - g.edge) * g.inverse) - 1, 0, slices);
@@ -242,7 +246,8 @@ static int slices_seen(const struct cone_block *b, struct grid g, int64_t *low, 
 }
 
 /* Detector rows that slices [low, high) touch. */
-static int rows_seen(const struct cone_block *b, struct grid g, int64_t *low, int64_t *high)
+static int rows_seen(const struct cone_block *b, struct interval_grid g, int64_t *low,
+                     int64_t *high)
 {
     const int64_t rows = b->projector->scan.rows;
     int64_t first = clamp(floor(g.edge + g.width * (double)*low - 0.5), 0, rows);
@@ -253,23 +258,24 @@ static int rows_seen(const struct cone_block *b, struct grid g, int64_t *low, in
 }
 
 /* Intervals `first`, ... of g, overlapping the cells of `source`: what `overlap_at` needs. */
-struct sweep {
+struct overlaps {
     const float *source;
     vf width, lanes;
     int64_t blocks;
 };
 
-VEC_INLINE struct sweep sweep_open(const struct cone_block *b, const float *source, struct grid g,
-                                   int64_t first, int64_t end, int taps)
+VEC_INLINE struct overlaps overlaps_open(const struct cone_block *b, const float *source,
+                                         struct interval_grid g, int64_t first, int64_t end,
+                                         int taps)
 {
     const int64_t blocks = (end - first + VEC - 1) / VEC;
     const int wide = taps > 3;
     locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, b->fraction, b->cell);
-    return (struct sweep){source + CONE_PAD, vf_set((float)g.width),
-                          wide ? group_iota() : vf_iota(), blocks};
+    return (struct overlaps){source + CONE_PAD, vf_set((float)g.width),
+                             wide ? group_iota() : vf_iota(), blocks};
 }
 
-VEC_INLINE vf overlap_at(const struct cone_block *b, const struct sweep *s, int64_t i, int taps,
+VEC_INLINE vf overlap_at(const struct cone_block *b, const struct overlaps *s, int64_t i, int taps,
                          int power)
 {
     if (taps > 3)
@@ -278,11 +284,11 @@ VEC_INLINE vf overlap_at(const struct cone_block *b, const struct sweep *s, int6
     return overlap(s->source + b->cell[i], b->fraction[i], s->width, s->lanes, taps == 3, power);
 }
 
-VEC_INLINE void back_slices(const struct cone_block *b, struct grid g, const struct cosine *c,
-                            const float *z2, int64_t low, int64_t high, float *out, int taps,
-                            int power)
+VEC_INLINE void back_slices(const struct cone_block *b, struct interval_grid g,
+                            const struct cosine *c, const float *z2, int64_t low, int64_t high,
+                            float *out, int taps, int power)
 {
-    const struct sweep s = sweep_open(b, b->detector, g, low, high, taps);
+    const struct overlaps s = overlaps_open(b, b->detector, g, low, high, taps);
     for (int64_t i = 0; i < s.blocks; i++) {
         const int64_t k = low + i * VEC;
         const vf factor = inverse_cosine(c, vf_load(z2 + k), power);
@@ -291,7 +297,7 @@ VEC_INLINE void back_slices(const struct cone_block *b, struct grid g, const str
 }
 
 #define BACK_SLICES(name, taps, power)                                                             \
-    static void name(const struct cone_block *b, struct grid g, const struct cosine *c,            \
+    static void name(const struct cone_block *b, struct interval_grid g, const struct cosine *c,   \
                      const float *z2, int64_t low, int64_t high, float *out)                       \
     {                                                                                              \
         back_slices(b, g, c, z2, low, high, out, taps, power);                                     \
@@ -306,8 +312,9 @@ BACK_SLICES(back_squares_4, 4, 2)
 BACK_SLICES(back_squares_5, 5, 2)
 
 /* By power and overlap_taps(). */
-static void (*const back_fast[2][6])(const struct cone_block *, struct grid, const struct cosine *,
-                                     const float *, int64_t, int64_t, float *) = {
+static void (*const back_fast[2][6])(const struct cone_block *, struct interval_grid,
+                                     const struct cosine *, const float *, int64_t, int64_t,
+                                     float *) = {
     {NULL, NULL, back_2, back_3, back_4, back_5},
     {NULL, NULL, back_squares_2, back_squares_3, back_squares_4, back_squares_5},
 };
@@ -316,7 +323,7 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
+    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
     const struct taps t = trim(f, q, p->taps);
     const float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const float *z2 = b->z_squared + v * p->z_stride;
@@ -341,11 +348,12 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
     back_fast[b->power - 1][overlap_taps(g.width)](b, g, &c, z2, low, high, out);
 }
 
-VEC_INLINE void scatter_rows(const struct cone_block *b, const struct taps *t, struct grid rows,
-                             int64_t low, int64_t high, float *column, int overlaps, int taps)
+VEC_INLINE void scatter_rows(const struct cone_block *b, const struct taps *t,
+                             struct interval_grid rows, int64_t low, int64_t high, float *column,
+                             int overlaps, int taps)
 {
     const float *weight = t->weight, rows_per_slice = (float)rows.inverse;
-    const struct sweep s = sweep_open(b, b->cylinder, rows, low, high, overlaps);
+    const struct overlaps s = overlaps_open(b, b->cylinder, rows, low, high, overlaps);
     for (int64_t i = 0; i < s.blocks; i++) {
         vf sum = rows_per_slice * overlap_at(b, &s, i, overlaps, 1);
         float *out = column + low + i * VEC;
@@ -354,8 +362,8 @@ VEC_INLINE void scatter_rows(const struct cone_block *b, const struct taps *t, s
     }
 }
 
-static void scatter_general(const struct cone_block *b, const struct taps *t, struct grid g,
-                            int64_t low, int64_t high, float *column)
+static void scatter_general(const struct cone_block *b, const struct taps *t,
+                            struct interval_grid g, int64_t low, int64_t high, float *column)
 {
     forward_general(b, g, low, high, b->detector + CONE_PAD);
     for (int i = 0; i < t->count; i++)
@@ -363,8 +371,8 @@ static void scatter_general(const struct cone_block *b, const struct taps *t, st
             column[i * b->ld + m] += t->weight[i * BATCH] * b->detector[CONE_PAD + m];
 }
 
-static void scatter(const struct cone_block *b, const struct taps *t, struct grid rows, int64_t low,
-                    int64_t high, float *column)
+static void scatter(const struct cone_block *b, const struct taps *t, struct interval_grid rows,
+                    int64_t low, int64_t high, float *column)
 {
     low = align_down(low);
     switch (overlap_taps(rows.width)) {
@@ -392,10 +400,10 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
+    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
     /* The same overlap seen from the rows: their edges on the axis of slices, whose cells start at
      * integers. */
-    const struct grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width};
+    const struct interval_grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width};
     const float *z2 = b->z_squared + v * p->z_stride;
     const struct taps t = trim(f, q, p->taps);
     float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;

@@ -4,60 +4,61 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/cone/voxel_driven.h"
 #include "host/cpu/cone/voxel_driven_kernel.h"
-#include "host/cpu/common/worker.h"
 #include "profiler/mark/mark.h"
 
-/* As for the matched pair: a block of cylinders stays in L2 while the views pass by. */
+/* As for the matched pair: a group of cylinders stays in L2 while the views pass by. */
 #define PIXEL_ROWS 16
 #define PIXEL_COLS 16
 
-struct job {
+struct voxel_job {
     const struct projector *projector;
-    struct pixel_blocks blocks;
+    struct pixel_groups groups;
     int64_t ld, view_stride, views; /* of a tile */
     size_t tile_floats, own;        /* own: scratch of a thread */
     float *memory;
 };
 
-/* Scratch of a thread: feet, one cylinder, positions of blocks of slices. */
+/* Scratch of a thread: footprints, one cylinder, positions of blocks of slices. */
 static size_t scratch_of(const struct projector *p)
 {
     const int64_t slices = round_up(p->volume.slices, 16), blocks = slices / 4 + 16;
-    const size_t feet = VOXEL_VIEWS * sizeof(struct voxel_feet) / sizeof(float);
-    return feet + (size_t)round_up(slices + 2 * VOXEL_VIEWS * blocks, 16);
+    const size_t footprints = VOXEL_VIEWS * sizeof(struct voxel_footprints) / sizeof(float);
+    return footprints + (size_t)round_up(slices + 2 * VOXEL_VIEWS * blocks, 16);
 }
 
-static void block_init(const struct job *j, float *scratch, struct voxel_block *b)
+static void block_init(const struct voxel_job *j, float *scratch, struct voxel_block *b)
 {
     const int64_t slices = round_up(j->projector->volume.slices, 16);
     memset(scratch, 0, j->own * sizeof *scratch);
     *b = (struct voxel_block){.projector = j->projector,
-                              .feet = (struct voxel_feet *)(void *)scratch,
+                              .footprints = (struct voxel_footprints *)(void *)scratch,
                               .ld = j->ld,
                               .view_stride = j->view_stride,
                               .blocks = slices / 4 + 16};
-    b->copy = scratch + VOXEL_VIEWS * sizeof(struct voxel_feet) / sizeof(float);
+    b->copy = scratch + VOXEL_VIEWS * sizeof(struct voxel_footprints) / sizeof(float);
     b->fraction = (int32_t *)(void *)(b->copy + slices);
     b->cell = b->fraction + VOXEL_VIEWS * b->blocks;
 }
 
-/* Views outermost: the cylinders of a block stay in L2. */
-static void back_block(const struct job *j, struct voxel_block *b, int64_t block, int64_t view,
-                       int64_t views, float *x)
+/* Views outermost: the cylinders of a group stay in L2. */
+static void back_group(const struct voxel_job *j, struct voxel_block *b, int64_t group,
+                       int64_t view, int64_t views, float *x)
 {
-    const int64_t end = j->blocks.first[block + 1];
+    const int64_t end = j->groups.first[group + 1];
     for (int64_t v = 0; v < views; v += VOXEL_VIEWS)
-        for (int64_t q = j->blocks.first[block]; q < end; q += BATCH) {
-            batch_fill(j->projector, &j->blocks.set, q, end, &b->pixels);
+        for (int64_t q = j->groups.first[group]; q < end; q += BATCH) {
+            batch_fill(j->projector, &j->groups.set, q, end, &b->pixels);
             ISA_PICK(voxel_kernels)
                 ->back(b, view + v, (int)least(VOXEL_VIEWS, views - v),
                        j->memory + v * j->view_stride, view + v == 0, x);
         }
 }
 
-static void back_all(const struct job *j, int threads, struct sinogram y, float *x)
+static void back_all(const struct voxel_job *j, int threads, struct sinogram y, float *x)
 {
     const struct projector *p = j->projector;
     const struct sinogram ones = {NULL, y.order};
@@ -72,8 +73,8 @@ static void back_all(const struct job *j, int threads, struct sinogram y, float 
                 tile_load(p, y, ones, view + v, 0, p->scan.rows, j->memory + v * j->view_stride,
                           j->ld);
 #pragma omp for schedule(dynamic, 1)
-            for (int64_t block = 0; block < j->blocks.count; block++)
-                back_block(j, &b, block, view, views, x);
+            for (int64_t group = 0; group < j->groups.count; group++)
+                back_group(j, &b, group, view, views, x);
         }
     }
 }
@@ -92,14 +93,14 @@ enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pi
     FAIL_IF(p->scan.beam != BEAM_CONE, ERR_UNSUPPORTED,
             "voxel-driven back projection is for cone beams");
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
-    struct job j = {.projector = p, .ld = (round_up(p->scan.rows, 16) + VOXEL_PAD) | 16};
+    struct voxel_job j = {.projector = p, .ld = (round_up(p->scan.rows, 16) + VOXEL_PAD) | 16};
     j.view_stride = p->columns * j.ld;
     const int64_t fit = scratch_floats(p, pixels, 1) / j.view_stride;
     j.views =
         most(1, least(fit >= VOXEL_VIEWS ? fit / VOXEL_VIEWS * VOXEL_VIEWS : fit, p->scan.views));
     j.tile_floats = (size_t)(j.views * j.view_stride);
     j.own = scratch_of(p);
-    TRY(pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &j.blocks));
+    TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &j.groups));
     mark_push("back_project_voxel", (uint64_t)pixels->count);
     void *memory;
     enum err e = mem_alloc("back projection tiles",
@@ -110,7 +111,7 @@ enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pi
         mem_free(memory);
         declare(be, p, pixels);
     }
-    pixel_blocks_free(&j.blocks);
+    pixel_groups_free(&j.groups);
     mark_pop();
     return e;
 }

@@ -1,3 +1,5 @@
+/* Voxel-driven cone back projection, inner loops: four views of a pixel at once, a vector of slices
+ * each. */
 #include <math.h>
 
 #include "host/cpu/common/vec_window.h"
@@ -21,8 +23,8 @@ static int64_t align_up(int64_t n)
 /* Channel coordinate u / delta_channel and its weight: magnification^2 times the volume of a voxel
  * over the area of a cell, which is what the footprints of the matched pair sum up to but for the
  * obliqueness of the ray. */
-static void find_feet(const struct projector *p, int64_t view, const struct pixel_batch *b,
-                      struct voxel_feet *out)
+static void find_footprints(const struct projector *p, int64_t view, const struct pixel_batch *b,
+                            struct voxel_footprints *out)
 {
     const struct scan *s = &p->scan;
     const struct volume *v = &p->volume;
@@ -56,7 +58,7 @@ static void find_feet(const struct projector *p, int64_t view, const struct pixe
 }
 
 /* One view of a pixel, as the loop over slices takes it; rows in units of 2^-POSITION_BITS. */
-struct ray {
+struct voxel_ray {
     const float *column;
     const int32_t *cell, *fraction; /* of blocks of slices */
     vf left, right;
@@ -91,7 +93,7 @@ VEC_INLINE vi spread(double width)
 }
 
 /* What the slices of block i see. */
-VEC_INLINE vf interpolate(const struct ray *r, int64_t ld, int64_t i, int vectors)
+VEC_INLINE vf interpolate(const struct voxel_ray *r, int64_t ld, int64_t i, int vectors)
 {
     const float *column = r->column + r->cell[i];
     const struct blended w = blended_open(column, r->left, column + ld, r->right, vectors);
@@ -101,7 +103,7 @@ VEC_INLINE vf interpolate(const struct ray *r, int64_t ld, int64_t i, int vector
     return before + part * (after - before);
 }
 
-VEC_INLINE void add_rays(const struct ray *rays, int64_t ld, int64_t blocks, float *out,
+VEC_INLINE void add_rays(const struct voxel_ray *rays, int64_t ld, int64_t blocks, float *out,
                          int vectors)
 {
     for (int64_t i = 0; i < blocks; i++) {
@@ -113,7 +115,7 @@ VEC_INLINE void add_rays(const struct ray *rays, int64_t ld, int64_t blocks, flo
 }
 
 /* Any number of rows per slice. */
-static void add_general(const struct projector *p, const struct voxel_feet *f, int q,
+static void add_general(const struct projector *p, const struct voxel_footprints *f, int q,
                         const float *column, int64_t ld, float *out)
 {
     for (int64_t k = 0; k < p->volume.slices; k++) {
@@ -127,8 +129,8 @@ static void add_general(const struct projector *p, const struct voxel_feet *f, i
 }
 
 /* Slices that any of the views sees, from a multiple of VEC on. */
-static void slices_seen(const struct projector *p, const struct voxel_feet *f, int q, int64_t *low,
-                        int64_t *high)
+static void slices_seen(const struct projector *p, const struct voxel_footprints *f, int q,
+                        int64_t *low, int64_t *high)
 {
     double first = INFINITY, last = -INFINITY;
     for (int v = 0; v < VOXEL_VIEWS; v++) {
@@ -146,8 +148,8 @@ static void slices_seen(const struct projector *p, const struct voxel_feet *f, i
 static void back_views(const struct voxel_block *b, int q, int views, const float *tile, float *out)
 {
     const struct projector *p = b->projector;
-    const struct voxel_feet *f = b->feet;
-    struct ray rays[VOXEL_VIEWS];
+    const struct voxel_footprints *f = b->footprints;
+    struct voxel_ray rays[VOXEL_VIEWS];
     double widest = 0;
     int64_t low, high;
     slices_seen(p, f, q, &low, &high);
@@ -164,12 +166,12 @@ static void back_views(const struct voxel_block *b, int q, int views, const floa
             continue;
         }
         locate(f[v].row[q], f[v].width[q], low, blocks, end, fraction, cell);
-        rays[v] = (struct ray){column,
-                               cell,
-                               fraction,
-                               vf_set(f[v].left[q]),
-                               vf_set(f[v].right[q]),
-                               spread(f[v].width[q])};
+        rays[v] = (struct voxel_ray){column,
+                                     cell,
+                                     fraction,
+                                     vf_set(f[v].left[q]),
+                                     vf_set(f[v].right[q]),
+                                     spread(f[v].width[q])};
     }
     if (widest > WIDEST)
         return;
@@ -180,7 +182,7 @@ static void back_views(const struct voxel_block *b, int q, int views, const floa
 }
 
 /* A view that counts nothing, to make the group whole. */
-static void blank(const struct voxel_feet *like, struct voxel_feet *f)
+static void blank(const struct voxel_footprints *like, struct voxel_footprints *f)
 {
     *f = *like;
     memset(f->left, 0, sizeof f->left);
@@ -192,9 +194,9 @@ static void back(const struct voxel_block *b, int64_t view, int views, const flo
 {
     const int64_t slices = b->projector->volume.slices;
     for (int v = 0; v < views; v++)
-        find_feet(b->projector, view + v, &b->pixels, &b->feet[v]);
+        find_footprints(b->projector, view + v, &b->pixels, &b->footprints[v]);
     for (int v = views; v < VOXEL_VIEWS; v++)
-        blank(&b->feet[0], &b->feet[v]);
+        blank(&b->footprints[0], &b->footprints[v]);
     for (int q = 0; q < b->pixels.n; q++) {
         float *at = x + b->pixels.cylinder[q], *sums = slices % VEC == 0 ? at : b->copy;
         if (set)

@@ -10,7 +10,7 @@
 #define VOXEL_PAD   64 /* zeros between the columns of a tile: a window's length */
 
 /* Where a batch of pixels falls on one view. */
-struct voxel_feet {
+struct voxel_footprints {
     int32_t column[BATCH];           /* of the tile, the left one of two */
     float left[BATCH], right[BATCH]; /* weights, the distance's included; 0 beside the detector */
     double row[BATCH], width[BATCH]; /* row of the middle of slice 0; rows per slice */
@@ -19,10 +19,10 @@ struct voxel_feet {
 struct voxel_block {
     const struct projector *projector;
     struct pixel_batch pixels;
-    struct voxel_feet *feet; /* [VOXEL_VIEWS], scratch */
-    int64_t ld, view_stride; /* tile: floats between columns, between views */
-    float *copy;             /* scratch of slices (rounded up to 16) */
-    int32_t *fraction;       /* scratch of VOXEL_VIEWS times `blocks` */
+    struct voxel_footprints *footprints; /* [VOXEL_VIEWS], scratch */
+    int64_t ld, view_stride;             /* tile: floats between columns, between views */
+    float *copy;                         /* scratch of slices (rounded up to 16) */
+    int32_t *fraction;                   /* scratch of VOXEL_VIEWS times `blocks` */
     int32_t *cell;
     int64_t blocks; /* slices/4 + 16 */
 };

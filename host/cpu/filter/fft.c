@@ -1,3 +1,4 @@
+/* The FFT library behind fft.h: FFTW where the build has it, else kissfft. */
 #include <pthread.h>
 #include <stdlib.h>
 

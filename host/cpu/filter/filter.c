@@ -1,9 +1,11 @@
+/* The ramp filter of a sinogram: blocks of rows with their cosine weights, shared out among
+ * threads. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "profiler/mark/mark.h"
 
@@ -11,7 +13,7 @@
  * saves reading the old contents first (1.4 x at 256 channels). */
 #define STREAM_BYTES ((size_t)16 << 20)
 
-struct job {
+struct filter_job {
     const struct scan *scan;
     int weighted; /* cone: cosine weights */
     struct ramp ramp;
@@ -40,14 +42,14 @@ static void fill_weights(const struct scan *s, int64_t row, float *weight)
     }
 }
 
-static int64_t blocks_per_row(const struct job *job)
+static int64_t blocks_per_row(const struct filter_job *job)
 {
     return (job->scan->views + job->ramp.rows - 1) / job->ramp.rows;
 }
 
 /* Block `index`: views of one detector row, since rows of a block round together: a slab of
  * detector rows then has the same bits as the whole. And they share their weights. */
-static struct row_block block_at(const struct job *job, struct scratch *t, int64_t index)
+static struct row_block block_at(const struct filter_job *job, struct scratch *t, int64_t index)
 {
     const struct scan *s = job->scan;
     struct row_block b = {0};
@@ -88,7 +90,7 @@ static void library_block(const struct ramp *r, const struct row_block *b, float
             b->to[part][c] = rows[2 * c + part];
 }
 
-static void filter_block(const struct job *job, struct scratch *t, int64_t index)
+static void filter_block(const struct filter_job *job, struct scratch *t, int64_t index)
 {
     const struct row_block b = block_at(job, t, index);
     if (job->ramp.kernels)
@@ -97,7 +99,7 @@ static void filter_block(const struct job *job, struct scratch *t, int64_t index
         library_block(&job->ramp, &b, t->x);
 }
 
-static enum err filter_rows(const struct job *job, int threads)
+static enum err filter_rows(const struct filter_job *job, int threads)
 {
     const struct ramp *r = &job->ramp;
     const int64_t blocks = job->scan->rows * blocks_per_row(job);
@@ -119,7 +121,7 @@ static enum err filter_rows(const struct job *job, int threads)
 
 /* Counted as 2.5 n log2 n for each real transform, there and back; radix 2 for the bytes that pass
  * the cache. */
-static void declare(struct backend *be, const struct job *job)
+static void declare(struct backend *be, const struct filter_job *job)
 {
     const double n = (double)job->ramp.filter.n, steps = log2(n);
     const double rows = (double)(job->scan->views * job->scan->rows);
@@ -135,7 +137,7 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
             "ramp filter of %zu bytes with buffers of %zu and %zu", bytes, y->bytes, out->bytes);
     if (!bytes)
         return ERR_OK;
-    struct job job = {.scan = s, .y = y->ptr, .out = out->ptr};
+    struct filter_job job = {.scan = s, .y = y->ptr, .out = out->ptr};
     job.weighted = s->beam == BEAM_CONE && isfinite(s->source_detector);
     mark_push("ramp_filter", bytes);
     enum err e = ramp_create(s->channels, s->views, scale, be->threads, &job.ramp);

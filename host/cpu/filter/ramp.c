@@ -1,3 +1,5 @@
+/* Spectrum and twiddle factors of the ramp filter for one length, in the order in which the
+ * kernel's transform needs them. */
 #include <math.h>
 
 #include "host/base/memory.h"

@@ -1,5 +1,5 @@
-#include "host/cpu/common/entries.h"
-#include "host/cpu/median/median_kernel.h"
+/* 3x3x3 median of a volume: tiles for all threads, by the kernel that is fastest on this CPU. */
+#include "host/cpu/median/median.h"
 #include "profiler/mark/mark.h"
 
 /* min and max operations per voxel of the best known network (median_kernel.c): what an ideal

@@ -31,8 +31,4 @@ struct median_key_kernels { /* the same, floats compared as integers */
 ISA_TABLES(median_kernels);
 ISA_TABLES(median_key_kernels);
 
-/* median.c: all tiles, and which kernel the machine is best served by. */
-void median_tiles(median_tile *tile, int threads, const struct median_volume *v);
-median_tile *median_best(void);
-
 #endif

@@ -6,40 +6,42 @@
 #include "host/cpu/parallel/block_kernel.h"
 #include "host/cpu/common/vec.h"
 
-#define BLOCK 4 /* registers of a column; two columns and a cylinder fit the 16 of AVX2 */
+#define COLUMN_REGISTERS                                                                           \
+    4 /* registers of a column; two columns and a cylinder fit the 16 of AVX2 */
 
 /* First taps and weights as in footprint_kernel.c, with one width for all. */
-static void weigh(const struct projector *p, const struct square_at *at, const uint8_t *pixel,
-                  int power, struct square_feet *out)
+static void weigh(const struct projector *p, const struct block_place *at, const uint8_t *pixel,
+                  int power, struct block_footprints *out)
 {
     const int taps = p->taps;
     const double shift = 1 - 0.5 * taps, low = -taps, high = (double)p->scan.channels;
-    const double width = at->view[0].width, middle = 0.5 * (SIDE - 1);
+    const double width = at->view[0].width, middle = 0.5 * (BLOCK_SIDE - 1);
     const float reach = (float)(0.5 * (width + 1)), most = (float)fmin(width, 1);
     const float height = (float)at->view[0].height;
-    float offset[SQUARE];
-    for (int q = 0; q < SQUARE; q++) {
-        const double position = at->position[0] + at->view[0].col * (pixel[q] % SIDE - middle) +
-                                at->view[0].row * (pixel[q] / SIDE - middle);
+    float offset[BLOCK_PIXELS];
+    for (int q = 0; q < BLOCK_PIXELS; q++) {
+        const double position = at->position[0] +
+                                at->view[0].col * (pixel[q] % BLOCK_SIDE - middle) +
+                                at->view[0].row * (pixel[q] / BLOCK_SIDE - middle);
         double first = floor(position + shift);
         offset[q] = (float)(position - first);
         first = first < low ? low : first > high ? high : first;
         out->view[0].start[q] = (int32_t)(first - low);
     }
     for (int t = 0; t < taps; t++)
-        for (int q = 0; q < SQUARE; q++) {
+        for (int q = 0; q < BLOCK_PIXELS; q++) {
             float overlap = reach - fabsf(offset[q] - (float)t);
             overlap = overlap < 0 ? 0 : overlap > most ? most : overlap;
             float w = overlap * height;
-            out->view[0].weight[t * SQUARE + q] = power == 2 ? w * w : w;
+            out->view[0].weight[t * BLOCK_PIXELS + q] = power == 2 ? w * w : w;
         }
     if (taps % 2)
-        memset(out->view[0].weight + taps * SQUARE, 0, SQUARE * sizeof(float));
+        memset(out->view[0].weight + taps * BLOCK_PIXELS, 0, BLOCK_PIXELS * sizeof(float));
 }
 
 /* The first of two taps. Offsets from the centre reach 5.7 channels: an error of 2e-7 in float32.
  */
-static void weigh_first(const struct projector *p, double centre, const struct square_view *view,
+static void weigh_first(const struct projector *p, double centre, const struct block_view *view,
                         const float *offset, int32_t *start, float *weight)
 {
     const double whole = floor(centre), far = 1e9;
@@ -47,7 +49,7 @@ static void weigh_first(const struct projector *p, double centre, const struct s
     const float reach = (float)(0.5 * (view->width + 1)), most = (float)view->width;
     const int32_t base = (int32_t)(whole < -far ? -far : whole > far ? far : whole) + 2;
     const int32_t high = (int32_t)p->scan.channels + 2;
-    for (int q = 0; q < SQUARE; q++) {
+    for (int q = 0; q < BLOCK_PIXELS; q++) {
         const float position = part + offset[q], first = floorf(position);
         const int32_t column = (int32_t)first + base;
         float overlap = reach - (position - first);
@@ -82,17 +84,17 @@ VEC_INLINE uint32_t vi_differ(const int32_t *a, const int32_t *b)
 static uint64_t find_steps(const int32_t *a)
 {
     uint64_t bits = 0;
-    for (int q = 0; q < SQUARE; q += VEC)
+    for (int q = 0; q < BLOCK_PIXELS; q += VEC)
         bits |= (uint64_t)vi_differ(a + q, a + q + 1) << q;
     return bits;
 }
 
 /* The order with only the pixels that are there, the rest arbitrary; returns how many are. */
-static int choose(const struct square_order *o, uint64_t present, struct square_order *out)
+static int choose(const struct block_order *o, uint64_t present, struct block_order *out)
 {
     int n = 0;
     *out = *o;
-    for (int q = 0; q < SQUARE; q++) {
+    for (int q = 0; q < BLOCK_PIXELS; q++) {
         out->pixel[n] = o->pixel[q];
         out->offset[0][n] = o->offset[0][q];
         out->offset[1][n] = o->offset[1][q];
@@ -101,13 +103,13 @@ static int choose(const struct square_order *o, uint64_t present, struct square_
     return n;
 }
 
-static void feet(const struct projector *p, const struct square_at *at, int power,
-                 struct square_feet *out)
+static void footprints(const struct projector *p, const struct block_place *at, int power,
+                       struct block_footprints *out)
 {
-    const struct square_order *order = at->order;
-    struct square_order chosen;
+    const struct block_order *order = at->order;
+    struct block_order chosen;
     uint64_t steps = 0;
-    out->count = SQUARE;
+    out->count = BLOCK_PIXELS;
     if (at->present != ~0ull) {
         out->count = choose(order, at->present, &chosen);
         order = &chosen;
@@ -115,24 +117,24 @@ static void feet(const struct projector *p, const struct square_at *at, int powe
     memcpy(out->pixel, order->pixel, sizeof out->pixel);
     for (int v = 0; v < at->views; v++) {
         int32_t *start = out->view[v].start;
-        if (square_two_taps(p, power))
+        if (block_two_taps(p, power))
             weigh_first(p, at->position[v], &at->view[v], order->offset[v], start,
                         out->view[v].weight);
         else
             weigh(p, at, order->pixel, power, out);
-        start[SQUARE] = -1;
+        start[BLOCK_PIXELS] = -1;
         steps |= find_steps(start);
         start[out->count] = -1;
     }
-    out->runs = (steps << 1 | 1) & ~0ull >> (SQUARE - out->count);
+    out->runs = (steps << 1 | 1) & ~0ull >> (BLOCK_PIXELS - out->count);
 }
 
-/* Taps t and t + 1 of slices [0, BLOCK * VEC), or of one register. */
-VEC_INLINE void forward_taps(const struct square_feet *f, int t, const float *x, float *tile,
+/* Taps t and t + 1 of slices [0, COLUMN_REGISTERS * VEC), or of one register. */
+VEC_INLINE void forward_taps(const struct block_footprints *f, int t, const float *x, float *tile,
                              int registers)
 {
-    const float *weight = f->view[0].weight + t * SQUARE;
-    vf low[BLOCK] = {{0}}, high[BLOCK] = {{0}};
+    const float *weight = f->view[0].weight + t * BLOCK_PIXELS;
+    vf low[COLUMN_REGISTERS] = {{0}}, high[COLUMN_REGISTERS] = {{0}};
     tile += t * SLICES;
     int q = 0;
     for (uint64_t left = f->runs & (f->runs - 1);; left &= left - 1) {
@@ -141,7 +143,7 @@ VEC_INLINE void forward_taps(const struct square_feet *f, int t, const float *x,
         const int step = f->view[0].start[end] - f->view[0].start[q];
         for (; q < end; q++) {
             const float *cylinder = x + (size_t)f->pixel[q] * SLICES;
-            const vf w0 = vf_set(weight[q]), w1 = vf_set(weight[SQUARE + q]);
+            const vf w0 = vf_set(weight[q]), w1 = vf_set(weight[BLOCK_PIXELS + q]);
             for (int i = 0; i < registers; i++) {
                 const vf voxels = vf_load(cylinder + i * VEC);
                 low[i] += w0 * voxels;
@@ -165,23 +167,23 @@ VEC_INLINE void forward_taps(const struct square_feet *f, int t, const float *x,
     }
 }
 
-VEC_INLINE void back_taps(const struct square_feet *f, int t, const float *tile, float *x,
+VEC_INLINE void back_taps(const struct block_footprints *f, int t, const float *tile, float *x,
                           int registers)
 {
-    const float *weight = f->view[0].weight + t * SQUARE;
+    const float *weight = f->view[0].weight + t * BLOCK_PIXELS;
     tile += t * SLICES;
     int q = 0;
     for (uint64_t left = f->runs & (f->runs - 1);; left &= left - 1) {
         const int end = left ? __builtin_ctzll(left) : f->count;
         const float *column = tile + (int64_t)f->view[0].start[q] * SLICES;
-        vf low[BLOCK], high[BLOCK];
+        vf low[COLUMN_REGISTERS], high[COLUMN_REGISTERS];
         for (int i = 0; i < registers; i++) {
             low[i] = vf_load(column + i * VEC);
             high[i] = vf_load(column + SLICES + i * VEC);
         }
         for (; q < end; q++) {
             float *cylinder = x + (size_t)f->pixel[q] * SLICES;
-            const vf w0 = vf_set(weight[q]), w1 = vf_set(weight[SQUARE + q]);
+            const vf w0 = vf_set(weight[q]), w1 = vf_set(weight[BLOCK_PIXELS + q]);
             for (int i = 0; i < registers; i++)
                 vf_store(cylinder + i * VEC,
                          (vf_load(cylinder + i * VEC) + w0 * low[i]) + w1 * high[i]);
@@ -192,18 +194,18 @@ VEC_INLINE void back_taps(const struct square_feet *f, int t, const float *tile,
 }
 
 /* Two taps: the second column gets whole * sum of the voxels less what the first got. */
-VEC_INLINE void forward_light(const struct square_feet *f, float whole, const float *x, float *tile,
-                              int registers)
+VEC_INLINE void forward_light(const struct block_footprints *f, float whole, const float *x,
+                              float *tile, int registers)
 {
     const int32_t *const start = f->view[0].start;
     const float *const weight = f->view[0].weight;
-    vf carry[BLOCK] = {{0}};
+    vf carry[COLUMN_REGISTERS] = {{0}};
     int q = 0;
     for (uint64_t left = f->runs & (f->runs - 1);; left &= left - 1) {
         const int end = left ? __builtin_ctzll(left) : f->count;
         float *column = tile + (int64_t)start[q] * SLICES;
         const int step = start[end] - start[q];
-        vf low[BLOCK] = {{0}}, sum[BLOCK] = {{0}};
+        vf low[COLUMN_REGISTERS] = {{0}}, sum[COLUMN_REGISTERS] = {{0}};
         for (; q < end; q++) {
             const float *cylinder = x + (size_t)f->pixel[q] * SLICES;
             const vf w = vf_set(weight[q]);
@@ -230,7 +232,7 @@ VEC_INLINE void forward_light(const struct square_feet *f, float whole, const fl
 }
 
 /* Its transpose, for two views: a column's share of every pixel and the slope to its neighbour. */
-VEC_INLINE void back_light(const struct square_feet *f, float whole, const float *tile,
+VEC_INLINE void back_light(const struct block_footprints *f, float whole, const float *tile,
                            int64_t next, float *x, int registers)
 {
     int q = 0;
@@ -238,7 +240,7 @@ VEC_INLINE void back_light(const struct square_feet *f, float whole, const float
         const int end = left ? __builtin_ctzll(left) : f->count;
         const float *a = tile + (int64_t)f->view[0].start[q] * SLICES;
         const float *b = tile + next + (int64_t)f->view[1].start[q] * SLICES;
-        vf slope0[BLOCK], slope1[BLOCK], share[BLOCK];
+        vf slope0[COLUMN_REGISTERS], slope1[COLUMN_REGISTERS], share[COLUMN_REGISTERS];
         for (int i = 0; i < registers; i++) {
             const vf high0 = vf_load(a + SLICES + i * VEC), high1 = vf_load(b + SLICES + i * VEC);
             slope0[i] = vf_load(a + i * VEC) - high0;
@@ -258,17 +260,18 @@ VEC_INLINE void back_light(const struct square_feet *f, float whole, const float
     }
 }
 
-/* Calls one of the above for all slices: BLOCK registers at a time, or one. */
+/* Calls one of the above for all slices: COLUMN_REGISTERS registers at a time, or one. */
 #define OVER_SLICES(call)                                                                          \
     do {                                                                                           \
         int k = 0;                                                                                 \
-        for (; k + VEC < slices; k += BLOCK * VEC)                                                 \
-            call(BLOCK);                                                                           \
+        for (; k + VEC < slices; k += COLUMN_REGISTERS * VEC)                                      \
+            call(COLUMN_REGISTERS);                                                                \
         if (k < slices)                                                                            \
             call(1);                                                                               \
     } while (0)
 
-static void forward(const struct square_feet *f, int taps, int slices, const float *x, float *tile)
+static void forward(const struct block_footprints *f, int taps, int slices, const float *x,
+                    float *tile)
 {
 #define CALL(registers) forward_taps(f, t, x + k, tile + k, registers)
     for (int t = 0; t < taps; t += 2)
@@ -276,7 +279,8 @@ static void forward(const struct square_feet *f, int taps, int slices, const flo
 #undef CALL
 }
 
-static void back(const struct square_feet *f, int taps, int slices, const float *tile, float *x)
+static void back(const struct block_footprints *f, int taps, int slices, const float *tile,
+                 float *x)
 {
 #define CALL(registers) back_taps(f, t, tile + k, x + k, registers)
     for (int t = 0; t < taps; t += 2)
@@ -284,21 +288,21 @@ static void back(const struct square_feet *f, int taps, int slices, const float 
 #undef CALL
 }
 
-static void forward_two_taps(const struct square_feet *f, float whole, int slices, const float *x,
-                             float *tile)
+static void forward_two_taps(const struct block_footprints *f, float whole, int slices,
+                             const float *x, float *tile)
 {
 #define CALL(registers) forward_light(f, whole, x + k, tile + k, registers)
     OVER_SLICES(CALL);
 #undef CALL
 }
 
-static void back_two_taps(const struct square_feet *f, float whole, int slices, const float *tile,
-                          int64_t next, float *x)
+static void back_two_taps(const struct block_footprints *f, float whole, int slices,
+                          const float *tile, int64_t next, float *x)
 {
 #define CALL(registers) back_light(f, whole, tile + k, next, x + k, registers)
     OVER_SLICES(CALL);
 #undef CALL
 }
 
-const struct square_kernels ISA_NAME(square_kernels) = {feet, forward, back, forward_two_taps,
-                                                        back_two_taps};
+const struct block_kernels ISA_NAME(block_kernels) = {footprints, forward, back, forward_two_taps,
+                                                      back_two_taps};

@@ -1,46 +1,48 @@
-/* Parallel beam: every detector row is its own slice. Work goes in bricks of a pixel block
+/* Parallel beam: every detector row is its own slice. Work goes in bricks of a pixel group
  * (PIXEL_ROWS x PIXEL_COLS) by SLICES slices. A tile holds all columns of one slice block and a
  * block of views; the ~75 columns that a brick touches stay in L2 (64 views: 1.2 MiB), those under
- * a square of 8 x 8 pixels and MAX_VIEWS views in L1. Forward: a task owns a tile; back: a task
+ * a block of 8 x 8 pixels and MAX_VIEWS views in L1. Forward: a task owns a tile; back: a task
  * owns a brick. So nobody else writes what a task writes, sums have one order, and no result
  * depends on the number of threads. */
 #include <omp.h>
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/parallel/parallel.h"
+#include "host/cpu/parallel/parallel_worker.h"
 #include "host/cpu/parallel/pixel_blocks.h"
-#include "host/cpu/common/worker.h"
 
 #define PIXEL_ROWS 32
 #define PIXEL_COLS 64
 
-struct plan {
-    struct pixel_blocks blocks;
+struct list_plan {
+    struct pixel_groups groups;
     int64_t slice_blocks;
     int64_t view_stride; /* floats of one view's tile */
     int64_t views;       /* of a tile */
     size_t tile_floats, worker_floats;
 };
 
-static struct region region(const struct projector *p, int64_t view, int64_t views,
-                            int64_t slice_block)
+static struct tile_region region(const struct projector *p, int64_t view, int64_t views,
+                                 int64_t slice_block)
 {
     const int64_t slice = slice_block * SLICES;
-    return (struct region){view, least(views, p->scan.views - view), slice,
-                           least(SLICES, p->volume.slices - slice)};
+    return (struct tile_region){view, least(views, p->scan.views - view), slice,
+                                least(SLICES, p->volume.slices - slice)};
 }
 
-static enum err plan_create(struct plan *plan, const struct projector *p,
+static enum err plan_create(struct list_plan *plan, const struct projector *p,
                             const struct pixel_set *pixels)
 {
     plan->slice_blocks = (p->volume.slices + SLICES - 1) / SLICES;
     plan->view_stride = p->columns * SLICES + 16; /* an odd number of lines, against aliasing */
     plan->worker_floats = worker_floats(p);
-    return pixel_blocks_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &plan->blocks);
+    return pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &plan->groups);
 }
 
-static void plan_views(struct plan *plan, int64_t views)
+static void plan_views(struct list_plan *plan, int64_t views)
 {
     plan->views = views;
     plan->tile_floats = (size_t)(views * plan->view_stride);
@@ -50,7 +52,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
                              const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
-    struct plan plan;
+    struct list_plan plan;
     TRY(plan_create(&plan, p, pixels));
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
     int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
@@ -65,16 +67,16 @@ static enum err list_forward(struct backend *be, const struct projector *p,
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
-        struct worker w;
-        worker_init(&w, p, tile + plan.tile_floats, SLICES, plan.view_stride, 1);
+        struct parallel_worker w;
+        parallel_worker_init(&w, p, tile + plan.tile_floats, SLICES, plan.view_stride, 1);
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
-                const struct region at = region(p, view, plan.views, kb);
+                const struct tile_region at = region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
-                for (int64_t b = 0; b < plan.blocks.count; b++)
-                    worker_forward(&w, &plan.blocks.set, plan.blocks.first[b],
-                                   plan.blocks.first[b + 1], at, x, tile);
+                for (int64_t g = 0; g < plan.groups.count; g++)
+                    worker_forward(&w.base, &plan.groups.set, plan.groups.first[g],
+                                   plan.groups.first[g + 1], at, x, tile);
                 for (int64_t v = 0; v < at.views; v++)
                     tile_store(p, tile + v * plan.view_stride, SLICES, view + v, at.slice,
                                at.slices, y);
@@ -82,7 +84,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
     }
     mem_free(scratch);
 out:
-    pixel_blocks_free(&plan.blocks);
+    pixel_groups_free(&plan.groups);
     return e;
 }
 
@@ -91,7 +93,7 @@ static enum err list_back(struct backend *be, const struct projector *p,
                           int power, float *x)
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
-    struct plan plan;
+    struct list_plan plan;
     TRY(plan_create(&plan, p, pixels));
     int64_t fit =
         scratch_floats(p, pixels, y.data || w.data) / (plan.slice_blocks * plan.view_stride);
@@ -107,9 +109,10 @@ static enum err list_back(struct backend *be, const struct projector *p,
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = scratch;
-        struct worker worker;
-        worker_init(&worker, p, tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
-                    SLICES, plan.view_stride, power);
+        struct parallel_worker worker;
+        parallel_worker_init(&worker, p,
+                             tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
+                             SLICES, plan.view_stride, power);
         for (int64_t view = 0; view < p->scan.views; view += plan.views) {
             const int64_t views = least(plan.views, p->scan.views - view);
 #pragma omp for collapse(2) schedule(static)
@@ -120,26 +123,27 @@ static enum err list_back(struct backend *be, const struct projector *p,
                               tiles + (size_t)kb * plan.tile_floats + v * plan.view_stride, SLICES);
 #pragma omp for collapse(2) schedule(dynamic, 1)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
-                for (int64_t b = 0; b < plan.blocks.count; b++)
-                    worker_back(&worker, &plan.blocks.set, plan.blocks.first[b],
-                                plan.blocks.first[b + 1], region(p, view, views, kb),
+                for (int64_t g = 0; g < plan.groups.count; g++)
+                    worker_back(&worker.base, &plan.groups.set, plan.groups.first[g],
+                                plan.groups.first[g + 1], region(p, view, views, kb),
                                 tiles + (size_t)kb * plan.tile_floats, view == 0, x);
         }
     }
     mem_free(scratch);
 out:
-    pixel_blocks_free(&plan.blocks);
+    pixel_groups_free(&plan.groups);
     return e;
 }
 
 enum err parallel_forward(struct backend *be, const struct projector *p,
                           const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
-    struct squares s;
-    enum err e = squares_create(p, pixels, 1, &s);
+    struct pixel_blocks s;
+    enum err e = pixel_blocks_create(p, pixels, 1, &s);
     if (!e)
-        e = s.count ? squares_forward(be, p, &s, pixels, x, y) : list_forward(be, p, pixels, x, y);
-    squares_free(&s);
+        e = s.count ? pixel_blocks_forward(be, p, &s, pixels, x, y)
+                    : list_forward(be, p, pixels, x, y);
+    pixel_blocks_free(&s);
     return e;
 }
 
@@ -147,11 +151,11 @@ enum err parallel_back(struct backend *be, const struct projector *p,
                        const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
                        int power, float *x)
 {
-    struct squares s;
-    enum err e = squares_create(p, pixels, square_two_taps(p, power) ? 2 : 1, &s);
+    struct pixel_blocks s;
+    enum err e = pixel_blocks_create(p, pixels, block_two_taps(p, power) ? 2 : 1, &s);
     if (!e)
-        e = s.count ? squares_back(be, p, &s, pixels, y, w, power, x)
+        e = s.count ? pixel_blocks_back(be, p, &s, pixels, y, w, power, x)
                     : list_back(be, p, pixels, y, w, power, x);
-    squares_free(&s);
+    pixel_blocks_free(&s);
     return e;
 }

@@ -5,30 +5,31 @@
 
 #include "host/cpu/parallel/block_kernel.h"
 
-struct square {
+struct pixel_block {
     int64_t row, col; /* of pixel 0 */
     uint64_t present;
 };
 
-struct squares {
+struct pixel_blocks {
     int64_t count;
-    struct square *at;           /* bricks of BRICK x BRICK squares one after the other */
-    struct square_view *views;   /* [views] */
-    int joint;                   /* views of an order: 1 or 2 */
-    struct square_order *orders; /* [views / joint] */
+    struct pixel_block *at;     /* bricks of BRICK x BRICK blocks one after the other */
+    struct block_view *views;   /* [views] */
+    int joint;                  /* views of an order: 1 or 2 */
+    struct block_order *orders; /* [views / joint] */
 };
 
 /* count 0 where lists of pixels do better: packed arrays, sparse sets, pixels listed
  * twice. */
-enum err squares_create(const struct projector *p, const struct pixel_set *pixels, int joint,
-                        struct squares *out);
-void squares_free(struct squares *s);
+enum err pixel_blocks_create(const struct projector *p, const struct pixel_set *pixels, int joint,
+                             struct pixel_blocks *out);
+void pixel_blocks_free(struct pixel_blocks *b);
 
 /* y = A x, and x = A' (w y), as in backend.h. */
-enum err squares_forward(struct backend *be, const struct projector *p, const struct squares *s,
-                         const struct pixel_set *pixels, const float *x, struct sinogram y);
-enum err squares_back(struct backend *be, const struct projector *p, const struct squares *s,
-                      const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
-                      int power, float *x);
+enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
+                              const struct pixel_blocks *s, const struct pixel_set *pixels,
+                              const float *x, struct sinogram y);
+enum err pixel_blocks_back(struct backend *be, const struct projector *p,
+                           const struct pixel_blocks *s, const struct pixel_set *pixels,
+                           struct sinogram y, struct sinogram w, int power, float *x);
 
 #endif

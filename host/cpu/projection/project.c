@@ -1,8 +1,11 @@
 /* The projection entries of the back end: which beam, marks, declared work. */
 #include <string.h>
 
-#include "host/cpu/common/entries.h"
 #include "host/cpu/common/projection.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/cone/cone.h"
+#include "host/cpu/parallel/parallel.h"
+#include "host/cpu/projection/project.h"
 #include "profiler/mark/mark.h"
 
 /* Ideal work of one projection: per voxel and view 2 taps (parallel) or 2 channel taps on the

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/common/team.h"
+#include "host/cpu/projection/any_worker.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
-#include "host/cpu/common/worker.h"
+#include "host/cpu/vcd/vcd.h"
 #include "profiler/mark/mark.h"
 
 struct planes {
@@ -33,14 +35,14 @@ static const float *plane_at(const struct buffer *b, const struct planes *s, int
     return b ? (const float *)b->ptr + view * s->plane : NULL;
 }
 
-static struct region whole(const struct projector *p, int64_t view, int64_t views)
+static struct tile_region whole(const struct projector *p, int64_t view, int64_t views)
 {
-    return (struct region){view, views, 0, p->volume.slices};
+    return (struct tile_region){view, views, 0, p->volume.slices};
 }
 
 /* Projection of the packed or dense pixels into fresh tiles of `at.views` views. */
 static void project_views(struct worker *w, const struct pixel_set *pixels, const float *x,
-                          struct region at, const struct planes *s, float *tile)
+                          struct tile_region at, const struct planes *s, float *tile)
 {
     memset(tile, 0, (size_t)(at.views * s->stride) * sizeof *tile);
     worker_forward(w, pixels, 0, pixels->count, at, x, tile);
@@ -61,7 +63,7 @@ static void declare(struct backend *be, const struct projector *p, int64_t pixel
 static void view_dots(const struct projector *p, const struct planes *s, const float *tile,
                       const float *e, const float *w, double sums[2])
 {
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows;
     const float *d = tile + p->taps * s->ld;
     for (int64_t c = 0; c < s->columns; c++)
@@ -74,10 +76,11 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
 {
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
-    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
+    const size_t each = any_worker_floats(p) + (size_t)(s.group * s.stride);
     const size_t partial_bytes = (size_t)p->scan.views * 2 * sizeof(double);
     void *memory;
-    TRY(mem_alloc("sweep tiles", partial_bytes + (size_t)threads * each * sizeof(float), &memory));
+    TRY(mem_alloc("error sinogram tiles", partial_bytes + (size_t)threads * each * sizeof(float),
+                  &memory));
     double(*partial)[2] = memory;
     float *scratch = (float *)memory + partial_bytes / sizeof(float);
     memset(partial, 0, partial_bytes);
@@ -85,12 +88,12 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
 #pragma omp parallel num_threads(threads)
     {
         float *tile = scratch + (size_t)omp_get_thread_num() * each;
-        struct worker worker;
-        worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
+        union any_worker worker;
+        any_worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += s.group) {
-            const struct region at = whole(p, view, least(s.group, p->scan.views - view));
-            project_views(&worker, pixels, x->ptr, at, &s, tile);
+            const struct tile_region at = whole(p, view, least(s.group, p->scan.views - view));
+            project_views(&worker.base, pixels, x->ptr, at, &s, tile);
             for (int64_t v = 0; v < at.views; v++)
                 view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
                           plane_at(w, &s, view + v), partial[view + v]);
@@ -112,7 +115,7 @@ static void update_view(const struct projector *p, double alpha, struct buffer *
                         const struct buffer *w, int64_t view, const struct planes *s,
                         const float *d, float *tile)
 {
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
     const float *wv = plane_at(w, s, view);
     float *ev = (float *)e->ptr + view * s->plane;
@@ -132,29 +135,29 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
 {
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
-    const size_t each = worker_floats(p) + (size_t)(s.group * s.stride);
+    const size_t each = any_worker_floats(p) + (size_t)(s.group * s.stride);
     const int64_t views = least(
         p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
     const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
     void *memory;
-    TRY(mem_alloc("sweep tiles",
+    TRY(mem_alloc("error sinogram tiles",
                   ((size_t)(views * s.stride) + (size_t)threads * each) * sizeof(float), &memory));
     float *tiles = memory, *scratch = tiles + views * s.stride;
     mark_push("update_back", (uint64_t)pixels->count);
 #pragma omp parallel num_threads(threads)
     {
         float *d = scratch + (size_t)omp_get_thread_num() * each;
-        struct worker worker;
-        worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
+        union any_worker worker;
+        any_worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct region at = whole(p, view, least(views, p->scan.views - view));
+            const struct tile_region at = whole(p, view, least(views, p->scan.views - view));
 #pragma omp for schedule(dynamic, 1)
             for (int64_t v = 0; v < at.views; v += s.group) {
-                const struct region own = whole(p, view + v, least(s.group, at.views - v));
+                const struct tile_region own = whole(p, view + v, least(s.group, at.views - v));
                 if (move)
-                    project_views(&worker, &move->pixels, move->delta->ptr, own, &s, d);
+                    project_views(&worker.base, &move->pixels, move->delta->ptr, own, &s, d);
                 for (int64_t i = 0; i < own.views; i++)
                     if (move)
                         update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
@@ -165,8 +168,8 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
             }
 #pragma omp for schedule(dynamic, 1)
             for (int64_t first = 0; first < pixels->count; first += run)
-                worker_back(&worker, pixels, first, least(first + run, pixels->count), at, tiles,
-                            view == 0, x->ptr);
+                worker_back(&worker.base, pixels, first, least(first + run, pixels->count), at,
+                            tiles, view == 0, x->ptr);
         }
     }
     mark_pop();

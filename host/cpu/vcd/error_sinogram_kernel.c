@@ -1,3 +1,4 @@
+/* Element loops of VCD: sums in float32 over short runs, float64 across them. */
 #include "host/cpu/vcd/error_sinogram_kernel.h"
 #include "host/cpu/common/vec.h"
 
@@ -114,4 +115,4 @@ static double add(float alpha, const float *d, int64_t n, float *x)
     return moved;
 }
 
-const struct sweep_kernels ISA_NAME(sweep_kernels) = {dots, update, direction, add};
+const struct vcd_kernels ISA_NAME(vcd_kernels) = {dots, update, direction, add};

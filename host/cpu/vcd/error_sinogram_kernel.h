@@ -1,4 +1,4 @@
-/* Element loops of VCD: a sweep over the error sinogram, one detector column at a time, and what
+/* Element loops of VCD: a pass over the error sinogram, one detector column at a time, and what
  * happens to one cylinder of a subset. */
 #ifndef TP_CPU_VCD_ERROR_SINOGRAM_KERNEL_H
 #define TP_CPU_VCD_ERROR_SINOGRAM_KERNEL_H
@@ -13,7 +13,7 @@ struct direction_terms {
     float inverse; /* 1 / sigma_y^2 */
 };
 
-struct sweep_kernels {
+struct vcd_kernels {
     /* Adds <w e, d> and <w d, d> of n elements to sums[0] and sums[1]; w NULL = ones. */
     void (*dots)(const float *w, const float *e, const float *d, int64_t n, double sums[2]);
     /* e -= alpha d, then out = w e. */
@@ -24,6 +24,6 @@ struct sweep_kernels {
     /* x += alpha d; returns sum |alpha d|. */
     double (*add)(float alpha, const float *d, int64_t n, float *x);
 };
-ISA_TABLES(sweep_kernels);
+ISA_TABLES(vcd_kernels);
 
 #endif

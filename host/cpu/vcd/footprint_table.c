@@ -1,10 +1,12 @@
+/* Builds the footprint table of a subset: each view's pixels counting-sorted by their first
+ * channel. */
 #include <omp.h>
 #include <string.h>
 
+#include "host/cpu/common/arithmetic.h"
 #include "host/cpu/vcd/footprint_table.h"
-#include "host/cpu/common/worker.h"
 
-double feet_whole(const struct projector *p)
+double footprint_whole(const struct projector *p)
 {
     return p->volume.delta * volume_delta_row(&p->volume) / p->scan.delta_channel;
 }
@@ -16,20 +18,21 @@ static int fixed_entries(const struct projector *p, int64_t length)
     return length * 4 < 5 * channels ? 1 : length * 2 < 5 * channels ? 2 : 4;
 }
 
-struct feet_table feet_table_of(const struct projector *p, int64_t length)
+struct footprint_table footprint_table_of(const struct projector *p, int64_t length)
 {
     const int fixed = fixed_entries(p, length);
-    return (struct feet_table){p->scan.channels, length,
-                               round_up(length + fixed * (p->scan.channels + 1), 4), fixed, NULL};
+    return (struct footprint_table){p->scan.channels, length,
+                                    round_up(length + fixed * (p->scan.channels + 1), 4), fixed,
+                                    NULL};
 }
 
-size_t feet_table_floats(const struct projector *p, int64_t length)
+size_t footprint_table_floats(const struct projector *p, int64_t length)
 {
-    return (size_t)(p->scan.views * feet_table_of(p, length).stride) *
+    return (size_t)(p->scan.views * footprint_table_of(p, length).stride) *
            (sizeof(struct sparse_entry) / sizeof(float));
 }
 
-struct sparse_view feet_at(const struct feet_table *t, int64_t view)
+struct sparse_view footprint_table_at(const struct footprint_table *t, int64_t view)
 {
     return (struct sparse_view){t->channels, t->fixed, t->entries + view * t->stride};
 }
@@ -40,7 +43,7 @@ struct unsorted {
     float *share;
 };
 
-size_t feet_scratch_floats(const struct projector *p, int64_t pixels)
+size_t footprint_scratch_floats(const struct projector *p, int64_t pixels)
 {
     return (size_t)(2 * round_up(pixels, 16) + round_up(p->scan.channels + 2, 16));
 }
@@ -53,23 +56,24 @@ static struct unsorted unsorted_of(int64_t pixels, float *scratch)
 }
 
 /* What misses the detector goes to channels + 1, whose entries nobody reads. */
-static void batch_feet(const struct projector *p, int64_t view, const struct pixel_batch *batch,
-                       float inverse, int32_t *first, float *share)
+static void batch_footprints(const struct projector *p, int64_t view,
+                             const struct pixel_batch *batch, float inverse, int32_t *first,
+                             float *share)
 {
     const int32_t beyond = (int32_t)p->scan.channels + 1;
-    struct footprints feet;
+    struct footprints footprints;
     float weight[2 * BATCH];
-    feet.weight = weight;
-    ISA_PICK(footprint_kernels)->compute(p, view, batch, 1, &feet);
+    footprints.weight = weight;
+    ISA_PICK(footprint_kernels)->compute(p, view, batch, 1, &footprints);
     for (int q = 0; q < batch->n; q++) {
-        const int32_t n = feet.start[q] - p->taps + 1;
+        const int32_t n = footprints.start[q] - p->taps + 1;
         first[q] = n < 0 || n > beyond ? beyond : n;
         share[q] = weight[q] * inverse;
     }
 }
 
 /* Counting sort over blank entries. */
-static void sort_view(const struct unsorted *u, const struct feet_table *t,
+static void sort_view(const struct unsorted *u, const struct footprint_table *t,
                       struct sparse_entry *out)
 {
     memset(u->next, 0, (size_t)(t->channels + 2) * sizeof *u->next);
@@ -91,11 +95,11 @@ static void sort_view(const struct unsorted *u, const struct feet_table *t,
     }
 }
 
-void feet_find(const struct projector *p, const int32_t *indices, const struct feet_team *team,
-               struct feet_table *t)
+void footprint_table_fill(const struct projector *p, const int32_t *indices,
+                          const struct footprint_team *team, struct footprint_table *t)
 {
     const struct pixel_set set = {indices, t->pixels, 1};
-    const float inverse = (float)(1 / feet_whole(p));
+    const float inverse = (float)(1 / footprint_whole(p));
     for (int64_t first = 0; first < t->pixels; first += BATCH)
         batch_fill(p, &set, first, t->pixels, &team->batches[first / BATCH]);
 #pragma omp parallel num_threads(team->threads)
@@ -105,8 +109,8 @@ void feet_find(const struct projector *p, const int32_t *indices, const struct f
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < p->scan.views; view++) {
             for (int64_t first = 0; first < t->pixels; first += BATCH)
-                batch_feet(p, view, &team->batches[first / BATCH], inverse, u.first + first,
-                           u.share + first);
+                batch_footprints(p, view, &team->batches[first / BATCH], inverse, u.first + first,
+                                 u.share + first);
             sort_view(&u, t, t->entries + view * t->stride);
         }
     }

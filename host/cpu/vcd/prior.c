@@ -4,16 +4,17 @@
 #include <omp.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/vcd/prior_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 
 /* 12 leading bits and the rest. */
-static struct split split(double value)
+static struct split_exponent split(double value)
 {
     int exponent;
     double fraction = frexp(value, &exponent);
     double high = ldexp(nearbyint(ldexp(fraction, 12)), exponent - 12);
-    return (struct split){(float)high, (float)(value - high)};
+    return (struct split_exponent){(float)high, (float)(value - high)};
 }
 
 static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)

@@ -1,3 +1,5 @@
+/* qGGMRF on vectors of slices: logarithm and powers by minimax polynomials, ends of a cylinder
+ * mirrored. */
 #include "host/cpu/vcd/prior_kernel.h"
 #include "host/cpu/common/vec.h"
 
@@ -21,7 +23,7 @@ VEC_INLINE void log2_parts(vf t, vf *whole, vf *rest)
 
 /* 2^(c * (whole + rest)) for results within 2^-126 .. 2^126; minimax P5 on [-1/2, 1/2], off by
  * 7.5e-8. */
-VEC_INLINE vf exp2_times(struct split c, vf whole, vf rest)
+VEC_INLINE vf exp2_times(struct split_exponent c, vf whole, vf rest)
 {
     vf high = c.high * whole, low = c.low * whole + (c.high + c.low) * rest;
     vf biased = high + low + VF_INDEX_BIAS;

@@ -13,16 +13,16 @@
 
 /* An exponent as high (at most 12 significant bits) + low: high times a float's exponent (8 bits)
  * is exact, which keeps t^exponent to a few 1e-7 without fused multiply-adds. */
-struct split {
+struct split_exponent {
     float high, low;
 };
 
 struct qggmrf {
-    float scale, ratio;        /* K, q/p */
-    float inverse, most;       /* 1 / (T sigma_x); t is kept below `most`: E stays normal */
-    struct split tail, middle; /* q - p and p - 2 */
-    int quadratic;             /* p == 2: t^(p-2) is 1 */
-    float b[3];                /* weight of one neighbour along rows, columns, slices */
+    float scale, ratio;  /* K, q/p */
+    float inverse, most; /* 1 / (T sigma_x); t is kept below `most`: E stays normal */
+    struct split_exponent tail, middle; /* q - p and p - 2 */
+    int quadratic;                      /* p == 2: t^(p-2) is 1 */
+    float b[3];                         /* weight of one neighbour along rows, columns, slices */
 };
 
 struct prior_kernels {

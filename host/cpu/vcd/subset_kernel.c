@@ -1,6 +1,6 @@
 /* A channel has a fixed number of entries and sometimes more: that loop is foretold wrongly for one
  * channel in five (at 1/128 of 256 x 256, 1.6 entries on average, 2 fixed ones), and no entry has
- * to ask whether it is its channel's first. A sweep takes a column of e through registers once:
+ * to ask whether it is its channel's first. An update takes a column of e through registers once:
  * moved, stored and back projected. What it reads next comes from main memory meanwhile. */
 #include "host/cpu/vcd/subset_kernel.h"
 #include "host/cpu/common/vec.h"
@@ -100,8 +100,8 @@ VEC_INLINE void prefetch_column(const float *column, int registers)
         __builtin_prefetch(column + i, 0, 2);
 }
 
-VEC_INLINE void sweep_block(const struct sparse_sweep *s, int offset, int registers, int fixed,
-                            int weighted)
+VEC_INLINE void update_block(const struct sparse_update *s, int offset, int registers, int fixed,
+                             int weighted)
 {
     const float *x = s->x + offset, *w = weighted ? s->w + offset : NULL;
     float *e = s->e + offset, *sum = s->sum + offset;
@@ -130,29 +130,29 @@ VEC_INLINE void sweep_block(const struct sparse_sweep *s, int offset, int regist
     give_channel(give, sum, registers, fixed, &moved);
 }
 
-VEC_INLINE void sweep_fixed(const struct sparse_sweep *s, int width, int fixed)
+VEC_INLINE void update_fixed(const struct sparse_update *s, int width, int fixed)
 {
     int k = 0;
     for (; k + BLOCK * VEC <= width; k += BLOCK * VEC)
         if (s->w)
-            sweep_block(s, k, BLOCK, fixed, 1);
+            update_block(s, k, BLOCK, fixed, 1);
         else
-            sweep_block(s, k, BLOCK, fixed, 0);
+            update_block(s, k, BLOCK, fixed, 0);
     for (; k < width; k += VEC)
         if (s->w)
-            sweep_block(s, k, 1, fixed, 1);
+            update_block(s, k, 1, fixed, 1);
         else
-            sweep_block(s, k, 1, fixed, 0);
+            update_block(s, k, 1, fixed, 0);
 }
 
-static void sweep(const struct sparse_sweep *s, int width)
+static void update(const struct sparse_update *s, int width)
 {
     if (s->taken.fixed == 1)
-        sweep_fixed(s, width, 1);
+        update_fixed(s, width, 1);
     else if (s->taken.fixed == 2)
-        sweep_fixed(s, width, 2);
+        update_fixed(s, width, 2);
     else
-        sweep_fixed(s, width, 4);
+        update_fixed(s, width, 4);
 }
 
 static double total(vf v)
@@ -219,4 +219,4 @@ static double norm(const struct sparse_view *v, int width, const float *x, const
                            : norm_fixed(v, width, x, w, 4);
 }
 
-const struct sparse_kernels ISA_NAME(sparse_kernels) = {sweep, norm};
+const struct sparse_kernels ISA_NAME(sparse_kernels) = {update, norm};

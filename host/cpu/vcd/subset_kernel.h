@@ -27,7 +27,7 @@ struct sparse_view {
 /* One view of e += A x, sum += A' w e: A of the subset before, A' of this one, both in shares of a
  * footprint. x, sum: [pixels + BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP]; w
  * optional. */
-struct sparse_sweep {
+struct sparse_update {
     struct sparse_view taken, given;
     const float *x, *w;
     float *e, *sum;
@@ -36,7 +36,7 @@ struct sparse_sweep {
 
 /* Slices [0, width), a multiple of 16. */
 struct sparse_kernels {
-    void (*sweep)(const struct sparse_sweep *s, int width);
+    void (*update)(const struct sparse_update *s, int width);
     /* Sum of w (A x)^2 over all columns; w NULL = ones. */
     double (*norm)(const struct sparse_view *v, int width, const float *x, const float *w);
 };

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "host/base/memory.h"
-#include "host/cpu/common/entries.h"
 #include "host/cpu/common/reduce.h"
+#include "host/cpu/common/team.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 
 #define GROUPS                                                                                     \
     256 /* at most: bounds the table of partial sums, enough work items for any machine */
@@ -20,7 +21,7 @@ static int64_t group_size(int64_t count)
 }
 
 /* What one element of the direction is made of. */
-struct direction {
+struct subset_direction {
     const struct pixel_set *pixels;
     int64_t slices;
     float inverse; /* 1 / sigma_y^2 */
@@ -29,7 +30,7 @@ struct direction {
     const float *pull; /* [slices] (1 - s_k) gbar_k, or NULL */
 };
 
-static const float *hessian_at(const struct direction *t, int64_t q)
+static const float *hessian_at(const struct subset_direction *t, int64_t q)
 {
     int64_t pixel = t->pixels->indices ? t->pixels->indices[q] : q;
     return t->hessian + pixel * t->slices;
@@ -37,7 +38,7 @@ static const float *hessian_at(const struct direction *t, int64_t q)
 
 /* Adds sum(g/h) and sum(1/h) per slice over the pixels [first, last) to mean[0..slices) and
  * mean[slices..). */
-static void add_means(const struct direction *t, int64_t first, int64_t last, double *mean)
+static void add_means(const struct subset_direction *t, int64_t first, int64_t last, double *mean)
 {
     for (int64_t q = first; q < last; q++) {
         const float *H = hessian_at(t, q), *g = t->g + q * t->slices, *h = t->h + q * t->slices;
@@ -51,8 +52,8 @@ static void add_means(const struct direction *t, int64_t first, int64_t last, do
 }
 
 /* pull[k] = (1 - damping[k]) * gbar_k. */
-static enum err find_pull(struct backend *be, const struct direction *t, const float *damping,
-                          float *pull)
+static enum err find_pull(struct backend *be, const struct subset_direction *t,
+                          const float *damping, float *pull)
 {
     const int64_t count = t->pixels->count, size = group_size(count);
     const int64_t groups = (count + size - 1) / size, row = 2 * t->slices;
@@ -74,12 +75,12 @@ static enum err find_pull(struct backend *be, const struct direction *t, const f
     return ERR_OK;
 }
 
-static void direction_cylinder(const struct direction *t, int64_t q, double sums[3])
+static void direction_cylinder(const struct subset_direction *t, int64_t q, double sums[3])
 {
     const int64_t at = q * t->slices;
     const struct direction_terms terms = {hessian_at(t, q), t->g + at, t->h + at, t->pull,
                                           t->inverse};
-    ISA_PICK(sweep_kernels)->direction(&terms, t->slices, t->d + at, sums);
+    ISA_PICK(vcd_kernels)->direction(&terms, t->slices, t->d + at, sums);
 }
 
 enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
@@ -89,9 +90,9 @@ enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
                                double *data)
 {
     const int64_t count = pixels->count, size = group_size(count);
-    struct direction t = {pixels,       v->slices, (float)(1 / (sigma_y * sigma_y)),
-                          hessian->ptr, g->ptr,    h->ptr,
-                          d->ptr,       NULL};
+    struct subset_direction t = {pixels,       v->slices, (float)(1 / (sigma_y * sigma_y)),
+                                 hessian->ptr, g->ptr,    h->ptr,
+                                 d->ptr,       NULL};
     double part[GROUPS][3] = {{0}};
     *sums = (struct vcd_sums){0};
     *data = 0;
@@ -220,7 +221,7 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
                            struct buffer *x, double *moved)
 {
     const int64_t slices = v->slices, count = pixels->count, size = group_size(count);
-    const struct sweep_kernels *kernels = ISA_PICK(sweep_kernels);
+    const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const float *from = d->ptr;
     float *to = x->ptr;
     double part[GROUPS] = {0};

@@ -1,3 +1,4 @@
+/* The thickest slabs that fit into memory, by bisection, and where each of them lies. */
 #include "host/recon/slabs/slab.h"
 
 #include "host/base/memory.h"

@@ -1,11 +1,13 @@
+/* A part of a scan and volume as a problem of its own, and the detector rows and slices that it
+ * touches. */
 #include <math.h>
 #include <string.h>
 
 #include "host/geom/windows.h"
 #include "host/recon/slabs/tile.h"
 
-struct model tile_model(const struct model *m, struct range views, struct range rows,
-                        struct range slices)
+struct model tile_model(const struct model *m, struct index_range views, struct index_range rows,
+                        struct index_range slices)
 {
     struct model t = *m;
     t.scan.views = views.count;
@@ -29,7 +31,7 @@ struct fan {
     double centre, least, most, low, high;
 };
 
-static struct fan fan_of(const struct model *m, struct range views)
+static struct fan fan_of(const struct model *m, struct index_range views)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
@@ -54,14 +56,15 @@ static int is_bounded(const struct model *m, const struct fan *f)
 }
 
 /* Whole cells in [low, high] and one more on both sides, for rounding; within [0, n). */
-static struct range cells(double low, double high, int64_t n)
+static struct index_range cells(double low, double high, int64_t n)
 {
     const double first = fmin(fmax(floor(low) - 1, 0), (double)n);
     const double end = fmin(fmax(ceil(high) + 2, first), (double)n);
-    return (struct range){(int64_t)first, (int64_t)(end - first)};
+    return (struct index_range){(int64_t)first, (int64_t)(end - first)};
 }
 
-struct range tile_rows(const struct model *m, struct range views, struct range slices)
+struct index_range tile_rows(const struct model *m, struct index_range views,
+                             struct index_range slices)
 {
     if (m->scan.beam == BEAM_PARALLEL)
         return slices;
@@ -69,12 +72,13 @@ struct range tile_rows(const struct model *m, struct range views, struct range s
     const double bottom = (double)slices.first - f.high;
     const double top = (double)(slices.first + slices.count) - f.low;
     if (!is_bounded(m, &f))
-        return (struct range){0, m->scan.rows};
+        return (struct index_range){0, m->scan.rows};
     return cells(f.centre + fmin(f.least * bottom, f.most * bottom),
                  f.centre + fmax(f.least * top, f.most * top), m->scan.rows);
 }
 
-struct range tile_slices(const struct model *m, struct range views, struct range rows)
+struct index_range tile_slices(const struct model *m, struct index_range views,
+                               struct index_range rows)
 {
     if (m->scan.beam == BEAM_PARALLEL)
         return rows;
@@ -82,7 +86,7 @@ struct range tile_slices(const struct model *m, struct range views, struct range
     const double bottom = (double)rows.first - 0.5 - f.centre;
     const double top = bottom + (double)rows.count;
     if (!is_bounded(m, &f))
-        return (struct range){0, m->volume.slices};
+        return (struct index_range){0, m->volume.slices};
     return cells(f.low + fmin(bottom / f.least, bottom / f.most),
                  f.high + fmax(top / f.least, top / f.most), m->volume.slices);
 }

@@ -4,24 +4,26 @@
 
 #include "host/geom/scan.h"
 
-struct range {
+struct index_range {
     int64_t first, count;
 };
 
 /* Some views, detector rows and slices of m, at their places in space: a problem that borrows m's
  * angles. Parallel beams: rows and slices must be the same. */
-struct model tile_model(const struct model *m, struct range views, struct range rows,
-                        struct range slices);
+struct model tile_model(const struct model *m, struct index_range views, struct index_range rows,
+                        struct index_range slices);
 
 /* Detector rows under some slices in some views, and slices over some rows: never less than what
  * projections of the region of reconstruction touch. */
-struct range tile_rows(const struct model *m, struct range views, struct range slices);
-struct range tile_slices(const struct model *m, struct range views, struct range rows);
+struct index_range tile_rows(const struct model *m, struct index_range views,
+                             struct index_range slices);
+struct index_range tile_slices(const struct model *m, struct index_range views,
+                               struct index_range rows);
 
 /* A part of an array in C order. */
 struct box {
     int64_t size[3];
-    struct range part[3];
+    struct index_range part[3];
 };
 int64_t box_count(const struct box *b);
 /* Numbers [first, first + count) of the part, in C order, out of the array or into it. */

@@ -1,3 +1,4 @@
+/* The emulator's cuda_profiler_api.h: where a measured part begins and ends. */
 #ifndef TP_SHIM_CUDA_PROFILER_API_H
 #define TP_SHIM_CUDA_PROFILER_API_H
 

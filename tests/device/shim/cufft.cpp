@@ -1,3 +1,5 @@
+/* The emulator's cuFFT, on the CPU back end's FFT: plans, their work areas, and failures on demand.
+ */
 #include <stdlib.h>
 
 #include <map>

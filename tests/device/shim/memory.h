@@ -1,4 +1,4 @@
-/* Between the files of the stand-in. */
+/* Between the files of the emulator. */
 #ifndef TP_SHIM_MEMORY_H
 #define TP_SHIM_MEMORY_H
 

@@ -240,7 +240,7 @@ const char *cudaGetErrorString(cudaError_t code)
            : code == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
            : code == cudaErrorNoKernelImageForDevice
                ? "no kernel image is available for execution on the device"
-               : "an error of the stand-in";
+               : "an error of the emulator";
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -292,7 +292,7 @@ cudaError_t cudaSetDevice(int)
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)
 {
     memset(out, 0, sizeof *out);
-    snprintf(out->name, sizeof out->name, "host stand-in");
+    snprintf(out->name, sizeof out->name, "host emulator");
     out->totalGlobalMem = shim_memory;
     out->sharedMemPerBlockOptin = shim_block_shared;
     out->major = shim_capability / 10;

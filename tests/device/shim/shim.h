@@ -1,4 +1,4 @@
-/* What tests ask of the stand-in: failures, and another order of blocks and threads. */
+/* What tests ask of the emulator: failures, and another order of blocks and threads. */
 #ifndef TP_SHIM_SHIM_H
 #define TP_SHIM_SHIM_H
 

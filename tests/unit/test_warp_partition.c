@@ -23,7 +23,7 @@ static const struct operation {
 /* Per row. */
 static double cost(const struct operation *o, int n)
 {
-    const struct share s = share_of(n);
+    const struct warp_partition s = warp_partition_of(n);
     return (double)s.warps * (double)o->turn[s.depth] / (double)n;
 }
 
@@ -31,17 +31,17 @@ static void every_row_has_one_warp(void **state)
 {
     (void)state;
     for (int n = 1; n <= MOST; n++) {
-        const struct share s = share_of(n);
+        const struct warp_partition s = warp_partition_of(n);
         int end = 0;
         assert_in_range(s.depth, 1, DEEPEST);
         assert_in_range(s.shorter, 0, s.warps - 1);
         for (int warp = 0; warp < s.warps; warp++) {
-            const struct span rows = span_of(&s, warp, n);
-            const int groups = (rows.end - rows.first + SHARE_ROWS - 1) / SHARE_ROWS;
+            const struct warp_range rows = warp_range_of(&s, warp, n);
+            const int groups = (rows.end - rows.first + GROUP_ROWS - 1) / GROUP_ROWS;
             assert_int_equal(rows.first, end);
             assert_int_equal(groups, s.depth - (warp < s.shorter));
             /* Kernels ask for rows of the last group alone. */
-            assert_true(warp + 1 == s.warps || (rows.end - rows.first) % SHARE_ROWS == 0);
+            assert_true(warp + 1 == s.warps || (rows.end - rows.first) % GROUP_ROWS == 0);
             end = rows.end;
         }
         assert_int_equal(end, n);
@@ -83,7 +83,7 @@ static void sizes_cost_what_the_document_says(void **state)
     size_t bytes;
     assert_ok(file_read_all(TP_DATA "/../../docs/cuda.md", 1 << 20, &document, &bytes));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const struct share s = share_of(sizes[i]);
+        const struct warp_partition s = warp_partition_of(sizes[i]);
         char line[120];
         int at = snprintf(line, sizeof line, "| %d | %d x %d |", sizes[i], s.warps, s.depth);
         for (int k = 0; k < OPERATIONS; k++)
@@ -106,7 +106,8 @@ static void cases_have_every_depth(void **state)
         struct model m;
         assert_ok(case_model(&cases[i], &m));
         for (int k = m.scan.beam == BEAM_CONE; k < (m.scan.beam == BEAM_CONE ? 3 : 1); k++) {
-            const struct share s = share_of(k == 2 ? m.volume.slices : m.scan.rows);
+            const struct warp_partition s =
+                warp_partition_of(k == 2 ? m.volume.slices : m.scan.rows);
             depths[k][s.depth]++;
             warps[k][s.warps < 4 ? s.warps : 0]++;
             unequal[k] += s.shorter > 0;

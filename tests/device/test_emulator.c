@@ -1,4 +1,4 @@
-/* The stand-in itself: what a GPU would punish, or get wrong without a word, ends the process. */
+/* The emulator itself: what a GPU would punish, or get wrong without a word, ends the process. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "tests/device/shim/shim.h"
 
-/* The exit status of a child that misuses the stand-in; its stderr in `said`. */
+/* The exit status of a child that misuses the emulator; its stderr in `said`. */
 static int misuse(int what, char *said, size_t size)
 {
     int ends[2], status;

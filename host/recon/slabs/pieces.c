@@ -1,37 +1,41 @@
+/* Cuts the arrays of an operation into pieces: which part of input and output each one takes. */
 #include <stdlib.h>
 
 #include "host/geom/model.h"
-#include "host/recon/slabs/large_job.h"
+#include "host/recon/common/direct_weights.h"
+#include "host/recon/slabs/slab_job.h"
 
-static struct range whole(int64_t n)
+static struct index_range whole(int64_t n)
 {
-    return (struct range){0, n};
+    return (struct index_range){0, n};
 }
 
-static struct box sinogram_box(const struct job *j, struct range views, struct range rows)
+static struct box sinogram_box(const struct slab_job *j, struct index_range views,
+                               struct index_range rows)
 {
     const struct scan *s = &j->m.scan;
     return (struct box){{s->views, s->rows, s->channels}, {views, rows, whole(s->channels)}};
 }
 
-static struct box volume_box(const struct job *j, struct range rows, struct range slices)
+static struct box volume_box(const struct slab_job *j, struct index_range rows,
+                             struct index_range slices)
 {
     const struct volume *v = &j->m.volume;
     return (struct box){{v->rows, v->cols, v->slices}, {rows, whole(v->cols), slices}};
 }
 
-static struct range range_at(const struct slabs *s, int64_t index)
+static struct index_range range_at(const struct slabs *s, int64_t index)
 {
     const struct slab slab = slab_at(s, index, 0);
-    return (struct range){slab.first, slab.count};
+    return (struct index_range){slab.first, slab.count};
 }
 
 /* Rows of the detector with the slices over them: all views of a row block are results. */
-static void forward_piece(const struct job *j, int64_t i, struct piece *p)
+static void forward_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
-    const struct range views = range_at(&j->views, i / j->results.count);
-    const struct range rows = range_at(&j->results, i % j->results.count);
-    const struct range slices = tile_slices(&j->m, views, rows);
+    const struct index_range views = range_at(&j->views, i / j->results.count);
+    const struct index_range rows = range_at(&j->results, i % j->results.count);
+    const struct index_range slices = tile_slices(&j->m, views, rows);
     p->in = volume_box(j, whole(j->m.volume.rows), slices);
     p->out = sinogram_box(j, views, rows);
     p->first = p->last = 1;
@@ -39,12 +43,12 @@ static void forward_piece(const struct job *j, int64_t i, struct piece *p)
 }
 
 /* Slices with the rows under them, block of views by block of views. */
-static void back_piece(const struct job *j, int64_t i, struct piece *p)
+static void back_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
     const int64_t block = i % j->views.count;
-    const struct range slices = range_at(&j->results, i / j->views.count);
-    const struct range views = range_at(&j->views, block);
-    const struct range rows = tile_rows(&j->m, views, slices);
+    const struct index_range slices = range_at(&j->results, i / j->views.count);
+    const struct index_range views = range_at(&j->views, block);
+    const struct index_range rows = tile_rows(&j->m, views, slices);
     if (j->has_input)
         p->in = sinogram_box(j, views, rows);
     p->out = volume_box(j, whole(j->m.volume.rows), slices);
@@ -53,33 +57,33 @@ static void back_piece(const struct job *j, int64_t i, struct piece *p)
     p->problem = tile_model(&j->m, views, rows, slices);
 }
 
-static void filter_piece(const struct job *j, int64_t i, struct piece *p)
+static void filter_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
-    const struct range views = range_at(&j->results, i), rows = whole(j->m.scan.rows);
+    const struct index_range views = range_at(&j->results, i), rows = whole(j->m.scan.rows);
     p->in = p->out = sinogram_box(j, views, rows);
     p->first = p->last = 1;
     p->problem = tile_model(&j->m, views, rows, whole(j->m.volume.slices));
 }
 
 /* Rows of the volume, and one more on both sides to look at. */
-static void median_piece(const struct job *j, int64_t i, struct piece *p)
+static void median_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
     const struct volume *v = &j->m.volume;
     const struct slab s = slab_at(&j->results, i, 1);
-    p->in = volume_box(j, (struct range){s.from, s.length}, whole(v->slices));
-    p->out = volume_box(j, (struct range){s.first, s.count}, whole(v->slices));
+    p->in = volume_box(j, (struct index_range){s.from, s.length}, whole(v->slices));
+    p->out = volume_box(j, (struct index_range){s.first, s.count}, whole(v->slices));
     p->skip = (s.first - s.from) * v->cols * v->slices;
     p->first = p->last = 1;
     p->problem = j->m;
     p->problem.volume.rows = s.length;
 }
 
-int64_t piece_count(const struct job *j)
+int64_t piece_count(const struct slab_job *j)
 {
     return j->results.count * (j->views.count ? j->views.count : 1);
 }
 
-void piece_at(const struct job *j, int64_t i, struct piece *p)
+void piece_at(const struct slab_job *j, int64_t i, struct piece *p)
 {
     *p = (struct piece){0};
     switch (j->op) {
@@ -102,16 +106,16 @@ void piece_at(const struct job *j, int64_t i, struct piece *p)
     }
 }
 
-void job_free(struct job *j)
+void slab_job_free(struct slab_job *j)
 {
     free(j->indices);
     free(j->factors);
 }
 
-enum err job_create(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                    struct job *out)
+enum err slab_job_create(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+                         struct slab_job *out)
 {
-    struct job j = {.be = be, .op = op, .m = *m, .has_input = has_input};
+    struct slab_job j = {.be = be, .op = op, .m = *m, .has_input = has_input};
     const struct volume *v = &j.m.volume;
     const int projects = op != RECON_FILTER && op != RECON_MEDIAN;
     if (op == RECON_HESSIAN)
@@ -129,6 +133,6 @@ enum err job_create(struct backend *be, enum recon_op op, const struct model *m,
     *out = j;
     const enum err e = op == RECON_DIRECT ? direct_slice_factors(m, &out->factors) : ERR_OK;
     if (e)
-        job_free(out);
+        slab_job_free(out);
     return e;
 }

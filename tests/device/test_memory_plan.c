@@ -120,7 +120,7 @@ static void large_problems_are_planned(void **state)
         assert_ok(case_model(&beams[i], &p.model));
         p.x = p.y = &one;
         for (int op = 0; op < OPS; op++) {
-            struct large_plan l;
+            struct out_of_core_plan l;
             assert_ok(plan_large(be, &p, op, (size_t)12 << 30, &l));
             print_message("%s of %s: %lld pieces of %lld, %lld views, %.1f GiB\n", op_names[op],
                           p.name, (long long)l.pieces, (long long)l.thickness, (long long)l.views,

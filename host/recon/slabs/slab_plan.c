@@ -3,7 +3,7 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/recon/slabs/large_job.h"
+#include "host/recon/slabs/slab_job.h"
 
 static const char *const names[] = {
     [RECON_FORWARD] = "forward projection",
@@ -20,9 +20,9 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-struct sizes sizes_of(const struct job *j)
+struct piece_sizes piece_sizes_of(const struct slab_job *j)
 {
-    struct sizes s = {0};
+    struct piece_sizes s = {0};
     for (int64_t i = 0; i < piece_count(j); i++) {
         struct piece p;
         piece_at(j, i, &p);
@@ -37,7 +37,7 @@ struct sizes sizes_of(const struct job *j)
     return s;
 }
 
-static struct call_memory calls_memory(const struct job *j, enum recon_op op, struct scan s,
+static struct call_memory calls_memory(const struct slab_job *j, enum recon_op op, struct scan s,
                                        struct volume v)
 {
     static const struct {
@@ -55,7 +55,7 @@ static struct call_memory calls_memory(const struct job *j, enum recon_op op, st
     struct call_memory all = {0, 0};
     for (int i = 0; i < rows[op].count; i++) {
         const struct call_memory m =
-            j->be->ops->lanes->memory(j->be, rows[op].call[i], &s, &v, j->pixels.count);
+            j->be->ops->streams->memory(j->be, rows[op].call[i], &s, &v, j->pixels.count);
         all.kept += m.kept;
         all.shared = m.shared > all.shared ? m.shared : all.shared;
     }
@@ -63,25 +63,25 @@ static struct call_memory calls_memory(const struct job *j, enum recon_op op, st
 }
 
 /* Bytes of the device while the job runs as it is cut now. */
-static size_t bytes_now(const struct job *j)
+static size_t bytes_now(const struct slab_job *j)
 {
-    const struct sizes sizes = sizes_of(j);
-    const struct stream stream = {.in_bytes = (size_t)sizes.in * sizeof(float),
-                                  .out_bytes = (size_t)sizes.out * sizeof(float),
-                                  .depth = j->depth,
-                                  .sums = j->op != RECON_FORWARD && j->views.count > 1};
+    const struct piece_sizes sizes = piece_sizes_of(j);
+    const struct slab_pipeline stream = {.in_bytes = (size_t)sizes.in * sizeof(float),
+                                         .out_bytes = (size_t)sizes.out * sizeof(float),
+                                         .depth = j->depth,
+                                         .sums = j->op != RECON_FORWARD && j->views.count > 1};
     struct scan s = j->m.scan;
     struct volume v = j->m.volume;
     s.views = sizes.views;
     s.rows = sizes.rows;
     v.slices = sizes.slices;
     if (!sizes.rows || !sizes.slices) /* nothing is seen: nothing is called */
-        return stream_bytes(&stream);
+        return pipeline_bytes(&stream);
     const struct call_memory calls = calls_memory(j, j->op, s, v);
-    return stream_bytes(&stream) + calls.kept + calls.shared;
+    return pipeline_bytes(&stream) + calls.kept + calls.shared;
 }
 
-static void cut(struct job *j, int64_t thickness)
+static void cut(struct slab_job *j, int64_t thickness)
 {
     struct slabs *const r = &j->results;
     /* Two views are filtered together, and round together. */
@@ -93,13 +93,13 @@ static void cut(struct job *j, int64_t thickness)
 
 static size_t bytes_at(const void *context, int64_t thickness)
 {
-    struct job j = *(const struct job *)context;
+    struct slab_job j = *(const struct slab_job *)context;
     cut(&j, thickness);
     return bytes_now(&j);
 }
 
 /* The thickest results for these blocks of views; 0: none fits. */
-static int64_t thickest(const struct job *j, size_t room)
+static int64_t thickest(const struct slab_job *j, size_t room)
 {
     struct slabs found;
     if (bytes_at(j, 1) > room || slabs_plan("", "", j->results.length, bytes_at, j, room, &found))
@@ -112,7 +112,7 @@ static int64_t thickest(const struct job *j, size_t room)
 
 /* Fewer views at a time make results thicker, so that less is sent twice; halves are tried, and
  * taken for a fifth less. */
-static int choose(struct job *j, size_t room)
+static int choose(struct slab_job *j, size_t room)
 {
     struct slabs best_views = {0};
     int64_t best = 0, best_sent = 0;
@@ -123,7 +123,7 @@ static int choose(struct job *j, size_t room)
         const int64_t thickness = thickest(j, room);
         if (thickness) {
             cut(j, thickness);
-            const int64_t sent = sizes_of(j).uploaded;
+            const int64_t sent = piece_sizes_of(j).uploaded;
             if (!best || (double)sent < 0.8 * (double)best_sent) {
                 best = thickness;
                 best_sent = sent;
@@ -140,7 +140,7 @@ static int choose(struct job *j, size_t room)
     return 1;
 }
 
-enum err job_plan(struct job *j, size_t room)
+enum err slab_job_plan(struct slab_job *j, size_t room)
 {
     for (j->depth = 2; j->depth > 0; j->depth--)
         if (choose(j, room))
@@ -150,23 +150,23 @@ enum err job_plan(struct job *j, size_t room)
         j->views = (struct slabs){j->views.length, 1, j->views.length};
     char what[80];
     snprintf(what, sizeof what, "the thinnest slab of %s", names[j->op]);
-    return j->be->ops->lanes->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
+    return j->be->ops->streams->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
 }
 
-enum err large_plan(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                    size_t room, struct large_plan *out)
+enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct model *m,
+                          int has_input, size_t room, struct out_of_core_plan *out)
 {
-    struct job j;
-    TRY(job_create(be, op, m, has_input, &j));
-    const enum err e = job_plan(&j, room);
+    struct slab_job j;
+    TRY(slab_job_create(be, op, m, has_input, &j));
+    const enum err e = slab_job_plan(&j, room);
     if (!e)
-        *out = (struct large_plan){j.results.thickness, j.views.thickness, j.results.count,
-                                   piece_count(&j),     j.depth,           bytes_now(&j)};
-    job_free(&j);
+        *out = (struct out_of_core_plan){j.results.thickness, j.views.thickness, j.results.count,
+                                         piece_count(&j),     j.depth,           bytes_now(&j)};
+    slab_job_free(&j);
     return e;
 }
 
-static void tell(enum recon_op op, const struct large_plan *p, size_t needed, size_t room)
+static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t needed, size_t room)
 {
     char need[16], have[16], used[16];
     log_info("%s: %s needed, %s available on the device: %lld slabs in %lld pieces, %s at a time",
@@ -175,29 +175,30 @@ static void tell(enum recon_op op, const struct large_plan *p, size_t needed, si
 }
 
 enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                     size_t arrays, int *large)
+                     size_t arrays, int *out_of_core)
 {
-    struct job j;
+    struct slab_job j;
     size_t room;
-    *large = 0;
-    if (!be->ops->lanes)
+    *out_of_core = 0;
+    if (!be->ops->streams)
         return ERR_OK;
-    TRY(be->ops->lanes->room(be, &room));
-    TRY(job_create(be, op, m, has_input, &j));
+    TRY(be->ops->streams->room(be, &room));
+    TRY(slab_job_create(be, op, m, has_input, &j));
     const struct call_memory calls = calls_memory(&j, op, j.m.scan, j.m.volume);
     const struct call_memory sums =
-        be->ops->lanes->memory(be, CALL_SUMS, &m->scan, &m->volume, j.pixels.count);
+        be->ops->streams->memory(be, CALL_SUMS, &m->scan, &m->volume, j.pixels.count);
     const size_t need = arrays + calls.kept + calls.shared + sums.kept;
-    job_free(&j);
+    slab_job_free(&j);
     if (need <= room)
         return ERR_OK;
     if (op == RECON_MBIR)
-        return be->ops->lanes->refuse(be, names[op], need,
-                                      "every iteration needs all of its arrays, so that they stay "
-                                      "there: use a smaller size or --backend cpu");
-    struct large_plan p;
-    TRY(large_plan(be, op, m, has_input, room, &p));
+        return be->ops->streams->refuse(
+            be, names[op], need,
+            "every iteration needs all of its arrays, so that they stay "
+            "there: use a smaller size or --backend cpu");
+    struct out_of_core_plan p;
+    TRY(out_of_core_plan(be, op, m, has_input, room, &p));
     tell(op, &p, need, room);
-    *large = 1;
+    *out_of_core = 1;
     return ERR_OK;
 }

@@ -1,12 +1,14 @@
+/* Uploads the next piece and downloads the last result while the device computes, double-buffered.
+ */
 #include "host/base/memory.h"
-#include "host/recon/slabs/stream.h"
+#include "host/recon/slabs/pipeline.h"
 #include "profiler/mark/mark.h"
 
 #define DEPTH   2
 #define STAGING ((size_t)16 << 20) /* of one pinned buffer: 0.3 ms at 50 GB/s */
 
-/* A buffer that two lanes take turns with. */
-struct slot {
+/* A buffer that two streams take turns with. */
+struct pipeline_slot {
     struct buffer buffer;
     struct fence *full, *empty; /* filled; read */
 };
@@ -17,63 +19,64 @@ struct staging {
     struct fence *moved;
 };
 
-struct run {
-    const struct stream *s;
-    const struct backend_lanes *lanes;
+struct pipeline_state {
+    const struct slab_pipeline *s;
+    const struct backend_streams *streams;
     size_t staging_bytes;
-    struct slot in[DEPTH], out[DEPTH];
+    struct pipeline_slot in[DEPTH], out[DEPTH];
     struct buffer part;
     struct staging up[DEPTH], down[DEPTH];
     int64_t uploads, results, chunks; /* so far: they choose the slots */
     struct piece waiting;             /* its result is computed and not yet fetched */
-    struct slot *waits;               /* where; NULL: nothing waits */
+    struct pipeline_slot *waits;      /* where; NULL: nothing waits */
 };
 
-size_t stream_bytes(const struct stream *s)
+size_t pipeline_bytes(const struct slab_pipeline *s)
 {
     return (size_t)s->depth * (s->in_bytes + s->out_bytes) + (s->sums ? s->out_bytes : 0);
 }
 
-static enum err slot_create(struct run *r, const char *what, size_t bytes, struct slot *out)
+static enum err slot_create(struct pipeline_state *r, const char *what, size_t bytes,
+                            struct pipeline_slot *out)
 {
     struct backend *be = r->s->be;
     TRY(be->ops->alloc(be, what, bytes, &out->buffer));
-    TRY(r->lanes->fence_create(be, &out->full));
-    return r->lanes->fence_create(be, &out->empty);
+    TRY(r->streams->fence_create(be, &out->full));
+    return r->streams->fence_create(be, &out->empty);
 }
 
-static void slot_free(struct run *r, struct slot *slot)
+static void slot_free(struct pipeline_state *r, struct pipeline_slot *slot)
 {
     if (slot->buffer.ptr)
         r->s->be->ops->release(r->s->be, &slot->buffer);
-    r->lanes->fence_free(slot->full);
-    r->lanes->fence_free(slot->empty);
+    r->streams->fence_free(slot->full);
+    r->streams->fence_free(slot->empty);
 }
 
-static enum err staging_create(struct run *r, struct staging *out)
+static enum err staging_create(struct pipeline_state *r, struct staging *out)
 {
     void *host;
     TRY(mem_alloc("pinned memory for copies", r->staging_bytes, &host));
-    enum err e = r->lanes->pin(r->s->be, host, r->staging_bytes);
+    enum err e = r->streams->pin(r->s->be, host, r->staging_bytes);
     if (e) {
         mem_free(host);
         return e;
     }
     out->host = host;
-    return r->lanes->fence_create(r->s->be, &out->moved);
+    return r->streams->fence_create(r->s->be, &out->moved);
 }
 
-static void staging_free(struct run *r, struct staging *p)
+static void staging_free(struct pipeline_state *r, struct staging *p)
 {
     if (p->host)
-        r->lanes->unpin(r->s->be, p->host);
+        r->streams->unpin(r->s->be, p->host);
     mem_free(p->host);
-    r->lanes->fence_free(p->moved);
+    r->streams->fence_free(p->moved);
 }
 
-static enum err run_create(struct run *r)
+static enum err run_create(struct pipeline_state *r)
 {
-    const struct stream *s = r->s;
+    const struct slab_pipeline *s = r->s;
     const size_t largest = s->in_bytes > s->out_bytes ? s->in_bytes : s->out_bytes;
     r->staging_bytes = largest < STAGING ? largest : STAGING;
     for (int i = 0; i < s->depth; i++) {
@@ -91,7 +94,7 @@ static enum err run_create(struct run *r)
     return ERR_OK;
 }
 
-static void run_free(struct run *r)
+static void run_free(struct pipeline_state *r)
 {
     for (int i = 0; i < DEPTH; i++) {
         slot_free(r, &r->in[i]);
@@ -108,53 +111,54 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static enum err upload(struct run *r, const struct piece *p, struct slot *slot)
+static enum err upload(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *slot)
 {
     struct backend *be = r->s->be;
     const int64_t count = box_count(&p->in);
     const int64_t chunk = (int64_t)(r->staging_bytes / sizeof(float));
-    TRY(r->lanes->fence_hold(be, slot->empty, LANE_UPLOAD));
+    TRY(r->streams->fence_hold(be, slot->empty, STREAM_UPLOAD));
     for (int64_t at = 0; at < count; at += chunk) {
         struct staging *const via = &r->up[r->chunks++ % DEPTH];
         const int64_t n = smaller(chunk, count - at);
         const size_t bytes = (size_t)n * sizeof(float);
-        TRY(r->lanes->fence_await(be, via->moved));
+        TRY(r->streams->fence_await(be, via->moved));
         box_pack(&p->in, r->s->in, at, n, via->host);
-        TRY(r->lanes->send(be, via->host, bytes, &slot->buffer, (size_t)at * sizeof(float)));
-        TRY(r->lanes->fence_set(be, via->moved, LANE_UPLOAD));
+        TRY(r->streams->send(be, via->host, bytes, &slot->buffer, (size_t)at * sizeof(float)));
+        TRY(r->streams->fence_set(be, via->moved, STREAM_UPLOAD));
     }
-    return r->lanes->fence_set(be, slot->full, LANE_UPLOAD);
+    return r->streams->fence_set(be, slot->full, STREAM_UPLOAD);
 }
 
 /* Chunk c of the waiting result is asked for; then chunk c - 1 has had time to arrive. */
-static enum err fetch(struct run *r, const struct piece *p, struct slot *slot)
+static enum err fetch(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *slot)
 {
     struct backend *be = r->s->be;
     const int64_t count = box_count(&p->out);
     const int64_t chunk = (int64_t)(r->staging_bytes / sizeof(float));
     const int64_t chunks = (count + chunk - 1) / chunk;
-    TRY(r->lanes->fence_hold(be, slot->full, LANE_DOWNLOAD));
+    TRY(r->streams->fence_hold(be, slot->full, STREAM_DOWNLOAD));
     for (int64_t c = 0; c <= chunks; c++) {
         if (c < chunks) {
             struct staging *const via = &r->down[c % DEPTH];
             const int64_t n = smaller(chunk, count - c * chunk);
-            TRY(r->lanes->receive(be, &slot->buffer, (size_t)(p->skip + c * chunk) * sizeof(float),
-                                  (size_t)n * sizeof(float), via->host));
-            TRY(r->lanes->fence_set(be, via->moved, LANE_DOWNLOAD));
+            TRY(r->streams->receive(be, &slot->buffer,
+                                    (size_t)(p->skip + c * chunk) * sizeof(float),
+                                    (size_t)n * sizeof(float), via->host));
+            TRY(r->streams->fence_set(be, via->moved, STREAM_DOWNLOAD));
         }
         if (c > 0) {
             struct staging *const via = &r->down[(c - 1) % DEPTH];
             const int64_t at = (c - 1) * chunk;
-            TRY(r->lanes->fence_await(be, via->moved));
+            TRY(r->streams->fence_await(be, via->moved));
             box_unpack(&p->out, via->host, at, smaller(chunk, count - at), r->s->out);
         }
     }
-    return r->lanes->fence_set(be, slot->empty, LANE_DOWNLOAD);
+    return r->streams->fence_set(be, slot->empty, STREAM_DOWNLOAD);
 }
 
-static enum err upload_next(struct run *r, const struct piece *p)
+static enum err upload_next(struct pipeline_state *r, const struct piece *p)
 {
-    struct slot *const slot = &r->in[r->uploads % r->s->depth];
+    struct pipeline_slot *const slot = &r->in[r->uploads % r->s->depth];
     if (!box_count(&p->in))
         return ERR_OK;
     r->uploads++;
@@ -164,7 +168,7 @@ static enum err upload_next(struct run *r, const struct piece *p)
     return e;
 }
 
-static enum err fetch_waiting(struct run *r)
+static enum err fetch_waiting(struct pipeline_state *r)
 {
     if (!r->waits)
         return ERR_OK;
@@ -176,35 +180,37 @@ static enum err fetch_waiting(struct run *r)
 }
 
 /* The first piece of a result is computed into its place, the others are added to it. */
-static enum err compute(struct run *r, const struct piece *p, struct slot *in, struct slot *out)
+static enum err compute(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *in,
+                        struct pipeline_slot *out)
 {
-    const struct stream *s = r->s;
+    const struct slab_pipeline *s = r->s;
     if (in)
-        TRY(r->lanes->fence_hold(s->be, in->full, LANE_COMPUTE));
+        TRY(r->streams->fence_hold(s->be, in->full, STREAM_COMPUTE));
     if (p->first)
-        TRY(r->lanes->fence_hold(s->be, out->empty, LANE_COMPUTE));
+        TRY(r->streams->fence_hold(s->be, out->empty, STREAM_COMPUTE));
     struct buffer *const to = p->first ? &out->buffer : &r->part;
     TRY(s->compute(s->context, p, in ? &in->buffer : NULL, to));
     if (in)
-        TRY(r->lanes->fence_set(s->be, in->empty, LANE_COMPUTE));
+        TRY(r->streams->fence_set(s->be, in->empty, STREAM_COMPUTE));
     if (!p->first)
-        TRY(r->lanes->add(s->be, box_count(&p->out), to, &out->buffer));
+        TRY(r->streams->add(s->be, box_count(&p->out), to, &out->buffer));
     if (p->last && s->complete)
         TRY(s->complete(s->context, p, &out->buffer));
-    return p->last ? r->lanes->fence_set(s->be, out->full, LANE_COMPUTE) : ERR_OK;
+    return p->last ? r->streams->fence_set(s->be, out->full, STREAM_COMPUTE) : ERR_OK;
 }
 
-static enum err run_all(struct run *r)
+static enum err run_all(struct pipeline_state *r)
 {
-    const struct stream *s = r->s;
+    const struct slab_pipeline *s = r->s;
     struct piece now, next;
     int more = s->next(s->context, &next);
     if (more)
         TRY(upload_next(r, &next));
     while (more) {
         now = next;
-        struct slot *const in = box_count(&now.in) ? &r->in[(r->uploads - 1) % s->depth] : NULL;
-        struct slot *const out = &r->out[r->results % s->depth];
+        struct pipeline_slot *const in =
+            box_count(&now.in) ? &r->in[(r->uploads - 1) % s->depth] : NULL;
+        struct pipeline_slot *const out = &r->out[r->results % s->depth];
         if (now.first && r->waits == out) /* without a second buffer */
             TRY(fetch_waiting(r));
         TRY(compute(r, &now, in, out));
@@ -221,14 +227,14 @@ static enum err run_all(struct run *r)
     return fetch_waiting(r);
 }
 
-enum err stream_run(const struct stream *s)
+enum err pipeline_run(const struct slab_pipeline *s)
 {
-    struct run r = {.s = s, .lanes = s->be->ops->lanes};
+    struct pipeline_state r = {.s = s, .streams = s->be->ops->streams};
     enum err e = run_create(&r);
     if (!e)
         e = run_all(&r);
     if (e)
-        r.lanes->finish(s->be); /* nobody uses the buffers any more */
+        r.streams->finish(s->be); /* nobody uses the buffers any more */
     run_free(&r);
     return e;
 }

@@ -1,8 +1,10 @@
-#include "host/recon/slabs/large_job.h"
+/* Runs one operation piece by piece: what is computed with each piece on the device. */
+#include "host/recon/common/direct_weights.h"
+#include "host/recon/slabs/slab_job.h"
 
 static int next_piece(void *context, struct piece *p)
 {
-    struct job *j = context;
+    struct slab_job *j = context;
     if (j->at >= piece_count(j))
         return 0;
     piece_at(j, j->at++, p);
@@ -14,7 +16,8 @@ static struct sinogram user_order(struct buffer *data)
     return (struct sinogram){data, SINO_CHANNELS_FASTEST};
 }
 
-static enum err project(struct job *j, const struct piece *p, struct buffer *in, struct buffer *out)
+static enum err project(struct slab_job *j, const struct piece *p, struct buffer *in,
+                        struct buffer *out)
 {
     const struct backend_ops *ops = j->be->ops;
     struct projector *projector;
@@ -39,7 +42,7 @@ static enum err project(struct job *j, const struct piece *p, struct buffer *in,
 static enum err compute_piece(void *context, const struct piece *p, struct buffer *in,
                               struct buffer *out)
 {
-    struct job *j = context;
+    struct slab_job *j = context;
     const struct volume *v = &p->problem.volume;
     if (j->op == RECON_FILTER)
         return j->be->ops->ramp_filter(j->be, &p->problem.scan, direct_scale(&j->m), in, out);
@@ -50,13 +53,13 @@ static enum err compute_piece(void *context, const struct piece *p, struct buffe
 
 static enum err weigh_slices(void *context, const struct piece *p, struct buffer *out)
 {
-    struct job *j = context;
+    struct slab_job *j = context;
     const float *factors = j->factors + p->out.part[2].first;
     return j->be->ops->scale_slices(j->be, &p->problem.volume, factors, out);
 }
 
 /* Slices that two results need are computed with twice: what was declared counts them once. */
-static void declare_once(const struct job *j, struct work *w)
+static void declare_once(const struct slab_job *j, struct work *w)
 {
     double done = 0;
     const double ideal = (double)j->m.scan.views * (double)j->m.volume.slices;
@@ -71,37 +74,37 @@ static void declare_once(const struct job *j, struct work *w)
     w->bytes_ideal_cache *= share;
 }
 
-static enum err run(struct job *j, const float *in, float *out)
+static enum err run(struct slab_job *j, const float *in, float *out)
 {
     struct backend *be = j->be;
     size_t room;
-    TRY(be->ops->lanes->room(be, &room));
-    TRY(job_plan(j, room));
-    const struct sizes sizes = sizes_of(j);
-    const struct stream s = {.be = be,
-                             .in = in,
-                             .out = out,
-                             .in_bytes = (size_t)sizes.in * sizeof(float),
-                             .out_bytes = (size_t)sizes.out * sizeof(float),
-                             .depth = j->depth,
-                             .sums = j->op != RECON_FORWARD && j->views.count > 1,
-                             .next = next_piece,
-                             .compute = compute_piece,
-                             .complete = j->factors ? weigh_slices : NULL,
-                             .context = j};
+    TRY(be->ops->streams->room(be, &room));
+    TRY(slab_job_plan(j, room));
+    const struct piece_sizes sizes = piece_sizes_of(j);
+    const struct slab_pipeline s = {.be = be,
+                                    .in = in,
+                                    .out = out,
+                                    .in_bytes = (size_t)sizes.in * sizeof(float),
+                                    .out_bytes = (size_t)sizes.out * sizeof(float),
+                                    .depth = j->depth,
+                                    .sums = j->op != RECON_FORWARD && j->views.count > 1,
+                                    .next = next_piece,
+                                    .compute = compute_piece,
+                                    .complete = j->factors ? weigh_slices : NULL,
+                                    .context = j};
     const struct work before = backend_take_work(be);
-    const enum err e = stream_run(&s);
+    const enum err e = pipeline_run(&s);
     declare_once(j, &be->declared);
     backend_declare(be, before.flops, before.bytes_min, before.bytes_ideal_cache);
     return e;
 }
 
-enum err large_run(struct backend *be, enum recon_op op, const struct model *m, const float *in,
-                   float *out)
+enum err out_of_core_run(struct backend *be, enum recon_op op, const struct model *m,
+                         const float *in, float *out)
 {
-    struct job j;
-    TRY(job_create(be, op, m, in != NULL, &j));
+    struct slab_job j;
+    TRY(slab_job_create(be, op, m, in != NULL, &j));
     const enum err e = run(&j, in, out);
-    job_free(&j);
+    slab_job_free(&j);
     return e;
 }

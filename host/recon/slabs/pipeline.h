@@ -1,7 +1,7 @@
 /* Arrays of the host that pass through a device piece by piece: while one piece is computed with,
  * the next one goes up and the last result comes down, both through pinned memory. */
-#ifndef TP_RECON_SLABS_STREAM_H
-#define TP_RECON_SLABS_STREAM_H
+#ifndef TP_RECON_SLABS_PIPELINE_H
+#define TP_RECON_SLABS_PIPELINE_H
 
 #include "host/backend/streams.h"
 #include "host/recon/slabs/tile.h"
@@ -15,7 +15,7 @@ struct piece {
     struct model problem; /* what is computed: views, rows and slices of this piece */
 };
 
-struct stream {
+struct slab_pipeline {
     struct backend *be;
     const float *in; /* host; NULL and 0 bytes: no input */
     float *out;
@@ -32,8 +32,8 @@ struct stream {
     void *context;
 };
 
-/* Device memory that a stream takes, without that of its calls. */
-size_t stream_bytes(const struct stream *s);
-enum err stream_run(const struct stream *s);
+/* Device memory that a pipeline takes, without that of its calls. */
+size_t pipeline_bytes(const struct slab_pipeline *s);
+enum err pipeline_run(const struct slab_pipeline *s);
 
 #endif

@@ -1,0 +1,14 @@
+/* Entries of the back end's table for whole buffers. Contracts: host/backend/backend.h. */
+#ifndef TP_CUDA_COMMON_ELEMENTWISE_CUH
+#define TP_CUDA_COMMON_ELEMENTWISE_CUH
+
+#include "cuda/common/device.cuh"
+
+enum err cuda_scale(struct backend *be, double alpha, struct buffer *x);
+enum err cuda_scale_slices(struct backend *be, const struct volume *v, const float *factor,
+                           struct buffer *x);
+enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
+enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
+                          double *min, double *max);
+
+#endif

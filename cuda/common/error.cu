@@ -1,0 +1,49 @@
+/* Sentences for everything that CUDA can report, and the checks around a launch. */
+#include <limits.h>
+#include <stdio.h>
+
+#include "cuda/common/runtime.cuh"
+
+enum err cuda_failed(cudaError_t code, const char *doing)
+{
+    cudaGetLastError();
+    switch (code) {
+    case cudaErrorMemoryAllocation:
+        return FAIL(ERR_MEMORY,
+                    "the GPU ran out of memory while %s: use a smaller size, or end other programs "
+                    "on it (nvidia-smi lists them)",
+                    doing);
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+        return FAIL(ERR_UNSUPPORTED,
+                    "this build has no code for this GPU (%s): build again with "
+                    "-DTP_CUDA_ARCH set to its architecture",
+                    cudaGetErrorString(code));
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorSystemNotReady:
+        return FAIL(ERR_FAILED, "the GPU was lost while %s (%s): nvidia-smi may say why", doing,
+                    cudaGetErrorString(code));
+    default:
+        return FAIL(ERR_FAILED, "the GPU failed while %s: %s (%s)", doing, cudaGetErrorString(code),
+                    cudaGetErrorName(code));
+    }
+}
+
+enum err launch_allowed(const char *kernel, int64_t blocks)
+{
+    FAIL_IF(blocks > INT_MAX, ERR_INPUT, "%s: %lld blocks of threads are more than a GPU takes",
+            kernel, (long long)blocks);
+    return ERR_OK;
+}
+
+enum err launch_done(const char *kernel)
+{
+    char doing[120];
+    const cudaError_t code = cudaGetLastError();
+    if (code == cudaSuccess)
+        return ERR_OK;
+    snprintf(doing, sizeof doing, "starting %s", kernel);
+    return cuda_failed(code, doing);
+}

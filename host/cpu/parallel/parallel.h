@@ -1,0 +1,14 @@
+/* Projection of parallel beams: y = A x and x = A' (w y), as forward and back in
+ * host/backend/backend.h. */
+#ifndef TP_CPU_PARALLEL_PARALLEL_H
+#define TP_CPU_PARALLEL_PARALLEL_H
+
+#include "host/cpu/common/projection.h"
+
+enum err parallel_forward(struct backend *be, const struct projector *p,
+                          const struct pixel_set *pixels, const float *x, struct sinogram y);
+enum err parallel_back(struct backend *be, const struct projector *p,
+                       const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                       int power, float *x);
+
+#endif
