@@ -13,7 +13,7 @@
 #include "profiler/triage/model/primitive.h"
 #include "profiler/fpga/width/width_sweep.h"
 
-static double rounded(struct number f, double v)
+static double rounded(struct number_format f, double v)
 {
     struct number_faults faults = {0};
     return number_round(&f, v, &faults);
@@ -22,7 +22,7 @@ static double rounded(struct number f, double v)
 static void fixed_point_rounds_to_the_nearest_even_step(void **state)
 {
     (void)state;
-    const struct number q = number_fixed(8, 3); /* steps of 1/16 in [-8, 8) */
+    const struct number_format q = number_fixed(8, 3); /* steps of 1/16 in [-8, 8) */
     assert_true(rounded(q, 0.03) == 0);
     assert_true(rounded(q, 1 / 32.0) == 0);
     assert_true(rounded(q, 3 / 32.0) == 2 / 16.0);
@@ -35,7 +35,7 @@ static void values_beyond_the_range_saturate_and_are_counted(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number q = number_fixed(8, 3), half = number_float(16, 5);
+    const struct number_format q = number_fixed(8, 3), half = number_float(16, 5);
     assert_true(number_round(&q, 100, &faults) == 7.9375);
     assert_true(number_round(&q, -(double)INFINITY, &faults) == -8);
     assert_true(number_round(&half, 1e9, &faults) == half.most);
@@ -47,7 +47,8 @@ static void nan_is_counted_and_never_becomes_a_number_of_a_float(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number q = number_fixed(8, 3), half = number_float(16, 5), block = number_block(8);
+    const struct number_format q = number_fixed(8, 3), half = number_float(16, 5),
+                               block = number_block(8);
     const double in[2] = {(double)NAN, 1};
     double out[2];
     assert_true(number_round(&q, (double)NAN, &faults) == 0);
@@ -74,7 +75,7 @@ static void a_block_shares_the_exponent_of_its_largest(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number block = number_block(8);
+    const struct number_format block = number_block(8);
     double in[NUMBER_BLOCK_LENGTH + 1] = {100, 0.3}, out[NUMBER_BLOCK_LENGTH + 1];
     in[NUMBER_BLOCK_LENGTH] = 0.3;
     number_round_all(&block, in, NUMBER_BLOCK_LENGTH + 1, out, &faults);
@@ -233,7 +234,7 @@ static void impossible_sizes_are_refused(void **state)
     struct width_case c;
     const double nothing[1] = {0};
     assert_int_equal(width_case_create(&c, "tiny", 4, 4, nothing, 0, nothing), ERR_INPUT);
-    assert_int_equal(handoff_write("mbir_prior_and_updates", &c, NULL, "/nowhere"), ERR_USAGE);
+    assert_int_equal(hls_export_write("mbir_prior_and_updates", &c, NULL, "/nowhere"), ERR_USAGE);
 }
 
 int main(void)

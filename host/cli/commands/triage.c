@@ -91,7 +91,7 @@ static void say(const struct triage *t, const char *folder)
     printf("%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict", "score",
            "speedup to the best", "share of a reconstruction");
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
+        const struct candidate *c = t->candidates[i];
         char speed[48] = "-", share[TIMING_NAME + 24] = "-";
         if (c->speedup_rival.low > 0)
             snprintf(speed, sizeof speed, "%.2g to %.2g", c->speedup_rival.low,

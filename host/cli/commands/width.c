@@ -189,7 +189,7 @@ static enum err run(int words, char **word)
     if (!e && scan)
         e = scan_case(&cases[1]);
     if (!e && hls)
-        e = handoff_write(only, &cases[scan ? 1 : 0], NULL, hls);
+        e = hls_export_write(only, &cases[scan ? 1 : 0], NULL, hls);
     else if (!e)
         e = sweep_all(cases, scan ? 2 : 1);
     width_case_destroy(&cases[0]);

@@ -1,7 +1,7 @@
-# cmake -DFILES=dir -DOUTPUT=out.c -P embed.cmake: the files of dir as rows of handoff_files (profiler/fpga/hls/hls_export.h).
+# cmake -DFILES=dir -DOUTPUT=out.c -P embed.cmake: the files of dir as rows of hls_templates (profiler/fpga/hls/hls_export.h).
 file(GLOB_RECURSE names RELATIVE ${FILES} ${FILES}/*)
 list(SORT names)
-set(text "#include \"profiler/fpga/hls/hls_export.h\"\n\nconst struct handoff_file handoff_files[] = {\n")
+set(text "#include \"profiler/fpga/hls/hls_export.h\"\n\nconst struct embedded_file hls_templates[] = {\n")
 foreach(name ${names})
   file(READ ${FILES}/${name} hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${hex}")

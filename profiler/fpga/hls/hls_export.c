@@ -15,7 +15,7 @@ static void array(FILE *out, const char *type, const char *name, int n, const do
     fprintf(out, "};\n");
 }
 
-static void filter_tables(const struct handoff *h, FILE *out)
+static void filter_tables(const struct hls_export *h, FILE *out)
 {
     const int n = h->c->n;
     double *taps = calloc((size_t)n, sizeof *taps);
@@ -34,7 +34,7 @@ static void filter_tables(const struct handoff *h, FILE *out)
     array(out, "share_t", "cosines", n, h->c->fan.cosine);
 }
 
-static void flat_log_tables(const struct handoff *h, FILE *out)
+static void flat_log_tables(const struct hls_export *h, FILE *out)
 {
     const int n = h->c->n;
     double bases[TWIN_LOG_SEGMENTS], slopes[TWIN_LOG_SEGMENTS], octaves[17];
@@ -58,7 +58,7 @@ static void flat_log_tables(const struct handoff *h, FILE *out)
     free(whites);
 }
 
-static void median_tables(const struct handoff *h, FILE *out)
+static void median_tables(const struct hls_export *h, FILE *out)
 {
     fprintf(out,
             "#define LINE %d\n#define LINES %d\n#define PLANES 3\ntypedef sample_t result_t;\n",
@@ -71,18 +71,18 @@ static void samples_in(FILE *out, const double *v, int n)
         fprintf(out, "in %.17g\n", v[i]);
 }
 
-static void filter_inputs(const struct handoff *h, FILE *out)
+static void filter_inputs(const struct hls_export *h, FILE *out)
 {
     samples_in(out, h->p->fan ? h->c->fan_sinogram : h->c->sinogram, h->c->views * h->c->n);
 }
 
-static void flat_log_inputs(const struct handoff *h, FILE *out)
+static void flat_log_inputs(const struct hls_export *h, FILE *out)
 {
     samples_in(out, h->c->counts, h->c->views * h->c->n);
 }
 
 /* Three slices, each padded by its edge. */
-static void median_inputs(const struct handoff *h, FILE *out)
+static void median_inputs(const struct hls_export *h, FILE *out)
 {
     const double *const slices[3] = {h->c->below, h->c->picture, h->c->above};
     const int n = h->c->n;
@@ -100,9 +100,9 @@ static void median_inputs(const struct handoff *h, FILE *out)
 static const struct template
 {
     const char *primitive, *kernel;
-    void (*tables)(const struct handoff *h, FILE *out);
-    void (*inputs)(const struct handoff *h, FILE *out);
-    enum err (*run)(const struct handoff *h, struct formats *f, struct width_result *out);
+    void (*tables)(const struct hls_export *h, FILE *out);
+    void (*inputs)(const struct hls_export *h, FILE *out);
+    enum err (*run)(const struct hls_export *h, struct formats *f, struct width_result *out);
 }
 templates[] = {
     {"parallel_fbp_filter", "parallel_fbp_filter.cpp", filter_tables, filter_inputs, NULL},
@@ -125,12 +125,12 @@ static const struct template *find(const char *primitive)
     return NULL;
 }
 
-int handoff_known(const char *primitive)
+int hls_export_known(const char *primitive)
 {
     return find(primitive) != NULL;
 }
 
-static void widths(const struct handoff *h, const struct template *t, FILE *out)
+static void widths(const struct hls_export *h, const struct template *t, FILE *out)
 {
     const struct width_result *x = &h->exact, *r = &h->rounded;
     fprintf(out,
@@ -139,7 +139,7 @@ static void widths(const struct handoff *h, const struct template *t, FILE *out)
             "#ifndef WIDTHS_H\n#define WIDTHS_H\n\n#include <ap_fixed.h>\n\n",
             h->p->name);
     for (int k = 0; k < WIDTH_STAGES; k++) {
-        const struct number *f = &h->formats.of[k];
+        const struct number_format *f = &h->formats.of[k];
         if (h->p->stages[k])
             fprintf(out, "typedef ap_fixed<%d, %d, AP_RND_CONV, AP_SAT> %s_t;\n", f->bits,
                     f->range + 1, width_stage_name((enum width_stage)k));
@@ -150,17 +150,17 @@ static void widths(const struct handoff *h, const struct template *t, FILE *out)
     fprintf(out, "\n#endif\n");
 }
 
-static void golden(const struct handoff *h, const struct template *t, FILE *out)
+static void golden(const struct hls_export *h, const struct template *t, FILE *out)
 {
     t->inputs(h, out);
     for (int i = 0; i < h->exact.own_length; i++)
         fprintf(out, "out %.17g %.17g\n", h->rounded.own[i], h->exact.own[i]);
 }
 
-typedef void writer(const struct handoff *h, const struct template *t, FILE *out);
+typedef void writer(const struct hls_export *h, const struct template *t, FILE *out);
 
 static enum err write_one(const char *folder, const char *name, const char *text, writer *write,
-                          const struct handoff *h, const struct template *t)
+                          const struct hls_export *h, const struct template *t)
 {
     struct outfile f = {0};
     char *path = NULL;
@@ -181,7 +181,7 @@ static enum err write_one(const char *folder, const char *name, const char *text
 static enum err write_templates(const char *folder, const struct template *t)
 {
     static const char *const projectors[] = {"projector.h", "footprints.cpp"};
-    for (const struct handoff_file *f = handoff_files; f->name; f++) {
+    for (const struct embedded_file *f = hls_templates; f->name; f++) {
         const char *dot = strrchr(f->name, '.'), *name = f->name;
         int wanted = !dot || strcmp(dot, ".cpp") != 0 || !strcmp(f->name, "bench.cpp");
         for (int i = 0; i < 2; i++)
@@ -197,7 +197,7 @@ static enum err write_templates(const char *folder, const struct template *t)
     return ERR_OK;
 }
 
-static enum err write_all(const char *folder, const struct template *t, const struct handoff *h)
+static enum err write_all(const char *folder, const struct template *t, const struct hls_export *h)
 {
     char *standin = NULL;
     FAIL_IF(asprintf(&standin, "%s/standin", folder) < 0, ERR_MEMORY, "no memory left");
@@ -209,14 +209,14 @@ static enum err write_all(const char *folder, const struct template *t, const st
     return write_one(folder, "golden.txt", NULL, golden, h, t);
 }
 
-static enum err simulate(const struct template *t, const struct handoff *h, struct formats *f,
+static enum err simulate(const struct template *t, const struct hls_export *h, struct formats *f,
                          struct width_result *out)
 {
     return t->run ? t->run(h, f, out) : width_run(h->c, h->p, f, out);
 }
 
-enum err handoff_write(const char *primitive, const struct width_case *c,
-                       const int bits[WIDTH_STAGES], const char *folder)
+enum err hls_export_write(const char *primitive, const struct width_case *c,
+                          const int bits[WIDTH_STAGES], const char *folder)
 {
     const struct template *t = find(primitive);
     const struct width_needed *needed = width_needed(primitive);
@@ -224,7 +224,7 @@ enum err handoff_write(const char *primitive, const struct width_case *c,
             "%s: no kernel template; there are the projectors, Hessians, filters, "
             "flat_field_and_log and median_filter3d",
             primitive);
-    struct handoff h = {.p = width_primitive_named(primitive), .c = c};
+    struct hls_export h = {.p = width_primitive_named(primitive), .c = c};
     struct formats wide = formats_wide();
     TRY(simulate(t, &h, &wide, &h.exact));
     h.formats = width_formats(h.p, &wide, bits ? bits : needed->bits);

@@ -5,18 +5,18 @@
 
 #include "profiler/fpga/width/width_case.h"
 
-struct handoff_file {
+struct embedded_file {
     const char *name, *text;
 };
-extern const struct handoff_file handoff_files[]; /* ended by a row of zeros */
+extern const struct embedded_file hls_templates[]; /* ended by a row of zeros */
 
 /* 1 when there is a template for the primitive. */
-int handoff_known(const char *primitive);
+int hls_export_known(const char *primitive);
 
 /* Writes `folder`/kernel.cpp, kernel.h, bench.cpp, Makefile, widths.h, golden.txt and standin/ for
  * the bits given (those of width_needed where NULL), vectors from `c`. ERR_USAGE for a primitive
  * without template. `make check` in the folder compiles it and compares. */
-enum err handoff_write(const char *primitive, const struct width_case *c,
-                       const int bits[WIDTH_STAGES], const char *folder);
+enum err hls_export_write(const char *primitive, const struct width_case *c,
+                          const int bits[WIDTH_STAGES], const char *folder);
 
 #endif

@@ -6,11 +6,11 @@
 #define TP_FPGA_WIDTH_WIDTH_TWIN_H
 
 #include "host/base/err.h"
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 #include "profiler/fpga/width/width_number.h"
 
 struct formats {
-    struct number of[WIDTH_STAGES];
+    struct number_format of[WIDTH_STAGES];
     double peak[WIDTH_STAGES]; /* largest magnitude that came by */
     struct number_faults faults;
 };

@@ -8,7 +8,7 @@
 struct backtest {
     const char *design, *device, *unit; /* unit of the numbers: "GUPS", "x" */
     double published;                   /* NAN: no number was published that could be compared */
-    struct range modelled;
+    struct bounds modelled;
     double factor; /* middle of modelled over published; NAN likewise */
     const char *how, *source;
     const char *outside; /* NULL: compared, within a factor of 2; else why not */

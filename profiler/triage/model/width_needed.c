@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 
 /* Measured: `tomoprof width --scan tests/data/tooth.h5` (docs/triage-width.md).
  * tests/unit/test_width.c tries each row on the phantom again. */
