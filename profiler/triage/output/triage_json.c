@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "host/base/jsonw.h"
-#include "profiler/triage/model/backtest.h"
 #include "profiler/triage/triage.h"
 #include "profiler/triage/model/width_needed.h"
 
@@ -303,27 +302,6 @@ static void write_pipeline(struct jsonw *w, const struct pipeline *p)
     jsonw_end(w);
 }
 
-static void write_backtest(struct jsonw *w, const struct weights *weights)
-{
-    jsonw_key(w, "backtest");
-    jsonw_array(w);
-    for (int i = 0; i < backtest_count(); i++) {
-        struct backtest b = backtest_run(i, weights);
-        jsonw_object(w);
-        jsonw_kstring(w, "design", b.design);
-        jsonw_kstring(w, "device", b.device);
-        jsonw_kstring(w, "unit", b.unit);
-        jsonw_knumber(w, "published", b.published);
-        write_bounds(w, "modelled", b.modelled);
-        jsonw_knumber(w, "factor", b.factor);
-        jsonw_kstring(w, "how", b.how);
-        jsonw_kstring(w, "source", b.source);
-        jsonw_kstring(w, "outside", b.outside);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
-}
-
 static void write_head(struct jsonw *w, const struct triage *t)
 {
     const struct triage_machine *m = &t->inputs.machine;
@@ -379,7 +357,6 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     for (int i = 0; i < weights_count(); i++)
         jsonw_knumber(&w, weights_row(i)->name, ((const double *)&t->weights)[i]);
     jsonw_end(&w);
-    write_backtest(&w, &t->weights);
     write_texts(&w, "notes", t->notes.text, t->notes.count);
     jsonw_end(&w);
     FAIL_IF(fputc('\n', out) == EOF || fflush(out), ERR_IO, "writing triage.json failed");

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "profiler/triage/verdict/quantity.h"
-#include "profiler/triage/model/backtest.h"
 #include "profiler/triage/triage.h"
 
 /* Names come from files: nothing in them may end a cell or begin markup. */
@@ -300,16 +299,6 @@ static void write_appendix(const struct triage *t, FILE *out)
         out);
     write_rule(&t->weights, out);
     write_lanes(t, out);
-    fputs("\n### Against published designs\n\n"
-          "| design | device | published | modelled | modelled/published | how; source | not "
-          "compared because |\n|---|---|---|---|---|---|---|\n",
-          out);
-    for (int i = 0; i < backtest_count(); i++) {
-        struct backtest b = backtest_run(i, &t->weights);
-        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s | %s |\n", b.design, b.device,
-                quantity_number(b.published), b.unit, quantity_plain_bounds(b.modelled),
-                quantity_number(b.factor), b.how, b.source, b.outside ? b.outside : "");
-    }
     fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
           "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
           out);

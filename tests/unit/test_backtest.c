@@ -1,9 +1,13 @@
-/* Where a paper gives lanes and clock, the model's device is cut to them and fill is 1; where it
- * gives the device, the model finds the lanes. */
+/* links: tp_triage */
+/* The model against designs that were published, within a factor of 2; docs/triage.md holds the
+ * table that this prints. Where a paper gives lanes and clock, the model's card is cut to them and
+ * fill is 1; where it gives the device, the model finds the lanes. */
 #include <math.h>
-#include <stddef.h>
+#include <stdio.h>
 
-#include "profiler/triage/model/backtest.h"
+#include "host/base/file.h"
+#include "profiler/triage/verdict/quantity.h"
+#include "tests/unit/check.h"
 
 static const struct bounds none = {(double)NAN, (double)NAN};
 
@@ -237,20 +241,72 @@ static const struct {
      "6 to 8 times a GPU of 2010 at equal power, for synthetic aperture focusing, which is "
      "none of the primitives; no rate and no power in what could be read"},
 };
+#define DESIGNS (int)(sizeof designs / sizeof *designs)
 
-int backtest_count(void)
+static char *page;
+
+/* `row` as a line of docs/triage.md. */
+static void check_row(const char *row)
 {
-    return (int)(sizeof designs / sizeof *designs);
+    char line[1024];
+    print_message("%s\n", row);
+    assert_true(snprintf(line, sizeof line, "\n%s\n", row) < (int)sizeof line);
+    if (!strstr(page, line))
+        fail_msg("docs/triage.md lacks this row");
 }
 
-struct backtest backtest_run(int i, const struct weights *w)
+static void model_is_within_a_factor_of_2_of_published_designs(void **state)
 {
-    struct backtest b = {
-        designs[i].design, designs[i].device, designs[i].unit,   designs[i].published, none,
-        (double)NAN,       designs[i].how,    designs[i].source, designs[i].outside};
-    if (designs[i].model) {
-        b.modelled = designs[i].model(w);
-        b.factor = bounds_middle(b.modelled) / b.published;
+    const struct weights w = weights_default();
+    int compared = 0;
+    char row[1000];
+    (void)state;
+    for (int i = 0; i < DESIGNS; i++) {
+        if (designs[i].outside)
+            continue;
+        const struct bounds modelled = designs[i].model(&w);
+        const double factor = bounds_middle(modelled) / designs[i].published;
+        snprintf(row, sizeof row, "| %s | %s | %s %s | %s | %s | %s | %s |", designs[i].design,
+                 designs[i].device, quantity_number(designs[i].published), designs[i].unit,
+                 quantity_plain_bounds(modelled), quantity_number(factor), designs[i].how,
+                 designs[i].source);
+        check_row(row);
+        assert_false(modelled.low > modelled.high);
+        assert_true(factor > 0.5 && factor < 2);
+        compared++;
     }
-    return b;
+    assert_int_equal(compared, 9);
+}
+
+static void designs_without_a_rate_have_a_reason(void **state)
+{
+    const struct weights w = weights_default();
+    char row[1000];
+    (void)state;
+    for (int i = 0; i < DESIGNS; i++) {
+        assert_true(isfinite(designs[i].published) == !designs[i].outside);
+        if (!designs[i].outside)
+            continue;
+        const struct bounds modelled = designs[i].model ? designs[i].model(&w) : none;
+        assert_false(modelled.low > modelled.high);
+        snprintf(row, sizeof row, "| %s | %s | %s%s%s | %s | %s | %s |", designs[i].design,
+                 designs[i].device, quantity_plain_bounds(modelled), designs[i].model ? " " : "",
+                 designs[i].model ? designs[i].unit : "", designs[i].how, designs[i].outside,
+                 designs[i].source);
+        check_row(row);
+    }
+}
+
+int main(void)
+{
+    size_t bytes;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(model_is_within_a_factor_of_2_of_published_designs),
+        cmocka_unit_test(designs_without_a_rate_have_a_reason),
+    };
+    if (file_read_all(TP_DATA "/../../docs/triage.md", 1 << 20, &page, &bytes))
+        return 1;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(page);
+    return failed;
 }
