@@ -259,7 +259,7 @@ static void high_ones_can_be_handed_over(void **state)
         const struct candidate *c = t->candidates[i];
         int told = 0;
         for (int k = 0; k < c->next_count; k++)
-            told |= strstr(c->next[k], "--hls") != NULL;
+            told |= strstr(c->next[k], "tomoprof-fpga hls") != NULL;
         assert_int_equal(told, c->verdict >= VERDICT_MEDIUM);
         high += c->verdict == VERDICT_HIGH;
     }

@@ -1,17 +1,10 @@
-/* links: tp_fpga tp_geom */
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "host/geom/model.h"
-#include "host/geom/phantom.h"
+/* links: tp_fpga */
+/* Number formats, their simulation in every primitive, and the table of bits. */
 #include "profiler/fpga/hls/hls_export.h"
-#include "profiler/triage/model/primitive.h"
+#include "profiler/fpga/width/width_data.h"
 #include "profiler/fpga/width/width_sweep.h"
+#include "profiler/triage/model/primitive.h"
+#include "tests/unit/check.h"
 
 static double rounded(struct number_format f, double v)
 {
@@ -84,38 +77,12 @@ static void a_block_shares_the_exponent_of_its_largest(void **state)
     assert_int_equal(faults.saturated, 0);
 }
 
-/* The phantom on `n` channels, as `tomoprof width` makes it. */
-static void phantom(int n, struct width_case *c)
-{
-    struct model m;
-    struct ellipsoid e[PHANTOM_MAX];
-    float *values = calloc((size_t)(n * n), sizeof *values);
-    double *y = calloc((size_t)(n * n), sizeof *y), *angles = calloc((size_t)n, sizeof *angles);
-    model_init(&m);
-    m.scan.views = m.scan.channels = n;
-    m.scan.rows = 1;
-    m.scan.angles = angles_even(0, M_PI, n);
-    assert_int_equal(model_resolve(&m), ERR_OK);
-    phantom_project(e, phantom_ellipsoids(PHANTOM_TWO_ELLIPSOIDS, &m.volume, e), &m.scan, values);
-    noise_add(values, (int64_t)n * n, 0.01, 42);
-    for (int i = 0; i < n * n; i++)
-        y[i] = (double)values[i];
-    for (int v = 0; v < n; v++)
-        angles[v] = (double)m.scan.angles[v];
-    assert_int_equal(width_case_create(c, "two ellipsoids", n, n, angles, 0.5 * (n - 1), y),
-                     ERR_OK);
-    model_free(&m);
-    free(values);
-    free(y);
-    free(angles);
-}
-
 static void float64_in_every_stage_gives_no_error(void **state)
 {
     (void)state;
     struct width_case c;
     const int bits[WIDTH_STAGES] = {0};
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         struct width_quality q;
         assert_int_equal(width_try(width_primitive_at(i), &c, bits, &q), ERR_OK);
@@ -133,7 +100,7 @@ static void error_falls_with_bits(void **state)
     (void)state;
     struct width_case c;
     static struct width_sweep s;
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         const struct width_primitive *p = width_primitive_at(i);
         assert_int_equal(width_sweep(p, &c, 1, (struct width_limits){WIDTH_RMSE, WIDTH_SSIM}, &s),
@@ -157,7 +124,7 @@ static void rows_under_a_voxel_share_all_of_it(void **state)
     struct width_case c;
     int two = 0;
     (void)state;
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     assert_null(c.parallel.rows);
     for (int i = 0; i < c.n * c.n * c.views; i++) {
         const double *rows = c.fan.rows + (ptrdiff_t)i * TWIN_ROWS;
@@ -176,7 +143,7 @@ static void the_table_keeps_the_quality_on_the_phantom_and_less_does_not(void **
     (void)state;
     const struct width_limits limits = {WIDTH_RMSE, WIDTH_SSIM};
     struct width_case c;
-    phantom(WIDTH_SIZE, &c);
+    assert_ok(width_case_phantom(WIDTH_SIZE, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         const struct width_primitive *p = width_primitive_at(i);
         const struct width_needed *w = width_needed(p->name);

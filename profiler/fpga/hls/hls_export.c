@@ -1,9 +1,12 @@
+/* Writes the folder of a primitive's HLS kernel: its template, the tables and types of widths.h,
+ * and the golden vectors of the simulation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/file.h"
+#include "profiler/fpga/embed/embedded.h"
 #include "profiler/fpga/hls/hls_export_project.h"
 #include "profiler/fpga/width/width_sweep.h"
 
@@ -159,19 +162,17 @@ static void golden(const struct hls_export *h, const struct template *t, FILE *o
 
 typedef void writer(const struct hls_export *h, const struct template *t, FILE *out);
 
-static enum err write_one(const char *folder, const char *name, const char *text, writer *write,
-                          const struct hls_export *h, const struct template *t)
+static enum err write_made(const char *folder, const char *name, writer *write,
+                           const struct hls_export *h, const struct template *t)
 {
     struct outfile f = {0};
     char *path = NULL;
     FAIL_IF(asprintf(&path, "%s/%s", folder, name) < 0, ERR_MEMORY, "no memory left");
     enum err e = outfile_open(&f, path);
-    if (!e && text)
-        e = outfile_write(&f, text, strlen(text));
-    else if (!e)
+    if (!e) {
         write(h, t, f.stream);
-    if (!e)
         e = outfile_commit(&f);
+    }
     outfile_abort(&f);
     free(path);
     return e;
@@ -192,21 +193,21 @@ static enum err write_templates(const char *folder, const struct template *t)
             name = "kernel.cpp";
         }
         if (wanted)
-            TRY(write_one(folder, name, f->text, NULL, NULL, NULL));
+            TRY(embedded_write(folder, name, f->text));
     }
     return ERR_OK;
 }
 
 static enum err write_all(const char *folder, const struct template *t, const struct hls_export *h)
 {
-    char *standin = NULL;
-    FAIL_IF(asprintf(&standin, "%s/standin", folder) < 0, ERR_MEMORY, "no memory left");
-    enum err e = dir_make(standin);
-    free(standin);
+    char *fallback = NULL;
+    FAIL_IF(asprintf(&fallback, "%s/fallback", folder) < 0, ERR_MEMORY, "no memory left");
+    enum err e = dir_make(fallback);
+    free(fallback);
     TRY(e);
     TRY(write_templates(folder, t));
-    TRY(write_one(folder, "widths.h", NULL, widths, h, t));
-    return write_one(folder, "golden.txt", NULL, golden, h, t);
+    TRY(write_made(folder, "widths.h", widths, h, t));
+    return write_made(folder, "golden.txt", golden, h, t);
 }
 
 static enum err simulate(const struct template *t, const struct hls_export *h, struct formats *f,

@@ -1,3 +1,5 @@
+/* What a projector's HLS kernel needs besides the widths: its tables, what goes in, and the
+ * simulated projection alone. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The projectors' part of a hand-off. */
+/* The projectors' part of an HLS export. */
 #ifndef TP_FPGA_HLS_HLS_EXPORT_PROJECT_H
 #define TP_FPGA_HLS_HLS_EXPORT_PROJECT_H
 

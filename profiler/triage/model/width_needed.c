@@ -3,7 +3,7 @@
 
 #include "profiler/triage/model/width_needed.h"
 
-/* Measured: `tomoprof width --scan tests/data/tooth.h5` (docs/triage-width.md).
+/* Measured: `tomoprof-fpga widths --scan tests/data/tooth.h5` (docs/triage-width.md).
  * tests/unit/test_width.c tries each row on the phantom again. */
 /* clang-format off */
 static const struct width_needed rows[] = {

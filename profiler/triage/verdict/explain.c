@@ -192,8 +192,8 @@ static void say_next(const struct inputs *in, struct candidate *c)
         NEXT("Measure on the GPU that one would buy instead: its rate here is derived, not "
              "measured.");
     if (c->verdict >= VERDICT_MEDIUM && c->primitive->hls_kernel)
-        NEXT("Start from its checked C++ kernel: `tomoprof width --only %s --hls FOLDER` writes it "
-             "with test bench and golden vectors.",
+        NEXT("Start from its checked C++ kernel: `tomoprof-fpga hls %s FOLDER` writes it with test "
+             "bench and golden vectors.",
              c->primitive->name);
     if (c->verdict >= VERDICT_LOW && !width_needed(c->primitive->name))
         NEXT("Find the bits it needs: the model takes up to 18 of fixed point, %g bytes in memory.",

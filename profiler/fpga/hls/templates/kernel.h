@@ -20,8 +20,9 @@ struct footprint {
 };
 
 // A footprint a clock once the pipeline is full.
-void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream<result_t> &out);
-void footprints(hls::stream<footprint> &feet);
+void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &footprints_in,
+            hls::stream<result_t> &out);
+void footprints(hls::stream<footprint> &out);
 #else
 // One sample in and one result out per clock once the pipeline is full.
 void kernel(hls::stream<sample_t> &in, hls::stream<result_t> &out);
