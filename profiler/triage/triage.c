@@ -1,3 +1,5 @@
+/* From files to verdicts: reads the inputs, judges every primitive that was measured, sorts them by
+ * verdict, sums them up in a headline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

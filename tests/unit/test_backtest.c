@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "host/base/file.h"
+#include "profiler/triage/model/fpga.h"
 #include "profiler/triage/verdict/quantity.h"
 #include "tests/unit/check.h"
 

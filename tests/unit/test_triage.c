@@ -1,4 +1,5 @@
 /* links: tp_fpga */
+/* Triage: what holds of every judgement, and its readers on wrong input. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* Writes sweeps as PREFIX.json; width.schema.json describes it. */
 #include <math.h>
 
 #include "host/base/jsonw.h"

@@ -1,3 +1,4 @@
+/* Rounding of float64 values to fixed point, small floats and block floats. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

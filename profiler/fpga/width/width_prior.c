@@ -1,3 +1,4 @@
+/* The slow twin of the MBIR prior and its updates: VCD with a qGGMRF prior on one slice. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* Takes reconstructions apart: which primitives one is made of, how often it calls each, and what
+ * share of its time each has. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -36,8 +36,8 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
                     struct workloads *out, struct notes *notes);
 int workload_is_composite(const char *operation);
 
-/* Seconds by primitive in the longest process of the profile that ran `operation`; 0 when there is
- * none whose ranges are all there. */
+/* Seconds by primitive in the longest process of the profile that ran `operation`; 0 when the
+ * profile has no such process with all its ranges. */
 int ranges_seconds(const struct model *profile, const char *operation, double *whole,
                    double seconds[], int primitives);
 

@@ -1,3 +1,4 @@
+/* The table of FPGA cards, and the choice among them by name. */
 #include <stdio.h>
 #include <string.h>
 

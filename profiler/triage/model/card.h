@@ -3,10 +3,7 @@
 #define TP_TRIAGE_MODEL_CARD_H
 
 #include "host/base/err.h"
-
-struct bounds {
-    double low, high; /* both NAN: unknown */
-};
+#include "profiler/triage/model/bounds.h"
 
 struct card {
     const char *id, *name;

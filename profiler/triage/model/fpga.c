@@ -1,3 +1,4 @@
+/* Estimates what a card makes of a primitive: lanes that fit, rate, time, energy. */
 #include <math.h>
 
 #include "profiler/triage/model/fpga.h"
@@ -8,26 +9,6 @@ struct assumptions assumptions_none(void)
 #define X(name, meaning) .name = 1,
     return (struct assumptions){ASSUMPTIONS(X)};
 #undef X
-}
-
-struct bounds bounds_of(double low, double high)
-{
-    return (struct bounds){low, high};
-}
-
-struct bounds bounds_over(struct bounds a, struct bounds b)
-{
-    return bounds_of(a.low / b.high, a.high / b.low);
-}
-
-struct bounds bounds_times(struct bounds a, double k)
-{
-    return bounds_of(a.low * k, a.high * k);
-}
-
-double bounds_middle(struct bounds r)
-{
-    return sqrt(r.low * r.high);
 }
 
 static int is_regular(const struct access_pair *a)

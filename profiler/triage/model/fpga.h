@@ -41,7 +41,7 @@ struct estimate {
     double
         memory_share; /* of the card's memory that volume and sinogram fill; above 1: in pieces */
     double banks;     /* of the card's memory that must be addressed at once */
-    /* Vector processors beside the fabric are no part of the above. NAN: the card has none. */
+    /* Vector processors beside the fabric are not part of the above. NAN: the card has none. */
     double engines_rate;    /* units/s that they could do at their peak */
     double engines_seconds; /* the least that a call would take with them and the fabric */
 };
@@ -54,10 +54,5 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
 /* Of a sample or voxel in the card's memory and on the link: by its measured bits where there are.
  */
 double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w);
-
-struct bounds bounds_of(double low, double high);
-struct bounds bounds_over(struct bounds a, struct bounds b); /* the widest quotient */
-struct bounds bounds_times(struct bounds a, double k);
-double bounds_middle(struct bounds r); /* geometric */
 
 #endif

@@ -1,3 +1,4 @@
+/* Counts what a lane takes: DSP blocks for products, LUTs for sums, comparisons and switches. */
 #include <math.h>
 
 #include "profiler/triage/model/lane.h"

@@ -1,3 +1,4 @@
+/* Fits flat field, logarithm, filter and median side by side on a card. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,3 +1,5 @@
+/* The table of primitives: work of a unit, access trace, transfers, rates of software; and the
+ * amounts that follow from the edge of the volume. */
 #include <math.h>
 #include <string.h>
 

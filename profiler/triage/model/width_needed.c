@@ -1,3 +1,4 @@
+/* The table of the bits that each stage needs, as the sweep found them. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Makes a candidate: access pattern, evidence, Amdahl ceilings, verdict, confidence, sentences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -38,7 +38,7 @@ struct alternative {
 struct amdahl_ceiling {
     const char *workload;
     double share, value; /* 1 / (1 - share); NAN where the share is all of it */
-    int follows;         /* it is no part of the workload but follows: the share is of both */
+    int follows;         /* it is not part of the workload but follows it: the share is of both */
 };
 
 struct score {

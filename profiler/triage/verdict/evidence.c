@@ -1,3 +1,5 @@
+/* Collects what was measured of a primitive: its row of times, its part of a reconstruction, its
+ * ranges and kernels in a profile, its instructions. */
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +102,7 @@ static void from_row(const struct timing_row *row, struct evidence *e)
     e->gpu_s = row->gpu_time;
 }
 
-/* What was counted stands above what was computed. */
+/* What was counted goes before what was computed. */
 static void judge_work(struct evidence *e)
 {
     const double flops = e->flops_counted > 0 ? e->flops_counted : e->flops,

@@ -148,10 +148,10 @@ static void find_break_even(const struct inputs *in, struct candidate *c)
     double least = (r->seconds.low - e->seconds.high) / 3600 * w->node_hour_low +
                    (r->seconds.low * r->watts.low - e->joules.high) * kwh;
     double cheap = e->card->price.low + w->engineer_months_low * w->engineer_month_price;
-    double dear = e->card->price.high + w->engineer_months_high * w->engineer_month_price;
-    c->break_even =
-        bounds_of(most > 0 ? fit_in_a_day(cheap / (most * days), e->seconds.low) : (double)NAN,
-                  least > 0 ? fit_in_a_day(dear / (least * days), e->seconds.high) : (double)NAN);
+    double expensive = e->card->price.high + w->engineer_months_high * w->engineer_month_price;
+    c->break_even = bounds_of(
+        most > 0 ? fit_in_a_day(cheap / (most * days), e->seconds.low) : (double)NAN,
+        least > 0 ? fit_in_a_day(expensive / (least * days), e->seconds.high) : (double)NAN);
 }
 
 static enum verdict rule(const struct weights *w, const struct assumptions *s,

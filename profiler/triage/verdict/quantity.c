@@ -1,3 +1,4 @@
+/* Formats numbers with few digits and the prefixes of the SI. */
 #include <math.h>
 #include <stdio.h>
 

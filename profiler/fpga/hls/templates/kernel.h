@@ -1,3 +1,4 @@
+// The kernel's entry and its types, for kernel.cpp and bench.cpp; widths.h has the numbers.
 #ifndef KERNEL_H
 #define KERNEL_H
 
