@@ -89,7 +89,7 @@ enum err fpga_hls_write(const struct fpga_data *data, const char *primitive, con
     struct width_case cases[2];
     enum err e = make_cases(data, cases);
     if (!e)
-        e = hls_export_write(primitive, &cases[data->scan ? 1 : 0], NULL, folder);
+        e = hls_export_write(primitive, &cases[data->scan ? 1 : 0], folder);
     destroy_cases(cases);
     return e;
 }

@@ -201,7 +201,7 @@ static void impossible_sizes_are_refused(void **state)
     struct width_case c;
     const double nothing[1] = {0};
     assert_int_equal(width_case_create(&c, "tiny", 4, 4, nothing, 0, nothing), ERR_INPUT);
-    assert_int_equal(hls_export_write("mbir_prior_and_updates", &c, NULL, "/nowhere"), ERR_USAGE);
+    assert_int_equal(hls_export_write("mbir_prior_and_updates", &c, "/nowhere"), ERR_USAGE);
 }
 
 int main(void)

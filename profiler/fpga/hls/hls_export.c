@@ -216,8 +216,7 @@ static enum err simulate(const struct template *t, const struct hls_export *h, s
     return t->run ? t->run(h, f, out) : width_run(h->c, h->p, f, out);
 }
 
-enum err hls_export_write(const char *primitive, const struct width_case *c,
-                          const int bits[WIDTH_STAGES], const char *folder)
+enum err hls_export_write(const char *primitive, const struct width_case *c, const char *folder)
 {
     const struct template *t = find(primitive);
     const struct width_needed *needed = width_needed(primitive);
@@ -228,7 +227,7 @@ enum err hls_export_write(const char *primitive, const struct width_case *c,
     struct hls_export h = {.p = width_primitive_named(primitive), .c = c};
     struct formats wide = formats_wide();
     TRY(simulate(t, &h, &wide, &h.exact));
-    h.formats = width_formats(h.p, &wide, bits ? bits : needed->bits);
+    h.formats = width_formats(h.p, &wide, needed->bits);
     struct formats used = h.formats;
     enum err e = simulate(t, &h, &used, &h.rounded);
     if (!e)
