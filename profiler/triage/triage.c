@@ -1,3 +1,5 @@
+/* From files to verdicts: reads the inputs, judges every primitive that was measured, sorts them by
+ * verdict, sums them up in a headline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@ static enum err load(const char *timing, const char *profile, const struct triag
     t->weights = weights_default();
     if (o->weights)
         TRY(weights_read(o->weights, &t->weights));
-    TRY(devices_choose(o->devices, t->devices, &t->devices_count));
+    TRY(cards_choose(o->cards, t->cards, &t->cards_count));
     if (timing)
         TRY(timing_read(timing, &t->timing, &t->notes));
     if (profile)
@@ -39,7 +41,7 @@ static enum err choose_size(const struct triage_options *o, struct triage *t)
 
 static void know_machine(struct triage *t)
 {
-    struct machine *m = &t->inputs.machine;
+    struct triage_machine *m = &t->inputs.machine;
     const struct timing *g = &t->timing;
     m->is_gpu = !strcmp(g->backend, "cuda") ||
                 (!*g->backend && t->profile && t->profile->totals.kernel_s > 0);
@@ -69,58 +71,45 @@ static void note_confidence(struct triage *t)
 
 static int by_verdict(const void *a, const void *b)
 {
-    const struct candidate *x = a, *y = b;
+    const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
     if (x->verdict != y->verdict)
         return (int)y->verdict - (int)x->verdict;
-    return (x->score.total < y->score.total) - (x->score.total > y->score.total);
+    const int order = (x->score.total < y->score.total) - (x->score.total > y->score.total);
+    return order ? order : (x > y) - (x < y); /* equal ones as the pool has them */
 }
 
 /* Of what there is any evidence for. */
 static enum err judge_all(struct triage *t)
 {
     for (int i = 0; primitive_at(i); i++) {
-        struct candidate *c = &t->candidates[t->candidates_count];
+        struct candidate *c = &t->pool[t->candidates_count];
         TRY(candidate_make(&t->inputs, primitive_at(i), c));
         if (c->evidence.seconds > 0 || c->evidence.host_s > 0 || c->evidence.device_s > 0)
-            t->candidates_count++;
+            t->candidates[t->candidates_count++] = c;
         else
             candidate_free(c);
     }
     FAIL_IF(!t->candidates_count, ERR_INPUT,
             "no operation that triage knows was measured: it knows those of `tomoprof run --list`");
-    qsort(t->candidates, (size_t)t->candidates_count, sizeof *t->candidates, by_verdict);
+    qsort(t->candidates, (size_t)t->candidates_count, sizeof(struct candidate *), by_verdict);
     return ERR_OK;
-}
-
-/* Sorting moved the candidates: what points into them moves along. */
-static void repoint(struct triage *t)
-{
-    const struct assumptions as_they_are = assumptions_none();
-    for (int i = 0; i < t->candidates_count; i++) {
-        struct candidate *c = &t->candidates[i];
-        c->ceiling = NULL;
-        for (int k = 0; k < c->ceilings_count; k++)
-            if (!c->ceiling || c->ceilings[k].share > c->ceiling->share)
-                c->ceiling = &c->ceilings[k];
-        candidate_judge(&t->inputs, &as_they_are, c);
-    }
 }
 
 static void write_headline(struct triage *t)
 {
     int n[4] = {0};
     for (int i = 0; i < t->candidates_count; i++)
-        n[t->candidates[i].verdict]++;
-    const struct candidate *c = &t->candidates[0];
+        n[t->candidates[i]->verdict]++;
+    const struct candidate *c = t->candidates[0];
     const char *plural = t->candidates_count == 1 ? "" : "s";
     int judged = 0;
     for (int i = 0; i < t->candidates_count; i++)
-        judged += t->candidates[i].best != NULL;
+        judged += t->candidates[i]->best != NULL;
     if (!judged)
         snprintf(t->headline, sizeof t->headline,
                  "No card of %d holds a lane of any of %d operation%s, or none is within the power "
                  "budget of %g W (0: none): nothing to build here.",
-                 t->devices_count, t->candidates_count, plural, t->weights.power_budget_watts);
+                 t->cards_count, t->candidates_count, plural, t->weights.power_budget_watts);
     else if (c->verdict < VERDICT_MEDIUM)
         snprintf(
             t->headline, sizeof t->headline,
@@ -133,7 +122,7 @@ static void write_headline(struct triage *t)
             "%s is the first candidate (%s, %.2g to %.2g times the best alternative on the %s); "
             "of %d operation%s %d are HIGH, %d MEDIUM, %d LOW, %d NO.",
             c->primitive->name, verdict_name(c->verdict), c->speedup_rival.low,
-            c->speedup_rival.high, c->best->device->name, t->candidates_count, plural,
+            c->speedup_rival.high, c->best->card->name, t->candidates_count, plural,
             n[VERDICT_HIGH], n[VERDICT_MEDIUM], n[VERDICT_LOW], n[VERDICT_NO]);
 }
 
@@ -148,15 +137,14 @@ static enum err make(const char *timing, const char *profile, const struct triag
     t->inputs.workloads = &t->workloads;
     t->inputs.profile = t->profile;
     t->inputs.sass = t->sass.count ? &t->sass : NULL;
-    t->inputs.devices = t->devices;
-    t->inputs.devices_count = t->devices_count;
+    t->inputs.cards = t->cards;
+    t->inputs.cards_count = t->cards_count;
     t->inputs.weights = &t->weights;
     TRY(judge_all(t));
-    repoint(t);
     note_confidence(t);
     write_headline(t);
-    for (int i = 0; i < t->devices_count; i++)
-        TRY(pipeline_make(t->devices[i], t->inputs.size, &t->weights, &t->pipelines[i]));
+    for (int i = 0; i < t->cards_count; i++)
+        TRY(pipeline_make(t->cards[i], t->inputs.size, &t->weights, &t->pipelines[i]));
     return ERR_OK;
 }
 
@@ -180,7 +168,7 @@ void triage_destroy(struct triage *t)
     if (!t)
         return;
     for (int i = 0; i < t->candidates_count; i++)
-        candidate_free(&t->candidates[i]);
+        candidate_free(t->candidates[i]);
     timing_free(&t->timing);
     model_destroy(t->profile);
     sass_free(&t->sass);

@@ -5,15 +5,14 @@
 
 #include <stdio.h>
 
-#include "profiler/triage/model/backtest.h"
-#include "profiler/triage/verdict/candidate.h"
 #include "profiler/triage/model/pipeline.h"
+#include "profiler/triage/verdict/candidate.h"
 
 #define TRIAGE_SCHEMA   "tomoprof-triage/1"
 #define CANDIDATES_MOST 16
 
 struct triage_options {
-    const char *devices; /* "u55c,v80", NULL: all */
+    const char *cards;   /* "u55c,v80", NULL: all */
     const char *weights; /* path of a JSON object, NULL: defaults */
     double size;         /* edge N; 0: the largest that was measured */
     const char *version; /* of the tool, for the file */
@@ -26,12 +25,13 @@ struct triage {
     struct sass sass;
     struct workloads workloads;
     struct weights weights;
-    const struct device *devices[DEVICES_MOST];
-    int devices_count;
+    const struct card *cards[CARDS_MOST];
+    int cards_count;
     struct inputs inputs;
-    struct candidate candidates[CANDIDATES_MOST]; /* by verdict, then score */
+    struct candidate pool[CANDIDATES_MOST];        /* in the order of the primitives */
+    struct candidate *candidates[CANDIDATES_MOST]; /* those of the pool by verdict, then score */
     int candidates_count;
-    struct pipeline pipelines[DEVICES_MOST]; /* of each card */
+    struct pipeline pipelines[CARDS_MOST]; /* of each card */
     struct notes notes;
     char headline[512];
     const char *version;

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORES = ROOT / "profiler" / "fpga" / "verilog"
+CORES = ROOT / "profiler" / "fpga" / "verilog" / "cores"
 SOURCES = {"median": ["median.v", "median_networks.v"], "flat_log": ["flat_log.v", "flat_log_table.v"]}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof, write_json
 
-COMMANDS = ["run", "record", "report", "recon", "op", "bench", "gen", "info", "doctor", "export", "compare", "triage", "width"]
+COMMANDS = ["run", "record", "report", "recon", "op", "bench", "gen", "info", "doctor", "export", "compare", "triage"]
 
 
 def ok(check, *args, **options):

@@ -14,8 +14,8 @@ from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/capture.md": 2, "docs/performance.md": 5,
-         "docs/triage.md": 5, "docs/triage-width.md": 2, "docs/report.md": 2}  # at least so many commands are run
-PROGRAMS = r"build/\S+|tomoprof|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+"
+         "docs/triage.md": 5, "docs/triage-width.md": 3, "docs/report.md": 2}  # at least so many commands are run
+PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+"
 
 SMALLER = (  # the same words on less work, and real names in the place of placeholders
     ("--sizes 64,128,255,256 ", "--sizes 16 --ops median_filter3d "),
@@ -26,8 +26,9 @@ SMALLER = (  # the same words on less work, and real names in the place of place
     ("--ops '*_project' --sizes 64 ", "--ops 'parallel_*_project' --sizes 16 "),
     ("--sizes 64,128,256", "--sizes 8,12,16 --ops parallel_fbp_recon,parallel_back_project"),
     ("--geometry cone --size 128 ", "--geometry cone --size 16 "),
-    ("width --scan tests/data/tooth.h5 ", "width --scan tests/data/tooth.h5 --size 16 --only median_filter3d "),
-    ("--hls DIR", "--hls kernel"),
+    ("widths --scan tests/data/tooth.h5 ", "widths --scan tests/data/tooth.h5 --size 16 --only median_filter3d "),
+    ("median_filter3d DIR", "median_filter3d kernel"),
+    ("verilog DIR", "verilog cores"),
     ("RUN1 RUN2", "output/before output/after"),
     ("triage RUN ", "triage output/before "),
 )
@@ -51,7 +52,8 @@ def place(folder):
     """A folder that looks like the repository and holds what the pages take for granted."""
     for path in ("build", "tests", "host"):
         (folder / path).mkdir()
-    (folder / "build/tomoprof").symlink_to(TOMOPROF)
+    for program in (pathlib.Path(TOMOPROF), pathlib.Path(TOMOPROF).with_name("tomoprof-fpga")):
+        (folder / "build" / program.name).symlink_to(program)
     (folder / "tests/data").symlink_to(DATA)
     (folder / "reconstruct.py").write_text("print(sum(i * i for i in range(300000)))\n")
     geometry = {"geometry": "parallel", "sinogram_shape": [8, 16, 16], "angles": [i / 3 for i in range(8)]}

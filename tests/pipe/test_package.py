@@ -14,7 +14,7 @@ import tarfile
 from tool import SANITIZED, TOMOPROF, main
 
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
-PARTS = ["bin/tomoprof", "lib/tomoprof/libtomoprof_capture.so", "share/man/man1/tomoprof.1",
+PARTS = ["bin/tomoprof", "bin/tomoprof-fpga", "lib/tomoprof/libtomoprof_capture.so", "share/man/man1/tomoprof.1",
          "share/bash-completion/completions/tomoprof", "share/zsh/site-functions/_tomoprof",
          "share/fish/vendor_completions.d/tomoprof.fish", "share/doc/tomoprof/LICENSE",
          "share/doc/tomoprof/docs/profile.md"]

@@ -21,15 +21,15 @@ static void numbers_take_the_prefix_of_their_size(void **state)
 static void ranges_share_a_prefix_and_have_two_digits(void **state)
 {
     (void)state;
-    assert_string_equal(quantity_range(range_of(8.93e-7, 1.9e-6), "s"), "0.89 to 1.9 us");
-    assert_string_equal(quantity_range(range_of(1e-6, 2e-2), "s"), "1 us to 20 ms");
-    assert_string_equal(quantity_range(range_of(2, 2), "J"), "2 J");
-    assert_string_equal(quantity_range(range_of(0, 2e-3), "s"), "0 to 2 ms");
-    assert_string_equal(quantity_range(range_of(2.24e10, 3.5e10), ""), "22 to 35 G");
-    assert_string_equal(quantity_range(range_of(0.1, 7), ""), "0.1 to 7");
-    assert_string_equal(quantity_range(range_of(3, (double)NAN), "s"), "3 s");
-    assert_string_equal(quantity_range(range_of((double)NAN, (double)NAN), "s"), "-");
-    assert_string_equal(quantity_plain_range(range_of(48.3, 1034.4)), "48 to 1034");
+    assert_string_equal(quantity_bounds(bounds_of(8.93e-7, 1.9e-6), "s"), "0.89 to 1.9 us");
+    assert_string_equal(quantity_bounds(bounds_of(1e-6, 2e-2), "s"), "1 us to 20 ms");
+    assert_string_equal(quantity_bounds(bounds_of(2, 2), "J"), "2 J");
+    assert_string_equal(quantity_bounds(bounds_of(0, 2e-3), "s"), "0 to 2 ms");
+    assert_string_equal(quantity_bounds(bounds_of(2.24e10, 3.5e10), ""), "22 to 35 G");
+    assert_string_equal(quantity_bounds(bounds_of(0.1, 7), ""), "0.1 to 7");
+    assert_string_equal(quantity_bounds(bounds_of(3, (double)NAN), "s"), "3 s");
+    assert_string_equal(quantity_bounds(bounds_of((double)NAN, (double)NAN), "s"), "-");
+    assert_string_equal(quantity_plain_bounds(bounds_of(48.3, 1034.4)), "48 to 1034");
 }
 
 int main(void)

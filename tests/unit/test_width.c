@@ -1,19 +1,12 @@
-/* links: tp_fpga tp_geom */
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "host/geom/model.h"
-#include "host/geom/phantom.h"
+/* links: tp_fpga */
+/* Number formats, their simulation in every primitive, and the table of bits. */
 #include "profiler/fpga/hls/hls_export.h"
-#include "profiler/triage/model/primitive.h"
+#include "profiler/fpga/width/width_data.h"
 #include "profiler/fpga/width/width_sweep.h"
+#include "profiler/triage/model/primitive.h"
+#include "tests/unit/check.h"
 
-static double rounded(struct number f, double v)
+static double rounded(struct number_format f, double v)
 {
     struct number_faults faults = {0};
     return number_round(&f, v, &faults);
@@ -22,7 +15,7 @@ static double rounded(struct number f, double v)
 static void fixed_point_rounds_to_the_nearest_even_step(void **state)
 {
     (void)state;
-    const struct number q = number_fixed(8, 3); /* steps of 1/16 in [-8, 8) */
+    const struct number_format q = number_fixed(8, 3); /* steps of 1/16 in [-8, 8) */
     assert_true(rounded(q, 0.03) == 0);
     assert_true(rounded(q, 1 / 32.0) == 0);
     assert_true(rounded(q, 3 / 32.0) == 2 / 16.0);
@@ -35,7 +28,7 @@ static void values_beyond_the_range_saturate_and_are_counted(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number q = number_fixed(8, 3), half = number_float(16, 5);
+    const struct number_format q = number_fixed(8, 3), half = number_float(16, 5);
     assert_true(number_round(&q, 100, &faults) == 7.9375);
     assert_true(number_round(&q, -(double)INFINITY, &faults) == -8);
     assert_true(number_round(&half, 1e9, &faults) == half.most);
@@ -47,7 +40,8 @@ static void nan_is_counted_and_never_becomes_a_number_of_a_float(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number q = number_fixed(8, 3), half = number_float(16, 5), block = number_block(8);
+    const struct number_format q = number_fixed(8, 3), half = number_float(16, 5),
+                               block = number_block(8);
     const double in[2] = {(double)NAN, 1};
     double out[2];
     assert_true(number_round(&q, (double)NAN, &faults) == 0);
@@ -74,7 +68,7 @@ static void a_block_shares_the_exponent_of_its_largest(void **state)
 {
     (void)state;
     struct number_faults faults = {0};
-    const struct number block = number_block(8);
+    const struct number_format block = number_block(8);
     double in[NUMBER_BLOCK_LENGTH + 1] = {100, 0.3}, out[NUMBER_BLOCK_LENGTH + 1];
     in[NUMBER_BLOCK_LENGTH] = 0.3;
     number_round_all(&block, in, NUMBER_BLOCK_LENGTH + 1, out, &faults);
@@ -83,38 +77,12 @@ static void a_block_shares_the_exponent_of_its_largest(void **state)
     assert_int_equal(faults.saturated, 0);
 }
 
-/* The phantom on `n` channels, as `tomoprof width` makes it. */
-static void phantom(int n, struct width_case *c)
-{
-    struct model m;
-    struct ellipsoid e[PHANTOM_MAX];
-    float *values = calloc((size_t)(n * n), sizeof *values);
-    double *y = calloc((size_t)(n * n), sizeof *y), *angles = calloc((size_t)n, sizeof *angles);
-    model_init(&m);
-    m.scan.views = m.scan.channels = n;
-    m.scan.rows = 1;
-    m.scan.angles = angles_even(0, M_PI, n);
-    assert_int_equal(model_resolve(&m), ERR_OK);
-    phantom_project(e, phantom_ellipsoids(PHANTOM_TWO_ELLIPSOIDS, &m.volume, e), &m.scan, values);
-    noise_add(values, (int64_t)n * n, 0.01, 42);
-    for (int i = 0; i < n * n; i++)
-        y[i] = (double)values[i];
-    for (int v = 0; v < n; v++)
-        angles[v] = (double)m.scan.angles[v];
-    assert_int_equal(width_case_create(c, "two ellipsoids", n, n, angles, 0.5 * (n - 1), y),
-                     ERR_OK);
-    model_free(&m);
-    free(values);
-    free(y);
-    free(angles);
-}
-
 static void float64_in_every_stage_gives_no_error(void **state)
 {
     (void)state;
     struct width_case c;
     const int bits[WIDTH_STAGES] = {0};
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         struct width_quality q;
         assert_int_equal(width_try(width_primitive_at(i), &c, bits, &q), ERR_OK);
@@ -132,7 +100,7 @@ static void error_falls_with_bits(void **state)
     (void)state;
     struct width_case c;
     static struct width_sweep s;
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         const struct width_primitive *p = width_primitive_at(i);
         assert_int_equal(width_sweep(p, &c, 1, (struct width_limits){WIDTH_RMSE, WIDTH_SSIM}, &s),
@@ -156,7 +124,7 @@ static void rows_under_a_voxel_share_all_of_it(void **state)
     struct width_case c;
     int two = 0;
     (void)state;
-    phantom(16, &c);
+    assert_ok(width_case_phantom(16, &c));
     assert_null(c.parallel.rows);
     for (int i = 0; i < c.n * c.n * c.views; i++) {
         const double *rows = c.fan.rows + (ptrdiff_t)i * TWIN_ROWS;
@@ -175,7 +143,7 @@ static void the_table_keeps_the_quality_on_the_phantom_and_less_does_not(void **
     (void)state;
     const struct width_limits limits = {WIDTH_RMSE, WIDTH_SSIM};
     struct width_case c;
-    phantom(WIDTH_SIZE, &c);
+    assert_ok(width_case_phantom(WIDTH_SIZE, &c));
     for (int i = 0; width_primitive_at(i); i++) {
         const struct width_primitive *p = width_primitive_at(i);
         const struct width_needed *w = width_needed(p->name);
@@ -233,7 +201,7 @@ static void impossible_sizes_are_refused(void **state)
     struct width_case c;
     const double nothing[1] = {0};
     assert_int_equal(width_case_create(&c, "tiny", 4, 4, nothing, 0, nothing), ERR_INPUT);
-    assert_int_equal(handoff_write("mbir_prior_and_updates", &c, NULL, "/nowhere"), ERR_USAGE);
+    assert_int_equal(hls_export_write("mbir_prior_and_updates", &c, "/nowhere"), ERR_USAGE);
 }
 
 int main(void)

@@ -1,3 +1,5 @@
+/* The command triage: finds the files of a run, has them judged, writes the verdicts beside
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +11,37 @@
 #include "host/cli/cli.h"
 #include "profiler/triage/triage.h"
 
-static const char *devices, *weights, *out;
+static const char *cards, *weights, *out;
 static int64_t size;
 static int json;
 
 static struct opt options[] = {
-    {"device", 'd', OPT_TEXT, &devices, "A,B", "cards to consider (default: all of the table)", 0,
-     0, 0},
-    {"weights", 'w', OPT_PATH, &weights, "FILE",
-     "JSON object of weights that differ from the defaults", 0, 0, 0},
-    {"size", 'n', OPT_INT, &size, "N", "edge of the volume (default: the largest measured)", 4,
-     65536, 0},
-    {"out", 'o', OPT_PATH, &out, "DIR",
-     "where triage.json, .md and .svg go (default: beside the input)", 0, 0, 0},
+    {.name = "device",
+     .letter = 'd',
+     .kind = OPT_TEXT,
+     .value = &cards,
+     .meta = "A,B",
+     .help = "cards to consider (default: all of the table)"},
+    {.name = "weights",
+     .letter = 'w',
+     .kind = OPT_PATH,
+     .value = &weights,
+     .meta = "FILE",
+     .help = "JSON object of weights that differ from the defaults"},
+    {.name = "size",
+     .letter = 'n',
+     .kind = OPT_INT,
+     .value = &size,
+     .meta = "N",
+     .help = "edge of the volume (default: the largest measured)",
+     .min = 4,
+     .max = 65536},
+    {.name = "out",
+     .letter = 'o',
+     .kind = OPT_PATH,
+     .value = &out,
+     .meta = "DIR",
+     .help = "where triage.json, .md and .svg go (default: beside the input)"},
     CLI_OPT_JSON(json),
     {0},
 };
@@ -91,7 +111,7 @@ static void say(const struct triage *t, const char *folder)
     printf("%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict", "score",
            "speedup to the best", "share of a reconstruction");
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
+        const struct candidate *c = t->candidates[i];
         char speed[48] = "-", share[TIMING_NAME + 24] = "-";
         if (c->speedup_rival.low > 0)
             snprintf(speed, sizeof speed, "%.2g to %.2g", c->speedup_rival.low,
@@ -115,8 +135,11 @@ static enum err run(int words, char **word)
     (void)words;
     TRY(find_input(word[0], &p));
     snprintf(p.sass, sizeof p.sass, "%s/sass.json", p.folder);
-    const struct triage_options o = {devices, weights, (double)size, TP_VERSION,
-                                     is_file(p.sass) ? p.sass : NULL};
+    const struct triage_options o = {.cards = cards,
+                                     .weights = weights,
+                                     .size = (double)size,
+                                     .version = TP_VERSION,
+                                     .sass = is_file(p.sass) ? p.sass : NULL};
     TRY(triage_make(*p.timing ? p.timing : NULL, *p.profile ? p.profile : NULL, &o, &t));
     const char *folder = out ? out : p.folder;
     enum err e = out ? dir_make(out) : ERR_OK;
@@ -135,23 +158,23 @@ static enum err run(int words, char **word)
 }
 
 const struct command cmd_triage = {
-    "triage",
-    "Says which operation deserves an FPGA, and why.",
-    "RUN",
-    "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
-    "confidence is\n"
-    "lower; a profile alone needs --size. Writes triage.json, triage.md and triage.svg beside the "
-    "input.\n"
-    "A sass.json there (cuda/sass.py --json) adds the instructions of the run's kernels.\n\n"
-    "  HIGH     build it: faster and leaner than any alternative, even at the pessimistic end\n"
-    "  MEDIUM   worth a study: measure what it names first\n"
-    "  LOW      an FPGA can do it, but little is gained\n"
-    "  NO       an alternative is simply better, or there is nothing to gain\n\n"
-    "Cards: u55c u280 u250 v80 vck5000 kv260 zu7ev agilex7m. Weights: docs/triage.md.\n\n"
-    "Example: tomoprof triage latest --device u55c,v80\n",
-    options,
-    1,
-    1,
-    0,
-    run,
+    .name = "triage",
+    .summary = "Says which operation deserves an FPGA, and why.",
+    .words = "RUN",
+    .text =
+        "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
+        "confidence is\n"
+        "lower; a profile alone needs --size. Writes triage.json, triage.md and triage.svg beside "
+        "the input.\n"
+        "A sass.json there (cuda/sass.py --json) adds the instructions of the run's kernels.\n\n"
+        "  HIGH     build it: faster and leaner than any alternative, even at the pessimistic end\n"
+        "  MEDIUM   worth a study: measure what it names first\n"
+        "  LOW      an FPGA can do it, but little is gained\n"
+        "  NO       an alternative is simply better, or there is nothing to gain\n\n"
+        "Cards: u55c u280 u250 v80 vck5000 kv260 zu7ev agilex7m. Weights: docs/triage.md.\n\n"
+        "Example: tomoprof triage latest --device u55c,v80\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
 };

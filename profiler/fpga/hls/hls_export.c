@@ -1,9 +1,12 @@
+/* Writes the folder of a primitive's HLS kernel: its template, the tables and types of widths.h,
+ * and the golden vectors of the simulation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/file.h"
+#include "profiler/fpga/embed/embedded.h"
 #include "profiler/fpga/hls/hls_export_project.h"
 #include "profiler/fpga/width/width_sweep.h"
 
@@ -15,7 +18,7 @@ static void array(FILE *out, const char *type, const char *name, int n, const do
     fprintf(out, "};\n");
 }
 
-static void filter_tables(const struct handoff *h, FILE *out)
+static void filter_tables(const struct hls_export *h, FILE *out)
 {
     const int n = h->c->n;
     double *taps = calloc((size_t)n, sizeof *taps);
@@ -34,7 +37,7 @@ static void filter_tables(const struct handoff *h, FILE *out)
     array(out, "share_t", "cosines", n, h->c->fan.cosine);
 }
 
-static void flat_log_tables(const struct handoff *h, FILE *out)
+static void flat_log_tables(const struct hls_export *h, FILE *out)
 {
     const int n = h->c->n;
     double bases[TWIN_LOG_SEGMENTS], slopes[TWIN_LOG_SEGMENTS], octaves[17];
@@ -58,7 +61,7 @@ static void flat_log_tables(const struct handoff *h, FILE *out)
     free(whites);
 }
 
-static void median_tables(const struct handoff *h, FILE *out)
+static void median_tables(const struct hls_export *h, FILE *out)
 {
     fprintf(out,
             "#define LINE %d\n#define LINES %d\n#define PLANES 3\ntypedef sample_t result_t;\n",
@@ -71,18 +74,18 @@ static void samples_in(FILE *out, const double *v, int n)
         fprintf(out, "in %.17g\n", v[i]);
 }
 
-static void filter_inputs(const struct handoff *h, FILE *out)
+static void filter_inputs(const struct hls_export *h, FILE *out)
 {
     samples_in(out, h->p->fan ? h->c->fan_sinogram : h->c->sinogram, h->c->views * h->c->n);
 }
 
-static void flat_log_inputs(const struct handoff *h, FILE *out)
+static void flat_log_inputs(const struct hls_export *h, FILE *out)
 {
     samples_in(out, h->c->counts, h->c->views * h->c->n);
 }
 
 /* Three slices, each padded by its edge. */
-static void median_inputs(const struct handoff *h, FILE *out)
+static void median_inputs(const struct hls_export *h, FILE *out)
 {
     const double *const slices[3] = {h->c->below, h->c->picture, h->c->above};
     const int n = h->c->n;
@@ -100,9 +103,9 @@ static void median_inputs(const struct handoff *h, FILE *out)
 static const struct template
 {
     const char *primitive, *kernel;
-    void (*tables)(const struct handoff *h, FILE *out);
-    void (*inputs)(const struct handoff *h, FILE *out);
-    enum err (*run)(const struct handoff *h, struct formats *f, struct width_result *out);
+    void (*tables)(const struct hls_export *h, FILE *out);
+    void (*inputs)(const struct hls_export *h, FILE *out);
+    enum err (*run)(const struct hls_export *h, struct formats *f, struct width_result *out);
 }
 templates[] = {
     {"parallel_fbp_filter", "parallel_fbp_filter.cpp", filter_tables, filter_inputs, NULL},
@@ -125,12 +128,12 @@ static const struct template *find(const char *primitive)
     return NULL;
 }
 
-int handoff_known(const char *primitive)
+int hls_export_known(const char *primitive)
 {
     return find(primitive) != NULL;
 }
 
-static void widths(const struct handoff *h, const struct template *t, FILE *out)
+static void widths(const struct hls_export *h, const struct template *t, FILE *out)
 {
     const struct width_result *x = &h->exact, *r = &h->rounded;
     fprintf(out,
@@ -139,7 +142,7 @@ static void widths(const struct handoff *h, const struct template *t, FILE *out)
             "#ifndef WIDTHS_H\n#define WIDTHS_H\n\n#include <ap_fixed.h>\n\n",
             h->p->name);
     for (int k = 0; k < WIDTH_STAGES; k++) {
-        const struct number *f = &h->formats.of[k];
+        const struct number_format *f = &h->formats.of[k];
         if (h->p->stages[k])
             fprintf(out, "typedef ap_fixed<%d, %d, AP_RND_CONV, AP_SAT> %s_t;\n", f->bits,
                     f->range + 1, width_stage_name((enum width_stage)k));
@@ -150,28 +153,26 @@ static void widths(const struct handoff *h, const struct template *t, FILE *out)
     fprintf(out, "\n#endif\n");
 }
 
-static void golden(const struct handoff *h, const struct template *t, FILE *out)
+static void golden(const struct hls_export *h, const struct template *t, FILE *out)
 {
     t->inputs(h, out);
     for (int i = 0; i < h->exact.own_length; i++)
         fprintf(out, "out %.17g %.17g\n", h->rounded.own[i], h->exact.own[i]);
 }
 
-typedef void writer(const struct handoff *h, const struct template *t, FILE *out);
+typedef void writer(const struct hls_export *h, const struct template *t, FILE *out);
 
-static enum err write_one(const char *folder, const char *name, const char *text, writer *write,
-                          const struct handoff *h, const struct template *t)
+static enum err write_made(const char *folder, const char *name, writer *write,
+                           const struct hls_export *h, const struct template *t)
 {
     struct outfile f = {0};
     char *path = NULL;
     FAIL_IF(asprintf(&path, "%s/%s", folder, name) < 0, ERR_MEMORY, "no memory left");
     enum err e = outfile_open(&f, path);
-    if (!e && text)
-        e = outfile_write(&f, text, strlen(text));
-    else if (!e)
+    if (!e) {
         write(h, t, f.stream);
-    if (!e)
         e = outfile_commit(&f);
+    }
     outfile_abort(&f);
     free(path);
     return e;
@@ -181,7 +182,7 @@ static enum err write_one(const char *folder, const char *name, const char *text
 static enum err write_templates(const char *folder, const struct template *t)
 {
     static const char *const projectors[] = {"projector.h", "footprints.cpp"};
-    for (const struct handoff_file *f = handoff_files; f->name; f++) {
+    for (const struct embedded_file *f = hls_templates; f->name; f++) {
         const char *dot = strrchr(f->name, '.'), *name = f->name;
         int wanted = !dot || strcmp(dot, ".cpp") != 0 || !strcmp(f->name, "bench.cpp");
         for (int i = 0; i < 2; i++)
@@ -192,31 +193,30 @@ static enum err write_templates(const char *folder, const struct template *t)
             name = "kernel.cpp";
         }
         if (wanted)
-            TRY(write_one(folder, name, f->text, NULL, NULL, NULL));
+            TRY(embedded_write(folder, name, f->text));
     }
     return ERR_OK;
 }
 
-static enum err write_all(const char *folder, const struct template *t, const struct handoff *h)
+static enum err write_all(const char *folder, const struct template *t, const struct hls_export *h)
 {
-    char *standin = NULL;
-    FAIL_IF(asprintf(&standin, "%s/standin", folder) < 0, ERR_MEMORY, "no memory left");
-    enum err e = dir_make(standin);
-    free(standin);
+    char *fallback = NULL;
+    FAIL_IF(asprintf(&fallback, "%s/fallback", folder) < 0, ERR_MEMORY, "no memory left");
+    enum err e = dir_make(fallback);
+    free(fallback);
     TRY(e);
     TRY(write_templates(folder, t));
-    TRY(write_one(folder, "widths.h", NULL, widths, h, t));
-    return write_one(folder, "golden.txt", NULL, golden, h, t);
+    TRY(write_made(folder, "widths.h", widths, h, t));
+    return write_made(folder, "golden.txt", golden, h, t);
 }
 
-static enum err simulate(const struct template *t, const struct handoff *h, struct formats *f,
+static enum err simulate(const struct template *t, const struct hls_export *h, struct formats *f,
                          struct width_result *out)
 {
     return t->run ? t->run(h, f, out) : width_run(h->c, h->p, f, out);
 }
 
-enum err handoff_write(const char *primitive, const struct width_case *c,
-                       const int bits[WIDTH_STAGES], const char *folder)
+enum err hls_export_write(const char *primitive, const struct width_case *c, const char *folder)
 {
     const struct template *t = find(primitive);
     const struct width_needed *needed = width_needed(primitive);
@@ -224,10 +224,10 @@ enum err handoff_write(const char *primitive, const struct width_case *c,
             "%s: no kernel template; there are the projectors, Hessians, filters, "
             "flat_field_and_log and median_filter3d",
             primitive);
-    struct handoff h = {.p = width_primitive_named(primitive), .c = c};
+    struct hls_export h = {.p = width_primitive_named(primitive), .c = c};
     struct formats wide = formats_wide();
     TRY(simulate(t, &h, &wide, &h.exact));
-    h.formats = width_formats(h.p, &wide, bits ? bits : needed->bits);
+    h.formats = width_formats(h.p, &wide, needed->bits);
     struct formats used = h.formats;
     enum err e = simulate(t, &h, &used, &h.rounded);
     if (!e)

@@ -1,22 +1,17 @@
 /* A folder for an FPGA engineer to start from: C++ kernel with the widths of the sweep, test bench
- * and golden vectors. Its templates are the files of fpga/hls here, embedded by the build. */
+ * and golden vectors. Its templates are the files of profiler/fpga/hls/templates, embedded by the
+ * build. */
 #ifndef TP_FPGA_HLS_HLS_EXPORT_H
 #define TP_FPGA_HLS_HLS_EXPORT_H
 
 #include "profiler/fpga/width/width_case.h"
 
-struct handoff_file {
-    const char *name, *text;
-};
-extern const struct handoff_file handoff_files[]; /* ended by a row of zeros */
-
 /* 1 when there is a template for the primitive. */
-int handoff_known(const char *primitive);
+int hls_export_known(const char *primitive);
 
-/* Writes `folder`/kernel.cpp, kernel.h, bench.cpp, Makefile, widths.h, golden.txt and standin/ for
- * the bits given (those of width_needed where NULL), vectors from `c`. ERR_USAGE for a primitive
- * without template. `make check` in the folder compiles it and compares. */
-enum err handoff_write(const char *primitive, const struct width_case *c,
-                       const int bits[WIDTH_STAGES], const char *folder);
+/* Writes `folder`/kernel.cpp, kernel.h, bench.cpp, Makefile, widths.h, golden.txt and fallback/,
+ * with the bits of width_needed and vectors from `c`. ERR_USAGE for a primitive without template.
+ * `make check` in the folder compiles it and compares. */
+enum err hls_export_write(const char *primitive, const struct width_case *c, const char *folder);
 
 #endif

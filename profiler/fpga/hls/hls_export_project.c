@@ -1,20 +1,22 @@
+/* What a projector's HLS kernel needs besides the widths: its tables, what goes in, and the
+ * simulated projection alone. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "profiler/fpga/hls/hls_export_project.h"
 
-static int is(const struct handoff *h, const char *what)
+static int is(const struct hls_export *h, const char *what)
 {
     return strstr(h->p->name, what) != NULL;
 }
 
-static const struct twin *beam(const struct handoff *h)
+static const struct twin *beam(const struct hls_export *h)
 {
     return h->p->fan ? &h->c->fan : &h->c->parallel;
 }
 
 /* What is projected: the picture, filtered views, or 1 in every channel. */
-static enum err input_of(const struct handoff *h, double **out, int *length)
+static enum err input_of(const struct hls_export *h, double **out, int *length)
 {
     const struct width_case *c = h->c;
     struct formats wide = formats_wide();
@@ -31,7 +33,7 @@ static enum err input_of(const struct handoff *h, double **out, int *length)
     return ERR_OK;
 }
 
-void project_tables(const struct handoff *h, FILE *out)
+void project_tables(const struct hls_export *h, FILE *out)
 {
     const struct twin *t = beam(h);
     fprintf(out,
@@ -46,7 +48,7 @@ void project_tables(const struct handoff *h, FILE *out)
     fprintf(out, "};\n");
 }
 
-void project_inputs(const struct handoff *h, FILE *out)
+void project_inputs(const struct hls_export *h, FILE *out)
 {
     double *v = NULL;
     int n;
@@ -56,7 +58,7 @@ void project_inputs(const struct handoff *h, FILE *out)
     free(v);
 }
 
-enum err project_run(const struct handoff *h, struct formats *f, struct width_result *out)
+enum err project_run(const struct hls_export *h, struct formats *f, struct width_result *out)
 {
     const struct twin *t = beam(h);
     double *in = NULL;

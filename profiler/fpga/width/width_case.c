@@ -1,3 +1,5 @@
+/* The data of a case, and for each primitive the reconstruction that it is simulated in; a table of
+ * the primitives with the stages that they have. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Writes sweeps as PREFIX.json; width.schema.json describes it. */
 #include <math.h>
 
 #include "host/base/jsonw.h"
@@ -47,7 +48,7 @@ static void put_stage(struct jsonw *w, const struct width_sweep *s, int k)
     jsonw_key(w, "format");
     jsonw_array(w);
     for (int c = 0; c < s->cases; c++) {
-        const struct number f = number_fixed(s->bits[k], s->range[c][k]);
+        const struct number_format f = number_fixed(s->bits[k], s->range[c][k]);
         char name[24];
         jsonw_string(w, number_name(&f, name));
     }

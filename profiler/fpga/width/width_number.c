@@ -1,33 +1,34 @@
+/* Rounding of float64 values to fixed point, small floats and block floats. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profiler/fpga/width/width_number.h"
 
-struct number number_wide(void)
+struct number_format number_wide(void)
 {
-    return (struct number){.kind = NUMBER_WIDE, .bits = 64};
+    return (struct number_format){.kind = NUMBER_WIDE, .bits = 64};
 }
 
-struct number number_fixed(int bits, int range)
+struct number_format number_fixed(int bits, int range)
 {
     const double step = ldexp(1, range - (bits - 1));
-    return (struct number){.kind = NUMBER_FIXED,
-                           .bits = bits,
-                           .range = range,
-                           .step = step,
-                           .inverse = 1 / step,
-                           .most = ldexp(1, range) - step};
+    return (struct number_format){.kind = NUMBER_FIXED,
+                                  .bits = bits,
+                                  .range = range,
+                                  .step = step,
+                                  .inverse = 1 / step,
+                                  .most = ldexp(1, range) - step};
 }
 
-static int fraction_bits(const struct number *f)
+static int fraction_bits(const struct number_format *f)
 {
     return f->bits - 1 - f->exponent_bits;
 }
 
-struct number number_float(int bits, int exponent_bits)
+struct number_format number_float(int bits, int exponent_bits)
 {
-    struct number f = {.kind = NUMBER_FLOAT, .bits = bits, .exponent_bits = exponent_bits};
+    struct number_format f = {.kind = NUMBER_FLOAT, .bits = bits, .exponent_bits = exponent_bits};
     if (exponent_bits >= 11 && fraction_bits(&f) >= 52)
         return number_wide();
     /* No code is kept for infinity and NaN of a value: the largest exponent is 2^(e-1) - 1. */
@@ -35,9 +36,9 @@ struct number number_float(int bits, int exponent_bits)
     return f;
 }
 
-struct number number_block(int bits)
+struct number_format number_block(int bits)
 {
-    return (struct number){.kind = NUMBER_BLOCK, .bits = bits};
+    return (struct number_format){.kind = NUMBER_BLOCK, .bits = bits};
 }
 
 /* Nearest integer, ties to even, for |v| < 2^51: adding 1.5 2^52 leaves no room for a fraction.
@@ -56,7 +57,7 @@ static double clip(double v, double low, double high, struct number_faults *faul
     return v < low ? low : high;
 }
 
-static double round_fixed(const struct number *f, double v, struct number_faults *faults)
+static double round_fixed(const struct number_format *f, double v, struct number_faults *faults)
 {
     if (isnan(v)) {
         faults->invalid++;
@@ -68,7 +69,7 @@ static double round_fixed(const struct number *f, double v, struct number_faults
     return nearest(v * f->inverse) * f->step;
 }
 
-static double round_float(const struct number *f, double v, struct number_faults *faults)
+static double round_float(const struct number_format *f, double v, struct number_faults *faults)
 {
     if (isnan(v)) {
         faults->invalid++;
@@ -84,7 +85,7 @@ static double round_float(const struct number *f, double v, struct number_faults
     return clip(nearest(v / step) * step, -f->most, f->most, faults);
 }
 
-double number_round(const struct number *f, double v, struct number_faults *faults)
+double number_round(const struct number_format *f, double v, struct number_faults *faults)
 {
     switch (f->kind) {
     case NUMBER_FIXED:
@@ -98,19 +99,19 @@ double number_round(const struct number *f, double v, struct number_faults *faul
     return v;
 }
 
-static void round_block(const struct number *f, const double *v, int64_t n, double *out,
+static void round_block(const struct number_format *f, const double *v, int64_t n, double *out,
                         struct number_faults *faults)
 {
     double most = 0;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(v[i]))
             most = fmax(most, fabs(v[i]));
-    const struct number shared = number_fixed(f->bits, most > 0 ? ilogb(most) + 1 : 0);
+    const struct number_format shared = number_fixed(f->bits, most > 0 ? ilogb(most) + 1 : 0);
     for (int64_t i = 0; i < n; i++)
         out[i] = round_fixed(&shared, v[i], faults);
 }
 
-void number_round_all(const struct number *f, const double *v, int64_t n, double *out,
+void number_round_all(const struct number_format *f, const double *v, int64_t n, double *out,
                       struct number_faults *faults)
 {
     const int64_t length = NUMBER_BLOCK_LENGTH;
@@ -122,7 +123,7 @@ void number_round_all(const struct number *f, const double *v, int64_t n, double
             out[i] = number_round(f, v[i], faults);
 }
 
-char *number_name(const struct number *f, char out[24])
+char *number_name(const struct number_format *f, char out[24])
 {
     switch (f->kind) {
     case NUMBER_WIDE:

@@ -13,7 +13,7 @@ enum number_kind {
 #define NUMBER_BLOCK_LENGTH 16
 #define NUMBER_BITS_MOST    52 /* of a fixed-point number: float64 holds it and its halves exactly */
 
-struct number {
+struct number_format {
     enum number_kind kind;
     int bits, range, exponent_bits;
     double step, inverse, most; /* fixed: 2^-fraction, its inverse, largest value; float: largest */
@@ -24,17 +24,17 @@ struct number_faults {
     int64_t invalid; /* NaN; where the format has none it becomes 0 */
 };
 
-struct number number_wide(void);
-struct number number_fixed(int bits, int range);         /* 2 <= bits <= NUMBER_BITS_MOST */
-struct number number_float(int bits, int exponent_bits); /* bf16 is (16, 8), fp16 (16, 5) */
-struct number number_block(int bits);
+struct number_format number_wide(void);
+struct number_format number_fixed(int bits, int range);         /* 2 <= bits <= NUMBER_BITS_MOST */
+struct number_format number_float(int bits, int exponent_bits); /* bf16 is (16, 8), fp16 (16, 5) */
+struct number_format number_block(int bits);
 
 /* NUMBER_BLOCK has no value on its own: it passes `v` on. */
-double number_round(const struct number *f, double v, struct number_faults *faults);
+double number_round(const struct number_format *f, double v, struct number_faults *faults);
 /* An array in the order in which it is stored; `n` values. */
-void number_round_all(const struct number *f, const double *v, int64_t n, double *out,
+void number_round_all(const struct number_format *f, const double *v, int64_t n, double *out,
                       struct number_faults *faults);
 /* "Q5.12" (bits of the whole part without the sign, of the fraction), "e8m7", "b12", "float64". */
-char *number_name(const struct number *f, char out[24]);
+char *number_name(const struct number_format *f, char out[24]);
 
 #endif

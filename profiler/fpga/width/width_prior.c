@@ -1,3 +1,4 @@
+/* The slow twin of the MBIR prior and its updates: VCD with a qGGMRF prior on one slice. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,11 +33,11 @@ static void terms(const struct twin *t, struct formats *f, const struct twin_pri
 }
 
 /* What twin_update works in. */
-struct work {
+struct prior_scratch {
     double *error, *projected, *likelihood, *hessian, *step, *gradient, *curvature;
 };
 
-static void release(struct work *w)
+static void release(struct prior_scratch *w)
 {
     double **all[] = {&w->error, &w->projected, &w->likelihood, &w->hessian,
                       &w->step,  &w->gradient,  &w->curvature};
@@ -44,7 +45,7 @@ static void release(struct work *w)
         free(*all[i]);
 }
 
-static enum err prepare(const struct twin *t, struct work *w)
+static enum err prepare(const struct twin *t, struct prior_scratch *w)
 {
     const size_t samples = (size_t)t->views * (size_t)t->n, pixels = (size_t)t->n * (size_t)t->n;
     double **all[] = {&w->error, &w->projected, &w->likelihood, &w->hessian,
@@ -57,7 +58,7 @@ static enum err prepare(const struct twin *t, struct work *w)
 
 /* Step of the pixels of a subset, by diagonal Newton; the rest of w->step is 0. */
 static void newton(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                   const double *x, int subset, struct work *w)
+                   const double *x, int subset, struct prior_scratch *w)
 {
     const double inverse = 1 / (p->sigma_y * p->sigma_y);
     for (int i = 0; i < t->n * t->n; i++) {
@@ -71,7 +72,7 @@ static void newton(const struct twin *t, struct formats *f, const struct twin_pr
 }
 
 /* The step length that minimises the quadratic surrogate along w->step. */
-static double line_search(const struct twin *t, const struct twin_prior *p, struct work *w)
+static double line_search(const struct twin *t, const struct twin_prior *p, struct prior_scratch *w)
 {
     twin_exact_forward(t, w->step, w->projected);
     double down = 0, bend = 0;
@@ -88,7 +89,7 @@ static double line_search(const struct twin *t, const struct twin_prior *p, stru
 /* The volume lives in memory as samples: each update is rounded. The error sinogram follows what
  * was stored. */
 static void subset_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                          const double *y, double *x, int subset, struct work *w)
+                          const double *y, double *x, int subset, struct prior_scratch *w)
 {
     twin_exact_forward(t, x, w->projected);
     for (int i = 0; i < t->views * t->n; i++)
@@ -106,7 +107,7 @@ enum err twin_update(const struct twin *t, struct formats *f, const struct twin_
                      const double *y, double *x)
 {
     struct formats wide = formats_wide();
-    struct work w = {0};
+    struct prior_scratch w = {0};
     enum err e = prepare(t, &w);
     for (int i = 0; !e && i < t->views * t->n; i++)
         w.error[i] = 1;

@@ -1,3 +1,4 @@
+/* Error and similarity of two pictures, and whether they keep the stated quality. */
 #include <math.h>
 
 #include "profiler/fpga/width/width_sweep.h"

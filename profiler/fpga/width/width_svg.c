@@ -1,3 +1,4 @@
+/* Draws sweeps as PREFIX.svg: for each primitive the error against the bits of each stage. */
 #include <math.h>
 
 #include "profiler/fpga/width/width_sweep.h"

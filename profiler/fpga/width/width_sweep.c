@@ -1,3 +1,5 @@
+/* Finds the fewest bits of each stage that keep the quality: alone, then together, then small
+ * floats. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* The slow twins of projectors, filter, logarithm and median: every stage is passed through its
+ * number format. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,11 @@
 #define TP_FPGA_WIDTH_WIDTH_TWIN_H
 
 #include "host/base/err.h"
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 #include "profiler/fpga/width/width_number.h"
 
 struct formats {
-    struct number of[WIDTH_STAGES];
+    struct number_format of[WIDTH_STAGES];
     double peak[WIDTH_STAGES]; /* largest magnitude that came by */
     struct number_faults faults;
 };
@@ -44,7 +44,7 @@ void twin_destroy(struct twin *t);
 
 /* Callers hold the arrays: x[n n], y[views n]. ERR_MEMORY is the only failure. */
 enum err twin_forward(const struct twin *t, struct formats *f, const double *x, double *y);
-/* The two without rounding, 20 times as fast: for what stands around the rounded primitive. */
+/* The two without rounding, 20 times as fast: for what is computed around the rounded primitive. */
 void twin_exact_forward(const struct twin *t, const double *x, double *y);
 void twin_exact_back(const struct twin *t, const double *y, double *x);
 /* power 2: the Hessian's diagonal for y = 1 */

@@ -4,12 +4,12 @@
 
 #include "profiler/triage/access/access_loops.h"
 
-static void read_at(struct sink *s, int array, int64_t i)
+static void read_at(struct access_sink *s, int array, int64_t i)
 {
     s->access(s, array, i, 0);
 }
 
-static void write_at(struct sink *s, int array, int64_t i)
+static void write_at(struct access_sink *s, int array, int64_t i)
 {
     s->access(s, array, i, 1);
 }
@@ -28,7 +28,8 @@ static int inside(int r, int c, int n)
 /* One voxel and view: the cells under its footprint. Parallel: 2 channels of its row; cone: source
  * 2N from the axis, detector 4N: magnification 2, so the volume fits a detector of 2N cells, halved
  * to N of double width as in the published set-up. */
-static void footprint(struct sink *s, int cone, int back, int n, int pixel, int view, int slice)
+static void footprint(struct access_sink *s, int cone, int back, int n, int pixel, int view,
+                      int slice)
 {
     const int r = pixel / n, c = pixel % n, views = n / 2;
     const double a = M_PI * (cone ? 2.0 : 1.0) * view / views, half = 0.5 * (n - 1);
@@ -52,7 +53,7 @@ static void footprint(struct sink *s, int cone, int back, int n, int pixel, int 
         write_at(s, ARRAY_OUT, voxel);
 }
 
-static void project(struct sink *s, int cone, int back, int n)
+static void project(struct access_sink *s, int cone, int back, int n)
 {
     for (int pixel = 0; pixel < n * n; pixel++) {
         if (!inside(pixel / n, pixel % n, n))
@@ -66,28 +67,28 @@ static void project(struct sink *s, int cone, int back, int n)
 }
 
 /* Rows in, transformed in a local buffer of 2N, rows out. */
-static void filter(struct sink *s, int n)
+static void filter(struct access_sink *s, int n)
 {
     for (int64_t row = 0; row < (int64_t)n * n / 2; row++) {
         for (int64_t c = 0; c < n; c++) {
             read_at(s, ARRAY_IN, row * n + c);
-            write_at(s, WALK_LOCAL, c);
+            write_at(s, ACCESS_LOCAL, c);
         }
         for (int pass = 0; pass < 2; pass++) /* there and back */
             for (int64_t half = 1; half < 2 * n; half *= 2)
                 for (int64_t i = 0; i < 2 * n; i++) {
-                    read_at(s, WALK_LOCAL, i ^ half);
-                    write_at(s, WALK_LOCAL, i);
+                    read_at(s, ACCESS_LOCAL, i ^ half);
+                    write_at(s, ACCESS_LOCAL, i);
                 }
         for (int64_t c = 0; c < n; c++) {
-            read_at(s, WALK_LOCAL, c);
+            read_at(s, ACCESS_LOCAL, c);
             write_at(s, ARRAY_OUT, row * n + c);
         }
         s->step(s);
     }
 }
 
-static void median(struct sink *s, int n)
+static void median(struct access_sink *s, int n)
 {
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < n; c++) {
@@ -102,7 +103,7 @@ static void median(struct sink *s, int n)
         }
 }
 
-/* A fixed generator: walks must be the same in every run. */
+/* A fixed generator: traces must be the same in every run. */
 static uint32_t next_random(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
@@ -110,7 +111,7 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /* The 6 face neighbours of the cylinders of a random subset, read and updated in place. */
-static void prior(struct sink *s, int n)
+static void prior(struct access_sink *s, int n)
 {
     static const int around[7][3] = {{0},       {-1, 0, 0}, {1, 0, 0}, {0, -1, 0},
                                      {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
@@ -132,7 +133,7 @@ static void prior(struct sink *s, int n)
 }
 
 /* A shuffle of the pixels. */
-static void partition(struct sink *s, int n)
+static void partition(struct access_sink *s, int n)
 {
     uint32_t state = 1;
     for (int64_t i = (int64_t)n * n - 1; i > 0; i--) {
@@ -146,7 +147,7 @@ static void partition(struct sink *s, int n)
 }
 
 /* Samples in the order of the detector; a new frame begins the flat and dark fields again. */
-static void correct(struct sink *s, int n)
+static void correct(struct access_sink *s, int n)
 {
     for (int64_t view = 0; view < n / 2; view++)
         for (int64_t row = 0; row < n; row++) {
@@ -161,33 +162,33 @@ static void correct(struct sink *s, int n)
         }
 }
 
-void walk_run(enum walk walk, int size, struct sink *s)
+void access_trace_run(enum access_trace trace, int size, struct access_sink *s)
 {
-    switch (walk) {
-    case WALK_PARALLEL_FORWARD:
-    case WALK_PARALLEL_BACK:
-        project(s, 0, walk == WALK_PARALLEL_BACK, size);
+    switch (trace) {
+    case ACCESS_PARALLEL_FORWARD:
+    case ACCESS_PARALLEL_BACK:
+        project(s, 0, trace == ACCESS_PARALLEL_BACK, size);
         break;
-    case WALK_CONE_FORWARD:
-    case WALK_CONE_BACK:
-        project(s, 1, walk == WALK_CONE_BACK, size);
+    case ACCESS_CONE_FORWARD:
+    case ACCESS_CONE_BACK:
+        project(s, 1, trace == ACCESS_CONE_BACK, size);
         break;
-    case WALK_FILTER:
+    case ACCESS_FILTER:
         filter(s, size);
         break;
-    case WALK_MEDIAN:
+    case ACCESS_MEDIAN:
         median(s, size);
         break;
-    case WALK_PRIOR:
+    case ACCESS_PRIOR:
         prior(s, size);
         break;
-    case WALK_PARTITION:
+    case ACCESS_PARTITION:
         partition(s, size);
         break;
-    case WALK_CORRECT:
+    case ACCESS_CORRECT:
         correct(s, size);
         break;
-    case WALK_COUNT:
+    case ACCESS_TRACES:
         break;
     }
 }

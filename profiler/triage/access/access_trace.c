@@ -9,11 +9,11 @@
 #define STRIDES 8192 /* a power of 2; the rest of the strides is counted together */
 
 struct counts {
-    struct sink sink;
-    int64_t accesses, steps, extent[WALK_ARRAYS];
+    struct access_sink sink;
+    int64_t accesses, steps, extent[ACCESS_ARRAYS];
 };
 
-static void count_access(struct sink *s, int array, int64_t index, int write)
+static void count_access(struct access_sink *s, int array, int64_t index, int write)
 {
     struct counts *c = (struct counts *)s;
     (void)write;
@@ -22,7 +22,7 @@ static void count_access(struct sink *s, int array, int64_t index, int write)
         c->extent[array] = index + 1;
 }
 
-static void count_step(struct sink *s)
+static void count_step(struct access_sink *s)
 {
     ((struct counts *)s)->steps++;
 }
@@ -32,13 +32,13 @@ struct strides {
 };
 
 struct meter {
-    struct sink sink;
+    struct access_sink sink;
     struct access *out;
-    int64_t base[WALK_ARRAYS], previous[WALK_ARRAYS];
-    int64_t first[2][WALK_ARRAYS]; /* of the last step, reads and writes; -1 none yet */
-    int begun[2][WALK_ARRAYS];     /* in this step */
-    int32_t *last;                 /* time + 1 of an element's last access, 0: none */
-    int32_t *tree;                 /* Fenwick, from 1 */
+    int64_t base[ACCESS_ARRAYS], previous[ACCESS_ARRAYS];
+    int64_t first[2][ACCESS_ARRAYS]; /* of the last step, reads and writes; -1 none yet */
+    int begun[2][ACCESS_ARRAYS];     /* in this step */
+    int32_t *last;                   /* time + 1 of an element's last access, 0: none */
+    int32_t *tree;                   /* Fenwick, from 1 */
     int64_t time, accesses, reuses, local, here;
     int64_t *distances; /* count by distance, up to the number of elements */
     int64_t elements;
@@ -75,13 +75,13 @@ static void stride_add(struct strides *t, int64_t stride)
     t->other++;
 }
 
-static void measure_access(struct sink *s, int array, int64_t index, int write)
+static void measure_access(struct access_sink *s, int array, int64_t index, int write)
 {
     struct meter *m = (struct meter *)s;
     const int64_t element = m->base[array] + index, now = ++m->time;
     m->here++;
     write ? m->out->writes++ : m->out->reads++;
-    if (array >= WALK_LOCAL) {
+    if (array >= ACCESS_LOCAL) {
         m->local++;
     } else {
         const int64_t stride = index - m->previous[array];
@@ -108,7 +108,7 @@ static void measure_access(struct sink *s, int array, int64_t index, int write)
     m->last[element] = (int32_t)now;
 }
 
-static void measure_step(struct sink *s)
+static void measure_step(struct access_sink *s)
 {
     struct meter *m = (struct meter *)s;
     m->sum += (double)m->here;
@@ -170,15 +170,15 @@ static void conclude(struct meter *m)
     }
 }
 
-enum err access_measure(enum walk walk, int size, struct access *out)
+enum err access_measure(enum access_trace trace, int size, struct access *out)
 {
     struct counts c = {.sink = {count_access, count_step}};
     *out = (struct access){.size = size};
-    FAIL_IF(size < 4 || size > 64 || (int)walk < 0 || walk >= WALK_COUNT, ERR_USAGE,
+    FAIL_IF(size < 4 || size > 64 || (int)trace < 0 || trace >= ACCESS_TRACES, ERR_USAGE,
             "access patterns are measured at edges of 4 to 64, not %d", size);
-    walk_run(walk, size, &c.sink);
+    access_trace_run(trace, size, &c.sink);
     struct meter m = {.sink = {measure_access, measure_step}, .out = out, .accesses = c.accesses};
-    for (int i = 0; i < WALK_ARRAYS; i++) {
+    for (int i = 0; i < ACCESS_ARRAYS; i++) {
         m.base[i] = m.elements;
         m.elements += c.extent[i];
     }
@@ -193,7 +193,7 @@ enum err access_measure(enum walk walk, int size, struct access *out)
     if (!m.last || !m.tree || !m.distances || !m.all || !m.writes || !m.jumps[0] || !m.jumps[1]) {
         e = FAIL(ERR_MEMORY, "no memory to measure the access pattern");
     } else {
-        walk_run(walk, size, &m.sink);
+        access_trace_run(trace, size, &m.sink);
         conclude(&m);
     }
     free(m.last);
@@ -209,7 +209,7 @@ enum err access_measure(enum walk walk, int size, struct access *out)
 /* stream: consecutive. window: the next step begins where one expects it (under 1 bit of surprise)
  * and strides within it are few (under 4 bits). Else irregular: scatter where the writes are (2
  * bits: the writes of a gather stay where they are for all views of a pixel). */
-static enum pattern judge(const struct access *a)
+static enum access_pattern judge(const struct access *a)
 {
     if (a->unit_share > 0.95)
         return PATTERN_STREAM;
@@ -218,10 +218,10 @@ static enum pattern judge(const struct access *a)
     return fmax(a->write_jump_entropy, a->write_entropy / 2) > 2 ? PATTERN_SCATTER : PATTERN_GATHER;
 }
 
-static enum err measure_pair(enum walk walk, struct access_pair *out)
+static enum err measure_pair(enum access_trace trace, struct access_pair *out)
 {
-    TRY(access_measure(walk, ACCESS_SMALL, &out->small));
-    TRY(access_measure(walk, ACCESS_LARGE, &out->large));
+    TRY(access_measure(trace, ACCESS_SMALL, &out->small));
+    TRY(access_measure(trace, ACCESS_LARGE, &out->large));
     out->pattern = judge(&out->large);
     double p = log(fmax(1, out->large.window) / fmax(1, out->small.window)) /
                log((double)ACCESS_LARGE / ACCESS_SMALL);
@@ -229,14 +229,15 @@ static enum err measure_pair(enum walk walk, struct access_pair *out)
     return ERR_OK;
 }
 
-enum err access_pair_measure(enum walk walk, struct access_pair *out)
+enum err access_pair_measure(enum access_trace trace, struct access_pair *out)
 {
-    /* 0.2 s for a cone: several primitives and every question of sensitivity share a walk. */
-    static _Thread_local struct access_pair known[WALK_COUNT];
-    FAIL_IF((int)walk < 0 || walk >= WALK_COUNT, ERR_USAGE, "there is no walk %d", (int)walk);
-    if (!known[walk].large.size)
-        TRY(measure_pair(walk, &known[walk]));
-    *out = known[walk];
+    /* 0.2 s for a cone: several primitives and every question of sensitivity share a trace. */
+    static _Thread_local struct access_pair known[ACCESS_TRACES];
+    FAIL_IF((int)trace < 0 || trace >= ACCESS_TRACES, ERR_USAGE, "there is no access trace %d",
+            (int)trace);
+    if (!known[trace].large.size)
+        TRY(measure_pair(trace, &known[trace]));
+    *out = known[trace];
     return ERR_OK;
 }
 
@@ -245,7 +246,7 @@ double access_window_at(const struct access_pair *a, double size)
     return a->large.window * pow(size / ACCESS_LARGE, a->window_growth);
 }
 
-const char *pattern_name(enum pattern pattern)
+const char *pattern_name(enum access_pattern pattern)
 {
     static const char *const names[] = {"stream", "window", "gather", "scatter"};
     return names[pattern];

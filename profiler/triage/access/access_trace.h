@@ -1,6 +1,6 @@
-/* How a primitive walks memory, measured: a plain reference of it on a small volume is run for its
- * addresses alone (elements of 4 bytes, in the order of the loops), and these are counted. Nothing
- * is tabulated: the numbers are computed when they are asked for. */
+/* How a primitive accesses memory, measured: a plain reference of it on a small volume is run for
+ * its addresses alone (elements of 4 bytes, in the order of the loops), and these are counted.
+ * Nothing is tabulated: the numbers are computed when they are asked for. */
 #ifndef TP_TRIAGE_ACCESS_ACCESS_TRACE_H
 #define TP_TRIAGE_ACCESS_ACCESS_TRACE_H
 
@@ -8,20 +8,20 @@
 
 #include "host/base/err.h"
 
-enum walk {
-    WALK_PARALLEL_FORWARD,
-    WALK_PARALLEL_BACK,
-    WALK_CONE_FORWARD,
-    WALK_CONE_BACK,
-    WALK_FILTER,
-    WALK_MEDIAN,
-    WALK_PRIOR,
-    WALK_PARTITION,
-    WALK_CORRECT, /* flat field and logarithm */
-    WALK_COUNT
+enum access_trace {
+    ACCESS_PARALLEL_FORWARD,
+    ACCESS_PARALLEL_BACK,
+    ACCESS_CONE_FORWARD,
+    ACCESS_CONE_BACK,
+    ACCESS_FILTER,
+    ACCESS_MEDIAN,
+    ACCESS_PRIOR,
+    ACCESS_PARTITION,
+    ACCESS_CORRECT, /* flat field and logarithm */
+    ACCESS_TRACES
 };
 
-enum pattern { PATTERN_STREAM, PATTERN_WINDOW, PATTERN_GATHER, PATTERN_SCATTER };
+enum access_pattern { PATTERN_STREAM, PATTERN_WINDOW, PATTERN_GATHER, PATTERN_SCATTER };
 
 #define ACCESS_BUCKETS 24
 
@@ -44,21 +44,21 @@ struct access {
 };
 
 /* size >= 4: volume size^3, size/2 views of size x size. */
-enum err access_measure(enum walk walk, int size, struct access *out);
+enum err access_measure(enum access_trace trace, int size, struct access *out);
 
-/* Two sizes of one walk, and what they say together. */
+/* Two sizes of one trace, and what they say together. */
 struct access_pair {
     struct access small, large;
-    enum pattern pattern;
+    enum access_pattern pattern;
     double window_growth; /* p of window ~ N^p, within 0..3 */
 };
 #define ACCESS_SMALL 16
 #define ACCESS_LARGE 32
-enum err access_pair_measure(enum walk walk, struct access_pair *out);
+enum err access_pair_measure(enum access_trace trace, struct access_pair *out);
 
 /* Elements of the window at an edge N, by its measured growth. */
 double access_window_at(const struct access_pair *a, double size);
 
-const char *pattern_name(enum pattern pattern);
+const char *pattern_name(enum access_pattern pattern);
 
 #endif

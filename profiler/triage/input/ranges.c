@@ -4,12 +4,12 @@
 
 #include "profiler/triage/input/workload.h"
 
-enum kind { FORWARD, BACK, HESSIAN, FILTER, PRIOR, PARTITION, KINDS };
+enum phase_kind { FORWARD, BACK, HESSIAN, FILTER, PRIOR, PARTITION, KINDS };
 
 /* Phases that do not contain each other, so that they add up. One that is two: half each. */
 static const struct phase {
     const char *name;
-    enum kind first, second;
+    enum phase_kind first, second;
 } phases[] = {
     {"error sinogram", FORWARD, FORWARD},  {"forward projection and sums", FORWARD, FORWARD},
     {"sinogram update", FORWARD, FORWARD}, {"sinogram update and back projection", FORWARD, BACK},

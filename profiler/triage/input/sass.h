@@ -27,7 +27,7 @@ struct sass {
     char arch[16]; /* "" unknown */
 };
 
-/* ERR_INPUT when it is no such file. */
+/* ERR_INPUT when it is not such a file. */
 enum err sass_read(const char *path, struct sass *out);
 void sass_free(struct sass *s);
 

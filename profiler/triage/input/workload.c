@@ -1,3 +1,5 @@
+/* Takes reconstructions apart: which primitives one is made of, how often it calls each, and what
+ * share of its time each has. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +54,8 @@ static void add_part(struct workload *w, const char *primitive, double calls, do
                      const char *source)
 {
     const double share = seconds / w->seconds;
-    w->parts[w->count++] = (struct part){primitive_named(primitive), calls, seconds, share,
-                                         share > 1 ? 1 : share,      source};
+    w->parts[w->count++] = (struct workload_part){primitive_named(primitive), calls, seconds, share,
+                                                  share > 1 ? 1 : share,      source};
 }
 
 static void from_ranges(const struct recipe *r, const double seconds[], double whole,
@@ -79,7 +81,7 @@ static void from_ranges(const struct recipe *r, const double seconds[], double w
 static void compare(struct workload *w, const struct timing *t, struct notes *notes)
 {
     for (int i = 0; i < w->count; i++) {
-        const struct part *p = &w->parts[i];
+        const struct workload_part *p = &w->parts[i];
         const struct timing_row *row =
             p->primitive && p->calls == 1 ? timing_find(t, p->primitive->name, w->size) : NULL;
         if (!row || fmax(p->seconds, row->seconds) < 0.1 * w->seconds ||

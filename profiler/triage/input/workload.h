@@ -11,7 +11,7 @@
 #define PARTS_MOST     8
 #define WORKLOADS_MOST 8
 
-struct part {
+struct workload_part {
     const struct primitive *primitive; /* NULL: the rest */
     double calls;                      /* NAN where only the time is known */
     double seconds, share;             /* shares of a workload add up to 1; NAN unknown */
@@ -21,7 +21,7 @@ struct part {
 struct workload {
     char operation[TIMING_NAME];
     double size, seconds;
-    struct part parts[PARTS_MOST];
+    struct workload_part parts[PARTS_MOST];
     int count;
     int disagrees; /* the traced pass says another time of a part than its own row */
 };
@@ -36,8 +36,8 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
                     struct workloads *out, struct notes *notes);
 int workload_is_composite(const char *operation);
 
-/* Seconds by primitive in the longest process of the profile that ran `operation`; 0 when there is
- * none whose ranges are all there. */
+/* Seconds by primitive in the longest process of the profile that ran `operation`; 0 when the
+ * profile has no such process with all its ranges. */
 int ranges_seconds(const struct model *profile, const char *operation, double *whole,
                    double seconds[], int primitives);
 

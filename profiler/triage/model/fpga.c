@@ -1,7 +1,8 @@
+/* Estimates what a card makes of a primitive: lanes that fit, rate, time, energy. */
 #include <math.h>
 
 #include "profiler/triage/model/fpga.h"
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 
 struct assumptions assumptions_none(void)
 {
@@ -10,39 +11,19 @@ struct assumptions assumptions_none(void)
 #undef X
 }
 
-struct range range_of(double low, double high)
-{
-    return (struct range){low, high};
-}
-
-struct range range_over(struct range a, struct range b)
-{
-    return range_of(a.low / b.high, a.high / b.low);
-}
-
-struct range range_times(struct range a, double k)
-{
-    return range_of(a.low * k, a.high * k);
-}
-
-double range_middle(struct range r)
-{
-    return sqrt(r.low * r.high);
-}
-
 static int is_regular(const struct access_pair *a)
 {
     return a->pattern == PATTERN_STREAM || a->pattern == PATTERN_WINDOW;
 }
 
 /* Share of lanes x clock that does work. */
-static struct range busy_share(const struct access_pair *a, const struct weights *w)
+static struct bounds busy_share(const struct access_pair *a, const struct weights *w)
 {
     if (is_regular(a))
-        return range_of(w->regular_low, w->regular_high);
+        return bounds_of(w->regular_low, w->regular_high);
     if (a->pattern == PATTERN_GATHER)
-        return range_times(range_of(w->gather_low, w->gather_high), w->fill_irregular);
-    return range_times(range_of(w->scatter_low, w->scatter_high), w->fill_irregular);
+        return bounds_times(bounds_of(w->gather_low, w->gather_high), w->fill_irregular);
+    return bounds_times(bounds_of(w->scatter_low, w->scatter_high), w->fill_irregular);
 }
 
 /* Never below the weight: what comes from a detector has 16 bits, whatever the quality needs. */
@@ -55,15 +36,15 @@ double fpga_element_bytes(const struct primitive *p, double size, const struct w
 
 /* The scarcest of the card's blocks; names it. */
 static double lanes_that_fit(const struct primitive *p, const struct lane *each,
-                             const struct device *d, const struct weights *w, const char **bound)
+                             const struct card *card, const struct weights *w, const char **bound)
 {
     const struct {
         double have, each;
         const char *name;
     } limits[] = {
-        {d->dsp * w->usable_dsp, each->dsp, "DSP blocks"},
-        {d->lut * w->usable_lut, each->lut, "LUTs"},
-        {d->ram_blocks * 2 * w->usable_ram, each->ports, "ports of on-chip RAM"},
+        {card->dsp * w->usable_dsp, each->dsp, "DSP blocks"},
+        {card->lut * w->usable_lut, each->lut, "LUTs"},
+        {card->ram_blocks * 2 * w->usable_ram, each->ports, "ports of on-chip RAM"},
     };
     double lanes = p->most_lanes > 0 ? p->most_lanes : (double)INFINITY;
     *bound = "serial work";
@@ -90,7 +71,7 @@ static void size_buffers(const struct primitive *p, const struct access_pair *a,
 {
     const double window = access_window_at(a, size);
     e->on_chip_kib = window * fpga_element_bytes(p, size, w) / 1024;
-    double have = e->device->ram_kib * w->usable_ram;
+    double have = e->card->ram_kib * w->usable_ram;
     e->passes = fmax(1, ceil(e->on_chip_kib / have));
     e->line_buffer_kib = is_regular(a) ? e->on_chip_kib : (double)NAN;
 }
@@ -98,34 +79,34 @@ static void size_buffers(const struct primitive *p, const struct access_pair *a,
 static void rate_card(const struct primitive *p, const struct access_pair *a, double size,
                       const struct weights *w, const struct assumptions *s, struct estimate *e)
 {
-    const struct device *d = e->device;
-    const struct range busy = busy_share(a, w);
+    const struct card *card = e->card;
+    const struct bounds busy = busy_share(a, w);
     const double units = primitive_units(p, size);
     const double bytes =
         primitive_traffic(p, size, e->passes) / units * fpga_element_bytes(p, size, w);
     const double low = fmin(1, busy.low * s->stalls), high = fmin(1, busy.high * s->stalls);
     int bound;
-    e->lane = lane_of(p, d, size, !is_regular(a));
-    e->lanes = floor(lanes_that_fit(p, &e->lane, d, w, &e->bound) * s->lanes);
+    e->lane = lane_of(p, card, size, !is_regular(a));
+    e->lanes = floor(lanes_that_fit(p, &e->lane, card, w, &e->bound) * s->lanes);
     const double hz = 1e6 * s->clock * e->lanes;
-    e->rate.low = rate_at(hz * d->clock_mhz.low * low, bytes,
-                          d->memory_gb_s.low * w->memory_low * s->memory, &bound);
-    e->rate.high = rate_at(hz * d->clock_mhz.high * high, bytes,
-                           d->memory_gb_s.high * w->memory_high * s->memory, &bound);
+    e->rate.low = rate_at(hz * card->clock_mhz.low * low, bytes,
+                          card->memory_gb_s.low * w->memory_low * s->memory, &bound);
+    e->rate.high = rate_at(hz * card->clock_mhz.high * high, bytes,
+                           card->memory_gb_s.high * w->memory_high * s->memory, &bound);
     if (bound)
         e->bound = "memory of the card";
     e->intensity = p->flops / bytes;
-    e->banks = ceil(e->rate.high * bytes / (d->memory_gb_s.high * 1e9) * d->banks);
+    e->banks = ceil(e->rate.high * bytes / (card->memory_gb_s.high * 1e9) * card->banks);
 }
 
 /* An AI engine multiplies and adds 32 pairs of 16 bits a cycle and loads twice, from one address
  * each (AM009; VC1902: 1.25 GHz). */
-static double engines_peak(const struct primitive *p, const struct device *d, int irregular)
+static double engines_peak(const struct primitive *p, const struct card *card, int irregular)
 {
-    const struct work *k = &p->work;
+    const struct unit_work *k = &p->work;
     const double each = fmin(32 / (fmax(k->products, k->sums) + k->compares),
                              irregular ? 2 / k->ports : (double)INFINITY);
-    return d->engines > 0 ? d->engines * 1.25e9 * each : (double)NAN;
+    return card->engines > 0 ? card->engines * 1.25e9 * each : (double)NAN;
 }
 
 /* Both together, memory and link at their best. */
@@ -134,8 +115,8 @@ static void add_engines(const struct primitive *p, const struct access_pair *a, 
 {
     const double units = primitive_units(p, size);
     const double bytes = primitive_traffic(p, size, 1) * fpga_element_bytes(p, size, w);
-    const double memory = bytes / (e->device->memory_gb_s.high * 1e9 * w->memory_high);
-    e->engines_rate = engines_peak(p, e->device, !is_regular(a));
+    const double memory = bytes / (e->card->memory_gb_s.high * 1e9 * w->memory_high);
+    e->engines_rate = engines_peak(p, e->card, !is_regular(a));
     e->engines_seconds = fmax(units / (e->rate.high + e->engines_rate), memory);
     if (!p->streams && isfinite(e->engines_rate))
         e->engines_seconds = fmax(e->engines_seconds, e->seconds_link.low);
@@ -144,23 +125,23 @@ static void add_engines(const struct primitive *p, const struct access_pair *a, 
 }
 
 struct estimate fpga_estimate(const struct primitive *p, const struct access_pair *a,
-                              const struct device *d, double size, const struct weights *w,
+                              const struct card *card, double size, const struct weights *w,
                               const struct assumptions *s)
 {
-    struct estimate e = {.device = d};
+    struct estimate e = {.card = card};
     size_buffers(p, a, size, w, &e);
     rate_card(p, a, size, w, s, &e);
     const double units = primitive_units(p, size);
     e.memory_share =
-        1.5 * size * size * size * fpga_element_bytes(p, size, w) / (d->memory_gib * 0x1p30);
+        1.5 * size * size * size * fpga_element_bytes(p, size, w) / (card->memory_gib * 0x1p30);
     const double wait = p->dependency == DEPENDS_FEEDBACK ? p->steps * w->feedback_us * 1e-6 : 0;
-    e.seconds_card = range_of(units / e.rate.high + wait, units / e.rate.low + 4 * wait);
+    e.seconds_card = bounds_of(units / e.rate.high + wait, units / e.rate.low + 4 * wait);
     e.initiation_interval =
-        e.lanes > 0 ? e.seconds_card.low * d->clock_mhz.high * 1e6 * s->clock * e.lanes / units
+        e.lanes > 0 ? e.seconds_card.low * card->clock_mhz.high * 1e6 * s->clock * e.lanes / units
                     : (double)NAN;
-    const double link =
-        primitive_moved(p, size) * fpga_element_bytes(p, size, w) / (d->link_gb_s * 1e9 * s->link);
-    e.seconds_link = range_of(link / w->link_high, link / w->link_low);
+    const double link = primitive_moved(p, size) * fpga_element_bytes(p, size, w) /
+                        (card->link_gb_s * 1e9 * s->link);
+    e.seconds_link = bounds_of(link / w->link_high, link / w->link_low);
     /* Both directions at once and under the computation, or one after the other. */
     e.seconds = e.seconds_card;
     if (!p->streams) {
@@ -171,11 +152,11 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
         e.bound = "link to the host";
     else if (wait > 0.5 * e.seconds_card.low)
         e.bound = "dependent steps";
-    e.watts = range_of(d->watts * w->card_power_low * s->card_watts,
-                       d->watts * w->card_power_high * s->card_watts);
+    e.watts = bounds_of(card->watts * w->card_power_low * s->card_watts,
+                        card->watts * w->card_power_high * s->card_watts);
     /* A design that is fast because it does not stall takes more power: the ends go crosswise. */
     const double fast = e.seconds.low * e.watts.high, slow = e.seconds.high * e.watts.low;
-    e.joules = range_of(fmin(fast, slow), fmax(fast, slow));
+    e.joules = bounds_of(fmin(fast, slow), fmax(fast, slow));
     add_engines(p, a, size, w, &e);
     return e;
 }

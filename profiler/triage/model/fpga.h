@@ -24,16 +24,16 @@ struct assumptions {
 struct assumptions assumptions_none(void);
 
 struct estimate {
-    const struct device *device;
-    struct lane lane;          /* what one takes */
-    double lanes;              /* that fit */
-    double intensity;          /* operations per byte of the card's memory */
-    const char *bound;         /* what holds the rate back at its optimistic end */
-    struct range rate;         /* units/s with the data on the card */
-    struct range seconds_card; /* a call with the data on the card, dependent steps included */
-    struct range seconds_link; /* what the link needs */
-    struct range seconds;      /* a call as it would be used: fed by the host, or in the stream */
-    struct range watts, joules;
+    const struct card *card;
+    struct lane lane;           /* what one takes */
+    double lanes;               /* that fit */
+    double intensity;           /* operations per byte of the card's memory */
+    const char *bound;          /* what holds the rate back at its optimistic end */
+    struct bounds rate;         /* units/s with the data on the card */
+    struct bounds seconds_card; /* a call with the data on the card, dependent steps included */
+    struct bounds seconds_link; /* what the link needs */
+    struct bounds seconds;      /* a call as it would be used: fed by the host, or in the stream */
+    struct bounds watts, joules;
     double initiation_interval; /* cycles between units of one lane; above 1 with feedback */
     double on_chip_kib;         /* that 95 % of the reuses need; elements of fpga_element_bytes */
     double passes;              /* tiles in which that has to be cut to fit */
@@ -41,23 +41,18 @@ struct estimate {
     double
         memory_share; /* of the card's memory that volume and sinogram fill; above 1: in pieces */
     double banks;     /* of the card's memory that must be addressed at once */
-    /* Vector processors beside the fabric are no part of the above. NAN: the card has none. */
+    /* Vector processors beside the fabric are not part of the above. NAN: the card has none. */
     double engines_rate;    /* units/s that they could do at their peak */
     double engines_seconds; /* the least that a call would take with them and the fabric */
 };
 
 /* One call at edge `size`. */
 struct estimate fpga_estimate(const struct primitive *p, const struct access_pair *a,
-                              const struct device *d, double size, const struct weights *w,
+                              const struct card *card, double size, const struct weights *w,
                               const struct assumptions *s);
 
 /* Of a sample or voxel in the card's memory and on the link: by its measured bits where there are.
  */
 double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w);
-
-struct range range_of(double low, double high);
-struct range range_over(struct range a, struct range b); /* the widest quotient */
-struct range range_times(struct range a, double k);
-double range_middle(struct range r); /* geometric */
 
 #endif

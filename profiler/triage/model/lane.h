@@ -1,4 +1,4 @@
-/* What one lane of a primitive takes of a device, from its operations. */
+/* What one lane of a primitive takes of a card, from its operations. */
 #ifndef TP_TRIAGE_MODEL_LANE_H
 #define TP_TRIAGE_MODEL_LANE_H
 
@@ -10,6 +10,6 @@ struct lane {
 
 /* For slices of size^2, with the widths that the sweep found. `irregular`: cells are looked up in
  * banks, not shifted past. */
-struct lane lane_of(const struct primitive *p, const struct device *d, double size, int irregular);
+struct lane lane_of(const struct primitive *p, const struct card *card, double size, int irregular);
 
 #endif

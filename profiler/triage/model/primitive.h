@@ -1,16 +1,17 @@
-/* The primitives that could move to an FPGA: what one unit of their work costs there, how they walk
- * memory, what software reaches. An operation of the suite is one of these or made of them. */
+/* The primitives that could move to an FPGA: what one unit of their work costs there, how they
+ * access memory, what software reaches. An operation of the suite is one of these or made of them.
+ */
 #ifndef TP_TRIAGE_MODEL_PRIMITIVE_H
 #define TP_TRIAGE_MODEL_PRIMITIVE_H
 
-#include "profiler/triage/model/device.h"
+#include "profiler/triage/model/card.h"
 #include "profiler/triage/access/access_trace.h"
 
 enum unit { UNIT_UPDATE, UNIT_VOXEL, UNIT_SAMPLE, UNIT_PIXEL };
 enum dependency { DEPENDS_NOT, DEPENDS_SUM, DEPENDS_FEEDBACK };
 
 /* Arithmetic of one unit: what a lane needs to take one unit a clock in fixed point. */
-struct work {
+struct unit_work {
     double products, sums, compares;
     double ports;  /* of on-chip RAM */
     double stages; /* that are controlled apart; 0 counts as 1 */
@@ -20,10 +21,10 @@ struct primitive {
     const char *name; /* of the operation in timing.json where there is one */
     enum unit unit;
     double flops; /* per unit */
-    enum walk walk;
+    enum access_trace trace;
     enum dependency dependency;
     const char *branches; /* data-dependent ones */
-    struct work work;
+    struct unit_work work;
     /* Array passes through the card's memory when the window fits on chip: of the volume per 32
      * views and at least, of the sinogram. */
     double volume_passes, volume_per_32_views, sinogram_passes;
@@ -34,7 +35,7 @@ struct primitive {
     int hls_kernel; /* 1: profiler/fpga/hls has a C++ kernel for it */
     /* Units per second that software reaches: this project's CPU back end per thread, and a
      * data-centre GPU (H200). */
-    struct range cpu_rate, gpu_rate;
+    struct bounds cpu_rate, gpu_rate;
     const char *rate_source;
     /* Parts of names of kernels and functions by which other programs call it; up to 4. */
     const char *names[4];

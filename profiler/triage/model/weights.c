@@ -1,3 +1,4 @@
+/* Reads and checks the weights that a user changes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Every number of the verdict that is a choice and not a measurement: one table, which --weights
  * FILE (a JSON object of the same names) overrides. A pair NAME_low, NAME_high is a range. */
-#ifndef TP_TRIAGE_INPUT_WEIGHTS_H
-#define TP_TRIAGE_INPUT_WEIGHTS_H
+#ifndef TP_TRIAGE_MODEL_WEIGHTS_H
+#define TP_TRIAGE_MODEL_WEIGHTS_H
 
 #include "host/base/err.h"
 

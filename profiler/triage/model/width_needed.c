@@ -1,9 +1,10 @@
+/* The table of the bits that each stage needs, as the sweep found them. */
 #include <math.h>
 #include <string.h>
 
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 
-/* Measured: `tomoprof width --scan tests/data/tooth.h5` (docs/triage-width.md).
+/* Measured: `tomoprof-fpga widths --scan tests/data/tooth.h5` (docs/triage-width.md).
  * tests/unit/test_width.c tries each row on the phantom again. */
 /* clang-format off */
 static const struct width_needed rows[] = {

@@ -3,9 +3,9 @@
 
 #include "host/base/jsonw.h"
 #include "profiler/triage/triage.h"
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 
-static void write_range(struct jsonw *w, const char *key, struct range r)
+static void write_bounds(struct jsonw *w, const char *key, struct bounds r)
 {
     jsonw_key(w, key);
     jsonw_object(w);
@@ -129,17 +129,17 @@ static void write_access(struct jsonw *w, const struct candidate *c)
 static void write_estimate(struct jsonw *w, const struct estimate *e)
 {
     jsonw_object(w);
-    jsonw_kstring(w, "device", e->device->id);
+    jsonw_kstring(w, "device", e->card->id);
     jsonw_knumber(w, "lanes", e->lanes);
     jsonw_kstring(w, "bound", e->lanes >= 1 ? e->bound : "not one lane fits");
     jsonw_knumber(w, "intensity", e->intensity);
     jsonw_knumber(w, "initiation_interval", e->initiation_interval);
-    write_range(w, "units_per_s", e->rate);
-    write_range(w, "seconds_on_card", e->seconds_card);
-    write_range(w, "seconds_link", e->seconds_link);
-    write_range(w, "seconds", e->seconds);
-    write_range(w, "watts", e->watts);
-    write_range(w, "joules", e->joules);
+    write_bounds(w, "units_per_s", e->rate);
+    write_bounds(w, "seconds_on_card", e->seconds_card);
+    write_bounds(w, "seconds_link", e->seconds_link);
+    write_bounds(w, "seconds", e->seconds);
+    write_bounds(w, "watts", e->watts);
+    write_bounds(w, "joules", e->joules);
     jsonw_knumber(w, "on_chip_kib", e->on_chip_kib);
     jsonw_knumber(w, "line_buffer_kib", e->line_buffer_kib);
     jsonw_knumber(w, "tiles", e->passes);
@@ -212,15 +212,15 @@ static void write_candidate(struct jsonw *w, const struct candidate *c)
     write_texts(w, "reasons", c->reasons, c->reasons_count);
     write_texts(w, "measure_next", c->next, c->next_count);
     write_texts(w, "sensitivity", c->flips, c->flips_count);
-    jsonw_kstring(w, "device", c->best ? c->best->device->id : NULL);
+    jsonw_kstring(w, "device", c->best ? c->best->card->id : NULL);
     jsonw_kstring(w, "rival", c->rival ? c->rival->name : NULL);
     jsonw_kstring(w, "leanest", c->lean ? c->lean->name : NULL);
-    write_range(w, "speedup", c->speedup);
-    write_range(w, "speedup_cpu", c->speedup_cpu);
-    write_range(w, "speedup_gpu", c->speedup_gpu);
-    write_range(w, "speedup_rival", c->speedup_rival);
-    write_range(w, "energy_ratio", c->energy);
-    write_range(w, "break_even_calls_per_day", c->break_even);
+    write_bounds(w, "speedup", c->speedup);
+    write_bounds(w, "speedup_cpu", c->speedup_cpu);
+    write_bounds(w, "speedup_gpu", c->speedup_gpu);
+    write_bounds(w, "speedup_rival", c->speedup_rival);
+    write_bounds(w, "energy_ratio", c->energy);
+    write_bounds(w, "break_even_calls_per_day", c->break_even);
     write_ceilings(w, c);
     write_evidence(w, c);
     write_access(w, c);
@@ -241,7 +241,7 @@ static void write_workload(struct jsonw *w, const struct workload *l)
     jsonw_key(w, "parts");
     jsonw_array(w);
     for (int i = 0; i < l->count; i++) {
-        const struct part *p = &l->parts[i];
+        const struct workload_part *p = &l->parts[i];
         jsonw_object(w);
         jsonw_kstring(w, "operation", p->primitive ? p->primitive->name : NULL);
         jsonw_knumber(w, "calls", p->calls);
@@ -254,31 +254,31 @@ static void write_workload(struct jsonw *w, const struct workload *l)
     jsonw_end(w);
 }
 
-static void write_device(struct jsonw *w, const struct device *d)
+static void write_card(struct jsonw *w, const struct card *card)
 {
     jsonw_object(w);
-    jsonw_kstring(w, "id", d->id);
-    jsonw_kstring(w, "name", d->name);
-    jsonw_knumber(w, "dsp", d->dsp);
-    jsonw_knumber(w, "products_per_dsp", d->products);
-    jsonw_knumber(w, "ai_engines", d->engines);
-    jsonw_knumber(w, "lut", d->lut);
-    jsonw_knumber(w, "ram_kib", d->ram_kib);
-    jsonw_knumber(w, "memory_gib", d->memory_gib);
-    write_range(w, "memory_gb_s", d->memory_gb_s);
-    jsonw_knumber(w, "link_gb_s", d->link_gb_s);
-    write_range(w, "clock_mhz", d->clock_mhz);
-    jsonw_knumber(w, "watts", d->watts);
-    write_range(w, "price", d->price);
-    jsonw_kstring(w, "source", d->source);
-    jsonw_kstring(w, "doubt", d->doubt);
+    jsonw_kstring(w, "id", card->id);
+    jsonw_kstring(w, "name", card->name);
+    jsonw_knumber(w, "dsp", card->dsp);
+    jsonw_knumber(w, "products_per_dsp", card->products);
+    jsonw_knumber(w, "ai_engines", card->engines);
+    jsonw_knumber(w, "lut", card->lut);
+    jsonw_knumber(w, "ram_kib", card->ram_kib);
+    jsonw_knumber(w, "memory_gib", card->memory_gib);
+    write_bounds(w, "memory_gb_s", card->memory_gb_s);
+    jsonw_knumber(w, "link_gb_s", card->link_gb_s);
+    write_bounds(w, "clock_mhz", card->clock_mhz);
+    jsonw_knumber(w, "watts", card->watts);
+    write_bounds(w, "price", card->price);
+    jsonw_kstring(w, "source", card->source);
+    jsonw_kstring(w, "doubt", card->doubt);
     jsonw_end(w);
 }
 
 static void write_pipeline(struct jsonw *w, const struct pipeline *p)
 {
     jsonw_object(w);
-    jsonw_kstring(w, "device", p->device->id);
+    jsonw_kstring(w, "device", p->card->id);
     jsonw_key(w, "stages");
     jsonw_array(w);
     for (int i = 0; i < STAGES && p->stages[i]; i++) {
@@ -290,7 +290,7 @@ static void write_pipeline(struct jsonw *w, const struct pipeline *p)
     }
     jsonw_end(w);
     jsonw_knumber(w, "lanes", p->lanes);
-    write_range(w, "samples_per_s", p->samples_per_s);
+    write_bounds(w, "samples_per_s", p->samples_per_s);
     jsonw_knumber(w, "detector_samples_per_s", p->detector_samples_per_s);
     jsonw_knumber(w, "line_buffer_kib", p->line_buffer_kib);
     jsonw_knumber(w, "dsp_share", p->dsp_share);
@@ -302,30 +302,9 @@ static void write_pipeline(struct jsonw *w, const struct pipeline *p)
     jsonw_end(w);
 }
 
-static void write_backtest(struct jsonw *w, const struct weights *weights)
-{
-    jsonw_key(w, "backtest");
-    jsonw_array(w);
-    for (int i = 0; i < backtest_count(); i++) {
-        struct backtest b = backtest_run(i, weights);
-        jsonw_object(w);
-        jsonw_kstring(w, "design", b.design);
-        jsonw_kstring(w, "device", b.device);
-        jsonw_kstring(w, "unit", b.unit);
-        jsonw_knumber(w, "published", b.published);
-        write_range(w, "modelled", b.modelled);
-        jsonw_knumber(w, "factor", b.factor);
-        jsonw_kstring(w, "how", b.how);
-        jsonw_kstring(w, "source", b.source);
-        jsonw_kstring(w, "outside", b.outside);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
-}
-
 static void write_head(struct jsonw *w, const struct triage *t)
 {
-    const struct machine *m = &t->inputs.machine;
+    const struct triage_machine *m = &t->inputs.machine;
     jsonw_kstring(w, "schema", TRIAGE_SCHEMA);
     jsonw_kstring(w, "tomoprof_version", t->version);
     jsonw_kstring(w, "headline", t->headline);
@@ -356,7 +335,7 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     jsonw_key(&w, "candidates");
     jsonw_array(&w);
     for (int i = 0; i < t->candidates_count; i++)
-        write_candidate(&w, &t->candidates[i]);
+        write_candidate(&w, t->candidates[i]);
     jsonw_end(&w);
     jsonw_key(&w, "workloads");
     jsonw_array(&w);
@@ -365,20 +344,19 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     jsonw_end(&w);
     jsonw_key(&w, "pipelines");
     jsonw_array(&w);
-    for (int i = 0; i < t->devices_count; i++)
+    for (int i = 0; i < t->cards_count; i++)
         write_pipeline(&w, &t->pipelines[i]);
     jsonw_end(&w);
     jsonw_key(&w, "devices");
     jsonw_array(&w);
-    for (int i = 0; i < t->devices_count; i++)
-        write_device(&w, t->devices[i]);
+    for (int i = 0; i < t->cards_count; i++)
+        write_card(&w, t->cards[i]);
     jsonw_end(&w);
     jsonw_key(&w, "weights");
     jsonw_object(&w);
     for (int i = 0; i < weights_count(); i++)
         jsonw_knumber(&w, weights_row(i)->name, ((const double *)&t->weights)[i]);
     jsonw_end(&w);
-    write_backtest(&w, &t->weights);
     write_texts(&w, "notes", t->notes.text, t->notes.count);
     jsonw_end(&w);
     FAIL_IF(fputc('\n', out) == EOF || fflush(out), ERR_IO, "writing triage.json failed");

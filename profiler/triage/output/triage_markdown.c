@@ -32,7 +32,7 @@ static void put_list(FILE *out, const char *title, char *const *text, int count)
 
 static void write_verdicts(const struct triage *t, FILE *out)
 {
-    const struct machine *m = &t->inputs.machine;
+    const struct triage_machine *m = &t->inputs.machine;
     fputs("# FPGA triage\n\n**", out);
     put_plain(out, t->headline);
     fprintf(out, "**\n\nVolume %g^3, %g views of %g x %g. Measured on ", t->inputs.size,
@@ -46,15 +46,15 @@ static void write_verdicts(const struct triage *t, FILE *out)
           "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
           out);
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
+        const struct candidate *c = t->candidates[i];
         fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s%s | %s | %s | %s | %s | %s | %s |\n",
                 i + 1, c->primitive->name, verdict_name(c->verdict), c->score.total,
                 c->ceiling ? quantity_number(100 * c->ceiling->share) : "-", c->ceiling ? " %" : "",
                 c->ceiling ? c->ceiling->workload : "-",
                 c->ceiling && c->ceiling->follows ? " and itself" : "",
                 c->ceiling ? quantity_number(c->ceiling->value) : "-",
-                c->best ? c->best->device->id : "-", quantity_plain_range(c->speedup),
-                quantity_plain_range(c->speedup_rival), quantity_plain_range(c->energy),
+                c->best ? c->best->card->id : "-", quantity_plain_bounds(c->speedup),
+                quantity_plain_bounds(c->speedup_rival), quantity_plain_bounds(c->energy),
                 confidence_name(c->confidence));
     }
     fputs("\nshare: of the reconstruction where it is largest. ceiling: what the whole could gain "
@@ -62,7 +62,7 @@ static void write_verdicts(const struct triage *t, FILE *out)
           "below 1 the card is worse.\n\n**In a sentence**\n\n",
           out);
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
+        const struct candidate *c = t->candidates[i];
         fprintf(out, "- %s, ", c->primitive->name);
         put_plain(out, c->rule);
         fputc('\n', out);
@@ -84,10 +84,10 @@ static void write_pipelines(const struct triage *t, FILE *out)
             "| card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up |\n"
             "|---|---|---|---|---|---|---|---|\n",
             quantity(t->pipelines[0].detector_samples_per_s, ""));
-    for (int i = 0; i < t->devices_count; i++) {
+    for (int i = 0; i < t->cards_count; i++) {
         const struct pipeline *p = &t->pipelines[i];
-        fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->device->name,
-                quantity_number(p->lanes), quantity_range(p->samples_per_s, ""),
+        fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->card->name,
+                quantity_number(p->lanes), quantity_bounds(p->samples_per_s, ""),
                 quantity_number(p->line_buffer_kib), quantity_number(100 * p->ram_share),
                 quantity_number(100 * p->dsp_share), quantity_number(100 * p->lut_share),
                 !p->fits      ? "no: it does not fit in "
@@ -107,13 +107,13 @@ static void write_estimates(const struct candidate *c, FILE *out)
         const struct estimate *e = &c->estimates[i];
         if (!(e->lanes >= 1)) {
             fprintf(out, "| %s | 0 | - | - | - | - | - | - | - | - | not one lane fits |\n",
-                    e->device->name);
+                    e->card->name);
             continue;
         }
-        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", e->device->name,
-                quantity_number(e->lanes), quantity_range(e->rate, ""),
-                quantity_range(e->seconds, "s"), quantity_range(e->seconds_link, "s"),
-                quantity_plain_range(e->watts), quantity_range(e->joules, "J"),
+        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", e->card->name,
+                quantity_number(e->lanes), quantity_bounds(e->rate, ""),
+                quantity_bounds(e->seconds, "s"), quantity_bounds(e->seconds_link, "s"),
+                quantity_plain_bounds(e->watts), quantity_bounds(e->joules, "J"),
                 quantity_number(e->on_chip_kib), quantity_number(e->passes),
                 quantity_number(e->initiation_interval), e->bound);
     }
@@ -209,11 +209,11 @@ static void write_candidate(const struct triage *t, const struct candidate *c, F
     put_list(out, "Why", c->reasons, c->reasons_count);
     fprintf(out,
             "\nSpeedup to what was measured %s, to this CPU %s, to a GPU %s; energy ratio %s; ",
-            quantity_plain_range(c->speedup), quantity_plain_range(c->speedup_cpu),
-            quantity_plain_range(c->speedup_gpu), quantity_plain_range(c->energy));
+            quantity_plain_bounds(c->speedup), quantity_plain_bounds(c->speedup_cpu),
+            quantity_plain_bounds(c->speedup_gpu), quantity_plain_bounds(c->energy));
     if (isfinite(c->break_even.low))
         fprintf(out, "pays from %s calls a day on%s. ",
-                isfinite(c->break_even.high) ? quantity_range(c->break_even, "")
+                isfinite(c->break_even.high) ? quantity_bounds(c->break_even, "")
                                              : quantity(c->break_even.low, ""),
                 isfinite(c->break_even.high) ? "" : " at best, never at the pessimistic end");
     else
@@ -237,7 +237,7 @@ static void write_workloads(const struct triage *t, FILE *out)
     for (int i = 0; i < t->workloads.count; i++) {
         const struct workload *w = &t->workloads.item[i];
         for (int k = 0; k < w->count; k++) {
-            const struct part *p = &w->parts[k];
+            const struct workload_part *p = &w->parts[k];
             fprintf(out, "| %s | %s | %s | %s | %s %% | %s |\n", w->operation,
                     quantity(w->seconds, "s"), p->primitive ? p->primitive->name : "not credited",
                     quantity_number(p->calls), quantity_number(100 * p->share), p->source);
@@ -253,12 +253,12 @@ static void write_lanes(const struct triage *t, FILE *out)
           "on | DSP blocks | LUTs |\n|---|---|---|---|---|---|---|---|---|\n",
           out);
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
-        const struct work *k = &c->primitive->work;
+        const struct candidate *c = t->candidates[i];
+        const struct unit_work *k = &c->primitive->work;
         if (c->best)
             fprintf(out, "| %s | %s | %g | %g | %g | %g | %s | %s | %s |\n", c->primitive->name,
                     unit_name(c->primitive->unit), k->products, k->sums, k->compares, k->ports,
-                    c->best->device->id, quantity_number(c->best->lane.dsp),
+                    c->best->card->id, quantity_number(c->best->lane.dsp),
                     quantity_number(c->best->lane.lut));
     }
 }
@@ -299,27 +299,17 @@ static void write_appendix(const struct triage *t, FILE *out)
         out);
     write_rule(&t->weights, out);
     write_lanes(t, out);
-    fputs("\n### Against published designs\n\n"
-          "| design | device | published | modelled | modelled/published | how; source | not "
-          "compared because |\n|---|---|---|---|---|---|---|\n",
-          out);
-    for (int i = 0; i < backtest_count(); i++) {
-        struct backtest b = backtest_run(i, &t->weights);
-        fprintf(out, "| %s | %s | %s %s | %s | %s | %s; %s | %s |\n", b.design, b.device,
-                quantity_number(b.published), b.unit, quantity_plain_range(b.modelled),
-                quantity_number(b.factor), b.how, b.source, b.outside ? b.outside : "");
-    }
     fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
           "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
           out);
-    for (int i = 0; i < t->devices_count; i++) {
-        const struct device *d = t->devices[i];
-        fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", d->name,
-                d->id, quantity_number(d->dsp), quantity_number(d->lut),
-                quantity_number(d->ram_kib), quantity_plain_range(d->memory_gb_s),
-                quantity_number(d->link_gb_s), quantity_plain_range(d->clock_mhz),
-                quantity_number(d->watts), quantity_plain_range(d->price), d->source,
-                d->doubt ? d->doubt : "none");
+    for (int i = 0; i < t->cards_count; i++) {
+        const struct card *card = t->cards[i];
+        fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", card->name,
+                card->id, quantity_number(card->dsp), quantity_number(card->lut),
+                quantity_number(card->ram_kib), quantity_plain_bounds(card->memory_gb_s),
+                quantity_number(card->link_gb_s), quantity_plain_bounds(card->clock_mhz),
+                quantity_number(card->watts), quantity_plain_bounds(card->price), card->source,
+                card->doubt ? card->doubt : "none");
     }
     fputs("\n### Weights\n\n| name | value | meaning |\n|---|---|---|\n", out);
     for (int i = 0; i < weights_count(); i++)
@@ -331,7 +321,7 @@ enum err triage_write_markdown(const struct triage *t, FILE *out)
 {
     write_verdicts(t, out);
     for (int i = 0; i < t->candidates_count; i++)
-        write_candidate(t, &t->candidates[i], out);
+        write_candidate(t, t->candidates[i], out);
     write_pipelines(t, out);
     write_workloads(t, out);
     write_appendix(t, out);

@@ -49,7 +49,7 @@ static void bar(FILE *out, const struct axis *x, const struct candidate *c, int 
             c->primitive->name);
     if (c->speedup_rival.low > 0 && isfinite(c->speedup_rival.high)) {
         const double from = at(x, c->speedup_rival.low), to = at(x, c->speedup_rival.high),
-                     middle = at(x, range_middle(c->speedup_rival));
+                     middle = at(x, bounds_middle(c->speedup_rival));
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"10\" fill=\"%s\"/><path "
                 "d=\"M%.1f %.1fv16\" class=\"k\"/><text x=\"%.1f\" y=\"%.1f\">%s</text>",
@@ -67,8 +67,8 @@ static void write_bars(const struct triage *t, FILE *out)
     struct axis x = {-1, 1, LEFT, RIGHT - LEFT - 60};
     const int bottom = TOP + STEP * t->candidates_count;
     for (int i = 0; i < t->candidates_count; i++) {
-        widen(&x, t->candidates[i].speedup_rival.low);
-        widen(&x, t->candidates[i].speedup_rival.high);
+        widen(&x, t->candidates[i]->speedup_rival.low);
+        widen(&x, t->candidates[i]->speedup_rival.high);
     }
     fputs("<text x=\"12\" y=\"18\" class=\"t\">Speedup over the best alternative, pessimistic to "
           "optimistic end</text>\n",
@@ -80,7 +80,7 @@ static void write_bars(const struct triage *t, FILE *out)
                 at(&x, pow(10, p)), TOP, bottom, p ? "g" : "k", at(&x, pow(10, p)), bottom + 14,
                 power(p));
     for (int i = 0; i < t->candidates_count; i++)
-        bar(out, &x, &t->candidates[i], i);
+        bar(out, &x, t->candidates[i], i);
 }
 
 /* Highest rate at an intensity. */
@@ -126,10 +126,10 @@ static void draw_candidate(FILE *out, const struct axis *x, const struct axis *y
                 i + 1);
 }
 
-static void scale(const struct triage *t, const struct device *d, struct axis *x, struct axis *y)
+static void scale(const struct triage *t, const struct card *card, struct axis *x, struct axis *y)
 {
     for (int i = 0; i < t->candidates_count; i++) {
-        const struct candidate *c = &t->candidates[i];
+        const struct candidate *c = t->candidates[i];
         const double each =
             c->evidence.flops / primitive_units(c->primitive, c->evidence.size) * 1e-9;
         if (!(c->evidence.flops > 0))
@@ -142,15 +142,15 @@ static void scale(const struct triage *t, const struct device *d, struct axis *x
             widen(y, each * c->best->rate.high);
         }
     }
-    widen(y, 2e-3 * d->dsp * d->products * d->clock_mhz.high);
+    widen(y, 2e-3 * card->dsp * card->products * card->clock_mhz.high);
     widen(y, t->timing.rows_count ? t->timing.gflops : (double)NAN);
 }
 
-static void write_roofline(const struct triage *t, const struct device *d, int top, FILE *out)
+static void write_roofline(const struct triage *t, const struct card *card, int top, FILE *out)
 {
     struct axis x = {-1, 2, LEFT - 130, RIGHT - LEFT + 110};
     struct axis y = {0, 3, top + ROOF_H, -(ROOF_H - 30)};
-    scale(t, d, &x, &y);
+    scale(t, card, &x, &y);
     fprintf(out,
             "<text x=\"12\" y=\"%d\" class=\"t\">Operations per byte of memory, and operations/s "
             "(1e9): measured here (dots), modelled on the best card (bars); its peak: products in "
@@ -170,26 +170,27 @@ static void write_roofline(const struct triage *t, const struct device *d, int t
                 power(p));
     if (t->timing.rows_count)
         draw_roofline(out, &x, &y, t->timing.gflops, t->timing.gbytes_per_s, HERE, "this machine");
-    draw_roofline(out, &x, &y, 2e-3 * d->dsp * d->products * d->clock_mhz.high, d->memory_gb_s.high,
-                  "#d55e00", d->name);
+    draw_roofline(out, &x, &y, 2e-3 * card->dsp * card->products * card->clock_mhz.high,
+                  card->memory_gb_s.high, "#d55e00", card->name);
     for (int i = 0; i < t->candidates_count; i++)
-        draw_candidate(out, &x, &y, &t->candidates[i], i);
+        draw_candidate(out, &x, &y, t->candidates[i], i);
 }
 
 enum err triage_write_svg(const struct triage *t, FILE *out)
 {
-    const struct candidate *first = &t->candidates[0];
-    const struct device *d = first->best ? first->best->device : t->devices[0];
+    const struct candidate *first = t->candidates[0];
+    const struct card *card = first->best ? first->best->card : t->cards[0];
     const int below = TOP + STEP * t->candidates_count + 40;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-            "font-family=\"sans-serif\" font-size=\"11\">\n<title>FPGA triage: speedups and "
-            "rooflines</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}path{fill:none}"
-            ".r{text-anchor:end}.m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            WIDTH, below + ROOF_H + 24);
+    fprintf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n<title>FPGA triage: speedups and "
+        "rooflines</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}path{fill:none}"
+        ".r{text-anchor:end}.m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n"
+        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+        WIDTH, below + ROOF_H + 24);
     write_bars(t, out);
-    write_roofline(t, d, below, out);
+    write_roofline(t, card, below, out);
     FAIL_IF(fputs("</svg>\n", out) == EOF || fflush(out) || ferror(out), ERR_IO,
             "writing triage.svg failed");
     return ERR_OK;

@@ -1,3 +1,4 @@
+/* Makes a candidate: access pattern, evidence, Amdahl ceilings, verdict, confidence, sentences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@ static void find_ceilings(const struct inputs *in, struct candidate *c)
         const double share = workload_share(w, c->primitive, in->timing);
         if (!(share > 0))
             continue;
-        struct ceiling *k = &c->ceilings[c->ceilings_count++];
-        *k = (struct ceiling){w->operation, share, share < 1 ? 1 / (1 - share) : (double)NAN,
-                              !workload_has(w, c->primitive)};
+        struct amdahl_ceiling *k = &c->ceilings[c->ceilings_count++];
+        *k = (struct amdahl_ceiling){w->operation, share, share < 1 ? 1 / (1 - share) : (double)NAN,
+                                     !workload_has(w, c->primitive)};
         if (!c->ceiling || share > c->ceiling->share)
             c->ceiling = k;
     }
@@ -46,7 +47,7 @@ enum err candidate_make(const struct inputs *in, const struct primitive *p, stru
 {
     const struct assumptions as_they_are = assumptions_none();
     *c = (struct candidate){.primitive = p};
-    TRY(access_pair_measure(p->walk, &c->access));
+    TRY(access_pair_measure(p->trace, &c->access));
     candidate_evidence(in, c);
     find_ceilings(in, c);
     candidate_judge(in, &as_they_are, c);

@@ -32,13 +32,13 @@ struct evidence {
 /* Best of what one could run it on instead. */
 struct alternative {
     const char *name;
-    struct range seconds, watts; /* low NAN: none */
+    struct bounds seconds, watts; /* low NAN: none */
 };
 
-struct ceiling {
+struct amdahl_ceiling {
     const char *workload;
     double share, value; /* 1 / (1 - share); NAN where the share is all of it */
-    int follows;         /* it is no part of the workload but follows: the share is of both */
+    int follows;         /* it is not part of the workload but follows it: the share is of both */
 };
 
 struct score {
@@ -49,15 +49,16 @@ struct candidate {
     const struct primitive *primitive;
     struct access_pair access;
     struct evidence evidence;
-    struct ceiling ceilings[WORKLOADS_MOST];
+    struct amdahl_ceiling ceilings[WORKLOADS_MOST];
     int ceilings_count;
-    const struct ceiling *ceiling; /* the largest; NULL: in no reconstruction that was measured */
-    struct estimate estimates[DEVICES_MOST];
+    const struct amdahl_ceiling
+        *ceiling; /* the largest; NULL: in no reconstruction that was measured */
+    struct estimate estimates[CARDS_MOST];
     int estimates_count;
     const struct estimate *best;
     struct alternative measured, cpu, gpu;
     const struct alternative *rival, *lean; /* the quickest of them, the one of least energy */
-    struct range speedup, speedup_cpu, speedup_gpu, speedup_rival, energy, break_even;
+    struct bounds speedup, speedup_cpu, speedup_gpu, speedup_rival, energy, break_even;
     struct score score;
     enum verdict verdict;
     enum confidence confidence;
@@ -66,7 +67,7 @@ struct candidate {
     int reasons_count, next_count, flips_count;
 };
 
-struct machine {
+struct triage_machine {
     int is_gpu, threads;
     const char *name;
     double ridge; /* flops per byte where the measured peaks meet; NAN unknown */
@@ -77,10 +78,10 @@ struct inputs {
     const struct workloads *workloads;
     const struct model *profile; /* or NULL */
     const struct sass *sass;     /* or NULL */
-    const struct device *const *devices;
-    int devices_count;
+    const struct card *const *cards;
+    int cards_count;
     const struct weights *weights;
-    struct machine machine;
+    struct triage_machine machine;
     double size;
 };
 

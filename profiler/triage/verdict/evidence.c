@@ -1,13 +1,15 @@
+/* Collects what was measured of a primitive: its row of times, its part of a reconstruction, its
+ * ranges and kernels in a profile, its instructions. */
 #include <math.h>
 #include <string.h>
 
 #include "profiler/triage/verdict/candidate.h"
 
 /* The largest part of a reconstruction that is this primitive. */
-static const struct part *part_of(const struct inputs *in, const struct primitive *p,
-                                  const struct workload **of)
+static const struct workload_part *part_of(const struct inputs *in, const struct primitive *p,
+                                           const struct workload **of)
 {
-    const struct part *best = NULL;
+    const struct workload_part *best = NULL;
     for (int i = 0; i < in->workloads->count; i++) {
         const struct workload *w = &in->workloads->item[i];
         for (int k = 0; k < w->count; k++)
@@ -69,7 +71,7 @@ static double share_of_run(const struct inputs *in, const struct primitive *p)
     }
     for (int i = 0; i < in->workloads->count; i++)
         for (int k = 0; k < in->workloads->item[i].count; k++) {
-            const struct part *part = &in->workloads->item[i].parts[k];
+            const struct workload_part *part = &in->workloads->item[i].parts[k];
             if (part->primitive == p && part->seconds > 0)
                 own += part->seconds;
         }
@@ -100,7 +102,7 @@ static void from_row(const struct timing_row *row, struct evidence *e)
     e->gpu_s = row->gpu_time;
 }
 
-/* What was counted stands above what was computed. */
+/* What was counted goes before what was computed. */
 static void judge_work(struct evidence *e)
 {
     const double flops = e->flops_counted > 0 ? e->flops_counted : e->flops,
@@ -138,7 +140,7 @@ void candidate_evidence(const struct inputs *in, struct candidate *c)
     struct evidence *e = &c->evidence;
     const struct workload *of = NULL;
     const struct timing_row *row = timing_find(in->timing, p->name, in->size);
-    const struct part *part = part_of(in, p, &of);
+    const struct workload_part *part = part_of(in, p, &of);
     const double units = primitive_units(p, in->size);
 
     *e = (struct evidence){.size = in->size, .source = "none", .seconds = (double)NAN};

@@ -6,7 +6,7 @@
 
 #include "profiler/triage/verdict/candidate.h"
 #include "profiler/triage/verdict/quantity.h"
-#include "profiler/triage/model/width.h"
+#include "profiler/triage/model/width_needed.h"
 
 static void say(char **list, int *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -23,7 +23,7 @@ static void say(char **list, int *count, const char *format, ...)
 
 static void say_weight(const struct inputs *in, struct candidate *c)
 {
-    const struct ceiling *k = c->ceiling;
+    const struct amdahl_ceiling *k = c->ceiling;
     if (!k) {
         REASON("No reconstruction that was measured is known to contain it, so what it could gain "
                "is not known.");
@@ -50,22 +50,22 @@ static void say_software(const struct inputs *in, struct candidate *c)
     if (gap >= in->weights->software_gap)
         REASON("Software first: it takes %s here, and %s on %s, %.0f times less: most of what a "
                "card seems to gain, better software gains.",
-               quantity(c->measured.seconds.low, "s"), quantity_range(own->seconds, "s"), own->name,
-               gap);
+               quantity(c->measured.seconds.low, "s"), quantity_bounds(own->seconds, "s"),
+               own->name, gap);
 }
 
 static void say_speed(struct candidate *c)
 {
     const struct estimate *e = c->best;
-    const struct range s = c->speedup_rival, j = c->energy;
+    const struct bounds s = c->speedup_rival, j = c->energy;
     REASON("A call takes %s on the %s, bound by %s: %s times as fast as %s (%s).",
-           quantity_range(e->seconds, "s"), e->device->name, e->bound, quantity_plain_range(s),
-           c->rival->name, quantity_range(c->rival->seconds, "s"));
-    REASON("In energy it is %s times as lean as %s.", quantity_plain_range(j), c->lean->name);
+           quantity_bounds(e->seconds, "s"), e->card->name, e->bound, quantity_plain_bounds(s),
+           c->rival->name, quantity_bounds(c->rival->seconds, "s"));
+    REASON("In energy it is %s times as lean as %s.", quantity_plain_bounds(j), c->lean->name);
     if (e->seconds_link.low > e->seconds_card.low && !c->primitive->streams)
         REASON("With the data on the card a call would take %s: getting them there takes %s each "
                "way.",
-               quantity_range(e->seconds_card, "s"), quantity_range(e->seconds_link, "s"));
+               quantity_bounds(e->seconds_card, "s"), quantity_bounds(e->seconds_link, "s"));
     if (e->memory_share > 1)
         REASON("Volume and sinogram are %.2g times the card's memory: they pass in pieces, each "
                "over the link.",
@@ -114,10 +114,10 @@ static void say_engines(struct candidate *c)
         const struct estimate *e = &c->estimates[i];
         if (!(e->engines_rate > 0) || c->primitive->dependency == DEPENDS_FEEDBACK)
             continue;
-        const int slower = e->engines_seconds >= range_middle(c->rival->seconds);
+        const int slower = e->engines_seconds >= bounds_middle(c->rival->seconds);
         REASON("The %.0f AI engines of the %s are not modelled. At their peak they could add %s/s "
                "to the fabric's %s/s: a call would take %s at least, %s.",
-               e->device->engines, e->device->name,
+               e->card->engines, e->card->name,
                quantity(e->engines_rate, unit_name(c->primitive->unit)),
                quantity(e->rate.high, unit_name(c->primitive->unit)),
                quantity(e->engines_seconds, "s"),
@@ -128,12 +128,12 @@ static void say_engines(struct candidate *c)
 
 static void say_rule(const struct weights *w, struct candidate *c)
 {
-    const struct range s = c->speedup_rival;
-    if (c->verdict == VERDICT_NO && range_middle(s) < w->no_below_speedup &&
-        range_middle(c->energy) < w->no_below_energy)
+    const struct bounds s = c->speedup_rival;
+    if (c->verdict == VERDICT_NO && bounds_middle(s) < w->no_below_speedup &&
+        bounds_middle(c->energy) < w->no_below_energy)
         REASON("NO: %s is simply better: in the middle of the ranges the card is %.2g times as "
                "fast and %.2g times as lean.",
-               c->rival->name, range_middle(s), range_middle(c->energy));
+               c->rival->name, bounds_middle(s), bounds_middle(c->energy));
     else if (c->verdict == VERDICT_NO && c->ceiling && c->ceiling->share < w->least_share)
         REASON("NO: its share of every reconstruction is below %.3g %%.", 100 * w->least_share);
     else if (c->verdict == VERDICT_NO)
@@ -161,7 +161,7 @@ static void say_rule(const struct weights *w, struct candidate *c)
 static void say_money(struct candidate *c)
 {
     const double calls = c->break_even.low;
-    const double hours = calls * range_middle(c->rival->seconds) / 3600;
+    const double hours = calls * bounds_middle(c->rival->seconds) / 3600;
     if (c->verdict < VERDICT_MEDIUM)
         return;
     if (!isfinite(calls))
@@ -192,14 +192,14 @@ static void say_next(const struct inputs *in, struct candidate *c)
         NEXT("Measure on the GPU that one would buy instead: its rate here is derived, not "
              "measured.");
     if (c->verdict >= VERDICT_MEDIUM && c->primitive->hls_kernel)
-        NEXT("Start from its checked C++ kernel: `tomoprof width --only %s --hls FOLDER` writes it "
-             "with test bench and golden vectors.",
+        NEXT("Start from its checked C++ kernel: `tomoprof-fpga hls %s FOLDER` writes it with test "
+             "bench and golden vectors.",
              c->primitive->name);
     if (c->verdict >= VERDICT_LOW && !width_needed(c->primitive->name))
         NEXT("Find the bits it needs: the model takes up to 18 of fixed point, %g bytes in memory.",
              in->weights->element_bytes);
-    if (c->best && c->best->device->doubt)
-        NEXT("Check the card's data: %s.", c->best->device->doubt);
+    if (c->best && c->best->card->doubt)
+        NEXT("Check the card's data: %s.", c->best->card->doubt);
 }
 
 /* Each assumption halved and doubled by itself. */

@@ -3,7 +3,7 @@
 
 #include "profiler/triage/verdict/candidate.h"
 
-static const struct range none = {(double)NAN, (double)NAN};
+static const struct bounds none = {(double)NAN, (double)NAN};
 
 static double within(double x, double low, double high)
 {
@@ -21,19 +21,19 @@ static void find_alternatives(const struct inputs *in, struct candidate *c)
     const struct weights *w = in->weights;
     const struct primitive *p = c->primitive;
     const double units = primitive_units(p, in->size), threads = fmax(1, in->machine.threads);
-    const struct range cpu = {w->cpu_watts_low * threads, w->cpu_watts_high * threads};
-    const struct range gpu = {w->gpu_watts_low, w->gpu_watts_high};
-    const struct range one = {units, units};
+    const struct bounds cpu = {w->cpu_watts_low * threads, w->cpu_watts_high * threads};
+    const struct bounds gpu = {w->gpu_watts_low, w->gpu_watts_high};
+    const struct bounds one = {units, units};
     const double s = c->evidence.seconds;
 
     c->measured =
         (struct alternative){"what was measured here", none, in->machine.is_gpu ? gpu : cpu};
     if (s > 0)
-        c->measured.seconds = range_of(s, s);
+        c->measured.seconds = bounds_of(s, s);
     c->cpu = (struct alternative){"this CPU with good software",
-                                  range_over(one, range_times(p->cpu_rate, threads)), cpu};
+                                  bounds_over(one, bounds_times(p->cpu_rate, threads)), cpu};
     c->gpu = (struct alternative){"a data-centre GPU (an H200, derived)",
-                                  range_over(one, p->gpu_rate),
+                                  bounds_over(one, p->gpu_rate),
                                   {w->reference_gpu_watts, w->reference_gpu_watts}};
     /* From data that are there to data that the host has to send and fetch, as narrow as to a card.
      */
@@ -44,9 +44,9 @@ static void find_alternatives(const struct inputs *in, struct candidate *c)
         c->gpu.seconds = none;
 }
 
-static struct range joules_of(const struct alternative *a)
+static struct bounds joules_of(const struct alternative *a)
 {
-    return range_of(a->seconds.low * a->watts.low, a->seconds.high * a->watts.high);
+    return bounds_of(a->seconds.low * a->watts.low, a->seconds.high * a->watts.high);
 }
 
 /* The quickest and the leanest that the power budget allows. */
@@ -62,9 +62,9 @@ static void find_rivals(const struct weights *w, int is_gpu, struct candidate *c
         if (!(a->seconds.low > 0) ||
             (w->power_budget_watts > 0 && a->watts.low > w->power_budget_watts))
             continue;
-        if (!c->rival || range_middle(a->seconds) < range_middle(c->rival->seconds))
+        if (!c->rival || bounds_middle(a->seconds) < bounds_middle(c->rival->seconds))
             c->rival = a;
-        if (!c->lean || range_middle(joules_of(a)) < range_middle(joules_of(c->lean)))
+        if (!c->lean || bounds_middle(joules_of(a)) < bounds_middle(joules_of(c->lean)))
             c->lean = a;
     }
 }
@@ -73,17 +73,17 @@ static void score(const struct weights *w, const struct assumptions *s, const st
                   const struct estimate *e, struct score *out)
 {
     static const double pattern[] = {1, 1, 0.4, 0.2};
-    const struct range speed =
-        range_times(range_over(c->rival->seconds, e->seconds), 1 / s->software);
-    const struct range energy =
-        range_times(range_over(joules_of(c->lean), e->joules), 1 / s->software);
+    const struct bounds speed =
+        bounds_times(bounds_over(c->rival->seconds, e->seconds), 1 / s->software);
+    const struct bounds energy =
+        bounds_times(bounds_over(joules_of(c->lean), e->joules), 1 / s->software);
     const double share = c->ceiling ? fmin(1, c->ceiling->share * s->share) : 0;
     const double link = e->seconds_link.high > 0 && !c->primitive->streams
-                            ? range_middle(c->rival->seconds) / s->software / e->seconds_link.high
+                            ? bounds_middle(c->rival->seconds) / s->software / e->seconds_link.high
                             : 10;
     out->share = w->score_share * within(share / 0.5, 0, 1);
-    out->speed = w->score_speed * on_log(range_middle(speed), 20);
-    out->energy = w->score_energy * on_log(range_middle(energy), 10);
+    out->speed = w->score_speed * on_log(bounds_middle(speed), 20);
+    out->energy = w->score_energy * on_log(bounds_middle(energy), 10);
     out->pattern = c->primitive->dependency == DEPENDS_FEEDBACK
                        ? 0
                        : w->score_pattern * pattern[c->access.pattern];
@@ -96,28 +96,28 @@ static void choose_card(const struct inputs *in, const struct assumptions *s, st
 {
     c->best = NULL;
     c->estimates_count = 0;
-    for (int i = 0; i < in->devices_count; i++) {
-        const struct device *d = in->devices[i];
+    for (int i = 0; i < in->cards_count; i++) {
+        const struct card *card = in->cards[i];
         struct score here;
-        if (in->weights->power_budget_watts > 0 && d->watts > in->weights->power_budget_watts)
+        if (in->weights->power_budget_watts > 0 && card->watts > in->weights->power_budget_watts)
             continue;
         struct estimate *e = &c->estimates[c->estimates_count++];
-        *e = fpga_estimate(c->primitive, &c->access, d, in->size, in->weights, s);
+        *e = fpga_estimate(c->primitive, &c->access, card, in->size, in->weights, s);
         if (!c->rival || !(e->lanes >= 1))
             continue;
         score(in->weights, s, c, e, &here);
         if (!c->best || here.total > c->score.total ||
             (here.total == c->score.total &&
-             range_middle(e->seconds) < range_middle(c->best->seconds))) {
+             bounds_middle(e->seconds) < bounds_middle(c->best->seconds))) {
             c->score = here;
             c->best = e;
         }
     }
 }
 
-static struct range against(const struct alternative *a, const struct estimate *e)
+static struct bounds against(const struct alternative *a, const struct estimate *e)
 {
-    return a->seconds.low > 0 ? range_over(a->seconds, e->seconds) : none;
+    return a->seconds.low > 0 ? bounds_over(a->seconds, e->seconds) : none;
 }
 
 static void compare(const struct inputs *in, const struct assumptions *s, struct candidate *c)
@@ -126,8 +126,8 @@ static void compare(const struct inputs *in, const struct assumptions *s, struct
     c->speedup = against(&c->measured, e);
     c->speedup_cpu = in->machine.is_gpu || !(c->speedup.low > 0) ? against(&c->cpu, e) : c->speedup;
     c->speedup_gpu = in->machine.is_gpu && c->speedup.low > 0 ? c->speedup : against(&c->gpu, e);
-    c->speedup_rival = range_times(against(c->rival, e), 1 / s->software);
-    c->energy = range_times(range_over(joules_of(c->lean), e->joules), 1 / s->software);
+    c->speedup_rival = bounds_times(against(c->rival, e), 1 / s->software);
+    c->energy = bounds_times(bounds_over(joules_of(c->lean), e->joules), 1 / s->software);
 }
 
 /* NAN where a day has no room for them. */
@@ -147,11 +147,11 @@ static void find_break_even(const struct inputs *in, struct candidate *c)
                   (r->seconds.high * r->watts.high - e->joules.low) * kwh;
     double least = (r->seconds.low - e->seconds.high) / 3600 * w->node_hour_low +
                    (r->seconds.low * r->watts.low - e->joules.high) * kwh;
-    double cheap = e->device->price.low + w->engineer_months_low * w->engineer_month_price;
-    double dear = e->device->price.high + w->engineer_months_high * w->engineer_month_price;
-    c->break_even =
-        range_of(most > 0 ? fit_in_a_day(cheap / (most * days), e->seconds.low) : (double)NAN,
-                 least > 0 ? fit_in_a_day(dear / (least * days), e->seconds.high) : (double)NAN);
+    double cheap = e->card->price.low + w->engineer_months_low * w->engineer_month_price;
+    double expensive = e->card->price.high + w->engineer_months_high * w->engineer_month_price;
+    c->break_even = bounds_of(
+        most > 0 ? fit_in_a_day(cheap / (most * days), e->seconds.low) : (double)NAN,
+        least > 0 ? fit_in_a_day(expensive / (least * days), e->seconds.high) : (double)NAN);
 }
 
 static enum verdict rule(const struct weights *w, const struct assumptions *s,
@@ -160,8 +160,8 @@ static enum verdict rule(const struct weights *w, const struct assumptions *s,
     const double share = c->ceiling ? fmin(1, c->ceiling->share * s->share) : (double)NAN;
     if (!c->best || !c->rival)
         return VERDICT_NO;
-    if (range_middle(c->speedup_rival) < w->no_below_speedup &&
-        range_middle(c->energy) < w->no_below_energy)
+    if (bounds_middle(c->speedup_rival) < w->no_below_speedup &&
+        bounds_middle(c->energy) < w->no_below_energy)
         return VERDICT_NO;
     if (share < w->least_share || c->score.total < w->low_from)
         return VERDICT_NO;

@@ -1,3 +1,4 @@
+/* Formats numbers with few digits and the prefixes of the SI. */
 #include <math.h>
 #include <stdio.h>
 
@@ -62,12 +63,12 @@ const char *quantity(double v, const char *unit)
 }
 
 /* The end that is known, where both are not; NAN: two are. */
-static double alone(struct range r)
+static double alone(struct bounds r)
 {
     return !isfinite(r.high) || r.low == r.high ? r.low : isfinite(r.low) ? (double)NAN : r.high;
 }
 
-const char *quantity_range(struct range r, const char *unit)
+const char *quantity_bounds(struct bounds r, const char *unit)
 {
     const double one = alone(r);
     char *s = next_text();
@@ -86,7 +87,7 @@ const char *quantity_range(struct range r, const char *unit)
     return s;
 }
 
-const char *quantity_plain_range(struct range r)
+const char *quantity_plain_bounds(struct bounds r)
 {
     const double one = alone(r);
     char *s = next_text();

@@ -17,10 +17,11 @@ static sum_t blended(sample_t sample, const footprint &foot)
 }
 #endif
 
-void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream<result_t> &out)
+void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &footprints_in,
+            hls::stream<result_t> &out)
 {
 #pragma HLS INTERFACE axis port = in
-#pragma HLS INTERFACE axis port = feet
+#pragma HLS INTERFACE axis port = footprints_in
 #pragma HLS INTERFACE axis port = out
     static sum_t sums[PIXELS];
     sample_t row[CHANNELS];
@@ -32,7 +33,7 @@ void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream
             row[c] = in.read();
         for (int p = 0; p < PIXELS; p++) {
 #pragma HLS PIPELINE II = 1
-            const footprint foot = feet.read();
+            const footprint foot = footprints_in.read();
             coefficient_t weight[TAPS];
             const int first = weigh(foot, weight);
             sum_t sum = sums[p];

@@ -30,9 +30,9 @@ static void compare(hls::stream<result_t> &out, double wanted, double exact, str
 static void run(hls::stream<sample_t> &in, hls::stream<result_t> &out)
 {
 #ifdef FOOTPRINTS
-    hls::stream<footprint> feet;
-    footprints(feet);
-    kernel(in, feet, out);
+    hls::stream<footprint> footprints_in;
+    footprints(footprints_in);
+    kernel(in, footprints_in, out);
 #else
     kernel(in, out);
 #endif

@@ -49,10 +49,10 @@ static footprint under(double angle, double x, double y)
 }
 #endif
 
-void footprints(hls::stream<footprint> &feet)
+void footprints(hls::stream<footprint> &out)
 {
     for (int v = 0; v < VIEWS; v++)
         for (int p = 0; p < PIXELS; p++)
-            feet.write(under(angles[v], p % CHANNELS - 0.5 * (CHANNELS - 1),
-                             p / CHANNELS - 0.5 * (CHANNELS - 1)));
+            out.write(under(angles[v], p % CHANNELS - 0.5 * (CHANNELS - 1),
+                            p / CHANNELS - 0.5 * (CHANNELS - 1)));
 }

@@ -19,10 +19,11 @@ static sum_t added(sum_t sum, sample_t x, coefficient_t weight, const footprint 
     return sum;
 }
 
-void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream<result_t> &out)
+void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &footprints_in,
+            hls::stream<result_t> &out)
 {
 #pragma HLS INTERFACE axis port = in
-#pragma HLS INTERFACE axis port = feet
+#pragma HLS INTERFACE axis port = footprints_in
 #pragma HLS INTERFACE axis port = out
     static sample_t picture[PIXELS];
     sum_t row[CHANNELS]; /* a cell waits for the addition before it: pixels of a row in an order
@@ -35,7 +36,7 @@ void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream
             row[c] = 0;
         for (int p = 0; p < PIXELS; p++) {
 #pragma HLS PIPELINE
-            const footprint foot = feet.read();
+            const footprint foot = footprints_in.read();
             coefficient_t weight[TAPS];
             const int first = weigh(foot, weight);
             for (int k = 0; k < TAPS; k++)

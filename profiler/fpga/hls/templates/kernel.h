@@ -1,3 +1,4 @@
+// The kernel's entry and its types, for kernel.cpp and bench.cpp; widths.h has the numbers.
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -20,8 +21,9 @@ struct footprint {
 };
 
 // A footprint a clock once the pipeline is full.
-void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &feet, hls::stream<result_t> &out);
-void footprints(hls::stream<footprint> &feet);
+void kernel(hls::stream<sample_t> &in, hls::stream<footprint> &footprints_in,
+            hls::stream<result_t> &out);
+void footprints(hls::stream<footprint> &out);
 #else
 // One sample in and one result out per clock once the pipeline is full.
 void kernel(hls::stream<sample_t> &in, hls::stream<result_t> &out);

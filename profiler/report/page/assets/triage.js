@@ -129,10 +129,6 @@ function triagePanel(triage) {
         { title: "RAM", number: true, key: "ram_share", format: percent }, { title: "DSP", number: true, key: "dsp_share", format: percent }, { title: "LUT", number: true, key: "lut_share", format: percent },
         { title: "Keeps up", kind: "name", key: "keeps_up", show: (p) => (p.keeps_up ? "even at the pessimistic end" : `no: ${plain(p.bound)}`) },
       ], list(triage.pipelines), { name: "pipelines", filter: false })],
-    list(triage.backtest).length > 0 && [el("h2", {}, "The model against published designs"), table([
-      { title: "Design", key: "design" }, { title: "Published", number: true, key: "published", format: (v, b) => (known(v) ? `${number(v)} ${b.unit}` : UNKNOWN) },
-      { title: "Modelled", number: true, value: (b) => middle(b.modelled), show: (b) => span(b.modelled) }, { title: "Factor", number: true, key: "factor", format: (v) => number(v) }, { title: "How", key: "how" }, { title: "Not compared because", key: "outside", show: (b) => plain(b.outside ?? "") }],
-    list(triage.backtest), { name: "published designs", filter: false })],
     bullets("About the input", triage.notes),
   ].flat(2).filter(Boolean);
 }

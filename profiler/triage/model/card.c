@@ -1,7 +1,8 @@
+/* The table of FPGA cards, and the choice among them by name. */
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/triage/model/device.h"
+#include "profiler/triage/model/card.h"
 
 /* RAM in KiB: BRAM36 4.5, URAM288 36, M20K 2.5. A LUT is one of 6 inputs; an ALM counts as 2 of
  * them. An Intel block holds two products of 18 bits, one of AMD's holds one (UG579, AM004). Links:
@@ -10,7 +11,7 @@
 /* clang-format off */
 #define PRICE "price recalled"
 #define SHELL ". The card's shell leaves "
-static const struct device devices[] = {
+static const struct card cards[] = {
     {"u55c", "Alveo U55C", 9024, 1, 1303680, 2016 + 960, 2016 * 4.5 + 960 * 36, {460, 460}, 16, 32, 15.75, {250, 300}, 0, 150, {4e3, 7e3},
      "AMD UG1393 (HBM: 32 x 14.375 GB/s, 16 GB), UG1120 and synthesis reports for the card (DSP, LUT, URAM)" SHELL "8,496 DSP blocks and 1.16 million LUTs", "power recalled (DS978); " PRICE},
     {"u280", "Alveo U280", 9024, 1, 1303680, 2016 + 960, 2016 * 4.5 + 960 * 36, {460, 460}, 8, 32, 15.75, {200, 300}, 0, 225, {6e3, 10e3},
@@ -29,47 +30,47 @@ static const struct device devices[] = {
      "Altera 683458 (HBM2e: 2 x 410 GB/s, 32 GB; 1,305,600 ALMs); \"1 TB/s\" of the product page is DDR5 besides", "DSP, RAM and power (150 to 300 W by board) recalled; " PRICE},
 };
 /* clang-format on */
-#define DEVICES (int)(sizeof devices / sizeof *devices)
-_Static_assert(DEVICES <= DEVICES_MOST, "room for the chosen ones");
+#define CARDS (int)(sizeof cards / sizeof *cards)
+_Static_assert(CARDS <= CARDS_MOST, "room for the chosen ones");
 
-const struct device *device_at(int i)
+const struct card *card_at(int i)
 {
-    return i >= 0 && i < DEVICES ? &devices[i] : NULL;
+    return i >= 0 && i < CARDS ? &cards[i] : NULL;
 }
 
-static const struct device *find(const char *name, size_t n)
+static const struct card *find(const char *name, size_t n)
 {
-    for (int i = 0; i < DEVICES; i++)
-        if (strlen(devices[i].id) == n && !strncmp(devices[i].id, name, n))
-            return &devices[i];
+    for (int i = 0; i < CARDS; i++)
+        if (strlen(cards[i].id) == n && !strncmp(cards[i].id, name, n))
+            return &cards[i];
     return NULL;
 }
 
 static enum err unknown(const char *name, size_t n)
 {
     char known[256] = "";
-    for (int i = 0; i < DEVICES; i++) {
+    for (int i = 0; i < CARDS; i++) {
         strncat(known, i ? ", " : "", sizeof known - strlen(known) - 1);
-        strncat(known, devices[i].id, sizeof known - strlen(known) - 1);
+        strncat(known, cards[i].id, sizeof known - strlen(known) - 1);
     }
     return FAIL(ERR_USAGE, "--device %.*s: not in the table; it has %s", (int)n, name, known);
 }
 
-enum err devices_choose(const char *names, const struct device *out[DEVICES_MOST], int *count)
+enum err cards_choose(const char *names, const struct card *out[CARDS_MOST], int *count)
 {
     *count = 0;
-    for (int i = 0; !names && i < DEVICES; i++)
-        out[(*count)++] = &devices[i];
-    for (const char *p = names; p && *count < DEVICES_MOST;) {
+    for (int i = 0; !names && i < CARDS; i++)
+        out[(*count)++] = &cards[i];
+    for (const char *p = names; p && *count < CARDS_MOST;) {
         size_t n = strcspn(p, ",");
-        const struct device *d = find(p, n);
-        if (!d)
+        const struct card *card = find(p, n);
+        if (!card)
             return unknown(p, n);
         int seen = 0;
         for (int i = 0; i < *count; i++)
-            seen |= out[i] == d;
+            seen |= out[i] == card;
         if (!seen)
-            out[(*count)++] = d;
+            out[(*count)++] = card;
         p = p[n] ? p + n + 1 : NULL;
     }
     return ERR_OK;

@@ -1,8 +1,8 @@
 // The few operations of ap_fixed that these kernels use, for a test bench without a vendor's
 // headers: convergent rounding (AP_RND_CONV) and saturation (AP_SAT) alone, up to 62 bits. Put a
 // vendor's include folder first and this is not read.
-#ifndef STANDIN_AP_FIXED_H
-#define STANDIN_AP_FIXED_H
+#ifndef FALLBACK_AP_FIXED_H
+#define FALLBACK_AP_FIXED_H
 
 #include <cmath>
 #include <cstdint>
@@ -11,7 +11,7 @@ enum ap_q_mode { AP_RND_CONV };
 enum ap_o_mode { AP_SAT };
 
 template <int W, int I, ap_q_mode Q = AP_RND_CONV, ap_o_mode O = AP_SAT> struct ap_fixed {
-    static_assert(W >= 1 && W <= 62, "the stand-in holds 62 bits");
+    static_assert(W >= 1 && W <= 62, "the fallback holds 62 bits");
     int64_t raw;
 
     ap_fixed() : raw(0)

@@ -1,8 +1,8 @@
 /* How many bits each stage of a primitive needs on an FPGA. Measured by simulating the primitive
  * with rounded stages against itself in float64 (width_sweep.h); the result at the default quality
  * is kept as a table, so that asking costs nothing. docs/triage-width.md has the formulas. */
-#ifndef TP_FPGA_WIDTH_WIDTH_H
-#define TP_FPGA_WIDTH_WIDTH_H
+#ifndef TP_TRIAGE_MODEL_WIDTH_NEEDED_H
+#define TP_TRIAGE_MODEL_WIDTH_NEEDED_H
 
 enum width_stage {
     STAGE_SAMPLE,      /* what is read from memory or the detector */

@@ -1,5 +1,5 @@
-"""The C++ kernels that the hand-off writes: compiled by g++, every result equal to the simulated one. TP_AP_TYPES names the include
-folder of Xilinx's open ap_types headers: then they are compiled a second time with those instead of the stand-in."""
+"""The C++ kernels that tomoprof-fpga hls writes: compiled by g++, every result equal to the simulated one. TP_AP_TYPES names the include
+folder of Xilinx's open ap_types headers: then they are compiled a second time with those instead of those in fallback/."""
 
 import os
 import pathlib
@@ -28,18 +28,18 @@ def check_that_it_fails(folder):
 
 def main():
     tools.need("g++", "make")
-    program, types = os.environ["TOMOPROF"], os.environ.get("TP_AP_TYPES")
+    program, types = pathlib.Path(os.environ["TOMOPROF"]).with_name("tomoprof-fpga"), os.environ.get("TP_AP_TYPES")
     for kernel in KERNELS:
         with tempfile.TemporaryDirectory(prefix="tomoprof-") as name:
             folder = pathlib.Path(name)
-            tools.call([program, "width", "--size", "32", "--only", kernel, "--hls", folder])
+            tools.call([program, "hls", kernel, folder, "--size", "32"])
             check(kernel, folder, [])
             if types:
                 check(kernel, folder, [f"AP_TYPES={types}"])
             check_that_it_fails(folder)
     if not types:
         print("not tried: Xilinx's ap_types headers (TP_AP_TYPES is not set)")
-    wrong = tools.subprocess.run([program, "width", "--only", "mbir_prior_and_updates", "--hls", "."], capture_output=True, text=True)
+    wrong = tools.subprocess.run([program, "hls", "mbir_prior_and_updates", "."], capture_output=True, text=True)
     assert wrong.returncode == 2 and "no kernel template" in wrong.stderr, wrong.stderr
 
 

@@ -1,59 +1,64 @@
-/* Where a paper gives lanes and clock, the model's device is cut to them and fill is 1; where it
- * gives the device, the model finds the lanes. */
+/* links: tp_triage */
+/* The model against designs that were published, within a factor of 2; docs/triage.md holds the
+ * table that this prints. Where a paper gives lanes and clock, the model's card is cut to them and
+ * fill is 1; where it gives the device, the model finds the lanes. */
 #include <math.h>
-#include <stddef.h>
+#include <stdio.h>
 
-#include "profiler/triage/model/backtest.h"
+#include "host/base/file.h"
+#include "profiler/triage/model/fpga.h"
+#include "profiler/triage/verdict/quantity.h"
+#include "tests/unit/check.h"
 
-static const struct range none = {(double)NAN, (double)NAN};
+static const struct bounds none = {(double)NAN, (double)NAN};
 
 /* On-chip RAM, LUTs and memory that are no limit beside the lanes. */
-static struct device board(double lanes, double clock)
+static struct card board(double lanes, double clock)
 {
-    return (struct device){.id = "published",
-                           .name = "",
-                           .dsp = 1e9,
-                           .products = 1,
-                           .lut = 1e9,
-                           .ram_blocks = lanes,
-                           .ram_kib = 1e6,
-                           .memory_gb_s = {1e3, 1e3},
-                           .memory_gib = 8,
-                           .banks = 2,
-                           .link_gb_s = 1,
-                           .clock_mhz = {clock, clock},
-                           .watts = 30,
-                           .price = {1e3, 1e4}};
+    return (struct card){.id = "published",
+                         .name = "",
+                         .dsp = 1e9,
+                         .products = 1,
+                         .lut = 1e9,
+                         .ram_blocks = lanes,
+                         .ram_kib = 1e6,
+                         .memory_gb_s = {1e3, 1e3},
+                         .memory_gib = 8,
+                         .banks = 2,
+                         .link_gb_s = 1,
+                         .clock_mhz = {clock, clock},
+                         .watts = 30,
+                         .price = {1e3, 1e4}};
 }
 
-static struct range rate_of(const struct primitive *p, const struct device *d,
-                            const struct weights *w)
+static struct bounds rate_of(const struct primitive *p, const struct card *card,
+                             const struct weights *w)
 {
     const struct assumptions s = assumptions_none();
     struct access_pair a;
-    if (access_pair_measure(p->walk, &a))
+    if (access_pair_measure(p->trace, &a))
         return none;
-    return range_times(fpga_estimate(p, &a, d, 512, w, &s).rate, 1e-9);
+    return bounds_times(fpga_estimate(p, &a, card, 512, w, &s).rate, 1e-9);
 }
 
 /* GUPS of lanes that were published. */
-static struct range with_lanes(const char *primitive, double lanes, double mhz,
-                               const struct weights *w)
+static struct bounds with_lanes(const char *primitive, double lanes, double mhz,
+                                const struct weights *w)
 {
     struct weights full = *w;
     struct primitive p = *primitive_named(primitive);
-    const struct device d = board(lanes, mhz);
+    const struct card card = board(lanes, mhz);
     full.fill_irregular = full.usable_ram = 1;
     p.work.ports = 2; /* a dual-port RAM each: that many lanes */
-    return rate_of(&p, &d, &full);
+    return rate_of(&p, &card, &full);
 }
 
-static struct range coric_one(const struct weights *w)
+static struct bounds coric_one(const struct weights *w)
 {
     return with_lanes("parallel_back_project", 1, 50, w);
 }
 
-static struct range coric_four(const struct weights *w)
+static struct bounds coric_four(const struct weights *w)
 {
     return with_lanes("parallel_back_project", 4, 50, w);
 }
@@ -70,25 +75,25 @@ static double rows(void)
     return 0.625 * 1.754 / 1.0964 + 1;
 }
 
-static struct range kim_cells(const struct weights *w)
+static struct bounds kim_cells(const struct weights *w)
 {
-    return range_times(with_lanes("cone_forward_project", 55, 200, w), 1 / (columns() * rows()));
+    return bounds_times(with_lanes("cone_forward_project", 55, 200, w), 1 / (columns() * rows()));
 }
 
-static struct range kim_columns(const struct weights *w)
+static struct bounds kim_columns(const struct weights *w)
 {
-    return range_times(with_lanes("cone_forward_project", 75, 200, w), 1 / columns());
+    return bounds_times(with_lanes("cone_forward_project", 75, 200, w), 1 / columns());
 }
 
 /* Stratix II EP2S180: 384 products of 18 bits, 143,520 ALUTs, 768 M4K; 75 to 150 MHz assumed. */
-static struct range xu(const struct weights *w)
+static struct bounds xu(const struct weights *w)
 {
-    struct device d = board(768, 0);
-    d.dsp = 96;
-    d.products = 4;
-    d.lut = 143520;
-    d.clock_mhz = range_of(75, 150);
-    return rate_of(primitive_named("parallel_back_project"), &d, w);
+    struct card card = board(768, 0);
+    card.dsp = 96;
+    card.products = 4;
+    card.lut = 143520;
+    card.clock_mhz = bounds_of(75, 150);
+    return rate_of(primitive_named("parallel_back_project"), &card, w);
 }
 
 /* Cone beams as the textbook has them, where the primitive shares coordinates and weight along a
@@ -99,73 +104,74 @@ static struct range xu(const struct weights *w)
 
 /* XC2V6000: 144 products of 18 bits, 67,584 LUTs, 144 RAMs; 66 to 133 MHz, 32 bits of PCI at 33 MHz
  * and samples of 2 bytes assumed. The volume of 256^3 goes over it with the views of 512^2. */
-static struct range stsepankou(double views, const struct weights *w)
+static struct bounds stsepankou(double views, const struct weights *w)
 {
     const double updates = 256.0 * 256 * 256 * views,
                  bytes = 2 * (views * 512.0 * 512 + 256.0 * 256 * 256);
     struct primitive p = *primitive_named("cone_back_project");
     p.work.products = PROJECTIVE_PRODUCTS;
     p.work.sums = PROJECTIVE_SUMS;
-    struct device d = board(144, 0);
-    d.dsp = 144;
-    d.lut = 67584;
-    d.clock_mhz = range_of(66, 133);
-    const struct range rate = rate_of(&p, &d, w);
+    struct card card = board(144, 0);
+    card.dsp = 144;
+    card.lut = 67584;
+    card.clock_mhz = bounds_of(66, 133);
+    const struct bounds rate = rate_of(&p, &card, w);
     const double fast = updates / rate.high * 1e-9, slow = updates / rate.low * 1e-9;
-    return range_of(updates * 1e-9 / (slow + bytes / (0.133e9 * w->link_low)),
-                    updates * 1e-9 / fmax(fast, bytes / (0.133e9 * w->link_high)));
+    return bounds_of(updates * 1e-9 / (slow + bytes / (0.133e9 * w->link_low)),
+                     updates * 1e-9 / fmax(fast, bytes / (0.133e9 * w->link_high)));
 }
 
-static struct range stsepankou_fdk(const struct weights *w)
+static struct bounds stsepankou_fdk(const struct weights *w)
 {
     return stsepankou(120, w);
 }
 
-static struct range stsepankou_step(const struct weights *w)
+static struct bounds stsepankou_step(const struct weights *w)
 {
     return stsepankou(60, w);
 }
 
 /* Arria 10 GX 1150 with two banks of DDR4. The same coordinates in float32: 11 multiply-adds, a
  * division of 10 blocks, 7 to interpolate and add: 28 blocks a lane. */
-static struct range arria(const struct weights *w)
+static struct bounds arria(const struct weights *w)
 {
-    const struct device d = {.id = "arria10",
-                             .dsp = 1518,
-                             .products = 1,
-                             .lut = 2 * 427e3,
-                             .ram_blocks = 2713,
-                             .ram_kib = 2713 * 2.5,
-                             .memory_gb_s = {34.1, 34.1},
-                             .memory_gib = 8,
-                             .banks = 2,
-                             .link_gb_s = 7.9,
-                             .clock_mhz = {200, 240},
-                             .watts = 40,
-                             .price = {3e3, 6e3}};
+    const struct card card = {.id = "arria10",
+                              .dsp = 1518,
+                              .products = 1,
+                              .lut = 2 * 427e3,
+                              .ram_blocks = 2713,
+                              .ram_kib = 2713 * 2.5,
+                              .memory_gb_s = {34.1, 34.1},
+                              .memory_gib = 8,
+                              .banks = 2,
+                              .link_gb_s = 7.9,
+                              .clock_mhz = {200, 240},
+                              .watts = 40,
+                              .price = {3e3, 6e3}};
     struct primitive p = *primitive_named("cone_back_project");
     p.work.products = 28;
-    return rate_of(&p, &d, w);
+    return rate_of(&p, &card, w);
 }
 
 /* The first version fetches each of 4 pixels by a burst of 64 bytes. */
-static struct range diakite(const struct weights *w)
+static struct bounds diakite(const struct weights *w)
 {
-    return range_over(arria(w), range_of(34.1 * w->memory_low / 256, 34.1 * w->memory_high / 256));
+    return bounds_over(arria(w),
+                       bounds_of(34.1 * w->memory_low / 256, 34.1 * w->memory_high / 256));
 }
 
 /* Coordinates (12 bytes) and complex image (8 in, 8 out) of each update through one interface of 32
  * bits at 1.25 GHz. */
-static struct range sar(const struct weights *w)
+static struct bounds sar(const struct weights *w)
 {
-    return range_of(5.0 / 28 * w->link_low, 5.0 / 28 * w->link_high);
+    return bounds_of(5.0 / 28 * w->link_low, 5.0 / 28 * w->link_high);
 }
 
 /* Ceiling of XC7VX690T: 3600 blocks at 220 MHz, 4 products an update. */
-static struct range mlem(const struct weights *w)
+static struct bounds mlem(const struct weights *w)
 {
     (void)w;
-    return range_of(3600 * 0.22 / 4, 3600 * 0.22 / 4);
+    return bounds_of(3600 * 0.22 / 4, 3600 * 0.22 / 4);
 }
 
 #define NO_RATE                                                                                    \
@@ -177,7 +183,7 @@ static struct range mlem(const struct weights *w)
 static const struct {
     const char *design, *device, *unit;
     double published;
-    struct range (*model)(const struct weights *w);
+    struct bounds (*model)(const struct weights *w);
     const char *how, *source, *outside;
 } designs[] = {
     {"Coric, Leeser et al. 2002: parallel back projection, 1 lane", "Virtex-E", "GUPS",
@@ -236,20 +242,72 @@ static const struct {
      "6 to 8 times a GPU of 2010 at equal power, for synthetic aperture focusing, which is "
      "none of the primitives; no rate and no power in what could be read"},
 };
+#define DESIGNS (int)(sizeof designs / sizeof *designs)
 
-int backtest_count(void)
+static char *page;
+
+/* `row` as a line of docs/triage.md. */
+static void check_row(const char *row)
 {
-    return (int)(sizeof designs / sizeof *designs);
+    char line[1024];
+    print_message("%s\n", row);
+    assert_true(snprintf(line, sizeof line, "\n%s\n", row) < (int)sizeof line);
+    if (!strstr(page, line))
+        fail_msg("docs/triage.md lacks this row");
 }
 
-struct backtest backtest_run(int i, const struct weights *w)
+static void model_is_within_a_factor_of_2_of_published_designs(void **state)
 {
-    struct backtest b = {
-        designs[i].design, designs[i].device, designs[i].unit,   designs[i].published, none,
-        (double)NAN,       designs[i].how,    designs[i].source, designs[i].outside};
-    if (designs[i].model) {
-        b.modelled = designs[i].model(w);
-        b.factor = range_middle(b.modelled) / b.published;
+    const struct weights w = weights_default();
+    int compared = 0;
+    char row[1000];
+    (void)state;
+    for (int i = 0; i < DESIGNS; i++) {
+        if (designs[i].outside)
+            continue;
+        const struct bounds modelled = designs[i].model(&w);
+        const double factor = bounds_middle(modelled) / designs[i].published;
+        snprintf(row, sizeof row, "| %s | %s | %s %s | %s | %s | %s | %s |", designs[i].design,
+                 designs[i].device, quantity_number(designs[i].published), designs[i].unit,
+                 quantity_plain_bounds(modelled), quantity_number(factor), designs[i].how,
+                 designs[i].source);
+        check_row(row);
+        assert_false(modelled.low > modelled.high);
+        assert_true(factor > 0.5 && factor < 2);
+        compared++;
     }
-    return b;
+    assert_int_equal(compared, 9);
+}
+
+static void designs_without_a_rate_have_a_reason(void **state)
+{
+    const struct weights w = weights_default();
+    char row[1000];
+    (void)state;
+    for (int i = 0; i < DESIGNS; i++) {
+        assert_true(isfinite(designs[i].published) == !designs[i].outside);
+        if (!designs[i].outside)
+            continue;
+        const struct bounds modelled = designs[i].model ? designs[i].model(&w) : none;
+        assert_false(modelled.low > modelled.high);
+        snprintf(row, sizeof row, "| %s | %s | %s%s%s | %s | %s | %s |", designs[i].design,
+                 designs[i].device, quantity_plain_bounds(modelled), designs[i].model ? " " : "",
+                 designs[i].model ? designs[i].unit : "", designs[i].how, designs[i].outside,
+                 designs[i].source);
+        check_row(row);
+    }
+}
+
+int main(void)
+{
+    size_t bytes;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(model_is_within_a_factor_of_2_of_published_designs),
+        cmocka_unit_test(designs_without_a_rate_have_a_reason),
+    };
+    if (file_read_all(TP_DATA "/../../docs/triage.md", 1 << 20, &page, &bytes))
+        return 1;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(page);
+    return failed;
 }

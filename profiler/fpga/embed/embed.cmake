@@ -1,7 +1,8 @@
-# cmake -DFILES=dir -DOUTPUT=out.c -P embed.cmake: the files of dir as rows of handoff_files (profiler/fpga/hls/hls_export.h).
-file(GLOB_RECURSE names RELATIVE ${FILES} ${FILES}/*)
+# cmake -DFILES=dir -DPATTERN=*.v -DARRAY=name -DOUTPUT=out.c -P embed.cmake: the files of dir that match as rows of an array of
+# profiler/fpga/embed/embedded.h.
+file(GLOB_RECURSE names RELATIVE ${FILES} ${FILES}/${PATTERN})
 list(SORT names)
-set(text "#include \"profiler/fpga/hls/hls_export.h\"\n\nconst struct handoff_file handoff_files[] = {\n")
+set(text "#include \"profiler/fpga/embed/embedded.h\"\n\nconst struct embedded_file ${ARRAY}[] = {\n")
 foreach(name ${names})
   file(READ ${FILES}/${name} hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${hex}")

@@ -1,6 +1,6 @@
 // A queue under the name of the vendors' stream.
-#ifndef STANDIN_HLS_STREAM_H
-#define STANDIN_HLS_STREAM_H
+#ifndef FALLBACK_HLS_STREAM_H
+#define FALLBACK_HLS_STREAM_H
 
 #include <queue>
 
