@@ -3,39 +3,44 @@ docs/architecture.md holds the same table with its reasons."""
 
 MAY_INCLUDE = {
     "host/base": set(),
+    "host/json": {"host/base"},
+    "host/timing": {"host/base", "host/json"},
     "host/geom": {"host/base"},
     "host/backend": {"host/base", "host/geom"},
     "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/store": {"host/base", "host/geom"},
-    "host/suite": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
+    "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
+    "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "profiler/mark": set(),
     "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "profiler/record": {"host/base"},
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace"},
-    "profiler/analyze": {"host/base", "profiler/trace"},
-    "profiler/triage": {"host/base", "profiler/trace", "profiler/analyze"},
-    "profiler/fpga": {"host/base", "profiler/trace", "profiler/analyze", "profiler/triage"},
-    "profiler/report": {"host/base", "profiler/trace", "profiler/analyze"},
+    "profiler/analyze": {"host/base", "host/json", "profiler/trace"},
+    "profiler/triage": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
 }
+# A program of its own, which measures bit widths on scans.
+MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
 # The capture library is loaded into other programs; ours only names its file.
 MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture"}
 
-# Sub-folders of a folder.
+# Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
+# itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
 INSIDE = {
     "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "median"],
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "median"],
-    "host/recon": ["slabs"],
+    "host/recon": ["common", "slabs"],
     "host/store": ["format"],
-    "host/suite": ["timing", "catalogue", "run", "bench"],
-    "host/cli": ["reference", "doctor", "runs", "commands"],
+    "host/suite": ["statistics", "catalogue", "run", "bench"],
+    "host/cli": ["common", "reference", "doctor", "runs", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "hooks"],
-    "profiler/analyze": ["common", "model", "symbols", "heap", "attribute", "gpu", "build"],
+    "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "gpu", "build"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
-    "profiler/fpga": ["width", "hls"],
-    "profiler/report": ["text", "export", "compare", "page"],
+    "profiler/fpga": ["width", "embed", "hls", "verilog"],
+    "profiler/report": ["findings", "text", "export", "page", "compare"],
 }
 
 # Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.
@@ -44,7 +49,7 @@ FOREIGN = {
     r"omp\.h|immintrin\.h|cpuid\.h": {"host/cpu"},
     r"hdf5.*": {"host/store"},
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report"},
-    r"cjson/cJSON\.h": {"host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
+    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},
@@ -66,7 +71,16 @@ def sub_folder_of(name):
     return below if not below or below in INSIDE.get(folder_of(name), ()) else None
 
 
+def may_call(name, target):
+    """Whether the file `name` may call into, or use a variable of, the file `target`."""
+    mine, theirs = folder_of(name), folder_of(target)
+    if mine != theirs:
+        return theirs in MAY_INCLUDE[mine]
+    order = INSIDE.get(mine, []) + [""]
+    return order.index(sub_folder_of(target)) <= order.index(sub_folder_of(name))
+
+
 def may_include(name, header):
     """Whether the file `name` may include `header`."""
-    mine, theirs = folder_of(name), folder_of(header)
-    return mine == theirs or theirs in MAY_INCLUDE[mine]
+    face = folder_of(name) == folder_of(header) and sub_folder_of(header) == ""
+    return face or may_call(name, header)

@@ -14,15 +14,13 @@ LARGER = {
     "host/backend/backend.h": (240, "the whole seam between algorithms and machines, read as one"),
     "profiler/analyze/model/model_fields.h": (480, "profile.json read as one: structs, writer, reader and schema come from it"),
     "profiler/trace/format.h": (150, "the file format, read as one"),
-    "profiler/analyze/common/run.h": (250, "what the analysis adds up, read as one"),
-    "profiler/analyze/common/image.h": (190, "what is known while a trace file streams by, read as one"),
+    "profiler/analyze/state/run.h": (250, "what the analysis adds up, read as one"),
     "profiler/trace/records_gpu.h": (150, "the file format, read as one"),
     "profiler/trace/records_host.h": (170, "the file format, read as one"),
     "cuda/common/gather.cuh": (210, "templates of kernels, which can stand nowhere but in a header"),
     "cuda/common/spread.cuh": (190, "templates of kernels"),
     "cuda/common/footprint.cuh": (160, "device functions, inlined into kernels of five files"),
     "cuda/common/projection.cuh": (170, "what six files of projections share"),
-    "cuda/common/internal.cuh": (150, "the back end's state, its memory, every entry of its table"),
     "host/cpu/common/vec.h": (170, "short inline functions, which can stand nowhere but in a header"),
 }
 

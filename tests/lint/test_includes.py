@@ -13,6 +13,7 @@ EXIT = r"\b(exit|_exit|_Exit|quick_exit)\s*\("
 MAY_PRINT = {
     "host/base/log.c": "the log itself",
     "host/base/options.c": "opt_help prints --help",
+    "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
     "profiler/capture/core/process.c": "stands before _exit and quick_exit, which end the process as asked",
@@ -135,6 +136,8 @@ def self_test():
         check_includes("host/geom/x.c", "#include <omp.h>\n"),
         check_includes("host/new/x.c", ""),
         check_includes("host/cpu/new/x.c", ""),
+        check_includes("host/cpu/common/x.c", '#include "host/cpu/filter/fft.h"\n'),
+        check_includes("host/cpu/cone/x.c", '#include "host/cpu/vcd/prior_kernel.h"\n'),
         check_output("host/geom/x.c", 'void f(void) { printf("x"); }'),
         check_output("host/geom/x.c", 'void f(void) { fprintf(stderr, "x"); }'),
         check_output("host/geom/x.c", "void f(void) { exit(1); }"),

@@ -1,0 +1,81 @@
+"""Names: every source opens with what it is for, a struct's name means one thing in the whole program, words that only we
+understood do not come back, and a folder holds what a reader can take in."""
+
+import collections
+import re
+import sys
+
+from sources import ROOT, c_files, report, strip
+
+FOLDER_CAP = 30  # files of one theme; a larger folder gets sub-folders
+
+# Words of our own that stood for a standard term of the field.
+TERMS = {
+    "feet": "footprints", "peek": "safe read", "births": "thread hooks", "shield": "EINTR restart",
+    "tally": "counter", "tallies": "counters", "holding": "live heap", "ledger": "memory plan", "descent": "VCD iteration",
+    "roof": "peak", "roofs": "peaks", "handoff": "HLS export", "joins": "correlate", "spot": "sample context", "spots": "sample contexts",
+    "dearest": "most expensive", "standin": "emulator",
+}
+PUBLIC = {"roof_share": "a key of timing.json"}
+
+# Defined in more than one place, because each place is the same thing for another back end or build.
+TWINS = {}
+
+
+def check_first_line(name, text):
+    return [] if re.match(r"/\*|//", text) else [f"{name}:1: opens without a comment that says what the file is for"]
+
+
+def check_terms(name, text):
+    problems, code = [], strip(text)
+    for word in sorted(set(re.findall(r"\b[a-zA-Z]\w*\b", code)) - set(PUBLIC)):
+        for part in set(word.lower().split("_")) & set(TERMS):
+            problems.append(f"{name}: {word}: {part} is a word of our own, the field says {TERMS[part]}")
+    stem = name.rpartition("/")[2].partition(".")[0]
+    problems += [f"{name}: {part} is a word of our own, the field says {TERMS[part]}" for part in set(stem.split("_")) & set(TERMS)]
+    return problems
+
+
+def structs(text):
+    """The names of the structs that a source defines."""
+    return set(re.findall(r"^(?:static |typedef )?(?:const )?struct (\w+)\s*\{", strip(text), re.M))
+
+
+def check_structs(owners):
+    """`owners`: {struct: files that define it}"""
+    return [f"struct {name}: defined in {' and '.join(sorted(files))}; give one of them a prefix"
+            for name, files in sorted(owners.items()) if len(files) > 1 and name not in TWINS]
+
+
+def check_folders(names):
+    counts = collections.Counter(name.rpartition("/")[0] for name in names)
+    return [f"{folder}: {n} files, the cap is {FOLDER_CAP}: sub-folders by theme" for folder, n in counts.items() if n > FOLDER_CAP]
+
+
+def self_test():
+    bad = [
+        check_first_line("host/base/x.c", "#include <stdio.h>\n"),
+        check_terms("host/base/x.c", "int find_feet(void);\n"),
+        check_terms("host/base/peek.c", ""),
+        check_structs({"job": {"a.c", "b.c"}}),
+        check_folders([f"host/base/{i}.c" for i in range(FOLDER_CAP + 1)]),
+    ]
+    good = check_first_line("x.c", "/* Sums. */\n") + check_terms("x.c", "/* feet */ double roof_share;") + check_structs({"job": {"a.c"}})
+    return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + good
+
+
+def main():
+    problems, owners, names = self_test(), collections.defaultdict(set), []
+    for path in c_files("host", "profiler", "cuda"):
+        name, text = str(path.relative_to(ROOT)), path.read_text()
+        names.append(name)
+        problems += check_first_line(name, text) + check_terms(name, text)
+        for struct in structs(text):
+            owners[struct].add(name)
+    problems += check_structs(owners) + check_folders(names)
+    problems += [f"struct {name}: excepted, but defined once or not at all" for name in TWINS if len(owners[name]) < 2]
+    return report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
