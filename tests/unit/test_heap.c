@@ -13,6 +13,7 @@
 /* The sampler alone, its surroundings below. */
 #include "profiler/capture/recorders/heap/heap.c"
 #include "profiler/capture/recorders/heap/live_blocks.c"
+#include "profiler/capture/raw/system.c"
 
 #define MEAN 65536.0
 #define MIB  ((size_t)1 << 20)

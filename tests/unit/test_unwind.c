@@ -316,7 +316,7 @@ static uintptr_t guarded_copy(const struct module *m, size_t bytes, uintptr_t *m
     *map =
         (uintptr_t)mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uintptr_t at = *map + *mapped - 4096 - bytes;
-    (void)peek_some(m->start, (void *)at, bytes);
+    (void)safe_read_some(m->start, (void *)at, bytes);
     mprotect((void *)(*map + *mapped - 4096), 4096, PROT_NONE);
     return at;
 }
@@ -532,7 +532,7 @@ static int set_up(void **state)
 {
     (void)state;
     find_stack();
-    return peek_start() || modules_start() || cfi_start();
+    return safe_read_start() || modules_start() || cfi_start();
 }
 
 int main(void)

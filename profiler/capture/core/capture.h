@@ -112,9 +112,6 @@ void capture_note(struct capture_thread *t, int severity, const char *key, const
     __attribute__((format(printf, 4, 5)));       /* not from a signal handler */
 double capture_random(struct capture_thread *t); /* in (0, 1] */
 
-/* The function that ours stands before (RTLD_NEXT, resolved once; safe while dlsym allocates). */
-void *capture_next(void **slot, const char *name);
-
 #define CAPTURE_API __attribute__((visibility("default")))
 
 #endif

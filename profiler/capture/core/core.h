@@ -43,8 +43,6 @@ void config_mode_names(unsigned modes, char *out, size_t bytes);
 /* facts.c */
 void facts_write(struct capture_thread *t);
 void facts_clock(struct capture_thread *t);
-/* A small file, read with raw calls; terminated; bytes read, 0 on any error. */
-size_t facts_read(const char *path, char *out, size_t bytes);
 
 /* thread.c */
 int thread_setup(void);  /* once per process; 0, or errno */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/wait/thread_poll.h"
 
 static pid_t pid;
@@ -139,7 +140,7 @@ static void in_child(void)
 CAPTURE_API pid_t fork(void)
 {
     static void *next;
-    pid_t child = ((pid_t(*)(void))capture_next(&next, "fork"))();
+    pid_t child = ((pid_t(*)(void))raw_next(&next, "fork"))();
     struct capture_thread *t = child > 0 ? capture_enter() : NULL;
     if (t) {
         put_process(t, TRACE_FORKED, child, NULL);
@@ -157,7 +158,7 @@ static int spawn(void **next, const char *name, pid_t *child, const char *path,
 {
     pid_t unnamed;
     child = child ? child : &unnamed;
-    int failed = ((spawn_fn)capture_next(next, name))(child, path, actions, attr, argv, envp);
+    int failed = ((spawn_fn)raw_next(next, name))(child, path, actions, attr, argv, envp);
     struct capture_thread *t = failed ? NULL : capture_enter();
     if (t) {
         put_process(t, TRACE_SPAWNED, *child, path);
@@ -198,7 +199,7 @@ CAPTURE_API void quick_exit(int status)
 {
     static void *next;
     exit_code = status;
-    ((void (*)(int))capture_next(&next, "quick_exit"))(status);
+    ((void (*)(int))raw_next(&next, "quick_exit"))(status);
     __builtin_unreachable();
 }
 
@@ -206,7 +207,7 @@ CAPTURE_API void quick_exit(int status)
 static int alone(void **next, const char *name, int a, int b)
 {
     int stepped = capture.on && process_is_ours() && thread_count() == 1 && wait_stop();
-    int r = ((int (*)(int, int))capture_next(next, name))(a, b), saved = errno;
+    int r = ((int (*)(int, int))raw_next(next, name))(a, b), saved = errno;
     if (stepped)
         wait_begin();
     errno = saved;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 
 /* The sampler's signal belongs to the target too: what it does with this number is kept here and
  * told back; a signal of this number that is not ours goes where the target wants it. It is left
@@ -25,13 +26,13 @@ static void (*installed_handler)(int, siginfo_t *, void *);
 static int real_sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
     static void *next;
-    return ((sigaction_fn)capture_next(&next, "sigaction"))(number, act, old);
+    return ((sigaction_fn)raw_next(&next, "sigaction"))(number, act, old);
 }
 
 int signals_mask(int how, const sigset_t *set, sigset_t *old)
 {
     static void *next;
-    return ((mask_fn)capture_next(&next, "pthread_sigmask"))(how, set, old);
+    return ((mask_fn)raw_next(&next, "pthread_sigmask"))(how, set, old);
 }
 
 /* From the top: programs that want one start at SIGRTMIN. */
@@ -160,7 +161,7 @@ static sighandler_t set_handler(void **next, const char *name, int number, sigha
                                 int flags)
 {
     if (!ours(number))
-        return ((sighandler_t(*)(int, sighandler_t))capture_next(next, name))(number, handler);
+        return ((sighandler_t(*)(int, sighandler_t))raw_next(next, name))(number, handler);
     sighandler_t was = theirs.sa_handler;
     theirs = (struct sigaction){.sa_handler = handler, .sa_flags = flags};
     return was;
@@ -180,7 +181,7 @@ SIGNAL_FUNCTION(__sysv_signal, SA_RESETHAND | SA_NODEFER)
 
 static int masked(void **next, const char *name, int how, const sigset_t *set, sigset_t *old)
 {
-    mask_fn real = (mask_fn)capture_next(next, name);
+    mask_fn real = (mask_fn)raw_next(next, name);
     struct slot *s = thread_self();
     if (!installed || !s || s->given_up)
         return real(how, set, old);
@@ -228,7 +229,7 @@ CAPTURE_API int signalfd(int fd, const sigset_t *set, int flags)
 {
     static void *next;
     sigset_t room;
-    return ((int (*)(int, const sigset_t *, int))capture_next(&next, "signalfd"))(
+    return ((int (*)(int, const sigset_t *, int))raw_next(&next, "signalfd"))(
         fd, signals_without(set, &room), flags);
 }
 
@@ -243,5 +244,5 @@ CAPTURE_API int sigaltstack(const stack_t *stack, stack_t *old)
         on_stack = 0;
         signals_install(installed, installed_handler);
     }
-    return ((int (*)(const stack_t *, stack_t *))capture_next(&next, "sigaltstack"))(stack, old);
+    return ((int (*)(const stack_t *, stack_t *))raw_next(&next, "sigaltstack"))(stack, old);
 }

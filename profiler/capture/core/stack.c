@@ -2,12 +2,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/capture.h"
 #include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/python/python.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/unwind/unwind.h"
@@ -43,10 +43,9 @@ static void account(size_t bytes, int sign)
 
 static void *map(size_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    account(bytes, 1);
+    void *p = raw_map(bytes, 0);
+    if (p)
+        account(bytes, 1);
     return p;
 }
 
@@ -61,7 +60,7 @@ void *stack_map(size_t bytes)
 
 void stack_clear(void *memory, size_t bytes)
 {
-    madvise(memory, bytes, MADV_DONTNEED);
+    raw_clear(memory, bytes);
 }
 
 int stack_was_written(uint64_t id)
@@ -197,7 +196,7 @@ static int start(void)
         failed = cfi_start();
     if (failed)
         return failed;
-    (void)peek_start(); /* without it stacks are cut where they leave the thread's own */
+    (void)safe_read_start(); /* without it stacks are cut where they leave the thread's own */
     look(capture_self());
     return 0;
 }
@@ -227,7 +226,7 @@ static void thread_end(struct capture_thread *t)
     t->part[INDEX] = NULL;
     if (!s)
         return;
-    munmap(s, sizeof *s);
+    raw_unmap(s, sizeof *s);
     account(sizeof *s, -1);
 }
 
@@ -241,7 +240,7 @@ static void fork_child(void)
     if (written)
         stack_clear((void *)written, WRITTEN * sizeof *written);
     account(mapped, 1);
-    (void)peek_start();
+    (void)safe_read_start();
     python_forked();
     struct capture_thread *t = capture_self();
     if (t)

@@ -1,12 +1,9 @@
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 
 /* Ids of the texts that this file has; a full neighbourhood means a text may be written twice. */
 #define TABLE  32768
@@ -17,7 +14,7 @@ static uint64_t written[TABLE] __attribute__((aligned(4096)));
 void text_forget(void)
 {
     /* Zero again without touching pages: most processes write few texts. */
-    if (syscall(SYS_madvise, written, sizeof written, MADV_DONTNEED))
+    if (!raw_clear(written, sizeof written))
         memset(written, 0, sizeof written);
     if (capture.writer.header)
         capture.writer.header->capture_bytes += sizeof written;
@@ -88,17 +85,4 @@ double capture_random(struct capture_thread *t)
     x ^= x >> 27;
     t->random = x;
     return (double)((x * 0x2545f4914f6cdd1dull >> 11) + 1) * 0x1p-53;
-}
-
-void *capture_next(void **slot, const char *name)
-{
-    static __thread int resolving;
-    void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (f || resolving)
-        return f;
-    resolving = 1;
-    f = dlsym(RTLD_NEXT, name);
-    resolving = 0;
-    __atomic_store_n(slot, f, __ATOMIC_RELAXED);
-    return f;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/wait/thread_poll.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
@@ -93,11 +94,9 @@ struct slot *thread_claim(void)
             return s;
         }
     }
-    long p = syscall(SYS_mmap, NULL, sizeof(struct slot), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    if (p == -1)
+    struct slot *s = raw_map(sizeof *s, MAP_NORESERVE);
+    if (!s)
         return NULL;
-    struct slot *s = (struct slot *)p;
     count_memory(sizeof *s);
     s->used = 1;
     s->next = thread_first();

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/capture.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 #define CALLER __builtin_return_address(0)
@@ -149,7 +150,7 @@ static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offs
                  const void *caller)
 {
     static void *slot;
-    void *(*next)(void *, size_t, int, int, int, off_t) = capture_next(&slot, "mmap");
+    void *(*next)(void *, size_t, int, int, int, off_t) = raw_next(&slot, "mmap");
     int fixed = (flags & MAP_FIXED) != 0;
     int counts = (flags & MAP_ANONYMOUS) && prot != PROT_NONE && bytes >= MAPPING_SMALL;
     struct capture_thread *t = NULL;
@@ -186,7 +187,7 @@ CAPTURE_API void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, of
 CAPTURE_API int munmap(void *p, size_t bytes)
 {
     static void *slot;
-    int (*next)(void *, size_t) = capture_next(&slot, "munmap");
+    int (*next)(void *, size_t) = raw_next(&slot, "munmap");
     if (heap_recording() && bytes && __atomic_load_n(&range_count, __ATOMIC_RELAXED)) {
         int saved = errno;
         struct capture_thread *t = capture_enter();
@@ -216,7 +217,7 @@ static void settle(struct capture_thread *t, const struct range *gone, int n, ui
 CAPTURE_API void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 {
     static void *slot;
-    void *(*next)(void *, size_t, size_t, int, ...) = capture_next(&slot, "mremap");
+    void *(*next)(void *, size_t, size_t, int, ...) = raw_next(&slot, "mremap");
     va_list rest;
     va_start(rest, flags);
     void *at = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 
 /* The ways in which a target makes threads: each begins here, so that its first step is known. */
 
@@ -64,7 +65,7 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 {
     static void *next;
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))capture_next(
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))raw_next(
             &next, "pthread_create");
     void *base = NULL;
     size_t bytes = default_stack, own_bytes = 0;
@@ -87,7 +88,7 @@ CAPTURE_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static void *next;
     int (*real)(thrd_t *, thrd_start_t, void *) =
-        (int (*)(thrd_t *, thrd_start_t, void *))capture_next(&next, "thrd_create");
+        (int (*)(thrd_t *, thrd_start_t, void *))raw_next(&next, "thrd_create");
     struct slot *s = expect((void *(*)(void *))(uintptr_t)start, argument, NULL, default_stack);
     if (!s)
         return real(thread, start, argument);
@@ -120,7 +121,7 @@ CAPTURE_API int timer_create(clockid_t clock, struct sigevent *event, timer_t *t
     static void *next;
     static uint32_t taken;
     int (*real)(clockid_t, struct sigevent *, timer_t *) =
-        (int (*)(clockid_t, struct sigevent *, timer_t *))capture_next(&next, "timer_create");
+        (int (*)(clockid_t, struct sigevent *, timer_t *))raw_next(&next, "timer_create");
     if (!event || event->sigev_notify != SIGEV_THREAD || !thread_live() ||
         __atomic_load_n(&taken, __ATOMIC_RELAXED) >= TIMERS)
         return real(clock, event, timer);

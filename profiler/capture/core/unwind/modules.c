@@ -4,12 +4,12 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/capture.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/core/stack.h"
+#include "profiler/capture/raw/system.h"
 
 enum { MODULES = 4096, PATH_BYTES = 4096 };
 
@@ -269,7 +269,7 @@ void modules_hold(void)
 {
     /* At most 0.1 s: a program that forks from inside dl_iterate_phdr would wait for ever. */
     for (int i = 0; i < 1000 && atomic_flag_test_and_set(&held); i++)
-        nanosleep(&(struct timespec){0, 100000}, NULL);
+        raw_sleep(100000);
 }
 
 void modules_release(void)

@@ -34,7 +34,7 @@ int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value)
     size_t into = address - m->window_at;
     if (address < m->window_at || into + sizeof *value > m->window_bytes) {
         m->window_at = address;
-        m->window_bytes = peek_some(address, m->window, m->window_room);
+        m->window_bytes = safe_read_some(address, m->window, m->window_room);
         if (m->window_bytes < sizeof *value)
             return 0;
         into = 0;
@@ -55,14 +55,14 @@ static int follows_call(uintptr_t pc)
 {
 #if defined __x86_64__
     uint8_t b[7];
-    if (!peek(pc - 7, b, 7))
+    if (!safe_read(pc - 7, b, 7))
         return 0;
     return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
            (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
            (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[0] == 0xff && (b[1] & 0xf8) == 0x90);
 #else
     uint32_t b;
-    return peek(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
+    return safe_read(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
 #endif
 }
 

@@ -23,7 +23,7 @@ struct unwind_registers {
 };
 
 /* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
- * end of its stack. All else goes through a window that is filled by peek(). */
+ * end of its stack. All else goes through a window that is filled by safe_read(). */
 struct unwind_memory {
     uintptr_t low, high; /* the thread's stack; 0, 0: nothing is read plainly */
     uintptr_t floor;

@@ -18,14 +18,15 @@ static uintptr_t behind_stub(uintptr_t stub)
     uint8_t b[JUMP_BYTES];
     int32_t slot;
     uintptr_t target;
-    if (!peek(stub, b, sizeof b))
+    if (!safe_read(stub, b, sizeof b))
         return 0;
     unsigned at = !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
     at += b[at] == 0xf2;
     if (b[at] != 0xff || b[at + 1] != 0x25)
         return 0;
     memcpy(&slot, b + at + 2, sizeof slot);
-    return peek(stub + at + 6 + (uintptr_t)(intptr_t)slot, &target, sizeof target) ? target : 0;
+    return safe_read(stub + at + 6 + (uintptr_t)(intptr_t)slot, &target, sizeof target) ? target
+                                                                                        : 0;
 }
 
 /* What the instruction before `pc` calls. */
@@ -35,7 +36,7 @@ static enum verdict calls(uintptr_t pc, uintptr_t function)
     uint8_t b[7];
     int32_t distance;
     uintptr_t target;
-    if (!modules_find(pc - 1, &m) || !peek(pc - 7, b, sizeof b))
+    if (!modules_find(pc - 1, &m) || !safe_read(pc - 7, b, sizeof b))
         return NO_CALL;
     memcpy(&distance, b + 3, sizeof distance);
     if (b[2] == 0xe8) {
@@ -44,7 +45,7 @@ static enum verdict calls(uintptr_t pc, uintptr_t function)
         return target == function || behind_stub(target) == function ? THIS_CALL : SOME_CALL;
     }
     if (b[1] == 0xff && b[2] == 0x15) { /* call *slot(%rip) */
-        int known = peek(pc + (uintptr_t)(intptr_t)distance, &target, sizeof target);
+        int known = safe_read(pc + (uintptr_t)(intptr_t)distance, &target, sizeof target);
         return known && target == function ? THIS_CALL : NO_CALL;
     }
     int through_register =

@@ -4,6 +4,7 @@
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
 #include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/system.h"
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
  * goes is not written anywhere: after a module was unloaded an address is read again, and what
@@ -23,7 +24,7 @@ static size_t read_name(const char *at)
     size_t n = 0;
     while (n < sizeof name_text) {
         size_t wish = 256 < sizeof name_text - n ? 256 : sizeof name_text - n;
-        size_t got = peek_some((uintptr_t)at + n, name_text + n, wish);
+        size_t got = safe_read_some((uintptr_t)at + n, name_text + n, wish);
         size_t end = n + strnlen(name_text + n, got);
         n += got;
         if (end < n)
@@ -193,7 +194,7 @@ static void device(struct capture_thread *t, const void *record)
 {
     const struct cupti_device *d = record;
     char name[256] = "";
-    size_t n = d->name ? strnlen(name, peek_some((uintptr_t)d->name, name, sizeof name)) : 0;
+    size_t n = d->name ? strnlen(name, safe_read_some((uintptr_t)d->name, name, sizeof name)) : 0;
     struct trace_device r = {.r.kind = TRACE_DEVICE,
                              .memory_bytes = d->memory,
                              .memory_bandwidth_kb_s = d->bandwidth,
@@ -258,7 +259,7 @@ static void overhead(struct capture_thread *t, const void *record)
                                    .correlation = o->correlation};
     put(t, &r.r, sizeof r, o->start, o->end);
     if (o->overhead == CUPTI_COMMAND_BUFFER_FULL && o->data)
-        ((void (*)(void *))capture_next(&libc_free, "free"))(o->data);
+        ((void (*)(void *))raw_next(&libc_free, "free"))(o->data);
 }
 
 static void jit(struct capture_thread *t, const void *record)

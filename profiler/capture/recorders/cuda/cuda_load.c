@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 
 struct search {
@@ -121,7 +122,7 @@ static void try_everywhere(struct search *s)
 static int driver_is_old(void)
 {
     char text[512];
-    size_t n = facts_read("/proc/driver/nvidia/version", text, sizeof text);
+    size_t n = raw_read_file("/proc/driver/nvidia/version", text, sizeof text);
     const char *at = n ? strstr(text, "Module") : NULL;
     at = at ? strpbrk(at, "0123456789") : NULL;
     if (at)

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <sched.h>
-#include <sys/mman.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/heap/live_blocks.h"
 
 enum {
@@ -39,11 +39,8 @@ int live_start(void)
 {
     if (table)
         return 0;
-    void *p = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return errno;
-    table = p;
-    return 0;
+    table = raw_map(sizeof *table, 0);
+    return table ? 0 : ENOMEM;
 }
 
 void live_clear(void)
@@ -52,7 +49,7 @@ void live_clear(void)
         stripes[i] = (struct stripe){0};
     for (size_t i = 0; i < LIVE_BUCKETS / 64; i++)
         live_filter[i] = 0;
-    if (table && madvise(table, sizeof *table, MADV_DONTNEED) == 0)
+    if (table && raw_clear(table, sizeof *table))
         return;
     for (size_t i = 0; table && i < LIVE_BUCKETS; i++)
         table->heads[i] = 0;

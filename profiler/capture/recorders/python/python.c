@@ -55,21 +55,21 @@ static uintptr_t search_threads(const struct python_layout *l, size_t offset, ui
 {
     uintptr_t interpreter, thread;
     int steps = 0;
-    if (!peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
+    if (!safe_read(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
         return 0;
     while (interpreter && steps++ < 8192) {
-        if (!peek(interpreter + l->threads, &thread, sizeof thread))
+        if (!safe_read(interpreter + l->threads, &thread, sizeof thread))
             return 0;
         while (thread && steps++ < 8192) {
             uint64_t id;
-            if (!peek(thread + offset, &id, sizeof id))
+            if (!safe_read(thread + offset, &id, sizeof id))
                 return 0;
             if (id == wanted)
                 return thread;
-            if (!peek(thread + l->thread_next, &thread, sizeof thread))
+            if (!safe_read(thread + l->thread_next, &thread, sizeof thread))
                 return 0;
         }
-        if (!peek(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
+        if (!safe_read(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
             return 0;
     }
     return 0;
@@ -120,16 +120,17 @@ static uintptr_t other_state(const struct python_layout *l, pid_t tid)
         return search_threads(l, l->native_id, (uint64_t)tid);
     size_t at = kernel_id_offset();
     uintptr_t interpreter, thread = 0, control;
-    if (!at || !peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter) ||
-        !interpreter || !peek(interpreter + l->threads, &thread, sizeof thread))
+    if (!at ||
+        !safe_read(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter) ||
+        !interpreter || !safe_read(interpreter + l->threads, &thread, sizeof thread))
         return 0;
     for (int steps = 0; thread && steps < 4096; steps++) {
         pid_t id;
-        if (!peek(thread + l->thread_id, &control, sizeof control))
+        if (!safe_read(thread + l->thread_id, &control, sizeof control))
             return 0;
-        if (peek(control + at, &id, sizeof id) && id == tid)
+        if (safe_read(control + at, &id, sizeof id) && id == tid)
             return thread;
-        if (!peek(thread + l->thread_next, &thread, sizeof thread))
+        if (!safe_read(thread + l->thread_next, &thread, sizeof thread))
             return 0;
     }
     return 0;
@@ -151,7 +152,7 @@ static void add_chunks(struct python_walk *w, uintptr_t chunk, int plainly)
     for (; chunk && w->ranges < PYTHON_RANGES; chunk = head[0]) {
         if (plainly)
             memcpy(head, (const void *)chunk, sizeof head);
-        else if (!peek(chunk, head, sizeof head))
+        else if (!safe_read(chunk, head, sizeof head))
             return;
         add_range(w, chunk, chunk + head[1]);
     }
@@ -179,7 +180,7 @@ static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
         return 0;
     if (plainly)
         memcpy(head, (const void *)state, bytes);
-    else if (!peek(state, head, bytes))
+    else if (!safe_read(state, head, bytes))
         return 0;
     memcpy(top, head + l->frame, sizeof *top);
     memcpy(&id, head + l->thread_id, sizeof id);

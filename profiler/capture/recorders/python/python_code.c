@@ -104,8 +104,8 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct 
     const uint8_t *h = (const uint8_t *)address;
     int got = 0;
     if (!plainly) {
-        got = expected ? peek2(address, copy, sizeof copy, expected, head, sizeof head)
-                       : peek(address, copy, sizeof copy);
+        got = expected ? safe_read2(address, copy, sizeof copy, expected, head, sizeof head)
+                       : safe_read(address, copy, sizeof copy);
         if (!got)
             return 0;
         h = copy;
@@ -122,7 +122,7 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct 
     if (!plainly) {
         table = head;
         if (got < 2 || c->table != expected) {
-            there = peek_some(c->table, head, sizeof head);
+            there = safe_read_some(c->table, head, sizeof head);
             if (there < BYTES_CONTENT)
                 return 0;
             there -= BYTES_CONTENT;
@@ -160,7 +160,7 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
     uint8_t head[40];
     uint64_t length;
     uint32_t state;
-    if (!peek(address, head, sizeof head))
+    if (!safe_read(address, head, sizeof head))
         return 0;
     memcpy(&length, head + 16, sizeof length);
     memcpy(&state, head + 32, sizeof state);
@@ -169,7 +169,7 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
         return 0; /* not in one piece, which texts of code objects are */
     if (length > most / kind)
         length = most / kind;
-    if (!peek(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
+    if (!safe_read(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
         return 0;
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {

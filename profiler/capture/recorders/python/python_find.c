@@ -2,10 +2,10 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/python/python_layout.h"
 
 static const struct wanted {
@@ -143,11 +143,11 @@ static void search_program(struct python_symbols *s)
     if (fd < 0)
         return;
     if (!fstat(fd, &status) && status.st_size > 0) {
-        void *file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file != MAP_FAILED) {
+        void *file = raw_map_file(fd, (size_t)status.st_size);
+        if (file) {
             dl_iterate_phdr(first_bias, &bias);
             search_table(s, file, (size_t)status.st_size, bias);
-            munmap(file, (size_t)status.st_size);
+            raw_unmap(file, (size_t)status.st_size);
         }
     }
     close(fd);

@@ -60,7 +60,7 @@ static const char *read_published(struct python_runtime *r)
         p++;
     if (p == published + n)
         return NULL;
-    if (!peek(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
+    if (!safe_read(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
         return "its debug offsets are not there";
     if (w[FREE_THREADED])
         return "free-threaded builds are not supported";
@@ -92,7 +92,7 @@ const char *python_runtime_of(const struct python_symbols *s, struct python_runt
         .runtime = s->runtime, .code_type = s->code_type, .frame_type = s->frame_type};
     unsigned long version = 0;
     if (s->version)
-        (void)peek(s->version, &version, sizeof version);
+        (void)safe_read(s->version, &version, sizeof version);
     else if (s->new_ref) /* a function since 3.10; Py_Version came with 3.11 */
         version = 0x030a0000;
     else if (s->get_code) /* since 3.9 */

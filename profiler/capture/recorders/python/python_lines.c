@@ -13,7 +13,7 @@ struct stream {
 static int fill(struct stream *s)
 {
     size_t want = s->end - s->at < WINDOW ? s->end - s->at : WINDOW;
-    if (!want || !peek(s->at, s->walk->view->scratch, want)) {
+    if (!want || !safe_read(s->at, s->walk->view->scratch, want)) {
         s->over = 1;
         return 0;
     }

@@ -33,7 +33,7 @@ static inline int python_in_range(const struct python_walk *w, uintptr_t at, siz
 static inline int python_get(const struct python_walk *w, uintptr_t at, void *to, size_t bytes)
 {
     if (!python_in_range(w, at, bytes))
-        return peek(at, to, bytes);
+        return safe_read(at, to, bytes);
     memcpy(to, (const void *)at, bytes);
     return 1;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/wait/thread_poll.h"
 
 #pragma weak capture_stack_of
@@ -40,7 +41,7 @@ size_t look_read(uint32_t tid, const char *name, char *out, size_t bytes)
     memcpy(path + n, d, k);
     path[n + k] = '/';
     strcpy(path + n + k + 1, name);
-    return facts_read(path, out, bytes);
+    return raw_read_file(path, out, bytes);
 }
 
 uint64_t look_cpu(uint32_t tid)

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/wait/thread_poll.h"
 #include "profiler/capture/recorders/python/python.h"
 
@@ -28,30 +28,19 @@ static uint32_t own_tid;
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
 
-static void futex_wait(int *word, int value, uint64_t ns)
-{
-    struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, ns ? &t : NULL, NULL, 0);
-}
-
-static void futex_wake(int *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
 static void lock_gate(void)
 {
     int free = 0;
     if (__atomic_compare_exchange_n(&gate, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
     while (__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE))
-        futex_wait(&gate, 2, 0);
+        raw_futex_wait(&gate, (uint32_t)2, 0);
 }
 
 static void unlock_gate(void)
 {
     if (__atomic_exchange_n(&gate, 0, __ATOMIC_RELEASE) == 2)
-        futex_wake(&gate);
+        raw_futex_wake(&gate, 1);
 }
 
 static void footprint(struct capture_thread *t, int always)
@@ -59,7 +48,7 @@ static void footprint(struct capture_thread *t, int always)
     static uint64_t last;
     char text[128], *p = text;
     struct trace_footprint r = {.r.kind = TRACE_FOOTPRINT};
-    if (!facts_read("/proc/self/statm", text, sizeof text) || !(p = strchr(text, ' ')))
+    if (!raw_read_file("/proc/self/statm", text, sizeof text) || !(p = strchr(text, ' ')))
         return;
     for (p++; *p >= '0' && *p <= '9'; p++)
         r.rss = r.rss * 10 + (uint64_t)(*p - '0');
@@ -112,7 +101,7 @@ static void *run(void *given)
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
             break;
         /* After the end of the last thread that is known: it needs a moment to be gone. */
-        futex_wait(&wake, ends, soon > 0 ? 1000000 : interval);
+        raw_futex_wait(&wake, (uint32_t)ends, soon > 0 ? 1000000 : interval);
         soon = thread_count() ? 20 : soon - 1;
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
             break;
@@ -125,7 +114,7 @@ static void *run(void *given)
     thread_end(self);
     unlock_gate();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-    futex_wake(&state);
+    raw_futex_wake(&state, 1);
     return NULL;
 }
 
@@ -146,7 +135,7 @@ void wait_begin(void)
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    int failed = ((fn)capture_next(&next, "pthread_create"))(&thread, &attr, run, s);
+    int failed = ((fn)raw_next(&next, "pthread_create"))(&thread, &attr, run, s);
     pthread_attr_destroy(&attr);
     signals_mask(SIG_SETMASK, &old, NULL);
     if (!failed)
@@ -168,11 +157,11 @@ int wait_stop(void)
     wait_wake();
     for (uint64_t now;
          (now = trace_now()) < end && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STOPPING;)
-        futex_wait(&state, STOPPING, end - now);
+        raw_futex_wait(&state, (uint32_t)STOPPING, end - now);
     /* The last step out of the C library and the kernel. */
     while (trace_now() < end &&
            syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
-        futex_wait(&state, ENDED, 50000);
+        raw_futex_wait(&state, (uint32_t)ENDED, 50000);
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
 }
 
@@ -191,14 +180,14 @@ int wait_quiet(void)
     uint64_t end = trace_now() + 5000000u;
     int held = 0;
     while (!(held = !__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) && trace_now() < end)
-        futex_wait(&gate, 2, 500000);
+        raw_futex_wait(&gate, (uint32_t)2, 500000);
     return held;
 }
 
 void wait_wake(void)
 {
     __atomic_fetch_add(&wake, 1, __ATOMIC_RELEASE);
-    futex_wake(&wake);
+    raw_futex_wake(&wake, 1);
 }
 
 void wait_hold(int on)
