@@ -19,7 +19,7 @@
 #include "profiler/capture/core/unwind/unwind.h"
 #include "tests/unit/check.h"
 
-struct capture capture; /* what the library's core would have */
+/* what the library's core would have */
 struct capture_thread *capture_self(void)
 {
     return NULL;
@@ -532,7 +532,8 @@ static int set_up(void **state)
 {
     (void)state;
     find_stack();
-    return safe_read_start() || modules_start() || cfi_start();
+    size_t mapped = 0;
+    return safe_read_start() || modules_start(&mapped) || cfi_start(&mapped);
 }
 
 int main(void)

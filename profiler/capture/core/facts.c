@@ -1,3 +1,4 @@
+/* What the trace says of the process and its machine: META records, and readings of the clocks. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Texts in the trace: STRING records by id, META and NOTE. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,7 @@ void text_forget(void)
     /* Zero again without touching pages: most processes write few texts. */
     if (!raw_clear(written, sizeof written))
         memset(written, 0, sizeof written);
-    if (capture.writer.header)
-        capture.writer.header->capture_bytes += sizeof written;
+    capture_count_memory(sizeof written);
 }
 
 uint64_t capture_text(struct capture_thread *t, const char *text, size_t bytes)
@@ -75,14 +75,4 @@ void capture_note(struct capture_thread *t, int severity, const char *key, const
         return;
     r.bytes = (uint32_t)pair(tail, sizeof tail, key, sentence);
     trace_put(&t->stream, &r.r, sizeof r, tail, r.bytes);
-}
-
-double capture_random(struct capture_thread *t)
-{ /* xorshift64*, its upper 53 bits */
-    uint64_t x = t->random ? t->random : 0x9e3779b97f4a7c15ull;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    t->random = x;
-    return (double)((x * 0x2545f4914f6cdd1dull >> 11) + 1) * 0x1p-53;
 }

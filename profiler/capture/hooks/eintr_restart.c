@@ -1,3 +1,5 @@
+/* SA_RESTART does not hold for these calls: they end with EINTR after any handler. When only the
+ * sampler's ran they are called again, with the time that is left. */
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -14,12 +16,9 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/raw/system.h"
 
-/* SA_RESTART does not hold for these calls: they end with EINTR after any handler. When only the
- * sampler's ran they are called again, with the time that is left. */
-
 static uint32_t interrupts(void)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     return s ? s->interrupts : 0;
 }
 

@@ -1,10 +1,11 @@
+/* exec and its like: the trace ends with the program that the process was.
+ *
+ * The environment is handed on as the target made it: a cleared one ends the recording there. */
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/raw/system.h"
-
-/* The environment is handed on as the target made it: a cleared one ends the recording there. */
 
 typedef int (*execve_fn)(const char *, char *const[], char *const[]);
 typedef int (*execv_fn)(const char *, char *const[]);

@@ -23,7 +23,7 @@ struct unwind_registers {
 };
 
 /* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
- * end of its stack. All else goes through a window that is filled by safe_read(). */
+ * end of its stack. All else goes through a window that is filled by safe_read_some. */
 struct unwind_memory {
     uintptr_t low, high; /* the thread's stack; 0, 0: nothing is read plainly */
     uintptr_t floor;
@@ -76,6 +76,7 @@ static inline uintptr_t unwind_strip(uintptr_t pc)
 #endif
 }
 
+/* unwind_memory.c: 0: it cannot be read. */
 int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value);
 
 #endif

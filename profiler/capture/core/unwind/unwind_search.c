@@ -1,12 +1,11 @@
+/* For a thread that is seen from outside, only pc and stack pointer are known. The first of its
+ * functions that finds its frame by the frame pointer ends the unwinding, unless one below it has
+ * saved that register. Then its return address is searched: the word in the stack that stands
+ * behind a call of this very function. */
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/raw/safe_read.h"
-
-/* For a thread that is looked at from outside, only pc and stack pointer are known. The first of
- * its functions that finds its frame by the frame pointer stops the walk, unless one below it has
- * saved that register. Then its return address is searched: the word in the stack that stands
- * behind a call of this very function. */
 
 enum { SEARCHED = 16384, JUMP_BYTES = 16 };
 enum verdict { NO_CALL, SOME_CALL, THIS_CALL };

@@ -1,7 +1,10 @@
+/* The structures of each CPython version that is known, and which of them an interpreter has. */
 #include <string.h>
 
 #include "profiler/capture/raw/safe_read.h"
-#include "profiler/capture/recorders/python/python_layout.h"
+#include "profiler/capture/recorders/python/layout.h"
+
+struct python_runtime python_runtime;
 
 /* Structures of the default builds, as compiled from each version's own headers. They do not change
  * within a minor version. */

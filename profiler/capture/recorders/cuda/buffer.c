@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "profiler/capture/raw/system.h"
-#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
 
 enum { BUFFERS = 64, BUFFER_BYTES = 256 * 1024, EXTRA = 64 };
 static uint8_t *pool;
@@ -56,12 +56,11 @@ static void give(uint64_t *bits, int i)
     __atomic_fetch_or(bits, 1ull << i, __ATOMIC_ACQ_REL);
 }
 
-/* For the trace's header: what CUPTI may have written to by now. */
+/* What CUPTI may have written to by now. */
 static void count_memory(int64_t bytes)
 {
-    struct trace_header *h = capture.writer.header;
-    if (h && capture.on)
-        __atomic_fetch_add(&h->capture_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+    if (capture.on)
+        capture_count_memory(bytes);
 }
 
 static uint8_t *map_extra(void)

@@ -1,10 +1,10 @@
 /* CUPTI's activity records to ours: one function per kind. */
 #include <string.h>
 
-#include "profiler/capture/recorders/cuda/cuda.h"
-#include "profiler/capture/recorders/cuda/cupti_records.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
+#include "profiler/capture/recorders/cuda/cupti_records.h"
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
  * goes is not written anywhere: after a module was unloaded an address is read again, and what

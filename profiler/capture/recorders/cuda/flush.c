@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 
@@ -68,7 +68,7 @@ static int target_has_threads(void)
     if (!at || state != 'Z')
         return 1;
     count = atol(at);
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
     return count - 1 > ours;
 }
@@ -121,9 +121,8 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
 
 static void *work(void *argument)
 {
-    struct slot *s = argument;
+    struct thread_slot *s = argument;
     prctl(PR_SET_NAME, "tomoprof-cuda");
-    s->t.ours = 1;
     if (!thread_register(s, (uint32_t)getpid()))
         return NULL;
     uint64_t next_clock = 0;
@@ -147,29 +146,12 @@ static void *work(void *argument)
 
 int cuda_flush_start(void)
 {
-    static void *next;
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    void *found = raw_next(&next, "pthread_create");
-    memcpy(&create, &found, sizeof create);
-    struct slot *s = thread_claim();
-    pthread_attr_t attributes;
-    pthread_t id;
-    if (!create || !s || pthread_attr_init(&attributes))
-        return ENOMEM;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    uint64_t all = ~0ull, before = 0;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all); /* inherited */
     wanted = answered = wanted_how = 0;
     hung = 0;
     thread_state = RUNNING;
-    int why = create(&id, &attributes, work, s);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof all);
-    pthread_attr_destroy(&attributes);
-    if (why) {
+    int why = thread_begin_own(work, 256 * 1024);
+    if (why)
         thread_state = 0;
-        thread_forget(s);
-    }
     return why;
 }
 
