@@ -1,3 +1,5 @@
+/* Finds the capture library and makes the environment that loads it into a program and its
+ * children. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Runs the program: signals and its terminal reach it as in a bare run, its end is measured. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+/* Finds the program as a shell would, and what of it a recording will not see, from its ELF file.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

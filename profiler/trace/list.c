@@ -1,3 +1,4 @@
+/* The trace files of a folder in the order in which their processes started. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

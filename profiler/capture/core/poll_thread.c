@@ -60,8 +60,8 @@ static void *run(void *given)
     struct thread_slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     prctl(PR_SET_NAME, "tomoprof");
-    /* Known rather than looked up: a file opened now would take a number that the child of a fork,
-     * busy with close and dup2, takes for its own. */
+    /* Known rather than read from /proc: a file opened now would take a number that the child of a
+     * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
     self->t.stack_low = self->t.stack_high - STACK_BYTES;
     poll_gate_lock();

@@ -310,7 +310,7 @@ void thread_end(struct thread_slot *s)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (thread_live()) {
         if (!s->t.ours) {
-            if (poll_gate_try()) {
+            if (s->wait_known && poll_gate_try()) {
                 recorders_thread_pending(&s->t, s);
                 poll_gate_unlock();
             }

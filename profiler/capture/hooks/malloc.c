@@ -10,7 +10,7 @@
 
 #define CALLER __builtin_return_address(0)
 
-/* dlsym may allocate while the allocator is looked for. What it gets then is never given back. */
+/* dlsym may allocate during the search for the allocator. What it gets then is never given back. */
 #define BOOTSTRAP_BYTES 16384
 static _Alignas(64) char bootstrap[BOOTSTRAP_BYTES];
 static size_t bootstrap_used;

@@ -50,7 +50,7 @@ static int follows_call(uintptr_t pc)
 #endif
 }
 
-/* Return addresses outside of any image (generated code) are believed when a call stands before
+/* Return addresses outside of any image (generated code) are believed when a call comes before
  * them. */
 static int is_return_address(uintptr_t pc)
 {

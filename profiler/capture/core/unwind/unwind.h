@@ -58,7 +58,8 @@ static inline __attribute__((always_inline)) void unwind_from_here(struct unwind
 }
 
 /* Fills `pc`, returns how many; *complete: the last one is the root of its thread. A frame that a
- * signal interrupted stands as its address + 1, so that address - 1 is right for all but the first.
+ * signal interrupted is given as its address + 1, so that address - 1 is right for all but the
+ * first.
  */
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
               int *complete);

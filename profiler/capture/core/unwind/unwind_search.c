@@ -1,14 +1,14 @@
 /* For a thread that is seen from outside, only pc and stack pointer are known. The first of its
  * functions that finds its frame by the frame pointer ends the unwinding, unless one below it has
- * saved that register. Then its return address is searched: the word in the stack that stands
- * behind a call of this very function. */
+ * saved that register. Then its return address is searched: the word in the stack that is
+ * the address behind a call of this very function. */
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/raw/safe_read.h"
 
 enum { SEARCHED = 16384, JUMP_BYTES = 16 };
-enum verdict { NO_CALL, SOME_CALL, THIS_CALL };
+enum call_found { NO_CALL, SOME_CALL, THIS_CALL };
 
 #if defined __x86_64__
 /* Where a stub of the procedure linkage table leads: [endbr64] [bnd] jmp *slot(%rip). */
@@ -29,7 +29,7 @@ static uintptr_t behind_stub(uintptr_t stub)
 }
 
 /* What the instruction before `pc` calls. */
-static enum verdict calls(uintptr_t pc, uintptr_t function)
+static enum call_found calls(uintptr_t pc, uintptr_t function)
 {
     struct module m;
     uint8_t b[7];
@@ -74,7 +74,7 @@ int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact
         return 0;
     at = r->r[UNWIND_SP] + sizeof at; /* the frame pointer lies one word below */
     for (uintptr_t end = at + SEARCHED; at < end && unwind_read(m, at, &word); at += sizeof at) {
-        enum verdict v = calls(word, f.start);
+        enum call_found v = calls(word, f.start);
         if (v == SOME_CALL && !likely && chain_goes_on(m, at - sizeof at))
             likely = at - sizeof at;
         if (v == THIS_CALL) {

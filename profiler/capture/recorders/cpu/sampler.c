@@ -57,7 +57,7 @@ static void watch(struct thread_slot *s, int other)
                                  .tid = (int)s->t.tid};
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
     uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
-    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample stands for what was before */
+    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample counts for what was before */
     if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
@@ -91,7 +91,7 @@ static enum trace_mode mode_of(const ucontext_t *u)
 #endif
 }
 
-/* A page fault leaves no trace in the registers: the counter stands at the instruction that
+/* A page fault leaves no trace in the registers: the counter is at the instruction that
  * faulted. The kernel's account tells: a sample is the kernel's where pages were mapped since the
  * one before and the account still has so much system time that no sample stands for. */
 static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mode, uint64_t weight)

@@ -8,7 +8,7 @@
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
  * goes is not written anywhere: after a module was unloaded an address is read again, and what
- * stands there counts only if a launch has had this name. Otherwise the name is the one that the
+ * is there counts only if a launch has had this name. Otherwise the name is the one that the
  * address had, or left out: the call that launched the kernel has it too. */
 enum { NAMES = 4096, NAME_MAX_BYTES = 8192 };
 static struct name {
@@ -289,7 +289,7 @@ static void fault(struct capture_thread *t, const void *record)
     put(t, &r.r, sizeof r, u->start, u->end);
 }
 
-static const struct kind {
+static const struct activity_kind {
     void (*decode)(struct capture_thread *t, const void *record);
     size_t bytes;
 } kinds[] = {
@@ -325,7 +325,7 @@ void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes)
             break;
         uint32_t id;
         memcpy(&id, record, sizeof id);
-        const struct kind *k = id < sizeof kinds / sizeof *kinds ? kinds + id : kinds;
+        const struct activity_kind *k = id < sizeof kinds / sizeof *kinds ? kinds + id : kinds;
         if (!k->decode) {
             trace_lost(&capture.writer, TRACE_LOST_GPU_UNKNOWN, 1);
             continue;

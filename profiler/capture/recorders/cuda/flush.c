@@ -18,7 +18,7 @@ static volatile int thread_state;
 static volatile uint32_t wanted, answered; /* flushes asked for, done */
 static uint32_t wanted_how;                /* atomic; FlushAll's flags, of all that wait */
 static volatile uint64_t flushing_since;
-static volatile int hung, managed; /* managed: such memory was asked for, not looked at yet */
+static volatile int hung, managed; /* managed: such memory was asked for, not watched yet */
 
 /* The tightest of several readings between two of the monotonic clock. */
 void cuda_clock(struct capture_thread *t)

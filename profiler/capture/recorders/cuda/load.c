@@ -1,4 +1,4 @@
-/* Where libcupti is looked for: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
+/* Where libcupti is searched: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
  * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
  * wheels), NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the
  * customary folder. CUPTI older than the driver works, the reverse does not: with a driver of CUDA
@@ -47,7 +47,7 @@ struct package_folders { /* CuPy, for one, has the CUDA runtime inside itself */
     char folder[4][PATH_MAX];
 };
 
-/* Only copies the path: no dlopen while the loader's list is walked. */
+/* Only copies the path: no dlopen while the loader's list is read. */
 static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;

@@ -1,4 +1,4 @@
-/* Callbacks that are no API calls: modules with their cubins, graph nodes, contexts, CUPTI's own
+/* Callbacks that are not API calls: modules with their cubins, graph nodes, contexts, CUPTI's own
  * troubles. */
 #include <elf.h>
 #include <errno.h>

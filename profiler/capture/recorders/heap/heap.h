@@ -37,7 +37,7 @@ struct heap_countdown {
 /* Of each thread. Static TLS: touching it never allocates. */
 struct heap_thread {
     struct heap_countdown alloc, copy;
-    int inside_python; /* its allocator makes an arena, which is no allocation of the program */
+    int inside_python; /* its allocator makes an arena, which is not an allocation of the program */
 };
 extern __thread struct heap_thread heap_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

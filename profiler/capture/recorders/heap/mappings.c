@@ -49,7 +49,7 @@ static size_t find(uintptr_t address)
     return low;
 }
 
-/* Moves the tail so that `now` ranges stand where `was` were. */
+/* Moves the tail so that `now` ranges take the place of `was`. */
 static void resize(size_t at, size_t was, size_t now)
 {
     memmove(ranges + at + now, ranges + at + was, (range_count - at - was) * sizeof *ranges);

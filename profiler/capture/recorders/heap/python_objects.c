@@ -70,7 +70,7 @@ static __attribute__((noinline, cold)) void *moved(const struct python_allocator
     return q;
 }
 
-/* One set per domain, for which the context is not looked at. */
+/* One set per domain, which do not use the context. */
 #define HOOKS(domain)                                                                              \
     static void *domain##_malloc(void *context, size_t bytes)                                      \
     {                                                                                              \
@@ -99,7 +99,7 @@ static __attribute__((noinline, cold)) void *moved(const struct python_allocator
 HOOKS(MEM)
 HOOKS(OBJ)
 
-/* What the objects live in is no allocation of its own. */
+/* What the objects live in is not an allocation of its own. */
 static void *arena_alloc(void *context, size_t bytes)
 {
     (void)context;

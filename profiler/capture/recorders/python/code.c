@@ -139,7 +139,7 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected,
 
 static size_t put_utf8(uint8_t *out, size_t n, size_t room, uint32_t c)
 {
-    if (c >= 0xd800 && c < 0xe000) /* half of a pair, from a file name that is no UTF-8 */
+    if (c >= 0xd800 && c < 0xe000) /* half of a pair, from a file name that is not UTF-8 */
         c = 0xfffd;
     size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     if (n + bytes > room)

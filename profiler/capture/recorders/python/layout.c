@@ -44,10 +44,10 @@ static const struct python_layout layouts[] = {
 enum { COOKIE, VERSION, FREE_THREADED, FINALIZING = 4, INTERPRETERS = 5, INTERPRETER_NEXT = 8,
        THREADS = 9, WORDS = 64 };
 /* clang-format on */
-struct published {
+struct python_published {
     uint8_t minor, thread, frame, code; /* the words where these groups begin */
 };
-static const struct published published[] = {{13, 19, 28, 34}, {14, 22, 31, 39}};
+static const struct python_published published[] = {{13, 19, 28, 34}, {14, 22, 31, 39}};
 /* Within the groups, after the size that each begins with: */
 enum { THREAD_NEXT = 2, CURRENT_FRAME = 4, THREAD_ID = 5, NATIVE_ID = 6, CHUNK = 7 };
 enum { PREVIOUS = 1, EXECUTABLE = 2, INSTRUCTION = 3, OWNER = 5 };
@@ -55,7 +55,7 @@ enum { FILE_NAME = 1, QUALIFIED_NAME = 3, LINE_TABLE = 4, FIRST_LINE = 5, CODE_A
 
 static const char *read_published(struct python_runtime *r)
 {
-    const struct published *p = published;
+    const struct python_published *p = published;
     const size_t n = sizeof published / sizeof *published;
     uint64_t w[WORDS];
     struct python_layout *l = &r->layout;

@@ -81,7 +81,7 @@ static uintptr_t own_state(const struct python_layout *l)
 }
 
 /* Before 3.11 a thread's state has no kernel id, only the pthread_t, which in glibc is the address
- * of a structure that holds that id: where, is looked up in the calling thread's. */
+ * of a structure that holds that id: at which offset, the calling thread's tells. */
 static size_t kernel_id_offset(void)
 {
     static atomic_size_t offset;
@@ -131,7 +131,7 @@ static void add_range(struct python_unwind *w, uintptr_t low, uintptr_t high)
 }
 
 /* The chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as long as
- * it is linked, and only this thread, which stands still, unlinks them. */
+ * it is linked, and only this thread, which does not run now, unlinks them. */
 static void add_chunks(struct python_unwind *w, uintptr_t chunk, int plainly)
 {
     uintptr_t head[2];

@@ -13,7 +13,7 @@ struct python_unwind {
     const struct python_layout *l;
     struct capture_thread *thread; /* whose stream is written */
     const struct frame_view *view;
-    /* Memory that is there as long as the thread stands still: its stack and its frame stack. */
+    /* Memory that is there as long as the thread does not run: its stack and its frame stack. */
     struct {
         uintptr_t low, high;
     } range[PYTHON_RANGES];
@@ -38,7 +38,8 @@ static inline int python_get(const struct python_unwind *w, uintptr_t at, void *
 
 /* code.c: a code object's id, and the line of its instruction at byte `at` (negative: before the
  * first). `alive`: a running frame of this very thread holds it, so that it may be read plainly
- * once it is known. 0: it is no code object, or it cannot be read. *line 0: it has none there. */
+ * once it is known. 0: it is not a code object, or it cannot be read. *line 0: it has none there.
+ */
 int python_code(struct python_unwind *w, uintptr_t code, intptr_t at, int alive, uint64_t *id,
                 uint32_t *line);
 int python_code_start(void);
