@@ -1,3 +1,5 @@
+/* Finds the capture library and makes the environment that loads it into a program and its
+ * children. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +39,7 @@ enum err record_library(const char *program, char path[RUN_PATH])
                 folder, program);
 }
 
-struct list {
+struct environment_list {
     char **rows;
     size_t n, room;
     int failed;
@@ -53,7 +55,7 @@ static const char *value_of(char *const *environment, const char *name)
 }
 
 /* Sets name to value and, with more, ":more". */
-static void put(struct list *l, const char *name, const char *value, const char *more)
+static void put(struct environment_list *l, const char *name, const char *value, const char *more)
 {
     size_t n = strlen(name);
     char *row;
@@ -82,7 +84,8 @@ static int has_mode(const struct record_settings *s, const char *mode)
     return !s->modes;
 }
 
-static void put_preload(struct list *l, const struct record_settings *s, char *const *base)
+static void put_preload(struct environment_list *l, const struct record_settings *s,
+                        char *const *base)
 {
     const char *old = value_of(base, "LD_PRELOAD");
     if (old && strstr(old, LIBRARY)) /* recorded by somebody already: once is enough */
@@ -92,8 +95,8 @@ static void put_preload(struct list *l, const struct record_settings *s, char *c
 
 /* CUPTI takes one subscriber per process, so somebody else's CUDA injection stays alone; NVTX has
  * no such limit and ours calls the other one. */
-static void put_injections(struct list *l, const struct record_settings *s, char *const *base,
-                           char note[256])
+static void put_injections(struct environment_list *l, const struct record_settings *s,
+                           char *const *base, char note[256])
 {
     const char *nvtx = value_of(base, "NVTX_INJECTION64_PATH");
     const char *cuda = value_of(base, "CUDA_INJECTION64_PATH");
@@ -114,7 +117,7 @@ static void put_injections(struct list *l, const struct record_settings *s, char
 enum err record_environment(const struct record_settings *s, char *const *base, char ***out,
                             char note[256])
 {
-    struct list l = {.room = ADDED};
+    struct environment_list l = {.room = ADDED};
     while (base[l.room - ADDED])
         l.room++;
     *note = 0;

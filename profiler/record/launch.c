@@ -1,3 +1,4 @@
+/* Runs the program: signals and its terminal reach it as in a bare run, its end is measured. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,13 +33,13 @@ static void forward(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-struct signals {
+struct launch_signals {
     struct sigaction old[FORWARDED];
     sigset_t mask;
 };
 
 /* Blocks the signals until the program is there to get them. */
-static void signals_take(struct signals *s)
+static void signals_take(struct launch_signals *s)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -53,7 +54,7 @@ static void signals_take(struct signals *s)
     }
 }
 
-static void signals_give_back(const struct signals *s)
+static void signals_give_back(const struct launch_signals *s)
 {
     for (int i = 0; i < FORWARDED; i++)
         sigaction(forwarded[i], &s->old[i], NULL);
@@ -69,7 +70,7 @@ static int is_text(const char *path)
 
 /* In the child: never returns. */
 static void become(const char *path, char *const *argv, char *const *environment, int silent,
-                   const struct signals *s, int report)
+                   const struct launch_signals *s, int report)
 {
     for (int i = 0; i < FORWARDED; i++)
         if (s->old[i].sa_handler != SIG_IGN)
@@ -91,7 +92,7 @@ static void become(const char *path, char *const *argv, char *const *environment
 
 /* Forks; an exec that fails is an error here, told through a pipe that a good one closes. */
 static enum err start(const char *path, char *const *argv, char *const *environment, int silent,
-                      const struct signals *s)
+                      const struct launch_signals *s)
 {
     int report[2], why = 0;
     FAIL_IF(pipe2(report, O_CLOEXEC), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
@@ -191,7 +192,7 @@ static int linger(void)
 enum err record_launch(const char *path, char *const *argv, char *const *environment, int silent,
                        struct record_end *out)
 {
-    struct signals signals;
+    struct launch_signals signals;
     *out = (struct record_end){0};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_take(&signals);

@@ -1,3 +1,5 @@
+/* Finds the program as a shell would, and what of it a recording will not see, from its ELF file.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,22 +21,22 @@
 #define OUR_MACHINE EM_NONE
 #endif
 
-struct file {
+struct target_file {
     const unsigned char *data;
     size_t size;
     struct stat st;
 };
 
 /* What decides about a program. */
-struct traits {
+struct target_traits {
     int foreign, is_static, musl, sanitizer, privileged, go;
 };
 
-static enum err file_map(const char *path, struct file *f)
+static enum err file_map(const char *path, struct target_file *f)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     FAIL_IF(fd < 0, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    *f = (struct file){0};
+    *f = (struct target_file){0};
     if (fstat(fd, &f->st) == 0 && f->st.st_size > 0) {
         f->size = (size_t)f->st.st_size;
         void *p = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -45,7 +47,7 @@ static enum err file_map(const char *path, struct file *f)
     return ERR_OK;
 }
 
-static void file_unmap(struct file *f)
+static void file_unmap(struct target_file *f)
 {
     if (f->data)
         munmap((void *)f->data, f->size);
@@ -93,7 +95,7 @@ static enum err find(const char *name, char out[RUN_PATH])
 }
 
 /* The program in a script's first line ("#!/usr/bin/env -S python3 -u" names python3). */
-static int interpreter(const struct file *f, char out[RUN_PATH])
+static int interpreter(const struct target_file *f, char out[RUN_PATH])
 {
     char line[256] = "", name[RUN_PATH], *rest;
     size_t n = f->size < sizeof line ? f->size : sizeof line - 1;
@@ -114,12 +116,12 @@ static int interpreter(const struct file *f, char out[RUN_PATH])
 }
 
 /* The bytes at [offset, offset + n) when they lie in the file. */
-static const void *at(const struct file *f, uint64_t offset, uint64_t n)
+static const void *at(const struct target_file *f, uint64_t offset, uint64_t n)
 {
     return offset <= f->size && n <= f->size - offset ? f->data + offset : NULL;
 }
 
-static const Elf64_Phdr *segment(const struct file *f, int i)
+static const Elf64_Phdr *segment(const struct target_file *f, int i)
 {
     const Elf64_Ehdr *h = at(f, 0, sizeof *h);
     if (!h || i >= h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff % 8)
@@ -127,7 +129,7 @@ static const Elf64_Phdr *segment(const struct file *f, int i)
     return at(f, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
-static uint64_t file_offset(const struct file *f, uint64_t address)
+static uint64_t file_offset(const struct target_file *f, uint64_t address)
 {
     const Elf64_Phdr *p;
     for (int i = 0; (p = segment(f, i)); i++)
@@ -137,7 +139,7 @@ static uint64_t file_offset(const struct file *f, uint64_t address)
 }
 
 /* 1 when the names of dynamic symbols and libraries hold `text`. */
-static int names_hold(const struct file *f, const Elf64_Phdr *dynamic, const char *text)
+static int names_hold(const struct target_file *f, const Elf64_Phdr *dynamic, const char *text)
 {
     uint64_t table = 0, bytes = 0;
     for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
@@ -155,7 +157,8 @@ static int names_hold(const struct file *f, const Elf64_Phdr *dynamic, const cha
     return names && memmem(names, bytes, text, strlen(text));
 }
 
-static void read_dynamic(const struct file *f, const Elf64_Phdr *dynamic, struct traits *t)
+static void read_dynamic(const struct target_file *f, const Elf64_Phdr *dynamic,
+                         struct target_traits *t)
 {
     static const char *const runtimes[] = {"libasan.so",      "__asan_init", "libtsan.so",
                                            "__tsan_init",     "__msan_init", "libhwasan.so",
@@ -164,7 +167,7 @@ static void read_dynamic(const struct file *f, const Elf64_Phdr *dynamic, struct
         t->sanitizer |= names_hold(f, dynamic, runtimes[i]);
 }
 
-static void read_elf(const struct file *f, struct traits *t)
+static void read_elf(const struct target_file *f, struct target_traits *t)
 {
     const Elf64_Ehdr *h = at(f, 0, sizeof *h);
     const Elf64_Phdr *p;
@@ -195,7 +198,7 @@ static int privileged(const char *path, const struct stat *st)
     return by_mode || (getuid() && getxattr(path, "security.capability", caps, sizeof caps) > 0);
 }
 
-static void judge(const struct traits *t, struct record_target *out)
+static void judge(const struct target_traits *t, struct record_target *out)
 {
     const struct {
         int holds, preload;
@@ -231,8 +234,8 @@ static void judge(const struct traits *t, struct record_target *out)
 
 enum err record_target(const char *program, struct record_target *out)
 {
-    struct file f;
-    struct traits t = {0};
+    struct target_file f;
+    struct target_traits t = {0};
     *out = (struct record_target){.preload = 1};
     TRY(find(program, out->path));
     char next[RUN_PATH];

@@ -1,3 +1,4 @@
+/* Names of record kinds, as the list in format.h has them. */
 #include "profiler/trace/reader.h"
 
 const char *trace_kind_name(uint16_t kind)

@@ -1,3 +1,4 @@
+/* The trace files of a folder in the order in which their processes started. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "profiler/trace/reader.h"
 
-struct name {
+struct trace_name {
     char *path;
     unsigned long long start;
     unsigned pid;
@@ -14,7 +15,7 @@ struct name {
 
 static int by_start(const void *a, const void *b)
 {
-    const struct name *x = a, *y = b;
+    const struct trace_name *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->pid != y->pid)
@@ -23,25 +24,25 @@ static int by_start(const void *a, const void *b)
 }
 
 /* PID-START.tpt: by their names alone. Others come last. */
-static void parse(const char *file, struct name *name)
+static void parse(const char *file, struct trace_name *name)
 {
     char rest;
     if (sscanf(file, "%u-%llx.tp%c", &name->pid, &name->start, &rest) != 3)
         name->start = ~0ull;
 }
 
-static enum err add(const char *folder, const char *file, struct name **names, size_t *count)
+static enum err add(const char *folder, const char *file, struct trace_name **names, size_t *count)
 {
     size_t length = strlen(file), room = strlen(folder) + length + 2;
     if (length < 4 || strcmp(file + length - 4, ".tpt"))
         return ERR_OK;
-    struct name *grown = *names;
+    struct trace_name *grown = *names;
     if (!(*count & (*count - 1))) /* room for the next power of two */
         grown = realloc(*names, (*count ? 2 * *count : 1) * sizeof *grown);
     FAIL_IF(!grown, ERR_MEMORY, "%s: no memory left for its names", folder);
     *names = grown;
-    struct name *name = &grown[*count];
-    *name = (struct name){.path = malloc(room)};
+    struct trace_name *name = &grown[*count];
+    *name = (struct trace_name){.path = malloc(room)};
     FAIL_IF(!name->path, ERR_MEMORY, "%s: no memory left for its names", folder);
     snprintf(name->path, room, "%s/%s", folder, file);
     parse(file, name);
@@ -52,7 +53,7 @@ static enum err add(const char *folder, const char *file, struct name **names, s
 enum err trace_list(const char *folder, char ***paths, size_t *count)
 {
     enum err e = ERR_OK;
-    struct name *names = NULL;
+    struct trace_name *names = NULL;
     *paths = NULL;
     *count = 0;
     DIR *d = opendir(folder);

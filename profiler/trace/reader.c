@@ -1,3 +1,4 @@
+/* Reads a trace file chunk by chunk and skips what is damaged, which it counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -209,7 +210,7 @@ static const uint16_t struct_bytes[] = {
 };
 
 /* Fields that say how long a tail is; two of one kind follow each other. */
-static const struct length {
+static const struct tail_field {
     uint16_t kind, offset, width, unit;
 } lengths[] = {
 #define LENGTH(kind, type, field, unit)                                                            \
@@ -239,7 +240,7 @@ static int tail_length(struct trace_record *record, size_t room, size_t *tail_by
 {
     size_t sum = 0, named = 0;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        const struct length *l = &lengths[i];
+        const struct tail_field *l = &lengths[i];
         if (l->kind != record->kind)
             continue;
         char *field = (char *)record + l->offset;

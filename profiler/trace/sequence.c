@@ -1,3 +1,4 @@
+/* Counts chunks that are missing from the sequence of each thread. */
 #include <stdlib.h>
 
 #include "profiler/trace/sequence.h"

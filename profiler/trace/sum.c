@@ -1,3 +1,4 @@
+/* The trace's checksum (CRC-32C) and the 64-bit hash that makes ids of texts and stacks. */
 #include <string.h>
 
 #include "profiler/trace/writer.h"

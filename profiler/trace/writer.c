@@ -1,3 +1,4 @@
+/* Writes a trace file: its header, and the chunks that each thread maps and fills. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include "profiler/trace/writer.h"
 
-/* System calls are made raw: the library's own wrappers of mmap stand before libc's, and libc's
+/* System calls are made raw: mmap may lead to the capture library's own hook, and libc's
  * open, close, fallocate are points where a thread may be cancelled. */
 
 #ifndef MADV_POPULATE_WRITE

@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/python/python.h"
 
 CAPTURE_API int probe_start(void);
 CAPTURE_API void probe_here(char *out, size_t room);
@@ -16,7 +18,6 @@ CAPTURE_API int probe_sampling(const char *root, int every_us);
 CAPTURE_API void probe_sampled(char *out, size_t room);
 CAPTURE_API void probe_cost(int rounds, char *out, size_t room);
 
-struct capture capture;
 static __thread struct capture_thread self;
 
 struct capture_thread *capture_self(void)
@@ -24,14 +25,27 @@ struct capture_thread *capture_self(void)
     return self.tid ? &self : NULL;
 }
 
-/* A trace that keeps the code objects and the last stack. */
-enum { CODES = 65536, WORDS = 3 * 128 + 8 };
-static struct code {
+/* A trace that keeps the code objects and the last stack. In memory of its own: a sample may have
+ * interrupted malloc. */
+enum { CODES = 65536, TEXTS = 16 << 20, WORDS = 3 * 128 + 8 };
+static struct probe_code {
     uint64_t id;
     int first_line;
-    char *file, *name;
+    const char *file, *name;
 } codes[CODES];
-static size_t code_count;
+static size_t code_count; /* atomic: two threads may find code objects at a time */
+static char texts[TEXTS];
+static size_t text_bytes; /* atomic */
+
+static const char *keep(const char *text, size_t n)
+{
+    size_t at = __atomic_fetch_add(&text_bytes, n + 1, __ATOMIC_RELAXED);
+    if (at + n + 1 > TEXTS)
+        return "?";
+    memcpy(texts + at, text, n);
+    texts[at + n] = 0;
+    return texts + at;
+}
 static struct trace_stack stack;
 static uint64_t words[WORDS];
 static uint64_t lost[TRACE_LOSSES];
@@ -40,10 +54,12 @@ int trace_put2(struct trace_stream *s, struct trace_record *record, size_t recor
                const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)
 {
     (void)s;
-    if (record->kind == TRACE_CODE && code_count < CODES) {
+    if (record->kind == TRACE_CODE) {
         const struct trace_code *c = (const void *)record;
-        codes[code_count++] = (struct code){c->id, c->first_line, strndup(tail, tail_bytes),
-                                            strndup(more, more_bytes)};
+        size_t i = __atomic_fetch_add(&code_count, 1, __ATOMIC_RELAXED);
+        if (i < CODES)
+            codes[i] = (struct probe_code){c->id, c->first_line, keep(tail, tail_bytes),
+                                           keep(more, more_bytes)};
     }
     if (record->kind == TRACE_STACK) {
         memcpy(&stack, record, record_bytes);
@@ -92,22 +108,24 @@ static void enter_thread(void)
     pthread_attr_destroy(&a);
     self.stack_low = (uintptr_t)low;
     self.stack_high = (uintptr_t)low + bytes;
-    part_stack.thread_start(&self);
+    stack_recorder.thread_start(&self);
 }
 
 int probe_start(void)
 {
     capture.config.modes = ~0u;
     self.tid = (uint32_t)gettid();
-    int why = part_stack.start();
+    int why = stack_recorder.start();
+    if (!why)
+        why = python_recorder.start();
     self.tid = 0;
     enter_thread();
     return why;
 }
 
-static const struct code *code_of(uint64_t id)
+static const struct probe_code *code_of(uint64_t id)
 {
-    for (size_t i = code_count; i-- > 0;)
+    for (size_t i = code_count < CODES ? code_count : CODES; i-- > 0;)
         if (codes[i].id == id)
             return &codes[i];
     return NULL;
@@ -119,7 +137,7 @@ static void describe(char *out, size_t room)
     size_t n = (size_t)snprintf(out, room, "%u %u\n", stack.flags, stack.native);
     for (unsigned i = 0; i < stack.python && n < room; i++) {
         const uint64_t *pair = words + stack.native + 2 * i;
-        const struct code *c = code_of(pair[1]);
+        const struct probe_code *c = code_of(pair[1]);
         n += (size_t)snprintf(out + n, room - n, "%u\t%d\t%d\t%s\t%s\n", (unsigned)pair[0],
                               (pair[0] & TRACE_PYTHON_ENTRY) != 0, c ? c->first_line : -1,
                               c ? c->file : "?", c ? c->name : "?");
@@ -185,7 +203,7 @@ static void handler(int number, siginfo_t *info, void *context)
     frames += stack.native + stack.python;
     cut += (stack.flags & TRACE_STACK_CUT) != 0;
     python_cut += (stack.flags & TRACE_STACK_PYTHON_CUT) != 0;
-    const struct code *root =
+    const struct probe_code *root =
         stack.python ? code_of(words[stack.native + 2 * stack.python - 1]) : NULL;
     rootless += !root || strcmp(root->name, wanted);
 }
@@ -218,13 +236,13 @@ void probe_cost(int rounds, char *out, size_t room)
     enter_thread();
     double of[2];
     for (int native = 0; native < 2; native++) {
-        capture.config.modes = native ? ~(unsigned)CAPTURE_PYTHON : ~0u;
+        stack_add_frames(native ? NULL : python_frames);
         uint64_t begin = cpu_ns();
         for (int i = 0; i < rounds; i++)
             capture_stack(&self, NULL, __builtin_return_address(0));
         of[native] = (double)(cpu_ns() - begin) / rounds;
     }
-    capture.config.modes = ~0u;
+    stack_add_frames(python_frames);
     capture_stack(&self, NULL, __builtin_return_address(0));
     snprintf(out, room, "%.0f %u %.0f %u", of[1], stack.native, of[0] - of[1], stack.python);
 }

@@ -213,7 +213,7 @@ static void callbacks(void)
     VALUE(CUPTI_JIT, CUPTI_ACTIVITY_KIND_JIT);
 }
 
-/* Sizes among the parameters of calls, from the tables of cuda_rules.c. */
+/* Sizes among the parameters of calls, from the tables of rules.c. */
 static void parameters(void)
 {
 #define BYTES(name, field)                                                                         \

@@ -1,6 +1,6 @@
 /* links: tp_trace */
 /* What the table of CUDA calls makes of CUPTI's names for them. */
-#include "profiler/capture/recorders/cuda/cuda_rules.c"
+#include "profiler/capture/recorders/cuda/rules.c"
 #include "tests/unit/check.h"
 
 static const struct {

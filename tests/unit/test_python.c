@@ -10,10 +10,9 @@
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/python.h"
-#include "profiler/capture/recorders/python/python_layout.h"
+#include "profiler/capture/recorders/python/layout.h"
 #include "tests/unit/check.h"
 
-struct capture capture;
 struct capture_thread *capture_self(void)
 {
     return NULL;
@@ -107,12 +106,12 @@ static void build(uint64_t thread, uint64_t kernel_id)
 }
 
 static struct capture_thread writer;
-static uint8_t scratch[PYTHON_SCRATCH];
+static uint8_t scratch[FRAME_SCRATCH];
 static uint64_t pair[2 * 128];
 
 static size_t read_frames(pid_t tid, uint32_t *flags)
 {
-    struct python_view v = {.tid = tid, .scratch = scratch};
+    struct frame_view v = {.tid = tid, .scratch = scratch};
     *flags = 0;
     return python_frames(&writer, &v, pair, 128, flags);
 }
@@ -236,11 +235,11 @@ static int set_up(void **unused)
 {
     (void)unused;
     heap = mmap(NULL, WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (heap == MAP_FAILED || part_stack.start() || !mkdtemp(folder) ||
+    if (heap == MAP_FAILED || stack_recorder.start() || !mkdtemp(folder) ||
         trace_create(&capture.writer, folder, (const uint8_t[16]){0}, 0))
         return 1;
     trace_stream_open(&writer.stream, &capture.writer, (uint32_t)gettid());
-    python_look(&writer);
+    python_find(&writer);
     return *noted != 0;
 }
 

@@ -6,7 +6,9 @@
  * InitializeInjection) and NVTX_INJECTION64_PATH; whichever comes first starts it. Idle unless
  * TOMOPROF_CAPTURE_DIR names a folder. The variables: config.c.
  *
- * Files: one `struct capture_part` per thing that is recorded; parts meet only here. */
+ * Four layers, each using those before it: raw (system calls), core (threads, stacks, the trace),
+ * recorders (one `struct recorder` per thing that is recorded, recorder.h), hooks (functions of the
+ * C library that the program calls through us). library.c lists them all. */
 #ifndef TP_CAPTURE_CORE_CAPTURE_H
 #define TP_CAPTURE_CORE_CAPTURE_H
 
@@ -32,7 +34,7 @@ enum capture_mode { /* names in config.c; all but objects are on by default */
 struct capture_config {
     unsigned modes;
     double cpu_hz;       /* samples per second of CPU time of each thread */
-    double wait_hz;      /* looks per second at threads that wait */
+    double wait_hz;      /* polls per second of threads that wait */
     double alloc_mean;   /* mean bytes between sampled allocations */
     double copy_mean;    /* mean bytes between sampled copies */
     int signal;          /* of the sampler; 0 = choose a free real-time one */
@@ -44,6 +46,7 @@ struct capture_config {
 
 struct capture {
     volatile int on; /* 0: every entry point passes straight through */
+    pid_t pid;       /* of the process that records */
     struct capture_config config;
     struct trace_writer writer;
 };
@@ -56,8 +59,8 @@ struct capture_thread {
     volatile int busy; /* inside the library: calls pass through, samples are counted as lost */
     int ours;          /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t random; /* state of capture_random */
-    void *part[8];   /* a part's own state of this thread, by capture_part.index */
+    uint64_t random;             /* state of capture_random */
+    struct stack_thread *stacks; /* stack.c's scratch */
     uintptr_t stack_low, stack_high;
 };
 
@@ -69,51 +72,21 @@ struct capture_thread *capture_enter(void);
 struct capture_thread *capture_enter_handler(void);
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns);
 
-/* The calling thread where it is registered, entered or not, else NULL: for functions of parts that
- * are not given one. Async-signal-safe. */
+/* The calling thread where it is registered, entered or not, else NULL: for functions of recorders
+ * that are not given one. Async-signal-safe. */
 struct capture_thread *capture_self(void);
 
-/* One thing that is recorded. Functions may be NULL; the thread is entered in all of them. */
-struct capture_part {
-    const char *name;
-    int index;          /* of capture_thread.part */
-    unsigned modes;     /* started when one of them is on */
-    int (*start)(void); /* once per process image; 0, or errno: a NOTE says so, the part is off */
-    void (*thread_start)(struct capture_thread *t);
-    void (*thread_end)(struct capture_thread *t); /* on that thread */
-    /* On the library's own thread, config.wait_hz times a second. */
-    void (*tick)(struct capture_thread *ours);
-    /* In the parent, before; everything held must be releasable on both sides. */
-    void (*fork_prepare)(void);
-    void (*fork_parent)(void);
-    void (*fork_child)(
-        void); /* child, after: drop the parent's state, start again on the new file */
-    /* At exit, _exit and before exec: writes what is pending, does not block. A failed exec goes
-     * on. */
-    void (*stop)(void);
-};
-extern const struct capture_part part_stack, part_sampler, part_wait, part_heap, part_nvtx,
-    part_cuda;
-
-/* Starts capture once; called by the constructor and by both injections. 1 when on. */
-int capture_start(void);
-
-/* stack.c: records the calling thread's stack, native and Python, and returns its id (0: none).
- * `ucontext` from a signal handler, or NULL: then the frames of this library are left out by
- * `caller`, the return address of its entry point. Async-signal-safe. */
-uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller);
-/* Of another thread, blocked in the kernel at (pc, sp); written to t's stream. */
-uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp);
+/* 0 in a child of vfork, whose memory is the parent's. */
+int capture_is_here(void);
+/* Memory that the library has more (or less) from now on, for the trace's header. */
+void capture_count_memory(int64_t bytes);
+double capture_random(struct capture_thread *t); /* in (0, 1] */
 
 uint64_t capture_text(struct capture_thread *t, const char *text,
                       size_t bytes); /* STRING, written at most once mostly; its id */
 void capture_meta(struct capture_thread *t, const char *key, const char *value);
 void capture_note(struct capture_thread *t, int severity, const char *key, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));       /* not from a signal handler */
-double capture_random(struct capture_thread *t); /* in (0, 1] */
-
-/* The function that ours stands before (RTLD_NEXT, resolved once; safe while dlsym allocates). */
-void *capture_next(void **slot, const char *name);
+    __attribute__((format(printf, 4, 5))); /* not from a signal handler */
 
 #define CAPTURE_API __attribute__((visibility("default")))
 

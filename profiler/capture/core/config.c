@@ -1,3 +1,4 @@
+/* The variables TOMOPROF_CAPTURE_* that configure the library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +9,12 @@ static const char *const mode_names[] = {"cpu",    "wait", "memory", "copies",
                                          "python", "nvtx", "cuda",   "objects"};
 #define MODES (sizeof mode_names / sizeof *mode_names)
 
-enum type { MODE_LIST, NUMBER, SIGNAL_NUMBER, BYTES, HEX16 };
+enum config_type { MODE_LIST, NUMBER, SIGNAL_NUMBER, BYTES, HEX16 };
 
 /* Every variable but TOMOPROF_CAPTURE_DIR, which switches capture on. */
-static const struct row {
+static const struct config_row {
     const char *name, *wants;
-    enum type type;
+    enum config_type type;
     size_t offset;
     double low, high;
 } rows[] = {
@@ -59,7 +60,7 @@ static int read_hex(const char *text, uint8_t out[16])
     return 1;
 }
 
-static int read_value(const struct row *r, const char *text, void *field)
+static int read_value(const struct config_row *r, const char *text, void *field)
 {
     char *end;
     if (r->type == MODE_LIST)

@@ -1,15 +1,14 @@
-#include <errno.h>
-#include <fcntl.h>
+/* What the trace says of the process and its machine: META records, and readings of the clocks. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 
 /* Variables that change what a profile means. */
 static const char *const environment[] = {
@@ -20,21 +19,6 @@ static const char *const environment[] = {
     "PYTHONMALLOC",         "MALLOC_ARENA_MAX",      "XLA_FLAGS",
     "JAX_PLATFORMS",        "GLIBC_TUNABLES",
 };
-
-size_t facts_read(const char *path, char *out, size_t bytes)
-{
-    int saved = errno;
-    size_t used = 0;
-    long n = 0, fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && used < bytes - 1 &&
-           (n = syscall(SYS_read, fd, out + used, bytes - 1 - used)) > 0)
-        used += (size_t)n;
-    if (fd >= 0)
-        syscall(SYS_close, fd);
-    out[used] = 0;
-    errno = saved;
-    return used;
-}
 
 /* The kernel's tick is not told to user space: the granularity of the coarse clock is one tick. */
 static long ticks_per_second(void)
@@ -61,7 +45,7 @@ void facts_write(struct capture_thread *t)
     struct utsname u;
     link_fact(t, "exe", "/proc/self/exe");
     link_fact(t, "cwd", "/proc/self/cwd");
-    size_t n = facts_read("/proc/self/cmdline", text, sizeof text);
+    size_t n = raw_read_file("/proc/self/cmdline", text, sizeof text);
     for (size_t i = 0; i + 1 < n; i++)
         text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
     capture_meta(t, "cmdline", text);
@@ -76,8 +60,8 @@ void facts_write(struct capture_thread *t)
         capture_meta(t, "kernel", u.release);
     snprintf(text, sizeof text, "%ld", ticks_per_second());
     capture_meta(t, "hz", text);
-    if (facts_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
-                   sizeof text)) {
+    if (raw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+                      sizeof text)) {
         text[strcspn(text, "\n")] = 0;
         capture_meta(t, "clock", text);
     }

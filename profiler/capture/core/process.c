@@ -1,24 +1,14 @@
+/* The process: how it ends, forks and becomes another program, in its trace and without loss. */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <spawn.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/core.h"
-#include "profiler/capture/recorders/wait/thread_poll.h"
+#include "profiler/capture/core/poll_thread.h"
 
-static pid_t pid;
 static int ended;     /* 1: one thread is at it or has done it */
 static int exit_code; /* as quick_exit got it */
-
-int process_is_ours(void)
-{
-    return getpid() == pid;
-}
 
 static void put_process(struct capture_thread *t, enum trace_process_op op, pid_t child,
                         const char *path)
@@ -38,14 +28,14 @@ static void seal(enum trace_end end, int detail, const char *path, int quiet)
 {
     struct capture_thread *t = capture_enter();
     if (t) {
-        parts_stop();
+        recorders_stop();
         facts_clock(t);
         if (end == TRACE_EXEC)
-            put_process(t, TRACE_EXECED, pid, path);
-        for (struct slot *s = thread_first(); s; s = s->next)
+            put_process(t, TRACE_EXECED, capture.pid, path);
+        for (struct thread_slot *s = thread_first(); s; s = s->next)
             if (s->used && s->t.tid) {
                 if (quiet)
-                    look_last(t, s);
+                    recorders_thread_pending(t, s);
                 thread_put_end(t, s);
             }
     }
@@ -54,14 +44,14 @@ static void seal(enum trace_end end, int detail, const char *path, int quiet)
         capture_leave(t, TRACE_PART_WRITER, 0);
 }
 
-static void finish(enum trace_end end, int detail)
+void process_finish(enum trace_end end, int detail)
 {
-    if (!capture.on || !process_is_ours() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
+    if (!capture.on || !capture_is_here() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
-    int quiet = wait_quiet();
+    int quiet = poll_gate_keep(5000000u);
     seal(end, detail, NULL, quiet);
     capture.on = 0;
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && (s == thread_self() || (s->t.ours && quiet)))
             trace_stream_close(&s->t.stream);
 }
@@ -70,12 +60,28 @@ static void finish(enum trace_end end, int detail)
 static void on_exit_code(int status, void *unused)
 {
     (void)unused;
-    finish(TRACE_EXIT, status);
+    process_finish(TRACE_EXIT, status);
+}
+
+void process_quick(int status)
+{
+    exit_code = status;
 }
 
 static void on_quick_exit(void)
 {
-    finish(TRACE_QUICK, exit_code);
+    process_finish(TRACE_QUICK, exit_code);
+}
+
+int process_new_trace(void)
+{
+    int failed = trace_create(&capture.writer, capture.config.folder, capture.config.run_id,
+                              capture.config.byte_limit);
+    text_forget();
+    for (struct thread_slot *s = thread_first(); s && !failed;
+         s = s->next) /* those of a fork's parent */
+        capture_count_memory(sizeof *s);
+    return failed;
 }
 
 /* Fork. Our own thread is kept out of libc, whose locks it would hold for ever in the child; the
@@ -88,10 +94,10 @@ static void before_fork(void)
         return;
     int saved = errno;
     signals_hold(1);
-    wait_step_aside();
-    wait_hold(1);
+    poll_thread_step_aside();
+    poll_gate_lock();
     forking = capture_enter();
-    parts_fork(0);
+    recorders_fork_prepare();
     errno = saved;
 }
 
@@ -100,11 +106,11 @@ static void in_parent(void)
     if (!capture.on)
         return;
     int saved = errno;
-    parts_fork(1);
+    recorders_fork_parent();
     if (forking)
         capture_leave(forking, TRACE_PART_WRITER, 0);
-    wait_hold(0);
-    wait_return();
+    poll_gate_unlock();
+    poll_thread_return();
     signals_hold(0);
     errno = saved;
 }
@@ -115,114 +121,46 @@ static void in_child(void)
         return;
     int saved = errno;
     uint32_t others = thread_count() - 1;
-    pid = getpid();
-    wait_forked(others);
-    struct slot *s = thread_fork_child();
+    capture.pid = getpid();
+    poll_thread_forked(others);
+    struct thread_slot *s = thread_fork_child();
     trace_abandon(&capture.writer);
-    if (start_trace()) {
+    if (process_new_trace()) {
         capture.on = 0;
     } else if (s) {
         trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
         thread_name(&s->t, s, s->name);
         facts_write(&s->t);
         facts_clock(&s->t);
-        parts_fork(2);
+        recorders_fork_child();
     }
     if (s)
         s->t.busy = 0;
-    wait_hold(0);
+    poll_gate_unlock();
     signals_hold(0);
-    wait_begin_child();
+    poll_thread_begin_child();
     errno = saved;
 }
 
-CAPTURE_API pid_t fork(void)
+void process_made(enum trace_process_op op, pid_t child, const char *path)
 {
-    static void *next;
-    pid_t child = ((pid_t(*)(void))capture_next(&next, "fork"))();
-    struct capture_thread *t = child > 0 ? capture_enter() : NULL;
+    struct capture_thread *t = capture_enter();
     if (t) {
-        put_process(t, TRACE_FORKED, child, NULL);
+        put_process(t, op, child, path);
         capture_leave(t, TRACE_PART_WRITER, 0);
     }
-    return child;
 }
 
-typedef int (*spawn_fn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
-                        const posix_spawnattr_t *, char *const[], char *const[]);
-
-static int spawn(void **next, const char *name, pid_t *child, const char *path,
-                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-                 char *const argv[], char *const envp[])
+/* Ours steps aside. */
+int process_alone(void)
 {
-    pid_t unnamed;
-    child = child ? child : &unnamed;
-    int failed = ((spawn_fn)capture_next(next, name))(child, path, actions, attr, argv, envp);
-    struct capture_thread *t = failed ? NULL : capture_enter();
-    if (t) {
-        put_process(t, TRACE_SPAWNED, *child, path);
-        capture_leave(t, TRACE_PART_WRITER, 0);
-    }
-    return failed;
+    return capture.on && capture_is_here() && thread_count() == 1 && poll_thread_stop();
 }
 
-CAPTURE_API int posix_spawn(pid_t *child, const char *path,
-                            const posix_spawn_file_actions_t *actions,
-                            const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+void process_alone_end(int alone)
 {
-    static void *next;
-    return spawn(&next, "posix_spawn", child, path, actions, attr, argv, envp);
-}
-
-CAPTURE_API int posix_spawnp(pid_t *child, const char *file,
-                             const posix_spawn_file_actions_t *actions,
-                             const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-    static void *next;
-    return spawn(&next, "posix_spawnp", child, file, actions, attr, argv, envp);
-}
-
-CAPTURE_API void _exit(int status)
-{
-    finish(TRACE_QUICK, status);
-    for (;;)
-        syscall(SYS_exit_group, status);
-}
-
-CAPTURE_API void _Exit(int status)
-{
-    _exit(status);
-}
-
-CAPTURE_API void quick_exit(int status)
-{
-    static void *next;
-    exit_code = status;
-    ((void (*)(int))capture_next(&next, "quick_exit"))(status);
-    __builtin_unreachable();
-}
-
-/* The kernel refuses some of these to a process with more than one thread: ours steps aside. */
-static int alone(void **next, const char *name, int a, int b)
-{
-    int stepped = capture.on && process_is_ours() && thread_count() == 1 && wait_stop();
-    int r = ((int (*)(int, int))capture_next(next, name))(a, b), saved = errno;
-    if (stepped)
-        wait_begin();
-    errno = saved;
-    return r;
-}
-
-CAPTURE_API int unshare(int flags)
-{
-    static void *next;
-    return alone(&next, "unshare", flags, 0);
-}
-
-CAPTURE_API int setns(int fd, int type)
-{
-    static void *next;
-    return alone(&next, "setns", fd, type);
+    if (alone)
+        poll_thread_begin();
 }
 
 /* A child of vfork, in its parent's memory and as the thread that made it. One that has a copy of
@@ -246,7 +184,7 @@ int process_leave(const char *path)
         return STAYED;
     if (path && strchr(path, '/') && access(path, X_OK)) {
         /* it will fail: programs try one folder after the other */
-    } else if (!process_is_ours()) {
+    } else if (!capture_is_here()) {
         left = borrowed(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
     } else {
         seal(TRACE_EXEC, 0, path, 0);
@@ -271,7 +209,7 @@ void process_return(int left)
 
 int process_setup(void)
 {
-    pid = getpid();
+    capture.pid = getpid();
     on_exit(on_exit_code, NULL);
     at_quick_exit(on_quick_exit);
     return pthread_atfork(before_fork, in_parent, in_child);

@@ -1,82 +1,96 @@
+/* The registry of recorders: starts them and passes events of threads, time and process on. */
 #include <string.h>
 
-#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/recorder.h"
 
-/* Those whose files are not in a build are missing from the table. */
-#pragma weak part_stack
-#pragma weak part_heap
-#pragma weak part_nvtx
-#pragma weak part_cuda
+static const struct recorder *const *recorders;
+static size_t recorder_count;
+static unsigned started; /* bits by place in the list */
 
-/* In the order of starting: stacks before what takes them. */
-static const struct capture_part *const parts[] = {&part_stack, &part_heap, &part_nvtx,
-                                                   &part_cuda,  &part_wait, &part_sampler};
-#define PARTS (sizeof parts / sizeof *parts)
+#define EACH(function, ...)                                                                        \
+    for (size_t i = 0; i < recorder_count; i++)                                                    \
+        if (started >> i & 1 && recorders[i]->function)                                            \
+    recorders[i]->function(__VA_ARGS__)
+#define EACH_BACK(function, ...)                                                                   \
+    for (size_t i = recorder_count; i-- > 0;)                                                      \
+        if (started >> i & 1 && recorders[i]->function)                                            \
+    recorders[i]->function(__VA_ARGS__)
 
-static unsigned started; /* bits by place in the table */
-
-#define EACH(i, function)                                                                          \
-    for (size_t i = 0; i < PARTS; i++)                                                             \
-        if (started & 1u << i && parts[i]->function)
-
-void parts_start(struct capture_thread *t)
+void recorders_start(const struct recorder *const *list, size_t count, struct capture_thread *t)
 {
-    for (size_t i = 0; i < PARTS; i++) {
-        const struct capture_part *p = parts[i];
-        if (!p || (p->modes && !(p->modes & capture.config.modes)))
+    recorders = list;
+    recorder_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct recorder *r = list[i];
+        if (!(r->modes & capture.config.modes))
             continue;
-        int why = p->start ? p->start() : 0;
+        int why = r->start ? r->start() : 0;
         if (why)
-            capture_note(t, 1, p->name, "%s is off: %s", p->name, strerrordesc_np(why));
+            capture_note(t, 1, r->name, "%s is off: %s", r->name, strerrordesc_np(why));
         else
             started |= 1u << i;
     }
 }
 
-int part_is_on(const struct capture_part *p)
+void recorders_thread_start(struct capture_thread *t)
 {
-    for (size_t i = 0; i < PARTS; i++)
-        if (parts[i] == p)
-            return p && started >> i & 1;
+    EACH(thread_start, t);
+}
+
+void recorders_thread_end(struct capture_thread *t)
+{
+    EACH_BACK(thread_end, t);
+}
+
+void recorders_thread_found(struct thread_slot *s)
+{
+    EACH(thread_found, s);
+}
+
+void recorders_thread_lost(struct thread_slot *s)
+{
+    EACH(thread_lost, s);
+}
+
+void recorders_thread_pending(struct capture_thread *writer, struct thread_slot *s)
+{
+    EACH(thread_pending, writer, s);
+}
+
+void recorders_tick(struct capture_thread *ours)
+{
+    EACH(tick, ours);
+}
+
+void recorders_footprint(struct trace_footprint *r)
+{
+    EACH(footprint, r);
+}
+
+int recorders_fork_alone(void)
+{
+    for (size_t i = 0; i < recorder_count; i++)
+        if (started >> i & 1 && recorders[i]->fork_alone && recorders[i]->fork_alone())
+            return 1;
     return 0;
 }
 
-void parts_thread_start(struct capture_thread *t)
+void recorders_fork_prepare(void)
 {
-    EACH(i, thread_start)
-    parts[i]->thread_start(t);
+    EACH_BACK(fork_prepare);
 }
 
-void parts_thread_end(struct capture_thread *t)
+void recorders_fork_parent(void)
 {
-    for (size_t i = PARTS; i-- > 0;)
-        if (started & 1u << i && parts[i]->thread_end)
-            parts[i]->thread_end(t);
+    EACH(fork_parent);
 }
 
-void parts_tick(struct capture_thread *t)
+void recorders_fork_child(void)
 {
-    EACH(i, tick)
-    parts[i]->tick(t);
+    EACH(fork_child);
 }
 
-void parts_fork(int where)
+void recorders_stop(void)
 {
-    for (size_t k = 0; k < PARTS; k++) {
-        size_t i = where == 0 ? PARTS - 1 - k : k;
-        if (!(started & 1u << i))
-            continue;
-        void (*f)(void) = where == 0   ? parts[i]->fork_prepare
-                          : where == 1 ? parts[i]->fork_parent
-                                       : parts[i]->fork_child;
-        if (f)
-            f();
-    }
-}
-
-void parts_stop(void)
-{
-    for (size_t i = PARTS; i-- > 0;)
-        if (started & 1u << i && parts[i]->stop)
-            parts[i]->stop();
+    EACH_BACK(stop);
 }

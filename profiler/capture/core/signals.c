@@ -1,18 +1,15 @@
+/* The sampler's signal belongs to the target too: what it does with this number is kept here and
+ * told back; a signal of this number that is not ours goes where the target wants it. It is left
+ * out of every mask, or a target that blocks all signals would not be seen. */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
-
-/* The sampler's signal belongs to the target too: what it does with this number is kept here and
- * told back; a signal of this number that is not ours goes where the target wants it. It is left
- * out of every mask, or a target that blocks all signals would not be seen. */
+#include "profiler/capture/raw/system.h"
 
 typedef int (*sigaction_fn)(int, const struct sigaction *, struct sigaction *);
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
@@ -25,13 +22,13 @@ static void (*installed_handler)(int, siginfo_t *, void *);
 static int real_sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
     static void *next;
-    return ((sigaction_fn)capture_next(&next, "sigaction"))(number, act, old);
+    return ((sigaction_fn)raw_next(&next, "sigaction"))(number, act, old);
 }
 
 int signals_mask(int how, const sigset_t *set, sigset_t *old)
 {
     static void *next;
-    return ((mask_fn)capture_next(&next, "pthread_sigmask"))(how, set, old);
+    return ((mask_fn)raw_next(&next, "pthread_sigmask"))(how, set, old);
 }
 
 /* From the top: programs that want one start at SIGRTMIN. */
@@ -71,7 +68,7 @@ static int change(int how, int number)
     return sigismember(&old, number);
 }
 
-void signals_thread(struct slot *s)
+void signals_thread(struct thread_slot *s)
 {
     if (installed && change(SIG_UNBLOCK, installed))
         s->blocked = 1;
@@ -91,16 +88,16 @@ void signals_hold(int on)
 
 void signals_leave(int leaving)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     if (installed && s && s->blocked && !s->given_up)
         change(leaving ? SIG_BLOCK : SIG_UNBLOCK, installed);
 }
 
 /* Blocked by the target: it waits for good, and this thread is not sampled any longer. */
-static void give_up(struct slot *s, siginfo_t *info, ucontext_t *u)
+static void give_up(struct thread_slot *s, siginfo_t *info, ucontext_t *u)
 {
     s->given_up = 1;
-    sampler_unwatch(s);
+    recorders_thread_lost(s);
     trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
     sigaddset(&u->uc_sigmask, installed);
     if (info->si_code == SI_TKILL)
@@ -109,7 +106,7 @@ static void give_up(struct slot *s, siginfo_t *info, ucontext_t *u)
         syscall(SYS_rt_sigqueueinfo, getpid(), installed, info);
 }
 
-void signals_foreign(struct slot *s, siginfo_t *info, void *context)
+void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
     struct sigaction act = theirs;
@@ -139,49 +136,23 @@ void signals_foreign(struct slot *s, siginfo_t *info, void *context)
     signals_mask(SIG_SETMASK, &all, NULL);
 }
 
-static int ours(int number)
+int signals_is_ours(int number)
 {
-    return installed && number == installed && process_is_ours();
+    return installed && number == installed && capture_is_here();
 }
 
-CAPTURE_API int sigaction(int number, const struct sigaction *act, struct sigaction *old)
+void signals_set_action(const struct sigaction *act, struct sigaction *old)
 {
-    if (!ours(number))
-        return real_sigaction(number, act, old);
     struct sigaction was = theirs;
     if (act)
         theirs = *act;
     if (old)
         *old = was;
-    return 0;
 }
 
-static sighandler_t set_handler(void **next, const char *name, int number, sighandler_t handler,
-                                int flags)
+int signals_set_mask(mask_fn real, int how, const sigset_t *set, sigset_t *old)
 {
-    if (!ours(number))
-        return ((sighandler_t(*)(int, sighandler_t))capture_next(next, name))(number, handler);
-    sighandler_t was = theirs.sa_handler;
-    theirs = (struct sigaction){.sa_handler = handler, .sa_flags = flags};
-    return was;
-}
-
-#define SIGNAL_FUNCTION(name, flags)                                                               \
-    CAPTURE_API sighandler_t name(int number, sighandler_t handler)                                \
-    {                                                                                              \
-        static void *next;                                                                         \
-        return set_handler(&next, #name, number, handler, flags);                                  \
-    }
-sighandler_t bsd_signal(int number, sighandler_t handler);
-SIGNAL_FUNCTION(signal, SA_RESTART)
-SIGNAL_FUNCTION(bsd_signal, SA_RESTART)
-SIGNAL_FUNCTION(sysv_signal, SA_RESETHAND | SA_NODEFER)
-SIGNAL_FUNCTION(__sysv_signal, SA_RESETHAND | SA_NODEFER)
-
-static int masked(void **next, const char *name, int how, const sigset_t *set, sigset_t *old)
-{
-    mask_fn real = (mask_fn)capture_next(next, name);
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     if (!installed || !s || s->given_up)
         return real(how, set, old);
     int was = s->blocked, now = was;
@@ -201,22 +172,10 @@ static int masked(void **next, const char *name, int how, const sigset_t *set, s
     return 0;
 }
 
-CAPTURE_API int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    static void *next;
-    return masked(&next, "pthread_sigmask", how, set, old);
-}
-
-CAPTURE_API int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-    static void *next;
-    return masked(&next, "sigprocmask", how, set, old);
-}
-
 /* A set to wait for, without ours, which a waiting thread would take for the target's. */
 const sigset_t *signals_without(const sigset_t *set, sigset_t *room)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     if (!installed || !set || !s || s->given_up || sigismember(set, installed) != 1)
         return set;
     *room = *set;
@@ -224,24 +183,14 @@ const sigset_t *signals_without(const sigset_t *set, sigset_t *room)
     return room;
 }
 
-CAPTURE_API int signalfd(int fd, const sigset_t *set, int flags)
-{
-    static void *next;
-    sigset_t room;
-    return ((int (*)(int, const sigset_t *, int))capture_next(&next, "signalfd"))(
-        fd, signals_without(set, &room), flags);
-}
-
 /* A frame of the kernel and the step to our own stack must fit onto the target's; where they would
  * not, the handler starts on the stack that the thread is on. */
-CAPTURE_API int sigaltstack(const stack_t *stack, stack_t *old)
+void signals_set_stack(const stack_t *stack)
 {
-    static void *next;
     unsigned long frame = getauxval(AT_MINSIGSTKSZ);
     if (stack && !(stack->ss_flags & SS_DISABLE) && installed && on_stack &&
         stack->ss_size < (frame ? frame : 2048) + 4096) {
         on_stack = 0;
         signals_install(installed, installed_handler);
     }
-    return ((int (*)(const stack_t *, stack_t *))capture_next(&next, "sigaltstack"))(stack, old);
 }

@@ -1,19 +1,19 @@
+/* Takes stacks: unwinds the native frames, asks the frame source for an interpreter's, and writes
+ * each different stack once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/capture.h"
-#include "profiler/capture/core/unwind/cfi.h"
-#include "profiler/capture/raw/safe_read.h"
-#include "profiler/capture/recorders/python/python.h"
 #include "profiler/capture/core/stack.h"
+#include "profiler/capture/core/unwind/cfi.h"
+#include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/core/unwind/unwind.h"
+#include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/system.h"
 
 enum {
-    INDEX = 0,              /* of capture_thread.part */
     OWN_FRAMES = 16,        /* room for the library's own, which are left out */
     WRITTEN = 2 << 20 >> 3, /* ids remembered as written: 2 MiB */
     PROBES = 16,
@@ -26,42 +26,26 @@ struct stack_thread {
     uint64_t python[2 * UNWIND_DEPTH];
     uint8_t window[WINDOW_BYTES];
     struct cfi_scratch cfi;
-    uint8_t text[PYTHON_SCRATCH];
+    uint8_t text[FRAME_SCRATCH];
 };
 
 static _Atomic(uint64_t) *written;
 
-/* Of the file that is written now. */
-static void account(size_t bytes, int sign)
-{
-    struct trace_header *h = capture.writer.header;
-    if (h && sign > 0)
-        __atomic_fetch_add(&h->capture_bytes, bytes, __ATOMIC_RELAXED);
-    else if (h)
-        __atomic_fetch_sub(&h->capture_bytes, bytes, __ATOMIC_RELAXED);
-}
-
 static void *map(size_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    account(bytes, 1);
+    void *p = raw_map(bytes, 0);
+    if (p)
+        capture_count_memory((int64_t)bytes);
     return p;
 }
 
-static size_t mapped; /* by stack_map */
+static size_t mapped; /* that stays */
 
 void *stack_map(size_t bytes)
 {
     void *p = map(bytes);
     mapped += p ? bytes : 0;
     return p;
-}
-
-void stack_clear(void *memory, size_t bytes)
-{
-    madvise(memory, bytes, MADV_DONTNEED);
 }
 
 int stack_was_written(uint64_t id)
@@ -121,18 +105,26 @@ static size_t own_frames(const uintptr_t *pc, size_t n, const void *caller)
     return own;
 }
 
-static size_t python_stack(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
-                           uint32_t *flags)
+static frame_source *source;
+
+void stack_add_frames(frame_source *added)
 {
-    if (capture.config.modes & CAPTURE_PYTHON)
-        return python_frames(t, v, pair, UNWIND_DEPTH, flags);
+    __atomic_store_n(&source, added, __ATOMIC_RELEASE);
+}
+
+static size_t frames_of(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
+                        uint32_t *flags)
+{
+    frame_source *read = __atomic_load_n(&source, __ATOMIC_ACQUIRE);
+    if (read)
+        return read(t, v, pair, UNWIND_DEPTH, flags);
     *flags |= TRACE_STACK_NO_PYTHON;
     return 0;
 }
 
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller)
 {
-    struct stack_thread *s = t->part[INDEX];
+    struct stack_thread *s = t->stacks;
     if (!s)
         return 0;
     struct unwind_registers r;
@@ -155,16 +147,16 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
     }
     if (!complete)
         flags |= TRACE_STACK_CUT;
-    struct python_view view = {.floor = m.floor, .high = m.high, .scratch = s->text};
-    size_t pythons = python_stack(t, &view, s->python, &flags);
+    struct frame_view view = {.floor = m.floor, .high = m.high, .scratch = s->text};
+    size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc + own, n - own, s->python, pythons, flags);
 }
 
 uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp)
 {
-    struct stack_thread *s = t->part[INDEX];
+    struct stack_thread *s = t->stacks;
     if (!s && written) /* the library's own thread has no thread_start */
-        s = t->part[INDEX] = map(sizeof *s);
+        s = t->stacks = map(sizeof *s);
     if (!s)
         return 0;
     struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
@@ -173,32 +165,27 @@ uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uin
     int complete;
     size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH, &complete);
     uint32_t flags = complete ? 0 : TRACE_STACK_CUT;
-    struct python_view view = {.tid = tid, .scratch = s->text};
-    size_t pythons = python_stack(t, &view, s->python, &flags);
+    struct frame_view view = {.tid = tid, .scratch = s->text};
+    size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc, n, s->python, pythons, flags);
-}
-
-static void look(struct capture_thread *t)
-{
-    if (!modules_refresh(t) || !t || !(capture.config.modes & CAPTURE_PYTHON))
-        return;
-    modules_hold();
-    python_look(t);
-    modules_release();
 }
 
 static int start(void)
 {
+    struct capture_thread *t = capture_self();
+    size_t bytes = 0;
     written = stack_map(WRITTEN * sizeof *written);
     if (!written)
         return ENOMEM;
-    int failed = modules_start();
+    int failed = modules_start(&bytes);
     if (!failed)
-        failed = cfi_start();
+        failed = cfi_start(&bytes);
+    mapped += bytes;
+    capture_count_memory((int64_t)bytes);
     if (failed)
         return failed;
-    (void)peek_start(); /* without it stacks are cut where they leave the thread's own */
-    look(capture_self());
+    (void)safe_read_start(); /* without it stacks are cut where they leave the thread's own */
+    modules_refresh(t ? &t->stream : NULL);
     return 0;
 }
 
@@ -218,34 +205,33 @@ static void thread_start(struct capture_thread *t)
     if (t->stack_high)
         trim_bounds(t);
     if (written)
-        t->part[INDEX] = map(sizeof(struct stack_thread));
+        t->stacks = map(sizeof(struct stack_thread));
 }
 
 static void thread_end(struct capture_thread *t)
 {
-    struct stack_thread *s = t->part[INDEX];
-    t->part[INDEX] = NULL;
+    struct stack_thread *s = t->stacks;
+    t->stacks = NULL;
     if (!s)
         return;
-    munmap(s, sizeof *s);
-    account(sizeof *s, -1);
+    raw_unmap(s, sizeof *s);
+    capture_count_memory(-(int64_t)sizeof *s);
 }
 
 static void tick(struct capture_thread *ours)
 {
-    look(ours);
+    modules_refresh(&ours->stream);
 }
 
 static void fork_child(void)
 {
     if (written)
-        stack_clear((void *)written, WRITTEN * sizeof *written);
-    account(mapped, 1);
-    (void)peek_start();
-    python_forked();
+        raw_clear((void *)written, WRITTEN * sizeof *written);
+    capture_count_memory((int64_t)mapped);
+    (void)safe_read_start();
     struct capture_thread *t = capture_self();
     if (t)
-        modules_forked(t);
+        modules_forked(&t->stream);
     modules_release();
 }
 
@@ -253,12 +239,11 @@ static void stop(void)
 {
     struct capture_thread *t = capture_self();
     if (t)
-        modules_refresh(t);
+        modules_refresh(&t->stream);
 }
 
-const struct capture_part part_stack = {
+const struct recorder stack_recorder = {
     .name = "stack",
-    .index = INDEX,
     .modes = ~0u,
     .start = start,
     .thread_start = thread_start,

@@ -1,3 +1,6 @@
+/* Threads that did not come through hooks/thread_hooks.c (mq_notify's and aio's, those older than
+ * this library, raw clones): found in /proc/self/task, and recorders take care of them from
+ * outside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -5,28 +8,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/core.h"
-#include "profiler/capture/recorders/wait/thread_poll.h"
+#include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/thread_poll.h"
 
-/* Threads that did not come through thread_hooks.c (mq_notify's and aio's, those older than this
- * library, raw clones): found in /proc/self/task and given a timer from outside. */
-
-struct entry { /* linux_dirent64 */
+struct task_entry { /* linux_dirent64 */
     uint64_t inode, offset;
     uint16_t bytes;
     uint8_t type;
     char name[];
 };
 
-struct walk {
-    struct slot *self;
+struct task_scan {
+    struct thread_slot *self;
     uint32_t alive; /* of the target's, zombies left out */
     uint64_t generation;
 };
 
-static struct slot *find(uint32_t tid)
+static struct thread_slot *find(uint32_t tid)
 {
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s->t.tid == tid)
             return s;
     return NULL;
@@ -34,7 +34,7 @@ static struct slot *find(uint32_t tid)
 
 static int is_zombie(uint32_t tid)
 {
-    return look_state(tid, NULL) == 'Z';
+    return thread_poll_state(tid, NULL) == 'Z';
 }
 
 /* A new thread says so itself with its first steps, but on a busy machine it may wait long for
@@ -53,12 +53,12 @@ static int is_silent(uint32_t tid)
         seen[tid % 16].tid = tid;
         seen[tid % 16].since = now;
     }
-    return now - seen[tid % 16].since > THERE_NS || look_cpu(tid) > RAN_NS;
+    return now - seen[tid % 16].since > THERE_NS || thread_poll_cpu(tid) > RAN_NS;
 }
 
-static void adopt(struct walk *w, uint32_t tid)
+static void adopt(struct task_scan *w, uint32_t tid)
 {
-    struct slot *s = is_silent(tid) ? thread_claim() : NULL;
+    struct thread_slot *s = is_silent(tid) ? thread_claim() : NULL;
     char name[32];
     if (!s)
         return;
@@ -67,18 +67,18 @@ static void adopt(struct walk *w, uint32_t tid)
     s->t.random = trace_now() ^ tid;
     __atomic_store_n(&s->t.tid, tid, __ATOMIC_RELEASE);
     s->generation = w->generation;
-    name[look_read(tid, "comm", name, sizeof name)] = 0;
+    name[thread_poll_read(tid, "comm", name, sizeof name)] = 0;
     name[strcspn(name, "\n")] = 0;
     thread_name(&w->self->t, s, name);
     thread_account(s, 0);
-    sampler_watch(s, 1);
+    recorders_thread_found(s);
 }
 
-static void visit(struct walk *w, uint32_t tid)
+static void visit(struct task_scan *w, uint32_t tid)
 {
     if (tid == w->self->t.tid)
         return;
-    struct slot *s = find(tid);
+    struct thread_slot *s = find(tid);
     if (s)
         s->generation = w->generation;
     if ((!s || tid == (uint32_t)getpid()) && is_zombie(tid))
@@ -88,7 +88,7 @@ static void visit(struct walk *w, uint32_t tid)
         adopt(w, tid);
 }
 
-static int walk_tasks(struct walk *w)
+static int scan_tasks(struct task_scan *w)
 {
     char buffer[4096] __attribute__((aligned(8)));
     long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC);
@@ -96,7 +96,7 @@ static int walk_tasks(struct walk *w)
         return 0;
     while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
         for (long at = 0; at < n;) {
-            const struct entry *e = (const struct entry *)(buffer + at);
+            const struct task_entry *e = (const struct task_entry *)(buffer + at);
             uint32_t tid = 0;
             for (const char *p = e->name; *p >= '0' && *p <= '9'; p++)
                 tid = tid * 10 + (uint32_t)(*p - '0');
@@ -109,23 +109,24 @@ static int walk_tasks(struct walk *w)
 }
 
 /* Slots of threads that ended without a word. */
-static void forget_missing(struct walk *w)
+static void forget_missing(struct task_scan *w)
 {
-    for (struct slot *s = thread_first(); s; s = s->next) {
+    for (struct thread_slot *s = thread_first(); s; s = s->next) {
         if (!s->used || !s->t.tid || s == w->self || s->generation == w->generation)
             continue;
         if (syscall(SYS_tgkill, getpid(), s->t.tid, 0) == 0 || errno != ESRCH)
             continue;
-        sampler_unwatch(s);
+        recorders_thread_lost(s);
         thread_forget(s);
     }
 }
 
-static void new_names(struct slot *self)
+static void new_names(struct thread_slot *self)
 {
     char name[32];
-    for (struct slot *s = thread_first(); s; s = s->next) {
-        if (!s->used || !s->t.tid || s->t.ours || !look_read(s->t.tid, "comm", name, sizeof name))
+    for (struct thread_slot *s = thread_first(); s; s = s->next) {
+        if (!s->used || !s->t.tid || s->t.ours ||
+            !thread_poll_read(s->t.tid, "comm", name, sizeof name))
             continue;
         name[strcspn(name, "\n")] = 0;
         if (strncmp(name, s->name, sizeof s->name - 1))
@@ -133,9 +134,9 @@ static void new_names(struct slot *self)
     }
 }
 
-#define REST 50 /* after a walk, times as long as it took */
+#define REST 50 /* after a scan, times as long as it took */
 
-int tasks_scan(struct slot *self, int each_second)
+int tasks_scan(struct thread_slot *self, int each_second)
 {
     static uint64_t generation, next;
     struct stat st;
@@ -143,15 +144,15 @@ int tasks_scan(struct slot *self, int each_second)
     uint32_t known = thread_count(), ours = 0;
     if (each_second)
         new_names(self);
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
     /* One link per thread, ours among them, and two of the folder itself: 2 us. The main thread
-     * stays one after its end, and may stand in for another that has gone: a walk once a second. */
+     * stays one after its end, and may stand in for another that has gone: a scan once a second. */
     if (known && !each_second &&
         (now < next || (stat("/proc/self/task", &st) == 0 && st.st_nlink == known + ours + 2)))
         return 1;
-    struct walk w = {.self = self, .generation = ++generation};
-    if (!walk_tasks(&w))
+    struct task_scan w = {.self = self, .generation = ++generation};
+    if (!scan_tasks(&w))
         return 1;
     forget_missing(&w);
     next = now + REST * (trace_now() - now);

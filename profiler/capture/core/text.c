@@ -1,12 +1,10 @@
-#include <dlfcn.h>
+/* Texts in the trace: STRING records by id, META and NOTE. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 
 /* Ids of the texts that this file has; a full neighbourhood means a text may be written twice. */
 #define TABLE  32768
@@ -17,10 +15,9 @@ static uint64_t written[TABLE] __attribute__((aligned(4096)));
 void text_forget(void)
 {
     /* Zero again without touching pages: most processes write few texts. */
-    if (syscall(SYS_madvise, written, sizeof written, MADV_DONTNEED))
+    if (!raw_clear(written, sizeof written))
         memset(written, 0, sizeof written);
-    if (capture.writer.header)
-        capture.writer.header->capture_bytes += sizeof written;
+    capture_count_memory(sizeof written);
 }
 
 uint64_t capture_text(struct capture_thread *t, const char *text, size_t bytes)
@@ -78,27 +75,4 @@ void capture_note(struct capture_thread *t, int severity, const char *key, const
         return;
     r.bytes = (uint32_t)pair(tail, sizeof tail, key, sentence);
     trace_put(&t->stream, &r.r, sizeof r, tail, r.bytes);
-}
-
-double capture_random(struct capture_thread *t)
-{ /* xorshift64*, its upper 53 bits */
-    uint64_t x = t->random ? t->random : 0x9e3779b97f4a7c15ull;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    t->random = x;
-    return (double)((x * 0x2545f4914f6cdd1dull >> 11) + 1) * 0x1p-53;
-}
-
-void *capture_next(void **slot, const char *name)
-{
-    static __thread int resolving;
-    void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (f || resolving)
-        return f;
-    resolving = 1;
-    f = dlsym(RTLD_NEXT, name);
-    resolving = 0;
-    __atomic_store_n(slot, f, __ATOMIC_RELAXED);
-    return f;
 }

@@ -1,3 +1,5 @@
+/* The threads of the target: their slots, how a thread enters and leaves the library, begins and
+ * ends, and its records THREAD, THREAD_END and COST. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -8,33 +10,58 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/core.h"
-#include "profiler/capture/recorders/wait/thread_poll.h"
+#include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/system.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
  * that what the target's do is still recorded. */
 #define KEY_ROUNDS 3
 
-static __thread struct slot *self;
-static struct slot closed = {.t.busy = 1}; /* the thread is being registered, or has ended */
-static struct slot *first;
+static __thread struct thread_slot *self;
+static struct thread_slot closed = {.t.busy = 1}; /* the thread is being registered, or has ended */
+static struct thread_slot *first;
 static pthread_key_t key;
 static int key_made;
 
-struct slot *thread_first(void)
+struct thread_slot *thread_first(void)
 {
     return __atomic_load_n(&first, __ATOMIC_ACQUIRE);
 }
 
-struct slot *thread_self(void)
+struct thread_slot *thread_self(void)
 {
     return self == &closed ? NULL : self;
 }
 
 struct capture_thread *capture_self(void)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     return s ? &s->t : NULL;
+}
+
+static void (*put_off)(void); /* atomic */
+
+void thread_put_off(void (*work)(void))
+{
+    __atomic_store_n(&put_off, work, __ATOMIC_RELEASE);
+}
+
+int thread_is_put_off(void)
+{
+    return __atomic_load_n(&put_off, __ATOMIC_RELAXED) != NULL;
+}
+
+int thread_take_off(void)
+{
+    return __atomic_exchange_n(&put_off, NULL, __ATOMIC_ACQUIRE) != NULL;
+}
+
+void thread_late(void)
+{
+    void (*work)(void) = __atomic_load_n(&put_off, __ATOMIC_RELAXED);
+    if (__builtin_expect(work != NULL, 0))
+        work();
 }
 
 int thread_live(void)
@@ -48,13 +75,13 @@ struct capture_thread *capture_enter(void)
         return NULL;
     if (!self)
         thread_register(NULL, 0);
-    wait_late();
+    thread_late();
     return capture_enter_handler();
 }
 
 struct capture_thread *capture_enter_handler(void)
 {
-    struct slot *s = self;
+    struct thread_slot *s = self;
     if (!thread_live() || !s || s->t.busy)
         return NULL;
     s->t.busy = 1;
@@ -72,33 +99,25 @@ void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t ente
     t->busy = 0;
 }
 
-static void count_memory(size_t bytes)
-{
-    if (capture.writer.header)
-        __atomic_fetch_add(&capture.writer.header->capture_bytes, bytes, __ATOMIC_RELAXED);
-}
-
 /* A free slot, claimed; everything in it but the list is zero. Lock-free, no libc. */
-struct slot *thread_claim(void)
+struct thread_slot *thread_claim(void)
 {
-    for (struct slot *s = thread_first(); s; s = s->next) {
+    for (struct thread_slot *s = thread_first(); s; s = s->next) {
         int none = 0;
         if (__atomic_compare_exchange_n(&s->used, &none, 1, 0, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
-            struct slot *next = s->next;
+            struct thread_slot *next = s->next;
             memset(&s->t, 0, sizeof s->t);
-            memset((char *)s + offsetof(struct slot, key_rounds), 0,
-                   offsetof(struct slot, stack) - offsetof(struct slot, key_rounds));
+            memset((char *)s + offsetof(struct thread_slot, key_rounds), 0,
+                   offsetof(struct thread_slot, stack) - offsetof(struct thread_slot, key_rounds));
             s->next = next;
             return s;
         }
     }
-    long p = syscall(SYS_mmap, NULL, sizeof(struct slot), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    if (p == -1)
+    struct thread_slot *s = raw_map(sizeof *s, MAP_NORESERVE);
+    if (!s)
         return NULL;
-    struct slot *s = (struct slot *)p;
-    count_memory(sizeof *s);
+    capture_count_memory(sizeof *s);
     s->used = 1;
     s->next = thread_first();
     while (!__atomic_compare_exchange_n(&first, &s->next, s, 1, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
@@ -106,13 +125,13 @@ struct slot *thread_claim(void)
     return s;
 }
 
-static void release(struct slot *s)
+static void release(struct thread_slot *s)
 {
     __atomic_store_n(&s->t.tid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 }
 
-void thread_name(struct capture_thread *writer, struct slot *s, const char *name)
+void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name)
 {
     struct trace_thread r = {.r.kind = TRACE_THREAD, .tid = s->t.tid, .parent_tid = s->parent_tid};
     strncpy(s->name, name, sizeof s->name - 1);
@@ -161,21 +180,21 @@ static uint64_t in_ns(uint64_t ticks)
 }
 
 /* What the kernel counts as system time, by its own clock or (others) in ticks. */
-static uint64_t system_time(const struct slot *s, int own)
+static uint64_t system_time(const struct thread_slot *s, int own)
 {
     struct rusage u;
-    uint64_t stat[LOOK_STATS] = {0};
+    uint64_t stat[THREAD_POLL_STATS] = {0};
     if (!own)
-        return look_state(s->t.tid, stat) ? in_ns(stat[LOOK_SYSTEM]) : 0;
+        return thread_poll_state(s->t.tid, stat) ? in_ns(stat[THREAD_POLL_SYSTEM]) : 0;
     if (getrusage(RUSAGE_THREAD, &u))
         return 0;
     return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
 }
 
 /* The sum is exact, its division is the kernel's. */
-static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *system)
+static void cpu_times(const struct thread_slot *s, int own, uint64_t *user, uint64_t *system)
 {
-    uint64_t all = look_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
+    uint64_t all = thread_poll_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
     *system = in < all ? in : all;
     *user = all - *system;
 }
@@ -184,15 +203,16 @@ static void cpu_times(const struct slot *s, int own, uint64_t *user, uint64_t *s
 static int is_older(uint32_t tid)
 {
     struct timespec boot;
-    uint64_t stat[LOOK_STATS] = {0};
-    if (!look_state(tid, stat) || clock_gettime(CLOCK_BOOTTIME, &boot))
+    uint64_t stat[THREAD_POLL_STATS] = {0};
+    if (!thread_poll_state(tid, stat) || clock_gettime(CLOCK_BOOTTIME, &boot))
         return 1;
     uint64_t now = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
-    return in_ns(stat[LOOK_START] + 2) + (trace_now() - capture.writer.header->start_ns) < now;
+    return in_ns(stat[THREAD_POLL_START] + 2) + (trace_now() - capture.writer.header->start_ns) <
+           now;
 }
 
 /* The main thread may have run another program before; a child of fork begins at zero. */
-void thread_account(struct slot *s, int own)
+void thread_account(struct thread_slot *s, int own)
 {
     s->whole = s->start || s->t.ours || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
     if (!s->whole)
@@ -202,19 +222,19 @@ void thread_account(struct slot *s, int own)
 /* It may have been found in /proc before it came here. */
 static void drop_adopted(uint32_t tid)
 {
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s->adopted && s->t.tid == tid) {
-            sampler_unwatch(s);
+            recorders_thread_lost(s);
             release(s);
         }
 }
 
 /* Async-signal-safe but for pthread_setspecific, which allocates only above 32 keys. */
-struct slot *thread_register(struct slot *given, uint32_t parent_tid)
+struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_tid)
 {
     int saved = errno;
     self = &closed;
-    struct slot *s = given ? given : thread_claim();
+    struct thread_slot *s = given ? given : thread_claim();
     if (!s) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         errno = saved;
@@ -237,14 +257,14 @@ struct slot *thread_register(struct slot *given, uint32_t parent_tid)
     self = s;
     thread_account(s, 1);
     if (!s->t.ours)
-        parts_thread_start(&s->t);
+        recorders_thread_start(&s->t);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     s->t.busy = 0;
     errno = saved;
     return s;
 }
 
-int thread_adopt(struct slot *s)
+int thread_adopt(struct thread_slot *s)
 {
     if (self || !s->adopted || s->t.tid != (uint32_t)syscall(SYS_gettid))
         return 0;
@@ -253,13 +273,13 @@ int thread_adopt(struct slot *s)
         pthread_setspecific(key, s);
     trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
     find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
-    parts_thread_start(&s->t);
+    recorders_thread_start(&s->t);
     s->adopted = 0;
     s->t.busy = 0;
     return 1;
 }
 
-void thread_cost(struct capture_thread *writer, struct slot *s)
+void thread_cost(struct capture_thread *writer, struct thread_slot *s)
 {
     for (uint32_t i = 0; i < TRACE_PARTS; i++) {
         struct trace_cost r = {.r.kind = TRACE_COST,
@@ -272,7 +292,7 @@ void thread_cost(struct capture_thread *writer, struct slot *s)
     }
 }
 
-void thread_put_end(struct capture_thread *writer, struct slot *s)
+void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
 {
     struct trace_thread_end r = {
         .r.kind = TRACE_THREAD_END, .tid = s->t.tid, .sampled_ns = s->sampled_ns};
@@ -283,15 +303,18 @@ void thread_put_end(struct capture_thread *writer, struct slot *s)
     thread_cost(writer, s);
 }
 
-void thread_end(struct slot *s)
+void thread_end(struct thread_slot *s)
 {
     int saved = errno;
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (thread_live()) {
         if (!s->t.ours) {
-            wait_last_look(s);
-            parts_thread_end(&s->t);
+            if (s->wait_known && poll_gate_try()) {
+                recorders_thread_pending(&s->t, s);
+                poll_gate_unlock();
+            }
+            recorders_thread_end(&s->t);
         }
         thread_put_end(&s->t, s);
     }
@@ -299,12 +322,12 @@ void thread_end(struct slot *s)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     trace_stream_close(&s->t.stream);
     release(s);
-    wait_wake();
+    poll_gate_wake();
     errno = saved;
 }
 
 /* A thread that is gone without a word (raw exit), or was only in the parent of a fork. */
-void thread_forget(struct slot *s)
+void thread_forget(struct thread_slot *s)
 {
     trace_stream_close(&s->t.stream);
     release(s);
@@ -312,7 +335,7 @@ void thread_forget(struct slot *s)
 
 static void key_destructor(void *value)
 {
-    struct slot *s = value;
+    struct thread_slot *s = value;
     if (s != self)
         return;
     if (++s->key_rounds < KEY_ROUNDS && pthread_setspecific(key, s) == 0)
@@ -323,15 +346,15 @@ static void key_destructor(void *value)
 uint32_t thread_count(void)
 {
     uint32_t n = 0;
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         n += s->used && s->t.tid && !s->t.ours;
     return n;
 }
 
-struct slot *thread_fork_child(void)
+struct thread_slot *thread_fork_child(void)
 {
-    struct slot *keep = thread_self();
-    for (struct slot *s = thread_first(); s; s = s->next)
+    struct thread_slot *keep = thread_self();
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s != keep)
             thread_forget(s);
     if (!keep)
@@ -358,6 +381,5 @@ int thread_setup(void)
 {
     int failed = pthread_key_create(&key, key_destructor);
     key_made = !failed;
-    births_setup();
     return failed;
 }

@@ -1,13 +1,12 @@
 /* memcpy and its family, sampled by bytes ("sampled libc copies": copies that the compiler inlines
  * and those inside the C library do not pass here). Called before this library is relocated, in
- * handlers, and by the library itself: so nothing here needs a relocation before the next
- * definitions are known, and this file is built so that no loop of it becomes a call of memcpy. */
+ * handlers: so nothing here needs a relocation before the next definitions are known, and this file
+ * is built so that no loop of it becomes a call of memcpy. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "profiler/capture/core/capture.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 #define CALLER __builtin_return_address(0)
@@ -17,7 +16,6 @@ typedef void *check_fn(void *, const void *, size_t, size_t);
 
 static copy_fn *next_memcpy, *next_memmove, *next_mempcpy;
 static check_fn *next_memcpy_chk, *next_memmove_chk, *next_mempcpy_chk;
-static int counting;
 
 static void *plain(void *to, const void *from, size_t n)
 {
@@ -37,43 +35,18 @@ static void *plain(void *to, const void *from, size_t n)
     return to;
 }
 
-static __attribute__((noinline, cold)) void copy_due(size_t n, const void *caller)
-{
-    struct heap_countdown *c = &heap_thread.copy;
-    int saved = errno;
-    struct capture_thread *t = capture_enter();
-    if (t) {
-        uint64_t entered = trace_now();
-        struct trace_copy r = {.r.kind = TRACE_COPY};
-        r.weight = heap_counted(c, t, n, capture.config.copy_mean);
-        if (r.weight > 0) {
-            r.stack = capture_stack(t, NULL, caller);
-            r.tid = t->tid;
-            trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
-        }
-        capture_leave(t, TRACE_PART_COPY, entered);
-    } else {
-        c->left = HEAP_IDLE;
-        c->armed = 0;
-    }
-    errno = saved;
-}
-
-#define DUE(n)                                                                                     \
-    (HEAP_UNLIKELY(counting) && HEAP_UNLIKELY((heap_thread.copy.left -= (int64_t)(n)) < 0))
-
 /* NAME_due is entered by a jump (a sibling call): its caller is the program's. */
 #define COPY(name, result)                                                                         \
     static __attribute__((noinline, cold)) void *name##_due(void *to, const void *from, size_t n)  \
     {                                                                                              \
         if (!next_##name)                                                                          \
             return (char *)plain(to, from, n) + (result);                                          \
-        copy_due(n, CALLER);                                                                       \
+        heap_copied(n, CALLER);                                                                    \
         return next_##name(to, from, n);                                                           \
     }                                                                                              \
     CAPTURE_API void *name(void *to, const void *from, size_t n)                                   \
     {                                                                                              \
-        if (HEAP_UNLIKELY(!next_##name) || DUE(n))                                                 \
+        if (HEAP_UNLIKELY(!next_##name) || heap_copy_due(n))                                       \
             return name##_due(to, from, n);                                                        \
         return next_##name(to, from, n);                                                           \
     }
@@ -95,12 +68,12 @@ void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
                 __builtin_trap();                                                                  \
             return (char *)plain(to, from, n) + (result);                                          \
         }                                                                                          \
-        copy_due(n, CALLER);                                                                       \
+        heap_copied(n, CALLER);                                                                    \
         return next_##name##_chk(to, from, n, room);                                               \
     }                                                                                              \
     CAPTURE_API void *__##name##_chk(void *to, const void *from, size_t n, size_t room)            \
     {                                                                                              \
-        if (HEAP_UNLIKELY(!next_##name##_chk) || DUE(n))                                           \
+        if (HEAP_UNLIKELY(!next_##name##_chk) || heap_copy_due(n))                                 \
             return name##_chk_due(to, from, n, room);                                              \
         return next_##name##_chk(to, from, n, room);                                               \
     }
@@ -124,9 +97,4 @@ static __attribute__((constructor)) void find_next(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         __atomic_store_n((void **)rows[i].slot, dlsym(RTLD_NEXT, rows[i].name), __ATOMIC_RELAXED);
-}
-
-void copies_start(void)
-{
-    counting = 1;
 }

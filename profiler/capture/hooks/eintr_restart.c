@@ -1,3 +1,5 @@
+/* SA_RESTART does not hold for these calls: they end with EINTR after any handler. When only the
+ * sampler's ran they are called again, with the time that is left. */
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -12,13 +14,11 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
-
-/* SA_RESTART does not hold for these calls: they end with EINTR after any handler. When only the
- * sampler's ran they are called again, with the time that is left. */
+#include "profiler/capture/raw/system.h"
 
 static uint32_t interrupts(void)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     return s ? s->interrupts : 0;
 }
 
@@ -59,7 +59,7 @@ static int64_t remaining(int64_t end)
     CAPTURE_API type name parameters                                                               \
     {                                                                                              \
         static void *next;                                                                         \
-        type(*real) parameters = (type(*) parameters)capture_next(&next, #name);                   \
+        type(*real) parameters = (type(*) parameters)raw_next(&next, #name);                       \
         uint32_t before = interrupts();                                                            \
         type r;                                                                                    \
         do                                                                                         \
@@ -98,7 +98,7 @@ REPEAT(ssize_t, sendto,
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         static void *next;                                                                         \
-        int(*real) parameters = (int(*) parameters)capture_next(&next, #name);                     \
+        int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
         uint32_t before = interrupts();                                                            \
         int64_t end = timeout > 0 ? deadline(timeout * 1000000ll) : INT64_MAX;                     \
         int r;                                                                                     \
@@ -123,7 +123,7 @@ REPEAT_MS(epoll_pwait,
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         static void *next;                                                                         \
-        int(*real) parameters = (int(*) parameters)capture_next(&next, #name);                     \
+        int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
         uint32_t before = interrupts();                                                            \
         int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;                                    \
         struct timespec rest;                                                                      \
@@ -160,7 +160,7 @@ CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
 {
     static void *next;
     typedef int (*fn)(const sigset_t *, siginfo_t *, const struct timespec *);
-    fn real = (fn)capture_next(&next, "sigtimedwait");
+    fn real = (fn)raw_next(&next, "sigtimedwait");
     uint32_t before = interrupts();
     int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;
     struct timespec rest;
@@ -201,7 +201,7 @@ CAPTURE_API int nanosleep(const struct timespec *time, struct timespec *left)
 {
     static void *next;
     typedef int (*fn)(const struct timespec *, struct timespec *);
-    fn real = (fn)capture_next(&next, "nanosleep");
+    fn real = (fn)raw_next(&next, "nanosleep");
     uint32_t before = interrupts();
     struct timespec rest = {0}, want;
     int r;
@@ -219,7 +219,7 @@ CAPTURE_API int clock_nanosleep(clockid_t clock, int flags, const struct timespe
 {
     static void *next;
     typedef int (*fn)(clockid_t, int, const struct timespec *, struct timespec *);
-    fn real = (fn)capture_next(&next, "clock_nanosleep");
+    fn real = (fn)raw_next(&next, "clock_nanosleep");
     uint32_t before = interrupts();
     struct timespec rest = {0}, want;
     int r, absolute = flags & TIMER_ABSTIME;

@@ -1,9 +1,11 @@
+/* exec and its like: the trace ends with the program that the process was.
+ *
+ * The environment is handed on as the target made it: a cleared one ends the recording there. */
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
-
-/* The environment is handed on as the target made it: a cleared one ends the recording there. */
+#include "profiler/capture/raw/system.h"
 
 typedef int (*execve_fn)(const char *, char *const[], char *const[]);
 typedef int (*execv_fn)(const char *, char *const[]);
@@ -11,7 +13,7 @@ typedef int (*execv_fn)(const char *, char *const[]);
 static int with_environment(void **next, const char *name, const char *path, char *const argv[],
                             char *const envp[])
 {
-    execve_fn real = (execve_fn)capture_next(next, name);
+    execve_fn real = (execve_fn)raw_next(next, name);
     int left = process_leave(path);
     int r = real(path, argv, envp);
     process_return(left);
@@ -44,7 +46,7 @@ CAPTURE_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
     static void *next;
     int (*real)(int, char *const[], char *const[]) =
-        (int (*)(int, char *const[], char *const[]))capture_next(&next, "fexecve");
+        (int (*)(int, char *const[], char *const[]))raw_next(&next, "fexecve");
     int left = process_leave(NULL);
     int r = real(fd, argv, envp);
     process_return(left);
@@ -56,8 +58,7 @@ CAPTURE_API int execveat(int folder, const char *path, char *const argv[], char 
 {
     static void *next;
     int (*real)(int, const char *, char *const[], char *const[], int) =
-        (int (*)(int, const char *, char *const[], char *const[], int))capture_next(&next,
-                                                                                    "execveat");
+        (int (*)(int, const char *, char *const[], char *const[], int))raw_next(&next, "execveat");
     int left = process_leave(NULL);
     int r = real(folder, path, argv, envp, flags);
     process_return(left);

@@ -6,12 +6,11 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "profiler/capture/core/capture.h"
-#include "profiler/capture/recorders/heap/heap.h"
+#include "profiler/capture/hooks/hooks.h"
 
 #define CALLER __builtin_return_address(0)
 
-/* dlsym may allocate while the allocator is looked for. What it gets then is never given back. */
+/* dlsym may allocate during the search for the allocator. What it gets then is never given back. */
 #define BOOTSTRAP_BYTES 16384
 static _Alignas(64) char bootstrap[BOOTSTRAP_BYTES];
 static size_t bootstrap_used;
@@ -70,7 +69,7 @@ static int resolve(void)
     return next.malloc != early_malloc;
 }
 
-void malloc_resolve(void)
+static void malloc_resolve(void)
 {
     if (next.malloc == early_malloc)
         resolve();
@@ -249,7 +248,7 @@ CAPTURE_API void cfree(void *p) /* of programs built against a C library before 
 extern __typeof(malloc) own_malloc
     __attribute__((alias("malloc"), copy(malloc), visibility("hidden")));
 
-int malloc_is_ours(void)
+static int malloc_is_ours(void)
 {
     Dl_info theirs, rare;
     void *found = dlsym(RTLD_DEFAULT, "malloc"), *pvalloc_found = dlsym(RTLD_DEFAULT, "pvalloc");
@@ -263,7 +262,9 @@ int malloc_is_ours(void)
            dladdr((void *)own_malloc, &theirs) && theirs.dli_fbase == rare.dli_fbase;
 }
 
-const void *malloc_next(void)
+static const void *malloc_next(void)
 {
     return (const void *)next.malloc;
 }
+
+const struct heap_allocator malloc_hooks = {malloc_resolve, malloc_is_ours, malloc_next};

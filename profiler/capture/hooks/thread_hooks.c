@@ -1,3 +1,4 @@
+/* The ways in which a target makes threads: each begins here, so that its first step is known. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -5,13 +6,13 @@
 #include <time.h>
 
 #include "profiler/capture/core/core.h"
-
-/* The ways in which a target makes threads: each begins here, so that its first step is known. */
+#include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/system.h"
 
 static size_t default_stack;
 
 /* On the new thread, before anything of the target's. */
-static void begin(struct slot *s)
+static void begin(struct thread_slot *s)
 {
     uint32_t parent = s->parent_tid;
     uintptr_t bytes = s->t.stack_high;
@@ -26,7 +27,7 @@ static void begin(struct slot *s)
 
 static void *trampoline(void *argument)
 {
-    struct slot *s = argument;
+    struct thread_slot *s = argument;
     void *(*start)(void *) = s->start;
     void *given = s->argument;
     begin(s);
@@ -35,7 +36,7 @@ static void *trampoline(void *argument)
 
 static int trampoline_c11(void *argument)
 {
-    struct slot *s = argument;
+    struct thread_slot *s = argument;
     thrd_start_t start = (thrd_start_t)(uintptr_t)s->start;
     void *given = s->argument;
     begin(s);
@@ -43,11 +44,11 @@ static int trampoline_c11(void *argument)
 }
 
 /* A place for the thread that the caller is about to make; NULL: it will be found in /proc. */
-static struct slot *expect(void *(*start)(void *), void *argument, void *stack, size_t bytes)
+static struct thread_slot *expect(void *(*start)(void *), void *argument, void *stack, size_t bytes)
 {
-    wait_late();
-    struct slot *me = thread_self(),
-                *s = thread_live() && me && !me->t.busy ? thread_claim() : NULL;
+    thread_late();
+    struct thread_slot *me = thread_self(),
+                       *s = thread_live() && me && !me->t.busy ? thread_claim() : NULL;
     if (!s)
         return NULL;
     s->start = start;
@@ -64,7 +65,7 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 {
     static void *next;
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))capture_next(
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))raw_next(
             &next, "pthread_create");
     void *base = NULL;
     size_t bytes = default_stack, own_bytes = 0;
@@ -74,7 +75,7 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     if (attr &&
         (pthread_attr_getstack(attr, &base, &own_bytes) || (uintptr_t)base + own_bytes == 0))
         base = NULL;
-    struct slot *s = expect(start, argument, base, base ? own_bytes : bytes);
+    struct thread_slot *s = expect(start, argument, base, base ? own_bytes : bytes);
     if (!s)
         return real(thread, attr, start, argument);
     int failed = real(thread, attr, trampoline, s);
@@ -87,8 +88,9 @@ CAPTURE_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static void *next;
     int (*real)(thrd_t *, thrd_start_t, void *) =
-        (int (*)(thrd_t *, thrd_start_t, void *))capture_next(&next, "thrd_create");
-    struct slot *s = expect((void *(*)(void *))(uintptr_t)start, argument, NULL, default_stack);
+        (int (*)(thrd_t *, thrd_start_t, void *))raw_next(&next, "thrd_create");
+    struct thread_slot *s =
+        expect((void *(*)(void *))(uintptr_t)start, argument, NULL, default_stack);
     if (!s)
         return real(thread, start, argument);
     int failed = real(thread, trampoline_c11, s);
@@ -120,7 +122,7 @@ CAPTURE_API int timer_create(clockid_t clock, struct sigevent *event, timer_t *t
     static void *next;
     static uint32_t taken;
     int (*real)(clockid_t, struct sigevent *, timer_t *) =
-        (int (*)(clockid_t, struct sigevent *, timer_t *))capture_next(&next, "timer_create");
+        (int (*)(clockid_t, struct sigevent *, timer_t *))raw_next(&next, "timer_create");
     if (!event || event->sigev_notify != SIGEV_THREAD || !thread_live() ||
         __atomic_load_n(&taken, __ATOMIC_RELAXED) >= TIMERS)
         return real(clock, event, timer);
@@ -134,9 +136,11 @@ CAPTURE_API int timer_create(clockid_t clock, struct sigevent *event, timer_t *t
     return real(clock, &mine, timer);
 }
 
-void births_setup(void)
+void thread_hooks_setup(void)
 {
     struct rlimit limit;
+    if (default_stack)
+        return;
     default_stack = 8 << 20;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         default_stack = limit.rlim_cur;

@@ -1,5 +1,7 @@
+/* Reads memory of this process that may not be mapped, through the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -8,20 +10,20 @@
 static pid_t self; /* 0: use `file` */
 static int memory_file = -1;
 
-int peek_start(void)
+int safe_read_start(void)
 {
     int probe = 1, copy = 0;
     if (memory_file >= 0)
-        close(memory_file); /* in a forked child it is the parent's memory */
+        syscall(SYS_close, memory_file); /* in a forked child it is the parent's memory */
     memory_file = -1;
     self = getpid();
-    if (peek((uintptr_t)&probe, &copy, sizeof copy) && copy == 1)
+    if (safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1)
         return 0;
     self = 0;
-    memory_file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    memory_file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC);
     if (memory_file < 0)
         return errno;
-    return peek((uintptr_t)&probe, &copy, sizeof copy) && copy == 1 ? 0 : EPERM;
+    return safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1 ? 0 : EPERM;
 }
 
 static size_t read_page(uintptr_t address, void *to, size_t bytes)
@@ -32,13 +34,13 @@ static size_t read_page(uintptr_t address, void *to, size_t bytes)
         struct iovec here = {to, bytes}, there = {(void *)address, bytes};
         n = process_vm_readv(self, &here, 1, &there, 1, 0);
     } else {
-        n = pread(memory_file, to, bytes, (off_t)address);
+        n = syscall(SYS_pread64, memory_file, to, bytes, (off_t)address);
     }
     errno = saved;
     return n > 0 ? (size_t)n : 0;
 }
 
-size_t peek_some(uintptr_t address, void *to, size_t bytes)
+size_t safe_read_some(uintptr_t address, void *to, size_t bytes)
 {
     size_t done = read_page(address, to, bytes);
     if (done == bytes)
@@ -55,13 +57,13 @@ size_t peek_some(uintptr_t address, void *to, size_t bytes)
     return done;
 }
 
-int peek(uintptr_t address, void *to, size_t bytes)
+int safe_read(uintptr_t address, void *to, size_t bytes)
 {
-    return peek_some(address, to, bytes) == bytes;
+    return safe_read_some(address, to, bytes) == bytes;
 }
 
-int peek2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second, void *to_second,
-          size_t second_bytes)
+int safe_read2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second,
+               void *to_second, size_t second_bytes)
 {
     if (self) {
         int saved = errno;
@@ -72,7 +74,7 @@ int peek2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second,
         if (n == (ssize_t)(first_bytes + second_bytes))
             return 2;
     }
-    if (!peek(first, to_first, first_bytes))
+    if (!safe_read(first, to_first, first_bytes))
         return 0;
-    return 1 + peek(second, to_second, second_bytes);
+    return 1 + safe_read(second, to_second, second_bytes);
 }

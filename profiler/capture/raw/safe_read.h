@@ -8,14 +8,14 @@
 
 /* Finds out how: process_vm_readv, or /proc/self/mem where a seccomp filter forbids it. Again in a
  * forked child. 0, or errno: then every read fails. */
-int peek_start(void);
+int safe_read_start(void);
 
 /* Bytes read from `address` on; stops at the first page that cannot be read. */
-size_t peek_some(uintptr_t address, void *to, size_t bytes);
+size_t safe_read_some(uintptr_t address, void *to, size_t bytes);
 /* 1: all of it. */
-int peek(uintptr_t address, void *to, size_t bytes);
+int safe_read(uintptr_t address, void *to, size_t bytes);
 /* Two places in one call. 0: not even the first. 1: the first. 2: both. */
-int peek2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second, void *to_second,
-          size_t second_bytes);
+int safe_read2(uintptr_t first, void *to_first, size_t first_bytes, uintptr_t second,
+               void *to_second, size_t second_bytes);
 
 #endif

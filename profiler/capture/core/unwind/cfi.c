@@ -1,3 +1,5 @@
+/* Reads .eh_frame: finds the description of a function and runs its instructions up to an address.
+ */
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
@@ -199,7 +201,7 @@ int cfi_find(const struct module *m, uintptr_t pc, struct cfi_function *f)
 
 /* Instructions: their operands and what is done with them. The three that carry an operand in
  * their own low six bits (advance, offset, restore) come as rows 0x40.. of the table. */
-enum operand {
+enum cfi_operand {
     NO,
     ULEB,
     SLEB,
@@ -211,7 +213,7 @@ enum operand {
     BYTES_4,
     POINTER
 };
-enum action {
+enum cfi_action {
     BAD,
     NOP,
     ADVANCE,
@@ -225,7 +227,7 @@ enum action {
     CFA_OFF,
     CFA_EXP
 };
-static const struct instruction {
+static const struct cfi_instruction {
     uint8_t action, a, b, kind;
 } instructions[0x30] = {
     [0x00] = {NOP, NO, NO, 0},
@@ -254,9 +256,9 @@ static const struct instruction {
     [0x2d] = {NOP, NO, NO, 0},   /* aarch64: the return address is signed from here on */
     [0x2e] = {NOP, ULEB, NO, 0}, /* GNU_args_size */
 };
-static const struct instruction advance = {ADVANCE, NO, NO, 0},
-                                offset = {RULE, NO, FACTORED, CFI_OFFSET},
-                                restore = {RESTORE, NO, NO, 0};
+static const struct cfi_instruction advance = {ADVANCE, NO, NO, 0},
+                                    offset = {RULE, NO, FACTORED, CFI_OFFSET},
+                                    restore = {RESTORE, NO, NO, 0};
 
 static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsigned kind)
 {
@@ -290,7 +292,7 @@ static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsig
 }
 
 /* Everything but moving on in the code; 0: broken. */
-static int apply(const struct instruction *i, int64_t a, int64_t b, struct cfi_scratch *s,
+static int apply(const struct cfi_instruction *i, int64_t a, int64_t b, struct cfi_scratch *s,
                  unsigned *depth)
 {
     struct cfi_row *row = &s->now;
@@ -349,7 +351,7 @@ static int run(const struct cfi_function *f, const uint8_t *from, const uint8_t 
     unsigned depth = 0;
     while (c.at < c.end) {
         uint8_t byte = *c.at++;
-        const struct instruction *i = &instructions[byte % 0x30];
+        const struct cfi_instruction *i = &instructions[byte % 0x30];
         int64_t a = byte & 0x3f;
         if (byte >> 6)
             i = byte >> 6 == 1 ? &advance : byte >> 6 == 2 ? &offset : &restore;

@@ -51,7 +51,7 @@ enum cfi_step { CFI_NONE, CFI_ROOT, CFI_FAILED, CFI_DONE, CFI_DONE_SIGNAL };
 /* To the caller's registers. `exact`: pc is not a return address. CFI_NONE: nothing is known about
  * this address; `r` is unchanged unless done. */
 enum cfi_step cfi_step(struct unwind_registers *r, struct unwind_memory *m, int exact);
-int cfi_start(void);
+int cfi_start(size_t *bytes); /* 0 or errno; adds the memory that it maps */
 
 /* Bounded reading of encoded numbers. */
 struct cfi_cursor {

@@ -1,11 +1,11 @@
+/* DWARF expressions in call frame information: the part of its stack machine that they use. */
 #include <stddef.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
 
-/* The part of DWARF's stack machine that call frame information uses. */
 enum { DEPTH = 16, STEPS = 256 };
 
-struct machine {
+struct cfi_machine {
     uintptr_t stack[DEPTH];
     unsigned n;
     struct cfi_cursor c;
@@ -15,7 +15,7 @@ struct machine {
     int bad;
 };
 
-static void push(struct machine *m, uintptr_t value)
+static void push(struct cfi_machine *m, uintptr_t value)
 {
     if (m->n == DEPTH)
         m->bad = 1;
@@ -23,7 +23,7 @@ static void push(struct machine *m, uintptr_t value)
         m->stack[m->n++] = value;
 }
 
-static uintptr_t pop(struct machine *m)
+static uintptr_t pop(struct cfi_machine *m)
 {
     if (!m->n) {
         m->bad = 1;
@@ -32,7 +32,7 @@ static uintptr_t pop(struct machine *m)
     return m->stack[--m->n];
 }
 
-static uintptr_t read_register(struct machine *m, uint64_t column)
+static uintptr_t read_register(struct cfi_machine *m, uint64_t column)
 {
     if (column < UNWIND_COLUMNS && m->r->known >> column & 1)
         return m->r->r[column];
@@ -40,7 +40,7 @@ static uintptr_t read_register(struct machine *m, uint64_t column)
     return 0;
 }
 
-static void dereference(struct machine *m, unsigned bytes)
+static void dereference(struct cfi_machine *m, unsigned bytes)
 {
     uintptr_t value = 0;
     if (!bytes || bytes > sizeof value || !unwind_read(m->memory, pop(m), &value)) {
@@ -50,7 +50,7 @@ static void dereference(struct machine *m, unsigned bytes)
     push(m, bytes == sizeof value ? value : value & ((1ull << 8 * bytes) - 1));
 }
 
-static void pick(struct machine *m, uint64_t from_top)
+static void pick(struct cfi_machine *m, uint64_t from_top)
 {
     if (from_top >= m->n)
         m->bad = 1;
@@ -58,7 +58,7 @@ static void pick(struct machine *m, uint64_t from_top)
         push(m, m->stack[m->n - 1 - from_top]);
 }
 
-static void rotate(struct machine *m)
+static void rotate(struct cfi_machine *m)
 {
     uintptr_t top = pop(m), second = pop(m), third = pop(m);
     push(m, top);
@@ -66,7 +66,7 @@ static void rotate(struct machine *m)
     push(m, second);
 }
 
-static void jump(struct machine *m, int16_t by, int taken)
+static void jump(struct cfi_machine *m, int16_t by, int taken)
 {
     if (!taken)
         return;
@@ -76,7 +76,7 @@ static void jump(struct machine *m, int16_t by, int taken)
         m->c.at += by;
 }
 
-static void unary(struct machine *m, unsigned op)
+static void unary(struct cfi_machine *m, unsigned op)
 {
     uintptr_t a = pop(m);
     switch (op) {
@@ -94,7 +94,7 @@ static void unary(struct machine *m, unsigned op)
     }
 }
 
-static uintptr_t binary(struct machine *m, unsigned op, uintptr_t a, uintptr_t b)
+static uintptr_t binary(struct cfi_machine *m, unsigned op, uintptr_t a, uintptr_t b)
 {
     intptr_t sa = (intptr_t)a, sb = (intptr_t)b;
     switch (op) {
@@ -143,7 +143,7 @@ static uintptr_t binary(struct machine *m, unsigned op, uintptr_t a, uintptr_t b
     return 0;
 }
 
-static void move(struct machine *m, unsigned op)
+static void move(struct cfi_machine *m, unsigned op)
 {
     uintptr_t a, b;
     switch (op) {
@@ -170,7 +170,7 @@ static void move(struct machine *m, unsigned op)
     }
 }
 
-static void constant(struct machine *m, unsigned op)
+static void constant(struct cfi_machine *m, unsigned op)
 {
     if (op == 0x10) {
         push(m, cfi_uleb(&m->c));
@@ -183,7 +183,7 @@ static void constant(struct machine *m, unsigned op)
     }
 }
 
-static void execute(struct machine *m, unsigned op)
+static void execute(struct cfi_machine *m, unsigned op)
 {
     if (op >= 0x30 && op < 0x50)
         push(m, op - 0x30);
@@ -217,7 +217,8 @@ static void execute(struct machine *m, unsigned op)
 int cfi_evaluate(const struct module *module, const uint8_t *block, struct unwind_registers *r,
                  struct unwind_memory *memory, int has_cfa, uintptr_t cfa, uintptr_t *result)
 {
-    struct machine m = {.c = {block, (const uint8_t *)module->end, 0}, .r = r, .memory = memory};
+    struct cfi_machine m = {
+        .c = {block, (const uint8_t *)module->end, 0}, .r = r, .memory = memory};
     uint64_t bytes = cfi_uleb(&m.c);
     if (m.c.bad || bytes > (size_t)(m.c.end - m.c.at))
         return 0;

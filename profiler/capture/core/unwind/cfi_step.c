@@ -1,14 +1,15 @@
+/* One step of unwinding by call frame information, with a cache of the rows that most code has. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
-#include "profiler/capture/core/stack.h"
+#include "profiler/capture/raw/system.h"
 
 /* A row in 16 bytes, cached by address, so that a frame costs a probe and a few loads. What does
  * not fit (signal frames, PLT entries) stays with the interpreter. */
-enum kind { UNCACHED, FAST, FAST_DEREFERENCE, SLOW, ROOT, NONE };
-struct packed {
+enum cfi_packed_kind { UNCACHED, FAST, FAST_DEREFERENCE, SLOW, ROOT, NONE };
+struct cfi_packed {
     uint8_t kind, cfa_register, saved_base; /* slots count from this register; SAVED_AT_CFA */
     uint8_t spare;
     int32_t cfa_offset;
@@ -28,17 +29,20 @@ _Static_assert(KEPT <= 8, "one slot for each");
 
 /* Lock-free: an entry is valid when its three words agree, so a torn one is a miss. 256 KiB. */
 enum { CACHE_BITS = 13 };
-struct cached {
+struct cfi_cached {
     _Atomic(uint64_t) check, a, b, spare;
 };
-static struct cached *cache;
+static struct cfi_cached *cache;
 
-int cfi_start(void)
+int cfi_start(size_t *bytes)
 {
     if (cache)
         return 0;
-    cache = stack_map(sizeof(struct cached) << CACHE_BITS);
-    return cache ? 0 : ENOMEM;
+    cache = raw_map(sizeof(struct cfi_cached) << CACHE_BITS, 0);
+    if (!cache)
+        return ENOMEM;
+    *bytes += sizeof(struct cfi_cached) << CACHE_BITS;
+    return 0;
 }
 
 static uint64_t words_check(uint64_t key, uint64_t a, uint64_t b)
@@ -46,7 +50,7 @@ static uint64_t words_check(uint64_t key, uint64_t a, uint64_t b)
     return key ^ a * 0x9e3779b97f4a7c15ull ^ (b << 31 | b >> 33);
 }
 
-static struct cached *place(uint64_t key)
+static struct cfi_cached *place(uint64_t key)
 {
     return &cache[key * 0x9e3779b97f4a7c15ull >> (64 - CACHE_BITS)];
 }
@@ -56,10 +60,10 @@ static uint64_t key_of(uintptr_t pc)
     return (uint64_t)pc ^ (uint64_t)modules_generation() << 48;
 }
 
-static int look_up(uintptr_t pc, struct packed *p)
+static int look_up(uintptr_t pc, struct cfi_packed *p)
 {
     uint64_t key = key_of(pc);
-    struct cached *c = place(key);
+    struct cfi_cached *c = place(key);
     uint64_t w[2] = {atomic_load_explicit(&c->a, memory_order_relaxed),
                      atomic_load_explicit(&c->b, memory_order_relaxed)};
     if (atomic_load_explicit(&c->check, memory_order_relaxed) != words_check(key, w[0], w[1]))
@@ -68,10 +72,10 @@ static int look_up(uintptr_t pc, struct packed *p)
     return p->kind != UNCACHED;
 }
 
-static void keep(uintptr_t pc, const struct packed *p)
+static void keep(uintptr_t pc, const struct cfi_packed *p)
 {
     uint64_t key = key_of(pc), w[2];
-    struct cached *c = place(key);
+    struct cfi_cached *c = place(key);
     memcpy(w, p, sizeof w);
     atomic_store_explicit(&c->a, w[0], memory_order_relaxed);
     atomic_store_explicit(&c->b, w[1], memory_order_relaxed);
@@ -98,7 +102,7 @@ static int simple_expression(const uint8_t *block, const uint8_t *end, unsigned 
 }
 
 static int pack_slot(const struct cfi_function *f, const struct cfi_row *row, unsigned column,
-                     struct packed *p, int8_t *slot)
+                     struct cfi_packed *p, int8_t *slot)
 {
     unsigned base = SAVED_AT_CFA;
     int64_t at = row->value[column];
@@ -122,9 +126,9 @@ static int pack_slot(const struct cfi_function *f, const struct cfi_row *row, un
     return at % WORD == 0 && at / WORD > ABSENT && at / WORD < 128;
 }
 
-static void pack(const struct cfi_function *f, const struct cfi_row *row, struct packed *p)
+static void pack(const struct cfi_function *f, const struct cfi_row *row, struct cfi_packed *p)
 {
-    *p = (struct packed){.kind = SLOW, .saved_base = SAVED_AT_CFA};
+    *p = (struct cfi_packed){.kind = SLOW, .saved_base = SAVED_AT_CFA};
     if (row->kind[f->return_column] == CFI_UNDEFINED) {
         p->kind = ROOT;
         return;
@@ -151,7 +155,7 @@ static void pack(const struct cfi_function *f, const struct cfi_row *row, struct
 }
 
 static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
-                          const struct packed *p)
+                          const struct cfi_packed *p)
 {
     if (!(r->known >> p->cfa_register & 1))
         return CFI_FAILED;
@@ -245,7 +249,7 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
     return f->signal_frame ? CFI_DONE_SIGNAL : CFI_DONE;
 }
 
-/* The first address of a function is no return address: whoever made this stack (makecontext, a
+/* The first address of a function is not a return address: whoever made this stack (makecontext, a
  * coroutine library) put it there, and there is nothing above it. */
 static uint8_t no_caller(uintptr_t pc)
 {
@@ -257,7 +261,7 @@ static uint8_t no_caller(uintptr_t pc)
 enum cfi_step cfi_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
 {
     uintptr_t pc = exact ? r->pc : r->pc - 1;
-    struct packed p;
+    struct cfi_packed p;
     struct module module;
     struct cfi_function f;
     int known = cache && look_up(pc, &p);
@@ -265,7 +269,7 @@ enum cfi_step cfi_step(struct unwind_registers *r, struct unwind_memory *m, int 
         if (modules_find(pc, &module) && cfi_find(&module, pc, &f) && cfi_row(&f, pc, m->scratch))
             pack(&f, &m->scratch->now, &p);
         else
-            p = (struct packed){.kind = exact ? NONE : no_caller(r->pc)};
+            p = (struct cfi_packed){.kind = exact ? NONE : no_caller(r->pc)};
         if (cache)
             keep(pc, &p);
     }

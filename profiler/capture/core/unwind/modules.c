@@ -1,15 +1,14 @@
+/* The table of ELF images, kept up to date with the loader, and their MODULE records. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/capture.h"
 #include "profiler/capture/core/unwind/modules.h"
-#include "profiler/capture/core/stack.h"
+#include "profiler/capture/raw/system.h"
 
 enum { MODULES = 4096, PATH_BYTES = 4096 };
 
@@ -24,18 +23,18 @@ struct found_object {
 };
 static int (*find_object)(void *, struct found_object *);
 
-struct entry {
+struct module_entry {
     struct module m;
     uint64_t name; /* hash */
 };
 /* Sorted by start. Two of them: `current` is what readers use, the other is filled. A reader checks
  * `generation` again after it has read. */
-struct table {
+struct module_table {
     size_t n;
-    struct entry entry[MODULES];
+    struct module_entry entry[MODULES];
 };
-static struct table *tables[2];
-static _Atomic(struct table *) current;
+static struct module_table *tables[2];
+static _Atomic(struct module_table *) current;
 static atomic_uint generation;
 static atomic_flag held = ATOMIC_FLAG_INIT;
 static unsigned long long seen_adds, seen_subs;
@@ -46,7 +45,7 @@ uint32_t modules_generation(void)
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-static const struct entry *search(const struct table *t, uintptr_t address)
+static const struct module_entry *search(const struct module_table *t, uintptr_t address)
 {
     size_t low = 0, high = t->n;
     while (low < high) {
@@ -75,8 +74,8 @@ int modules_find(uintptr_t address, struct module *m)
     }
     for (int attempt = 0; attempt < 3; attempt++) {
         uint32_t before = atomic_load(&generation);
-        const struct table *t = atomic_load(&current);
-        const struct entry *e = t ? search(t, address) : NULL;
+        const struct module_table *t = atomic_load(&current);
+        const struct module_entry *e = t ? search(t, address) : NULL;
         if (e)
             *m = e->m;
         atomic_thread_fence(memory_order_acquire);
@@ -156,7 +155,7 @@ static size_t full_path(const char *name, char path[PATH_BYTES])
     return n + more;
 }
 
-static void write_module(struct capture_thread *t, const struct dl_phdr_info *info,
+static void write_module(struct trace_stream *stream, const struct dl_phdr_info *info,
                          const struct module *m)
 {
     static char path[PATH_BYTES]; /* under `held` */
@@ -168,24 +167,24 @@ static void write_module(struct capture_thread *t, const struct dl_phdr_info *in
                                   .bias = m->bias,
                                   .path_bytes = (uint16_t)path_bytes,
                                   .build_id_bytes = (uint16_t)id_bytes};
-    trace_put2(&t->stream, &record.r, sizeof record, path, path_bytes, id, id_bytes);
+    trace_put2(stream, &record.r, sizeof record, path, path_bytes, id, id_bytes);
 }
 
-static int same(const struct entry *a, const struct entry *b)
+static int same(const struct module_entry *a, const struct module_entry *b)
 {
     return a->m.start == b->m.start && a->m.end == b->m.end && a->name == b->name;
 }
 
-struct refresh {
-    struct capture_thread *thread;
-    const struct table *old;
-    struct table *new;
+struct module_refresh {
+    struct trace_stream *stream;
+    const struct module_table *old;
+    struct module_table *new;
     int unchanged;
 };
 
 static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
 {
-    struct refresh *r = context;
+    struct module_refresh *r = context;
     (void)bytes;
     if (!r->new->n) {
         if (r->old && info->dlpi_adds == seen_adds && info->dlpi_subs == seen_subs) {
@@ -195,7 +194,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
         seen_adds = info->dlpi_adds;
         seen_subs = info->dlpi_subs;
     }
-    struct entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
+    struct module_entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
     if (!spans(info, &e.m) || r->new->n == MODULES)
         return 0;
     size_t at = r->new->n++;
@@ -205,71 +204,73 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     uintptr_t here = (uintptr_t)visit;
     if (e.m.start <= here && here < e.m.end)
         modules_own = e.m;
-    const struct entry *known = r->old ? search(r->old, e.m.start) : NULL;
-    if (r->thread && !(known && same(known, &e)))
-        write_module(r->thread, info, &e.m);
+    const struct module_entry *known = r->old ? search(r->old, e.m.start) : NULL;
+    if (r->stream && !(known && same(known, &e)))
+        write_module(r->stream, info, &e.m);
     return 0;
 }
 
-static void write_gone(struct capture_thread *t, const struct table *old, const struct table *new)
+static void write_gone(struct trace_stream *stream, const struct module_table *old,
+                       const struct module_table *new)
 {
     for (size_t i = 0; i < old->n; i++) {
-        const struct entry *e = &old->entry[i], *now = search(new, e->m.start);
+        const struct module_entry *e = &old->entry[i], *now = search(new, e->m.start);
         if (now && same(now, e))
             continue;
         struct trace_module record = {
             .r.kind = TRACE_MODULE_GONE, .start = e->m.start, .end = e->m.end, .bias = e->m.bias};
-        trace_put(&t->stream, &record.r, sizeof record, NULL, 0);
+        trace_put(stream, &record.r, sizeof record, NULL, 0);
     }
 }
 
-static int refresh(struct capture_thread *t, const struct table *old)
+static int refresh(struct trace_stream *stream, const struct module_table *old)
 {
-    struct table *now = atomic_load(&current);
-    struct refresh r = {.thread = t, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
+    struct module_table *now = atomic_load(&current);
+    struct module_refresh r = {
+        .stream = stream, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
     r.new->n = 0;
     dl_iterate_phdr(visit, &r);
     if (r.unchanged)
         return 0;
-    if (t && old)
-        write_gone(t, old, r.new);
+    if (stream && old)
+        write_gone(stream, old, r.new);
     atomic_store(&current, r.new);
     atomic_fetch_add(&generation, 1);
     return 1;
 }
 
-int modules_start(void)
+int modules_start(size_t *bytes)
 {
-    size_t bytes = sizeof(struct table) * 2;
-    struct table *both = stack_map(bytes);
+    struct module_table *both = raw_map(2 * sizeof *both, 0);
     if (!both)
         return ENOMEM;
+    *bytes += 2 * sizeof *both;
     tables[0] = &both[0];
     tables[1] = &both[1];
     *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     return 0;
 }
 
-int modules_refresh(struct capture_thread *t)
+int modules_refresh(struct trace_stream *stream)
 {
     if (!tables[0] || atomic_flag_test_and_set(&held))
         return 0;
-    int changed = refresh(t, atomic_load(&current));
+    int changed = refresh(stream, atomic_load(&current));
     atomic_flag_clear(&held);
     return changed;
 }
 
-void modules_forked(struct capture_thread *t)
+void modules_forked(struct trace_stream *stream)
 {
     if (tables[0])
-        (void)refresh(t, NULL);
+        (void)refresh(stream, NULL);
 }
 
 void modules_hold(void)
 {
     /* At most 0.1 s: a program that forks from inside dl_iterate_phdr would wait for ever. */
     for (int i = 0; i < 1000 && atomic_flag_test_and_set(&held); i++)
-        nanosleep(&(struct timespec){0, 100000}, NULL);
+        raw_sleep(100000);
 }
 
 void modules_release(void)

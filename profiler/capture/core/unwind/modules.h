@@ -5,19 +5,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct capture_thread;
+#include "profiler/trace/writer.h"
 
 struct module {
     uintptr_t start, end, bias;
     uintptr_t eh_frame_hdr; /* 0 none */
 };
 
-int modules_start(void);
-/* Writes what came and went since, returns 1; 0, cheaply, when nothing did. Takes the loader's lock
- * for a moment: never from a handler. */
-int modules_refresh(struct capture_thread *t);
+int modules_start(size_t *bytes); /* 0 or errno; adds the memory that it maps */
+/* Writes what came and went since (NULL: does not), returns 1; 0, cheaply, when nothing did. Takes
+ * the loader's lock for a moment: never from a handler. */
+int modules_refresh(struct trace_stream *stream);
 /* In a forked child: all of them are written again, to the new file. */
-void modules_forked(struct capture_thread *t);
+void modules_forked(struct trace_stream *stream);
 /* Around fork, so that the child does not inherit the loader's lock from a refresh. */
 void modules_hold(void);
 void modules_release(void);

@@ -1,9 +1,11 @@
+/* The stack from the leaf to the root: call frame information first, then frame pointers, then
+ * calls found before return addresses. */
 #include <string.h>
 #include <ucontext.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
-#include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/core/unwind/unwind.h"
+#include "profiler/capture/raw/safe_read.h"
 
 void unwind_from_context(struct unwind_registers *r, const void *ucontext)
 {
@@ -25,24 +27,6 @@ void unwind_from_context(struct unwind_registers *r, const void *ucontext)
 #endif
 }
 
-int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value)
-{
-    if (address >= m->floor && address <= m->high - sizeof *value && m->floor < m->high) {
-        memcpy(value, (const void *)address, sizeof *value);
-        return 1;
-    }
-    size_t into = address - m->window_at;
-    if (address < m->window_at || into + sizeof *value > m->window_bytes) {
-        m->window_at = address;
-        m->window_bytes = peek_some(address, m->window, m->window_room);
-        if (m->window_bytes < sizeof *value)
-            return 0;
-        into = 0;
-    }
-    memcpy(value, m->window + into, sizeof *value);
-    return 1;
-}
-
 /* What lies below the stack pointer of a stopped thread may never have been touched; what lies
  * above it has. */
 static void set_floor(struct unwind_memory *m, uintptr_t sp)
@@ -55,18 +39,18 @@ static int follows_call(uintptr_t pc)
 {
 #if defined __x86_64__
     uint8_t b[7];
-    if (!peek(pc - 7, b, 7))
+    if (!safe_read(pc - 7, b, 7))
         return 0;
     return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
            (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
            (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[0] == 0xff && (b[1] & 0xf8) == 0x90);
 #else
     uint32_t b;
-    return peek(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
+    return safe_read(pc - 4, &b, 4) && (b >> 26 == 0x25 || (b & 0xfffffc1f) == 0xd63f0000);
 #endif
 }
 
-/* Return addresses outside of any image (generated code) are believed when a call stands before
+/* Return addresses outside of any image (generated code) are believed when a call comes before
  * them. */
 static int is_return_address(uintptr_t pc)
 {
@@ -74,9 +58,9 @@ static int is_return_address(uintptr_t pc)
     return modules_find(pc - 1, &m) || follows_call(pc);
 }
 
-enum step { STEP_DONE, STEP_ROOT, STEP_LOST };
+enum unwind_step { STEP_DONE, STEP_ROOT, STEP_LOST };
 
-static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_memory *m)
+static enum unwind_step frame_pointer_step(struct unwind_registers *r, struct unwind_memory *m)
 {
     uintptr_t fp = r->r[UNWIND_FP], next, pc;
     if (!(r->known >> UNWIND_FP & 1) || fp < r->r[UNWIND_SP] || fp % sizeof fp)
@@ -95,7 +79,7 @@ static enum step frame_pointer_step(struct unwind_registers *r, struct unwind_me
 }
 
 /* Hand-written code without call frame information that has pushed nothing yet. */
-static enum step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
+static enum unwind_step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
 {
     uintptr_t pc;
     if (UNWIND_RETURN != 16 || !unwind_read(m, r->r[UNWIND_SP], &pc) || !follows_call(pc))
@@ -105,7 +89,7 @@ static enum step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
     return STEP_DONE;
 }
 
-static enum step blind_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
+static enum unwind_step blind_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
 {
     struct module module;
     if (exact && modules_find(r->pc, &module) && leaf_step(r, m) == STEP_DONE)
@@ -133,7 +117,7 @@ size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc
         if (step == CFI_FAILED)
             break;
         if (step == CFI_NONE) {
-            enum step blind = blind_step(r, m, exact);
+            enum unwind_step blind = blind_step(r, m, exact);
             *complete = blind == STEP_ROOT;
             if (blind != STEP_DONE)
                 break;

@@ -23,7 +23,7 @@ struct unwind_registers {
 };
 
 /* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
- * end of its stack. All else goes through a window that is filled by peek(). */
+ * end of its stack. All else goes through a window that is filled by safe_read_some. */
 struct unwind_memory {
     uintptr_t low, high; /* the thread's stack; 0, 0: nothing is read plainly */
     uintptr_t floor;
@@ -58,7 +58,8 @@ static inline __attribute__((always_inline)) void unwind_from_here(struct unwind
 }
 
 /* Fills `pc`, returns how many; *complete: the last one is the root of its thread. A frame that a
- * signal interrupted stands as its address + 1, so that address - 1 is right for all but the first.
+ * signal interrupted is given as its address + 1, so that address - 1 is right for all but the
+ * first.
  */
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
               int *complete);
@@ -76,6 +77,7 @@ static inline uintptr_t unwind_strip(uintptr_t pc)
 #endif
 }
 
+/* unwind_memory.c: 0: it cannot be read. */
 int unwind_read(struct unwind_memory *m, uintptr_t address, uintptr_t *value);
 
 #endif

@@ -1,15 +1,14 @@
+/* For a thread that is seen from outside, only pc and stack pointer are known. The first of its
+ * functions that finds its frame by the frame pointer ends the unwinding, unless one below it has
+ * saved that register. Then its return address is searched: the word in the stack that is
+ * the address behind a call of this very function. */
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/raw/safe_read.h"
 
-/* For a thread that is looked at from outside, only pc and stack pointer are known. The first of
- * its functions that finds its frame by the frame pointer stops the walk, unless one below it has
- * saved that register. Then its return address is searched: the word in the stack that stands
- * behind a call of this very function. */
-
 enum { SEARCHED = 16384, JUMP_BYTES = 16 };
-enum verdict { NO_CALL, SOME_CALL, THIS_CALL };
+enum call_found { NO_CALL, SOME_CALL, THIS_CALL };
 
 #if defined __x86_64__
 /* Where a stub of the procedure linkage table leads: [endbr64] [bnd] jmp *slot(%rip). */
@@ -18,24 +17,25 @@ static uintptr_t behind_stub(uintptr_t stub)
     uint8_t b[JUMP_BYTES];
     int32_t slot;
     uintptr_t target;
-    if (!peek(stub, b, sizeof b))
+    if (!safe_read(stub, b, sizeof b))
         return 0;
     unsigned at = !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
     at += b[at] == 0xf2;
     if (b[at] != 0xff || b[at + 1] != 0x25)
         return 0;
     memcpy(&slot, b + at + 2, sizeof slot);
-    return peek(stub + at + 6 + (uintptr_t)(intptr_t)slot, &target, sizeof target) ? target : 0;
+    return safe_read(stub + at + 6 + (uintptr_t)(intptr_t)slot, &target, sizeof target) ? target
+                                                                                        : 0;
 }
 
 /* What the instruction before `pc` calls. */
-static enum verdict calls(uintptr_t pc, uintptr_t function)
+static enum call_found calls(uintptr_t pc, uintptr_t function)
 {
     struct module m;
     uint8_t b[7];
     int32_t distance;
     uintptr_t target;
-    if (!modules_find(pc - 1, &m) || !peek(pc - 7, b, sizeof b))
+    if (!modules_find(pc - 1, &m) || !safe_read(pc - 7, b, sizeof b))
         return NO_CALL;
     memcpy(&distance, b + 3, sizeof distance);
     if (b[2] == 0xe8) {
@@ -44,7 +44,7 @@ static enum verdict calls(uintptr_t pc, uintptr_t function)
         return target == function || behind_stub(target) == function ? THIS_CALL : SOME_CALL;
     }
     if (b[1] == 0xff && b[2] == 0x15) { /* call *slot(%rip) */
-        int known = peek(pc + (uintptr_t)(intptr_t)distance, &target, sizeof target);
+        int known = safe_read(pc + (uintptr_t)(intptr_t)distance, &target, sizeof target);
         return known && target == function ? THIS_CALL : NO_CALL;
     }
     int through_register =
@@ -74,7 +74,7 @@ int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact
         return 0;
     at = r->r[UNWIND_SP] + sizeof at; /* the frame pointer lies one word below */
     for (uintptr_t end = at + SEARCHED; at < end && unwind_read(m, at, &word); at += sizeof at) {
-        enum verdict v = calls(word, f.start);
+        enum call_found v = calls(word, f.start);
         if (v == SOME_CALL && !likely && chain_goes_on(m, at - sizeof at))
             likely = at - sizeof at;
         if (v == THIS_CALL) {

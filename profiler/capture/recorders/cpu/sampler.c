@@ -1,3 +1,4 @@
+/* The CPU sampler: a timer on the CPU clock of each thread, whose signal records the stack. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,9 +12,9 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
-#include "profiler/capture/recorders/wait/thread_poll.h"
-
-#pragma weak capture_stack
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/recorders.h"
 
 /* A sample's weight is the CPU time since the one before, read from the thread's clock: exact where
  * the kernel's tick (4 ms at 250 Hz) makes signals come later and fewer than asked. Beyond this
@@ -33,13 +34,13 @@ struct kernel_event {
 static uint64_t period; /* ns of CPU time */
 static uint64_t tick;   /* of the kernel, ns */
 
-static uint64_t jittered(struct slot *s)
+static uint64_t jittered(struct thread_slot *s)
 { /* +-10 %, so that no loop of the target keeps step */
     return (uint64_t)((double)period * (0.9 + 0.2 * capture_random(&s->t)));
 }
 
 /* The interval is the net below: a signal that is lost does not end the sampling. */
-static void arm(struct slot *s, uint64_t at)
+static void arm(struct thread_slot *s, uint64_t at)
 {
     struct timespec interval = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     struct itimerspec when = {interval, {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
@@ -48,17 +49,15 @@ static void arm(struct slot *s, uint64_t at)
 }
 
 /* Makes the timer of `s`, which may be another thread. */
-void sampler_watch(struct slot *s, int other)
+static void watch(struct thread_slot *s, int other)
 {
     struct kernel_event event = {.value.sival_ptr = s,
                                  .number = capture.config.signal,
                                  .notify = SIGEV_THREAD_ID,
                                  .tid = (int)s->t.tid};
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
-    if (!part_is_on(&part_sampler))
-        return;
-    uint64_t now = look_cpu(other ? s->t.tid : 0);
-    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample stands for what was before */
+    uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
+    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample counts for what was before */
     if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
@@ -70,7 +69,7 @@ void sampler_watch(struct slot *s, int other)
     arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
 }
 
-void sampler_unwatch(struct slot *s)
+static void unwatch(struct thread_slot *s)
 {
     if (s->timer_on)
         syscall(SYS_timer_delete, s->timer);
@@ -92,10 +91,10 @@ static enum trace_mode mode_of(const ucontext_t *u)
 #endif
 }
 
-/* A page fault leaves no trace in the registers: the counter stands at the instruction that
+/* A page fault leaves no trace in the registers: the counter is at the instruction that
  * faulted. The kernel's account tells: a sample is the kernel's where pages were mapped since the
  * one before and the account still has so much system time that no sample stands for. */
-static enum trace_mode mode_by_account(struct slot *s, enum trace_mode mode, uint64_t weight)
+static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mode, uint64_t weight)
 {
     struct rusage u;
     if (getrusage(RUSAGE_THREAD, &u))
@@ -115,11 +114,11 @@ static enum trace_mode mode_by_account(struct slot *s, enum trace_mode mode, uin
 
 /* The call returns EINTR because of this signal alone: then it is made again (eintr_restart.c).
  * Signals of the target that wait now will be delivered at the same place and must end it. */
-static int shielded;
+static int restarts; /* such calls are made again */
 
 static int interrupted(const ucontext_t *u)
 {
-    if (!shielded)
+    if (!restarts)
         return 0;
 #ifdef __x86_64__
     uint64_t pending = 0, blocked;
@@ -134,11 +133,11 @@ static int interrupted(const ucontext_t *u)
 #endif
 }
 
-static void take(struct slot *s, void *context, enum trace_mode mode)
+static void take(struct thread_slot *s, void *context, enum trace_mode mode)
 {
     if (!s->timer_on || !capture.on)
         return;
-    uint64_t entered = trace_now(), now = look_cpu(0), cap = PERIODS_MAX * period;
+    uint64_t entered = trace_now(), now = thread_poll_cpu(0), cap = PERIODS_MAX * period;
     uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
     arm(s, next > now ? next : now + jittered(s));
     if (!capture_enter_handler()) {         /* its time goes to the next sample */
@@ -159,7 +158,7 @@ static void take(struct slot *s, void *context, enum trace_mode mode)
     }
     struct trace_sample r = {.r.kind = TRACE_SAMPLE,
                              .r.time_ns = entered,
-                             .stack = capture_stack ? capture_stack(&s->t, context, NULL) : 0,
+                             .stack = capture_stack(&s->t, context, NULL),
                              .weight_ns = weight,
                              .tid = s->t.tid,
                              .mode = mode_by_account(s, mode, weight)};
@@ -169,10 +168,10 @@ static void take(struct slot *s, void *context, enum trace_mode mode)
     capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
 }
 
-/* The look at pending signals comes last: one that arrives after it, within the microsecond to the
+/* Pending signals are read last: one that arrives after it, within the microsecond to the
  * return from here, is the one case in which a call goes on that the target's signal should have
  * ended. */
-static void sample(struct slot *s, void *context)
+static void sample(struct thread_slot *s, void *context)
 {
     enum trace_mode mode = mode_of(context);
     take(s, context, mode);
@@ -181,7 +180,7 @@ static void sample(struct slot *s, void *context)
 }
 
 /* The target's stack may be small (fibers, sigaltstack): unwinding happens on the slot's. */
-static void sample_on_own_stack(struct slot *s, void *context)
+static void sample_on_own_stack(struct thread_slot *s, void *context)
 {
 #ifdef __x86_64__
     char *top = s->stack + sizeof s->stack;
@@ -200,9 +199,9 @@ static void sample_on_own_stack(struct slot *s, void *context)
 }
 
 /* Whose timer this is: ours carry their slot. */
-static struct slot *slot_of(const siginfo_t *info)
+static struct thread_slot *slot_of(const siginfo_t *info)
 {
-    struct slot *s = thread_self();
+    struct thread_slot *s = thread_self();
     if (info->si_code != SI_TIMER)
         return NULL;
     if (s && s == info->si_value.sival_ptr)
@@ -216,7 +215,7 @@ static struct slot *slot_of(const siginfo_t *info)
 static void handler(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    struct slot *s = slot_of(info), *self = thread_self();
+    struct thread_slot *s = slot_of(info), *self = thread_self();
     (void)number;
     if (!s)
         signals_foreign(self, info, context);
@@ -227,27 +226,32 @@ static void handler(int number, siginfo_t *info, void *context)
 
 static void thread_start(struct capture_thread *t)
 {
-    struct slot *s = (struct slot *)t;
+    struct thread_slot *s = (struct thread_slot *)t;
     if (s->timer_on) /* an adopted thread has one, and lets the signal through */
         return;
     signals_thread(s);
-    sampler_watch(s, 0);
+    watch(s, 0);
+}
+
+static void thread_found(struct thread_slot *s)
+{
+    watch(s, 1);
 }
 
 static void thread_stop(struct capture_thread *t)
 {
-    sampler_unwatch((struct slot *)t);
+    unwatch((struct thread_slot *)t);
 }
 
 static void fork_child(void)
 {
     if (thread_self())
-        sampler_watch(thread_self(), 0); /* timers are not inherited */
+        watch(thread_self(), 0); /* timers are not inherited */
 }
 
 /* Linux from 5.9 on lets a CPU timer fire on the way back to the program alone, never inside a
- * call: there is nothing to shield, and no call may go on that a signal of the target should have
- * ended. TOMOPROF_CAPTURE_SHIELD=1: shield all the same (tests). */
+ * call: there is nothing to make again, and no call may go on that a signal of the target should
+ * have ended. TOMOPROF_CAPTURE_SHIELD=1: they are made again all the same (tests). */
 static int timers_interrupt(void)
 {
     struct utsname u;
@@ -264,14 +268,15 @@ static int start(void)
     clock_getres(CLOCK_MONOTONIC_COARSE, &t);
     tick = (uint64_t)t.tv_nsec;
     period = (uint64_t)(1e9 / capture.config.cpu_hz);
-    shielded = timers_interrupt();
+    restarts = timers_interrupt();
     return capture.config.signal ? signals_install(capture.config.signal, handler) : EBUSY;
 }
 
-const struct capture_part part_sampler = {.name = "sampler",
-                                          .index = 0,
-                                          .modes = CAPTURE_CPU,
-                                          .start = start,
-                                          .thread_start = thread_start,
-                                          .thread_end = thread_stop,
-                                          .fork_child = fork_child};
+const struct recorder cpu_recorder = {.name = "sampler",
+                                      .modes = CAPTURE_CPU,
+                                      .start = start,
+                                      .thread_start = thread_start,
+                                      .thread_end = thread_stop,
+                                      .thread_found = thread_found,
+                                      .thread_lost = unwatch,
+                                      .fork_child = fork_child};

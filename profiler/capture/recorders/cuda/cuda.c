@@ -1,44 +1,14 @@
+/* The CUDA recorder: attaches to CUPTI inside cuInit, in the right order, and tells what CUPTI
+ * refuses. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
-
-struct cuda cuda;
-
-struct capture_thread *cuda_enter(int *entered)
-{
-    struct capture_thread *t = cuda.on ? capture_enter() : NULL;
-    *entered = t != NULL;
-    return t || !cuda.on || !capture.on ? t : capture_self();
-}
-
-void cuda_leave(struct capture_thread *t, int entered, uint64_t since)
-{
-    if (entered)
-        capture_leave(t, TRACE_PART_CUDA, since);
-}
-
-/* A call that fails once mostly fails for good: each is said at most once per process image. */
-int cuda_check(struct capture_thread *t, int code, const char *call, const char *meaning)
-{
-    static const char *said[32];
-    if (!code)
-        return 1;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        if (said[i] && !strcmp(said[i], call))
-            return 0;
-        if (said[i])
-            continue;
-        said[i] = call;
-        capture_note(t, 1, "cuda.call", "%s: %d, %s; %s", call, code, cuda_sentence(code), meaning);
-        return 0;
-    }
-    return 0;
-}
 
 static void callback(void *user, uint32_t domain, uint32_t id, const void *data)
 {
@@ -189,14 +159,11 @@ static void attach(struct capture_thread *t)
                      strerrordesc_np(why));
 }
 
-/* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
-CAPTURE_API int InitializeInjection(void);
-CAPTURE_API int InitializeInjection(void)
+void cuda_initialize(void)
 {
     static int once; /* atomic */
-    if (!capture_start() || !(capture.config.modes & CAPTURE_CUDA) ||
-        __atomic_exchange_n(&once, 1, __ATOMIC_ACQ_REL))
-        return 1;
+    if (!(capture.config.modes & CAPTURE_CUDA) || __atomic_exchange_n(&once, 1, __ATOMIC_ACQ_REL))
+        return;
     int saved = errno;
     uint64_t now = trace_now();
     struct capture_thread *t = capture_enter();
@@ -205,64 +172,6 @@ CAPTURE_API int InitializeInjection(void)
         capture_leave(t, TRACE_PART_CUDA, now);
     }
     errno = saved;
-    return 1;
-}
-
-/* Another user of CUPTI's activities in this process replaces our buffers without a word. A few
- * launches may have failed in ways that no call tells. */
-static void tell_silence(struct capture_thread *t)
-{
-    const struct trace_header *h = capture.writer.header;
-    int counted = h && (h->lost[TRACE_LOST_GPU_DROPPED] || h->lost[TRACE_LOST_GPU_BUFFERS]);
-    if (cuda.unanswered >= 8 && !counted && !cuda_flush_hangs())
-        capture_note(t, 2, "cuda.silent",
-                     "CUPTI gave no record of %d launches and counted no loss: another profiler in "
-                     "this process (torch.profiler, jax.profiler) took its buffers, and that GPU "
-                     "work is missing",
-                     cuda.unanswered);
-}
-
-static void last(void)
-{
-    if (!cuda.on || getpid() != cuda.pid)
-        return;
-    int entered;
-    uint64_t now = trace_now();
-    struct capture_thread *t = cuda_enter(&entered);
-    if (!t)
-        return;
-    cuda_flush_now(t, CUPTI_FLUSH_FORCED);
-    tell_silence(t);
-    cuda_leave(t, entered, now);
-}
-
-/* Of exec, which may fail and go on, and of _exit. A process that ends by exit comes here too, but
- * then the destructors of CUPTI and of the driver have run. */
-static void stop(void)
-{
-    if (!cuda.over)
-        last();
-}
-
-static void at_exit(void)
-{
-    if (!cuda.over) {
-        cuda.over = 1;
-        last();
-    }
-}
-
-void cuda_at_exit(void)
-{
-    atexit(at_exit);
-}
-
-void cuda_name_stream(struct capture_thread *t, void *stream, uint64_t name)
-{
-    struct trace_gpu_stream r = {.r.kind = TRACE_GPU_STREAM, .name = name};
-    if (cuda.on && !cuda.over && cuda.cupti.stream_id &&
-        !cuda.cupti.stream_id(NULL, stream, 0, &r.id))
-        trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
 static int start(void)
@@ -293,12 +202,11 @@ static void fork_child(void)
     cuda_flush_abandon();
 }
 
-const struct capture_part part_cuda = {
+const struct recorder cuda_recorder = {
     .name = "cuda",
-    .index = 5,
     .modes = CAPTURE_CUDA,
     .start = start,
     .tick = tick,
     .fork_child = fork_child,
-    .stop = stop,
+    .stop = cuda_stop,
 };

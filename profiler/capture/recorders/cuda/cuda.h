@@ -1,13 +1,15 @@
-/* CUPTI inside the target: the files cuda*.c meet here.
+/* CUPTI inside the target: the files of this folder meet here.
  *
- *   cuda.c        InitializeInjection, the order of things, what to say when CUPTI refuses
- *   cuda_load.c   finds libcupti and its calls
- *   cuda_rules.c  which API calls are followed
- *   cuda_call.c   callbacks of API calls: one API record per outermost call
- *   cuda_resource.c  callbacks of modules, graph nodes, contexts, CUPTI's own state
- *   cuda_buffer.c the pool of activity buffers, and who decodes them
- *   cuda_decode.c activity records to trace records
- *   cuda_flush.c  our thread that flushes, the watchdog over it, clocks
+ *   cuda.c        the recorder: the order of things, what to say when CUPTI refuses
+ *   at_exit.c     the last flush
+ *   load.c        finds libcupti and its calls
+ *   rules.c       which API calls are followed
+ *   call.c        callbacks of API calls: one API record per outermost call
+ *   resource.c    callbacks of modules, graph nodes, contexts, CUPTI's own state
+ *   buffer.c      the pool of activity buffers, and who decodes them
+ *   decode.c      activity records to trace records
+ *   flush.c       our thread that flushes, the watchdog over it, clocks
+ *   state.c, call_state.c   what they share
  *
  * NVIDIA's library may call us on any thread, inside the target's own calls, and after the target's
  * main has returned: nothing here waits for another thread, but for the end of the process, where
@@ -31,6 +33,9 @@ struct cuda {
 };
 extern struct cuda cuda;
 
+/* Attaches to CUPTI, once; the driver is in cuInit. */
+void cuda_initialize(void);
+
 /* capture_enter for code that CUPTI may also call while this library is calling CUPTI on this
  * thread, which is then inside already. NULL: not known, write nothing. */
 struct capture_thread *cuda_enter(int *entered);
@@ -41,19 +46,15 @@ const char *cuda_sentence(int code);
 /* 1 when `code` is 0; else says once per call what failed and what that means. */
 int cuda_check(struct capture_thread *t, int code, const char *call, const char *meaning);
 
-/* Switches the callbacks of the calls on that cuda_rules.c lists; returns how many. */
+/* Switches the callbacks of the calls on that rules.c lists; returns how many. */
 int cuda_calls_enable(struct capture_thread *t);
 void cuda_call(uint32_t domain, uint32_t id, const struct cupti_call *call, const void *caller);
-uint64_t cuda_call_stack(void); /* of the outermost call in progress on this thread, 0 none */
-void cuda_call_captured(void);  /* it went into a graph instead of being executed */
-int cuda_call_depth(void);
-int cuda_symbol_known(uint64_t id); /* a launch had this name */
 
 /* MANAGED: pages may move by themselves from now on. DISCARDS: a context may go, and records that
  * CUPTI still holds with it. */
 enum cuda_effect { RULE_MANAGED = 1, RULE_DISCARDS };
 
-/* What to know of a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of cuda_rules.c. */
+/* What to know of a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of rules.c. */
 struct cuda_rule {
     const char *pattern; /* the name begins so, after "cuda" or "cu"; with those when it says so */
     uint8_t api_class;   /* enum trace_api_class */
@@ -84,7 +85,8 @@ void cuda_flush_now(struct capture_thread *t, uint32_t how); /* waits CUDA_PATIE
 void cuda_flush_watch(struct capture_thread *t);
 int cuda_flush_hangs(void);
 void cuda_flush_abandon(void);
-void cuda_at_exit(void);    /* registers the last flush */
+void cuda_at_exit(void);    /* at_exit.c: registers the last flush */
+void cuda_stop(void);       /* ... does it at _exit and exec */
 #define CUDA_FLUSH_MS   100 /* FlushAll costs a lock inside CUPTI: not at every tick */
 #define CUDA_PATIENCE_S 5
 

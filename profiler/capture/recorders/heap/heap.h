@@ -7,12 +7,13 @@
  * and trace. (A record of MBIRJAX, under 100 Python and 200 native frames, takes 50 us.)
  *
  * What is covered: malloc and its family, hence C++ new of libstdc++ and libc++; anonymous mappings
- * that the program makes itself; Python's objects (heap_python.c). Not covered: sbrk, allocators
+ * that the program makes itself; Python's objects (python_objects.c). Not covered: sbrk, allocators
  * linked statically into the program (a NOTE says so), jemalloc's and tcmalloc's own new and
  * non-standard calls. */
 #ifndef TP_CAPTURE_RECORDERS_HEAP_HEAP_H
 #define TP_CAPTURE_RECORDERS_HEAP_HEAP_H
 
+#include "profiler/capture/core/capture.h"
 #include "profiler/capture/recorders/heap/live_blocks.h"
 #include "profiler/trace/records_host.h"
 
@@ -27,7 +28,8 @@
 
 /* Bytes to a thread's next sample. */
 struct heap_countdown {
-    int64_t left; /* armed: to the next sample; else to the next look whether capture is on */
+    int64_t left; /* armed: to the next sample; else to the next time it is asked whether capture is
+                     on */
     int armed;
     double mean; /* that it was drawn with */
 };
@@ -35,7 +37,7 @@ struct heap_countdown {
 /* Of each thread. Static TLS: touching it never allocates. */
 struct heap_thread {
     struct heap_countdown alloc, copy;
-    int inside_python; /* its allocator makes an arena, which is no allocation of the program */
+    int inside_python; /* its allocator makes an arena, which is not an allocation of the program */
 };
 extern __thread struct heap_thread heap_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -53,14 +55,27 @@ static inline int heap_due(size_t bytes)
 
 #define HEAP_IDLE ((int64_t)1 << 20) /* countdown of a thread that cannot record */
 
-struct capture_thread;
+/* countdown.c */
 double heap_draw(double uniform, double mean); /* bytes to the next sample, >= 0 */
 double heap_weight(size_t bytes, double mean); /* of a block or a copy, by Poisson alone */
 /* For a countdown that `bytes` were taken from: the weight to record them with, 0 to leave them
  * out. Draws it anew with `mean` when due. */
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean);
+
+/* records.c */
+void heap_put_alloc(struct capture_thread *t, const struct live_block *b, const void *caller);
+void heap_put_free(struct capture_thread *t, const struct live_block *b, uint64_t time_ns);
 uint64_t heap_live(void); /* estimate: bytes of live blocks */
+void heap_live_reset(void);
+
+/* blocks.c */
 int heap_recording(void);
+void heap_record(int on);
+void heap_rate_reset(void);
+int heap_is_thinned(void); /* distances are doubled: fewer blocks are recorded than asked for */
+/* Called after each record from now on. */
+void heap_after_records(void (*call)(void));
+void heap_recorded(void);
 
 /* After the allocation; `p` may be NULL. `caller`: see capture_stack. All keep errno. */
 void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *caller);
@@ -76,20 +91,25 @@ void heap_move_begin(struct heap_move *m, void *old, enum trace_heap heap);
 void heap_move_end(struct heap_move *m, void *now, size_t bytes, enum trace_heap heap,
                    const void *caller);
 
-/* For mappings.c: records of ranges, which are kept there. */
-void heap_put_alloc(struct capture_thread *t, const struct live_block *b, const void *caller);
-void heap_put_free(struct capture_thread *t, const struct live_block *b, uint64_t time_ns);
+/* python_objects.c: finds the interpreter's allocator; may take the loader's lock. It is hooked
+ * once a thread that holds the interpreter records something. */
+void heap_python_find(void);
 
-void malloc_resolve(void); /* finds the allocator behind ours */
-int malloc_is_ours(void);  /* 0: the program's calls do not reach malloc.c */
-const void *malloc_next(void);
+/* Copies: 1 when heap_copied must be called, hooks/copies.c. */
+extern int heap_copies_on __attribute__((visibility("hidden")));
+static inline int heap_copy_due(size_t bytes)
+{
+    return HEAP_UNLIKELY(heap_copies_on) &&
+           HEAP_UNLIKELY((heap_thread.copy.left -= (int64_t)bytes) < 0);
+}
+void heap_copied(size_t bytes, const void *caller);
 
-void mappings_start(const void *malloc_code); /* what code beside it maps is left out */
-void mappings_clear(void);
-
-void heap_python_look(void);    /* finds the interpreter's allocator; may take the loader's lock */
-void heap_python_install(void); /* once this thread holds the interpreter; cheap to ask often */
-
-void copies_start(void);
+/* The hooks of malloc, given before the recorder starts. */
+struct heap_allocator {
+    void (*resolve)(void);     /* finds the allocator behind ours */
+    int (*is_ours)(void);      /* 0: the program's calls do not reach our hooks */
+    const void *(*next)(void); /* its malloc */
+};
+void heap_set_allocator(const struct heap_allocator *a);
 
 #endif

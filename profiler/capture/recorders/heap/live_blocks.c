@@ -1,7 +1,9 @@
+/* The table of sampled blocks that are alive: striped locks, chains by address, a filter in front.
+ */
 #include <errno.h>
 #include <sched.h>
-#include <sys/mman.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/heap/live_blocks.h"
 
 enum {
@@ -12,7 +14,7 @@ enum {
     YIELDS = 50, /* its holder lost the CPU */
 };
 
-struct entry {
+struct live_entry {
     uintptr_t address;
     uint64_t bytes;
     double weight;
@@ -20,39 +22,36 @@ struct entry {
     uint32_t next; /* index + 1 in the stripe, 0 ends; of the chain or of the free list */
 };
 
-struct stripe {
+struct live_stripe {
     _Alignas(64) int locked;
     uint32_t free; /* index + 1 of the first entry given back */
     uint32_t used; /* entries ever used, from the start of its share */
 };
 
-struct table {
-    struct entry entries[STRIPES][STRIPE_ENTRIES];
+struct live_table {
+    struct live_entry entries[STRIPES][STRIPE_ENTRIES];
     uint32_t heads[LIVE_BUCKETS]; /* index + 1 */
 };
 
 uint64_t live_filter[LIVE_BUCKETS / 64];
-static struct stripe stripes[STRIPES];
-static struct table *table;
+static struct live_stripe stripes[STRIPES];
+static struct live_table *table;
 
 int live_start(void)
 {
     if (table)
         return 0;
-    void *p = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return errno;
-    table = p;
-    return 0;
+    table = raw_map(sizeof *table, 0);
+    return table ? 0 : ENOMEM;
 }
 
 void live_clear(void)
 {
     for (size_t i = 0; i < STRIPES; i++)
-        stripes[i] = (struct stripe){0};
+        stripes[i] = (struct live_stripe){0};
     for (size_t i = 0; i < LIVE_BUCKETS / 64; i++)
         live_filter[i] = 0;
-    if (table && madvise(table, sizeof *table, MADV_DONTNEED) == 0)
+    if (table && raw_clear(table, sizeof *table))
         return;
     for (size_t i = 0; table && i < LIVE_BUCKETS; i++)
         table->heads[i] = 0;
@@ -63,7 +62,7 @@ size_t live_bytes(void)
     return sizeof *table + sizeof live_filter + sizeof stripes;
 }
 
-static int lock(struct stripe *s)
+static int lock(struct live_stripe *s)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (!__atomic_exchange_n(&s->locked, 1, __ATOMIC_ACQUIRE))
@@ -74,7 +73,7 @@ static int lock(struct stripe *s)
     return 0;
 }
 
-static void unlock(struct stripe *s)
+static void unlock(struct live_stripe *s)
 {
     __atomic_store_n(&s->locked, 0, __ATOMIC_RELEASE);
 }
@@ -90,10 +89,10 @@ static void mark(uint32_t bucket, int on)
 /* The link that points to the entry, or to the chain's end. */
 static uint32_t *find(uint32_t bucket, uintptr_t address, uint32_t heap)
 {
-    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
     uint32_t *link = &table->heads[bucket];
     while (*link) {
-        struct entry *e = &entries[*link - 1];
+        struct live_entry *e = &entries[*link - 1];
         if (e->address == address && e->heap == heap)
             break;
         link = &e->next;
@@ -101,7 +100,7 @@ static uint32_t *find(uint32_t bucket, uintptr_t address, uint32_t heap)
     return link;
 }
 
-static uint32_t new_entry(struct stripe *s, struct entry *entries)
+static uint32_t new_entry(struct live_stripe *s, struct live_entry *entries)
 {
     uint32_t i = s->free;
     if (i)
@@ -114,21 +113,21 @@ static uint32_t new_entry(struct stripe *s, struct entry *entries)
 enum live_added live_add(const struct live_block *block, struct live_block *stale)
 {
     uint32_t bucket = live_bucket(block->address), heap = block->heap;
-    struct stripe *s = &stripes[bucket / STRIPE_BUCKETS];
-    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    struct live_stripe *s = &stripes[bucket / STRIPE_BUCKETS];
+    struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
     enum live_added result = LIVE_NEW;
     if (!lock(s))
         return LIVE_LOST;
     uint32_t i = *find(bucket, block->address, heap);
     if (i) {
-        struct entry *e = &entries[i - 1];
+        struct live_entry *e = &entries[i - 1];
         *stale = (struct live_block){e->address, e->bytes, e->weight, e->heap};
         e->bytes = block->bytes;
         e->weight = block->weight;
         result = LIVE_REPLACED;
     } else if ((i = new_entry(s, entries))) {
-        entries[i - 1] =
-            (struct entry){block->address, block->bytes, block->weight, heap, table->heads[bucket]};
+        entries[i - 1] = (struct live_entry){block->address, block->bytes, block->weight, heap,
+                                             table->heads[bucket]};
         table->heads[bucket] = i;
         mark(bucket, 1);
     } else {
@@ -141,13 +140,13 @@ enum live_added live_add(const struct live_block *block, struct live_block *stal
 int live_take(uintptr_t address, uint32_t heap, struct live_block *out)
 {
     uint32_t bucket = live_bucket(address);
-    struct stripe *s = &stripes[bucket / STRIPE_BUCKETS];
-    struct entry *entries = table->entries[bucket / STRIPE_BUCKETS];
+    struct live_stripe *s = &stripes[bucket / STRIPE_BUCKETS];
+    struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
     if (!lock(s))
         return -1;
     uint32_t *link = find(bucket, address, heap), i = *link;
     if (i) {
-        struct entry *e = &entries[i - 1];
+        struct live_entry *e = &entries[i - 1];
         *out = (struct live_block){e->address, e->bytes, e->weight, e->heap};
         *link = e->next;
         e->next = s->free;

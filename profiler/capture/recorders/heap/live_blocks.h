@@ -41,7 +41,7 @@ size_t live_bytes(void); /* of the table, all of it touched */
 enum live_added {
     LIVE_LOST, /* table full or lock not had */
     LIVE_NEW,
-    LIVE_REPLACED /* *stale stood at that address: its free was not seen */
+    LIVE_REPLACED /* *stale was at that address: its free was not seen */
 };
 enum live_added live_add(const struct live_block *block, struct live_block *stale);
 /* Takes the block out: 1; 0 when there is none, -1 when the lock was not had. */

@@ -1,4 +1,4 @@
-/* Entry points of NVTX: each shared object that uses NVTX asks once for its functions, here. A tool
+/* The NVTX recorder: each shared object that uses NVTX asks once for its functions, here. A tool
  * that was to be injected before us (TOMOPROF_CAPTURE_NVTX_CHAIN) fills the tables first; what it
  * put there is called after ours has recorded, and its handles are the ones that the target sees.
  */
@@ -7,19 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
-
-nvtx_function *nvtx_previous[NVTX_MODULES][NVTX_SLOTS];
 
 static void *chained(const char *symbol)
 {
     static void *library;
     static int
-        looked; /* one target thread at a time initialises NVTX; a second dlopen is harmless */
+        searched; /* one target thread at a time initialises NVTX; a second dlopen is harmless */
     const char *path = getenv("TOMOPROF_CAPTURE_NVTX_CHAIN");
-    if (!looked && path && *path)
+    if (!searched && path && *path)
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    looked = 1;
+    searched = 1;
     return library ? dlsym(library, symbol) : NULL;
 }
 
@@ -55,10 +54,9 @@ static void attach(const struct nvtx_callbacks *callbacks, nvtx_get_table *get, 
     }
 }
 
-CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get);
-CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
+int nvtx_initialize(nvtx_get_table *get)
 {
-    int saved = errno, recording = capture_start() && capture.config.modes & CAPTURE_NVTX;
+    int saved = errno, recording = capture.on && capture.config.modes & CAPTURE_NVTX;
     const struct nvtx_callbacks *callbacks = get ? get(NVTX_CALLBACKS) : NULL;
     int known = callbacks && callbacks->bytes >= sizeof *callbacks && callbacks->table;
     int result = recording && known;
@@ -72,15 +70,14 @@ CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
 
 /* Extensions: the earlier tool keeps them to itself where it knows them; of the payload extension
  * its ranges and marks are recorded, without their payloads. */
-CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module);
-CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
+int nvtx_initialize_extension(struct nvtx_extension *module)
 {
     int (*initialize)(struct nvtx_extension *);
     void *found = chained("InitializeInjectionNvtxExtension");
     memcpy(&initialize, &found, sizeof found);
     if (!module || (found && initialize(module)))
         return module != NULL;
-    if (!capture_start() || !(capture.config.modes & CAPTURE_NVTX))
+    if (!capture.on || !(capture.config.modes & CAPTURE_NVTX))
         return 0;
     if (module->module != NVTX_EXTENSION_PAYLOAD || !module->count)
         return 1;
@@ -91,4 +88,4 @@ CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
     return 1;
 }
 
-const struct capture_part part_nvtx = {.name = "nvtx", .index = 4, .modes = CAPTURE_NVTX};
+const struct recorder nvtx_recorder = {.name = "nvtx", .modes = CAPTURE_NVTX};

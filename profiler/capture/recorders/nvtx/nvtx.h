@@ -1,5 +1,5 @@
 /* NVTX v3 as an injection library sees it: facts of its interface, so that the build needs no
- * headers of it (tests/capture/nvtx_target.c is built with them where they are). */
+ * headers of it (tests/fakes/nvtx_app.c is built with them where they are). */
 #ifndef TP_CAPTURE_RECORDERS_NVTX_NVTX_H
 #define TP_CAPTURE_RECORDERS_NVTX_NVTX_H
 
@@ -52,6 +52,11 @@ struct nvtx_extension {
 };
 enum { NVTX_EXTENSION_PAYLOAD = 2 };
 
+/* Hands our functions to NVTX, and what an earlier tool put in their place to ours; 1: it may use
+ * this library. */
+int nvtx_initialize(nvtx_get_table *get);
+int nvtx_initialize_extension(struct nvtx_extension *module);
+
 /* One function of a table; `previous` is that of the tool that was there before us. */
 struct nvtx_row {
     uint8_t module, slot;
@@ -63,7 +68,7 @@ extern const struct nvtx_row nvtx_extension_rows[]; /* payload extension, slot n
 extern const size_t nvtx_extension_row_count;
 extern nvtx_function *nvtx_previous[NVTX_MODULES][NVTX_SLOTS];
 
-/* nvtx_text.c: texts as STRING ids, and what handles stand for: a handle without an entry is the id
+/* text.c: texts as STRING ids, and what handles stand for: a handle without an entry is the id
  * of its text itself. */
 struct nvtx_handle {
     const void *handle;

@@ -1,21 +1,17 @@
+/* Python frames for the stacks: finds the interpreter and follows a thread's frames from its
+ * innermost one to the root. */
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "profiler/capture/core/capture.h"
 #include "profiler/capture/core/unwind/modules.h"
-#include "profiler/capture/recorders/python/python_read.h"
+#include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/python/read.h"
 
-struct python_runtime python_runtime;
 static atomic_int ready;
 
-void python_look(struct capture_thread *t)
+void python_find(struct capture_thread *t)
 {
-    static uint32_t seen;
     static uintptr_t refused;
-    uint32_t generation = modules_generation();
-    if (atomic_load(&ready) || generation == seen)
-        return;
-    seen = generation;
     struct python_symbols s;
     struct python_runtime r;
     python_find_symbols(&s);
@@ -39,37 +35,27 @@ void python_look(struct capture_thread *t)
     atomic_store_explicit(&ready, 1, memory_order_release);
 }
 
-void python_forked(void)
-{
-    python_code_forget();
-}
-
-int python_minor(void)
-{
-    return atomic_load(&ready) ? python_runtime.layout.minor : 0;
-}
-
 /* The list of all interpreters' threads, searched for one. The list may change meanwhile: every
  * step is a checked read, and there is a limit. */
 static uintptr_t search_threads(const struct python_layout *l, size_t offset, uint64_t wanted)
 {
     uintptr_t interpreter, thread;
     int steps = 0;
-    if (!peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
+    if (!safe_read(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
         return 0;
     while (interpreter && steps++ < 8192) {
-        if (!peek(interpreter + l->threads, &thread, sizeof thread))
+        if (!safe_read(interpreter + l->threads, &thread, sizeof thread))
             return 0;
         while (thread && steps++ < 8192) {
             uint64_t id;
-            if (!peek(thread + offset, &id, sizeof id))
+            if (!safe_read(thread + offset, &id, sizeof id))
                 return 0;
             if (id == wanted)
                 return thread;
-            if (!peek(thread + l->thread_next, &thread, sizeof thread))
+            if (!safe_read(thread + l->thread_next, &thread, sizeof thread))
                 return 0;
         }
-        if (!peek(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
+        if (!safe_read(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
             return 0;
     }
     return 0;
@@ -95,7 +81,7 @@ static uintptr_t own_state(const struct python_layout *l)
 }
 
 /* Before 3.11 a thread's state has no kernel id, only the pthread_t, which in glibc is the address
- * of a structure that holds that id: where, is looked up in the calling thread's. */
+ * of a structure that holds that id: at which offset, the calling thread's tells. */
 static size_t kernel_id_offset(void)
 {
     static atomic_size_t offset;
@@ -120,22 +106,23 @@ static uintptr_t other_state(const struct python_layout *l, pid_t tid)
         return search_threads(l, l->native_id, (uint64_t)tid);
     size_t at = kernel_id_offset();
     uintptr_t interpreter, thread = 0, control;
-    if (!at || !peek(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter) ||
-        !interpreter || !peek(interpreter + l->threads, &thread, sizeof thread))
+    if (!at ||
+        !safe_read(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter) ||
+        !interpreter || !safe_read(interpreter + l->threads, &thread, sizeof thread))
         return 0;
     for (int steps = 0; thread && steps < 4096; steps++) {
         pid_t id;
-        if (!peek(thread + l->thread_id, &control, sizeof control))
+        if (!safe_read(thread + l->thread_id, &control, sizeof control))
             return 0;
-        if (peek(control + at, &id, sizeof id) && id == tid)
+        if (safe_read(control + at, &id, sizeof id) && id == tid)
             return thread;
-        if (!peek(thread + l->thread_next, &thread, sizeof thread))
+        if (!safe_read(thread + l->thread_next, &thread, sizeof thread))
             return 0;
     }
     return 0;
 }
 
-static void add_range(struct python_walk *w, uintptr_t low, uintptr_t high)
+static void add_range(struct python_unwind *w, uintptr_t low, uintptr_t high)
 {
     if (low < high && w->ranges < PYTHON_RANGES) {
         w->range[w->ranges].low = low;
@@ -144,14 +131,14 @@ static void add_range(struct python_walk *w, uintptr_t low, uintptr_t high)
 }
 
 /* The chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as long as
- * it is linked, and only this thread, which stands still, unlinks them. */
-static void add_chunks(struct python_walk *w, uintptr_t chunk, int plainly)
+ * it is linked, and only this thread, which does not run now, unlinks them. */
+static void add_chunks(struct python_unwind *w, uintptr_t chunk, int plainly)
 {
     uintptr_t head[2];
     for (; chunk && w->ranges < PYTHON_RANGES; chunk = head[0]) {
         if (plainly)
             memcpy(head, (const void *)chunk, sizeof head);
-        else if (!peek(chunk, head, sizeof head))
+        else if (!safe_read(chunk, head, sizeof head))
             return;
         add_range(w, chunk, chunk + head[1]);
     }
@@ -168,7 +155,7 @@ static int is_ending(const struct python_layout *l)
 
 /* What leads to the innermost frame: that frame, or (3.11, 3.12) a C structure that does. 0: cannot
  * be known. */
-static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
+static int read_state(struct python_unwind *w, uintptr_t state, uintptr_t *top)
 {
     const struct python_layout *l = w->l;
     uint8_t head[512];
@@ -179,7 +166,7 @@ static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
         return 0;
     if (plainly)
         memcpy(head, (const void *)state, bytes);
-    else if (!peek(state, head, bytes))
+    else if (!safe_read(state, head, bytes))
         return 0;
     memcpy(top, head + l->frame, sizeof *top);
     memcpy(&id, head + l->thread_id, sizeof id);
@@ -196,13 +183,14 @@ static int read_state(struct python_walk *w, uintptr_t state, uintptr_t *top)
     return 1;
 }
 
-struct frame {
+struct python_frame {
     uintptr_t previous, code;
     intptr_t at; /* byte of its instruction in the code */
     int shim, entry;
 };
 
-static int read_frame(struct python_walk *w, uintptr_t address, int plainly, struct frame *f)
+static int read_frame(struct python_unwind *w, uintptr_t address, int plainly,
+                      struct python_frame *f)
 {
     const struct python_layout *l = w->l;
     uint8_t head[112];
@@ -233,17 +221,17 @@ static int read_frame(struct python_walk *w, uintptr_t address, int plainly, str
 }
 
 /* From `address` to the root, on the way past `through` unless 0; 1 when it was reached. */
-static int walk(struct python_walk *w, uintptr_t address, uintptr_t through, uint64_t *pair,
-                size_t room, size_t *n)
+static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
+                         uint64_t *pair, size_t room, size_t *n)
 {
     uintptr_t last = 0;
     int alive = !w->view->tid;
     *n = 0;
     for (size_t steps = 0; address && *n < room && steps < 4 * room; steps++) {
-        struct frame f;
+        struct python_frame f;
         uint32_t line;
         /* A frame object that runs holds the one that called it, so behind the first, which was
-         * checked, they can be read plainly; other frames lie in the ranges of the walk. */
+         * checked, they can be read plainly; other frames lie in the ranges of the unwinding. */
         if (address == last || !read_frame(w, address, alive && steps && w->l->frame_object, &f))
             return 0;
         uint64_t *to = pair + 2 * *n;
@@ -268,25 +256,25 @@ static int walk(struct python_walk *w, uintptr_t address, uintptr_t through, uin
 
 /* 3.11 and 3.12: each call of the interpreter's loop has a structure on the C stack. On its way
  * into the loop a thread has one whose frame is not set yet, or is a leftover: then the one before
- * holds, whose frame each right walk must pass. */
-static int walk_cframes(struct python_walk *w, uintptr_t top, uint64_t *pair, size_t room,
-                        size_t *n)
+ * holds, whose frame each right way must pass. */
+static int unwind_cframes(struct python_unwind *w, uintptr_t top, uint64_t *pair, size_t room,
+                          size_t *n)
 {
     uintptr_t frame, previous, below = 0;
     if (!python_get(w, top + w->l->cframe_frame, &frame, sizeof frame) ||
         !python_get(w, top + w->l->cframe_previous, &previous, sizeof previous) ||
         (previous && !python_get(w, previous + w->l->cframe_frame, &below, sizeof below)))
         return 0;
-    int whole = walk(w, frame, below, pair, room, n);
+    int whole = unwind_frames(w, frame, below, pair, room, n);
     if (whole || *n == room || !below)
         return whole;
-    return walk(w, below, 0, pair, room, n);
+    return unwind_frames(w, below, 0, pair, room, n);
 }
 
-size_t python_frames(struct capture_thread *t, const struct python_view *v, uint64_t *pair,
+size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
                      size_t room, uint32_t *flags)
 {
-    struct python_walk w = {.l = &python_runtime.layout, .thread = t, .view = v};
+    struct python_unwind w = {.l = &python_runtime.layout, .thread = t, .view = v};
     uintptr_t state = 0, top;
     if (atomic_load_explicit(&ready, memory_order_acquire))
         state = v->tid ? other_state(w.l, v->tid) : own_state(w.l);
@@ -295,10 +283,51 @@ size_t python_frames(struct capture_thread *t, const struct python_view *v, uint
         return 0;
     }
     size_t n = 0;
-    int whole =
-        read_state(&w, state, &top) && (w.l->cframe && top ? walk_cframes(&w, top, pair, room, &n)
-                                                           : walk(&w, top, 0, pair, room, &n));
+    int whole = read_state(&w, state, &top) &&
+                (w.l->cframe && top ? unwind_cframes(&w, top, pair, room, &n)
+                                    : unwind_frames(&w, top, 0, pair, room, &n));
     if (!whole)
         *flags |= TRACE_STACK_PYTHON_CUT;
     return n;
 }
+
+/* While no fork is under way: the loader's lock is taken. */
+static void find(struct capture_thread *t)
+{
+    static uint32_t seen;
+    uint32_t generation = modules_generation();
+    if (atomic_load(&ready) || generation == seen || !t)
+        return;
+    seen = generation;
+    modules_hold();
+    python_find(t);
+    modules_release();
+}
+
+static int start(void)
+{
+    stack_add_frames(python_frames);
+    find(capture_self());
+    return 0;
+}
+
+/* It warns of other threads from 3.12 on. */
+static int fork_alone(void)
+{
+    return atomic_load(&ready) && python_runtime.layout.minor >= 12;
+}
+
+/* Code objects are written again. */
+static void fork_child(void)
+{
+    python_code_forget();
+}
+
+const struct recorder python_recorder = {
+    .name = "python",
+    .modes = CAPTURE_PYTHON,
+    .start = start,
+    .tick = find,
+    .fork_alone = fork_alone,
+    .fork_child = fork_child,
+};

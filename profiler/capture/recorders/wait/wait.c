@@ -1,253 +1,137 @@
-#include <errno.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
+/* Waiting threads, seen from outside: no signal disturbs a sleeping thread. The kernel's counters
+ * give the time asleep and the time spent waiting for a CPU exactly; where a thread sleeps is read
+ * when it is found asleep. */
 #include "profiler/capture/core/core.h"
-#include "profiler/capture/recorders/wait/thread_poll.h"
-#include "profiler/capture/recorders/python/python.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/recorders.h"
 
-#pragma weak heap_live
-#pragma weak python_minor
-uint64_t heap_live(void);
+#define SLEEP_LEAST 1000000u   /* ns: shorter sleeps are gathered */
+#define SLEEP_MOST  250000000u /* a longer one is told piece by piece */
+#define BUDGET      50         /* a turn takes at most this part of the time between two */
 
-/* The library's own thread: looks at the others, reads the memory in use, lets parts work. It does
- * nothing in libc that takes locks while a fork is under way (gate). */
-
-enum { NONE, RUNNING, STOPPING, ENDED };
-static int state; /* futex */
-static int gate;  /* futex: 0 free, 1 held, 2 held and wanted */
-static int wake;  /* futex: counts thread ends */
-static int late;  /* after a fork: it starts at the next safe moment */
-static uint64_t not_before, aside;
-static uint32_t own_tid;
-
-#define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
-
-static void futex_wait(int *word, int value, uint64_t ns)
+static int state_of(uint32_t tid)
 {
-    struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, ns ? &t : NULL, NULL, 0);
+    int state = thread_poll_state(tid, NULL);
+    return state == 'D' ? TRACE_DISK : state == 'T' || state == 't' ? TRACE_STOPPED : TRACE_SLEEP;
 }
 
-static void futex_wake(int *word)
+static void put(struct capture_thread *t, struct thread_slot *s, uint64_t weight, int runnable)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-static void lock_gate(void)
-{
-    int free = 0;
-    if (__atomic_compare_exchange_n(&gate, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
-    while (__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE))
-        futex_wait(&gate, 2, 0);
-}
-
-static void unlock_gate(void)
-{
-    if (__atomic_exchange_n(&gate, 0, __ATOMIC_RELEASE) == 2)
-        futex_wake(&gate);
-}
-
-static void footprint(struct capture_thread *t, int always)
-{
-    static uint64_t last;
-    char text[128], *p = text;
-    struct trace_footprint r = {.r.kind = TRACE_FOOTPRINT};
-    if (!facts_read("/proc/self/statm", text, sizeof text) || !(p = strchr(text, ' ')))
-        return;
-    for (p++; *p >= '0' && *p <= '9'; p++)
-        r.rss = r.rss * 10 + (uint64_t)(*p - '0');
-    r.rss *= (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t moved = r.rss > last ? r.rss - last : last - r.rss;
-    if (!always && moved < 65536)
-        return;
-    last = r.rss;
-    r.heap_live = heap_live ? heap_live() : 0;
+    struct trace_wait r = {.r.kind = TRACE_WAIT,
+                           .r.time_ns = s->seen_ns,
+                           .stack = s->wait_stack,
+                           .weight_ns = weight,
+                           .tid = s->t.tid,
+                           .state = runnable ? TRACE_RUNNABLE : s->wait_state,
+                           .syscall = runnable ? -1 : s->wait_syscall};
+    if (runnable)
+        r.stack = 0;
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-/* One turn; returns whether there is anybody left to look at. */
-static int turn(struct slot *self, uint64_t interval)
+/* Where the thread sleeps now; 0 when it runs. */
+static int find_place(struct capture_thread *t, struct thread_slot *s)
 {
-    static uint64_t second;
-    uint64_t begin = trace_now();
-    int each_second = begin - second >= 1000000000u;
-    if (!capture_enter())
-        return 1;
-    parts_tick(&self->t);
-    if (part_is_on(&part_wait))
-        look_at_threads(&self->t, interval);
-    footprint(&self->t, each_second);
-    int left = tasks_scan(self, each_second);
-    if (each_second) {
-        second = begin;
-        facts_clock(&self->t);
-        thread_cost(&self->t, self);
-    }
-    capture_leave(&self->t, TRACE_PART_WAIT, begin);
-    return left;
-}
-
-static void *run(void *given)
-{
-    struct slot *self = given;
-    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
-    prctl(PR_SET_NAME, "tomoprof");
-    /* Known rather than looked up: a file opened now would take a number that the child of a fork,
-     * busy with close and dup2, takes for its own. */
-    self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
-    self->t.stack_low = self->t.stack_high - STACK_BYTES;
-    lock_gate();
-    self = thread_register(self, (uint32_t)getpid());
-    unlock_gate();
-    __atomic_store_n(&own_tid, self->t.tid, __ATOMIC_RELAXED);
-    for (int left = 1, soon = 0; left && capture.on;) {
-        int ends = __atomic_load_n(&wake, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
-            break;
-        /* After the end of the last thread that is known: it needs a moment to be gone. */
-        futex_wait(&wake, ends, soon > 0 ? 1000000 : interval);
-        soon = thread_count() ? 20 : soon - 1;
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
-            break;
-        lock_gate();
-        left = turn(self, interval);
-        unlock_gate();
-        soon = thread_count() ? 0 : soon;
-    }
-    lock_gate();
-    thread_end(self);
-    unlock_gate();
-    __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-    futex_wake(&state);
-    return NULL;
-}
-
-void wait_begin(void)
-{
-    static void *next;
-    typedef int (*fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    struct slot *s = capture.on ? thread_claim() : NULL;
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
-    if (!s)
-        return;
-    s->t.ours = 1;
-    state = RUNNING;
-    sigfillset(&all);
-    signals_mask(SIG_SETMASK, &all, &old);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    int failed = ((fn)capture_next(&next, "pthread_create"))(&thread, &attr, run, s);
-    pthread_attr_destroy(&attr);
-    signals_mask(SIG_SETMASK, &old, NULL);
-    if (!failed)
-        return;
-    thread_forget(s);
-    state = NONE;
-    capture_note(capture_self(), 1, "wait", "waiting threads and memory are not looked at: %s",
-                 strerrordesc_np(failed));
-}
-
-int wait_stop(void)
-{
-    int running = RUNNING;
-    uint64_t end = trace_now() + 1000000000u;
-    struct slot *s = thread_self();
-    if ((s && s->t.ours) || !__atomic_compare_exchange_n(&state, &running, STOPPING, 0,
-                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    char text[256];
+    uint64_t call, unused, sp, pc;
+    s->wait_stack = 0;
+    if (!thread_poll_read(s->t.tid, "syscall", text, sizeof text) || text[0] == 'r')
         return 0;
-    wait_wake();
-    for (uint64_t now;
-         (now = trace_now()) < end && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STOPPING;)
-        futex_wait(&state, STOPPING, end - now);
-    /* The last step out of the C library and the kernel. */
-    while (trace_now() < end &&
-           syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
-        futex_wait(&state, ENDED, 50000);
-    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+    const char *p = text;
+    int none = *p == '-'; /* asleep, but in no call: a page fault */
+    p = thread_poll_number(p + none, &call);
+    for (int i = 0; i < 6 && !none; i++)
+        p = thread_poll_number(p, &unused);
+    thread_poll_number(thread_poll_number(p, &sp), &pc);
+    s->wait_syscall = none ? -1 : (int16_t)call;
+    s->wait_state = (int16_t)state_of(s->t.tid);
+    s->wait_stack = capture_stack_of(t, (pid_t)s->t.tid, pc, sp);
+    return 1;
 }
 
-void wait_last_look(struct slot *s)
+/* A sleeper that has not run since: its clock says so in one call, the kernel's file takes three
+ * and some 3 us. */
+static int sleeps_on(const struct thread_slot *s)
 {
-    int free = 0;
-    if (!s->wait_known ||
-        !__atomic_compare_exchange_n(&gate, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return s->wait_known && s->seen_cpu && thread_poll_cpu(s->t.tid) == s->seen_cpu;
+}
+
+static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_t interval)
+{
+    char text[96];
+    uint64_t cpu = s->seen_cpu, delay = s->seen_delay;
+    if (!sleeps_on(s)) {
+        if (!thread_poll_read(s->t.tid, "schedstat", text, sizeof text))
+            return;
+        thread_poll_number(thread_poll_number(text, &cpu), &delay);
+    }
+    uint64_t now = trace_now();
+    uint64_t ran = cpu - s->seen_cpu, queued = delay - s->seen_delay, wall = now - s->seen_ns;
+    int first = !s->seen_ns;
+    s->seen_ns = now;
+    s->seen_cpu = cpu;
+    s->seen_delay = delay;
+    if (first)
         return;
-    look_last(&s->t, s);
-    unlock_gate();
+    uint64_t asleep = wall > ran + queued ? wall - ran - queued : 0, over = ran + queued - wall;
+    if (!asleep) /* it was ready for a CPU already when its clock stood still */
+        s->sleep_pending -= over < s->sleep_pending ? over : s->sleep_pending;
+    s->runnable_pending += queued;
+    if (s->runnable_pending >= SLEEP_LEAST) {
+        put(t, s, s->runnable_pending, 1);
+        s->runnable_pending = 0;
+    }
+    if (!ran && s->wait_known) { /* still there */
+        s->sleep_pending += asleep;
+        s->poll_every = s->poll_every * 2 < SLEEP_MOST ? s->poll_every * 2 : SLEEP_MOST;
+    } else {
+        s->sleep_pending += asleep; /* where it was found asleep, if it was: there it woke */
+        if (s->wait_known && s->sleep_pending) {
+            put(t, s, s->sleep_pending, 0);
+            s->sleep_pending = 0;
+        }
+        s->poll_every = interval;
+        s->wait_known = s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
+    }
+    if (s->wait_known && s->sleep_pending >= SLEEP_MOST) {
+        put(t, s, s->sleep_pending, 0);
+        s->sleep_pending = 0;
+    }
+    s->poll_at = now + s->poll_every;
 }
 
-int wait_quiet(void)
+/* What is known of its sleep and not told yet. */
+static void thread_pending(struct capture_thread *t, struct thread_slot *s)
 {
-    uint64_t end = trace_now() + 5000000u;
-    int held = 0;
-    while (!(held = !__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) && trace_now() < end)
-        futex_wait(&gate, 2, 500000);
-    return held;
-}
-
-void wait_wake(void)
-{
-    __atomic_fetch_add(&wake, 1, __ATOMIC_RELEASE);
-    futex_wake(&wake);
-}
-
-void wait_hold(int on)
-{
-    if (on)
-        lock_gate();
-    else
-        unlock_gate();
-}
-
-void wait_forked(uint32_t others)
-{
-    state = NONE;
-    not_before = aside = 0;
-    late = others > 0;
-}
-
-/* CPython from 3.12 on counts the threads of the process after a fork, and warns on stderr where
- * there are several: then it must find one less. It asks within microseconds; the thread comes back
- * with a later allocation. */
-#define ASIDE_NS 20000000u
-
-void wait_step_aside(void)
-{
-    aside = python_minor && python_minor() >= 12 && wait_stop();
-}
-
-void wait_return(void)
-{
-    if (!aside)
+    if (!s->wait_known)
         return;
-    not_before = trace_now() + ASIDE_NS;
-    aside = 0;
-    __atomic_store_n(&late, 1, __ATOMIC_RELEASE);
+    poll_thread(t, s, 0);
+    if (s->wait_known && s->sleep_pending)
+        put(t, s, s->sleep_pending, 0);
+    s->sleep_pending = 0;
 }
 
-/* A child whose parent had other threads may find their locks held for ever, malloc's as well where
- * it is not libc's: there the thread starts when the child is seen to allocate or make threads. */
-void wait_begin_child(void)
+static void tick(struct capture_thread *t)
 {
-    if (capture.on && !late)
-        wait_begin();
+    static struct thread_slot *from; /* where the last turn ran out of time */
+    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
+    uint64_t end = trace_now() + interval / BUDGET;
+    struct thread_slot *s = from ? from : thread_first(), *stop = s;
+    do {
+        uint64_t now = trace_now();
+        if (now > end)
+            break;
+        if (s->used && s->t.tid && !s->t.ours && now >= s->poll_at)
+            poll_thread(t, s, interval);
+        s = s->next ? s->next : thread_first();
+    } while (s != stop);
+    from = s;
 }
 
-void wait_late(void)
-{
-    if (__builtin_expect(late, 0) && process_is_ours() && trace_now() >= not_before &&
-        __atomic_exchange_n(&late, 0, __ATOMIC_ACQUIRE))
-        wait_begin();
-}
-
-const struct capture_part part_wait = {.name = "wait", .index = 1, .modes = CAPTURE_WAIT};
+const struct recorder wait_recorder = {
+    .name = "wait",
+    .modes = CAPTURE_WAIT,
+    .thread_pending = thread_pending,
+    .tick = tick,
+};

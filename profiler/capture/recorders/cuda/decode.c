@@ -1,13 +1,14 @@
 /* CUPTI's activity records to ours: one function per kind. */
 #include <string.h>
 
-#include "profiler/capture/recorders/cuda/cuda.h"
-#include "profiler/capture/recorders/cuda/cupti_records.h"
 #include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
+#include "profiler/capture/recorders/cuda/cupti_records.h"
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
  * goes is not written anywhere: after a module was unloaded an address is read again, and what
- * stands there counts only if a launch has had this name. Otherwise the name is the one that the
+ * is there counts only if a launch has had this name. Otherwise the name is the one that the
  * address had, or left out: the call that launched the kernel has it too. */
 enum { NAMES = 4096, NAME_MAX_BYTES = 8192 };
 static struct name {
@@ -23,7 +24,7 @@ static size_t read_name(const char *at)
     size_t n = 0;
     while (n < sizeof name_text) {
         size_t wish = 256 < sizeof name_text - n ? 256 : sizeof name_text - n;
-        size_t got = peek_some((uintptr_t)at + n, name_text + n, wish);
+        size_t got = safe_read_some((uintptr_t)at + n, name_text + n, wish);
         size_t end = n + strnlen(name_text + n, got);
         n += got;
         if (end < n)
@@ -193,7 +194,7 @@ static void device(struct capture_thread *t, const void *record)
 {
     const struct cupti_device *d = record;
     char name[256] = "";
-    size_t n = d->name ? strnlen(name, peek_some((uintptr_t)d->name, name, sizeof name)) : 0;
+    size_t n = d->name ? strnlen(name, safe_read_some((uintptr_t)d->name, name, sizeof name)) : 0;
     struct trace_device r = {.r.kind = TRACE_DEVICE,
                              .memory_bytes = d->memory,
                              .memory_bandwidth_kb_s = d->bandwidth,
@@ -258,7 +259,7 @@ static void overhead(struct capture_thread *t, const void *record)
                                    .correlation = o->correlation};
     put(t, &r.r, sizeof r, o->start, o->end);
     if (o->overhead == CUPTI_COMMAND_BUFFER_FULL && o->data)
-        ((void (*)(void *))capture_next(&libc_free, "free"))(o->data);
+        ((void (*)(void *))raw_next(&libc_free, "free"))(o->data);
 }
 
 static void jit(struct capture_thread *t, const void *record)
@@ -288,7 +289,7 @@ static void fault(struct capture_thread *t, const void *record)
     put(t, &r.r, sizeof r, u->start, u->end);
 }
 
-static const struct kind {
+static const struct activity_kind {
     void (*decode)(struct capture_thread *t, const void *record);
     size_t bytes;
 } kinds[] = {
@@ -324,7 +325,7 @@ void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes)
             break;
         uint32_t id;
         memcpy(&id, record, sizeof id);
-        const struct kind *k = id < sizeof kinds / sizeof *kinds ? kinds + id : kinds;
+        const struct activity_kind *k = id < sizeof kinds / sizeof *kinds ? kinds + id : kinds;
         if (!k->decode) {
             trace_lost(&capture.writer, TRACE_LOST_GPU_UNKNOWN, 1);
             continue;

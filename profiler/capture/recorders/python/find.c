@@ -1,14 +1,15 @@
+/* Finds the symbols of a Python interpreter in the images of the process. */
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/capture/recorders/python/python_layout.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/python/layout.h"
 
-static const struct wanted {
+static const struct python_wanted {
     const char *name;
     size_t at; /* in struct python_symbols */
 } wanted[] = {
@@ -31,15 +32,15 @@ static void found(struct python_symbols *s, size_t i, uintptr_t address)
 
 /* The dynamic symbols of one image, through its GNU hash table: dlsym would wait for a dlopen that
  * another thread is in. */
-struct dynamic {
+struct elf_dynamic {
     const ElfW(Sym) * symbols;
     const char *names;
     const uint32_t *hash;
 };
 
-static struct dynamic read_dynamic(const struct dl_phdr_info *info)
+static struct elf_dynamic read_dynamic(const struct dl_phdr_info *info)
 {
-    struct dynamic d = {0};
+    struct elf_dynamic d = {0};
     const ElfW(Dyn) *entry = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
@@ -58,7 +59,7 @@ static struct dynamic read_dynamic(const struct dl_phdr_info *info)
     return d;
 }
 
-static uintptr_t look_up(const struct dynamic *d, const char *name)
+static uintptr_t look_up(const struct elf_dynamic *d, const char *name)
 {
     uint32_t h = 5381;
     for (const char *p = name; *p; p++)
@@ -84,7 +85,7 @@ static uintptr_t look_up(const struct dynamic *d, const char *name)
 static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     (void)bytes;
-    struct dynamic d = read_dynamic(info);
+    struct elf_dynamic d = read_dynamic(info);
     if (!d.symbols || !d.names || !d.hash || !d.hash[0] || !d.hash[2] ||
         !look_up(&d, wanted[0].name))
         return 0;
@@ -143,11 +144,11 @@ static void search_program(struct python_symbols *s)
     if (fd < 0)
         return;
     if (!fstat(fd, &status) && status.st_size > 0) {
-        void *file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file != MAP_FAILED) {
+        void *file = raw_map_file(fd, (size_t)status.st_size);
+        if (file) {
             dl_iterate_phdr(first_bias, &bias);
             search_table(s, file, (size_t)status.st_size, bias);
-            munmap(file, (size_t)status.st_size);
+            raw_unmap(file, (size_t)status.st_size);
         }
     }
     close(fd);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
 
@@ -11,6 +12,8 @@
 #define NEXT(module, slot, type, arguments, otherwise)                                             \
     (nvtx_previous[module][slot] ? ((type)(void *)nvtx_previous[module][slot])arguments            \
                                  : (otherwise))
+
+nvtx_function *nvtx_previous[NVTX_MODULES][NVTX_SLOTS];
 
 static void payload(struct trace_range *r, const struct nvtx_event *e)
 {
@@ -40,7 +43,7 @@ static void payload(struct trace_range *r, const struct nvtx_event *e)
 }
 
 /* What one call says; `event` or a plain text. */
-struct said {
+struct nvtx_said {
     const void *domain, *caller;
     const struct nvtx_event *event;
     const char *ascii;
@@ -48,7 +51,7 @@ struct said {
     uint64_t handle, text;
 };
 
-static void record(enum trace_range_op op, const struct said *s)
+static void record(enum trace_range_op op, const struct nvtx_said *s)
 {
     uint64_t now = trace_now();
     struct capture_thread *t = capture_enter();
@@ -76,7 +79,7 @@ static void record(enum trace_range_op op, const struct said *s)
     capture_leave(t, TRACE_PART_NVTX, now);
 }
 
-#define SAY(op, ...) record(op, &(struct said){.caller = CALLER, __VA_ARGS__})
+#define SAY(op, ...) record(op, &(struct nvtx_said){.caller = CALLER, __VA_ARGS__})
 
 static uint64_t next_range(void)
 {

@@ -1,6 +1,6 @@
 /* Where CPython keeps things: offsets in bytes, by minor version. */
-#ifndef TP_CAPTURE_RECORDERS_PYTHON_PYTHON_LAYOUT_H
-#define TP_CAPTURE_RECORDERS_PYTHON_PYTHON_LAYOUT_H
+#ifndef TP_CAPTURE_RECORDERS_PYTHON_LAYOUT_H
+#define TP_CAPTURE_RECORDERS_PYTHON_LAYOUT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +31,7 @@ struct python_runtime {
     uintptr_t runtime, code_type, frame_type;
     uint32_t version; /* as Py_Version: 0x030b07f0 */
 };
+extern struct python_runtime python_runtime; /* whose frames are read */
 
 /* What the images of the process hold, 0 = nothing found. */
 struct python_symbols {

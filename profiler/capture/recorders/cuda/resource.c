@@ -1,4 +1,4 @@
-/* Callbacks that are no API calls: modules with their cubins, graph nodes, contexts, CUPTI's own
+/* Callbacks that are not API calls: modules with their cubins, graph nodes, contexts, CUPTI's own
  * troubles. */
 #include <elf.h>
 #include <errno.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
 
 /* A cubin is saved for its line table alone: those of cuBLAS and its like have none and run to
  * hundreds of megabytes. */

@@ -1,7 +1,10 @@
+/* The structures of each CPython version that is known, and which of them an interpreter has. */
 #include <string.h>
 
 #include "profiler/capture/raw/safe_read.h"
-#include "profiler/capture/recorders/python/python_layout.h"
+#include "profiler/capture/recorders/python/layout.h"
+
+struct python_runtime python_runtime;
 
 /* Structures of the default builds, as compiled from each version's own headers. They do not change
  * within a minor version. */
@@ -41,10 +44,10 @@ static const struct python_layout layouts[] = {
 enum { COOKIE, VERSION, FREE_THREADED, FINALIZING = 4, INTERPRETERS = 5, INTERPRETER_NEXT = 8,
        THREADS = 9, WORDS = 64 };
 /* clang-format on */
-struct published {
+struct python_published {
     uint8_t minor, thread, frame, code; /* the words where these groups begin */
 };
-static const struct published published[] = {{13, 19, 28, 34}, {14, 22, 31, 39}};
+static const struct python_published published[] = {{13, 19, 28, 34}, {14, 22, 31, 39}};
 /* Within the groups, after the size that each begins with: */
 enum { THREAD_NEXT = 2, CURRENT_FRAME = 4, THREAD_ID = 5, NATIVE_ID = 6, CHUNK = 7 };
 enum { PREVIOUS = 1, EXECUTABLE = 2, INSTRUCTION = 3, OWNER = 5 };
@@ -52,7 +55,7 @@ enum { FILE_NAME = 1, QUALIFIED_NAME = 3, LINE_TABLE = 4, FIRST_LINE = 5, CODE_A
 
 static const char *read_published(struct python_runtime *r)
 {
-    const struct published *p = published;
+    const struct python_published *p = published;
     const size_t n = sizeof published / sizeof *published;
     uint64_t w[WORDS];
     struct python_layout *l = &r->layout;
@@ -60,7 +63,7 @@ static const char *read_published(struct python_runtime *r)
         p++;
     if (p == published + n)
         return NULL;
-    if (!peek(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
+    if (!safe_read(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
         return "its debug offsets are not there";
     if (w[FREE_THREADED])
         return "free-threaded builds are not supported";
@@ -92,7 +95,7 @@ const char *python_runtime_of(const struct python_symbols *s, struct python_runt
         .runtime = s->runtime, .code_type = s->code_type, .frame_type = s->frame_type};
     unsigned long version = 0;
     if (s->version)
-        (void)peek(s->version, &version, sizeof version);
+        (void)safe_read(s->version, &version, sizeof version);
     else if (s->new_ref) /* a function since 3.10; Py_Version came with 3.11 */
         version = 0x030a0000;
     else if (s->get_code) /* since 3.9 */

@@ -13,7 +13,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
 
 enum { BUFFERS = 64, BUFFER_BYTES = 256 * 1024, EXTRA = 64 };
 static uint8_t *pool;
@@ -24,11 +25,9 @@ static int extra_out, decoding; /* atomic */
 int cuda_buffers_open(void)
 {
     if (!pool) {
-        void *at = mmap(NULL, (size_t)BUFFERS * BUFFER_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (at == MAP_FAILED)
-            return errno;
-        pool = at;
+        pool = raw_map((size_t)BUFFERS * BUFFER_BYTES, MAP_NORESERVE);
+        if (!pool)
+            return ENOMEM;
     }
     __atomic_store_n(&ready_bits, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&free_bits, ~0ull, __ATOMIC_RELEASE);
@@ -57,20 +56,18 @@ static void give(uint64_t *bits, int i)
     __atomic_fetch_or(bits, 1ull << i, __ATOMIC_ACQ_REL);
 }
 
-/* For the trace's header: what CUPTI may have written to by now. */
+/* What CUPTI may have written to by now. */
 static void count_memory(int64_t bytes)
 {
-    struct trace_header *h = capture.writer.header;
-    if (h && capture.on)
-        __atomic_fetch_add(&h->capture_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+    if (capture.on)
+        capture_count_memory(bytes);
 }
 
 static uint8_t *map_extra(void)
 {
     if (__atomic_add_fetch(&extra_out, 1, __ATOMIC_ACQ_REL) <= EXTRA) {
-        void *at =
-            mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at != MAP_FAILED) {
+        void *at = raw_map(BUFFER_BYTES, 0);
+        if (at) {
             count_memory(BUFFER_BYTES);
             return at;
         }
@@ -121,7 +118,7 @@ static void decode_extra(struct capture_thread *t, uint8_t *buffer, size_t valid
         cuda_decode(t, buffer, valid);
         __atomic_store_n(&decoding, 0, __ATOMIC_RELEASE);
     }
-    munmap(buffer, BUFFER_BYTES);
+    raw_unmap(buffer, BUFFER_BYTES);
     count_memory(-BUFFER_BYTES);
     __atomic_sub_fetch(&extra_out, 1, __ATOMIC_ACQ_REL);
 }

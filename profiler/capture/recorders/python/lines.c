@@ -1,42 +1,43 @@
-#include "profiler/capture/recorders/python/python_read.h"
+/* The line of an instruction, from the tables of three generations of CPython. */
+#include "profiler/capture/recorders/python/read.h"
 
 /* Tables are read through a window and no further than this: 60 us of a handler's time. */
 enum { TABLE_MAX = 64 * 1024, WINDOW = 2048 };
 
-struct stream {
-    const struct python_walk *walk;
+struct line_stream {
+    const struct python_unwind *of;
     uintptr_t at, end;    /* not yet in the window */
     const uint8_t *p, *q; /* in the window */
     int over;
 };
 
-static int fill(struct stream *s)
+static int fill(struct line_stream *s)
 {
     size_t want = s->end - s->at < WINDOW ? s->end - s->at : WINDOW;
-    if (!want || !peek(s->at, s->walk->view->scratch, want)) {
+    if (!want || !safe_read(s->at, s->of->view->scratch, want)) {
         s->over = 1;
         return 0;
     }
     s->at += want;
-    s->p = s->walk->view->scratch;
+    s->p = s->of->view->scratch;
     s->q = s->p + want;
     return 1;
 }
 
-static unsigned next(struct stream *s)
+static unsigned next(struct line_stream *s)
 {
     if (s->p == s->q && !fill(s))
         return 0;
     return *s->p++;
 }
 
-static int at_end(struct stream *s)
+static int at_end(struct line_stream *s)
 {
     return s->over || (s->p == s->q && s->at >= s->end);
 }
 
 /* 3.9: pairs of steps, code bytes and signed lines. */
-static int from_lnotab(struct stream *s, int line, intptr_t at)
+static int from_lnotab(struct line_stream *s, int line, intptr_t at)
 {
     intptr_t address = 0;
     while (!at_end(s)) {
@@ -50,7 +51,7 @@ static int from_lnotab(struct stream *s, int line, intptr_t at)
 }
 
 /* 3.10: pairs of bytes covered and the signed step to their line; -128: they have none. */
-static int from_lines(struct stream *s, int line, intptr_t at)
+static int from_lines(struct line_stream *s, int line, intptr_t at)
 {
     intptr_t address = 0;
     while (!at_end(s)) {
@@ -67,7 +68,7 @@ static int from_lines(struct stream *s, int line, intptr_t at)
     return 0;
 }
 
-static int signed_number(struct stream *s)
+static int signed_number(struct line_stream *s)
 {
     unsigned value = 0, shift = 0, byte;
     do {
@@ -80,7 +81,7 @@ static int signed_number(struct stream *s)
 
 /* 3.11 on: entries begin with a byte whose top bit is set: 4 bits of form, 3 of length in code
  * units less one. Columns are skipped. */
-static int from_locations(struct stream *s, int line, intptr_t at)
+static int from_locations(struct line_stream *s, int line, intptr_t at)
 {
     enum { ONE_LINE_0 = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
     intptr_t address = 0;
@@ -99,15 +100,15 @@ static int from_locations(struct stream *s, int line, intptr_t at)
     return 0;
 }
 
-uint32_t python_line(const struct python_walk *w, enum python_lines kind, uintptr_t table,
+uint32_t python_line(const struct python_unwind *w, enum python_lines kind, uintptr_t table,
                      size_t bytes, int first_line, intptr_t at)
 {
-    static int (*const decode[])(struct stream *, int, intptr_t) = {
+    static int (*const decode[])(struct line_stream *, int, intptr_t) = {
         [PYTHON_LNOTAB] = from_lnotab,
         [PYTHON_LINES] = from_lines,
         [PYTHON_LOCATIONS] = from_locations,
     };
-    struct stream s = {.walk = w, .at = table, .end = table + bytes};
+    struct line_stream s = {.of = w, .at = table, .end = table + bytes};
     if (bytes > TABLE_MAX)
         s.end = table + TABLE_MAX;
     int line = at < 0 ? first_line : decode[kind](&s, first_line, at);

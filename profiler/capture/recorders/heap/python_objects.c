@@ -11,12 +11,11 @@
  * to 1.34 s). */
 #include <dlfcn.h>
 
-#include "profiler/capture/core/capture.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 #define CALLER __builtin_return_address(0)
 
-struct allocator { /* PyMemAllocatorEx, unchanged since 3.5 */
+struct python_allocator { /* PyMemAllocatorEx, unchanged since 3.5 */
     void *context;
     void *(*malloc)(void *context, size_t bytes);
     void *(*calloc)(void *context, size_t count, size_t bytes);
@@ -25,26 +24,26 @@ struct allocator { /* PyMemAllocatorEx, unchanged since 3.5 */
 };
 enum domain { MEM = 1, OBJ = 2, DOMAINS };
 
-struct arenas { /* PyObjectArenaAllocator */
+struct python_arenas { /* PyObjectArenaAllocator */
     void *context;
     void *(*alloc)(void *context, size_t bytes);
     void (*free)(void *context, void *p, size_t bytes);
 };
 
-static struct allocator next[DOMAINS];
-static struct arenas next_arenas;
+static struct python_allocator next[DOMAINS];
+static struct python_arenas next_arenas;
 static struct {
     void *(*own_state)(void);     /* the calling thread's Python state, NULL none */
     void *(*running_state)(void); /* of the thread that holds the interpreter */
     int (*initialized)(void);
-    void (*get)(int domain, struct allocator *);
-    void (*set)(int domain, struct allocator *);
-    void (*get_arenas)(struct arenas *);
-    void (*set_arenas)(struct arenas *);
+    void (*get)(int domain, struct python_allocator *);
+    void (*set)(int domain, struct python_allocator *);
+    void (*get_arenas)(struct python_arenas *);
+    void (*set_arenas)(struct python_arenas *);
 } python;
 static int found, installed;
 
-/* Entered by a jump, as in malloc.c. */
+/* Entered by a jump, as in hooks/malloc.c. */
 static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 {
     heap_allocated(p, bytes, TRACE_PYTHON_HEAP, CALLER);
@@ -59,7 +58,8 @@ static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 
 /* Looks up the old block only afterwards: nobody else gets its address while this thread holds the
  * interpreter. */
-static __attribute__((noinline, cold)) void *moved(const struct allocator *a, void *p, size_t bytes)
+static __attribute__((noinline, cold)) void *moved(const struct python_allocator *a, void *p,
+                                                   size_t bytes)
 {
     int64_t before = heap_thread.alloc.left;
     void *q = a->realloc(a->context, p, bytes);
@@ -70,7 +70,7 @@ static __attribute__((noinline, cold)) void *moved(const struct allocator *a, vo
     return q;
 }
 
-/* One set per domain, for which the context is not looked at. */
+/* One set per domain, which do not use the context. */
 #define HOOKS(domain)                                                                              \
     static void *domain##_malloc(void *context, size_t bytes)                                      \
     {                                                                                              \
@@ -99,7 +99,7 @@ static __attribute__((noinline, cold)) void *moved(const struct allocator *a, vo
 HOOKS(MEM)
 HOOKS(OBJ)
 
-/* What the objects live in is no allocation of its own. */
+/* What the objects live in is not an allocation of its own. */
 static void *arena_alloc(void *context, size_t bytes)
 {
     (void)context;
@@ -115,7 +115,30 @@ static void arena_free(void *context, void *p, size_t bytes)
     next_arenas.free(next_arenas.context, p, bytes);
 }
 
-void heap_python_look(void)
+/* Once the calling thread holds the interpreter. */
+static void install(void)
+{
+    static const struct python_allocator hooks[DOMAINS] = {
+        [MEM] = {NULL, MEM_malloc, MEM_calloc, MEM_realloc, MEM_free},
+        [OBJ] = {NULL, OBJ_malloc, OBJ_calloc, OBJ_realloc, OBJ_free},
+    };
+    if (installed || !python.initialized())
+        return;
+    void *own = python.own_state();
+    if (!own || own != python.running_state())
+        return;
+    installed = 1;
+    for (int d = MEM; d < DOMAINS; d++) {
+        struct python_allocator mine = hooks[d];
+        python.get(d, &next[d]);
+        python.set(d, &mine);
+    }
+    struct python_arenas arenas = {NULL, arena_alloc, arena_free};
+    python.get_arenas(&next_arenas);
+    python.set_arenas(&arenas);
+}
+
+void heap_python_find(void)
 {
     if (found || !(capture.config.modes & CAPTURE_OBJECTS))
         return;
@@ -141,27 +164,6 @@ void heap_python_look(void)
     }
     if (dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount")) /* of free-threaded builds only */
         return;
-    __atomic_store_n(&found, 1, __ATOMIC_RELEASE);
-}
-
-void heap_python_install(void)
-{
-    static const struct allocator hooks[DOMAINS] = {
-        [MEM] = {NULL, MEM_malloc, MEM_calloc, MEM_realloc, MEM_free},
-        [OBJ] = {NULL, OBJ_malloc, OBJ_calloc, OBJ_realloc, OBJ_free},
-    };
-    if (installed || !__atomic_load_n(&found, __ATOMIC_ACQUIRE) || !python.initialized())
-        return;
-    void *own = python.own_state();
-    if (!own || own != python.running_state())
-        return;
-    installed = 1;
-    for (int d = MEM; d < DOMAINS; d++) {
-        struct allocator mine = hooks[d];
-        python.get(d, &next[d]);
-        python.set(d, &mine);
-    }
-    struct arenas arenas = {NULL, arena_alloc, arena_free};
-    python.get_arenas(&next_arenas);
-    python.set_arenas(&arenas);
+    found = 1;
+    heap_after_records(install);
 }

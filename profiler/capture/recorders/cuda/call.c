@@ -4,19 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/recorders/cuda/call_state.h"
 
 enum { IDS = 4096 }; /* CUPTI 13.0 has 807 driver and 523 runtime calls */
 static const struct cuda_rule *rule_of[2][IDS];
-
-struct call { /* the outermost call in progress on this thread */
-    int depth;
-    uintptr_t frame; /* the stack grows down: a call entered above this cannot be inside it */
-    uint64_t start, stack, name, symbol, bytes;
-    uint32_t api_class, context, flags, correlations;
-    uint32_t correlation[4];
-};
-static __thread struct call call_now;
 
 static int enable(struct capture_thread *t, uint32_t domain, int *refused)
 {
@@ -77,7 +69,7 @@ static uint64_t bytes_of(const struct cuda_rule *rule, const void *parameters)
     return p[rule->bytes / 8] * (rule->times ? p[rule->times / 8] : 1) * rule->scale;
 }
 
-static void put(struct capture_thread *t, const struct call *c, uint64_t end, int result)
+static void put(struct capture_thread *t, const struct cuda_api_call *c, uint64_t end, int result)
 {
     struct trace_api r = {.r.kind = TRACE_API,
                           .start_ns = c->start,
@@ -97,7 +89,7 @@ static void put(struct capture_thread *t, const struct call *c, uint64_t end, in
 }
 
 /* A fifth id goes into a record of its own, of no duration. */
-static void add_correlation(struct call *c, uint32_t id)
+static void add_correlation(struct cuda_api_call *c, uint32_t id)
 {
     for (uint32_t i = 0; i < c->correlations; i++)
         if (c->correlation[i] == id)
@@ -107,7 +99,7 @@ static void add_correlation(struct call *c, uint32_t id)
         uint64_t now = trace_now();
         struct capture_thread *t = cuda_enter(&entered);
         if (t) {
-            struct call more = *c;
+            struct cuda_api_call more = *c;
             more.flags |= TRACE_API_MORE;
             put(t, &more, c->start, 0);
             cuda_leave(t, entered, now);
@@ -117,39 +109,17 @@ static void add_correlation(struct call *c, uint32_t id)
     c->correlation[c->correlations++] = id;
 }
 
-/* Names that launches had, by their ids. A full neighbourhood forgets its last one. */
-enum { SYMBOLS = 8192, PROBES = 8 };
-static uint64_t symbols[SYMBOLS];
-
-int cuda_symbol_known(uint64_t id)
-{
-    for (int i = 0; i < PROBES; i++)
-        if (__atomic_load_n(&symbols[(id + (uint64_t)i) % SYMBOLS], __ATOMIC_RELAXED) == id)
-            return 1;
-    return 0;
-}
-
-static void learn_symbol(uint64_t id)
-{
-    int place = 0;
-    if (cuda_symbol_known(id))
-        return;
-    while (place < PROBES - 1 && symbols[(id + (uint64_t)place) % SYMBOLS])
-        place++;
-    __atomic_store_n(&symbols[(id + (uint64_t)place) % SYMBOLS], id, __ATOMIC_RELAXED);
-}
-
 /* Of the first launch in the call that has a name. */
-static void take_symbol(struct capture_thread *t, struct call *c, const struct cuda_rule *rule,
-                        const struct cupti_call *data)
+static void take_symbol(struct capture_thread *t, struct cuda_api_call *c,
+                        const struct cuda_rule *rule, const struct cupti_call *data)
 {
     if (c->symbol || !data->symbol || rule->api_class != TRACE_API_LAUNCH)
         return;
     c->symbol = capture_text(t, data->symbol, strlen(data->symbol));
-    learn_symbol(c->symbol);
+    cuda_learn_symbol(c->symbol);
 }
 
-static void enter_nested(struct call *c, const struct cuda_rule *rule,
+static void enter_nested(struct cuda_api_call *c, const struct cuda_rule *rule,
                          const struct cupti_call *data)
 {
     c->depth++;
@@ -166,7 +136,7 @@ static void enter_nested(struct call *c, const struct cuda_rule *rule,
 
 static void enter(const struct cuda_rule *rule, const struct cupti_call *data, const void *caller)
 {
-    struct call *c = &call_now;
+    struct cuda_api_call *c = &cuda_call_now;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (c->depth && frame < c->frame) {
         enter_nested(c, rule, data);
@@ -175,14 +145,14 @@ static void enter(const struct cuda_rule *rule, const struct cupti_call *data, c
     uint64_t now = trace_now();
     int entered;
     struct capture_thread *t = cuda_enter(&entered);
-    *c = (struct call){.depth = 1,
-                       .frame = frame,
-                       .start = now,
-                       .bytes = bytes_of(rule, data->parameters),
-                       .api_class = rule->api_class,
-                       .context = data->context_id,
-                       .correlations = 1,
-                       .correlation = {data->correlation}};
+    *c = (struct cuda_api_call){.depth = 1,
+                                .frame = frame,
+                                .start = now,
+                                .bytes = bytes_of(rule, data->parameters),
+                                .api_class = rule->api_class,
+                                .context = data->context_id,
+                                .correlations = 1,
+                                .correlation = {data->correlation}};
     if (!t)
         return;
     c->stack = capture_stack(t, NULL, caller);
@@ -195,7 +165,7 @@ static void enter(const struct cuda_rule *rule, const struct cupti_call *data, c
 
 static void leave(const struct cupti_call *data)
 {
-    struct call *c = &call_now;
+    struct cuda_api_call *c = &cuda_call_now;
     if (!c->depth || --c->depth) /* without a beginning: capture began inside the call */
         return;
     uint64_t now = trace_now();
@@ -221,21 +191,4 @@ void cuda_call(uint32_t domain, uint32_t id, const struct cupti_call *data, cons
         enter(rule, data, caller);
     else
         leave(data);
-}
-
-uint64_t cuda_call_stack(void)
-{
-    return call_now.depth ? call_now.stack : 0;
-}
-
-void cuda_call_captured(void)
-{
-    struct call *c = &call_now;
-    if (c->depth && c->api_class != TRACE_API_GRAPH)
-        c->flags |= TRACE_API_CAPTURED;
-}
-
-int cuda_call_depth(void)
-{
-    return call_now.depth;
 }

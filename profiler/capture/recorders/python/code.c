@@ -1,13 +1,13 @@
+/* Code objects: their names and first lines as CODE records, each once, and the lines in them. */
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "profiler/capture/core/capture.h"
-#include "profiler/capture/recorders/python/python_read.h"
-#include "profiler/capture/core/stack.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/python/read.h"
 
 /* A code object's fields as they are now. What was found out about it holds as long as they are the
  * same: an object that was freed and whose place was taken by another differs in one of them. */
-struct code {
+struct python_code_object {
     uintptr_t type, file, name, table;
     int32_t first_line;
     uint32_t table_bytes;
@@ -18,14 +18,14 @@ enum { HEADER_BYTES = 144, TYPE = 8, BYTES_SIZE = 16, BYTES_CONTENT = 32, HASHED
 /* Known code objects. Written under an odd `sequence`, so that a reader sees a whole one or none.
  */
 enum { SLOTS = 8192, PROBES = 4, LINES = 32768 };
-struct known {
+struct python_known_code {
     atomic_uint sequence;
     uint32_t spare;
     uintptr_t address;
-    struct code code;
+    struct python_code_object code;
     uint64_t id;
 };
-static struct known *known;
+static struct python_known_code *known;
 /* Lines by (code, place), one word each: 40 bits of check, 24 of line. */
 static _Atomic(uint64_t) *lines;
 
@@ -37,7 +37,7 @@ int python_code_start(void)
     void *p = stack_map(bytes);
     if (!p)
         return ENOMEM;
-    lines = (void *)((struct known *)p + SLOTS);
+    lines = (void *)((struct python_known_code *)p + SLOTS);
     known = p;
     return 0;
 }
@@ -45,7 +45,7 @@ int python_code_start(void)
 void python_code_forget(void)
 {
     if (known)
-        stack_clear(known, SLOTS * sizeof *known);
+        raw_clear(known, SLOTS * sizeof *known);
 }
 
 static size_t slot_of(uintptr_t address)
@@ -53,10 +53,10 @@ static size_t slot_of(uintptr_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15ull >> 51;
 }
 
-static int recall(uintptr_t address, struct code *code, uint64_t *id)
+static int recall(uintptr_t address, struct python_code_object *code, uint64_t *id)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        struct known *k = &known[(slot_of(address) + i) % SLOTS];
+        struct python_known_code *k = &known[(slot_of(address) + i) % SLOTS];
         unsigned before = atomic_load_explicit(&k->sequence, memory_order_acquire);
         if (before & 1 || k->address != address)
             continue;
@@ -69,7 +69,7 @@ static int recall(uintptr_t address, struct code *code, uint64_t *id)
     return 0;
 }
 
-static void memorise(uintptr_t address, const struct code *code, uint64_t id)
+static void memorise(uintptr_t address, const struct python_code_object *code, uint64_t id)
 {
     size_t first = slot_of(address), at = first;
     for (size_t i = 0; i < PROBES; i++) {
@@ -78,7 +78,7 @@ static void memorise(uintptr_t address, const struct code *code, uint64_t id)
             break;
         at = first; /* all taken: the first gives way */
     }
-    struct known *k = &known[at];
+    struct python_known_code *k = &known[at];
     unsigned before = atomic_load(&k->sequence);
     if (before & 1 || !atomic_compare_exchange_strong(&k->sequence, &before, before + 1))
         return;
@@ -88,7 +88,7 @@ static void memorise(uintptr_t address, const struct code *code, uint64_t id)
     atomic_store_explicit(&k->sequence, before + 2, memory_order_release);
 }
 
-static int same(const struct code *a, const struct code *b)
+static int same(const struct python_code_object *a, const struct python_code_object *b)
 {
     return a->file == b->file && a->name == b->name && a->table == b->table &&
            a->first_line == b->first_line && a->table_bytes == b->table_bytes &&
@@ -97,15 +97,16 @@ static int same(const struct code *a, const struct code *b)
 
 /* As it is now. `expected`, when not 0, is where its line table was last time, which saves a system
  * call. */
-static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct code *c)
+static int read_code(uintptr_t address, int plainly, uintptr_t expected,
+                     struct python_code_object *c)
 {
     const struct python_layout *l = &python_runtime.layout;
     uint8_t copy[HEADER_BYTES], head[BYTES_CONTENT + HASHED];
     const uint8_t *h = (const uint8_t *)address;
     int got = 0;
     if (!plainly) {
-        got = expected ? peek2(address, copy, sizeof copy, expected, head, sizeof head)
-                       : peek(address, copy, sizeof copy);
+        got = expected ? safe_read2(address, copy, sizeof copy, expected, head, sizeof head)
+                       : safe_read(address, copy, sizeof copy);
         if (!got)
             return 0;
         h = copy;
@@ -122,7 +123,7 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct 
     if (!plainly) {
         table = head;
         if (got < 2 || c->table != expected) {
-            there = peek_some(c->table, head, sizeof head);
+            there = safe_read_some(c->table, head, sizeof head);
             if (there < BYTES_CONTENT)
                 return 0;
             there -= BYTES_CONTENT;
@@ -138,7 +139,7 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected, struct 
 
 static size_t put_utf8(uint8_t *out, size_t n, size_t room, uint32_t c)
 {
-    if (c >= 0xd800 && c < 0xe000) /* half of a pair, from a file name that is no UTF-8 */
+    if (c >= 0xd800 && c < 0xe000) /* half of a pair, from a file name that is not UTF-8 */
         c = 0xfffd;
     size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     if (n + bytes > room)
@@ -160,7 +161,7 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
     uint8_t head[40];
     uint64_t length;
     uint32_t state;
-    if (!peek(address, head, sizeof head))
+    if (!safe_read(address, head, sizeof head))
         return 0;
     memcpy(&length, head + 16, sizeof length);
     memcpy(&state, head + 32, sizeof state);
@@ -169,7 +170,7 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
         return 0; /* not in one piece, which texts of code objects are */
     if (length > most / kind)
         length = most / kind;
-    if (!peek(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
+    if (!safe_read(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
         return 0;
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {
@@ -181,7 +182,7 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
 }
 
 /* The id of a code object that is not known yet; 0: it cannot be read. */
-static uint64_t describe(struct python_walk *w, const struct code *c)
+static uint64_t describe(struct python_unwind *w, const struct python_code_object *c)
 {
     enum { FILE_ROOM = 2048, NAME_ROOM = 1024, WORK = 4096 };
     uint8_t *file = w->view->scratch, *name = file + FILE_ROOM, *work = name + NAME_ROOM;
@@ -199,7 +200,8 @@ static uint64_t describe(struct python_walk *w, const struct code *c)
     return r.id;
 }
 
-static uint32_t line_of(struct python_walk *w, const struct code *c, uintptr_t address, intptr_t at)
+static uint32_t line_of(struct python_unwind *w, const struct python_code_object *c,
+                        uintptr_t address, intptr_t at)
 {
     const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
                              (uint64_t)c->first_line << 32 | c->table_bytes};
@@ -214,10 +216,10 @@ static uint32_t line_of(struct python_walk *w, const struct code *c, uintptr_t a
     return line;
 }
 
-int python_code(struct python_walk *w, uintptr_t address, intptr_t at, int alive, uint64_t *id,
+int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int alive, uint64_t *id,
                 uint32_t *line)
 {
-    struct code now, before = {0};
+    struct python_code_object now, before = {0};
     if (address % sizeof address || address < 4096)
         return 0;
     int recalled = recall(address, &before, id);

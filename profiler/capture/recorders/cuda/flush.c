@@ -1,7 +1,6 @@
 /* A thread of our own flushes CUPTI, so that a flush that never returns (driver gone, device lost)
  * hangs neither the target nor the waiting sampler. The library's other thread watches it. */
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 
 enum { RUNNING = 1, ENDED = 2 };
@@ -18,18 +18,7 @@ static volatile int thread_state;
 static volatile uint32_t wanted, answered; /* flushes asked for, done */
 static uint32_t wanted_how;                /* atomic; FlushAll's flags, of all that wait */
 static volatile uint64_t flushing_since;
-static volatile int hung, managed; /* managed: such memory was asked for, not looked at yet */
-
-static void futex_wait(volatile uint32_t *word, uint32_t seen, uint64_t ns)
-{
-    struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &t, NULL, 0);
-}
-
-static void futex_wake(volatile uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
-}
+static volatile int hung, managed; /* managed: such memory was asked for, not watched yet */
 
 /* The tightest of several readings between two of the monotonic clock. */
 void cuda_clock(struct capture_thread *t)
@@ -68,7 +57,8 @@ static void flush(struct capture_thread *t, uint32_t how)
 static int target_has_threads(void)
 {
     char text[512];
-    const char *at = facts_read("/proc/self/stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    const char *at =
+        raw_read_file("/proc/self/stat", text, sizeof text) ? strrchr(text, ')') : NULL;
     if (!at)
         return 1;
     long ours = 0, count;
@@ -78,7 +68,7 @@ static int target_has_threads(void)
     if (!at || state != 'Z')
         return 1;
     count = atol(at);
-    for (struct slot *s = thread_first(); s; s = s->next)
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
     return count - 1 > ours;
 }
@@ -113,7 +103,7 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
         flush(t, __atomic_exchange_n(&wanted_how, 0, __ATOMIC_ACQ_REL));
         cuda_clock(t);
         answered = asked;
-        futex_wake(&answered);
+        raw_futex_wake(&answered, 1 << 30);
         return;
     }
     if (cuda.over)
@@ -131,9 +121,8 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
 
 static void *work(void *argument)
 {
-    struct slot *s = argument;
+    struct thread_slot *s = argument;
     prctl(PR_SET_NAME, "tomoprof-cuda");
-    s->t.ours = 1;
     if (!thread_register(s, (uint32_t)getpid()))
         return NULL;
     uint64_t next_clock = 0;
@@ -149,7 +138,7 @@ static void *work(void *argument)
         capture_leave(t, TRACE_PART_CUDA, now);
         uint32_t seen = wanted;
         if (seen == answered && !managed && !last)
-            futex_wait(&wanted, seen, CUDA_FLUSH_MS * 1000000ull);
+            raw_futex_wait(&wanted, seen, CUDA_FLUSH_MS * 1000000ull);
     }
     thread_state = ENDED;
     return NULL;
@@ -157,29 +146,12 @@ static void *work(void *argument)
 
 int cuda_flush_start(void)
 {
-    static void *next;
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    void *found = capture_next(&next, "pthread_create");
-    memcpy(&create, &found, sizeof create);
-    struct slot *s = thread_claim();
-    pthread_attr_t attributes;
-    pthread_t id;
-    if (!create || !s || pthread_attr_init(&attributes))
-        return ENOMEM;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    uint64_t all = ~0ull, before = 0;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all); /* inherited */
     wanted = answered = wanted_how = 0;
     hung = 0;
     thread_state = RUNNING;
-    int why = create(&id, &attributes, work, s);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof all);
-    pthread_attr_destroy(&attributes);
-    if (why) {
+    int why = thread_begin_own(work, 256 * 1024);
+    if (why)
         thread_state = 0;
-        thread_forget(s);
-    }
     return why;
 }
 
@@ -189,7 +161,7 @@ void cuda_flush_managed(void)
     if (__atomic_exchange_n(&asked, 1, __ATOMIC_ACQ_REL))
         return;
     managed = 1;
-    futex_wake(&wanted);
+    raw_futex_wake(&wanted, 1 << 30);
 }
 
 void cuda_flush_watch(struct capture_thread *t)
@@ -214,12 +186,12 @@ void cuda_flush_now(struct capture_thread *t, uint32_t how)
     uint64_t deadline = trace_now() + CUDA_PATIENCE_S * 1000000000ull, now;
     __atomic_fetch_or(&wanted_how, how, __ATOMIC_ACQ_REL);
     uint32_t mine = __atomic_add_fetch(&wanted, 1, __ATOMIC_ACQ_REL);
-    futex_wake(&wanted);
+    raw_futex_wake(&wanted, 1 << 30);
     while (!hung && thread_state == RUNNING && (now = trace_now()) < deadline) {
         uint32_t done = answered;
         if ((int32_t)(done - mine) >= 0)
             return;
-        futex_wait(&answered, done, deadline - now < 100000000 ? deadline - now : 100000000);
+        raw_futex_wait(&answered, done, deadline - now < 100000000 ? deadline - now : 100000000);
     }
     if (thread_state == RUNNING && !hung) {
         flushing_since = flushing_since ? 1 : 0; /* older than any patience */

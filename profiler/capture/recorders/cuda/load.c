@@ -1,4 +1,4 @@
-/* Where libcupti is looked for: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
+/* Where libcupti is searched: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
  * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
  * wheels), NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the
  * customary folder. CUPTI older than the driver works, the reverse does not: with a driver of CUDA
@@ -11,15 +11,16 @@
 #include <string.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 
-struct search {
+struct cupti_search {
     char path[PATH_MAX];
     void *handle;
     const char *names[4]; /* in this order, NULL at the end */
 };
 
-static void try_path(struct search *s, const char *path, int flags)
+static void try_path(struct cupti_search *s, const char *path, int flags)
 {
     if (s->handle || strlen(path) >= sizeof s->path)
         return;
@@ -28,7 +29,7 @@ static void try_path(struct search *s, const char *path, int flags)
         strcpy(s->path, path);
 }
 
-static void try_folder(struct search *s, const char *folder, const char *below)
+static void try_folder(struct cupti_search *s, const char *folder, const char *below)
 {
     for (size_t i = 0; s->names[i]; i++) {
         char path[PATH_MAX];
@@ -38,19 +39,19 @@ static void try_folder(struct search *s, const char *folder, const char *below)
     }
 }
 
-struct runtime {
+struct runtime_folder {
     char folder[PATH_MAX];
 };
-struct packages { /* CuPy, for one, has the CUDA runtime inside itself */
+struct package_folders { /* CuPy, for one, has the CUDA runtime inside itself */
     size_t n;
     char folder[4][PATH_MAX];
 };
 
-/* Only copies the path: no dlopen while the loader's list is walked. */
+/* Only copies the path: no dlopen while the loader's list is read. */
 static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
-    struct runtime *r = user;
+    struct runtime_folder *r = user;
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
     if (!slash || strncmp(slash + 1, "libcudart.so", 12) != 0 ||
         (size_t)(slash - info->dlpi_name) >= sizeof r->folder)
@@ -60,9 +61,9 @@ static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-static void try_beside_runtime(struct search *s)
+static void try_beside_runtime(struct cupti_search *s)
 {
-    struct runtime r;
+    struct runtime_folder r;
     static const char *const below[] = {"", "/../../cuda_cupti/lib", "/../extras/CUPTI/lib64"};
     if (s->handle || !dl_iterate_phdr(note_runtime, &r))
         return;
@@ -73,7 +74,7 @@ static void try_beside_runtime(struct search *s)
 static int note_packages(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
-    struct packages *p = user;
+    struct package_folders *p = user;
     const char *path = info->dlpi_name ? info->dlpi_name : "", *end = strstr(path, "-packages/");
     size_t bytes = end ? (size_t)(end - path) + strlen("-packages") : 0;
     if (!bytes || bytes >= sizeof *p->folder)
@@ -86,10 +87,10 @@ static int note_packages(struct dl_phdr_info *info, size_t size, void *user)
     return p->n == sizeof p->folder / sizeof *p->folder;
 }
 
-static void try_beside_packages(struct search *s)
+static void try_beside_packages(struct cupti_search *s)
 {
     static const char *const below[] = {"/nvidia/cu13/lib", "/nvidia/cuda_cupti/lib"};
-    static struct packages p; /* 16 KiB, used once */
+    static struct package_folders p; /* 16 KiB, used once */
     p.n = 0;
     if (!s->handle)
         dl_iterate_phdr(note_packages, &p);
@@ -98,14 +99,14 @@ static void try_beside_packages(struct search *s)
             try_folder(s, p.folder[i], below[k]);
 }
 
-static void try_toolkit(struct search *s, const char *root)
+static void try_toolkit(struct cupti_search *s, const char *root)
 {
     static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
     for (size_t i = 0; root && *root && i < sizeof below / sizeof *below; i++)
         try_folder(s, root, below[i]);
 }
 
-static void try_everywhere(struct search *s)
+static void try_everywhere(struct cupti_search *s)
 {
     try_toolkit(s, getenv("CUDA_PATH"));
     try_toolkit(s, getenv("CUDA_HOME"));
@@ -121,7 +122,7 @@ static void try_everywhere(struct search *s)
 static int driver_is_old(void)
 {
     char text[512];
-    size_t n = facts_read("/proc/driver/nvidia/version", text, sizeof text);
+    size_t n = raw_read_file("/proc/driver/nvidia/version", text, sizeof text);
     const char *at = n ? strstr(text, "Module") : NULL;
     at = at ? strpbrk(at, "0123456789") : NULL;
     if (at)
@@ -133,7 +134,7 @@ static int driver_is_old(void)
     return symbol && !version_of(&version) && version && version < 13000;
 }
 
-static void find(struct search *s)
+static void find(struct cupti_search *s)
 {
     static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
@@ -161,7 +162,7 @@ int cuda_load(struct capture_thread *t, struct cupti *out)
         CUPTI_CALLS(X)
 #undef X
     };
-    struct search s = {.handle = NULL};
+    struct cupti_search s = {.handle = NULL};
     find(&s);
     if (!s.handle) {
         capture_note(t, 2, "cuda.library",

@@ -1,0 +1,53 @@
+/* The gate between the library's own thread and the others: it is held during each of its turns and
+ * around a fork, so that the child does not inherit a lock that this thread holds. Futexes alone.
+ */
+#include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/system.h"
+
+static uint32_t gate; /* 0 free, 1 held, 2 held and wanted */
+static uint32_t ends; /* counts threads that ended */
+
+int poll_gate_try(void)
+{
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&gate, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+void poll_gate_lock(void)
+{
+    if (poll_gate_try())
+        return;
+    while (__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE))
+        raw_futex_wait(&gate, 2, 0);
+}
+
+int poll_gate_keep(uint64_t ns)
+{
+    uint64_t end = trace_now() + ns;
+    int held = 0;
+    while (!(held = !__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) && trace_now() < end)
+        raw_futex_wait(&gate, 2, 500000);
+    return held;
+}
+
+void poll_gate_unlock(void)
+{
+    if (__atomic_exchange_n(&gate, 0, __ATOMIC_RELEASE) == 2)
+        raw_futex_wake(&gate, 1);
+}
+
+uint32_t poll_gate_ends(void)
+{
+    return __atomic_load_n(&ends, __ATOMIC_RELAXED);
+}
+
+void poll_gate_wait(uint32_t seen_ends, uint64_t ns)
+{
+    raw_futex_wait(&ends, seen_ends, ns);
+}
+
+void poll_gate_wake(void)
+{
+    __atomic_fetch_add(&ends, 1, __ATOMIC_RELEASE);
+    raw_futex_wake(&ends, 1);
+}

@@ -1,0 +1,190 @@
+/* The library's own thread: lets the recorders work, records the memory in use, finds threads that
+ * come and go. It does nothing in libc that takes locks while a fork is under way (poll_gate.c). */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/system.h"
+
+enum { NONE, RUNNING, STOPPING, ENDED };
+static uint32_t state; /* futex */
+static uint64_t not_before, aside;
+static uint32_t own_tid;
+
+#define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
+
+static void footprint(struct capture_thread *t, int always)
+{
+    static uint64_t last;
+    char text[128], *p = text;
+    struct trace_footprint r = {.r.kind = TRACE_FOOTPRINT};
+    if (!raw_read_file("/proc/self/statm", text, sizeof text) || !(p = strchr(text, ' ')))
+        return;
+    for (p++; *p >= '0' && *p <= '9'; p++)
+        r.rss = r.rss * 10 + (uint64_t)(*p - '0');
+    r.rss *= (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t moved = r.rss > last ? r.rss - last : last - r.rss;
+    if (!always && moved < 65536)
+        return;
+    last = r.rss;
+    recorders_footprint(&r);
+    trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+}
+
+/* One turn; returns whether a thread of the target is left. */
+static int turn(struct thread_slot *self)
+{
+    static uint64_t second;
+    uint64_t begin = trace_now();
+    int each_second = begin - second >= 1000000000u;
+    if (!capture_enter())
+        return 1;
+    recorders_tick(&self->t);
+    footprint(&self->t, each_second);
+    int left = tasks_scan(self, each_second);
+    if (each_second) {
+        second = begin;
+        facts_clock(&self->t);
+        thread_cost(&self->t, self);
+    }
+    capture_leave(&self->t, TRACE_PART_WAIT, begin);
+    return left;
+}
+
+static void *run(void *given)
+{
+    struct thread_slot *self = given;
+    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
+    prctl(PR_SET_NAME, "tomoprof");
+    /* Known rather than read from /proc: a file opened now would take a number that the child of a
+     * fork, busy with close and dup2, takes for its own. */
+    self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
+    self->t.stack_low = self->t.stack_high - STACK_BYTES;
+    poll_gate_lock();
+    self = thread_register(self, (uint32_t)getpid());
+    poll_gate_unlock();
+    __atomic_store_n(&own_tid, self->t.tid, __ATOMIC_RELAXED);
+    for (int left = 1, soon = 0; left && capture.on;) {
+        uint32_t ends = poll_gate_ends();
+        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+            break;
+        /* After the end of the last thread that is known: it needs a moment to be gone. */
+        poll_gate_wait(ends, soon > 0 ? 1000000 : interval);
+        soon = thread_count() ? 20 : soon - 1;
+        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+            break;
+        poll_gate_lock();
+        left = turn(self);
+        poll_gate_unlock();
+        soon = thread_count() ? 0 : soon;
+    }
+    poll_gate_lock();
+    thread_end(self);
+    poll_gate_unlock();
+    __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
+    raw_futex_wake(&state, 1);
+    return NULL;
+}
+
+int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
+{
+    static void *next;
+    typedef int (*fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    struct thread_slot *s = thread_claim();
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    if (!s)
+        return ENOMEM;
+    s->t.ours = 1;
+    sigfillset(&all);
+    signals_mask(SIG_SETMASK, &all, &old); /* inherited */
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, stack_bytes);
+    int failed = ((fn)raw_next(&next, "pthread_create"))(&thread, &attr, body, s);
+    pthread_attr_destroy(&attr);
+    signals_mask(SIG_SETMASK, &old, NULL);
+    if (failed)
+        thread_forget(s);
+    return failed;
+}
+
+void poll_thread_begin(void)
+{
+    if (!capture.on)
+        return;
+    state = RUNNING;
+    int failed = thread_begin_own(run, STACK_BYTES);
+    if (!failed)
+        return;
+    state = NONE;
+    capture_note(capture_self(), 1, "wait", "waiting threads and memory are not looked at: %s",
+                 strerrordesc_np(failed));
+}
+
+int poll_thread_stop(void)
+{
+    uint32_t running = RUNNING;
+    uint64_t end = trace_now() + 1000000000u;
+    struct thread_slot *s = thread_self();
+    if ((s && s->t.ours) || !__atomic_compare_exchange_n(&state, &running, STOPPING, 0,
+                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return 0;
+    poll_gate_wake();
+    for (uint64_t now;
+         (now = trace_now()) < end && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STOPPING;)
+        raw_futex_wait(&state, STOPPING, end - now);
+    /* The last step out of the C library and the kernel. */
+    while (trace_now() < end &&
+           syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
+        raw_futex_wait(&state, ENDED, 50000);
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+}
+
+/* After a fork: at a moment at which the target allocates or makes a thread itself. */
+static void begin_late(void)
+{
+    if (capture_is_here() && trace_now() >= not_before && thread_take_off())
+        poll_thread_begin();
+}
+
+void poll_thread_forked(uint32_t others)
+{
+    state = NONE;
+    not_before = aside = 0;
+    (void)thread_take_off();
+    if (others)
+        thread_put_off(begin_late);
+}
+
+/* CPython from 3.12 on counts the threads of the process after a fork, and warns on stderr where
+ * there are several: then it must find one less. It asks within microseconds; the thread comes back
+ * with a later allocation. */
+#define ASIDE_NS 20000000u
+
+void poll_thread_step_aside(void)
+{
+    aside = recorders_fork_alone() && poll_thread_stop();
+}
+
+void poll_thread_return(void)
+{
+    if (!aside)
+        return;
+    not_before = trace_now() + ASIDE_NS;
+    aside = 0;
+    thread_put_off(begin_late);
+}
+
+/* A child whose parent had other threads may find their locks held for ever, malloc's as well where
+ * it is not libc's: there the thread starts when the child is seen to allocate or make threads. */
+void poll_thread_begin_child(void)
+{
+    if (capture.on && !thread_is_put_off())
+        poll_thread_begin();
+}

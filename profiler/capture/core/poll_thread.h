@@ -1,0 +1,31 @@
+/* The library's own thread: lets recorders work, polls the memory in use, finds threads in /proc.
+ */
+#ifndef TP_CAPTURE_CORE_POLL_THREAD_H
+#define TP_CAPTURE_CORE_POLL_THREAD_H
+
+#include "profiler/capture/core/core.h"
+
+void poll_thread_begin(void);      /* starts it */
+int poll_thread_stop(void);        /* asks it to end, waits at most 1 s; whether it has */
+void poll_thread_step_aside(void); /* before a fork that must find the target's threads alone */
+void poll_thread_return(void);     /* ... after it: it starts again with a later allocation */
+void poll_thread_forked(
+    uint32_t others);               /* child: it is gone; the parent had so many other threads */
+void poll_thread_begin_child(void); /* starts it in the child where that is safe */
+
+/* A thread of the library, detached, with all signals blocked; `run` gets a slot of its own. */
+int thread_begin_own(void *(*run)(void *), size_t stack_bytes); /* 0 or errno */
+
+/* poll_gate.c: keeps it from working. */
+void poll_gate_lock(void);
+int poll_gate_try(void);         /* 1: had at once */
+int poll_gate_keep(uint64_t ns); /* waits so long at most, for the end of the process: 1 had */
+void poll_gate_unlock(void);
+uint32_t poll_gate_ends(void);                        /* threads that ended so far */
+void poll_gate_wait(uint32_t seen_ends, uint64_t ns); /* for a further one, so long at most */
+void poll_gate_wake(void);                            /* a thread has ended */
+
+/* tasks.c: threads that come and go in /proc; 0: no thread of the target is left. */
+int tasks_scan(struct thread_slot *self, int each_second);
+
+#endif

@@ -1,0 +1,60 @@
+/* What the kernel tells of a thread: its state, times and clock, read without printf or stdio. */
+#include <string.h>
+#include <time.h>
+
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/system.h"
+
+const char *thread_poll_number(const char *p, uint64_t *out)
+{
+    *out = 0;
+    while (*p == ' ')
+        p++;
+    if (p[0] == '0' && p[1] == 'x') {
+        for (p += 2; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
+            *out = *out * 16 + (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+        return p;
+    }
+    for (; *p >= '0' && *p <= '9'; p++)
+        *out = *out * 10 + (uint64_t)(*p - '0');
+    return p;
+}
+
+size_t thread_poll_read(uint32_t tid, const char *name, char *out, size_t bytes)
+{
+    char path[64] = "/proc/self/task/", digits[12], *d = digits + sizeof digits;
+    size_t n = strlen(path);
+    for (*--d = 0; tid || !*d; tid /= 10)
+        *--d = (char)('0' + tid % 10);
+    size_t k = (size_t)(digits + sizeof digits - 1 - d);
+    memcpy(path + n, d, k);
+    path[n + k] = '/';
+    strcpy(path + n + k + 1, name);
+    return raw_read_file(path, out, bytes);
+}
+
+uint64_t thread_poll_cpu(uint32_t tid)
+{
+    struct timespec t = {0};
+    /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
+    clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int thread_poll_state(uint32_t tid, uint64_t numbers[THREAD_POLL_STATS])
+{
+    char text[512];
+    const char *p;
+    if (!thread_poll_read(tid, "stat", text, sizeof text) || !(p = strrchr(text, ')')) || !p[1])
+        return 0;
+    int state = p[2];
+    p += 3;
+    for (int field = 4; *p && numbers && field <= 22; field++) {
+        uint64_t n;
+        const char *next = thread_poll_number(p, &n);
+        numbers[THREAD_POLL_SYSTEM] = field == 15 ? n : numbers[THREAD_POLL_SYSTEM];
+        numbers[THREAD_POLL_START] = field == 22 ? n : numbers[THREAD_POLL_START];
+        p = next + strcspn(next, " ");
+    }
+    return state;
+}

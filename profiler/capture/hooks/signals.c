@@ -1,0 +1,68 @@
+/* Functions for signals: what the target does with the sampler's own number does not reach the
+ * kernel (core/signals.c). */
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/system.h"
+
+typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
+
+CAPTURE_API int sigaction(int number, const struct sigaction *act, struct sigaction *old)
+{
+    static void *next;
+    typedef int (*fn)(int, const struct sigaction *, struct sigaction *);
+    if (!signals_is_ours(number))
+        return ((fn)raw_next(&next, "sigaction"))(number, act, old);
+    signals_set_action(act, old);
+    return 0;
+}
+
+static sighandler_t set_handler(void **next, const char *name, int number, sighandler_t handler,
+                                int flags)
+{
+    if (!signals_is_ours(number))
+        return ((sighandler_t(*)(int, sighandler_t))raw_next(next, name))(number, handler);
+    struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, was;
+    signals_set_action(&act, &was);
+    return was.sa_handler;
+}
+
+#define SIGNAL_FUNCTION(name, flags)                                                               \
+    CAPTURE_API sighandler_t name(int number, sighandler_t handler)                                \
+    {                                                                                              \
+        static void *next;                                                                         \
+        return set_handler(&next, #name, number, handler, flags);                                  \
+    }
+sighandler_t bsd_signal(int number, sighandler_t handler);
+SIGNAL_FUNCTION(signal, SA_RESTART)
+SIGNAL_FUNCTION(bsd_signal, SA_RESTART)
+SIGNAL_FUNCTION(sysv_signal, SA_RESETHAND | SA_NODEFER)
+SIGNAL_FUNCTION(__sysv_signal, SA_RESETHAND | SA_NODEFER)
+
+CAPTURE_API int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    static void *next;
+    return signals_set_mask((mask_fn)raw_next(&next, "pthread_sigmask"), how, set, old);
+}
+
+CAPTURE_API int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    static void *next;
+    return signals_set_mask((mask_fn)raw_next(&next, "sigprocmask"), how, set, old);
+}
+
+CAPTURE_API int signalfd(int fd, const sigset_t *set, int flags)
+{
+    static void *next;
+    sigset_t room;
+    return ((int (*)(int, const sigset_t *, int))raw_next(&next, "signalfd"))(
+        fd, signals_without(set, &room), flags);
+}
+
+CAPTURE_API int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    static void *next;
+    signals_set_stack(stack);
+    return ((int (*)(const stack_t *, stack_t *))raw_next(&next, "sigaltstack"))(stack, old);
+}

@@ -1,0 +1,49 @@
+/* The way into the library: its constructor and the entry points of CUDA's and NVTX's injection,
+ * whichever comes first, start capture with the recorders that are listed here. */
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/recorders/nvtx/nvtx.h"
+
+/* In the order of starting: stacks before what takes them. */
+static const struct recorder *const recorders[] = {
+    &stack_recorder, &python_recorder, &heap_recorder, &nvtx_recorder,
+    &cuda_recorder,  &wait_recorder,   &cpu_recorder,
+};
+
+static int start(void)
+{
+    thread_hooks_setup();
+    heap_set_allocator(&malloc_hooks);
+    return capture_start(recorders, sizeof recorders / sizeof *recorders);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    start();
+}
+
+/* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
+CAPTURE_API int InitializeInjection(void);
+CAPTURE_API int InitializeInjection(void)
+{
+    if (start())
+        cuda_initialize();
+    return 1;
+}
+
+CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get);
+CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
+{
+    start();
+    return nvtx_initialize(get);
+}
+
+CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module);
+CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
+{
+    start();
+    return nvtx_initialize_extension(module);
+}

@@ -1,0 +1,16 @@
+/* Included before every source of the library (gcc -include): memcpy and its like are the library's
+ * own, also where the compiler copies a struct, and not the hooks of these names (hooks/copies.c).
+ */
+#ifndef TP_CAPTURE_RAW_MEMORY_H
+#define TP_CAPTURE_RAW_MEMORY_H
+
+#include <stddef.h>
+
+#ifndef CAPTURE_DEFINES_MEMCPY
+void *memcpy(void *to, const void *from, size_t n) __asm__("raw_memcpy");
+void *memmove(void *to, const void *from, size_t n) __asm__("raw_memmove");
+void *memset(void *to, int byte, size_t n) __asm__("raw_memset");
+int memcmp(const void *a, const void *b, size_t n) __asm__("raw_memcmp");
+#endif
+
+#endif

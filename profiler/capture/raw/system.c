@@ -1,0 +1,85 @@
+/* System calls made directly: mapping, sleeping, waiting, reading a small file; and the way to the
+ * functions that the library's hooks replace. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/raw/system.h"
+
+void *raw_map(size_t bytes, int flags)
+{
+    long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
+    return p == -1 ? NULL : (void *)p;
+}
+
+void *raw_map_file(int fd, size_t bytes)
+{
+    long p = syscall(SYS_mmap, NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0L);
+    return p == -1 ? NULL : (void *)p;
+}
+
+void raw_unmap(void *p, size_t bytes)
+{
+    syscall(SYS_munmap, p, bytes);
+}
+
+int raw_clear(void *p, size_t bytes)
+{
+    return syscall(SYS_madvise, p, bytes, MADV_DONTNEED) == 0;
+}
+
+static struct timespec in_seconds(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+void raw_sleep(uint64_t ns)
+{
+    struct timespec t = in_seconds(ns);
+    syscall(SYS_nanosleep, &t, NULL);
+}
+
+void raw_futex_wait(const volatile void *word, uint32_t value, uint64_t ns)
+{
+    struct timespec t = in_seconds(ns);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, ns ? &t : NULL, NULL, 0);
+}
+
+void raw_futex_wake(const volatile void *word, int threads)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
+}
+
+size_t raw_read_file(const char *path, char *out, size_t bytes)
+{
+    int saved = errno;
+    size_t used = 0;
+    long n = 0, fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && used < bytes - 1 &&
+           (n = syscall(SYS_read, fd, out + used, bytes - 1 - used)) > 0)
+        used += (size_t)n;
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    out[used] = 0;
+    errno = saved;
+    return used;
+}
+
+void *raw_next(void **slot, const char *name)
+{
+    static __thread int resolving;
+    void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (f || resolving)
+        return f;
+    resolving = 1;
+    f = dlsym(RTLD_NEXT, name);
+    resolving = 0;
+    __atomic_store_n(slot, f, __ATOMIC_RELAXED);
+    return f;
+}
