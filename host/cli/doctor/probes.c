@@ -1,31 +1,10 @@
-#include <stdarg.h>
+/* The table of probes, and the rows that it makes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "host/cli/doctor/probes.h"
 
 static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME; /* "" when the build found none */
-
-void found_add(struct found *f, const char *format, ...)
-{
-    size_t n = strlen(f->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->text + n, sizeof f->text - n, format, arguments);
-    va_end(arguments);
-}
-
-char *probe_line(const char *path, char *out, size_t n)
-{
-    FILE *f = fopen(path, "re");
-    *out = 0;
-    if (f && !fgets(out, (int)n, f))
-        *out = 0;
-    if (f)
-        fclose(f);
-    out[strcspn(out, "\n")] = 0;
-    return out;
-}
 
 static enum state probe_fft(struct found *f)
 {
