@@ -31,27 +31,14 @@ extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, 
 /* Rows that several commands share. The variables stand behind the macro's arguments. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"
 #define CLI_OPT_BACKEND(variable)                                                                  \
-    {"backend",                                                                                    \
-     0,                                                                                            \
-     OPT_TEXT,                                                                                     \
-     &(variable),                                                                                  \
-     CLI_BACKEND_CHOICES,                                                                          \
-     "where to compute; auto: cuda where it works, else cpu",                                      \
-     0,                                                                                            \
-     0,                                                                                            \
-     0},                                                                                           \
-    {                                                                                              \
-        "device-memory", 0, OPT_TEXT, &cli_device_memory, "SIZE",                                  \
-            "use no more of the GPU's memory, to simulate a smaller card (4GiB)", 0, 0, 0          \
-    }
+    OPTION_TEXT("backend", 0, variable, CLI_BACKEND_CHOICES,                                       \
+                "where to compute; auto: cuda where it works, else cpu"),                          \
+        OPTION_TEXT("device-memory", 0, cli_device_memory, "SIZE",                                 \
+                    "use no more of the GPU's memory, to simulate a smaller card (4GiB)")
 #define CLI_OPT_THREADS(variable)                                                                  \
-    {                                                                                              \
-        "threads", 't', OPT_INT, &(variable), "N",                                                 \
-            "CPU threads; 0: all that this process may use", 0, 4096, 0                            \
-    }
+    OPTION_INT("threads", 't', variable, "N", "CPU threads; 0: all that this process may use", 0,  \
+               4096)
 #define CLI_OPT_JSON(variable)                                                                     \
-    {                                                                                              \
-        "json", 0, OPT_FLAG, &(variable), NULL, "print the answer as JSON on stdout", 0, 0, 0      \
-    }
+    OPTION_FLAG("json", 0, variable, "print the answer as JSON on stdout")
 
 #endif

@@ -8,8 +8,8 @@
 static int json, ceilings;
 
 static struct opt options[] = {
-    {"ceilings", 0, OPT_FLAG, &ceilings, NULL,
-     "also measure what each back end can do at most, a second each", 0, 0, 0},
+    OPTION_FLAG("ceilings", 0, ceilings,
+                "also measure what each back end can do at most, a second each"),
     CLI_OPT_JSON(json),
     {0},
 };

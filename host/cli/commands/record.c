@@ -19,18 +19,16 @@ static int baseline, no_analysis;
 static struct profile_options profile;
 
 static struct opt options[] = {
-    {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
-     "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all these) and "
-     "objects (small Python objects by\nline; slower)",
-     0, 0, 0},
-    {"rate", 'r', OPT_NUMBER, &rate, "HZ",
-     "samples per second of CPU time of each thread (default 100)", 1, 10000, 0},
-    {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
-     0, 0, 0},
-    {"baseline", 'b', OPT_FLAG, &baseline, NULL,
-     "first run it once bare and silent, to know the slow-down", 0, 0, 0},
-    {"no-analysis", 0, OPT_FLAG, &no_analysis, NULL,
-     "record only; `tomoprof report RUN` analyses later", 0, 0, 0},
+    OPTION_TEXT("modes", 'm', modes, "A,B,...",
+                "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all "
+                "these) and "
+                "objects (small Python objects by\nline; slower)"),
+    OPTION_NUMBER("rate", 'r', rate, "HZ",
+                  "samples per second of CPU time of each thread (default 100)", 1, 10000),
+    OPTION_PATH("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_FLAG("baseline", 'b', baseline,
+                "first run it once bare and silent, to know the slow-down"),
+    OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
 };
