@@ -1,3 +1,4 @@
+/* Blocks that only grow, and a hash table of the texts in them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +7,13 @@
 
 #define BLOCK (64 * 1024)
 
-struct block {
-    struct block *next;
+struct arena_block {
+    struct arena_block *next;
     size_t used, room;
 };
 
 struct arena {
-    struct block *blocks;
+    struct arena_block *blocks;
     struct table texts; /* hash of a text -> index in `kept`; collisions go on at hash + 1 */
     const char **kept;
     size_t count, room;
@@ -30,7 +31,7 @@ void arena_free(struct arena *a)
     if (!a)
         return;
     while (a->blocks) {
-        struct block *next = a->blocks->next;
+        struct arena_block *next = a->blocks->next;
         free(a->blocks);
         a->blocks = next;
     }
@@ -42,7 +43,7 @@ void arena_free(struct arena *a)
 void *arena_take(struct arena *a, size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
-    struct block *b = a->blocks;
+    struct arena_block *b = a->blocks;
     if (!b || b->room - b->used < bytes) {
         size_t room = bytes > BLOCK / 4 ? bytes : BLOCK;
         if (room > SIZE_MAX / 2 || !(b = calloc(1, sizeof *b + 16 + room)))

@@ -1,3 +1,4 @@
+/* The hash table: open addressing, linear probing. */
 #include <stdlib.h>
 #include <string.h>
 

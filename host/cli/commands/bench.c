@@ -1,3 +1,4 @@
+/* The command `bench`: measures or reads rows, then prints, draws, saves or compares them. */
 #include <stdio.h>
 
 #include "host/base/file.h"

@@ -1,3 +1,4 @@
+/* The command `compare`: two runs as text, JSON or a page, and an exit code for gates. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

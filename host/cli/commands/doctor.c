@@ -1,3 +1,4 @@
+/* The command `doctor`: this build, its back ends, and the probes of this machine. */
 #include <unistd.h>
 
 #include "host/backend/registry.h"

@@ -1,3 +1,4 @@
+/* The command `export`: a run in the formats of other tools. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The command `gen`: a synthetic scan as geometry, arrays and a Data Exchange file. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <math.h>

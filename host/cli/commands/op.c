@@ -1,3 +1,4 @@
+/* The command `op`: one operator on files, timed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The command `record`: starts a program under the capture library and profiles what it left. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,14 +57,14 @@ static enum err check_modes(const char *list)
     return ERR_OK;
 }
 
-struct session {
+struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
     struct record_target target;
     struct record_end bare, end;
     char note[256];
 };
 
-static enum err run_program(struct session *s, char **word)
+static enum err run_program(struct record_session *s, char **word)
 {
     char library[RUN_PATH], **environment;
     const char *program;
@@ -96,7 +97,7 @@ static int usable_cpus(void)
 }
 
 /* Nothing from here on changes how this process ends: that is the program's. */
-static void conclude(struct session *s, char **word)
+static void conclude(struct record_session *s, char **word)
 {
     char top[256] = "";
     char *notes[3] = {NULL}, **note = notes;
@@ -136,7 +137,7 @@ static void conclude(struct session *s, char **word)
 
 static enum err run(int words, char **word)
 {
-    static struct session s;
+    static struct record_session s;
     TRY(check_modes(modes));
     TRY(record_target(word[0], &s.target));
     if (*s.target.limits)

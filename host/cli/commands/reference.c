@@ -1,3 +1,4 @@
+/* The hidden command `reference`, which the build calls for man page and completions. */
 #include <stdio.h>
 #include <string.h>
 

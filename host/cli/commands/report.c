@@ -1,3 +1,4 @@
+/* The command `report`: a run's page, or its hotspots as text. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The command `run`: the suite, its profile and the report in one folder. */
 #include <stdio.h>
 
 #include "host/base/log.h"

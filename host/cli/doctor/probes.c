@@ -30,7 +30,7 @@ static enum state probe_marks(struct found *f)
     return TP_NVTX ? OK : MISSING;
 }
 
-static const struct probe {
+static const struct doctor_probe {
     const char *name;
     probe_fn *look;
     const char *consequence, *fix;
@@ -113,7 +113,7 @@ void probes_say(struct facts *f)
     else
         printf("\n%-16s %-8s %s\n", "what", "state", "found");
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
-        const struct probe *p = &probes[i];
+        const struct doctor_probe *p = &probes[i];
         struct found found = {.text = ""};
         enum state s = p->look(&found);
         found.consequence = s == OK ? NULL : found.consequence ? found.consequence : p->consequence;

@@ -1,3 +1,4 @@
+/* --help of the program and of a command. */
 #include <stdio.h>
 
 #include "host/cli/reference/reference.h"

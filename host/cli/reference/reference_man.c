@@ -1,3 +1,4 @@
+/* The man page, as roff. */
 #include <stdio.h>
 #include <string.h>
 

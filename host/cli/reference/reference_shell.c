@@ -1,3 +1,4 @@
+/* Completion for bash, zsh and fish. */
 #include <stdio.h>
 #include <string.h>
 

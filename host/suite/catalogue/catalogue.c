@@ -1,3 +1,4 @@
+/* The table of operations, and the functions that run them. */
 #include <stdlib.h>
 #include <string.h>
 
