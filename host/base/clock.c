@@ -1,3 +1,4 @@
+/* CLOCK_MONOTONIC, its self-test, and the UTC stamps of run folders. */
 #include <time.h>
 
 #include "host/base/clock.h"

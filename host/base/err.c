@@ -1,3 +1,4 @@
+/* The thread's latest error: sentence, place in the source, code. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

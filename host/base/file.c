@@ -1,3 +1,5 @@
+/* Files that appear under their name only when complete; temporaries are removed by signal handlers
+ * too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

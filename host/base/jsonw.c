@@ -1,3 +1,4 @@
+/* The JSON writer: commas, escapes, UTF-8, shortest numbers. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Log lines and the progress bar on stderr; the bar gives way to lines. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

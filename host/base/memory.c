@@ -1,3 +1,5 @@
+/* Large arrays, and how much memory is left: the kernel's word, cgroups, limits of the process,
+ * TOMOPROF_MEMORY. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +21,7 @@
 /* Sizes of live blocks. A side table, because a header before a 2 MiB-aligned block would cost a
  * huge page of its own. Blocks are few (tens), and the newest go first, so a search from the end is
  * short. */
-static struct block {
+static struct mem_block {
     void *p;
     size_t bytes;
 } * blocks;
@@ -200,7 +202,7 @@ static enum err block_add(void *p, size_t bytes)
     pthread_mutex_lock(&lock);
     if (block_count == block_room) {
         size_t room = block_room ? 2 * block_room : 64;
-        struct block *grown = realloc(blocks, room * sizeof *blocks);
+        struct mem_block *grown = realloc(blocks, room * sizeof *blocks);
         if (!grown) {
             pthread_mutex_unlock(&lock);
             return FAIL(ERR_MEMORY, "no memory left for the list of blocks");
@@ -208,7 +210,7 @@ static enum err block_add(void *p, size_t bytes)
         blocks = grown;
         block_room = room;
     }
-    blocks[block_count++] = (struct block){p, bytes};
+    blocks[block_count++] = (struct mem_block){p, bytes};
     held += bytes;
     peak = held > peak ? held : peak;
     pthread_mutex_unlock(&lock);

@@ -1,3 +1,4 @@
+/* Parses options by their rows, and prints their part of --help. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -28,6 +28,25 @@ struct opt {
     int seen;        /* set by the parser when given */
 };
 
+/* Rows of each kind. `short_name` is the letter, 0 for none; `text` is the help. */
+/* clang-format off */
+#define OPTION_ROW(option, short_name, type, variable, shown, text, ...)                           \
+    {.name = option, .letter = short_name, .kind = type, .value = &(variable), .meta = shown,      \
+     .help = text, ##__VA_ARGS__}
+#define OPTION_FLAG(option, short_name, variable, text)                                            \
+    OPTION_ROW(option, short_name, OPT_FLAG, variable, NULL, text)
+#define OPTION_INT(option, short_name, variable, shown, text, least, most)                         \
+    OPTION_ROW(option, short_name, OPT_INT, variable, shown, text, .min = least, .max = most)
+#define OPTION_NUMBER(option, short_name, variable, shown, text, least, most)                      \
+    OPTION_ROW(option, short_name, OPT_NUMBER, variable, shown, text, .min = least, .max = most)
+#define OPTION_TEXT(option, short_name, variable, shown, text)                                     \
+    OPTION_ROW(option, short_name, OPT_TEXT, variable, shown, text)
+#define OPTION_PATH(option, short_name, variable, shown, text)                                     \
+    OPTION_ROW(option, short_name, OPT_PATH, variable, shown, text)
+#define OPTION_CHOICE(option, short_name, variable, shown, text)                                   \
+    OPTION_ROW(option, short_name, OPT_CHOICE, variable, shown, text)
+/* clang-format on */
+
 /* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional
  * words are moved to the front of argv, their number into *positional. "--" ends options. Unknown
  * options get ERR_USAGE with the nearest known name; so do missing, malformed and out-of-range

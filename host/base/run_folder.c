@@ -1,3 +1,4 @@
+/* Makes and finds run folders: a stamp of its own for each, `latest`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

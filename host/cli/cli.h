@@ -2,11 +2,11 @@
 #ifndef TP_CLI_CLI_H
 #define TP_CLI_CLI_H
 
-#include <signal.h>
 #include <stdint.h>
 
 #include "host/base/err.h"
 #include "host/base/options.h"
+#include "host/cli/common/context.h"
 
 enum command_flags {
     CMD_HIDDEN = 1, /* not in --help */
@@ -28,53 +28,17 @@ struct command {
 extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
     cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage, cmd_reference, cmd_width;
 
-/* All of them, ended by NULL. */
-extern const struct command *const cli_commands[];
-
-/* 1 after SIGINT or SIGTERM. For `const volatile int *stop` of long work of CMD_STOPS commands; a
- * second signal ends the process at once. Temporaries of half-written outputs are removed either
- * way. */
-extern volatile sig_atomic_t cli_stop;
-
-/* How main ends after a command that did its work: as the program ended that `record` ran. */
-struct cli_end {
-    int exit_code, signal; /* signal 0: exits */
-};
-extern struct cli_end cli_end;
-
-/* --device-memory of the command at hand, for the back end and for child processes. */
-extern const char *cli_device_memory;
-
-/* From here on the first signal ends this process, its temporaries removed. */
-void cli_signals_end_at_once(void);
-
-/* Absolute path of this program. ERR_IO when the system does not tell. */
-enum err cli_program(const char **path);
-
 /* Rows that several commands share. The variables stand behind the macro's arguments. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"
 #define CLI_OPT_BACKEND(variable)                                                                  \
-    {"backend",                                                                                    \
-     0,                                                                                            \
-     OPT_TEXT,                                                                                     \
-     &(variable),                                                                                  \
-     CLI_BACKEND_CHOICES,                                                                          \
-     "where to compute; auto: cuda where it works, else cpu",                                      \
-     0,                                                                                            \
-     0,                                                                                            \
-     0},                                                                                           \
-    {                                                                                              \
-        "device-memory", 0, OPT_TEXT, &cli_device_memory, "SIZE",                                  \
-            "use no more of the GPU's memory, to simulate a smaller card (4GiB)", 0, 0, 0          \
-    }
+    OPTION_TEXT("backend", 0, variable, CLI_BACKEND_CHOICES,                                       \
+                "where to compute; auto: cuda where it works, else cpu"),                          \
+        OPTION_TEXT("device-memory", 0, cli_device_memory, "SIZE",                                 \
+                    "use no more of the GPU's memory, to simulate a smaller card (4GiB)")
 #define CLI_OPT_THREADS(variable)                                                                  \
-    {                                                                                              \
-        "threads", 't', OPT_INT, &(variable), "N",                                                 \
-            "CPU threads; 0: all that this process may use", 0, 4096, 0                            \
-    }
+    OPTION_INT("threads", 't', variable, "N", "CPU threads; 0: all that this process may use", 0,  \
+               4096)
 #define CLI_OPT_JSON(variable)                                                                     \
-    {                                                                                              \
-        "json", 0, OPT_FLAG, &(variable), NULL, "print the answer as JSON on stdout", 0, 0, 0      \
-    }
+    OPTION_FLAG("json", 0, variable, "print the answer as JSON on stdout")
 
 #endif

@@ -9,62 +9,18 @@
 
 #include "cuda/cuda.h"
 #include "host/backend/registry.h"
-#include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
 #include "host/cli/reference/reference.h"
 #include "host/cpu/cpu.h"
 
-const struct command *const cli_commands[] = {
+static const struct command *const commands[] = {
     &cmd_run,    &cmd_record,    &cmd_report, &cmd_recon, &cmd_op,     &cmd_bench,
     &cmd_gen,    &cmd_info,      &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
     &cmd_triage, &cmd_reference, &cmd_width,  NULL,
 };
-#define COMMANDS (int)(sizeof cli_commands / sizeof *cli_commands - 1)
-
-volatile sig_atomic_t cli_stop;
-const char *cli_device_memory;
-struct cli_end cli_end;
-static volatile sig_atomic_t command_stops;
-
-static void on_signal(int number)
-{
-    if (command_stops && !cli_stop) {
-        cli_stop = 1;
-        return;
-    }
-    outfile_remove_temporaries();
-    signal(number, SIG_DFL);
-    raise(number); /* delivered when this handler returns: the parent sees the true cause */
-}
-
-void cli_signals_end_at_once(void)
-{
-    command_stops = 0;
-}
-
-static void catch_signals(const struct command *c)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-    command_stops = (c->flags & CMD_STOPS) != 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction old, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        sigaction(numbers[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) /* nohup and background jobs of a shell ignore some */
-            sigaction(numbers[i], &action, NULL);
-    }
-}
-
-enum err cli_program(const char **path)
-{
-    static char program[4096];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    FAIL_IF(n <= 0, ERR_IO, "/proc/self/exe: cannot find this program: %s", strerror(errno));
-    program[n] = 0;
-    *path = program;
-    return ERR_OK;
-}
+#define COMMANDS (int)(sizeof commands / sizeof *commands - 1)
 
 static int is_help(const char *word)
 {
@@ -74,8 +30,8 @@ static int is_help(const char *word)
 static const struct command *find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(cli_commands[i]->name, name))
-            return cli_commands[i];
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
     return NULL;
 }
 
@@ -84,8 +40,8 @@ static enum err unknown_command(const char *name)
     const char *names[COMMANDS];
     int n = 0;
     for (int i = 0; i < COMMANDS; i++)
-        if (!(cli_commands[i]->flags & CMD_HIDDEN))
-            names[n++] = cli_commands[i]->name;
+        if (!(commands[i]->flags & CMD_HIDDEN))
+            names[n++] = commands[i]->name;
     const char *near = opt_nearest(name, names, n);
     if (near)
         return FAIL(ERR_USAGE, "unknown command \"%s\": did you mean `tomoprof %s`?", name, near);
@@ -155,14 +111,14 @@ static enum err run_command(const struct command *c, int argc, char **argv)
     FAIL_IF(words > c->max_words, ERR_USAGE,
             "%s: unexpected word \"%s\": `tomoprof %s --help` has examples", c->name,
             argv[c->max_words], c->name);
-    catch_signals(c);
+    cli_catch_signals((c->flags & CMD_STOPS) != 0);
     return c->run(words, argv);
 }
 
 static enum err dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        help_program(stderr);
+        help_program(stderr, commands);
         return FAIL(ERR_USAGE, "no command given");
     }
     if (is_help(argv[1]) || !strcmp(argv[1], "help")) {
@@ -170,7 +126,7 @@ static enum err dispatch(int argc, char **argv)
         if (c)
             help_command(c);
         else
-            help_program(stdout);
+            help_program(stdout, commands);
         return argc > 2 && !c ? unknown_command(argv[2]) : ERR_OK;
     }
     if (!strcmp(argv[1], "--version")) {
@@ -198,6 +154,7 @@ static void die_of(int number)
 
 int main(int argc, char **argv)
 {
+    cli_commands = commands;
     backend_register_loader("cuda", cuda_load);
     backend_register(&cpu_backend);
     enum err e = dispatch(argc, argv);

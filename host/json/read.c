@@ -7,7 +7,7 @@
 #include "host/base/file.h"
 #include "host/json/json.h"
 
-struct reader {
+struct json_reader {
     struct arena *arena;
     enum json_rule rule;
 };
@@ -19,10 +19,10 @@ struct reader {
             return r->rule == JSON_LENIENT ? ERR_OK : FAIL(ERR_INPUT, __VA_ARGS__);                \
     } while (0)
 
-static enum err read_object(const struct reader *r, const struct json_record *type, const cJSON *j,
-                            void *item, int first);
+static enum err read_object(const struct json_reader *r, const struct json_record *type,
+                            const cJSON *j, void *item, int first);
 
-static enum err read_scalar(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_scalar(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                             void *at)
 {
     if (cJSON_IsNull(j))
@@ -47,7 +47,7 @@ static enum err read_scalar(const struct reader *r, const struct json_field *f, 
     return ERR_OK;
 }
 
-static enum err read_word(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_word(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                           char *items, int i)
 {
     struct json_field one = *f;
@@ -60,7 +60,7 @@ static enum err read_word(const struct reader *r, const struct json_field *f, co
     return read_scalar(r, &one, j, at);
 }
 
-static enum err read_array(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_array(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                            void *item)
 {
     static const struct json_record plain = {"values", 8, NULL, 0};
@@ -79,7 +79,7 @@ static enum err read_array(const struct reader *r, const struct json_field *f, c
     return ERR_OK;
 }
 
-static enum err read_table(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_table(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                            void *item)
 {
     WRONG_IF(!cJSON_IsObject(j), "\"%s\" is no object of columns", f->key);
@@ -105,7 +105,7 @@ static enum err read_table(const struct reader *r, const struct json_field *f, c
     return ERR_OK;
 }
 
-static enum err read_map(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_map(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                          void *item)
 {
     WRONG_IF(!cJSON_IsObject(j), "\"%s\" is no object", f->key);
@@ -126,7 +126,7 @@ static enum err read_map(const struct reader *r, const struct json_field *f, con
     return ERR_OK;
 }
 
-static enum err read_maybe(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_maybe(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                            void *item)
 {
     int one;
@@ -139,7 +139,7 @@ static enum err read_maybe(const struct reader *r, const struct json_field *f, c
     return read_object(r, f->type, j, to, 0);
 }
 
-static enum err read_field(const struct reader *r, const struct json_field *f, const cJSON *j,
+static enum err read_field(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                            void *item)
 {
     switch (f->kind) {
@@ -161,8 +161,8 @@ static enum err read_field(const struct reader *r, const struct json_field *f, c
     }
 }
 
-static enum err read_object(const struct reader *r, const struct json_record *type, const cJSON *j,
-                            void *item, int first)
+static enum err read_object(const struct json_reader *r, const struct json_record *type,
+                            const cJSON *j, void *item, int first)
 {
     WRONG_IF(!cJSON_IsObject(j), "a value that should be an object (%s) is none", type->name);
     for (int i = first; i < type->count; i++) {
@@ -179,7 +179,7 @@ static enum err read_object(const struct reader *r, const struct json_record *ty
 enum err json_read(struct arena *a, const struct json_record *type, const cJSON *j, void *item,
                    enum json_rule rule)
 {
-    const struct reader r = {a, rule};
+    const struct json_reader r = {a, rule};
     return read_object(&r, type, j, item, 0);
 }
 

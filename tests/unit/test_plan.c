@@ -7,7 +7,7 @@
 static void the_default_is_everything(void **state)
 {
     (void)state;
-    struct plan p;
+    struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, NULL, NULL, &p), ERR_OK);
     assert_int_equal(p.op_count, 16);
     assert_int_equal(p.size_count, 4);
@@ -55,7 +55,7 @@ static void every_row_is_complete(void **state)
 static void lists_are_ordered_and_without_repeats(void **state)
 {
     (void)state;
-    struct plan p;
+    struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, "median_filter3d, cone_fdk_recon,cone_fdk_recon",
                                 " 64,32 ,64,5", &p),
                      ERR_OK);
@@ -69,7 +69,7 @@ static void lists_are_ordered_and_without_repeats(void **state)
 static void stars_choose_several(void **state)
 {
     (void)state;
-    struct plan p;
+    struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
     assert_int_equal(p.op_count, 7);
     assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen*", "32", &p), ERR_OK);
@@ -97,7 +97,7 @@ static void wrong_lists_are_named(void **state)
         {NULL, "64.5", "\"64.5\" is no whole number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct plan p;
+        struct run_plan p;
         assert_error(plan_parse(&suite_menu, cases[i].ops, cases[i].sizes, &p), ERR_USAGE,
                      cases[i].phrase);
     }
@@ -109,14 +109,14 @@ static void too_many_sizes(void **state)
     char list[1024] = "4";
     for (int n = 5; n < 5 + PLAN_SIZES; n++)
         snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", n);
-    struct plan p;
+    struct run_plan p;
     assert_error(plan_parse(&suite_menu, NULL, list, &p), ERR_USAGE, "more than 64 sizes");
 }
 
 static void the_bench_has_its_own_menu(void **state)
 {
     (void)state;
-    struct plan p;
+    struct run_plan p;
     assert_int_equal(plan_parse(&bench_menu, NULL, NULL, &p), ERR_OK);
     assert_int_equal(p.size_count, 1);
     assert_true(p.sizes[0] == 256);

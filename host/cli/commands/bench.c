@@ -1,3 +1,4 @@
+/* The command `bench`: measures or reads rows, then prints, draws, saves or compares them. */
 #include <stdio.h>
 
 #include "host/base/file.h"
@@ -16,28 +17,25 @@ static int markdown, list;
 enum { ROW_AGAINST = 8, ROW_FAIL_OVER };
 
 static struct opt options[] = {
-    {"ops", 0, OPT_TEXT, &ops, "A,B,...", "operations, by name (default: all; --list shows them)",
-     0, 0, 0},
-    {"sizes", 0, OPT_TEXT, &sizes, "N,M,...",
-     "edges N of the N^3 volume, odd ones too (default 256)", 0, 0, 0},
-    {"threads", 't', OPT_TEXT, &threads, "N,M,...", "numbers of CPU threads (default: 1 and all)",
-     0, 0, 0},
-    {"repeat", 0, OPT_INT, &repeat, "N",
-     "runs of each that count, after one that does not (default 5)", 1, 1e6, 0},
+    OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
+    OPTION_TEXT("sizes", 0, sizes, "N,M,...",
+                "edges N of the N^3 volume, odd ones too (default 256)"),
+    OPTION_TEXT("threads", 't', threads, "N,M,...", "numbers of CPU threads (default: 1 and all)"),
+    OPTION_INT("repeat", 0, repeat, "N",
+               "runs of each that count, after one that does not (default 5)", 1, 1e6),
     CLI_OPT_BACKEND(backend),
-    {"seed", 0, OPT_INT, &seed, "N", "seed of the noise (default 42)", 0, 4294967295.0, 0},
-    {"save", 0, OPT_PATH, &save, "FILE", "write the rows as JSON", 0, 0, 0},
-    [ROW_AGAINST] = {"against", 0, OPT_PATH, &against, "FILE",
-                     "compare with an earlier --save of the same class of machine", 0, 0, 0},
-    [ROW_FAIL_OVER] = {"fail-over", 0, OPT_NUMBER, &fail_over, "PERCENT",
-                       "exit 1 when a row is slower than that against FILE\n(default: report only, "
-                       "same within 5)",
-                       0.001, 1e6, 0},
-    {"markdown", 0, OPT_FLAG, &markdown, NULL, "print targets, rows and growth as Markdown", 0, 0,
-     0},
-    {"svg", 0, OPT_PATH, &svg, "FILE", "draw seconds against N, one line for each operation", 0, 0,
-     0},
-    {"list", 0, OPT_FLAG, &list, NULL, "print the operations and stop", 0, 0, 0},
+    OPTION_INT("seed", 0, seed, "N", "seed of the noise (default 42)", 0, 4294967295.0),
+    OPTION_PATH("save", 0, save, "FILE", "write the rows as JSON"),
+    [ROW_AGAINST] = OPTION_PATH("against", 0, against, "FILE",
+                                "compare with an earlier --save of the same class of machine"),
+    [ROW_FAIL_OVER] =
+        OPTION_NUMBER("fail-over", 0, fail_over, "PERCENT",
+                      "exit 1 when a row is slower than that against FILE\n(default: report only, "
+                      "same within 5)",
+                      0.001, 1e6),
+    OPTION_FLAG("markdown", 0, markdown, "print targets, rows and growth as Markdown"),
+    OPTION_PATH("svg", 0, svg, "FILE", "draw seconds against N, one line for each operation"),
+    OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
 };
 

@@ -1,3 +1,4 @@
+/* The table of `bench` on stderr, and its list of operations. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -25,16 +25,16 @@ struct curve {
     double size[PLAN_SIZES], seconds[PLAN_SIZES];
 };
 
-struct frame {
+struct plot_frame {
     double x0, x1, y0, y1; /* log2 N, log10 s: whole numbers */
 };
 
-static double across(const struct frame *f, double size)
+static double across(const struct plot_frame *f, double size)
 {
     return LEFT + WIDTH * (log2(size) - f->x0) / (f->x1 - f->x0);
 }
 
-static double down(const struct frame *f, double seconds)
+static double down(const struct plot_frame *f, double seconds)
 {
     return TOP + HEIGHT * (f->y1 - log10(seconds)) / (f->y1 - f->y0);
 }
@@ -79,9 +79,9 @@ static int curves_of(const struct bench_results *r, struct curve out[LINES])
     return n;
 }
 
-static struct frame frame_of(const struct curve *c, int n)
+static struct plot_frame frame_of(const struct curve *c, int n)
 {
-    struct frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    struct plot_frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c[i].n; k++) {
             f.x0 = fmin(f.x0, floor(log2(c[i].size[k])));
@@ -92,7 +92,7 @@ static struct frame frame_of(const struct curve *c, int n)
     return f;
 }
 
-static void grid(FILE *out, const struct frame *f)
+static void grid(FILE *out, const struct plot_frame *f)
 {
     for (double x = f->x0; x <= f->x1; x++)
         fprintf(out,
@@ -110,7 +110,7 @@ static void grid(FILE *out, const struct frame *f)
             TOP + HEIGHT + 36);
 }
 
-static void draw(FILE *out, const struct frame *f, const struct curve *c, int place)
+static void draw(FILE *out, const struct plot_frame *f, const struct curve *c, int place)
 {
     const char *colour = colours[place % COLOURS], *dash = place < COLOURS ? "" : "5 4";
     const double at = TOP + 14 + 19 * place;
@@ -138,7 +138,7 @@ enum err bench_report_svg(FILE *out, const struct bench_results *r)
     static struct curve curves[LINES];
     const int n = curves_of(r, curves);
     FAIL_IF(!n, ERR_INPUT, "--svg: no operation was measured at two sizes");
-    const struct frame f = frame_of(curves, n);
+    const struct plot_frame f = frame_of(curves, n);
     fprintf(
         out,
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 800 490' font-family='sans-serif' "

@@ -7,17 +7,17 @@ static int64_t size, runs = 1, threads, seed = 42, fd = 1;
 static int bench, traced;
 
 static struct opt options[] = {
-    {"op", 0, OPT_TEXT, &op, "NAME", "operation of the catalogue", 0, 0, 0},
-    {"size", 0, OPT_INT, &size, "N", "edge of the volume", 1, 65536, 0},
-    {"runs", 0, OPT_INT, &runs, "N", "runs, the first is cold", 1, 1e6, 0},
+    OPTION_TEXT("op", 0, op, "NAME", "operation of the catalogue"),
+    OPTION_INT("size", 0, size, "N", "edge of the volume", 1, 65536),
+    OPTION_INT("runs", 0, runs, "N", "runs, the first is cold", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
-    {"seed", 0, OPT_INT, &seed, "N", "seed of the noise", 0, 4294967295.0, 0},
-    {"fd", 0, OPT_INT, &fd, "N", "file descriptor that receives one JSON object per line", 0, 65536,
-     0},
-    {"previews", 0, OPT_PATH, &previews, "DIR", "draw the reconstruction there", 0, 0, 0},
-    {"bench", 0, OPT_FLAG, &bench, NULL, "as `tomoprof bench` wants it", 0, 0, 0},
-    {"traced", 0, OPT_FLAG, &traced, NULL, "no calibration", 0, 0, 0},
+    OPTION_INT("seed", 0, seed, "N", "seed of the noise", 0, 4294967295.0),
+    OPTION_INT("fd", 0, fd, "N", "file descriptor that receives one JSON object per line", 0,
+               65536),
+    OPTION_PATH("previews", 0, previews, "DIR", "draw the reconstruction there"),
+    OPTION_FLAG("bench", 0, bench, "as `tomoprof bench` wants it"),
+    OPTION_FLAG("traced", 0, traced, "no calibration"),
     {0},
 };
 

@@ -1,3 +1,4 @@
+/* The command `compare`: two runs as text, JSON or a page, and an exit code for gates. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +16,11 @@ static int json, force;
 static int64_t top = 20;
 
 static struct opt options[] = {
-    {"fail-over", 0, OPT_TEXT, &limit_text, "PERCENT",
-     "exit with 1 when an operation takes that much longer in B (10%)", 0, 0, 0},
-    {"out", 'o', OPT_PATH, &out, "FILE", "also write the comparison as HTML", 0, 0, 0},
-    {"top", 0, OPT_INT, &top, "N", "lines to print (default 20)", 1, 1e6, 0},
-    {"force", 0, OPT_FLAG, &force, NULL, "judge --fail-over although machine or tool chain differ",
-     0, 0, 0},
+    OPTION_TEXT("fail-over", 0, limit_text, "PERCENT",
+                "exit with 1 when an operation takes that much longer in B (10%)"),
+    OPTION_PATH("out", 'o', out, "FILE", "also write the comparison as HTML"),
+    OPTION_INT("top", 0, top, "N", "lines to print (default 20)", 1, 1e6),
+    OPTION_FLAG("force", 0, force, "judge --fail-over although machine or tool chain differ"),
     CLI_OPT_JSON(json),
     {0},
 };

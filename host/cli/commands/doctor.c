@@ -1,3 +1,4 @@
+/* The command `doctor`: this build, its back ends, and the probes of this machine. */
 #include <unistd.h>
 
 #include "host/backend/registry.h"
@@ -8,8 +9,8 @@
 static int json, ceilings;
 
 static struct opt options[] = {
-    {"ceilings", 0, OPT_FLAG, &ceilings, NULL,
-     "also measure what each back end can do at most, a second each", 0, 0, 0},
+    OPTION_FLAG("ceilings", 0, ceilings,
+                "also measure what each back end can do at most, a second each"),
     CLI_OPT_JSON(json),
     {0},
 };

@@ -1,3 +1,4 @@
+/* The command `export`: a run in the formats of other tools. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +16,19 @@ static double from, until, least;
 enum { ROW_WEIGHT, ROW_FROM, ROW_UNTIL, ROW_LEAST };
 
 static struct opt options[] = {
-    [ROW_WEIGHT] = {"weight", 'w', OPT_CHOICE, &weight, "cpu|gpu|wait|alloc",
-                    "what folded stacks count (default cpu)", 0, 0, 0},
-    [ROW_FROM] = {"from", 0, OPT_NUMBER, &from, "SECONDS",
-                  "chrome: leave out what ended before, counted from the start of the run", 0, 1e9,
-                  0},
-    [ROW_UNTIL] = {"until", 0, OPT_NUMBER, &until, "SECONDS", "chrome: leave out what began after",
-                   0, 1e9, 0},
-    [ROW_LEAST] = {"min-duration", 0, OPT_NUMBER, &least, "SECONDS",
-                   "chrome: leave out shorter events", 0, 1e9, 0},
-    {"to", 't', OPT_TEXT, &to, "FORMAT", "speedscope, chrome, folded, csv or callgrind", 0, 0, 0},
-    {"out", 'o', OPT_PATH, &out, "FILE",
-     "where to write (default: beside profile.json, named after the format)", 0, 0, 0},
-    {"gzip", 'z', OPT_FLAG, &gzip, NULL, "compress; all viewers of chrome and speedscope take it",
-     0, 0, 0},
+    [ROW_WEIGHT] = OPTION_CHOICE("weight", 'w', weight, "cpu|gpu|wait|alloc",
+                                 "what folded stacks count (default cpu)"),
+    [ROW_FROM] = OPTION_NUMBER(
+        "from", 0, from, "SECONDS",
+        "chrome: leave out what ended before, counted from the start of the run", 0, 1e9),
+    [ROW_UNTIL] =
+        OPTION_NUMBER("until", 0, until, "SECONDS", "chrome: leave out what began after", 0, 1e9),
+    [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
+                                "chrome: leave out shorter events", 0, 1e9),
+    OPTION_TEXT("to", 't', to, "FORMAT", "speedscope, chrome, folded, csv or callgrind"),
+    OPTION_PATH("out", 'o', out, "FILE",
+                "where to write (default: beside profile.json, named after the format)"),
+    OPTION_FLAG("gzip", 'z', gzip, "compress; all viewers of chrome and speedscope take it"),
     {0},
 };
 

@@ -1,3 +1,4 @@
+/* The command `gen`: a synthetic scan as geometry, arrays and a Data Exchange file. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <math.h>
@@ -25,25 +26,24 @@ static double noise = 0.01, range;
 static int phantom, exact;
 
 static struct opt options[] = {
-    {"geometry", 'g', OPT_TEXT, &geometry, "parallel|cone|FILE",
-     "beam, or a geometry file that says everything\n(default parallel; cone: source to detector 4 "
-     "N, to axis 2 N)",
-     0, 0, 0},
-    {"size", 'n', OPT_INT, &size, "N", "N/2 views of N x N cells, volume N^3 (default 64)", 1,
-     65536, 0},
-    {"views", 0, OPT_INT, &views, "N", "number of views, instead of N/2", 1, 1e7, 0},
-    {"rows", 0, OPT_INT, &rows, "N", "detector rows, instead of N", 1, 1e6, 0},
-    {"channels", 0, OPT_INT, &channels, "N", "detector channels, instead of N", 1, 1e6, 0},
-    {"range", 0, OPT_NUMBER, &range, "DEGREES", "angle covered (default: parallel 180, cone 360)",
-     -36000, 36000, 0},
-    {"phantom", 'p', OPT_CHOICE, &phantom, "two-ellipsoids|shepp-logan",
-     "the object (default two-ellipsoids)", 0, 0, 0},
-    {"noise", 0, OPT_NUMBER, &noise, "X",
-     "standard deviation as a share of the largest value (default 0.01)", 0, 1e6, 0},
-    {"seed", 0, OPT_INT, &seed, "N", "seed of the noise (default 42)", 0, 4294967295.0, 0},
-    {"exact", 'x', OPT_FLAG, &exact, NULL,
-     "line integrals by formula, not by the forward projector", 0, 0, 0},
-    {"out", 'o', OPT_PATH, &out, "PREFIX", "where the files go (default scan)", 0, 0, 0},
+    OPTION_TEXT("geometry", 'g', geometry, "parallel|cone|FILE",
+                "beam, or a geometry file that says everything\n(default parallel; cone: source to "
+                "detector 4 "
+                "N, to axis 2 N)"),
+    OPTION_INT("size", 'n', size, "N", "N/2 views of N x N cells, volume N^3 (default 64)", 1,
+               65536),
+    OPTION_INT("views", 0, views, "N", "number of views, instead of N/2", 1, 1e7),
+    OPTION_INT("rows", 0, rows, "N", "detector rows, instead of N", 1, 1e6),
+    OPTION_INT("channels", 0, channels, "N", "detector channels, instead of N", 1, 1e6),
+    OPTION_NUMBER("range", 0, range, "DEGREES", "angle covered (default: parallel 180, cone 360)",
+                  -36000, 36000),
+    OPTION_CHOICE("phantom", 'p', phantom, "two-ellipsoids|shepp-logan",
+                  "the object (default two-ellipsoids)"),
+    OPTION_NUMBER("noise", 0, noise, "X",
+                  "standard deviation as a share of the largest value (default 0.01)", 0, 1e6),
+    OPTION_INT("seed", 0, seed, "N", "seed of the noise (default 42)", 0, 4294967295.0),
+    OPTION_FLAG("exact", 'x', exact, "line integrals by formula, not by the forward projector"),
+    OPTION_PATH("out", 'o', out, "PREFIX", "where the files go (default scan)"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {0},

@@ -1,3 +1,4 @@
+/* The command `info`: what a file holds, by its content. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The command `op`: one operator on files, timed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,27 +36,25 @@ enum {
 };
 
 static struct opt options[] = {
-    [ROW_GEOMETRY] = {"geometry", 'g', OPT_PATH, &geometry, "FILE",
-                      "geometry file (JSON, MBIRJAX's parameter names)", 0, 0, 0},
-    [ROW_IN] = {"in", 'i', OPT_PATH, &in, "FILE", "input array (.npy, float32, C order)", 0, 0, 0},
-    [ROW_OUT] = {"out", 'o', OPT_PATH, &out, "FILE", "output array (.npy)", 0, 0, 0},
-    [ROW_WEIGHTS] = {"weights", 'w', OPT_PATH, &weights, "FILE",
-                     "weights of the sinogram's shape: mbir_recon,\nhessian_diagonal", 0, 0, 0},
-    [ROW_INIT] = {"init", 0, OPT_PATH, &initial, "FILE",
-                  "volume that mbir_recon starts from (default: direct_recon)", 0, 0, 0},
-    [ROW_ITERATIONS] = {"iterations", 'n', OPT_INT, &iterations, "N",
-                        "at most, of mbir_recon (default 15)", 1, 1e6, 0},
-    [ROW_THRESHOLD] =
-        {"stop-threshold", 0, OPT_NUMBER, &threshold, "PERCENT",
-         "mbir_recon ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6,
-         0},
-    [ROW_SEED] = {"seed", 0, OPT_INT, &seed, "N",
-                  "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)", 0,
-                  4294967295.0, 0},
-    [ROW_SUBSETS] = {"subsets", 0, OPT_INT, &subsets, "N", "of gen_pixel_partition", 1, 2147483647,
-                     0},
-    {"repeat", 0, OPT_INT, &repeat, "N",
-     "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6, 0},
+    [ROW_GEOMETRY] = OPTION_PATH("geometry", 'g', geometry, "FILE",
+                                 "geometry file (JSON, MBIRJAX's parameter names)"),
+    [ROW_IN] = OPTION_PATH("in", 'i', in, "FILE", "input array (.npy, float32, C order)"),
+    [ROW_OUT] = OPTION_PATH("out", 'o', out, "FILE", "output array (.npy)"),
+    [ROW_WEIGHTS] = OPTION_PATH("weights", 'w', weights, "FILE",
+                                "weights of the sinogram's shape: mbir_recon,\nhessian_diagonal"),
+    [ROW_INIT] = OPTION_PATH("init", 0, initial, "FILE",
+                             "volume that mbir_recon starts from (default: direct_recon)"),
+    [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', iterations, "N",
+                                  "at most, of mbir_recon (default 15)", 1, 1e6),
+    [ROW_THRESHOLD] = OPTION_NUMBER(
+        "stop-threshold", 0, threshold, "PERCENT",
+        "mbir_recon ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
+    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N",
+                            "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)",
+                            0, 4294967295.0),
+    [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition", 1, 2147483647),
+    OPTION_INT("repeat", 0, repeat, "N",
+               "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     CLI_OPT_JSON(json),

@@ -1,3 +1,4 @@
+/* What `op --json` prints. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -32,36 +32,33 @@ enum {
 };
 
 static struct opt options[] = {
-    [ROW_METHOD] = {"method", 'm', OPT_CHOICE, &method, "fbp|fdk|mbir",
-                    "default: fbp for parallel beams, fdk for cone beams", 0, 0, 0},
-    [ROW_BACKPROJECT] =
-        {"backproject", 0, OPT_CHOICE, &voxel_driven, "matched|voxel",
-         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
-         "(default matched)",
-         0, 0, 0},
-    [ROW_CENTER] = {"center", 'c', OPT_NUMBER, &center, "CHANNEL",
-                    "rotation axis, 0-based, fractions welcome (default:\nfound and printed)", 0, 0,
-                    0},
-    [ROW_ITERATIONS] = {"iterations", 'n', OPT_INT, &iterations, "N",
-                        "at most, of mbir (default 15)", 1, 1e6, 0},
-    [ROW_THRESHOLD] = {"stop-threshold", 0, OPT_NUMBER, &threshold, "PERCENT",
-                       "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)",
-                       0, 1e6, 0},
-    [ROW_WEIGHTS] = {"weights", 'w', OPT_CHOICE, &weighting, "none|transmission",
-                     "of mbir; transmission: exp(-sinogram)", 0, 0, 0},
-    [ROW_SEED] = {"seed", 0, OPT_INT, &seed, "N", "numpy.random.seed of mbir (default 0)", 0,
-                  4294967295.0, 0},
-    {"in", 'i', OPT_PATH, &in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)", 0, 0, 0},
-    {"geometry", 'g', OPT_PATH, &geometry, "FILE",
-     "geometry of a cone-beam or .npy sinogram (JSON)", 0, 0, 0},
-    {"rows", 'r', OPT_TEXT, &rows, "A:B", "detector rows A to B-1 of the scan (default all)", 0, 0,
-     0},
-    {"out", 'o', OPT_PATH, &out, "FILE", "volume: .nii, .nii.gz or .npy", 0, 0, 0},
-    {"png", 'p', OPT_PATH, &png, "FILE", "picture of the middle slice (default: beside --out)", 0,
-     0, 0},
-    {"memory", 0, OPT_TEXT, &memory, "SIZE",
-     "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices", 0, 0,
-     0},
+    [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir",
+                                 "default: fbp for parallel beams, fdk for cone beams"),
+    [ROW_BACKPROJECT] = OPTION_CHOICE(
+        "backproject", 0, voxel_driven, "matched|voxel",
+        "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
+        "(default matched)"),
+    [ROW_CENTER] = OPTION_NUMBER(
+        "center", 'c', center, "CHANNEL",
+        "rotation axis, 0-based, fractions welcome (default:\nfound and printed)", 0, 0),
+    [ROW_ITERATIONS] =
+        OPTION_INT("iterations", 'n', iterations, "N", "at most, of mbir (default 15)", 1, 1e6),
+    [ROW_THRESHOLD] = OPTION_NUMBER(
+        "stop-threshold", 0, threshold, "PERCENT",
+        "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
+    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission",
+                                  "of mbir; transmission: exp(-sinogram)"),
+    [ROW_SEED] =
+        OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
+    OPTION_PATH("in", 'i', in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)"),
+    OPTION_PATH("geometry", 'g', geometry, "FILE",
+                "geometry of a cone-beam or .npy sinogram (JSON)"),
+    OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
+    OPTION_PATH("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
+    OPTION_PATH("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
+    OPTION_TEXT(
+        "memory", 0, memory, "SIZE",
+        "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {0},

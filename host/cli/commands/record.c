@@ -1,3 +1,4 @@
+/* The command `record`: starts a program under the capture library and profiles what it left. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +20,16 @@ static int baseline, no_analysis;
 static struct profile_options profile;
 
 static struct opt options[] = {
-    {"modes", 'm', OPT_TEXT, &modes, "A,B,...",
-     "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all these) and "
-     "objects (small Python objects by\nline; slower)",
-     0, 0, 0},
-    {"rate", 'r', OPT_NUMBER, &rate, "HZ",
-     "samples per second of CPU time of each thread (default 100)", 1, 10000, 0},
-    {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
-     0, 0, 0},
-    {"baseline", 'b', OPT_FLAG, &baseline, NULL,
-     "first run it once bare and silent, to know the slow-down", 0, 0, 0},
-    {"no-analysis", 0, OPT_FLAG, &no_analysis, NULL,
-     "record only; `tomoprof report RUN` analyses later", 0, 0, 0},
+    OPTION_TEXT("modes", 'm', modes, "A,B,...",
+                "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all "
+                "these) and "
+                "objects (small Python objects by\nline; slower)"),
+    OPTION_NUMBER("rate", 'r', rate, "HZ",
+                  "samples per second of CPU time of each thread (default 100)", 1, 10000),
+    OPTION_PATH("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_FLAG("baseline", 'b', baseline,
+                "first run it once bare and silent, to know the slow-down"),
+    OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
 };
@@ -58,14 +57,14 @@ static enum err check_modes(const char *list)
     return ERR_OK;
 }
 
-struct session {
+struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
     struct record_target target;
     struct record_end bare, end;
     char note[256];
 };
 
-static enum err run_program(struct session *s, char **word)
+static enum err run_program(struct record_session *s, char **word)
 {
     char library[RUN_PATH], **environment;
     const char *program;
@@ -98,7 +97,7 @@ static int usable_cpus(void)
 }
 
 /* Nothing from here on changes how this process ends: that is the program's. */
-static void conclude(struct session *s, char **word)
+static void conclude(struct record_session *s, char **word)
 {
     char top[256] = "";
     char *notes[3] = {NULL}, **note = notes;
@@ -138,7 +137,7 @@ static void conclude(struct session *s, char **word)
 
 static enum err run(int words, char **word)
 {
-    static struct session s;
+    static struct record_session s;
     TRY(check_modes(modes));
     TRY(record_target(word[0], &s.target));
     if (*s.target.limits)

@@ -1,3 +1,4 @@
+/* The hidden command `reference`, which the build calls for man page and completions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static struct opt options[] = {
 
 static const struct {
     const char *name;
-    void (*write)(void);
+    void (*write)(const struct command *const *commands);
 } forms[] = {
     {"man", reference_man},
     {"bash", reference_bash},
@@ -23,7 +24,7 @@ static enum err run(int words, char **word)
     (void)words;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (!strcmp(word[0], forms[i].name)) {
-            forms[i].write();
+            forms[i].write(cli_commands);
             return ERR_OK;
         }
     return FAIL(ERR_USAGE, "reference %s: must be one of man, bash, zsh, fish", word[0]);

@@ -1,3 +1,4 @@
+/* The command `report`: a run's page, or its hotspots as text. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +17,9 @@ static int64_t top = 20;
 static struct profile_options profile;
 
 static struct opt options[] = {
-    {"text", 0, OPT_FLAG, &text, NULL, "print the costliest lines on stdout", 0, 0, 0},
-    {"top", 'n', OPT_INT, &top, "N", "rows of each table (default 20)", 1, 1e6, 0},
-    {"again", 0, OPT_FLAG, &again, NULL, "analyse although there is a profile.json", 0, 0, 0},
+    OPTION_FLAG("text", 0, text, "print the costliest lines on stdout"),
+    OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
+    OPTION_FLAG("again", 0, again, "analyse although there is a profile.json"),
     PROFILE_OPTIONS(profile),
     {0},
 };

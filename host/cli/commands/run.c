@@ -1,3 +1,4 @@
+/* The command `run`: the suite, its profile and the report in one folder. */
 #include <stdio.h>
 
 #include "host/base/log.h"
@@ -12,25 +13,22 @@ static double timeout = 600;
 static int quick, list, no_trace;
 
 static struct opt options[] = {
-    {"ops", 0, OPT_TEXT, &ops, "A,B,...", "operations, by name (default: all; --list shows them)",
-     0, 0, 0},
-    {"sizes", 0, OPT_TEXT, &sizes, "N,M,...", "edges N of the N^3 volume (default 32,64,128,256)",
-     0, 0, 0},
-    {"runs", 0, OPT_INT, &runs, "N", "runs of each; the first is cold and not counted (default 3)",
-     1, 1e6, 0},
-    {"quick", 'q', OPT_FLAG, &quick, NULL, "sizes 32,64: under half a minute on two cores", 0, 0,
-     0},
+    OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
+    OPTION_TEXT("sizes", 0, sizes, "N,M,...", "edges N of the N^3 volume (default 32,64,128,256)"),
+    OPTION_INT("runs", 0, runs, "N", "runs of each; the first is cold and not counted (default 3)",
+               1, 1e6),
+    OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
-    {"timeout", 0, OPT_NUMBER, &timeout, "SECONDS",
-     "for all runs of one operation at one size, after which\nit counts as failed (default 600)",
-     0.001, 1e6, 0},
-    {"seed", 0, OPT_INT, &seed, "N", "seed of the noise and of the pixel partitions (default 42)",
-     0, 4294967295.0, 0},
-    {"out", 'o', OPT_PATH, &out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)",
-     0, 0, 0},
-    {"no-trace", 0, OPT_FLAG, &no_trace, NULL, "timings alone: no second, profiled pass", 0, 0, 0},
-    {"list", 0, OPT_FLAG, &list, NULL, "print the operations and stop", 0, 0, 0},
+    OPTION_NUMBER(
+        "timeout", 0, timeout, "SECONDS",
+        "for all runs of one operation at one size, after which\nit counts as failed (default 600)",
+        0.001, 1e6),
+    OPTION_INT("seed", 0, seed, "N", "seed of the noise and of the pixel partitions (default 42)",
+               0, 4294967295.0),
+    OPTION_PATH("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_FLAG("no-trace", 0, no_trace, "timings alone: no second, profiled pass"),
+    OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
 };
 

@@ -1,3 +1,4 @@
+/* Names and values as aligned lines or as JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

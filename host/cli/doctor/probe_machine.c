@@ -106,12 +106,6 @@ enum state probe_container(struct found *f)
     return closed && access("output", W_OK) && access(".", W_OK) ? LIMITED : OK;
 }
 
-int probe_in_wsl(void)
-{
-    struct utsname u;
-    return !uname(&u) && (strstr(u.release, "microsoft") || strstr(u.release, "Microsoft"));
-}
-
 enum state probe_wsl(struct found *f)
 {
     struct utsname u;

@@ -1,31 +1,10 @@
-#include <stdarg.h>
+/* The table of probes, and the rows that it makes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "host/cli/doctor/probes.h"
 
 static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME; /* "" when the build found none */
-
-void found_add(struct found *f, const char *format, ...)
-{
-    size_t n = strlen(f->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->text + n, sizeof f->text - n, format, arguments);
-    va_end(arguments);
-}
-
-char *probe_line(const char *path, char *out, size_t n)
-{
-    FILE *f = fopen(path, "re");
-    *out = 0;
-    if (f && !fgets(out, (int)n, f))
-        *out = 0;
-    if (f)
-        fclose(f);
-    out[strcspn(out, "\n")] = 0;
-    return out;
-}
 
 static enum state probe_fft(struct found *f)
 {
@@ -51,7 +30,7 @@ static enum state probe_marks(struct found *f)
     return TP_NVTX ? OK : MISSING;
 }
 
-static const struct probe {
+static const struct doctor_probe {
     const char *name;
     probe_fn *look;
     const char *consequence, *fix;
@@ -134,7 +113,7 @@ void probes_say(struct facts *f)
     else
         printf("\n%-16s %-8s %s\n", "what", "state", "found");
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
-        const struct probe *p = &probes[i];
+        const struct doctor_probe *p = &probes[i];
         struct found found = {.text = ""};
         enum state s = p->look(&found);
         found.consequence = s == OK ? NULL : found.consequence ? found.consequence : p->consequence;

@@ -1,3 +1,4 @@
+/* --help of the program and of a command. */
 #include <stdio.h>
 
 #include "host/cli/reference/reference.h"
@@ -5,13 +6,13 @@
 static const char exit_codes[] =
     "Exit codes: 0 done, 1 the work failed, 2 the call or its input is wrong, 130 interrupted.\n";
 
-void help_program(FILE *out)
+void help_program(FILE *out, const struct command *const *commands)
 {
     fprintf(out,
             "tomoprof %s: profiles tomographic reconstruction and reconstructs scans.\n\n"
             "Usage: tomoprof COMMAND [OPTIONS]\n\n",
             TP_VERSION);
-    for (const struct command *const *c = cli_commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++)
         if (!((*c)->flags & CMD_HIDDEN))
             fprintf(out, "  %-8s %s\n", (*c)->name, (*c)->summary);
     fprintf(

@@ -7,13 +7,14 @@
 
 #include "host/cli/cli.h"
 
-void help_program(FILE *out);
+/* `commands`: ended by NULL. */
+void help_program(FILE *out, const struct command *const *commands);
 void help_command(const struct command *c);
 
-void reference_man(void);
-void reference_bash(void);
-void reference_zsh(void);
-void reference_fish(void);
+void reference_man(const struct command *const *commands);
+void reference_bash(const struct command *const *commands);
+void reference_zsh(const struct command *const *commands);
+void reference_fish(const struct command *const *commands);
 
 /* What may stand in the place of a value: its choices ("auto|cpu|cuda"), NULL where they are not
  * known or the value is a file's name. */

@@ -1,3 +1,4 @@
+/* The man page, as roff. */
 #include <stdio.h>
 #include <string.h>
 
@@ -97,11 +98,11 @@ static void put_item(const char *name, const char *help)
     putchar('\n');
 }
 
-void reference_man(void)
+void reference_man(const struct command *const *commands)
 {
     printf(".TH TOMOPROF 1 \"\" \"tomoprof %s\" \"User Commands\"\n%s", TP_VERSION, head);
     puts(".SH COMMANDS");
-    for (const struct command *const *c = cli_commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++)
         if (!((*c)->flags & CMD_HIDDEN))
             put_command(*c);
     puts(".SH ENVIRONMENT");

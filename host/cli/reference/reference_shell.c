@@ -1,3 +1,4 @@
+/* Completion for bash, zsh and fish. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,22 +111,22 @@ static const char bash_tail[] = "    esac\n"
                                 "}\n"
                                 "complete -o filenames -F _tomoprof tomoprof\n";
 
-void reference_bash(void)
+void reference_bash(const struct command *const *commands)
 {
     fputs(bash_head, stdout);
     fputs("    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W '", stdout);
-    for (const struct command *const *c = cli_commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++)
         if (shown(*c))
             printf("%s ", (*c)->name);
     fputs("help --help --version' -- \"$cur\"))\n        return\n    fi\n    case $command in\n",
           stdout);
-    for (const struct command *const *c = cli_commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++)
         if (shown(*c))
             bash_options(*c);
     fputs("    esac\n    case \"$command $prev\" in\n    'op op') values='", stdout);
     put_operations();
     fputs("' kind=value ;;\n", stdout);
-    for (const struct command *const *c = cli_commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++)
         for (const struct opt *r = shown(*c) ? (*c)->options : NULL; r && r->name; r++)
             bash_value(*c, r);
     fputs(bash_tail, stdout);
@@ -156,11 +157,11 @@ static void zsh_option(const struct command *c, const struct opt *r)
     puts("' \\");
 }
 
-void reference_zsh(void)
+void reference_zsh(const struct command *const *commands)
 {
     puts("#compdef tomoprof\n# Completion of tomoprof for zsh, made from its tables of options.\n"
          "local -a commands\ncommands=(");
-    for (const struct command *const *c = cli_commands; *c; c++) {
+    for (const struct command *const *c = commands; *c; c++) {
         if (!shown(*c))
             continue;
         printf("    '%s:", (*c)->name);
@@ -169,7 +170,7 @@ void reference_zsh(void)
     }
     puts(")\nif ((CURRENT == 2)); then\n    _describe command commands\n    return\nfi\n"
          "shift words\n((CURRENT--))\ncase $words[1] in");
-    for (const struct command *const *c = cli_commands; *c; c++) {
+    for (const struct command *const *c = commands; *c; c++) {
         if (!shown(*c))
             continue;
         printf("%s)\n    _arguments \\\n", (*c)->name);
@@ -210,10 +211,10 @@ static void fish_option(const struct command *c, const struct opt *r)
     puts("'");
 }
 
-void reference_fish(void)
+void reference_fish(const struct command *const *commands)
 {
     puts("# Completion of tomoprof for fish, made from its tables of options.");
-    for (const struct command *const *c = cli_commands; *c; c++) {
+    for (const struct command *const *c = commands; *c; c++) {
         if (!shown(*c))
             continue;
         printf("complete -c tomoprof -f -n __fish_use_subcommand -a %s -d '", (*c)->name);

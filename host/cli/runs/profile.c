@@ -1,3 +1,4 @@
+/* Traces to profile.json and report.html, and the one line that says most. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

@@ -14,15 +14,12 @@ struct profile_options {
 /* Rows of a command's options. */
 /* clang-format off */
 #define PROFILE_OPTIONS(o)                                                                         \
-    {"include", 0, OPT_TEXT, &(o).include, "GLOB,...",                                             \
-     "charge only source files that match ('*/myproject/*'),\nthe rest to its callers", 0, 0, 0},  \
-    {"exclude", 0, OPT_TEXT, &(o).exclude, "GLOB,...",                                             \
-     "charge what matches to its callers", 0, 0, 0},                                               \
-    {"libraries", 0, OPT_FLAG, &(o).libraries, NULL,                                               \
-     "lines of libraries too, not of user code alone", 0, 0, 0},                                   \
-    {"absolute-paths", 0, OPT_FLAG, &(o).paths, NULL, "keep paths as they were recorded", 0, 0, 0},\
-    {"no-source", 0, OPT_FLAG, &(o).no_source, NULL,                                               \
-     "no text of the program's files in the profile", 0, 0, 0}
+    OPTION_TEXT("include", 0, (o).include, "GLOB,...",                                             \
+                "charge only source files that match ('*/myproject/*'),\nthe rest to its callers"),\
+    OPTION_TEXT("exclude", 0, (o).exclude, "GLOB,...", "charge what matches to its callers"),      \
+    OPTION_FLAG("libraries", 0, (o).libraries, "lines of libraries too, not of user code alone"),  \
+    OPTION_FLAG("absolute-paths", 0, (o).paths, "keep paths as they were recorded"),               \
+    OPTION_FLAG("no-source", 0, (o).no_source, "no text of the program's files in the profile")
 /* clang-format on */
 
 /* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in

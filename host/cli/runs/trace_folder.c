@@ -1,3 +1,4 @@
+/* The folder of a run's traces, and the suite's children under the capture library. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

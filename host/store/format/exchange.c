@@ -1,3 +1,4 @@
+/* Reads Data Exchange files: counts in either order of axes, references, angles. */
 #ifdef TP_HDF5
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Writes a sinogram as counts of a Data Exchange file. */
 #ifdef TP_HDF5
 #include <errno.h>
 #include <inttypes.h>

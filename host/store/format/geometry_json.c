@@ -1,3 +1,4 @@
+/* Geometry files: one table of MBIRJAX's keys reads and writes them. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +17,7 @@
 #define NODE_BYTES 96
 #define ASK_FROM   ((size_t)1 << 20) /* asking the system takes longer than reading a small file */
 
-struct list {
+struct value_list {
     float *values;
     int64_t count;
 };
@@ -24,7 +25,7 @@ struct list {
 /* A model while its file is read: lists stay beside it until their lengths are known to fit. */
 struct draft {
     struct model m;
-    struct list angles, z_shifts;
+    struct value_list angles, z_shifts;
 };
 
 /* One parameter: where it lies in struct draft, and how it is read and written. */
@@ -159,7 +160,7 @@ static void write_shape(struct jsonw *w, const char *name, const void *field)
 
 static enum err read_list(const char *name, const cJSON *value, void *field)
 {
-    struct list *list = field;
+    struct value_list *list = field;
     if (!cJSON_IsArray(value))
         return wrong_type(name, "a list of numbers");
     list->count = cJSON_GetArraySize(value);
@@ -182,7 +183,7 @@ static enum err read_optional_list(const char *name, const cJSON *value, void *f
 
 static void write_list(struct jsonw *w, const char *name, const void *field)
 {
-    const struct list *list = field;
+    const struct value_list *list = field;
     if (!list->values)
         return;
     jsonw_key(w, name);
@@ -283,7 +284,7 @@ static enum err read_keys(const cJSON *root, struct draft *d, unsigned char seen
     return ERR_OK;
 }
 
-static enum err check_list(const char *name, const struct list *list, int64_t views)
+static enum err check_list(const char *name, const struct value_list *list, int64_t views)
 {
     FAIL_IF(list->values && list->count != views, ERR_INPUT,
             "%s has %" PRId64 " entries and sinogram_shape %" PRId64

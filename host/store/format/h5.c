@@ -1,3 +1,4 @@
+/* Calls of libhdf5 with lengths checked and errors in sentences. */
 #ifdef TP_HDF5
 #include <errno.h>
 #include <inttypes.h>

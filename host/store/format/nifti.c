@@ -1,3 +1,4 @@
+/* Writes NIfTI volumes, plain or gzip, a few transposed slices at a time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -98,14 +99,14 @@ static size_t make_header2(unsigned char *h, const int64_t size[3], const double
 }
 
 /* A file that is compressed on its way when its name ends in .gz. */
-struct sink {
+struct nifti_sink {
     struct outfile file;
     int compressed, open;
     z_stream stream;
     unsigned char out[65536];
 };
 
-static enum err sink_open(struct sink *k, const char *path)
+static enum err sink_open(struct nifti_sink *k, const char *path)
 {
     size_t n = strlen(path);
     TRY(outfile_open(&k->file, path));
@@ -119,7 +120,7 @@ static enum err sink_open(struct sink *k, const char *path)
     return ERR_OK;
 }
 
-static enum err sink_write(struct sink *k, const void *data, size_t bytes, int flush)
+static enum err sink_write(struct nifti_sink *k, const void *data, size_t bytes, int flush)
 {
     if (!k->compressed)
         return outfile_write(&k->file, data, bytes);
@@ -140,7 +141,7 @@ static enum err sink_write(struct sink *k, const void *data, size_t bytes, int f
     return ERR_OK;
 }
 
-static void sink_abort(struct sink *k)
+static void sink_abort(struct nifti_sink *k)
 {
     if (k->open)
         deflateEnd(&k->stream);
@@ -160,7 +161,8 @@ static void transpose(const float *volume, int64_t pixels, int64_t slices, int64
  * this. */
 #define SLAB_BYTES ((int64_t)64 << 20)
 
-static enum err write_volume(struct sink *k, int64_t pixels, int64_t slices, const float *volume)
+static enum err write_volume(struct nifti_sink *k, int64_t pixels, int64_t slices,
+                             const float *volume)
 {
     int64_t count = SLAB_BYTES / (pixels * (int64_t)sizeof(float));
     count = count < 1 ? 1 : count > NIFTI_SLICES ? NIFTI_SLICES : count;
@@ -178,7 +180,7 @@ static enum err write_volume(struct sink *k, int64_t pixels, int64_t slices, con
 }
 
 struct nifti_slabs {
-    struct sink sink;
+    struct nifti_sink sink;
     int64_t pixels;
 };
 

@@ -1,3 +1,4 @@
+/* Reads and judges NIfTI headers, of both versions and byte orders. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,12 +12,12 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "big-endian files are the swapped ones");
 
 /* A header in either byte order. */
-struct view {
+struct nifti_view {
     const unsigned char *bytes;
     int swap;
 };
 
-static uint64_t get_bits(const struct view *v, int at, int size)
+static uint64_t get_bits(const struct nifti_view *v, int at, int size)
 {
     uint64_t x = 0;
     for (int i = 0; i < size; i++)
@@ -24,13 +25,13 @@ static uint64_t get_bits(const struct view *v, int at, int size)
     return x;
 }
 
-static int64_t get_int(const struct view *v, int at, int size)
+static int64_t get_int(const struct nifti_view *v, int at, int size)
 {
     int unused = 64 - 8 * size;
     return (int64_t)(get_bits(v, at, size) << unused) >> unused;
 }
 
-static double get_float(const struct view *v, int at, int size)
+static double get_float(const struct nifti_view *v, int at, int size)
 {
     uint64_t wide = get_bits(v, at, size);
     uint32_t narrow = (uint32_t)wide;
@@ -42,7 +43,7 @@ static double get_float(const struct view *v, int at, int size)
 }
 
 /* Where the two versions keep what we read: offset and bytes of an element. */
-static const struct layout {
+static const struct nifti_layout {
     int version, bytes, magic;
     const char *alone, *pair; /* magic of .nii and of .hdr + .img */
     int dim, dim_size, datatype, bits, pixdim, float_size, offset, slope, intercept;
@@ -58,8 +59,8 @@ static const struct {
              {64, 64},   {128, 24},   {256, 8},    {512, 16},   {768, 32}, {1024, 64},
              {1280, 64}, {1536, 128}, {1792, 128}, {2048, 256}, {2304, 32}};
 
-static enum err read_sizes(const char *name, const struct view *v, const struct layout *l,
-                           struct nifti_header *h)
+static enum err read_sizes(const char *name, const struct nifti_view *v,
+                           const struct nifti_layout *l, struct nifti_header *h)
 {
     int64_t dims = get_int(v, l->dim, l->dim_size), voxels = 1;
     FAIL_IF(dims < 1 || dims > 7, ERR_INPUT,
@@ -76,8 +77,8 @@ static enum err read_sizes(const char *name, const struct view *v, const struct 
     return ERR_OK;
 }
 
-static enum err read_offset(const char *name, const struct view *v, const struct layout *l,
-                            int alone, struct nifti_header *h)
+static enum err read_offset(const char *name, const struct nifti_view *v,
+                            const struct nifti_layout *l, int alone, struct nifti_header *h)
 {
     /* An offset is a float in version 1 and an integer in version 2. */
     double offset = l->version == 1 ? get_float(v, l->offset, 4) : (double)get_int(v, l->offset, 8);
@@ -92,8 +93,8 @@ enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, str
 {
     *h = (struct nifti_header){0};
     FAIL_IF(n < 4, ERR_INPUT, "%s: is no NIfTI file", name);
-    struct view v = {bytes, 0};
-    const struct layout *l = NULL;
+    struct nifti_view v = {bytes, 0};
+    const struct nifti_layout *l = NULL;
     for (int i = 0; i < 4 && !l; i++) {
         v.swap = i & 1;
         l = get_int(&v, 0, 4) == layouts[i / 2].bytes ? &layouts[i / 2] : NULL;

@@ -1,3 +1,4 @@
+/* Reads .npy headers as the text that they are, and arrays whole or by rows; writes them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

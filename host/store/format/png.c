@@ -1,3 +1,4 @@
+/* Grey PNG files, and the window of values that shows an object. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Chooses the format of a volume by the end of its name. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Measures the rows of the bench, each in a child process, and turns times into rates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static enum err describe_machine(const struct bench_plan *plan, struct bench_res
 
 enum err bench_prepare(const struct bench_plan *plan, struct bench_results *out)
 {
-    struct plan p;
+    struct run_plan p;
     int64_t threads[PLAN_THREADS];
     int n;
     *out = (struct bench_results){.repeat = plan->repeat, .seed = plan->seed};
@@ -137,7 +138,7 @@ static double cycles_of(const struct cell *c, int64_t runs, double min)
 static enum err take_cell(struct cell *c, struct bench_row *row)
 {
     struct model m;
-    const struct row *last = cell_summarise(c, row->runs + 1);
+    const struct run_row *last = cell_summarise(c, row->runs + 1);
     TRY(model_for_size(c->op, c->size, &m));
     row->min = c->statistics.min;
     row->median = c->statistics.median;

@@ -1,3 +1,4 @@
+/* Compares rows of the bench by what the machine could have done in their time. */
 #include <math.h>
 #include <string.h>
 
@@ -18,15 +19,15 @@ double bench_drift(const struct bench_row *row)
     return fabs(after - before) / fmax(after, before);
 }
 
-struct range {
+struct cost_range {
     double low, high;
 };
 
 /* By the two calibrations; fmin and fmax ignore a NAN unless both are. */
-static struct range cost_of(const struct bench_row *row, enum bench_bound bound)
+static struct cost_range cost_of(const struct bench_row *row, enum bench_bound bound)
 {
     double before = peak_of(&row->before, bound), after = peak_of(&row->after, bound);
-    return (struct range){row->min * fmin(before, after), row->min * fmax(before, after)};
+    return (struct cost_range){row->min * fmin(before, after), row->min * fmax(before, after)};
 }
 
 struct bench_comparison bench_compare(const struct bench_row *now, const struct bench_row *then,
@@ -35,7 +36,7 @@ struct bench_comparison bench_compare(const struct bench_row *now, const struct 
     struct bench_comparison c = {UNKNOWN, VERDICT_UNKNOWN};
     if (now->status != ROW_OK || then->status != ROW_OK)
         return c;
-    struct range a = cost_of(now, then->bound), b = cost_of(then, then->bound);
+    struct cost_range a = cost_of(now, then->bound), b = cost_of(then, then->bound);
     const double least = a.low / b.high, most = a.high / b.low, factor = 1 + tolerance;
     c.ratio = a.high / b.high;
     if (isnan(c.ratio))

@@ -1,3 +1,4 @@
+/* Writes and reads files of `bench --save`. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static const char *const bounds[] = {
     [BOUND_UNKNOWN] = "", [BOUND_ARITHMETIC] = "arithmetic", [BOUND_COPY] = "copy", NULL};
 
 /* The numbers of a row, by key: one table writes and reads them. */
-static const struct number {
+static const struct bench_number {
     const char *key;
     size_t offset;
     int required; /* of a row that is ok */

@@ -1,3 +1,4 @@
+/* The table of operations, and the functions that run them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,29 +131,33 @@ static void set_up_rabbitct(struct model *m, int64_t size)
 
 /* clang-format off */
 #define FORWARD(beam) \
-    {#beam "_forward_project", #beam, "projection", "scatter", "volume -> sinogram, A x", \
-     ARRAY_VOLUME, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
-     prepare_volume, run_forward, check_forward, work_declared, updates_inside, NULL, 0}
+    {.name = #beam "_forward_project", .geometry = #beam, .group = "projection", .access_pattern = "scatter", \
+     .help = "volume -> sinogram, A x", .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, \
+     .prepare = prepare_volume, .run = run_forward, .check = check_forward, .work = work_declared, \
+     .updates = updates_inside}
 #define BACK(beam) \
-    {#beam "_back_project", #beam, "projection", "gather", "sinogram -> volume, exact adjoint A' y", \
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0, \
-     prepare_sinogram, run_back, check_back, work_declared, updates_inside, NULL, 0}
+    {.name = #beam "_back_project", .geometry = #beam, .group = "projection", .access_pattern = "gather", \
+     .help = "sinogram -> volume, exact adjoint A' y", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
+     .prepare = prepare_sinogram, .run = run_back, .check = check_back, .work = work_declared, \
+     .updates = updates_inside}
 #define HESSIAN(beam) \
-    {#beam "_hessian_diagonal", #beam, "projection", "gather", "weights -> volume, sum of A^2 w over the rays", \
-     ARRAY_NONE, ARRAY_VOLUME, SCRATCH_NONE, TAKES_WEIGHTS, \
-     NULL, run_hessian, check_hessian, work_declared, updates_all, NULL, 0}
+    {.name = #beam "_hessian_diagonal", .geometry = #beam, .group = "projection", .access_pattern = "gather", \
+     .help = "weights -> volume, sum of A^2 w over the rays", .output = ARRAY_VOLUME, .takes = TAKES_WEIGHTS, \
+     .run = run_hessian, .check = check_hessian, .work = work_declared, .updates = updates_all}
 #define MBIR(beam) \
-    {#beam "_mbir_recon", #beam, "reconstruction", "mixed", "sinogram -> volume, VCD with the qGGMRF prior", \
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
-     prepare_sinogram, run_mbir, check_recon, work_declared, NULL, NULL, 0}
+    {.name = #beam "_mbir_recon", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+     .help = "sinogram -> volume, VCD with the qGGMRF prior", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
+     .scratch = SCRATCH_MBIR, .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
+     .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, .work = work_declared}
 #define FILTER(beam, letters) \
-    {#beam "_" #letters "_filter", #beam, "filter", "stream", "sinogram -> sinogram, ramp along channels", \
-     ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0, \
-     prepare_sinogram, run_filter, check_filter, work_declared, NULL, NULL, 0}
+    {.name = #beam "_" #letters "_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
+     .help = "sinogram -> sinogram, ramp along channels", .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
+     .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, .work = work_declared}
 #define RECON(beam, letters, text) \
-    {#beam "_" #letters "_recon", #beam, "reconstruction", "gather", text, \
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0, \
-     prepare_sinogram, run_recon, check_recon, work_declared, NULL, NULL, 0}
+    {.name = #beam "_" #letters "_recon", .geometry = #beam, .group = "reconstruction", \
+     .access_pattern = "gather", .help = text, .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
+     .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon, .check = check_recon, \
+     .work = work_declared}
 
 static const struct operation operations[] = {
     FORWARD(parallel),
@@ -169,35 +174,41 @@ static const struct operation operations[] = {
     RECON(cone, fdk, "sinogram -> volume, Feldkamp, matched adjoint"),
     FILTER(cone, fdk),
     RECON(cone, direct, "sinogram -> volume, direct method: fdk_recon"),
-    {"median_filter3d", "any", "utility", "stencil", "volume -> volume, 3x3x3, edges repeated",
-     ARRAY_VOLUME, ARRAY_VOLUME, SCRATCH_NONE, 0,
-     prepare_noisy_volume, run_median, check_median, work_declared, NULL, NULL, 0},
-    {"gen_pixel_partition", "any", "utility", "random", "geometry -> random pixel subsets of MBIR",
-     ARRAY_NONE, ARRAY_PARTITION, SCRATCH_NONE, TAKES_SEED | TAKES_SUBSETS,
-     NULL, run_partition, check_partition, work_partition, NULL, NULL, 0},
+    {.name = "median_filter3d", .geometry = "any", .group = "utility", .access_pattern = "stencil",
+     .help = "volume -> volume, 3x3x3, edges repeated", .input = ARRAY_VOLUME, .output = ARRAY_VOLUME,
+     .prepare = prepare_noisy_volume, .run = run_median, .check = check_median, .work = work_declared},
+    {.name = "gen_pixel_partition", .geometry = "any", .group = "utility", .access_pattern = "random",
+     .help = "geometry -> random pixel subsets of MBIR", .output = ARRAY_PARTITION,
+     .takes = TAKES_SEED | TAKES_SUBSETS, .run = run_partition, .check = check_partition,
+     .work = work_partition},
 };
 
 /* Rows of their own, for what the catalogue has at other sizes or not by itself. */
 #define ITERATION(beam) \
-    {#beam "_vcd_iteration", #beam, "reconstruction", "mixed", "one iteration of mbir_recon over 128 subsets", \
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_MBIR, 0, \
-     prepare_sinogram, run_mbir, check_recon, work_declared, NULL, NULL, WARM_UP_ITERATION}
+    {.name = #beam "_vcd_iteration", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+     .help = "one iteration of mbir_recon over 128 subsets", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
+     .scratch = SCRATCH_MBIR, .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, \
+     .work = work_declared, .first_iteration = WARM_UP_ITERATION}
 
 static const struct operation bench_own[] = {
-    {"cone_voxel_back_project", "cone", "projection", "gather", "sinogram -> volume, voxel-driven: bilinear, for FDK",
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_NONE, 0,
-     prepare_sinogram, run_back_voxel, check_back_voxel, work_declared, updates_inside, NULL, 0},
+    {.name = "cone_voxel_back_project", .geometry = "cone", .group = "projection", .access_pattern = "gather",
+     .help = "sinogram -> volume, voxel-driven: bilinear, for FDK", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_VOLUME, .prepare = prepare_sinogram, .run = run_back_voxel, .check = check_back_voxel,
+     .work = work_declared, .updates = updates_inside},
     ITERATION(parallel),
     ITERATION(cone),
-    {"ramp_filter_2048", "parallel", "filter", "stream", "rows of 1024 channels: transforms of 2048 points",
-     ARRAY_SINOGRAM, ARRAY_SINOGRAM, SCRATCH_NONE, 0,
-     prepare_sinogram, run_filter, check_filter, work_declared, NULL, set_up_ramp, 0},
-    {"rabbitct_fdk_recon", "cone", "reconstruction", "gather", "FDK at RabbitCT's proportions: 496 views of 1248 x 960 at 512",
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
-     prepare_sinogram, run_recon, check_recon, work_declared, NULL, set_up_rabbitct, 0},
-    {"rabbitct_voxel_recon", "cone", "reconstruction", "gather", "the same with voxel-driven back projection",
-     ARRAY_SINOGRAM, ARRAY_VOLUME, SCRATCH_SINOGRAM, 0,
-     prepare_sinogram, run_recon_voxel, check_recon, work_declared, NULL, set_up_rabbitct, 0},
+    {.name = "ramp_filter_2048", .geometry = "parallel", .group = "filter", .access_pattern = "stream",
+     .help = "rows of 1024 channels: transforms of 2048 points", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter,
+     .work = work_declared, .set_up = set_up_ramp},
+    {.name = "rabbitct_fdk_recon", .geometry = "cone", .group = "reconstruction", .access_pattern = "gather",
+     .help = "FDK at RabbitCT's proportions: 496 views of 1248 x 960 at 512", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon,
+     .check = check_recon, .work = work_declared, .set_up = set_up_rabbitct},
+    {.name = "rabbitct_voxel_recon", .geometry = "cone", .group = "reconstruction", .access_pattern = "gather",
+     .help = "the same with voxel-driven back projection", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME,
+     .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon_voxel, .check = check_recon,
+     .work = work_declared, .set_up = set_up_rabbitct},
 };
 
 /* In the order of the table of targets. */

@@ -16,7 +16,7 @@ struct operation {
     const char *name;           /* public: timing.json and the command line */
     const char *geometry;       /* "parallel", "cone", or "any" */
     const char *group;          /* projection, filter, reconstruction, utility */
-    const char *access_pattern; /* how it walks memory: stream, gather, stencil, random, mixed */
+    const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;
     enum scratch scratch;

@@ -1,3 +1,4 @@
+/* Checks of results: exact projections, adjoints, single columns, medians. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

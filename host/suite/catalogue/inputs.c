@@ -1,3 +1,4 @@
+/* Phantoms and noisy sinograms in the arrays of an operation. */
 #include <math.h>
 
 #include "host/geom/model.h"

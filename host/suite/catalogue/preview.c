@@ -1,3 +1,4 @@
+/* Two PNG files and a JSON file of a reconstruction. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,15 +1,12 @@
+/* Arrays of an operation: shapes, memory, places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/jsonw.h"
 #include "host/base/memory.h"
 #include "host/geom/model.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/state.h"
-
-#define SUBSETS 4 /* of gen_pixel_partition in the published set-up */
 
 enum err model_for_size(const struct operation *op, int64_t size, struct model *m)
 {
@@ -53,16 +50,6 @@ enum err state_host_array(struct array_pair *a, const char *what, const int64_t 
     return ERR_OK;
 }
 
-enum err state_place(struct run_state *s, int has_weights, double extra)
-{
-    enum recon_op op;
-    if (!operation_recon(s->op, &op))
-        return ERR_OK;
-    const int has_input = s->op->input != ARRAY_NONE || has_weights;
-    const double arrays = operation_run_bytes(s->op, &s->model) + extra;
-    return recon_place(s->be, op, &s->model, has_input, (size_t)arrays, &s->large);
-}
-
 enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t shape[3])
 {
     size_t bytes = (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float);
@@ -100,18 +87,6 @@ enum err state_allocate_scratch(struct run_state *s)
     return s->large ? ERR_OK : allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch);
 }
 
-enum err state_prepare(struct run_state *s)
-{
-    s->subsets = SUBSETS;
-    s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
-    TRY(state_place(s, 0, check_device_bytes(s)));
-    if (s->op->prepare)
-        TRY(s->op->prepare(s));
-    if (s->op->scratch == SCRATCH_SINOGRAM)
-        TRY(state_allocate_scratch(s));
-    return state_allocate_output(s);
-}
-
 void state_free(struct run_state *s)
 {
     struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->out, &s->scratch};
@@ -124,44 +99,6 @@ void state_free(struct run_state *s)
     partition_free(&s->partition);
     model_free(&s->model);
     memset(s, 0, sizeof *s);
-}
-
-static double index_at(const void *indices, int64_t i)
-{
-    return ((const int32_t *)indices)[i];
-}
-
-static double float_at(const void *floats, int64_t i)
-{
-    return (double)((const float *)floats)[i];
-}
-
-static void host_fingerprint(double (*at)(const void *array, int64_t i), const void *array,
-                             int64_t n, struct fingerprint *out)
-{
-    double squares = 0;
-    *out = (struct fingerprint){0, 0, INFINITY, -INFINITY};
-    for (int64_t i = 0; i < n; i++) {
-        double v = at(array, i);
-        out->sum += v;
-        squares += v * v;
-        out->min = fmin(out->min, v);
-        out->max = fmax(out->max, v);
-    }
-    out->l2 = sqrt(squares);
-}
-
-enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
-{
-    const struct buffer *b = &s->out.buffer;
-    const struct partition *p = &s->partition;
-    if (s->op->output == ARRAY_PARTITION)
-        host_fingerprint(index_at, p->indices, p->subsets * p->length, out);
-    else if (s->large)
-        host_fingerprint(float_at, b->ptr, (int64_t)(b->bytes / sizeof(float)), out);
-    else
-        return s->be->ops->fingerprint(s->be, b, &out->sum, &out->l2, &out->min, &out->max);
-    return ERR_OK;
 }
 
 enum err state_result(struct run_state *s, const float **data, float **copy)
@@ -179,12 +116,4 @@ enum err state_result(struct run_state *s, const float **data, float **copy)
     else
         *data = *copy = block;
     return e;
-}
-
-void fingerprint_write(struct jsonw *w, const struct fingerprint *f)
-{
-    jsonw_knumber(w, "sum", f->sum);
-    jsonw_knumber(w, "l2", f->l2);
-    jsonw_knumber(w, "min", f->min);
-    jsonw_knumber(w, "max", f->max);
 }

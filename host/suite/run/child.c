@@ -25,7 +25,7 @@
 
 #define COPY_SECONDS 0.02
 
-struct child {
+struct child_run {
     struct run_state s;
     const struct child_plan *plan;
     FILE *out;
@@ -75,7 +75,7 @@ static double cached_copy(struct backend *be, const struct operation *op, const 
 /* In the process and with the threads of the runs that follow, because a shared machine's speed
  * changes within minutes. A calibration that fails leaves the share of the peak unknown and fails
  * nothing. */
-static enum err calibrate(struct child *c)
+static enum err calibrate(struct child_run *c)
 {
     struct run_state *s = &c->s;
     struct peak peak = {0, 0};
@@ -101,7 +101,7 @@ static enum err calibrate(struct child *c)
 }
 
 /* What happened since `start` and `cycles`. The clock is read first. */
-static enum err take(struct child *c, int64_t start, double cycles, struct measured *m)
+static enum err take(struct child_run *c, int64_t start, double cycles, struct measured *m)
 {
     struct run_state *s = &c->s;
     m->seconds = clock_seconds_since(start);
@@ -115,7 +115,7 @@ static enum err take(struct child *c, int64_t start, double cycles, struct measu
     return state_fingerprint(s, &m->fingerprint);
 }
 
-static enum err run_once(struct child *c, struct measured *m)
+static enum err run_once(struct child_run *c, struct measured *m)
 {
     struct run_state *s = &c->s;
     mem_reset_peak();
@@ -170,13 +170,13 @@ static void report(FILE *out, int64_t run, const struct measured *m)
 }
 
 /* For profilers that record this part alone (nsys --capture-range=cudaProfilerApi). */
-static void measured(struct child *c, int begins)
+static void measured(struct child_run *c, int begins)
 {
     if (c->s.be->ops->measured)
         c->s.be->ops->measured(c->s.be, begins);
 }
 
-static enum err run_each(struct child *c)
+static enum err run_each(struct child_run *c)
 {
     struct measured first = {0}, now;
     measured(c, 1);
@@ -192,7 +192,7 @@ static enum err run_each(struct child *c)
 }
 
 struct iterations {
-    struct child *child;
+    struct child_run *child;
     struct measured *rows; /* [runs] */
     int64_t start;
     double cycles;
@@ -216,7 +216,7 @@ static void on_iteration(void *context, int64_t done, int64_t total)
 }
 
 /* One call, timed by the iteration; nothing is reported before its result is checked. */
-static enum err run_iterations(struct child *c)
+static enum err run_iterations(struct child_run *c)
 {
     const int64_t runs = c->plan->runs;
     struct iterations i = {.child = c, .rows = calloc((size_t)runs, sizeof *i.rows)};
@@ -239,7 +239,7 @@ static enum err run_iterations(struct child *c)
     return e;
 }
 
-static enum err run_all(struct child *c)
+static enum err run_all(struct child_run *c)
 {
     if (!c->plan->traced)
         TRY(calibrate(c));
@@ -277,7 +277,7 @@ static void report_error(FILE *out)
 
 enum err suite_child(const struct child_plan *p)
 {
-    struct child c = {.plan = p, .cycles = {.fd = -1}};
+    struct child_run c = {.plan = p, .cycles = {.fd = -1}};
     struct backend_options options = {.threads = (int)p->threads};
     struct backend *be = NULL;
     c.s.op = p->bench ? bench_operation_named(p->op) : operation_named(p->op);

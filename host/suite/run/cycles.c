@@ -1,3 +1,4 @@
+/* Counts core cycles by perf_event_open. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>

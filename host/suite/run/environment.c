@@ -1,3 +1,4 @@
+/* Reads what machine and build a run belongs to. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

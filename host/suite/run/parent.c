@@ -1,3 +1,4 @@
+/* Starts the child of one cell, and makes rows of its lines or of its end. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 #include "host/suite/run/parent.h"
 #include "host/suite/run/process.h"
 
-struct child {
+struct child_rows {
     struct cell *cell;
     int64_t runs;
     int64_t done; /* rows that are ok */
@@ -18,9 +19,9 @@ struct child {
 };
 
 /* All rows from the first that is not ok. */
-static void end_rows(struct child *c, enum row_status status, const char *format, ...)
+static void end_rows(struct child_rows *c, enum row_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void end_rows(struct child *c, enum row_status status, const char *format, ...)
+static void end_rows(struct child_rows *c, enum row_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -36,7 +37,7 @@ static double number(const cJSON *line, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-static void take_calibration(struct child *c, const cJSON *line)
+static void take_calibration(struct child_rows *c, const cJSON *line)
 {
     struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
     const char *reason = cJSON_GetStringValue(cJSON_GetObjectItem(line, "cycles_reason"));
@@ -47,7 +48,7 @@ static void take_calibration(struct child *c, const cJSON *line)
     snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }
 
-static void take_row(struct row *row, const cJSON *line)
+static void take_row(struct run_row *row, const cJSON *line)
 {
     row->status = ROW_OK;
     row->seconds = number(line, "time");
@@ -64,7 +65,7 @@ static void take_row(struct row *row, const cJSON *line)
 
 static void on_line(void *context, char *text)
 {
-    struct child *c = context;
+    struct child_rows *c = context;
     cJSON *line = cJSON_Parse(text);
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(line, "error");
     if (cJSON_IsString(error))
@@ -78,13 +79,13 @@ static void on_line(void *context, char *text)
 
 static void on_tick(void *context)
 {
-    struct child *c = context;
+    struct child_rows *c = context;
     if (c->on_tick)
         c->on_tick(c->context);
 }
 
 /* What became of the rows that the child did not deliver, where it did not say so itself. */
-static void explain(struct child *c, enum process_end end, int number_of_end, double timeout_s)
+static void explain(struct child_rows *c, enum process_end end, int number_of_end, double timeout_s)
 {
     if (c->done == c->runs || c->cell->rows[c->done].status == ROW_FAILED)
         return;
@@ -119,7 +120,7 @@ static double bytes_at(const struct operation *op, int64_t size)
 
 /* 1 when the machine has the memory; else the rows are skipped with both numbers and the largest
  * power of two that fits. */
-static int fits(struct child *c)
+static int fits(struct child_rows *c)
 {
     char need_text[16], have_text[16];
     const struct operation *op = c->cell->op;
@@ -148,7 +149,7 @@ static int fits(struct child *c)
 void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*tick)(void *context),
               void *context)
 {
-    struct child c = {cell, o->runs, 0, tick, context};
+    struct child_rows c = {cell, o->runs, 0, tick, context};
     if (!fits(&c))
         return;
     char size[24], runs[24], threads[24], seed[24], fd[8];
@@ -167,8 +168,8 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
     }
     if (o->bench || o->traced)
         argv[n] = o->bench ? "--bench" : "--traced";
-    struct process p = {argv,    o->environment, fileno(log), o->timeout_s,
-                        o->stop, on_line,        on_tick,     &c};
+    struct child_process p = {argv,    o->environment, fileno(log), o->timeout_s,
+                              o->stop, on_line,        on_tick,     &c};
     enum process_end end;
     int end_number;
     if (process_run(&p, &end, &end_number))

@@ -1,3 +1,4 @@
+/* Comma lists of operations, sizes and threads to a plan. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -37,14 +38,14 @@ static enum err choose(const struct menu *menu, const char *item, int wanted[PLA
 }
 
 /* An ascending list without repeats that one option fills. */
-struct list {
+struct comma_list {
     const char *option;
     int64_t least, most;
     int64_t *items;
     int *count, room;
 };
 
-static enum err add_number(const struct list *l, const char *item)
+static enum err add_number(const struct comma_list *l, const char *item)
 {
     char *end;
     errno = 0;
@@ -78,7 +79,7 @@ static char *next_item(char **list)
     return item;
 }
 
-static enum err add_numbers(const struct list *l, const char *text)
+static enum err add_numbers(const struct comma_list *l, const char *text)
 {
     enum err e = ERR_OK;
     char *copy = strdup(text), *rest = copy, *item;
@@ -89,7 +90,7 @@ static enum err add_numbers(const struct list *l, const char *text)
     return e;
 }
 
-static enum err add_operations(const struct menu *menu, const char *text, struct plan *out)
+static enum err add_operations(const struct menu *menu, const char *text, struct run_plan *out)
 {
     enum err e = ERR_OK;
     int wanted[PLAN_OPS] = {0};
@@ -105,18 +106,19 @@ static enum err add_operations(const struct menu *menu, const char *text, struct
     return e;
 }
 
-enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes, struct plan *out)
+enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
+                    struct run_plan *out)
 {
     memset(out, 0, sizeof *out);
-    const struct list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
-                           out->sizes, &out->size_count, PLAN_SIZES};
+    const struct comma_list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
+                                 out->sizes, &out->size_count, PLAN_SIZES};
     TRY(add_operations(menu, ops ? ops : "*", out));
     return add_numbers(&l, sizes ? sizes : menu->sizes);
 }
 
 enum err plan_parse_threads(const char *text, int all, int64_t out[PLAN_THREADS], int *count)
 {
-    const struct list l = {"threads", 1, THREADS_MAX, out, count, PLAN_THREADS};
+    const struct comma_list l = {"threads", 1, THREADS_MAX, out, count, PLAN_THREADS};
     char both[32];
     snprintf(both, sizeof both, "1,%d", all);
     *count = 0;

@@ -17,7 +17,7 @@
 #define SIZE_MAX_EDGE 16384
 #define THREADS_MAX   4096
 
-struct plan {
+struct run_plan {
     const struct operation *ops[PLAN_OPS]; /* in the order of the catalogue, no repeats */
     int op_count;
     int64_t sizes[PLAN_SIZES]; /* ascending, no repeats */
@@ -34,7 +34,8 @@ extern const struct menu suite_menu, bench_menu;
 
 /* Comma lists; NULL means the default (all operations of the menu, its sizes). A name may hold *
  * and ? as in a shell. ERR_USAGE names the item that is wrong and the nearest right one. */
-enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes, struct plan *out);
+enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
+                    struct run_plan *out);
 
 /* Numbers of threads: ascending, no repeats, at most PLAN_THREADS. NULL means 1 and `all`. */
 enum err plan_parse_threads(const char *list, int all, int64_t out[PLAN_THREADS], int *count);

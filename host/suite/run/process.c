@@ -1,3 +1,4 @@
+/* Starts a child in a process group, reads its lines, ends it in time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +27,7 @@ static void shorten_spin(void)
         setenv("GOMP_SPINCOUNT", "10000", 0);
 }
 
-static enum err spawn(const struct process *p, int pipe_end, pid_t *pid)
+static enum err spawn(const struct child_process *p, int pipe_end, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -52,13 +53,13 @@ static enum err spawn(const struct process *p, int pipe_end, pid_t *pid)
     return ERR_OK;
 }
 
-struct reader {
+struct line_reader {
     char text[LINE_MAX_BYTES];
     size_t used;
 };
 
 /* Hands over the complete lines of what arrived. */
-static void split(struct reader *r, const struct process *p)
+static void split(struct line_reader *r, const struct child_process *p)
 {
     char *start = r->text, *end;
     while ((end = memchr(start, '\n', r->used - (size_t)(start - r->text)))) {
@@ -73,9 +74,9 @@ static void split(struct reader *r, const struct process *p)
 }
 
 /* Reads until the pipe ends (1) or the time is up or *stop is set (0). */
-static int read_all(const struct process *p, int fd, int64_t deadline)
+static int read_all(const struct child_process *p, int fd, int64_t deadline)
 {
-    struct reader r = {.used = 0};
+    struct line_reader r = {.used = 0};
     for (;;) {
         struct pollfd ready = {fd, POLLIN, 0};
         int n = poll(&ready, 1, TICK_MS);
@@ -96,7 +97,7 @@ static int read_all(const struct process *p, int fd, int64_t deadline)
 }
 
 /* Waits for the end of a child whose pipe is closed; 0 when the time is up first. */
-static int wait_until(const struct process *p, pid_t pid, int64_t deadline, int *status)
+static int wait_until(const struct child_process *p, pid_t pid, int64_t deadline, int *status)
 {
     while (waitpid(pid, status, WNOHANG) == 0) {
         if ((p->stop && *p->stop) || clock_ns() > deadline)
@@ -106,7 +107,7 @@ static int wait_until(const struct process *p, pid_t pid, int64_t deadline, int 
     return 1;
 }
 
-enum err process_run(const struct process *p, enum process_end *end, int *number)
+enum err process_run(const struct child_process *p, enum process_end *end, int *number)
 {
     int fds[2], status = 0;
     pid_t pid;

@@ -6,7 +6,7 @@
 
 #define PROCESS_FD 3 /* the child's end of the pipe */
 
-struct process {
+struct child_process {
     const char *const *argv;  /* argv[0] is the program's path; ended by NULL */
     char *const *environment; /* NULL: this process's */
     int log_fd;               /* becomes the child's stderr; its stdin and stdout are /dev/null */
@@ -22,6 +22,6 @@ enum process_end { PROCESS_EXITED, PROCESS_SIGNALLED, PROCESS_TIMED_OUT, PROCESS
 /* Runs the child in a process group of its own, reads until the pipe ends, waits. The whole group
  * is killed at the timeout and on *stop. *number is the exit code (PROCESS_EXITED) or the signal.
  */
-enum err process_run(const struct process *p, enum process_end *end, int *number);
+enum err process_run(const struct child_process *p, enum process_end *end, int *number);
 
 #endif

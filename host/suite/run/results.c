@@ -1,3 +1,4 @@
+/* Rows to statistics, rates and fits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ void timestamp_now(char out[TIMESTAMP])
     strftime(out, TIMESTAMP, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 }
 
-enum err results_create(const struct plan *plan, const struct suite_plan *options,
+enum err results_create(const struct run_plan *plan, const struct suite_plan *options,
                         struct results *out)
 {
     memset(out, 0, sizeof *out);
@@ -62,10 +63,10 @@ int results_count(const struct results *r, enum row_status status)
 }
 
 /* Without the cold run, unless it is the only one that succeeded. */
-const struct row *cell_summarise(struct cell *c, int64_t runs)
+const struct run_row *cell_summarise(struct cell *c, int64_t runs)
 {
     double *seconds = malloc((size_t)runs * sizeof *seconds);
-    const struct row *last = NULL;
+    const struct run_row *last = NULL;
     int n = 0;
     for (int64_t k = 1; seconds && k < runs; k++)
         if (c->rows[k].status == ROW_OK) {

@@ -16,7 +16,7 @@ enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
 
 /* One run. Everything but the status is meaningful for ROW_OK alone. Bytes moved count since the
  * row before. */
-struct row {
+struct run_row {
     enum row_status status;
     double seconds;
     struct work work;
@@ -37,7 +37,7 @@ struct calibration {
 struct cell {
     const struct operation *op;
     int64_t size;
-    struct row *rows; /* [runs] */
+    struct run_row *rows; /* [runs] */
     char reason[256];
     struct calibration before, after; /* after: bench alone */
     double updates;
@@ -62,7 +62,7 @@ void environment_read(const struct backend *be, const char *version, struct envi
 void timestamp_now(char out[TIMESTAMP]);
 
 struct results {
-    struct plan plan;
+    struct run_plan plan;
     int64_t runs;
     uint64_t seed;
     double timeout_s;
@@ -72,12 +72,12 @@ struct results {
     struct cell *cells; /* [op_count * size_count], operation by operation */
     struct fit fits[PLAN_OPS];
 };
-enum err results_create(const struct plan *plan, const struct suite_plan *options,
+enum err results_create(const struct run_plan *plan, const struct suite_plan *options,
                         struct results *out);
 void results_free(struct results *r);
 struct cell *results_cell(const struct results *r, int op, int size);
 /* Statistics and rates of one cell; the last row that they count, NULL when none is ok. */
-const struct row *cell_summarise(struct cell *c, int64_t runs);
+const struct run_row *cell_summarise(struct cell *c, int64_t runs);
 /* The same of all cells, and fits. */
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);

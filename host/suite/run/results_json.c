@@ -59,7 +59,7 @@ void calibration_write(struct jsonw *w, const struct calibration *c)
 }
 
 /* The keys that only a run that succeeded can fill. */
-static enum err add_measured(struct timing_file *t, const struct cell *c, const struct row *row,
+static enum err add_measured(struct timing_file *t, const struct cell *c, const struct run_row *row,
                              struct timing_measurement *m)
 {
     m->time = row->seconds;
@@ -86,7 +86,7 @@ static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run
 {
     static const char *const status[] = {
         [ROW_SKIPPED] = "skipped", [ROW_OK] = "ok", [ROW_FAILED] = "failed"};
-    const struct row *row = &c->rows[run];
+    const struct run_row *row = &c->rows[run];
     m->operation = c->op->name;
     m->volume_size = c->size;
     m->run = run + 1;
@@ -150,7 +150,7 @@ static void add_fit(const struct operation *op, const struct fit *f, double larg
 
 static enum err fill(struct timing_file *t, const struct results *r, const struct results *traced)
 {
-    const struct plan *p = &r->plan;
+    const struct run_plan *p = &r->plan;
     int at = 0;
     int64_t rows = cells_of(r) * r->runs + (traced ? cells_of(traced) * traced->runs : 0);
     t->schema = TIMING_SCHEMA;

@@ -1,3 +1,4 @@
+/* The closing table of a run. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* A whole run: timed pass, traced pass, files, verdict. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"
 
-struct session {
+struct suite_session {
     const struct suite_plan *options;
     struct results results, traced; /* traced: empty without a traced pass */
     FILE *log;
@@ -29,9 +30,9 @@ int suite_describe(int index, char line[SUITE_LINE])
     return op != NULL;
 }
 
-static void log_text(struct session *s, const char *format, ...)
+static void log_text(struct suite_session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void log_text(struct session *s, const char *format, ...)
+static void log_text(struct suite_session *s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -41,7 +42,7 @@ static void log_text(struct session *s, const char *format, ...)
     fflush(s->log); /* children append to the same file */
 }
 
-static enum err open_log(struct session *s)
+static enum err open_log(struct suite_session *s)
 {
     char path[RUN_PATH + 16];
     snprintf(path, sizeof path, "%s/log.txt", s->folder);
@@ -52,7 +53,7 @@ static enum err open_log(struct session *s)
     return ERR_OK;
 }
 
-static enum err write_timing(struct session *s)
+static enum err write_timing(struct suite_session *s)
 {
     char path[RUN_PATH + 16];
     results_summarise(&s->results);
@@ -75,17 +76,17 @@ static int64_t traced_runs(const struct suite_plan *options)
 
 static void draw_progress(void *context)
 {
-    const struct session *s = context;
+    const struct suite_session *s = context;
     double children = s->results.plan.op_count * s->results.plan.size_count;
     progress("suite", children * s->done / s->total, children);
 }
 
-static int stopped(const struct session *s)
+static int stopped(const struct suite_session *s)
 {
     return s->options->stop && *s->options->stop;
 }
 
-static void log_cell(struct session *s, const struct cell *c, int64_t runs)
+static void log_cell(struct suite_session *s, const struct cell *c, int64_t runs)
 {
     int64_t ok = 0;
     while (ok < runs && c->rows[ok].status == ROW_OK)
@@ -102,9 +103,9 @@ static void log_cell(struct session *s, const struct cell *c, int64_t runs)
 }
 
 /* Small sizes first, so that an early end leaves something to look at for every operation. */
-static enum err run_cells(struct session *s)
+static enum err run_cells(struct suite_session *s)
 {
-    const struct plan *p = &s->results.plan;
+    const struct run_plan *p = &s->results.plan;
     struct suite_plan options = *s->options;
     snprintf(s->previews, sizeof s->previews, "%s/previews", s->folder);
     options.previews = s->previews;
@@ -123,9 +124,9 @@ static enum err run_cells(struct session *s)
 
 /* What was timed once more, with the capture library in it. That a trace cannot be had is no
  * failure of the run. */
-static enum err run_traced(struct session *s)
+static enum err run_traced(struct suite_session *s)
 {
-    const struct plan *p = &s->results.plan;
+    const struct run_plan *p = &s->results.plan;
     char **environment = s->options->tracer->environment(s->folder);
     if (!environment) {
         log_warn("no traced pass: %s", err_text());
@@ -157,7 +158,7 @@ static enum err run_traced(struct session *s)
     return e ? e : write_timing(s);
 }
 
-static enum err conclude(const struct session *s)
+static enum err conclude(const struct suite_session *s)
 {
     const struct results *r = &s->results;
     int cells = r->plan.op_count * r->plan.size_count;
@@ -192,9 +193,9 @@ static enum err read_environment(const struct suite_plan *plan, struct environme
 
 enum err suite_run(const struct suite_plan *options)
 {
-    struct session s = {.options = options};
+    struct suite_session s = {.options = options};
     struct environment environment;
-    struct plan plan;
+    struct run_plan plan;
     TRY(plan_parse(&suite_menu, options->ops, options->sizes, &plan));
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));

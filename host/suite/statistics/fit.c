@@ -1,3 +1,4 @@
+/* Fits t = a + b N^p by a search over p with a and b in closed form. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* Median, percentile, spread, and rates against the peak. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
