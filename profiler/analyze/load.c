@@ -42,7 +42,7 @@ static enum err note(struct image *im, const struct trace_item *item)
         return ERR_OK;
     TRY(array_room(&q->notes, &q->notes_room, q->notes_count + 1, sizeof *q->notes));
     struct model_item *row = &q->notes[q->notes_count++];
-    model_blank(&record_model_item, row);
+    json_blank(&record_model_item, row);
     row->id = key;
     row->text = text;
     row->severity = severities[n->severity < 3 ? n->severity : 2];

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/scan/projections.h"
 #include "host/store/format/exchange.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -33,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(*err_text());
     else
         FUZZ_CHECK(info.views > 0 && info.rows > 0 && info.channels > 0);
-    if (exchange_read(path, 0, -1, &p)) {
+    if (projections_read(path, 0, -1, &p)) {
         FUZZ_CHECK(*err_text() && !p.sinogram && !p.angles);
         return 0;
     }

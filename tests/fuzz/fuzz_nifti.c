@@ -1,4 +1,4 @@
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

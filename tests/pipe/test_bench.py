@@ -18,7 +18,7 @@ from tool import TOMOPROF, main, tomoprof, write_json
 
 SUITE = pathlib.Path(__file__).resolve().parents[2] / "host/suite"
 SCHEMA = json.loads((SUITE / "bench/bench.schema.json").read_text())
-TIMING = json.loads((SUITE / "timing/timing.schema.json").read_text())
+TIMING = json.loads((SUITE.parent / "timing/timing.schema.json").read_text())
 ENVIRONMENT = {"$defs": TIMING["$defs"], "$ref": "#/$defs/environment"}
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 

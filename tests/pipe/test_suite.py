@@ -14,7 +14,7 @@ import jsonschema
 
 from tool import SANITIZED, TOMOPROF, main, own_names, tomoprof
 
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/suite/timing/timing.schema.json").read_text())
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/timing/timing.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines()]

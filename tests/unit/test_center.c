@@ -1,9 +1,9 @@
-/* links: tp_store */
+/* links: tp_scan */
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
-#include "host/store/format/exchange.h"
+#include "host/scan/projections.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 5 };
@@ -155,7 +155,7 @@ static void test_tooth(void **state)
     (void)state;
     struct projections p;
     double center, score;
-    if (exchange_read(TP_DATA "/tooth.h5", 0, -1, &p) == ERR_UNSUPPORTED)
+    if (projections_read(TP_DATA "/tooth.h5", 0, -1, &p) == ERR_UNSUPPORTED)
         skip();
     assert_ok(find_center(&p, &center, &score));
     assert_near(center, 295.5, .5);

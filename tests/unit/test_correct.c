@@ -1,5 +1,5 @@
-/* links: tp_store */
-#include "host/store/format/correct.h"
+/* links: tp_scan */
+#include "host/scan/correct.h"
 #include "tests/unit/check.h"
 
 static void test_transmission(void **state)

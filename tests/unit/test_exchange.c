@@ -1,10 +1,11 @@
-/* links: tp_store $<TARGET_NAME_IF_EXISTS:PkgConfig::HDF5> */
+/* links: tp_scan $<TARGET_NAME_IF_EXISTS:PkgConfig::HDF5> */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/store/format/correct.h"
+#include "host/scan/correct.h"
+#include "host/scan/projections.h"
 #include "host/store/format/exchange.h"
 #include "tests/unit/check.h"
 
@@ -137,7 +138,7 @@ static void check_scan(int64_t first, int64_t rows, double tolerance)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_ok(exchange_read(path, first, rows, &p));
+    assert_ok(projections_read(path, first, rows, &p));
     assert_true(p.views == V && p.rows == rows && p.channels == N && p.repaired == 0);
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], v * M_PI / 4, 1e-6);
@@ -195,7 +196,7 @@ static void test_uint8(void **state)
     H5Dclose(add(f, "exchange/data_dark", H5T_STD_U8LE, 3, shape, dark, 0));
     H5Fclose(f.id);
     struct projections p;
-    assert_ok(exchange_read(path, 0, -1, &p));
+    assert_ok(projections_read(path, 0, -1, &p));
     assert_near(p.sinogram[0], log(2), 1e-6);
     assert_near(p.sinogram[1], log(4), 1e-6);
     assert_near(p.angles[0], 0, 0);
@@ -221,7 +222,7 @@ static void test_fallbacks(void **state)
     H5Dclose(
         add(f, "process/acquisition/rotation/rotation_step", H5T_IEEE_F64LE, 1, one, &step, 0));
     H5Fclose(f.id);
-    assert_ok(exchange_read(path, 0, 1, &p));
+    assert_ok(projections_read(path, 0, 1, &p));
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], (10 + 5 * v) * M_PI / 180, 1e-6);
         assert_near(p.sinogram[v * N + 1], line_integral(v, 1), 1e-5);
@@ -233,7 +234,7 @@ static void test_fallbacks(void **state)
     H5Dclose(add(f, "process/acquisition/flat_fields/flat_field_value", H5T_IEEE_F64LE, 1, one,
                  &white, 0));
     H5Fclose(f.id);
-    assert_ok(exchange_read(path, 0, 1, &p));
+    assert_ok(projections_read(path, 0, 1, &p));
     assert_near(p.angles[V - 1], M_PI, 1e-6);
     assert_near(p.sinogram[1], -log((10 + 1000 * exp(-line_integral(0, 1))) / 1010), 1e-5);
     projections_free(&p);
@@ -243,7 +244,7 @@ static void wrong_read(const char *words)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_error(exchange_read(path, 0, -1, &p), ERR_INPUT, words);
+    assert_error(projections_read(path, 0, -1, &p), ERR_INPUT, words);
     assert_non_null(strstr(err_text(), path));
     assert_true(!p.sinogram && !p.angles);
     assert_int_equal(mem_held(), before);
@@ -332,7 +333,7 @@ static void test_wrong_rows(void **state)
     struct projections p;
     make(&(struct plan){.type = H5T_IEEE_F32LE, .thetas = V, .units = "deg"});
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        assert_error(exchange_read(path, ranges[i][0], ranges[i][1], &p), ERR_INPUT, "rows 0 to 2");
+        assert_error(projections_read(path, ranges[i][0], ranges[i][1], &p), ERR_INPUT, "rows 0 to 2");
 }
 
 /* Every beginning of a file ends in a sentence. */
@@ -362,7 +363,7 @@ static void test_write(void **state)
     assert_ok(exchange_write(path, V, R, N, y, angles, 5e4));
     assert_ok(exchange_info(path, &i));
     assert_true(i.views == V && i.rows == R && i.channels == N && i.whites == 1 && i.darks == 1);
-    assert_ok(exchange_read(path, 0, -1, &p));
+    assert_ok(projections_read(path, 0, -1, &p));
     for (int k = 0; k < V * R * N; k++)
         assert_near(p.sinogram[k], y[k], 1e-6);
     for (int k = 0; k < V; k++)
@@ -382,7 +383,7 @@ static void test_tooth(void **state)
                 i.darks == 10);
     assert_string_equal(i.dtype, "float32");
     assert_near(i.theta_last, 179.00552486187846 * M_PI / 180, 1e-6);
-    assert_ok(exchange_read(TP_DATA "/tooth.h5", 1, 1, &p));
+    assert_ok(projections_read(TP_DATA "/tooth.h5", 1, 1, &p));
     assert_int_equal(p.repaired, 0);
     double largest = 0;
     for (int k = 0; k < 181 * 640; k++)

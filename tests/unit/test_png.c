@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "host/store/format/image.h"
+#include "host/store/format/png.h"
 #include "tests/unit/check.h"
 
 static char path[64];

@@ -1,6 +1,6 @@
 /* links: tp_suite */
 #include "tests/unit/check.h"
-#include "host/suite/timing/stats.h"
+#include "host/suite/statistics/stats.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs(b))
 

@@ -5,7 +5,7 @@
 
 #include "host/base/memory.h"
 #include "host/cli/commands/bench_report.h"
-#include "host/suite/timing/fit.h"
+#include "host/suite/statistics/fit.h"
 
 enum target_kind {
     TARGET_RATE,    /* units a second, at least */

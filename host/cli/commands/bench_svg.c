@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/cli/commands/bench_report.h"
-#include "host/suite/timing/fit.h"
+#include "host/suite/statistics/fit.h"
 #include "host/suite/run/plan.h"
 
 #define LEFT   70.0

@@ -12,7 +12,7 @@
 #include "host/cli/commands/info_timing.h"
 #include "host/geom/model.h"
 #include "host/store/format/exchange.h"
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 
@@ -170,11 +170,18 @@ static enum err info_model(const char *path, const char *text, size_t bytes)
 
 static enum err info_json(const char *path)
 {
+    struct timing_file *t;
     char *text;
     size_t bytes;
+    TRY(timing_file_read(path, &t));
+    const int timing = info_is_timing(t);
+    if (timing)
+        info_timing(path, t, json);
+    timing_file_free(t);
+    if (timing)
+        return ERR_OK;
     TRY(file_read_all(path, JSON_LIMIT, &text, &bytes));
-    enum err e =
-        info_is_timing(text) ? info_timing(path, text, json) : info_model(path, text, bytes);
+    enum err e = info_model(path, text, bytes);
     free(text);
     return e;
 }

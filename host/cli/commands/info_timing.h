@@ -2,13 +2,12 @@
 #ifndef TP_CLI_COMMANDS_INFO_TIMING_H
 #define TP_CLI_COMMANDS_INFO_TIMING_H
 
-#include "host/base/err.h"
+#include "host/timing/timing.h"
 
-/* Whether `text` is JSON with a schema of tomoprof's timings. */
-int info_is_timing(const char *text);
+/* Whether its schema is one of tomoprof's timings; NULL is not. */
+int info_is_timing(const struct timing_file *t);
 
-/* Environment, counts of rows and the statistics on stdout; as one JSON object when `json`.
- * ERR_INPUT when `text` is no such file. */
-enum err info_timing(const char *path, const char *text, int json);
+/* Environment, counts of rows and the statistics on stdout; as one JSON object when `json`. */
+void info_timing(const char *path, const struct timing_file *t, int json);
 
 #endif

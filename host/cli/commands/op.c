@@ -14,7 +14,7 @@
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/timing/stats.h"
+#include "host/suite/statistics/stats.h"
 
 static const char *geometry, *in, *out, *weights, *initial, *backend = "auto";
 static int64_t seed, iterations = 15, subsets, threads, repeat;

@@ -1,3 +1,4 @@
+/* The command `recon`: its options, and what it tells of input and result. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -5,19 +6,14 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/clock.h"
 #include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
-#include "host/cli/commands/recon_input.h"
-#include "host/cli/commands/recon_slabs.h"
 #include "host/cpu/common/threads.h"
-#include "host/store/format/image.h"
+#include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
-#include "host/recon/recon.h"
 
-enum method { FBP, FDK, MBIR };
 static const char *const method_names[] = {"fbp", "fdk", "mbir"};
 
 static const char *in, *out, *geometry, *rows, *png, *memory, *backend = "auto";
@@ -91,7 +87,7 @@ static enum err check_call(char **picture)
     const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
     for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
-        FAIL_IF(options[i].seen && method != MBIR, ERR_USAGE, "--%s is for --method mbir",
+        FAIL_IF(options[i].seen && method != SCAN_MBIR, ERR_USAGE, "--%s is for --method mbir",
                 options[i].name);
     int stem = (int)(strlen(out) - strlen(suffix));
     *picture = NULL;
@@ -105,49 +101,27 @@ static enum err check_call(char **picture)
 static enum err check_method(enum beam beam)
 {
     if (!options[ROW_METHOD].seen)
-        method = beam == BEAM_CONE ? FDK : FBP;
-    FAIL_IF(method == FDK && beam != BEAM_CONE, ERR_USAGE,
+        method = beam == BEAM_CONE ? SCAN_FDK : SCAN_FBP;
+    FAIL_IF(method == SCAN_FDK && beam != BEAM_CONE, ERR_USAGE,
             "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
             "take fbp");
-    FAIL_IF(options[ROW_BACKPROJECT].seen && method != FDK, ERR_USAGE,
+    FAIL_IF(options[ROW_BACKPROJECT].seen && method != SCAN_FDK, ERR_USAGE,
             "--backproject is for --method fdk of cone beams");
-    FAIL_IF(method == FBP && beam == BEAM_CONE, ERR_USAGE,
+    FAIL_IF(method == SCAN_FBP && beam == BEAM_CONE, ERR_USAGE,
             "--method fbp is for parallel beams, and %s has a cone beam: take fdk or mbir",
             geometry);
     return ERR_OK;
 }
 
-/* What is held at once at most: sinogram and volume, for mbir its work arrays and the weights. FBP
- * goes in slabs where that is too much. */
-static enum err check_memory(const struct recon_request *r, const struct model *m,
-                             struct slabs *slabs, size_t *bytes)
-{
-    size_t sinogram, volume;
-    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
-                 &sinogram));
-    TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
-                 &volume));
-    *slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
-    *bytes = sinogram + volume;
-    if (method == FBP) {
-        TRY(recon_slabs_plan(r, m, slabs));
-        *bytes = *bytes / (size_t)slabs->length * (size_t)slabs->thickness;
-        return ERR_OK;
-    }
-    if (method == MBIR)
-        *bytes += mbir_scratch_bytes(m) + (weighting ? sinogram : 0);
-    return mem_require("this reconstruction", *bytes,
-                       geometry ? NULL : "take fewer rows with --rows A:B");
-}
-
-static void tell_input(const struct recon_input *i, size_t bytes)
+static void tell_input(const struct scan_recon *s)
 {
     char human[16];
+    const struct scan_input *i = &s->input;
     const struct model *m = &i->model;
     log_info("%s: %" PRId64 " views of %" PRId64 " x %" PRId64 "; volume %" PRId64 " x %" PRId64
              " x %" PRId64 ", %s of memory",
              in, m->scan.views, m->scan.rows, m->scan.channels, m->volume.rows, m->volume.cols,
-             m->volume.slices, mem_human((double)bytes, human));
+             m->volume.slices, mem_human((double)s->bytes, human));
     if (i->repaired)
         log_info("%" PRId64 " samples without a valid count were filled from their neighbours",
                  i->repaired);
@@ -157,167 +131,19 @@ static void tell_input(const struct recon_input *i, size_t bytes)
     if (i->score < 0.9)
         log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
                  i->score);
+    if (s->slabs.count > 1)
+        log_info("it does not fit into memory at once: %" PRId64 " slabs of %" PRId64 " slices",
+                 s->slabs.count, s->slabs.thickness);
 }
 
-/* One reconstruction under way. */
-struct job {
-    struct backend *be;
-    struct recon_input input;
-    float *weights, *volume; /* host, mem_alloc */
-    struct buffer y, w, x;
-    struct mbir_report report;
-    int stopped; /* by a signal, within the iteration after report.iterations */
-};
-
-static void job_free(struct job *j)
+static enum err tell_result(const struct scan_recon *s, const struct backend *be)
 {
-    struct buffer *const buffers[] = {&j->y, &j->w, &j->x};
-    for (size_t i = 0; j->be && i < 3; i++)
-        j->be->ops->release(j->be, buffers[i]);
-    mbir_report_free(&j->report);
-    mem_free(j->weights);
-    mem_free(j->volume);
-    recon_input_free(&j->input);
-    backend_close(j->be);
-}
-
-static enum err make_weights(struct job *j, size_t bytes)
-{
-    void *w;
-    TRY(mem_alloc("weights", bytes, &w));
-    j->weights = w;
-    const int64_t samples = (int64_t)(bytes / sizeof(float));
-#pragma omp parallel for schedule(static) if (samples >= 1 << 16)
-    for (int64_t i = 0; i < samples; i++)
-        j->weights[i] = expf(-j->input.sinogram[i]);
-    return j->be->ops->upload(j->be, w, bytes, &j->w);
-}
-
-static void on_iteration(void *context, int64_t done, int64_t total)
-{
-    (void)context;
-    progress("mbir", (double)done, (double)total);
-}
-
-static enum err run_mbir(struct job *j)
-{
-    struct mbir_options o = {.max_iterations = iterations,
-                             .stop_threshold_percent = threshold,
-                             .seed = (uint32_t)seed,
-                             .weights = weighting ? &j->w : NULL,
-                             .on_iteration = on_iteration,
-                             .stop = &cli_stop};
-    enum err e = mbir_recon(j->be, &j->input.model, &j->y, &o, &j->x, &j->report);
-    progress_end();
-    j->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset of pixels */
-    return j->stopped ? ERR_OK : e;
-}
-
-/* `large`: the array stays where it is. */
-static enum err hand_over(struct job *j, int large, float *host, size_t bytes, struct buffer *b)
-{
-    if (!large)
-        return j->be->ops->upload(j->be, host, bytes, b);
-    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
-    return ERR_OK;
-}
-
-static enum err place(struct job *j, size_t arrays, int *large)
-{
-    const struct model *m = &j->input.model;
-    *large = 0;
-    if (method == MBIR)
-        arrays += mbir_scratch_bytes(m);
-    return voxel_driven ? ERR_OK
-                        : recon_place(j->be, method == MBIR ? RECON_MBIR : RECON_DIRECT, m, 1,
-                                      arrays, large);
-}
-
-/* The volume on the host: where the back end computes there, in its own memory. */
-static enum err compute(struct job *j)
-{
-    const struct backend_ops *ops = j->be->ops;
-    const struct model *m = &j->input.model;
-    size_t y_bytes, x_bytes;
-    int large;
-    void *x;
-    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
-                 &y_bytes));
-    TRY(mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
-                 &x_bytes));
-    TRY(place(j, x_bytes + y_bytes * (method == MBIR && weighting ? 2 : 1), &large));
-    TRY(mem_alloc("volume", x_bytes, &x));
-    j->volume = x;
-    TRY(hand_over(j, large, j->input.sinogram, y_bytes, &j->y));
-    TRY(hand_over(j, large, x, x_bytes, &j->x));
-    if (method == MBIR && weighting)
-        TRY(make_weights(j, y_bytes));
-    if (method == MBIR)
-        TRY(run_mbir(j));
-    else
-        TRY((voxel_driven ? fdk_voxel_recon : direct_recon)(j->be, m, &j->y, &j->y, &j->x));
-    return large ? ERR_OK : ops->download(j->be, &j->x, x, x_bytes);
-}
-
-static enum err write_volume(const struct volume *v, const float *x)
-{
-    struct volume_writer *w;
-    TRY(volume_writer_open(out, v, &w));
-    return volume_writer_close(w, volume_writer_add(w, 0, v->slices, x));
-}
-
-/* `slice`: a value every `stride` floats. */
-static enum err write_picture(const char *path, const struct volume *v, const float *slice,
-                              int64_t stride)
-{
-    double low, high;
-    image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
-    return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
-}
-
-static void tell_result(const struct job *j, const char *picture, double seconds)
-{
-    const int64_t slices = j->input.model.volume.slices;
+    const int64_t slices = s->input.model.volume.slices;
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
-             method_names[method], seconds, j->be->device, slices / 2, slices, picture);
-}
-
-static enum err finish(struct job *j, const char *picture, double seconds)
-{
-    const struct volume *v = &j->input.model.volume;
-    TRY(write_volume(v, j->volume));
-    TRY(write_picture(picture, v, j->volume + v->slices / 2, v->slices));
-    tell_result(j, picture, seconds);
-    FAIL_IF(j->stopped, ERR_INTERRUPTED,
+             method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
+    FAIL_IF(s->stopped, ERR_INTERRUPTED,
             "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
-            j->report.iterations + 1, iterations, out);
-    return ERR_OK;
-}
-
-/* Reading, computing and writing in turn; the time is that of all three. */
-static enum err run_slabs(struct job *j, const struct recon_request *r, const struct slabs *slabs,
-                          size_t bytes, const char *picture)
-{
-    const struct volume *v = &j->input.model.volume;
-    const int64_t start = clock_ns();
-    void *middle;
-    TRY(recon_input_prepare(r, &j->input));
-    tell_input(&j->input, bytes);
-    log_info("it does not fit into memory at once: %" PRId64 " slabs of %" PRId64 " slices",
-             slabs->count, slabs->thickness);
-    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
-    enum err e = recon_slabs_run(j->be, r, &j->input, slabs, out, &cli_stop, middle);
-    if (!e)
-        e = write_picture(picture, v, middle, 1);
-    mem_free(middle);
-    if (!e)
-        tell_result(j, picture, clock_seconds_since(start));
-    return e;
-}
-
-static enum err check_stop(void)
-{
-    FAIL_IF(cli_stop, ERR_INTERRUPTED, "interrupted: nothing was written");
+            s->report.iterations + 1, iterations, out);
     return ERR_OK;
 }
 
@@ -325,36 +151,40 @@ static enum err run(int words, char **word)
 {
     (void)words;
     (void)word;
-    struct recon_request r = {in, geometry, rows, options[ROW_CENTER].seen ? &center : NULL};
+    struct scan_request r = {.in = in,
+                             .geometry = geometry,
+                             .rows = rows,
+                             .center = options[ROW_CENTER].seen ? &center : NULL,
+                             .out = out,
+                             .voxel_driven = voxel_driven,
+                             .transmission_weights = weighting,
+                             .iterations = iterations,
+                             .threshold_percent = threshold,
+                             .seed = (uint32_t)seed,
+                             .stop = &cli_stop};
     struct backend_options o = {.threads = (int)threads};
-    struct job j = {0};
-    struct slabs slabs;
+    struct backend *be = NULL;
+    struct scan_recon s = {0};
     char *picture = NULL;
-    size_t bytes;
     enum err e;
     cpu_threads_default((int)threads);
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
     TRY_OUT(check_call(&picture));
-    TRY_OUT(recon_input_plan(&r, &j.input));
-    TRY_OUT(check_method(j.input.model.scan.beam));
-    TRY_OUT(check_memory(&r, &j.input.model, &slabs, &bytes));
-    TRY_OUT(backend_open(backend, &o, &j.be));
-    if (slabs.count > 1) {
-        e = run_slabs(&j, &r, &slabs, bytes, picture);
-        goto out;
-    }
-    TRY_OUT(recon_input_read(&r, &j.input));
-    tell_input(&j.input, bytes);
-    int64_t start = clock_ns();
-    TRY_OUT(check_stop());
-    TRY_OUT(compute(&j));
-    if (method != MBIR) /* mbir ends by itself with what it has */
-        TRY_OUT(check_stop());
-    e = finish(&j, picture, clock_seconds_since(start));
+    r.picture = picture;
+    TRY_OUT(scan_recon_open(&r, &s));
+    TRY_OUT(check_method(s.input.model.scan.beam));
+    r.method = (enum scan_method)method;
+    TRY_OUT(scan_recon_plan(&s));
+    TRY_OUT(backend_open(backend, &o, &be));
+    TRY_OUT(scan_recon_read(&s));
+    tell_input(&s);
+    TRY_OUT(scan_recon_run(&s, be));
+    e = tell_result(&s, be);
 out:
     free(picture);
-    job_free(&j);
+    scan_recon_free(&s);
+    backend_close(be);
     return e;
 }
 

@@ -1,3 +1,4 @@
+/* record.json by its table of fields, and what of it goes into the profile. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,37 +8,40 @@
 #include <cjson/cJSON.h>
 
 #include "host/base/file.h"
-#include "host/base/jsonw.h"
+#include "host/cli/runs/record_fields.h"
 #include "host/cli/runs/record_json.h"
+#include "host/json/tables.h"
 
-#define FACTS_LIMIT ((size_t)64 << 20) /* a command line has at most some MB */
-#define UNKNOWN     ((double)NAN)
+#define RECORD_SCHEMA "tomoprof-record/1"
+#define FACTS_LIMIT   ((size_t)64 << 20) /* a command line has at most some MB */
+#define UNKNOWN       ((double)NAN)
 
-static void write_end(struct jsonw *w, const char *key, const struct record_end *e)
+/* clang-format off */
+JSON_DEFINE(launch_end, LAUNCH_END_FIELDS)
+JSON_DEFINE(launch_file, LAUNCH_FILE_FIELDS)
+JSON_DECLARE(launch_end, LAUNCH_END_FIELDS)
+JSON_DECLARE(launch_file, LAUNCH_FILE_FIELDS)
+JSON_RECORD(launch_end, LAUNCH_END_FIELDS)
+JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
+/* clang-format on */
+
+static struct launch_end end_to_file(const struct record_end *e)
 {
-    jsonw_key(w, key);
-    if (!(e->wall_s > 0)) {
-        jsonw_null(w);
-        return;
-    }
-    jsonw_object(w);
-    jsonw_knumber(w, "exit_code", e->signal ? UNKNOWN : e->exit_code);
-    jsonw_knumber(w, "signal", e->signal ? e->signal : UNKNOWN);
-    jsonw_knumber(w, "wall_s", e->wall_s);
-    jsonw_knumber(w, "user_s", e->user_s);
-    jsonw_knumber(w, "system_s", e->system_s);
-    jsonw_kint(w, "peak_rss_bytes", e->peak_rss_bytes);
-    jsonw_kint(w, "left_running", e->left_running);
-    jsonw_end(w);
+    return (struct launch_end){.exit_code = e->signal ? JSON_UNKNOWN : e->exit_code,
+                               .signal = e->signal ? e->signal : JSON_UNKNOWN,
+                               .wall_s = e->wall_s,
+                               .user_s = e->user_s,
+                               .system_s = e->system_s,
+                               .peak_rss_bytes = e->peak_rss_bytes,
+                               .left_running = e->left_running};
 }
 
-static void write_texts(struct jsonw *w, const char *key, const char *const *texts)
+static int words_in(const char *const *words)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
-    for (; texts && *texts; texts++)
-        jsonw_string(w, *texts);
-    jsonw_end(w);
+    int n = 0;
+    while (words && words[n])
+        n++;
+    return n;
 }
 
 enum err record_facts_write(const char *folder, const struct record_facts *facts)
@@ -45,83 +49,99 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     char path[RUN_PATH + 16];
     struct outfile f;
     struct jsonw w;
+    struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
+    const struct launch_file file = {
+        .schema = RECORD_SCHEMA,
+        .tomoprof_version = TP_VERSION,
+        .command = facts->command,
+        .command_count = words_in(facts->command),
+        .pid = facts->end.pid,
+        .modes = facts->modes,
+        .cpus = facts->cpus > 0 ? facts->cpus : JSON_UNKNOWN,
+        .rate_hz = facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN,
+        .end = end.wall_s > 0 ? &end : NULL,
+        .baseline = bare.wall_s > 0 ? &bare : NULL,
+        .notes = (const char **)facts->notes,
+        .notes_count = words_in((const char *const *)facts->notes),
+    };
     snprintf(path, sizeof path, "%s/record.json", folder);
     TRY(outfile_open(&f, path));
     jsonw_init(&w, f.stream, 1);
-    jsonw_object(&w);
-    jsonw_kstring(&w, "schema", "tomoprof-record/1");
-    jsonw_kstring(&w, "tomoprof_version", TP_VERSION);
-    write_texts(&w, "command", facts->command);
-    jsonw_kint(&w, "pid", facts->end.pid);
-    jsonw_kstring(&w, "modes", facts->modes);
-    jsonw_knumber(&w, "cpus", facts->cpus > 0 ? facts->cpus : UNKNOWN);
-    jsonw_knumber(&w, "rate_hz", facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN);
-    write_end(&w, "end", &facts->end);
-    write_end(&w, "baseline", &facts->bare);
-    write_texts(&w, "notes", (const char *const *)facts->notes);
-    jsonw_end(&w);
+    json_write(&w, &record_launch_file, &file);
     return outfile_commit(&f);
 }
 
-static double number(const cJSON *object, const char *key)
+/* 0 where it is unknown. */
+static int whole(int64_t v)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+    return v == JSON_UNKNOWN ? 0 : (int)v;
 }
 
-static void read_end(const cJSON *root, const char *key, struct record_end *e)
+static double real(double v)
 {
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(root, key);
-    e->exit_code = (int)number(o, "exit_code");
-    e->signal = (int)number(o, "signal");
-    e->wall_s = number(o, "wall_s");
-    e->user_s = number(o, "user_s");
-    e->system_s = number(o, "system_s");
-    e->peak_rss_bytes = (int64_t)number(o, "peak_rss_bytes");
-    e->left_running = (int)number(o, "left_running");
+    return isnan(v) ? 0 : v;
 }
 
-/* The strings of an array, ended by NULL; they live as long as the JSON. NULL: out of memory. */
-static const char **texts(const cJSON *array)
+static void end_from_file(const struct launch_end *from, struct record_end *e)
 {
-    const cJSON *item;
-    const char **out = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof *out);
+    if (!from)
+        return;
+    *e = (struct record_end){.exit_code = whole(from->exit_code),
+                             .signal = whole(from->signal),
+                             .wall_s = real(from->wall_s),
+                             .user_s = real(from->user_s),
+                             .system_s = real(from->system_s),
+                             .peak_rss_bytes =
+                                 from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
+                             .left_running = whole(from->left_running)};
+}
+
+/* The words that are known, ended by NULL. NULL: out of memory. */
+static const char **words_from_file(struct arena *a, const char **words, int count)
+{
+    const char **out = arena_take(a, ((size_t)count + 1) * sizeof *out);
     int n = 0;
-    cJSON_ArrayForEach (item, array)
-        if (out && cJSON_IsString(item))
-            out[n++] = item->valuestring;
+    for (int i = 0; out && i < count; i++)
+        if (words[i])
+            out[n++] = words[i];
     return out;
+}
+
+static enum err from_file(const char *path, const cJSON *root, struct record_facts *out)
+{
+    struct launch_file file;
+    json_blank(&record_launch_file, &file);
+    TRY(json_read(out->arena, &record_launch_file, root, &file, JSON_LENIENT));
+    FAIL_IF(!file.schema || strcmp(file.schema, RECORD_SCHEMA), ERR_INPUT,
+            "%s: not written by this version of tomoprof", path);
+    out->command = words_from_file(out->arena, file.command, file.command_count);
+    out->notes = (char **)words_from_file(out->arena, file.notes, file.notes_count);
+    FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
+    out->cpus = whole(file.cpus);
+    end_from_file(file.end, &out->end);
+    end_from_file(file.baseline, &out->bare);
+    return ERR_OK;
 }
 
 enum err record_facts_read(const char *folder, struct record_facts *out)
 {
-    char path[RUN_PATH + 16], *text;
-    size_t bytes;
+    char path[RUN_PATH + 16];
+    cJSON *root;
     *out = (struct record_facts){0};
     snprintf(path, sizeof path, "%s/record.json", folder);
     if (access(path, F_OK))
         return ERR_OK;
-    TRY(file_read_all(path, FACTS_LIMIT, &text, &bytes));
-    cJSON *root = cJSON_Parse(text);
-    free(text);
-    out->text = root;
-    const char *schema = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
-    FAIL_IF(!schema || strcmp(schema, "tomoprof-record/1"), ERR_INPUT,
-            "%s: not written by this version of tomoprof", path);
-    out->command = texts(cJSON_GetObjectItemCaseSensitive(root, "command"));
-    out->notes = (char **)texts(cJSON_GetObjectItemCaseSensitive(root, "notes"));
-    FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
-    out->cpus = (int)number(root, "cpus");
-    read_end(root, "end", &out->end);
-    read_end(root, "baseline", &out->bare);
-    return ERR_OK;
+    TRY(json_parse_file(path, FACTS_LIMIT, &root));
+    enum err e = arena_create(&out->arena);
+    if (!e)
+        e = from_file(path, root, out);
+    cJSON_Delete(root);
+    return e;
 }
 
 void record_facts_free(struct record_facts *f)
 {
-    free(f->command);
-    free(f->notes);
-    cJSON_Delete(f->text);
+    arena_free(f->arena);
 }
 
 static enum err add_items(struct model *m, const struct model_item *items, int n)

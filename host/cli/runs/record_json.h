@@ -1,4 +1,4 @@
-/* record.json: what only the launcher knows of a run. */
+/* record.json: what only the launcher knows of a run. record_fields.h names its keys. */
 #ifndef TP_CLI_RUNS_RECORD_JSON_H
 #define TP_CLI_RUNS_RECORD_JSON_H
 
@@ -12,7 +12,7 @@ struct record_facts {
     double rate_hz;              /* 0: the library's own */
     const char *modes;           /* NULL: all */
     int cpus;                    /* that the program could use; 0 unknown */
-    void *text;
+    struct arena *arena;         /* of what was read */
 };
 
 enum err record_facts_write(const char *folder, const struct record_facts *facts);

@@ -6,7 +6,6 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/store/format/correct.h"
 #include "host/store/format/exchange.h"
 #include "host/store/format/h5.h"
 
@@ -307,39 +306,43 @@ static enum err check_rows(const struct scan_file *s, int64_t row_first, int64_t
     return ERR_OK;
 }
 
+void exchange_counts_free(struct exchange_counts *c)
+{
+    mem_free(c->counts);
+    mem_free(c->white);
+    free(c->angles);
+    *c = (struct exchange_counts){0};
+}
+
 enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
-                       struct projections *out)
+                       struct exchange_counts *out)
 {
     struct scan_file s;
-    struct projections p = {0};
-    void *y = NULL, *references = NULL;
+    struct exchange_counts c = {0};
+    void *block;
     size_t bytes, frame_bytes;
     enum err e;
-    *out = p;
+    *out = c;
     TRY_OUT(scan_open(path, &s));
     TRY_OUT(check_rows(&s, row_first, &row_count));
-    p.views = s.views;
-    p.rows = row_count;
-    p.channels = s.channels;
-    TRY_OUT(mem_size(DATA, p.views, p.rows, p.channels, sizeof(float), &bytes));
-    TRY_OUT(mem_size("flat fields", 2, p.rows, p.channels, sizeof(float), &frame_bytes));
-    TRY_OUT(exchange_theta(&s, &p.angles));
-    TRY_OUT(mem_alloc(DATA, bytes, &y));
-    p.sinogram = y;
-    TRY_OUT(mem_alloc("flat fields", frame_bytes, &references));
-    float *white = references, *dark = white + p.rows * p.channels;
-    TRY_OUT(references_read(&s, row_first, row_count, white, dark));
-    TRY_OUT(counts_read(&s, row_first, row_count, p.sinogram));
-    correct_transmission(p.sinogram, p.views, p.rows * p.channels, white, dark);
-    e = correct_repair(p.sinogram, p.views, p.rows, p.channels, &p.repaired);
-    if (e)
-        e = err_prefix(e, "%s", path);
+    c.views = s.views;
+    c.rows = row_count;
+    c.channels = s.channels;
+    TRY_OUT(mem_size(DATA, c.views, c.rows, c.channels, sizeof(float), &bytes));
+    TRY_OUT(mem_size("flat fields", 2, c.rows, c.channels, sizeof(float), &frame_bytes));
+    TRY_OUT(exchange_theta(&s, &c.angles));
+    TRY_OUT(mem_alloc(DATA, bytes, &block));
+    c.counts = block;
+    TRY_OUT(mem_alloc("flat fields", frame_bytes, &block));
+    c.white = block;
+    c.dark = c.white + c.rows * c.channels;
+    TRY_OUT(references_read(&s, row_first, row_count, c.white, c.dark));
+    e = counts_read(&s, row_first, row_count, c.counts);
 out:
-    mem_free(references);
     scan_close(&s);
     if (e)
-        projections_free(&p);
-    *out = p;
+        exchange_counts_free(&c);
+    *out = c;
     return e;
 }
 

@@ -17,31 +17,23 @@ struct exchange_info {
 };
 enum err exchange_info(const char *path, struct exchange_info *out);
 
-struct projections {
+struct exchange_counts {
     int64_t views, rows, channels;
-    float *sinogram;  /* (views, rows, channels), mem_alloc */
-    float *angles;    /* radians, malloc */
-    int64_t repaired; /* samples that had no valid -log and were filled from their neighbours */
+    float *counts;       /* (views, rows, channels), mem_alloc */
+    float *white, *dark; /* means over their frames, (rows, channels); one mem_alloc block */
+    float *angles;       /* radians, malloc */
 };
 
-/* Reads rows [row_first, row_first + row_count) (row_count < 0: all), averages whites and darks,
- * and computes -log(|I - D| / |F - D|); samples where that is not finite are filled by the median
- * of their valid 3x3 neighbours, repeated until none is left. Whites all zero, theta of another
- * length, a missing dataset: ERR_INPUT with the dataset's name. Missing theta: linspace(0, pi,
- * views) with the end included, with a warning. */
+/* Reads rows [row_first, row_first + row_count) (row_count < 0: all), averages whites and darks.
+ * Whites all zero, theta of another length, a missing dataset: ERR_INPUT with the dataset's name.
+ * Missing theta: linspace(0, pi, views) with the end included, with a warning. */
 enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
-                       struct projections *out);
-void projections_free(struct projections *p);
+                       struct exchange_counts *out);
+void exchange_counts_free(struct exchange_counts *c);
 
 /* Writes a scan that exchange_read reads back: counts = white * exp(-sinogram), `white` counts of
  * flat field, 0 dark, theta in degrees. */
 enum err exchange_write(const char *path, int64_t views, int64_t rows, int64_t channels,
                         const float *sinogram, const float *angles, double white);
-
-/* Rotation centre (0-based channel, real number) of a scan over 180 degrees: the shift that best
- * matches the view at theta with the mirrored view at theta + pi, refined below one channel;
- * `score` in [0, 1] says how sharp the match is. ERR_INPUT when no two views lie 180 degrees apart
- * (within one step). */
-enum err find_center(const struct projections *p, double *center, double *score);
 
 #endif

@@ -17,11 +17,11 @@ enum err exchange_info(const char *path, struct exchange_info *out)
 }
 
 enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
-                       struct projections *out)
+                       struct exchange_counts *out)
 {
     (void)row_first;
     (void)row_count;
-    *out = (struct projections){0};
+    *out = (struct exchange_counts){0};
     return refuse(path);
 }
 

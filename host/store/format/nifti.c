@@ -8,7 +8,7 @@
 
 #include "host/base/file.h"
 #include "host/base/memory.h"
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "headers and voxels are copied as they lie");

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "host/base/err.h"
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "big-endian files are the swapped ones");
 

@@ -5,7 +5,7 @@
 
 #include "host/base/file.h"
 #include "host/base/memory.h"
-#include "host/store/format/image.h"
+#include "host/store/format/png.h"
 
 static void put32(unsigned char *p, uint32_t x)
 {

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/store/format/image.h"
+#include "host/store/format/nifti.h"
 #include "host/store/format/npy.h"
 #include "host/store/format/volume.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 
 /* What an operation's rate counts, per second. */
 enum bench_unit { UNIT_UPDATES, UNIT_ROWS, UNIT_VOXELS, UNIT_ITERATIONS };

@@ -64,9 +64,9 @@ static void write_row(struct jsonw *w, const struct bench_row *from)
     jsonw_key(w, "calibration");
     jsonw_object(w);
     jsonw_key(w, "before");
-    timing_write_calibration(w, &row.before);
+    calibration_write(w, &row.before);
     jsonw_key(w, "after");
-    timing_write_calibration(w, &row.after);
+    calibration_write(w, &row.after);
     jsonw_end(w);
     jsonw_end(w);
 }
@@ -79,7 +79,7 @@ void bench_write(FILE *out, const struct bench_results *r)
     jsonw_kstring(&w, "schema", SCHEMA);
     jsonw_kstring(&w, "timestamp", r->timestamp);
     jsonw_key(&w, "environment");
-    timing_write_environment(&w, &r->environment);
+    environment_write(&w, &r->environment);
     jsonw_kint(&w, "repeat", r->repeat);
     jsonw_kint(&w, "seed", (int64_t)r->seed);
     jsonw_kbool(&w, "interrupted", r->interrupted);

@@ -7,7 +7,7 @@
 #include "host/base/jsonw.h"
 #include "host/base/memory.h"
 #include "host/geom/phantom.h"
-#include "host/store/format/image.h"
+#include "host/store/format/png.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/preview.h"
 

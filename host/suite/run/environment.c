@@ -3,7 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 
 /* Starts the child for c->op at c->size and fills c: every row becomes ok, failed (crash, timeout,
  * no memory, wrong result; reason) or skipped (more memory needed than there is, or *stop set;

@@ -9,7 +9,7 @@
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/suite/run/parent.h"
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"
 
 struct session {
@@ -57,7 +57,7 @@ static enum err write_timing(struct session *s)
     char path[RUN_PATH + 16];
     results_summarise(&s->results);
     snprintf(path, sizeof path, "%s/timing.json", s->folder);
-    return timing_write(path, &s->results, s->traced.cells ? &s->traced : NULL);
+    return results_write(path, &s->results, s->traced.cells ? &s->traced : NULL);
 }
 
 /* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
@@ -164,7 +164,7 @@ static enum err conclude(const struct session *s)
     int ok = results_count(r, ROW_OK) + results_count(&s->traced, ROW_OK);
     int failed = results_count(r, ROW_FAILED) + results_count(&s->traced, ROW_FAILED);
     int all = cells * (int)r->runs + (s->traced.cells ? cells * (int)s->traced.runs : 0);
-    table_print(r);
+    results_print(r);
     log_info("%d of %d rows ok, %d failed, %d skipped: %s/timing.json", ok, all, failed,
              all - ok - failed, s->folder);
     FAIL_IF(r->interrupted, ERR_INTERRUPTED,

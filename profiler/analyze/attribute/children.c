@@ -91,7 +91,7 @@ enum err children_without_trace(struct run *r, struct model_item *item)
         if (name && named < NAMED && !is_among(names, named, name))
             names[named++] = name;
     }
-    model_blank(&record_model_item, item);
+    json_blank(&record_model_item, item);
     item->count = count;
     if (!count)
         return ERR_OK;

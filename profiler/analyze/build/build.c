@@ -100,7 +100,7 @@ enum err build_process(struct run *r, struct image *im)
                    sizeof *r->processes));
     im->index = (int)r->processes_count;
     struct model_process *p = &r->processes[r->processes_count++];
-    model_blank(&record_model_process, p);
+    json_blank(&record_model_process, p);
     p->pid = h->pid;
     p->parent = h->parent;
     p->start_s = seconds((double)(h->start_ns - r->origin));

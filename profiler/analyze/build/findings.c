@@ -68,7 +68,7 @@ static enum err tell(struct finder *f, const struct finding *what, double gain, 
     va_end(args);
     TRY(array_room(&f->list, &f->room, f->count + 1, sizeof *f->list));
     struct model_finding *row = &f->list[f->count++];
-    model_blank(&record_model_finding, row);
+    json_blank(&record_model_finding, row);
     row->id = what->id;
     row->severity = what->severity;
     row->title = what->title;

@@ -114,7 +114,7 @@ static enum err say(struct run *r, struct list *l, const struct rule *rule, uint
 {
     char text[256];
     struct model_item item;
-    model_blank(&record_model_item, &item);
+    json_blank(&record_model_item, &item);
     snprintf(text, sizeof text, rule->text, (unsigned long long)count);
     item.id = rule->id;
     item.severity = rule->severity;

@@ -60,7 +60,7 @@ enum err image_thread(struct image *im, uint32_t tid, struct thread **out)
         (*out)->main = tid == (uint32_t)im->header.pid;
         (*out)->row = (int)r->threads_count;
         TRY(array_room(&r->threads, &r->threads_room, r->threads_count + 1, sizeof *r->threads));
-        model_blank(&record_model_thread, &r->threads[r->threads_count++]);
+        json_blank(&record_model_thread, &r->threads[r->threads_count++]);
     }
     return ERR_OK;
 }

@@ -119,7 +119,7 @@ double dist_quantile(struct dist *d, double q)
 struct model_stat dist_stat(struct dist *d)
 {
     struct model_stat s;
-    model_blank(&record_model_stat, &s);
+    json_blank(&record_model_stat, &s);
     s.n = (int64_t)d->n;
     s.total_s = d->sum * 1e-9;
     if (!d->n)

@@ -9,7 +9,7 @@
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/heap/live_heap.h"
 #include "profiler/analyze/symbols/symbols.h"
-#include "profiler/analyze/common/table.h"
+#include "host/base/table.h"
 #include "profiler/analyze/common/track.h"
 #include "profiler/trace/reader.h"
 

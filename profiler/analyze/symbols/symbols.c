@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "profiler/analyze/common/arena.h"
+#include "host/base/arena.h"
 #include "profiler/analyze/symbols/demangle.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symbols.h"
-#include "profiler/analyze/common/table.h"
+#include "host/base/table.h"
 
 enum {
     OPEN_FILES = 256, /* descriptors */

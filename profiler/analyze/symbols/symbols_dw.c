@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/analyze/common/arena.h"
+#include "host/base/arena.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symtab.h"

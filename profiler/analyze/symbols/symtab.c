@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/arena.h"
+#include "host/base/arena.h"
 #include "profiler/analyze/symbols/symtab.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "host/geom/model.h"
 #include "host/geom/phantom.h"
-#include "host/store/format/exchange.h"
+#include "host/scan/projections.h"
 #include "profiler/fpga/width/width_data.h"
 
 enum err width_case_phantom(int n, struct width_case *c)
@@ -67,7 +67,7 @@ enum err width_case_scan(const char *path, double axis, int n, struct width_case
 {
     struct projections p = {0};
     double score;
-    TRY(exchange_read(path, 0, 1, &p));
+    TRY(projections_read(path, 0, 1, &p));
     enum err e = ERR_OK;
     if (axis < 0)
         e = find_center(&p, &axis, &score);

@@ -1,11 +1,11 @@
+/* Reads what compare needs: times by operation and size, and the profile. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/base/file.h"
 #include "profiler/report/compare/compare_read.h"
-
-#define TIMING_LIMIT (64u << 20)
 
 static enum err grow(struct compare_side *s, const char *name, int size, struct compare_times **out)
 {
@@ -27,41 +27,29 @@ static enum err grow(struct compare_side *s, const char *name, int size, struct 
     return ERR_OK;
 }
 
-static enum err add_row(struct compare_side *s, const cJSON *row)
+static enum err add_row(struct compare_side *s, const struct timing_measurement *m)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(row, "operation");
-    const cJSON *size = cJSON_GetObjectItemCaseSensitive(row, "volume_size");
-    const cJSON *time = cJSON_GetObjectItemCaseSensitive(row, "time");
-    const cJSON *status = cJSON_GetObjectItemCaseSensitive(row, "status");
-    int counts = cJSON_IsString(status) && strcmp(status->valuestring, "ok") == 0 &&
-                 !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "cold")) &&
-                 !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "traced"));
-    if (!counts)
+    if (!m->status || strcmp(m->status, "ok") != 0 || m->cold || m->traced)
         return ERR_OK;
-    FAIL_IF(!cJSON_IsString(name) || !cJSON_IsNumber(size) || !cJSON_IsNumber(time) ||
-                !(time->valuedouble > 0),
+    FAIL_IF(!m->operation || m->volume_size == JSON_UNKNOWN || m->volume_size > INT_MAX ||
+                !(m->time > 0),
             ERR_INPUT, "%s has a measurement without operation, volume_size or time", s->path);
     struct compare_times *t = NULL;
-    TRY(grow(s, name->valuestring, size->valueint, &t));
+    TRY(grow(s, m->operation, (int)m->volume_size, &t));
     double *more = realloc(t->seconds, (size_t)(t->count + 1) * sizeof *more);
     FAIL_IF(!more, ERR_MEMORY, "no memory left for the times of %s", s->path);
     t->seconds = more;
-    more[t->count++] = time->valuedouble;
+    more[t->count++] = m->time;
     return ERR_OK;
 }
 
 static enum err read_timing(const char *path, struct compare_side *s)
 {
-    char *text;
-    size_t bytes;
-    TRY(file_read_all(path, TIMING_LIMIT, &text, &bytes));
-    s->timing = cJSON_ParseWithLength(text, bytes);
-    free(text);
-    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(s->timing, "measurements"), *row;
-    FAIL_IF(!cJSON_IsArray(rows), ERR_INPUT, "%s is no timing.json: it has no list of measurements",
-            path);
-    cJSON_ArrayForEach (row, rows)
-        TRY(add_row(s, row));
+    TRY(timing_file_read(path, &s->timing));
+    FAIL_IF(!s->timing || !s->timing->measurements, ERR_INPUT,
+            "%s is no timing.json: it has no list of measurements", path);
+    for (int i = 0; i < s->timing->measurements_count; i++)
+        TRY(add_row(s, &s->timing->measurements[i]));
     return ERR_OK;
 }
 
@@ -108,7 +96,7 @@ void compare_side_free(struct compare_side *s)
     }
     free(s->times);
     free(s->path);
-    cJSON_Delete(s->timing);
+    timing_file_free(s->timing);
     if (s->profile)
         model_destroy(s->profile);
     *s = (struct compare_side){0};
@@ -116,7 +104,16 @@ void compare_side_free(struct compare_side *s)
 
 char *compare_environment(const struct compare_side *s, const char *key)
 {
-    const cJSON *environment = cJSON_GetObjectItemCaseSensitive(s->timing, "environment");
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(environment, key);
-    return value && !cJSON_IsNull(value) ? cJSON_PrintUnformatted(value) : NULL;
+    char *text = NULL;
+    size_t bytes;
+    struct jsonw w;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return NULL;
+    jsonw_init(&w, out, 0);
+    int known = json_write_value(&w, &record_timing_environment, &s->timing->environment, key);
+    if (!fclose(out) && known)
+        return text;
+    free(text);
+    return NULL;
 }

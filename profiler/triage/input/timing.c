@@ -1,12 +1,11 @@
+/* Reads timing.json for triage: one row per operation and size. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
-#include "host/base/file.h"
+#include "host/timing/timing.h"
 #include "profiler/triage/input/timing.h"
 
 void notes_add(struct notes *n, const char *format, ...)
@@ -36,26 +35,9 @@ void notes_free(struct notes *n)
     n->count = 0;
 }
 
-static double number(const cJSON *object, const char *key)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(v) ? v->valuedouble : (double)NAN;
-}
-
-static const char *text(const cJSON *object, const char *key)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(v) ? v->valuestring : NULL;
-}
-
 static void copy_text(char *out, size_t size, const char *in)
 {
     snprintf(out, size, "%s", in ? in : "");
-}
-
-static int is_true(const cJSON *object, const char *key)
-{
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
 static int by_value(const void *a, const void *b)
@@ -73,27 +55,25 @@ static double median(double *v, int n)
 }
 
 /* A row of measurements that counts as a time; says what it thinks of others. */
-static int usable(const cJSON *m, struct notes *notes)
+static int usable(const struct timing_measurement *m, struct notes *notes)
 {
-    const char *name = text(m, "operation"), *status = text(m, "status");
-    const double size = number(m, "volume_size"), time = number(m, "time");
-    if (!name || strlen(name) >= TIMING_NAME || !(size >= 1 && size <= 1e5)) {
+    const double size = json_real(m->volume_size);
+    if (!m->operation || strlen(m->operation) >= TIMING_NAME || !(size >= 1 && size <= 1e5)) {
         notes_add(notes, "a measurement without a usable operation and size was left out");
         return 0;
     }
-    if (is_true(m, "traced"))
+    if (m->traced)
         return 0;
-    if (status && strcmp(status, "ok") != 0) {
-        const char *why = text(m, "reason");
-        notes_add(notes, "%s at %g was %s%s%s", name, size, status, why ? ": " : "",
-                  why ? why : "");
+    if (m->status && strcmp(m->status, "ok") != 0) {
+        notes_add(notes, "%s at %g was %s%s%s", m->operation, size, m->status,
+                  m->reason ? ": " : "", m->reason ? m->reason : "");
         return 0;
     }
-    if (!(time > 0) || !isfinite(time)) {
-        notes_add(notes, "%s at %g: a time of %s is none and was left out", name, size,
-                  isnan(time) ? "null"
-                  : time < 0  ? "less than 0"
-                              : "0");
+    if (!(m->time > 0) || !isfinite(m->time)) {
+        notes_add(notes, "%s at %g: a time of %s is none and was left out", m->operation, size,
+                  isnan(m->time) ? "null"
+                  : m->time < 0  ? "less than 0"
+                                 : "0");
         return 0;
     }
     return 1;
@@ -113,23 +93,25 @@ static struct timing_row *row_of(struct timing *t, const char *name, double size
 }
 
 /* Times of one row: without the cold run unless there is no other. */
-static void summarise(struct timing_row *r, const cJSON *measurements, double *room,
+static void summarise(struct timing_row *r, const struct timing_file *file, double *room,
                       struct notes *notes)
 {
     for (r->cold = 0; r->cold < 2; r->cold++) {
         double sum = 0, squares = 0;
         int n = 0;
-        for (const cJSON *m = measurements->child; m; m = m->next)
-            if (usable(m, notes) && number(m, "volume_size") == r->size &&
-                !strcmp(text(m, "operation"), r->operation) && is_true(m, "cold") == r->cold) {
-                room[n++] = number(m, "time");
-                r->flops = number(m, "flops");
-                r->bytes = number(m, "bytes");
-                r->flops_counted = number(m, "counted_flops");
-                r->bytes_counted = number(m, "counted_bytes");
-                r->gpu_time = number(m, "gpu_time");
-                r->moved = fmax(number(m, "h2d_bytes"), number(m, "d2h_bytes"));
-            }
+        for (int i = 0; i < file->measurements_count; i++) {
+            const struct timing_measurement *m = &file->measurements[i];
+            if (!usable(m, notes) || json_real(m->volume_size) != r->size ||
+                strcmp(m->operation, r->operation) != 0 || m->cold != r->cold)
+                continue;
+            room[n++] = m->time;
+            r->flops = m->flops;
+            r->bytes = m->bytes;
+            r->flops_counted = m->counted_flops;
+            r->bytes_counted = m->counted_bytes;
+            r->gpu_time = m->gpu_time;
+            r->moved = fmax(json_real(m->h2d_bytes), json_real(m->d2h_bytes));
+        }
         if (!n)
             continue;
         for (int i = 0; i < n; i++)
@@ -143,88 +125,83 @@ static void summarise(struct timing_row *r, const cJSON *measurements, double *r
     }
 }
 
-static double calibration(const cJSON *measurements, const char *key, double *room)
+/* Median of the member at `offset` of all calibrations. */
+static double calibration(const struct timing_file *file, size_t offset, double *room)
 {
     int n = 0;
-    for (const cJSON *m = measurements->child; m; m = m->next) {
-        double v = number(cJSON_GetObjectItemCaseSensitive(m, "calibration"), key);
+    for (int i = 0; i < file->measurements_count; i++) {
+        const char *c = (const char *)file->measurements[i].calibration;
+        double v = c ? *(const double *)(const void *)(c + offset) : (double)NAN;
         if (v > 0)
             room[n++] = v;
     }
     return median(room, n);
 }
 
-static enum err read_rows(const cJSON *json, struct timing *t, struct notes *notes)
+static enum err read_rows(const struct timing_file *file, struct timing *t, struct notes *notes)
 {
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(json, "measurements");
-    FAIL_IF(!cJSON_IsArray(all), ERR_INPUT, "no \"measurements\": it is no timing.json");
-    size_t n = (size_t)cJSON_GetArraySize(all) + 1;
+    FAIL_IF(!file->measurements, ERR_INPUT, "no \"measurements\": it is no timing.json");
+    size_t n = (size_t)file->measurements_count + 1;
     t->rows = calloc(n, sizeof *t->rows);
     double *room = calloc(n, sizeof *room);
     if (!t->rows || !room) {
         free(room);
         return FAIL(ERR_MEMORY, "no memory for %zu measurements", n);
     }
-    for (const cJSON *m = all->child; m; m = m->next)
+    for (int i = 0; i < file->measurements_count; i++) {
+        const struct timing_measurement *m = &file->measurements[i];
         if (usable(m, notes))
-            row_of(t, text(m, "operation"), number(m, "volume_size"));
+            row_of(t, m->operation, json_real(m->volume_size));
+    }
     for (int i = 0; i < t->rows_count; i++)
-        summarise(&t->rows[i], all, room, notes);
-    t->gflops = calibration(all, "gflops", room);
-    t->gbytes_per_s = calibration(all, "gbytes_per_s", room);
+        summarise(&t->rows[i], file, room, notes);
+    t->gflops = calibration(file, offsetof(struct timing_calibration, gflops), room);
+    t->gbytes_per_s = calibration(file, offsetof(struct timing_calibration, gbytes_per_s), room);
     free(room);
     FAIL_IF(t->rows_count == 0, ERR_INPUT, "no operation has a time");
     return ERR_OK;
 }
 
-static enum err read_growth(const cJSON *json, struct timing *t)
+static enum err read_growth(const struct timing_file *file, struct timing *t)
 {
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(json, "scaling");
-    t->growth = calloc((size_t)cJSON_GetArraySize(all) + 1, sizeof *t->growth);
+    t->growth = calloc((size_t)file->scaling_count + 1, sizeof *t->growth);
     FAIL_IF(!t->growth, ERR_MEMORY, "no memory for the growth of operations");
-    for (const cJSON *s = cJSON_IsArray(all) ? all->child : NULL; s; s = s->next) {
-        struct timing_growth g = {.exponent = number(s, "p"), .r2 = number(s, "r2")};
-        double sizes = number(s, "sizes");
-        const char *name = text(s, "operation");
-        if (!name || !(g.exponent >= 0 && g.exponent <= 10))
+    for (int i = 0; i < file->scaling_count; i++) {
+        const struct timing_scaling *s = &file->scaling[i];
+        struct timing_growth g = {
+            .exponent = s->p, .r2 = s->r2, .overhead_share = s->overhead_share};
+        if (!s->operation || !(g.exponent >= 0 && g.exponent <= 10))
             continue;
-        copy_text(g.operation, sizeof g.operation, name);
-        g.overhead_share = number(s, "overhead_share");
-        g.sizes = sizes >= 0 && sizes < 1000 ? (int)sizes : 0;
+        copy_text(g.operation, sizeof g.operation, s->operation);
+        g.sizes = s->sizes >= 0 && s->sizes < 1000 ? (int)s->sizes : 0;
         t->growth[t->growth_count++] = g;
     }
     return ERR_OK;
 }
 
-static void read_environment(const cJSON *json, struct timing *t)
+static void read_environment(const struct timing_environment *e, struct timing *t)
 {
-    const cJSON *e = cJSON_GetObjectItemCaseSensitive(json, "environment");
-    const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(e, "devices"), 0);
-    double threads = number(e, "threads");
-    copy_text(t->backend, sizeof t->backend, text(e, "backend"));
-    copy_text(t->device, sizeof t->device, cJSON_IsString(device) ? device->valuestring : NULL);
-    copy_text(t->cpu, sizeof t->cpu, text(e, "cpu"));
-    t->threads = threads >= 1 && threads < 1e5 ? (int)threads : 0;
+    copy_text(t->backend, sizeof t->backend, e->backend);
+    copy_text(t->device, sizeof t->device, e->devices_count ? e->devices[0] : NULL);
+    copy_text(t->cpu, sizeof t->cpu, e->cpu);
+    t->threads = e->threads >= 1 && e->threads < 100000 ? (int)e->threads : 0;
 }
 
-static enum err read_json(const cJSON *json, struct timing *t, struct notes *notes)
+static enum err read_all(const struct timing_file *file, struct timing *t, struct notes *notes)
 {
-    FAIL_IF(!cJSON_IsObject(json), ERR_INPUT, "not a JSON object");
-    read_environment(json, t);
-    TRY(read_rows(json, t, notes));
-    return read_growth(json, t);
+    FAIL_IF(!file, ERR_INPUT, "not a JSON object");
+    read_environment(&file->environment, t);
+    TRY(read_rows(file, t, notes));
+    return read_growth(file, t);
 }
 
 enum err timing_read(const char *path, struct timing *t, struct notes *notes)
 {
-    char *data;
-    size_t bytes;
+    struct timing_file *file;
     *t = (struct timing){.gflops = (double)NAN, .gbytes_per_s = (double)NAN};
-    TRY(file_read_all(path, 1 << 28, &data, &bytes));
-    cJSON *json = cJSON_ParseWithLength(data, bytes);
-    enum err e = read_json(json, t, notes);
-    cJSON_Delete(json);
-    free(data);
+    TRY(timing_file_read(path, &file));
+    enum err e = read_all(file, t, notes);
+    timing_file_free(file);
     if (e)
         timing_free(t);
     return e ? err_prefix(e, "%s", path) : ERR_OK;

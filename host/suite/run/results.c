@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 
 void timestamp_now(char out[TIMESTAMP])
 {

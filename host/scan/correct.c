@@ -1,18 +1,11 @@
+/* Corrections of counts: transmission, and defects filled ring by ring. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/store/format/correct.h"
-#include "host/store/format/exchange.h"
-
-void projections_free(struct projections *p)
-{
-    mem_free(p->sinogram);
-    free(p->angles);
-    *p = (struct projections){0};
-}
+#include "host/scan/correct.h"
 
 void correct_transmission(float *y, int64_t views, int64_t pixels, const float *white,
                           const float *dark)

@@ -1,8 +1,6 @@
-#include <string.h>
-
+/* The JSON Schema that the tables of a format make. */
 #include "host/base/file.h"
-#include "host/base/jsonw.h"
-#include "profiler/analyze/model/model.h"
+#include "host/json/json.h"
 
 static void reference(struct jsonw *w, const char *name)
 {
@@ -21,38 +19,44 @@ static void nullable(struct jsonw *w, const char *type)
     jsonw_end(w);
 }
 
-static void scalar(struct jsonw *w, enum model_kind kind)
+static void scalar(struct jsonw *w, enum json_kind kind)
 {
     static const char *const types[] = {
-        [MODEL_TEXT] = "string",   [MODEL_REAL] = "number",  [MODEL_INT] = "integer",
-        [MODEL_INDEX] = "integer", [MODEL_WORDS] = "string", [MODEL_NUMBERS] = "number",
-        [MODEL_COUNTS] = "integer"};
-    if (kind == MODEL_FLAG)
+        [JSON_TEXT] = "string",    [JSON_EXTRA] = "number",  [JSON_REAL] = "number",
+        [JSON_INT] = "integer",    [JSON_INDEX] = "integer", [JSON_WORDS] = "string",
+        [JSON_NUMBERS] = "number", [JSON_COUNTS] = "integer"};
+    if (kind == JSON_FLAG)
         jsonw_kstring(w, "type", "boolean");
     else
         nullable(w, types[kind]);
-    if (kind == MODEL_INDEX)
+    if (kind == JSON_INDEX)
         jsonw_kint(w, "minimum", 0);
 }
 
-static void closed_object(struct jsonw *w, const struct model_record *type, int first)
+static void required(struct jsonw *w, const struct json_record *type, int first)
+{
+    for (int i = first; i < type->count; i++)
+        if (type->fields()[i].kind != JSON_EXTRA)
+            jsonw_string(w, type->fields()[i].key);
+}
+
+static void closed_object(struct jsonw *w, const struct json_record *type, int first)
 {
     jsonw_kstring(w, "type", "object");
     jsonw_kbool(w, "additionalProperties", 0);
     jsonw_key(w, "required");
     jsonw_array(w);
-    for (int i = first; i < type->count; i++)
-        jsonw_string(w, type->fields()[i].key);
+    required(w, type, first);
     jsonw_end(w);
 }
 
-static void columns(struct jsonw *w, const struct model_record *type)
+static void columns(struct jsonw *w, const struct json_record *type)
 {
     closed_object(w, type, 0);
     jsonw_key(w, "properties");
     jsonw_object(w);
     for (int i = 0; i < type->count; i++) {
-        const struct model_field *f = &type->fields()[i];
+        const struct json_field *f = &type->fields()[i];
         jsonw_key(w, f->key);
         jsonw_object(w);
         if (*f->meaning)
@@ -67,18 +71,28 @@ static void columns(struct jsonw *w, const struct model_record *type)
     jsonw_end(w);
 }
 
-static void value(struct jsonw *w, const struct model_field *f)
+static void value(struct jsonw *w, const struct json_field *f)
 {
     jsonw_object(w);
     if (*f->meaning)
         jsonw_kstring(w, "description", f->meaning);
-    if (f->kind < MODEL_ONE) {
+    if (f->kind < JSON_ONE) {
         scalar(w, f->kind);
-    } else if (f->kind == MODEL_ONE) {
+    } else if (f->kind == JSON_ONE) {
         reference(w, f->type->name);
-    } else if (f->kind == MODEL_TABLE) {
+    } else if (f->kind == JSON_MAYBE) {
+        jsonw_key(w, "anyOf");
+        jsonw_array(w);
+        jsonw_object(w);
+        reference(w, f->type->name);
+        jsonw_end(w);
+        jsonw_object(w);
+        jsonw_kstring(w, "type", "null");
+        jsonw_end(w);
+        jsonw_end(w);
+    } else if (f->kind == JSON_TABLE) {
         columns(w, f->type);
-    } else if (f->kind == MODEL_MAP) {
+    } else if (f->kind == JSON_MAP) {
         jsonw_kstring(w, "type", "object");
         jsonw_key(w, "additionalProperties");
         jsonw_object(w);
@@ -91,7 +105,7 @@ static void value(struct jsonw *w, const struct model_field *f)
         jsonw_kstring(w, "type", "array");
         jsonw_key(w, "items");
         jsonw_object(w);
-        if (f->kind == MODEL_LIST)
+        if (f->kind == JSON_LIST)
             reference(w, f->type->name);
         else
             scalar(w, f->kind);
@@ -100,7 +114,7 @@ static void value(struct jsonw *w, const struct model_field *f)
     jsonw_end(w);
 }
 
-static void properties(struct jsonw *w, const struct model_record *type, int first)
+static void properties(struct jsonw *w, const struct json_record *type, int first)
 {
     for (int i = first; i < type->count; i++) {
         jsonw_key(w, type->fields()[i].key);
@@ -108,9 +122,25 @@ static void properties(struct jsonw *w, const struct model_record *type, int fir
     }
 }
 
-static void definition(struct jsonw *w, const struct model_record *type)
+static int is_map_of(const struct json_record *owner, const struct json_record *type)
 {
-    int first = type == &record_model_file; /* its path is the key of the map */
+    for (int i = 0; i < owner->count; i++)
+        if (owner->fields()[i].kind == JSON_MAP && owner->fields()[i].type == type)
+            return 1;
+    return 0;
+}
+
+/* Whether the first field is the key of a map. */
+static int is_keyed(const struct json_schema *s, const struct json_record *type)
+{
+    int keyed = is_map_of(s->root, type);
+    for (int i = 0; i < s->count; i++)
+        keyed |= is_map_of(s->types[i], type);
+    return keyed;
+}
+
+static void definition(struct jsonw *w, const struct json_record *type, int first)
+{
     jsonw_key(w, type->name);
     jsonw_object(w);
     closed_object(w, type, first);
@@ -121,48 +151,43 @@ static void definition(struct jsonw *w, const struct model_record *type)
     jsonw_end(w);
 }
 
-static void root(struct jsonw *w)
+static void root(struct jsonw *w, const struct json_schema *s)
 {
     jsonw_kstring(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    jsonw_kstring(w, "title", "profile.json of tomoprof");
-    jsonw_kstring(w, "description",
-                  "Every key is always present; null means unknown or not recorded, never 0. Times "
-                  "in s, MB = 2^20 "
-                  "bytes. Made from model_fields.h.");
+    jsonw_kstring(w, "title", s->title);
+    jsonw_kstring(w, "description", s->description);
     jsonw_kstring(w, "type", "object");
     jsonw_kbool(w, "additionalProperties", 0);
     jsonw_key(w, "required");
     jsonw_array(w);
     jsonw_string(w, "schema");
-    for (int i = 0; i < record_model.count; i++)
-        jsonw_string(w, record_model.fields()[i].key);
+    required(w, s->root, 0);
     jsonw_end(w);
     jsonw_key(w, "properties");
     jsonw_object(w);
     jsonw_key(w, "schema");
     jsonw_object(w);
-    jsonw_kstring(w, "const", MODEL_SCHEMA);
+    jsonw_kstring(w, "const", s->version);
     jsonw_end(w);
-    properties(w, &record_model, 0);
+    properties(w, s->root, 0);
     jsonw_end(w);
 }
 
-enum err profile_schema_write(const char *path)
+enum err json_schema_write(const struct json_schema *s, const char *path)
 {
-    static const struct model_record *const types[] = {
-#define POINTER(name, fields) &record_##name,
-        MODEL_STRUCTS(POINTER)};
     struct outfile out;
     TRY(outfile_open(&out, path));
     struct jsonw w;
     jsonw_init(&w, out.stream, 1);
     jsonw_object(&w);
-    root(&w);
+    root(&w, s);
     jsonw_key(&w, "$defs");
     jsonw_object(&w);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i]->count != 2 || types[i] != &record_model_fact)
-            definition(&w, types[i]);
+    for (int i = 0; i < s->count; i++) {
+        int keyed = is_keyed(s, s->types[i]);
+        if (!keyed || s->types[i]->count != 2) /* key and value need no definition */
+            definition(&w, s->types[i], keyed);
+    }
     jsonw_end(&w);
     jsonw_end(&w);
     return outfile_commit(&out);

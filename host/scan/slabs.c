@@ -1,16 +1,17 @@
+/* FBP in slabs: as thick as the memory allows, one after the other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/cli/commands/recon_slabs.h"
+#include "host/scan/slabs.h"
 #include "host/store/format/volume.h"
 #include "host/recon/recon.h"
 
 #define ALIGN 64
 
-struct sizes {
-    const struct recon_request *request;
+struct slab_sizes {
+    const struct scan_request *request;
     const struct model *model;
 };
 
@@ -18,10 +19,10 @@ struct sizes {
  * and what NIfTI files are transposed in. */
 static size_t bytes_held(const void *context, int64_t slices)
 {
-    const struct sizes *s = context;
+    const struct slab_sizes *s = context;
     const struct scan *scan = &s->model->scan;
     const int64_t pixels = volume_pixels(&s->model->volume);
-    const int64_t halo = 2 * recon_input_halo(s->request);
+    const int64_t halo = 2 * scan_input_halo(s->request);
     const int64_t rows = slices + halo < scan->rows ? slices + halo : scan->rows;
     const double sinogram = 4.0 * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
@@ -29,9 +30,9 @@ static size_t bytes_held(const void *context, int64_t slices)
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
 }
 
-enum err recon_slabs_plan(const struct recon_request *r, const struct model *m, struct slabs *out)
+enum err scan_slabs_plan(const struct scan_request *r, const struct model *m, struct slabs *out)
 {
-    const struct sizes sizes = {r, m};
+    const struct slab_sizes sizes = {r, m};
     TRY(slabs_plan("this reconstruction", "of memory", m->volume.slices, bytes_held, &sizes,
                    mem_available(), out));
     if (out->count > 1 && out->thickness > ALIGN) {
@@ -41,12 +42,12 @@ enum err recon_slabs_plan(const struct recon_request *r, const struct model *m, 
     return ERR_OK;
 }
 
-struct work_arrays {
+struct slab_arrays {
     float *y, *x; /* host */
     struct buffer y_buffer, x_buffer;
 };
 
-static enum err compute(struct backend *be, const struct model *m, struct work_arrays *w)
+static enum err compute(struct backend *be, const struct model *m, struct slab_arrays *w)
 {
     const struct backend_ops *ops = be->ops;
     const size_t y_bytes = (size_t)scan_samples(&m->scan) * sizeof *w->y;
@@ -57,19 +58,19 @@ static enum err compute(struct backend *be, const struct model *m, struct work_a
     return ops->download(be, &w->x_buffer, w->x, x_bytes);
 }
 
-static enum err one_slab(struct backend *be, const struct recon_request *r,
-                         const struct recon_input *input, struct slab s, struct volume_writer *to,
+static enum err one_slab(struct backend *be, const struct scan_request *r,
+                         const struct scan_input *input, struct slab s, struct volume_writer *to,
                          float *middle)
 {
     struct model m = input->model;
-    struct work_arrays w = {0};
+    struct slab_arrays w = {0};
     m.scan.rows = m.volume.slices = s.count;
     const int64_t pixels = volume_pixels(&m.volume), k = input->model.volume.slices / 2 - s.first;
     void *x;
     enum err e;
     TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&m.volume) * sizeof(float), &x));
     w.x = x;
-    TRY_OUT(recon_input_rows(r, input, s.first, s.count, &w.y));
+    TRY_OUT(scan_input_rows(r, input, s.first, s.count, &w.y));
     TRY_OUT(compute(be, &m, &w));
     e = volume_writer_add(to, s.first, s.count, w.x);
     for (int64_t p = 0; k >= 0 && k < s.count && p < pixels; p++)
@@ -82,16 +83,15 @@ out:
     return e;
 }
 
-enum err recon_slabs_run(struct backend *be, const struct recon_request *r,
-                         const struct recon_input *input, const struct slabs *plan,
-                         const char *path, const volatile int *stop, float *middle)
+enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
+                        const struct scan_input *input, const struct slabs *plan, float *middle)
 {
     struct volume_writer *to;
-    enum err e = volume_writer_open(path, &input->model.volume, &to);
+    enum err e = volume_writer_open(r->out, &input->model.volume, &to);
     for (int64_t i = 0; !e && i < plan->count; i++) {
         progress("fbp", (double)i, (double)plan->count);
         e = one_slab(be, r, input, slab_at(plan, i, 0), to, middle);
-        if (!e && *stop)
+        if (!e && r->stop && *r->stop)
             e = FAIL(ERR_INTERRUPTED, "interrupted: nothing was written");
     }
     progress_end();

@@ -1,3 +1,4 @@
+/* Scans and sinograms as models and line integrals, whole or by rows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -5,8 +6,9 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cli/commands/recon_input.h"
+#include "host/scan/input.h"
 #include "host/geom/model.h"
+#include "host/scan/projections.h"
 #include "host/store/format/exchange.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
@@ -38,7 +40,7 @@ static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64
     return ERR_OK;
 }
 
-static enum err check_center(const struct recon_request *r, int64_t channels)
+static enum err check_center(const struct scan_request *r, int64_t channels)
 {
     FAIL_IF(r->center && !(*r->center >= 0 && *r->center <= (double)(channels - 1)), ERR_USAGE,
             "--center %g: the detector has channels 0 to %" PRId64, *r->center, channels - 1);
@@ -46,7 +48,7 @@ static enum err check_center(const struct recon_request *r, int64_t channels)
 }
 
 /* A parallel scan of pitch 1 and the volume that MBIRJAX would choose for it. */
-static enum err plan_scan(const struct recon_request *r, struct recon_input *out)
+static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
 {
     struct exchange_info info;
     struct model *m = &out->model;
@@ -62,9 +64,9 @@ static enum err plan_scan(const struct recon_request *r, struct recon_input *out
     return ERR_OK;
 }
 
-enum err recon_input_plan(const struct recon_request *r, struct recon_input *out)
+enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
 {
-    *out = (struct recon_input){.center = (double)NAN, .score = (double)NAN};
+    *out = (struct scan_input){.center = (double)NAN, .score = (double)NAN};
     if (!r->geometry) {
         FAIL_IF(is_npy(r->in), ERR_USAGE,
                 "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances",
@@ -79,8 +81,8 @@ enum err recon_input_plan(const struct recon_request *r, struct recon_input *out
 
 /* The axis at channel `center`: an offset is added to a projected coordinate before it becomes a
  * channel. */
-static enum err set_center(const struct recon_request *r, const struct projections *p,
-                           struct recon_input *out)
+static enum err set_center(const struct scan_request *r, const struct projections *p,
+                           struct scan_input *out)
 {
     if (r->center) {
         out->center = *r->center;
@@ -94,7 +96,7 @@ static enum err set_center(const struct recon_request *r, const struct projectio
 }
 
 /* `rows`: how many of the scan's were read. */
-static enum err check_shape(const struct recon_request *r, const struct projections *p,
+static enum err check_shape(const struct scan_request *r, const struct projections *p,
                             const struct scan *s, int64_t rows)
 {
     FAIL_IF(p->views != s->views || p->rows != rows || p->channels != s->channels, ERR_INPUT,
@@ -105,12 +107,12 @@ static enum err check_shape(const struct recon_request *r, const struct projecti
 }
 
 /* Rows [first, first + count) of those asked for; the model is complete afterwards. */
-static enum err read_scan(const struct recon_request *r, int64_t first, int64_t count,
-                          struct recon_input *out)
+static enum err read_scan(const struct scan_request *r, int64_t first, int64_t count,
+                          struct scan_input *out)
 {
     struct projections p;
     struct model *m = &out->model;
-    TRY(exchange_read(r->in, out->row_first + first, count, &p));
+    TRY(projections_read(r->in, out->row_first + first, count, &p));
     out->repaired = p.repaired;
     enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
     if (!e && !r->geometry) {
@@ -130,7 +132,7 @@ static enum err read_scan(const struct recon_request *r, int64_t first, int64_t 
 
 static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
 
-enum err recon_input_read(const struct recon_request *r, struct recon_input *out)
+enum err scan_input_read(const struct scan_request *r, struct scan_input *out)
 {
     const struct scan *s = &out->model.scan;
     if (!is_npy(r->in))
@@ -139,10 +141,10 @@ enum err recon_input_read(const struct recon_request *r, struct recon_input *out
     return npy_read(r->in, 3, shape, sinogram_names, 1, &out->sinogram);
 }
 
-#define CENTER_ROWS 32 /* what find_center looks at */
+#define CENTER_ROWS 32 /* that find_center gets */
 #define HALO        8
 
-enum err recon_input_prepare(const struct recon_request *r, struct recon_input *out)
+enum err scan_input_prepare(const struct scan_request *r, struct scan_input *out)
 {
     const int64_t rows = out->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
     if (is_npy(r->in))
@@ -153,13 +155,13 @@ enum err recon_input_prepare(const struct recon_request *r, struct recon_input *
     return ERR_OK;
 }
 
-int64_t recon_input_halo(const struct recon_request *r)
+int64_t scan_input_halo(const struct scan_request *r)
 {
     return is_npy(r->in) ? 0 : HALO;
 }
 
-enum err recon_input_rows(const struct recon_request *r, const struct recon_input *in,
-                          int64_t first, int64_t count, float **sinogram)
+enum err scan_input_rows(const struct scan_request *r, const struct scan_input *in, int64_t first,
+                         int64_t count, float **sinogram)
 {
     const struct scan *s = &in->model.scan;
     int64_t shape[] = {s->views, s->rows, s->channels};
@@ -168,7 +170,7 @@ enum err recon_input_rows(const struct recon_request *r, const struct recon_inpu
     const int64_t from = first > HALO ? first - HALO : 0;
     const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
     struct projections p;
-    TRY(exchange_read(r->in, in->row_first + from, end - from, &p));
+    TRY(projections_read(r->in, in->row_first + from, end - from, &p));
     *sinogram = p.sinogram;
     for (int64_t v = 0; v < p.views; v++)
         memmove(p.sinogram + v * count * p.channels,
@@ -179,7 +181,7 @@ enum err recon_input_rows(const struct recon_request *r, const struct recon_inpu
     return ERR_OK;
 }
 
-void recon_input_free(struct recon_input *i)
+void scan_input_free(struct scan_input *i)
 {
     model_free(&i->model);
     mem_free(i->sinogram);

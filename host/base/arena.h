@@ -1,6 +1,6 @@
 /* Memory that is freed together, texts kept once, and growing arrays. */
-#ifndef TP_ANALYZE_COMMON_ARENA_H
-#define TP_ANALYZE_COMMON_ARENA_H
+#ifndef TP_BASE_ARENA_H
+#define TP_BASE_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/base/log.h"
-#include "host/suite/timing/results.h"
+#include "host/suite/run/results.h"
 
 #define BOLD   "\033[1m"
 #define DIM    "\033[2m"
@@ -65,7 +65,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     log_info(LINE, first ? c->op->name : "", size, median, spread, rate, peak, growth);
 }
 
-void table_print(const struct results *r)
+void results_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
     const char *off = log_colour() ? OFF : "";

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/suite/timing/stats.h"
+#include "host/suite/statistics/stats.h"
 
 #define PLAUSIBLE 1.05
 

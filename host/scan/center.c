@@ -1,10 +1,11 @@
+/* The rotation centre of a scan, from views half a turn apart. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/store/format/exchange.h"
+#include "host/scan/projections.h"
 
 /* Two parallel projections half a turn apart are mirror images: p(theta, n) = p(theta + pi, s - n)
  * with s = 2 * centre. For a pair of views the best s is searched over whole channels on the mean
@@ -18,19 +19,19 @@
 #define CHANNELS_MIN 16
 #define ROWS_MAX     32 /* detector rows compared, evenly chosen */
 
-struct search {
+struct center_search {
     const struct projections *p;
     int64_t row_step, rows;
     double *a, *b; /* mean profiles of a pair, [channels] */
 };
 
-static const float *row_of(const struct search *s, int64_t view, int64_t row)
+static const float *row_of(const struct center_search *s, int64_t view, int64_t row)
 {
     const struct projections *p = s->p;
     return p->sinogram + (view * p->rows + row * s->row_step) * p->channels;
 }
 
-static void mean_profile(const struct search *s, int64_t view, double *out)
+static void mean_profile(const struct center_search *s, int64_t view, double *out)
 {
     memset(out, 0, (size_t)s->p->channels * sizeof *out);
     for (int64_t r = 0; r < s->rows; r++)
@@ -70,7 +71,7 @@ static double correlation(const struct moments *m)
 
 /* Whole shift that matches the mean profiles best. The centre is sought in the middle half of the
  * detector, where at least half of the channels overlap. */
-static int64_t match_profiles(const struct search *s, int64_t view_a, int64_t view_b)
+static int64_t match_profiles(const struct center_search *s, int64_t view_a, int64_t view_b)
 {
     int64_t channels = s->p->channels, best = channels - 1;
     double highest = -2;
@@ -104,8 +105,8 @@ static double smoothed(const double *c, int n, double w, double x)
 /* Mismatch of all rows (summed variance of a[n] - b[shift - n]) at the shifts middle - half ..
  * middle + half, and their correlations. Every shift is judged over the same channels n, those that
  * exist at all of them: a changing overlap would tilt the curve and move its minimum. */
-static void match_rows(const struct search *s, int64_t view_a, int64_t view_b, int64_t middle,
-                       int half, double *mismatch, double *scores)
+static void match_rows(const struct center_search *s, int64_t view_a, int64_t view_b,
+                       int64_t middle, int half, double *mismatch, double *scores)
 {
     int64_t channels = s->p->channels, low = middle - half, high = middle + half;
     int64_t first = high < channels ? 0 : high - channels + 1;
@@ -123,7 +124,7 @@ static void match_rows(const struct search *s, int64_t view_a, int64_t view_b, i
  * the true shift the mismatch is even (an autocorrelation turned over), also where the object
  * leaves the detector, so smoothing it moves no minimum, and takes off the noise that a parabola
  * through three points would follow. */
-static double match(const struct search *s, int64_t view_a, int64_t view_b, double *score)
+static double match(const struct center_search *s, int64_t view_a, int64_t view_b, double *score)
 {
     int64_t channels = s->p->channels, best = match_profiles(s, view_a, view_b);
     double w = fmax(1, fmin(12, (double)channels / 100)), mismatch[LAGS_MAX], scores[LAGS_MAX];
@@ -174,7 +175,7 @@ static enum quality find_partners(const struct projections *p, int64_t view, dou
 }
 
 /* The shift at no angle error of a view with bracketing partners. */
-static double match_view(const struct search *s, int64_t view, const int64_t partner[2],
+static double match_view(const struct center_search *s, int64_t view, const int64_t partner[2],
                          const double error[2], double step, double *score)
 {
     double first = match(s, view, partner[0], score), unused;
@@ -238,7 +239,7 @@ struct match {
 
 /* Matches all pairs within `reach` of half a turn, as in a scan over 180 degrees that stops one
  * step short: its first views against its last. At most PAIRS_MAX; returns their number. */
-static int64_t match_ends(const struct search *s, double reach, struct match out[PAIRS_MAX])
+static int64_t match_ends(const struct center_search *s, double reach, struct match out[PAIRS_MAX])
 {
     const struct projections *p = s->p;
     int64_t n = 0, ends = p->views > 4096 ? 16 : p->views;
@@ -275,7 +276,7 @@ static double intercept(const struct match *m, int64_t n)
  * noise. */
 #define REACH (5 * M_PI / 180)
 
-static int64_t search_ends(const struct search *s, double step, double *shift,
+static int64_t search_ends(const struct center_search *s, double step, double *shift,
                            double scores[PAIRS_MAX])
 {
     struct match m[PAIRS_MAX];
@@ -286,7 +287,7 @@ static int64_t search_ends(const struct search *s, double step, double *shift,
     return n;
 }
 
-static enum err search_pairs(const struct search *s, double *center, double *score)
+static enum err search_pairs(const struct center_search *s, double *center, double *score)
 {
     const struct projections *p = s->p;
     double step = mean_step(p), shifts[PAIRS_MAX], scores[PAIRS_MAX], error[2], shift = 0;
@@ -319,7 +320,7 @@ enum err find_center(const struct projections *p, double *center, double *score)
     FAIL_IF(p->channels < CHANNELS_MIN, ERR_INPUT,
             "the rotation centre cannot be found with fewer than %d channels; give --center",
             CHANNELS_MIN);
-    struct search s = {.p = p, .row_step = p->rows / ROWS_MAX + (p->rows % ROWS_MAX != 0)};
+    struct center_search s = {.p = p, .row_step = p->rows / ROWS_MAX + (p->rows % ROWS_MAX != 0)};
     void *profiles;
     size_t bytes;
     s.rows = (p->rows + s.row_step - 1) / s.row_step;

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "host/suite/timing/fit.h"
+#include "host/suite/statistics/fit.h"
 
 #define GRID                                                                                       \
     160 /* steps of 0.05: the residual has one valley per fit in practice, the grid finds it */

@@ -1,6 +1,6 @@
-/* Volumes and pictures out. */
-#ifndef TP_STORE_FORMAT_IMAGE_H
-#define TP_STORE_FORMAT_IMAGE_H
+/* NIfTI-1 and NIfTI-2 volumes: written as float32, their headers read. */
+#ifndef TP_STORE_FORMAT_NIFTI_H
+#define TP_STORE_FORMAT_NIFTI_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,13 +39,5 @@ enum err nifti_read_header(const char *path, struct nifti_header *h);
 /* The same from the first `n` bytes of the (uncompressed) file; any bytes are safe. */
 enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n,
                      struct nifti_header *h);
-
-/* 8-bit grey PNG of values[rows][cols] (row stride and column stride in floats), [low, high] -> [0,
- * 255]. */
-enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
-                        int64_t row_stride, int64_t col_stride, double low, double high);
-/* A window that shows the object: the 0.5 and 99.5 percentiles of the finite values. */
-void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
-                  int64_t col_stride, double *low, double *high);
 
 #endif

@@ -1,6 +1,6 @@
 /* Growth of time with the edge N of the volume: t = a + b N^p. */
-#ifndef TP_SUITE_TIMING_FIT_H
-#define TP_SUITE_TIMING_FIT_H
+#ifndef TP_SUITE_STATISTICS_FIT_H
+#define TP_SUITE_STATISTICS_FIT_H
 
 /* a, b >= 0, 0 <= p <= FIT_P_MAX; NAN where unknown, and `reason` then says why (else NULL). r2 is
  * the share of the variance of t explained. Residuals are relative to t (times span decades, each

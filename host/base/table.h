@@ -1,6 +1,6 @@
 /* A hash table from 64-bit keys to 32-bit indices. */
-#ifndef TP_ANALYZE_COMMON_TABLE_H
-#define TP_ANALYZE_COMMON_TABLE_H
+#ifndef TP_BASE_TABLE_H
+#define TP_BASE_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/arena.h"
-#include "profiler/analyze/common/table.h"
+#include "host/base/arena.h"
+#include "host/base/table.h"
 
 #define BLOCK (64 * 1024)
 
@@ -21,7 +21,7 @@ struct arena {
 enum err arena_create(struct arena **out)
 {
     *out = calloc(1, sizeof **out);
-    FAIL_IF(!*out, ERR_MEMORY, "no memory for the analysis");
+    FAIL_IF(!*out, ERR_MEMORY, "no memory left");
     return ERR_OK;
 }
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/table.h"
+#include "host/base/table.h"
 
 /* Open addressing, linear probing, at most 3/4 full; removal moves what follows back. value
  * TABLE_NONE = free. */

@@ -1,6 +1,6 @@
 /* Statistics of repeated timings, and what they mean against the machine's ceilings. */
-#ifndef TP_SUITE_TIMING_STATS_H
-#define TP_SUITE_TIMING_STATS_H
+#ifndef TP_SUITE_STATISTICS_STATS_H
+#define TP_SUITE_STATISTICS_STATS_H
 
 #include "host/backend/backend.h"
 

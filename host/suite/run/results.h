@@ -1,15 +1,15 @@
 /* What a run of the suite found: one cell per operation and size, one row per run in it. */
-#ifndef TP_SUITE_TIMING_RESULTS_H
-#define TP_SUITE_TIMING_RESULTS_H
+#ifndef TP_SUITE_RUN_RESULTS_H
+#define TP_SUITE_RUN_RESULTS_H
 
 #include <stdint.h>
 
 #include "host/base/clock.h"
 #include "host/base/jsonw.h"
-#include "host/suite/timing/fit.h"
+#include "host/suite/statistics/fit.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/catalogue/state.h"
-#include "host/suite/timing/stats.h"
+#include "host/suite/statistics/stats.h"
 #include "host/suite/run/suite.h"
 
 enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
@@ -82,14 +82,14 @@ const struct row *cell_summarise(struct cell *c, int64_t runs);
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);
 
-/* timing.json (timing.schema.json beside this file), whole or not at all. `traced`: rows of the
- * traced pass, may be NULL. */
-enum err timing_write(const char *path, const struct results *r, const struct results *traced);
+/* timing.json (host/timing), whole or not at all. `traced`: rows of the traced pass, may be NULL.
+ */
+enum err results_write(const char *path, const struct results *r, const struct results *traced);
 /* Objects that bench files have too; unknown is null. */
-void timing_write_environment(struct jsonw *w, const struct environment *e);
-void timing_write_calibration(struct jsonw *w, const struct calibration *c);
+void environment_write(struct jsonw *w, const struct environment *e);
+void calibration_write(struct jsonw *w, const struct calibration *c);
 
 /* The closing table on stderr, at most 100 columns; colours on a terminal. */
-void table_print(const struct results *r);
+void results_print(const struct results *r);
 
 #endif

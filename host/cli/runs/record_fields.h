@@ -1,0 +1,31 @@
+/* record.json, row by row, as profile.json's model_fields.h: each list makes a struct, its writer
+ * and its reader. X(kind, type, name, meaning); kinds: host/json/json.h. */
+#ifndef TP_CLI_RUNS_RECORD_FIELDS_H
+#define TP_CLI_RUNS_RECORD_FIELDS_H
+
+/* clang-format off */
+
+#define LAUNCH_END_FIELDS(X)                                                                       \
+    X(INT, _, exit_code, "null after a signal")                                                    \
+    X(INT, _, signal, "null where it exited")                                                      \
+    X(REAL, _, wall_s, "")                                                                         \
+    X(REAL, _, user_s, "CPU time of the program and its children")                                 \
+    X(REAL, _, system_s, "likewise")                                                               \
+    X(INT, _, peak_rss_bytes, "")                                                                  \
+    X(INT, _, left_running, "processes of it that live on")
+
+#define LAUNCH_FILE_FIELDS(X)                                                                      \
+    X(TEXT, _, schema, "")                                                                         \
+    X(TEXT, _, tomoprof_version, "")                                                               \
+    X(WORDS, _, command, "")                                                                       \
+    X(INT, _, pid, "")                                                                             \
+    X(TEXT, _, modes, "null: all")                                                                 \
+    X(INT, _, cpus, "that the program could use")                                                  \
+    X(REAL, _, rate_hz, "null: the capture library's own")                                         \
+    X(MAYBE, launch_end, end, "")                                                                  \
+    X(MAYBE, launch_end, baseline, "of a bare run before it")                                      \
+    X(WORDS, _, notes, "what could not be had")
+
+/* clang-format on */
+
+#endif

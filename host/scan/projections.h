@@ -1,0 +1,30 @@
+/* A scan as line integrals: read, corrected, defects filled; and its rotation centre. */
+#ifndef TP_SCAN_PROJECTIONS_H
+#define TP_SCAN_PROJECTIONS_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+
+struct projections {
+    int64_t views, rows, channels;
+    float *sinogram;  /* (views, rows, channels), mem_alloc */
+    float *angles;    /* radians, malloc */
+    int64_t repaired; /* samples that had no valid -log and were filled from their neighbours */
+};
+
+/* Reads rows [row_first, row_first + row_count) (row_count < 0: all) of a Data Exchange file and
+ * computes -log(|I - D| / |F - D|); samples where that is not finite are filled by the median of
+ * their valid 3x3 neighbours, repeated until none is left. Errors: exchange_read, correct_repair.
+ */
+enum err projections_read(const char *path, int64_t row_first, int64_t row_count,
+                          struct projections *out);
+void projections_free(struct projections *p);
+
+/* Rotation centre (0-based channel, real number) of a scan over 180 degrees: the shift that best
+ * matches the view at theta with the mirrored view at theta + pi, refined below one channel;
+ * `score` in [0, 1] says how sharp the match is. ERR_INPUT when no two views lie 180 degrees apart
+ * (within one step). */
+enum err find_center(const struct projections *p, double *center, double *score);
+
+#endif

@@ -1,0 +1,215 @@
+/* The way of one scan to its volume: memory, back end, method, files. */
+#include <math.h>
+#include <string.h>
+
+#include "host/base/clock.h"
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/scan/input.h"
+#include "host/scan/reconstruct.h"
+#include "host/scan/slabs.h"
+#include "host/store/format/png.h"
+#include "host/store/format/volume.h"
+
+enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out)
+{
+    *out = (struct scan_recon){.request = r};
+    return scan_input_plan(r, &out->input);
+}
+
+static enum err array_sizes(const struct model *m, size_t *sinogram, size_t *volume)
+{
+    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
+                 sinogram));
+    return mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
+                    volume);
+}
+
+/* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. FBP
+ * goes in slabs where that is too much. */
+enum err scan_recon_plan(struct scan_recon *s)
+{
+    const struct scan_request *r = s->request;
+    const struct model *m = &s->input.model;
+    size_t sinogram, volume;
+    TRY(array_sizes(m, &sinogram, &volume));
+    s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
+    s->bytes = sinogram + volume;
+    if (r->method == SCAN_FBP) {
+        TRY(scan_slabs_plan(r, m, &s->slabs));
+        s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
+        return ERR_OK;
+    }
+    if (r->method == SCAN_MBIR)
+        s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
+    return mem_require("this reconstruction", s->bytes,
+                       r->geometry ? NULL : "take fewer rows with --rows A:B");
+}
+
+enum err scan_recon_read(struct scan_recon *s)
+{
+    s->start = clock_ns();
+    return (s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input);
+}
+
+/* Arrays of a reconstruction all at once. */
+struct arrays {
+    struct backend *be;
+    float *weights, *volume; /* host, mem_alloc */
+    struct buffer y, w, x;
+};
+
+static void arrays_free(struct arrays *a)
+{
+    struct buffer *const buffers[] = {&a->y, &a->w, &a->x};
+    for (size_t i = 0; i < 3; i++)
+        a->be->ops->release(a->be, buffers[i]);
+    mem_free(a->weights);
+    mem_free(a->volume);
+}
+
+static enum err make_weights(struct arrays *a, const float *sinogram, size_t bytes)
+{
+    void *w;
+    TRY(mem_alloc("weights", bytes, &w));
+    a->weights = w;
+    const int64_t samples = (int64_t)(bytes / sizeof(float));
+#pragma omp parallel for schedule(static) if (samples >= 1 << 16)
+    for (int64_t i = 0; i < samples; i++)
+        a->weights[i] = expf(-sinogram[i]);
+    return a->be->ops->upload(a->be, w, bytes, &a->w);
+}
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    (void)context;
+    progress("mbir", (double)done, (double)total);
+}
+
+static enum err run_mbir(struct scan_recon *s, struct arrays *a)
+{
+    const struct scan_request *r = s->request;
+    struct mbir_options o = {.max_iterations = r->iterations,
+                             .stop_threshold_percent = r->threshold_percent,
+                             .seed = r->seed,
+                             .weights = r->transmission_weights ? &a->w : NULL,
+                             .on_iteration = on_iteration,
+                             .stop = r->stop};
+    enum err e = mbir_recon(a->be, &s->input.model, &a->y, &o, &a->x, &s->report);
+    progress_end();
+    s->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset of pixels */
+    return s->stopped ? ERR_OK : e;
+}
+
+/* `large`: the array stays where it is. */
+static enum err hand_over(struct backend *be, int large, float *host, size_t bytes,
+                          struct buffer *b)
+{
+    if (!large)
+        return be->ops->upload(be, host, bytes, b);
+    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
+    return ERR_OK;
+}
+
+static enum err place(const struct scan_recon *s, struct backend *be, size_t bytes, int *large)
+{
+    const struct model *m = &s->input.model;
+    const int mbir = s->request->method == SCAN_MBIR;
+    *large = 0;
+    if (mbir)
+        bytes += mbir_scratch_bytes(m);
+    return s->request->voxel_driven
+               ? ERR_OK
+               : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
+}
+
+/* The volume on the host: where the back end computes there, in its own memory. */
+static enum err compute(struct scan_recon *s, struct arrays *a)
+{
+    const struct scan_request *r = s->request;
+    const struct model *m = &s->input.model;
+    const int weights = r->method == SCAN_MBIR && r->transmission_weights;
+    size_t y_bytes, x_bytes;
+    int large;
+    void *x;
+    TRY(array_sizes(m, &y_bytes, &x_bytes));
+    TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));
+    TRY(mem_alloc("volume", x_bytes, &x));
+    a->volume = x;
+    TRY(hand_over(a->be, large, s->input.sinogram, y_bytes, &a->y));
+    TRY(hand_over(a->be, large, x, x_bytes, &a->x));
+    if (weights)
+        TRY(make_weights(a, s->input.sinogram, y_bytes));
+    if (r->method == SCAN_MBIR)
+        TRY(run_mbir(s, a));
+    else
+        TRY((r->voxel_driven ? fdk_voxel_recon : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
+    return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
+}
+
+static enum err write_volume(const char *path, const struct volume *v, const float *x)
+{
+    struct volume_writer *w;
+    TRY(volume_writer_open(path, v, &w));
+    return volume_writer_close(w, volume_writer_add(w, 0, v->slices, x));
+}
+
+/* `slice`: a value every `stride` floats. */
+static enum err write_picture(const char *path, const struct volume *v, const float *slice,
+                              int64_t stride)
+{
+    double low, high;
+    image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
+    return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
+}
+
+/* Reading, computing and writing in turn; the time is that of all three. */
+static enum err run_slabs(struct scan_recon *s, struct backend *be)
+{
+    const struct scan_request *r = s->request;
+    const struct volume *v = &s->input.model.volume;
+    void *middle;
+    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
+    enum err e = scan_slabs_run(be, r, &s->input, &s->slabs, middle);
+    if (!e)
+        e = write_picture(r->picture, v, middle, 1);
+    mem_free(middle);
+    s->seconds = clock_seconds_since(s->start);
+    return e;
+}
+
+static enum err check_stop(const struct scan_request *r)
+{
+    FAIL_IF(r->stop && *r->stop, ERR_INTERRUPTED, "interrupted: nothing was written");
+    return ERR_OK;
+}
+
+static enum err run_whole(struct scan_recon *s, struct backend *be)
+{
+    const struct scan_request *r = s->request;
+    const struct volume *v = &s->input.model.volume;
+    struct arrays a = {.be = be};
+    enum err e;
+    s->start = clock_ns();
+    TRY_OUT(check_stop(r));
+    TRY_OUT(compute(s, &a));
+    if (r->method != SCAN_MBIR) /* mbir ends by itself with what it has */
+        TRY_OUT(check_stop(r));
+    s->seconds = clock_seconds_since(s->start);
+    TRY_OUT(write_volume(r->out, v, a.volume));
+    e = write_picture(r->picture, v, a.volume + v->slices / 2, v->slices);
+out:
+    arrays_free(&a);
+    return e;
+}
+
+enum err scan_recon_run(struct scan_recon *s, struct backend *be)
+{
+    return (s->slabs.count > 1 ? run_slabs : run_whole)(s, be);
+}
+
+void scan_recon_free(struct scan_recon *s)
+{
+    mbir_report_free(&s->report);
+    scan_input_free(&s->input);
+}

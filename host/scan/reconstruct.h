@@ -1,0 +1,63 @@
+/* From a scan file to a volume file: read, correct, find the rotation centre, reconstruct (FBP in
+ * slabs where not all fits into memory), write the volume and a picture of its middle slice. In
+ * steps, so that the caller can refuse, or tell what was found, in between:
+ *     scan_recon_open, scan_recon_plan, scan_recon_read, scan_recon_run, scan_recon_free */
+#ifndef TP_SCAN_RECONSTRUCT_H
+#define TP_SCAN_RECONSTRUCT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/backend/backend.h"
+#include "host/geom/scan.h"
+#include "host/recon/recon.h"
+#include "host/recon/slabs/slab.h"
+
+enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR };
+
+struct scan_request {
+    const char *in;           /* .npy, or HDF5 */
+    const char *geometry;     /* NULL: parallel, from the scan itself */
+    const char *rows;         /* "A:B" of detector rows, B excluded, or NULL for all */
+    const double *center;     /* 0-based channel of the rotation axis; NULL: found */
+    const char *out;          /* volume: .nii, .nii.gz or .npy */
+    const char *picture;      /* .png */
+    enum scan_method method;  /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
+    int voxel_driven;         /* back projection of FDK, bilinear at every voxel's centre */
+    int transmission_weights; /* of MBIR: exp(-sinogram) */
+    int64_t iterations;       /* of MBIR, at most */
+    double threshold_percent; /* of MBIR: ends when the volume changes less */
+    uint32_t seed;            /* of MBIR */
+    const volatile int *stop; /* non-zero ends early (optional) */
+};
+
+struct scan_input {
+    struct model model;
+    float *sinogram; /* (views, rows, channels), mem_alloc */
+    int64_t row_first, repaired;
+    double center, score; /* score is NAN where the centre was given or the geometry file says it */
+};
+
+struct scan_recon {
+    const struct scan_request *request; /* borrowed */
+    struct scan_input input;
+    struct slabs slabs; /* count 1: all at once */
+    size_t bytes;       /* held at once at most */
+    struct mbir_report report;
+    int stopped;    /* within iteration report.iterations + 1 of MBIR: the volume is written */
+    double seconds; /* of the reconstruction; in slabs with reading and writing */
+    int64_t start;
+};
+
+/* Reads headers: the model's sizes, and its angles where a geometry file has them. */
+enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out);
+/* Judges the memory. ERR_MEMORY when it can be in no way. */
+enum err scan_recon_plan(struct scan_recon *s);
+/* Reads and corrects the data and finds the centre: of all, or on the middle rows before slabs. */
+enum err scan_recon_read(struct scan_recon *s);
+/* Reconstructs and writes. ERR_INTERRUPTED, and no file, when *stop becomes non-zero; MBIR ends
+ * with what it has. */
+enum err scan_recon_run(struct scan_recon *s, struct backend *be);
+void scan_recon_free(struct scan_recon *s);
+
+#endif

@@ -1,0 +1,19 @@
+/* FBP of scans that do not fit into memory: slabs of slices, each with its own detector rows, read,
+ * reconstructed and written one after the other. The same bits as all at once. */
+#ifndef TP_SCAN_SLABS_H
+#define TP_SCAN_SLABS_H
+
+#include "host/backend/backend.h"
+#include "host/scan/input.h"
+#include "host/recon/slabs/slab.h"
+
+/* One slab where everything fits; else as thick ones as do, of a multiple of 64 slices where that
+ * is possible: what the kernels take at a time. */
+enum err scan_slabs_plan(const struct scan_request *r, const struct model *m, struct slabs *out);
+
+/* Reconstructs into r->out; `middle` (rows, cols) gets slice slices / 2. ERR_INTERRUPTED, and no
+ * file, when *r->stop becomes non-zero. */
+enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
+                        const struct scan_input *input, const struct slabs *plan, float *middle);
+
+#endif

@@ -1,0 +1,17 @@
+/* Pictures of slices as grey PNG files. */
+#ifndef TP_STORE_FORMAT_PNG_H
+#define TP_STORE_FORMAT_PNG_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+
+/* 8-bit grey PNG of values[rows][cols] (row stride and column stride in floats), [low, high] -> [0,
+ * 255]. */
+enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
+                        int64_t row_stride, int64_t col_stride, double low, double high);
+/* A window that shows the object: the 0.5 and 99.5 percentiles of the finite values. */
+void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
+                  int64_t col_stride, double *low, double *high);
+
+#endif

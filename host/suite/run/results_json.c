@@ -1,0 +1,188 @@
+/* The results of a run as timing.json's model, and parts of it for files of the bench. */
+#include <math.h>
+
+#include "host/suite/run/results.h"
+#include "host/timing/timing.h"
+
+/* Unknown is null: an empty text, a number that is not positive. */
+static const char *known_text(const char *s)
+{
+    return *s ? s : NULL;
+}
+
+static double known(double v)
+{
+    return v > 0 ? v : (double)NAN;
+}
+
+/* `device` is the room for the only word of devices. */
+static struct timing_environment environment_of(const struct environment *e, const char **device)
+{
+    *device = e->device;
+    return (struct timing_environment){
+        .backend = known_text(e->backend),
+        .devices = device,
+        .devices_count = 1,
+        .tomoprof_version = e->version,
+        .compiler = e->compiler,
+        .cpu = known_text(e->cpu),
+        .threads = e->threads,
+        .isa = known_text(e->isa),
+        .memory_bytes = known(e->memory_bytes),
+        .os = known_text(e->os),
+        .kernel = known_text(e->kernel),
+        .clock = {.name = "CLOCK_MONOTONIC",
+                  .read_ns = e->clock.read_ns,
+                  .smallest_step_ns = e->clock.smallest_step_ns,
+                  .went_back = e->clock.went_back},
+    };
+}
+
+static struct timing_calibration calibration_of(const struct calibration *c)
+{
+    return (struct timing_calibration){known(c->peak.flops_per_s * 1e-9),
+                                       known(c->peak.bytes_per_s * 1e-9),
+                                       known(c->cached_bytes_per_s * 1e-9)};
+}
+
+void environment_write(struct jsonw *w, const struct environment *e)
+{
+    const char *device;
+    const struct timing_environment environment = environment_of(e, &device);
+    json_write(w, &record_timing_environment, &environment);
+}
+
+void calibration_write(struct jsonw *w, const struct calibration *c)
+{
+    const struct timing_calibration calibration = calibration_of(c);
+    json_write(w, &record_timing_calibration, &calibration);
+}
+
+/* The keys that only a run that succeeded can fill. */
+static enum err add_measured(struct timing_file *t, const struct cell *c, const struct row *row,
+                             struct timing_measurement *m)
+{
+    m->time = row->seconds;
+    m->h2d_bytes = row->h2d_bytes;
+    m->d2h_bytes = row->d2h_bytes;
+    m->flops = known(row->work.flops);
+    m->bytes = known(row->work.bytes_min);
+    m->peak_host_bytes = row->peak_host_bytes;
+    if (row->peak_device_bytes > 0)
+        m->peak_device_bytes = (int64_t)row->peak_device_bytes;
+    m->fingerprint = arena_take(t->arena, sizeof *m->fingerprint);
+    m->calibration = m->traced ? NULL : arena_take(t->arena, sizeof *m->calibration);
+    FAIL_IF(!m->fingerprint || (!m->traced && !m->calibration), ERR_MEMORY,
+            "no memory left for the times");
+    *m->fingerprint = (struct timing_fingerprint){row->fingerprint.sum, row->fingerprint.l2,
+                                                  row->fingerprint.min, row->fingerprint.max};
+    if (m->calibration)
+        *m->calibration = calibration_of(&c->before);
+    return ERR_OK;
+}
+
+static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run, int traced,
+                        struct timing_measurement *m)
+{
+    static const char *const status[] = {
+        [ROW_SKIPPED] = "skipped", [ROW_OK] = "ok", [ROW_FAILED] = "failed"};
+    const struct row *row = &c->rows[run];
+    m->operation = c->op->name;
+    m->volume_size = c->size;
+    m->run = run + 1;
+    m->traced = traced;
+    m->cold = run == 0;
+    m->status = status[row->status];
+    if (row->status == ROW_OK)
+        return add_measured(t, c, row, m);
+    m->reason = c->reason;
+    return ERR_OK;
+}
+
+static int cells_of(const struct results *r)
+{
+    return r->plan.op_count * r->plan.size_count;
+}
+
+/* Into the places from *at on. */
+static enum err add_rows(struct timing_file *t, const struct results *r, int traced, int *at)
+{
+    for (int i = 0; i < cells_of(r); i++)
+        for (int64_t run = 0; run < r->runs; run++)
+            TRY(add_row(t, &r->cells[i], run, traced, &t->measurements[(*at)++]));
+    return ERR_OK;
+}
+
+static void add_statistics(const struct cell *c, struct timing_statistics *out)
+{
+    const struct statistics *s = &c->statistics;
+    *out = (struct timing_statistics){.operation = c->op->name,
+                                      .volume_size = c->size,
+                                      .min = s->min,
+                                      .median = s->median,
+                                      .mean = s->mean,
+                                      .p95 = s->p95,
+                                      .cv = s->cv,
+                                      .n = s->n,
+                                      .cold = c->cold_only,
+                                      .gflops = c->rates.gflops,
+                                      .gbytes_per_s = c->rates.gbytes_per_s,
+                                      .roof_share = c->rates.roof_share,
+                                      .updates_per_s = c->rates.updates_per_s,
+                                      .implausible = c->rates.implausible};
+}
+
+static void add_fit(const struct operation *op, const struct fit *f, double largest,
+                    struct timing_scaling *out)
+{
+    *out = (struct timing_scaling){
+        .operation = op->name,
+        .a = f->a,
+        .b = f->b,
+        .p = f->p,
+        .r2 = f->r2,
+        .sizes = f->sizes,
+        /* What of the time at the largest size does not depend on the size. */
+        .overhead_share = f->a / (f->a + f->b * pow(largest, f->p)),
+        .reason = f->reason,
+    };
+}
+
+static enum err fill(struct timing_file *t, const struct results *r, const struct results *traced)
+{
+    const struct plan *p = &r->plan;
+    int at = 0;
+    int64_t rows = cells_of(r) * r->runs + (traced ? cells_of(traced) * traced->runs : 0);
+    t->schema = TIMING_SCHEMA;
+    t->timestamp = r->timestamp;
+    t->volume_sizes = (int64_t *)p->sizes;
+    t->volume_sizes_count = p->size_count;
+    t->runs_per_size = r->runs;
+    t->seed = (int64_t)r->seed;
+    t->timeout_s = r->timeout_s;
+    t->interrupted = r->interrupted;
+    TRY(timing_list(t, timing_measurement, measurements, (size_t)rows));
+    TRY(timing_list(t, timing_statistics, statistics, (size_t)cells_of(r)));
+    TRY(timing_list(t, timing_scaling, scaling, (size_t)p->op_count));
+    TRY(add_rows(t, r, 0, &at));
+    if (traced)
+        TRY(add_rows(t, traced, 1, &at));
+    for (int i = 0; i < cells_of(r); i++)
+        add_statistics(&r->cells[i], &t->statistics[i]);
+    for (int i = 0; i < p->op_count; i++)
+        add_fit(p->ops[i], &r->fits[i], (double)p->sizes[p->size_count - 1], &t->scaling[i]);
+    return ERR_OK;
+}
+
+enum err results_write(const char *path, const struct results *r, const struct results *traced)
+{
+    struct timing_file *t;
+    const char *device;
+    TRY(timing_file_create(&t));
+    t->environment = environment_of(&r->environment, &device);
+    enum err e = fill(t, r, traced);
+    if (!e)
+        e = timing_file_write(t, path);
+    timing_file_free(t);
+    return e;
+}
