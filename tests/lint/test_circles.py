@@ -15,6 +15,8 @@ from sources import ROOT, report
 # Objects that the build makes from other files: which room they belong to.
 GENERATED = {"report_assets.c": "profiler/report/page/report_assets.c", "hls_templates.c": "profiler/fpga/embed/hls_templates.c",
              "verilog_cores.c": "profiler/fpga/embed/verilog_cores.c"}
+# The C library's memcpy and its like under the names that the capture library gives them (raw/memory.h), for every layer.
+RENAMED = {"raw_memcpy", "raw_memmove", "raw_memset", "raw_memcmp"}
 # The capture library is alone in other people's processes: nothing calls it, and what it does not define is the C library's.
 ALONE = {"tomoprof_capture", "tp_stacks"}
 TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof_capture)\.dir$")
@@ -57,7 +59,7 @@ def arrows(paths, elsewhere=None):
         found[name] = {}
         for symbol in sorted(wanted):
             owner = defined.get(symbol) or (elsewhere or {}).get(symbol)
-            if owner and owner != name:
+            if owner and owner != name and symbol not in RENAMED:
                 found[name].setdefault(owner, symbol)
     return found
 

@@ -16,7 +16,7 @@ MAY_PRINT = {
     "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
-    "profiler/capture/core/process.c": "stands before _exit and quick_exit, which end the process as asked",
+    "profiler/capture/hooks/process.c": "stands before _exit and quick_exit, which end the process as asked",
     "profiler/record/launch.c": "the child of its fork, when it cannot become the program",
 }
 # The capture library lives in other processes: no lock or heap of theirs, no end that they did not ask for.

@@ -19,7 +19,10 @@ TERMS = {
 PUBLIC = {"roof_share": "a key of timing.json"}
 
 # Defined in more than one place, because each place is the same thing for another back end or build.
-TWINS = {}
+TWINS = {
+    "projector": "each back end's own, opaque in backend.h",
+    "symbol_file": "symbols_dw.c with elfutils, symbols_elf.c without",
+}
 
 
 def check_first_line(name, text):
