@@ -19,7 +19,7 @@ GENERATED = {"report_assets.c": "profiler/report/page/report_assets.c", "hls_tem
 RENAMED = {"raw_memcpy", "raw_memmove", "raw_memset", "raw_memcmp"}
 # The capture library is alone in other people's processes: nothing calls it, and what it does not define is the C library's.
 ALONE = {"tomoprof_capture", "tp_stacks"}
-TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof_capture)\.dir$")
+TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof-fpga|tomoprof_capture)\.dir$")
 
 
 def objects(build):
