@@ -22,7 +22,7 @@ def check_that_it_fails(folder):
     first = next(i for i, line in enumerate(lines) if line.startswith("out "))
     lines[first] = "out 12345 0"
     (folder / "golden.txt").write_text("\n".join(lines))
-    if tools.subprocess.run(["make", "-s", "-C", folder, "check"], stdout=-3, stderr=-3).returncode == 0:
+    if tools.subprocess.run(["make", "-s", "-C", folder, "check"], stdout=-3, stderr=-3, timeout=300).returncode == 0:
         tools.sys.exit("FAILED: the bench passes a wrong golden value")
 
 
@@ -39,7 +39,7 @@ def main():
             check_that_it_fails(folder)
     if not types:
         print("not tried: Xilinx's ap_types headers (TP_AP_TYPES is not set)")
-    wrong = tools.subprocess.run([program, "width", "--only", "mbir_prior_and_updates", "--hls", "."], capture_output=True, text=True)
+    wrong = tools.subprocess.run([program, "width", "--only", "mbir_prior_and_updates", "--hls", "."], capture_output=True, text=True, timeout=300)
     assert wrong.returncode == 2 and "no kernel template" in wrong.stderr, wrong.stderr
 
 

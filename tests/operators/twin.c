@@ -103,7 +103,8 @@ static double row_of(const struct setup *t, const struct shadow *p, int64_t view
 /* How much longer a ray through slice k is than one in the midplane. */
 static double tilt(const struct setup *t, const struct shadow *p, int64_t view, int64_t k)
 {
-    return 1 / cos(atan2(p->g * slice_z(t, view, k), t->s->source_detector));
+    const double slope = p->g * slice_z(t, view, k) / t->s->source_detector;
+    return sqrt(1 + slope * slope);
 }
 
 /* C[m] of slice k, before its tilt. */
