@@ -89,10 +89,25 @@ END
     exit 1
 }
 
+# Where the build folder $1 or its sources were when CMake last ran; nothing where they still are there.
+moved_from() {
+    local key place
+    for key in CMAKE_HOME_DIRECTORY:. "CMAKE_CACHEFILE_DIR:$1"; do
+        place=$(sed -n "s/^${key%%:*}:INTERNAL=//p" "$1/CMakeCache.txt" 2>/dev/null)
+        if [ -n "$place" ] && ! [ "$place" -ef "${key#*:}" ]; then
+            echo "$place"
+            return
+        fi
+    done
+}
+
 # build PRESET FOLDER TESTS [CONTAINERS]
 build() {
+    local from
     mkdir -p "$2"
-    cmake --preset "$1" -DTP_TESTS="$3" -DTP_CONTAINER="${4-OFF}" >"$2/configure.log" 2>&1 || {
+    from=$(moved_from "$2")
+    [ -z "$from" ] || echo "$2 was made in $from: configured afresh"
+    cmake --preset "$1" ${from:+--fresh} -DTP_TESTS="$3" -DTP_CONTAINER="${4-OFF}" >"$2/configure.log" 2>&1 || {
         cat "$2/configure.log"
         exit 1
     }
@@ -124,19 +139,44 @@ set_up_optional() {
     done
 }
 
-# Everything once; a test that cannot run here says why.
+SANITIZED='unit|operators|device|trace|pipe' # labels of tests that run C code which the compiler has instrumented
+
+# Prints why tests of a log were skipped.
+reasons() {
+    echo "Not run here:"
+    sed -n 's/^skipped: /  /p' "$1" | sort -u
+}
+
+# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. The containers
+# wait for the network and the disk while the second build computes.
 run_tests() {
-    local containers=OFF code=0
+    local containers=OFF code=0 jobs=$(($(nproc) + 1)) beside="" # one more than CPUs: some tests mostly wait
     if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes
         containers=ON
         export TP_CONTAINER_PARTS="${TP_CONTAINER_PARTS-cuda}" TP_CONTAINER_ARCH="${TP_CONTAINER_ARCH-86}"
         export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}"
     fi
     build release build ON "$containers"
-    ctest --test-dir build --output-on-failure -j "$(nproc)" -E container/fresh || code=$?
-    echo "Not run here:"
-    sed -n 's/^skipped: /  /p' build/Testing/Temporary/LastTest.log | sort -u
-    return "$code"
+    ctest --test-dir build --output-on-failure -j "$jobs" -LE container || code=$?
+    reasons build/Testing/Temporary/LastTest.log
+    [ "$code" = 0 ] || return "$code"
+    if [ "$containers" = ON ]; then
+        set -m # a process group of its own, which ends with us
+        ctest --test-dir build --output-on-failure -L container -E container/fresh >build/containers.log 2>&1 </dev/null &
+        beside=$!
+        set +m
+        # shellcheck disable=SC2064 # this process
+        trap "kill -- -$beside 2>/dev/null || true" EXIT
+    fi
+    build asan build-asan ON
+    if [ -n "$beside" ]; then
+        wait "$beside" || code=$?
+        trap - EXIT
+        cat build/containers.log
+        reasons build/Testing/Temporary/LastTest.log
+        [ "$code" = 0 ] || return "$code"
+    fi
+    ctest --test-dir build-asan --output-on-failure -j "$jobs" -L "$SANITIZED"
 }
 
 # The menu of a terminal -----------------------------------------------------------------------------------------------
@@ -310,8 +350,6 @@ test)
     set_up test
     set_up_optional
     run_tests
-    build asan build-asan ON
-    ctest --test-dir build-asan --output-on-failure -j "$(nproc)" -L 'unit|operators|device|trace|pipe'
     ;;
 docker)
     shift

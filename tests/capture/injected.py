@@ -4,7 +4,7 @@ import os
 import pathlib
 import shutil
 
-from recorded import LIBRARY, SANITIZED, compiled, main, need_library, of_samples, run  # noqa: F401
+from recorded import LIBRARY, LONG, SANITIZED, compiled, main, need_library, of_samples, run  # noqa: F401
 from trace_file import traces
 
 TARGETS = pathlib.Path(__file__).parent / "targets"
@@ -28,13 +28,13 @@ def captured(folder, words, keep=False, **more):
     if to.exists() and not keep:
         shutil.rmtree(to)
     to.mkdir(exist_ok=True)
-    done = run(words, timeout=120, env=environment(to, **more))
+    done = run(words, timeout=300, env=environment(to, **more))
     return done, traces(to)
 
 
 def same(check, folder, what, words, **more):
     """Runs it bare and captured: output and exit status must be the same. The traces."""
-    bare = run(words, timeout=120)
+    bare = run(words, timeout=300)
     done, files = captured(folder, words, **more)
     check.must(done.returncode == bare.returncode, f"{what}: exit {done.returncode}, bare {bare.returncode}")
     check.must(done.stdout == bare.stdout, f"{what}: output {done.stdout[-500:]!r}, bare {bare.stdout[-500:]!r}")

@@ -2,11 +2,13 @@
 
     TOMOPROF=build/tomoprof TP_MATRIX_PYTHON=venv/bin/python python3 tests/capture/matrix.py [NAME...]"""
 
+import os
 import pathlib
 import sys
 import tempfile
 
-from programs import PROGRAMS, compare, facts, mentions
+os.environ.setdefault("TP_LONG", "ON")  # as much work as the table says
+from programs import PROGRAMS, compare, facts, mentions  # noqa: E402
 
 
 def row(program, folder):

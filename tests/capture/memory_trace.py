@@ -84,7 +84,7 @@ class Process:
         if not places:
             return {}
         out = subprocess.run(["addr2line", "-a", "-i", "-e", ours[0][3]], input="\n".join(map(hex, places)), text=True,
-                             capture_output=True, check=True)
+                             capture_output=True, check=True, timeout=300)
         line_at, at = {}, None
         for row in out.stdout.splitlines():
             if row.startswith("0x"):

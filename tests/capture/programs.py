@@ -9,10 +9,15 @@ import signal
 import sys
 import time
 
-from recorded import command, newest, run
+from recorded import LONG, command, newest, run
 
 PYTHON = os.environ.get("TP_MATRIX_PYTHON", sys.executable)  # with NumPy, SciPy and MBIRJAX for the rows that need them
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+def much(n):
+    """n, half of it where TP_LONG is off."""
+    return n if LONG else n // 2
 
 
 class Program:
@@ -37,14 +42,14 @@ class Program:
 
 
 def bytes_to_pack(folder):
-    """12 MB that compress by half, the same everywhere."""
+    """12 MB (much) that compress by half, the same everywhere."""
     block = b"".join(hashlib.sha256(str(i).encode()).digest() + b"tomography " * 3 for i in range(20000))
-    (folder / "data").write_bytes(block * 9)
+    (folder / "data").write_bytes(block * much(9))
 
 
 def lines_to_sort(folder):
     with open(folder / "lines", "w") as f:
-        for i in range(600000):
+        for i in range(much(600000)):
             f.write(f"{i * 2654435761 % 4294967296} {i}\n")
 
 
@@ -62,8 +67,8 @@ message("${s} ${h} ${g}")
 message(FATAL_ERROR "on purpose")
 """
 C_SOURCE = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "".join(
-    f"int f{i}(int n) {{ int s = 0; for (int k = 0; k < n; k++) s += k * {i} ^ (s >> 3); return s; }}\n" for i in range(800)
-) + 'int main(void) { printf("%d\\n", ' + " + ".join(f"f{i}(9)" for i in range(800)) + "); return 0; }\n"
+    f"int f{i}(int n) {{ int s = 0; for (int k = 0; k < n; k++) s += k * {i} ^ (s >> 3); return s; }}\n" for i in range(much(800))
+) + 'int main(void) { printf("%d\\n", ' + " + ".join(f"f{i}(9)" for i in range(much(800))) + "); return 0; }\n"
 CXX_SOURCE = """#include <algorithm>
 #include <iostream>
 #include <map>
@@ -149,14 +154,14 @@ PY_NUMPY = """
 import numpy as np, sys
 rng = np.random.default_rng(7)
 a = rng.standard_normal((700, 700))
-for i in range(4):
+for i in range(MUCH):
     u, s, v = np.linalg.svd(a)  # svd
     a = (u * s) @ v
 total = 0.0
 for i in range(400000): total += i % 7  # loop
 np.save("result.npy", np.concatenate([s, [total]]))
 print(s[0] > 0)
-"""
+""".replace("MUCH", str(much(4)))
 PY_SCIPY = """
 import numpy as np, scipy.ndimage, scipy.sparse, scipy.sparse.linalg, scipy.fft
 rng = np.random.default_rng(3)
@@ -168,7 +173,7 @@ x = scipy.sparse.linalg.spsolve(A, np.ones(n))
 f = scipy.fft.fft2(image)
 np.save("result.npy", np.concatenate([image.ravel()[:1000], x[:1000], np.abs(f).ravel()[:1000]]))
 """
-PERL = 'my %h; for my $i (1..1500000) { $h{$i * 2654435761 % 4099} += length("$i") } my $s = 0; $s += $h{$_} * $_ for sort keys %h; print "$s\\n"; exit 5'
+PERL = 'my %h; for my $i (1..' + str(much(1500000)) + ') { $h{$i * 2654435761 % 4099} += length("$i") } my $s = 0; $s += $h{$_} * $_ for sort keys %h; print "$s\\n"; exit 5'
 NODE = "let m = new Map(); for (let i = 0; i < 3e6; i++) m.set(i % 9973, (m.get(i % 9973) || 0) + i); let s = 0; for (const [k, v] of m) s = (s + k * v) % 1000003; console.log(s); process.exit(6)"
 SQL = "WITH RECURSIVE c(x, s) AS (SELECT 1, 1 UNION ALL SELECT x + 1, (s * 31 + x) % 1000003 FROM c WHERE x < 3000000) SELECT s FROM c ORDER BY x DESC LIMIT 1;"
 JAVA = """public class Work {
@@ -223,7 +228,7 @@ PROGRAMS = [
     Program("mbirjax", "JAX on the CPU: cone beam, 32^3, 3 iterations", [PYTHON, str(HERE / "mbirjax_cone.py"), "32", "3", "{volume.npy}"],
             modules=["mbirjax"], results=["volume.npy"], hot="mbirjax", volatile=True,
             env={"XLA_FLAGS": "--xla_force_host_platform_device_count=1"}),
-    Program("killed", "SIGKILL in the middle", [PYTHON, "-c", "while True: pass"], end=-signal.SIGKILL, kill_after=1.5, ci=True),
+    Program("killed", "SIGKILL in the middle", [PYTHON, "-c", "while True: pass"], end=-signal.SIGKILL, kill_after=0.5, ci=True),
     Program("crash", "abort() in C under Python", [PYTHON, "-c", "import os\nfor i in range(9999999): pass\nos.abort()"], end=-signal.SIGABRT, ci=True),
 ]
 
@@ -241,8 +246,7 @@ def start(program, folder, recorder):
     process = subprocess.Popen([str(w) for w in recorder(absolute(program, folder, words))], stdin=subprocess.DEVNULL, cwd=folder, env=env,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if program.kill_after:
-        time.sleep(program.kill_after)
-        kill_target(process, program)
+        kill_target(process, program.kill_after, recorder(["x"]) != ["x"])
     out, err = process.communicate(timeout=900)
     wall = time.monotonic() - begin
     return {"end": process.returncode, "out": out, "err": err, "wall": wall,
@@ -254,13 +258,17 @@ def absolute(program, folder, words):
     return [str(folder / words[0]), *words[1:]] if program.words[0].startswith("{") else words
 
 
-def kill_target(process, program):
-    """The program itself: the only child of the recorder, or the process."""
-    try:
+def kill_target(process, seconds, recorded):
+    """The program itself, the process or the only child of its recorder, when it has computed for so long."""
+    end, busy = time.monotonic() + 300, 0
+    while busy < seconds and time.monotonic() < end:
+        time.sleep(0.02)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    except OSError:
-        children = []
-    os.kill(int(children[0]) if children else process.pid, signal.SIGKILL)
+        pid = int(children[0]) if recorded and children else 0 if recorded else process.pid
+        if pid:
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            busy = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    os.kill(pid or process.pid, signal.SIGKILL)
 
 
 def compare(program, folder):

@@ -285,7 +285,7 @@ def the_injection_alone_is_enough(check, folder):
 
 
 def our_thread_does_not_keep_a_process_alive(check, folder):
-    trace = recorded(check, folder, "main_ends", timeout=60)
+    trace = recorded(check, folder, "main_ends", timeout=300)
     check.that(len(trace.kernel) == 50, f"{len(trace.kernel)} kernels")
 
 

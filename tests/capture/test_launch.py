@@ -45,7 +45,7 @@ def signals_reach_the_program(check, folder):
                              stderr=subprocess.PIPE, start_new_session=True)
         check.that(p.stdout.readline() == b"ready\n", "the program did not start")
         p.send_signal(getattr(signal, f"SIG{name}"))
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=300)
         check.that(p.returncode == 3 and out == b"got\n", f"SIG{name}: exit {p.returncode}, {out} {err}")
 
 
@@ -87,7 +87,7 @@ def a_stopped_program_stops_the_launcher(check, folder):
     pid, status = os.waitpid(p.pid, os.WUNTRACED)
     check.that(os.WIFSTOPPED(status), f"status {status}")
     os.kill(p.pid, signal.SIGCONT)
-    p.communicate(timeout=60)
+    p.communicate(timeout=300)
     check.that(p.returncode == 5, f"exit {p.returncode}")
 
 
@@ -99,17 +99,17 @@ def pipes_end_when_the_program_ends_them(check, folder):
                          stderr=subprocess.PIPE)
     feeder.stdout.close()
     check.that(p.stdout.read() == b"x", "stdout")
-    feeder.wait(timeout=60)
+    feeder.wait(timeout=300)
     check.that(p.poll() is None, "the feeder's end came with the program's: a pipe stayed open")
     p.terminate()
-    p.communicate(timeout=60)
+    p.communicate(timeout=300)
     check.that(p.returncode == -signal.SIGTERM, f"exit {p.returncode}")
 
 
 def standard_input_arrives(check, folder):
     data = os.urandom(300000)
     done = subprocess.run(
-        recorded(folder, "cat"), input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        recorded(folder, "cat"), input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
     check.that(done.stdout == data, f"{len(done.stdout)} bytes of {len(data)}")
 
 
@@ -222,7 +222,7 @@ def processes_without_data_are_named(check, folder):
 
 
 def what_outlives_the_program_is_said(check, folder):
-    done = run(recorded(folder, "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"), timeout=120)
+    done = run(recorded(folder, "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"), timeout=300)
     left = int(done.stdout)
     check.that(pathlib.Path(f"/proc/{left}/cmdline").read_bytes().startswith(b"sleep"), "the process that the program left is gone")
     os.kill(left, signal.SIGKILL)
@@ -250,7 +250,7 @@ def an_interrupt_during_the_analysis_keeps_the_recording(check, folder):
             time.sleep(0.005)
         time.sleep(delay)
         p.send_signal(signal.SIGINT)
-        err = p.communicate(timeout=120)[1]
+        err = p.communicate(timeout=300)[1]
         files = sorted(f.name for f in newest(folder / "runs").iterdir())
         check.that(p.returncode in (3, -signal.SIGINT), f"exit {p.returncode}: {err}")
         check.that(not [f for f in files if f.endswith(".tmp")], f"left behind: {files}")

@@ -19,7 +19,7 @@ APP = FAKES / "nvtx_app"
 def recorded(check, folder, program=APP, **more):
     folder.mkdir(exist_ok=True)
     options = dict(CUDA_INJECTION64_PATH="-", NVTX_INJECTION64_PATH=LIBRARY) | more
-    done = subprocess.run([str(program), "all"], env=fake_gpu.environment(folder, **options), timeout=120)
+    done = subprocess.run([str(program), "all"], env=fake_gpu.environment(folder, **options), timeout=300)
     check.that(done.returncode == 0, f"exit status {done.returncode}")
     return Trace(files(folder)[0])
 

@@ -13,7 +13,7 @@ MINORS = range(9, 15)
 
 
 def version(python):
-    done = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], stdout=subprocess.PIPE)
+    done = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], stdout=subprocess.PIPE, timeout=300)
     return tuple(map(int, done.stdout.split())) if done.returncode == 0 else None
 
 

@@ -130,7 +130,7 @@ def wrong_settings_are_noted(check, folder):
 if __name__ == "__main__":
     need_library()
     try:
-        subprocess.run(["nm", "--version"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(["nm", "--version"], stdout=subprocess.DEVNULL, check=True, timeout=300)
     except FileNotFoundError:
         print("skipped: nm (binutils) is missing")
         sys.exit(77)

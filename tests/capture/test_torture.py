@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 
-from injected import captured, environment, main, need_library, of_samples, run, same, target
+from injected import LONG, captured, environment, main, need_library, of_samples, run, same, target
 from test_python_frames import pythons
 from trace_file import EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, WAIT, traces
 
-RUNS = 200
+RUNS = 200 if LONG else 30  # each with another seed
 
 
 def everything_at_once(check, folder):
@@ -51,7 +51,7 @@ def its_processes_are_told(check, seed, files):
 def threads_of_all_kinds(check, folder):
     program = target(folder, "threads")
     for name in run([program]).stdout.decode().split():
-        for _ in range(3):
+        for _ in range(3 if LONG else 1):
             files = same(check, folder, name, [program, name], RATE=1000)
         if name == "three_hundred":
             ended = {r.tid for r in files[0].of(THREAD_END)}
@@ -73,6 +73,7 @@ def threads_made_otherwise_are_sampled(check, folder):
     check.that(abs(events - 0.5) < 0.25, f"{events} s of events are sampled, truth 0.5 s")
 
 
+@of_samples
 def signals_of_all_kinds(check, folder):
     program = target(folder, "signals")
     for name in run([program]).stdout.decode().split():
@@ -94,7 +95,7 @@ def killed_at_any_moment(check, folder):
         p = subprocess.Popen([program, "forks_and_threads"], env=environment(to, RATE=1000), stdout=subprocess.DEVNULL)
         time.sleep(dice.random() * 0.05)
         p.send_signal(signal.SIGKILL)
-        p.wait()
+        p.wait(timeout=300)
         for f in traces(to):
             if f.pid == p.pid:  # its children live on for a moment
                 check.that(f.end in (RUNNING, EXIT), f"end {f.end}")
@@ -129,7 +130,7 @@ def forks_of_a_python_that_counts_threads(check, folder):
                       "    print(os.waitpid(pid, 0)[1] >> 8)\n    time.sleep(0.01)\n"
                       "time.sleep(0.1)\n"  # the library's thread stays away 20 ms, and comes with an allocation after them
                       "y = [bytes(3000) for _ in range(2000)]\ntime.sleep(0.5)\n")
-    new = [p for p in pythons() if subprocess.run([p, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).returncode == 0]
+    new = [p for p in pythons() if subprocess.run([p, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"], timeout=300).returncode == 0]
     print(f"Pythons from 3.12 on: {len(new) or 'none here'}")
     for python in new:
         files = same(check, folder, str(python), [python, "-W", "error", script])

@@ -108,7 +108,7 @@ def make_base_image(docker, name):
         for path in pathlib.Path(root).glob("var/cache/apt/archives/*.deb"):
             path.unlink()
         packed = subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE)
-        done = subprocess.run([docker, "import", "-", name], stdin=packed.stdout, capture_output=True, text=True)
+        done = subprocess.run([docker, "import", "-", name], stdin=packed.stdout, capture_output=True, text=True, timeout=300)
         packed.wait()
         if done.returncode:
             raise Unable(f"docker import: {done.stderr}")

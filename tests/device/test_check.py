@@ -97,13 +97,13 @@ def check(folder, build, code, tools=(), **changes):
     environment.update(changes.pop("environment", {}))
     (folder / "settings.json").write_text(json.dumps(SETTINGS | changes))
     done = subprocess.run([ROOT / "tests/gpu/check.sh", build, folder / "out", folder / "settings.json"], env=environment,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
     assert done.returncode == code, f"exit {done.returncode}, expected {code}\n{done.stdout}"
     return json.loads((folder / "out/check.json").read_text()), folder / "out", done.stdout
 
 
 def results(*words, code=0):
-    done = subprocess.run([sys.executable, ROOT / "tests/gpu/results.py", *map(str, words)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, ROOT / "tests/gpu/results.py", *map(str, words)], capture_output=True, text=True, timeout=300)
     assert done.returncode == code, f"results.py {words}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
@@ -205,7 +205,7 @@ def without(folder):
     found, _, said = check(folder / "no_program", build, 1)
     assert "tomoprof cannot be started: No such file or directory" in found["steps"][0]["reason"], said
     for words, sentence in (([], "usage"), ([build, folder / "x", ROOT / "pyproject.toml"], "Expecting value")):
-        done = subprocess.run([ROOT / "tests/gpu/check.sh", *words], capture_output=True, text=True)
+        done = subprocess.run([ROOT / "tests/gpu/check.sh", *words], capture_output=True, text=True, timeout=300)
         assert done.returncode == 2 and sentence in done.stderr, done
 
 

@@ -17,8 +17,8 @@ def need(*programs):
             sys.exit(77)
 
 
-def call(words, **kwargs):
-    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs)
+def call(words, timeout=1200, **kwargs):
+    done = subprocess.run([str(word) for word in words], timeout=timeout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs)
     if done.returncode:
         sys.exit(f"FAILED: {words[0]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
     return done.stdout

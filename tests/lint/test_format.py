@@ -18,7 +18,7 @@ def clang_format():
     for name in (f"clang-format-{VERSION}", "clang-format"):
         path = shutil.which(name)
         if path:
-            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=300).stdout
             if re.search(rf"version {VERSION}\.", said):
                 return path
     return None
@@ -43,7 +43,7 @@ def text_files():
 
 
 def check_c(tool, files):
-    done = subprocess.run([tool, "--dry-run", "-Werror", *map(str, files)], capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([tool, "--dry-run", "-Werror", *map(str, files)], capture_output=True, text=True, cwd=ROOT, timeout=300)
     lines = [line for line in done.stderr.splitlines() if "error:" in line]
     return lines or ([done.stderr] if done.returncode else [])
 

@@ -19,7 +19,7 @@ BROKEN = "function f( { if ($x -eq 1 { 'a' }\n"
 def pwsh_errors(text):
     ask = ("$e = $null; [void][System.Management.Automation.Language.Parser]::ParseInput("
            "[Console]::In.ReadToEnd(), [ref]$null, [ref]$e); $e | ForEach-Object { $_.ToString() }")
-    done = subprocess.run(["pwsh", "-NoProfile", "-Command", ask], input=text, text=True, capture_output=True)
+    done = subprocess.run(["pwsh", "-NoProfile", "-Command", ask], input=text, text=True, capture_output=True, timeout=300)
     return done.stdout.splitlines() + done.stderr.splitlines()
 
 

@@ -70,10 +70,10 @@ def usage_of_build(architecture):
     tool = nvcc.parent / "cuobjdump"
     if not nvcc.exists() or not tool.exists():
         return None, f"{nvcc} or {tool} is missing"
-    version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True, timeout=300).stdout
     if RELEASE not in version:
         return None, f"nvcc is not of {RELEASE}"
-    done = subprocess.run([tool, "-arch", architecture, "--dump-resource-usage", library], capture_output=True, text=True)
+    done = subprocess.run([tool, "-arch", architecture, "--dump-resource-usage", library], capture_output=True, text=True, timeout=300)
     usage = read_usage(done.stdout)
     return (usage, "") if usage else (None, f"the object has no code for {architecture}")
 

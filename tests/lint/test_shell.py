@@ -16,9 +16,9 @@ def main():
     if not tool:
         print("skipped: shellcheck is not installed")
         return 77
-    said = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=300).stdout
     least = [] if f"version: {VERSION}" in said else ["--severity=warning"]
-    return subprocess.run([tool, *least, *SCRIPTS], cwd=ROOT).returncode
+    return subprocess.run([tool, *least, *SCRIPTS], cwd=ROOT, timeout=300).returncode
 
 
 if __name__ == "__main__":

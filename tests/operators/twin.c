@@ -101,16 +101,22 @@ static double row_of(const struct setup *t, const struct shadow *p, int64_t view
     return (p->g * slice_z(t, view, k) + t->s->row_offset) / t->s->delta_row + t->m0;
 }
 
-/* C[m] of slice k. */
+/* How much longer a ray through slice k is than one in the midplane. */
+static double tilt(const struct setup *t, const struct shadow *p, int64_t view, int64_t k)
+{
+    const double slope = p->g * slice_z(t, view, k) / t->s->source_detector;
+    return sqrt(1 + slope * slope);
+}
+
+/* C[m] of slice k, before its tilt. */
 static double row_weight(const struct setup *t, const struct shadow *p, int64_t view, int64_t k,
                          int64_t m)
 {
-    double W = p->g * t->dz / t->s->delta_row;
-    double psi = atan2(p->g * slice_z(t, view, k), t->s->source_detector);
-    return tau(W, row_of(t, p, view, k) - (double)m) / cos(psi);
+    return tau(p->g * t->dz / t->s->delta_row, row_of(t, p, view, k) - (double)m);
 }
 
-/* What the cylinder x of a pixel adds to detector row m of every channel, before channel_weight. */
+/* What the cylinder x of a pixel, each slice times its tilt, adds to detector row m of every
+ * channel, before channel_weight. */
 static double row_sum(const struct setup *t, const struct shadow *p, int64_t view, const double *x,
                       int64_t m)
 {
@@ -125,38 +131,61 @@ static double row_sum(const struct setup *t, const struct shadow *p, int64_t vie
     return sum;
 }
 
+static void forward_cylinder(const struct setup *t, int64_t view, int64_t pixel, const double *x,
+                             double *tilted, double *sums, double *y)
+{
+    const int64_t rows = t->s->rows, channels = t->s->channels;
+    const struct shadow p = shadow_of(t, view, pixel);
+    for (int64_t k = 0; k < t->v->slices; k++)
+        tilted[k] = x[k] * (t->s->beam == BEAM_PARALLEL ? 1 : tilt(t, &p, view, k));
+    for (int64_t m = 0; m < rows; m++)
+        sums[m] = row_sum(t, &p, view, tilted, m);
+    int64_t centre = (int64_t)rint(p.n_p);
+    for (int64_t n = centre - t->r; n <= centre + t->r; n++) {
+        const double weight = channel_weight(t, &p, n);
+        for (int64_t m = 0; m < rows && n >= 0 && n < channels; m++)
+            y[m * channels + n] += weight * sums[m];
+    }
+}
+
 void twin_forward(const struct model *model, const int32_t *pixels, int64_t count, const double *x,
                   double *y)
 {
     const struct setup t = setup_of(model);
     const int64_t rows = t.s->rows, channels = t.s->channels;
+    double *tilted = calloc((size_t)t.v->slices, sizeof *tilted);
+    double *sums = calloc((size_t)rows, sizeof *sums);
     memset(y, 0, (size_t)(t.s->views * rows * channels) * sizeof *y);
     for (int64_t view = 0; view < t.s->views; view++)
         for (int64_t q = 0; q < count; q++) {
             int64_t pixel = pixels ? pixels[q] : q;
-            const struct shadow p = shadow_of(&t, view, pixel);
-            int64_t centre = (int64_t)rint(p.n_p);
-            for (int64_t m = 0; m < rows; m++) {
-                double sum = row_sum(&t, &p, view, x + pixel * t.v->slices, m);
-                for (int64_t n = centre - t.r; n <= centre + t.r; n++)
-                    if (n >= 0 && n < channels)
-                        y[(view * rows + m) * channels + n] += channel_weight(&t, &p, n) * sum;
-            }
+            forward_cylinder(&t, view, pixel, x + pixel * t.v->slices, tilted, sums,
+                             y + view * rows * channels);
         }
+    free(tilted);
+    free(sums);
 }
 
-/* Row m of w y of one view, summed over channels with their weights. */
-static double channel_sum(const struct setup *t, const struct shadow *p, const double *y,
-                          const double *w, int64_t row, int power)
+/* x to the power of 1 or 2. */
+static double raised(double x, int power)
 {
+    return power == 2 ? x * x : x;
+}
+
+/* Every row of w y of one view, summed over channels with their weights. */
+static void channel_sums(const struct setup *t, const struct shadow *p, const double *y,
+                         const double *w, int64_t view, int power, double *column)
+{
+    const int64_t rows = t->s->rows, channels = t->s->channels, at = view * rows * channels;
     int64_t centre = (int64_t)rint(p->n_p);
-    double sum = 0;
-    for (int64_t n = centre - t->r; n <= centre + t->r; n++)
-        if (n >= 0 && n < t->s->channels) {
-            int64_t i = row * t->s->channels + n;
-            sum += pow(channel_weight(t, p, n), power) * (y ? y[i] : 1) * (w ? w[i] : 1);
+    memset(column, 0, (size_t)rows * sizeof *column);
+    for (int64_t n = centre - t->r; n <= centre + t->r; n++) {
+        const double weight = raised(channel_weight(t, p, n), power);
+        for (int64_t m = 0; m < rows && n >= 0 && n < channels; m++) {
+            int64_t i = at + m * channels + n;
+            column[m] += weight * (y ? y[i] : 1) * (w ? w[i] : 1);
         }
-    return sum;
+    }
 }
 
 static void back_cylinder(const struct setup *t, const struct shadow *p, int64_t view,
@@ -169,9 +198,10 @@ static void back_cylinder(const struct setup *t, const struct shadow *p, int64_t
             continue;
         }
         int64_t centre = (int64_t)rint(row_of(t, p, view, k));
+        const double tilted = tilt(t, p, view, k);
         for (int64_t m = centre - t->r; m <= centre + t->r; m++)
             if (m >= 0 && m < rows)
-                x[k] += pow(row_weight(t, p, view, k, m), power) * column[m];
+                x[k] += raised(row_weight(t, p, view, k, m) * tilted, power) * column[m];
     }
 }
 
@@ -186,8 +216,7 @@ void twin_back(const struct model *model, const int32_t *pixels, int64_t count, 
         memset(x + pixel * slices, 0, (size_t)slices * sizeof *x);
         for (int64_t view = 0; view < t.s->views; view++) {
             const struct shadow p = shadow_of(&t, view, pixel);
-            for (int64_t m = 0; m < rows; m++)
-                column[m] = channel_sum(&t, &p, y, w, view * rows + m, power);
+            channel_sums(&t, &p, y, w, view, power, column);
             back_cylinder(&t, &p, view, column, power, x + pixel * slices);
         }
     }

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 
-from tool import TOMOPROF, main, tomoprof, write_json
+from tool import SANITIZED, TOMOPROF, main, tomoprof, write_json
 
 SUITE = pathlib.Path(__file__).resolve().parents[2] / "host/suite"
 SCHEMA = json.loads((SUITE / "bench/bench.schema.json").read_text())
@@ -49,13 +49,14 @@ def changed(folder, data, name, change):
 
 
 def everything(check, folder):
-    """All operations on one and two threads: each planned row once, numbers that agree with each other."""
+    """All operations on one thread and, without sanitizers, on two: each planned row once, numbers that agree with each other."""
     saved = folder / "all.json"
-    r = tomoprof("bench", "--sizes", SIZE, "--threads", "1,2", "--repeat", 2, "--save", saved)
+    threads = (1,) if SANITIZED else (1, 2)
+    r = tomoprof("bench", "--sizes", SIZE, "--threads", ",".join(map(str, threads)), "--repeat", 2, "--save", saved)
     check.that(r.returncode == 0 and r.stdout == "", f"exit {r.returncode}: {r.stderr} {r.stdout}")
     data = rows_of(check, saved)
     rows = data["rows"]
-    planned = [(SIZE, o, t) for o in OPERATIONS for t in (1, 2)]
+    planned = [(SIZE, o, t) for o in OPERATIONS for t in threads]
     check.that([(m["size"], m["operation"], m["threads"]) for m in rows] == planned, f"{len(rows)} of {len(planned)}")
     least = {(m["operation"], m["size"], m["threads"]): m["min"] for m in rows}
     for m in rows:
@@ -237,7 +238,7 @@ def what_cannot_be_measured_is_said(check, folder):
     while not child and p.poll() is None:
         child = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
     os.kill(int(child[0]), signal.SIGKILL)
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=300)
     row = rows_of(check, saved)["rows"][0]
     check.that(p.returncode == 1 and "1 of 1 rows failed" in err.splitlines()[-1], f"exit {p.returncode}: {err}")
     check.that(row["status"] == "failed" and "signal 9" in row["reason"], f"{row}")
@@ -252,7 +253,7 @@ def an_interrupt_keeps_what_there_is(check, folder):
         said += p.stderr.readline()
     time.sleep(0.2)
     p.send_signal(signal.SIGINT)
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=300)
     check.that(p.returncode == 130 and "interrupted" in err.splitlines()[-1], f"exit {p.returncode}: {err}")
     data = rows_of(check, saved)
     check.that(data["interrupted"] and len(data["rows"]) == 4, f"{data['interrupted']} {len(data['rows'])}")

@@ -74,7 +74,7 @@ def wrong_calls(check, folder):
     refused(check, "needs", "gen", "--size", "600", "--exact", "--out", folder / "never", code=1,
             env={"TOMOPROF_MEMORY": "64MiB"})
     with open("/dev/full", "w") as full:
-        done = subprocess.run([TOMOPROF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([TOMOPROF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
     check.that(done.returncode == 1 and "No space left on device" in done.stderr, f"--help on a full disk: {done}")
 
 
@@ -255,7 +255,7 @@ def terminal(check, folder):
     def said(**extra):
         master, slave = pty.openpty()
         process = subprocess.Popen([TOMOPROF, "xyzzy"], stderr=slave, env={**os.environ, "TERM": "xterm", **extra})
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         os.close(slave)
         text = os.read(master, 10000).decode()
         os.close(master)

@@ -19,12 +19,13 @@ PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|d
 
 SMALLER = (  # the same words on less work, and real names in the place of placeholders
     ("--sizes 64,128,255,256 ", "--sizes 16 --ops median_filter3d "),
-    ("--sizes 32,64,128,256 --repeat 3 ", "--sizes 8,12,16 "),
+    ("--sizes 32,64,128,256 --repeat 3 ", "--sizes 8,12 --threads 2 --repeat 1 "),
     ("--ops rabbitct_voxel_recon --sizes 512 ", "--ops rabbitct_voxel_recon --sizes 32 "),
     ("--ops 'rabbitct_*' --sizes 512 ", "--ops 'rabbitct_*' --sizes 32 "),
     ("--sizes 32,64,128,256,512 --threads 1,2 ", "--sizes 8,12,16 --ops median_filter3d --threads 1,2 "),
     ("--ops '*_project' --sizes 64 ", "--ops 'parallel_*_project' --sizes 16 "),
     ("--sizes 64,128,256", "--sizes 8,12,16 --ops parallel_fbp_recon,parallel_back_project"),
+    ("--method mbir --iterations 2 ", "--method mbir --iterations 1 "),
     ("--geometry cone --size 128 ", "--geometry cone --size 16 "),
     ("widths --scan tests/data/tooth.h5 ", "widths --scan tests/data/tooth.h5 --size 16 --only median_filter3d "),
     ("median_filter3d DIR", "median_filter3d kernel"),
@@ -48,7 +49,15 @@ def lines_of(page):
     return re.findall(rf"^    ((?:{PROGRAMS})(?: .*)?)$", (ROOT / page).read_text(), re.M)
 
 
-def place(folder):
+def record_runs(folder):
+    """The runs before and after that the pages take for granted."""
+    for name in ("before", "after"):
+        made = tomoprof("run", "--sizes", 16, "--ops", "parallel_fbp_recon,parallel_back_project", "--out", folder / name)
+        assert made.returncode == 0, made.stderr
+    return folder
+
+
+def place(folder, runs):
     """A folder that looks like the repository and holds what the pages take for granted."""
     for path in ("build", "tests", "host"):
         (folder / path).mkdir()
@@ -60,9 +69,7 @@ def place(folder):
     (folder / "g.json").write_text(json.dumps(geometry))
     (folder / "mine.json").write_text(next(line for line in (ROOT / "docs/triage.md").read_text().splitlines()
                                            if line.startswith('    {"use_reference_gpu"')))
-    for name in ("before", "after"):
-        made = tomoprof("run", "--sizes", 16, "--ops", "parallel_fbp_recon,parallel_back_project", "--out", folder / "output" / name)
-        assert made.returncode == 0, made.stderr
+    shutil.copytree(runs, folder / "output")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_")}
     return {**environment, "PYTHONPATH": str(ROOT / "host/python"), "PATH": f"{folder}/build:{environment['PATH']}"}
 
@@ -85,8 +92,8 @@ def run_line(check, folder, environment, page, line):
     return done
 
 
-def run_page(check, folder, page):
-    environment = place(folder)
+def run_page(check, folder, page, runs):
+    environment = place(folder, runs)
     run, elsewhere = 0, 0
     for line in lines_of(page):
         home = next((home for start, home in ELSEWHERE.items() if line.startswith(start)), None)
@@ -110,10 +117,11 @@ def run_page(check, folder, page):
 def pages(check, folder):
     names = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
     check.that(set(PAGES) <= set(names), f"pages are gone: {set(PAGES) - set(names)}")
+    runs = record_runs(folder / "runs")
     for page in names:
         (folder / page).mkdir(parents=True)
         if lines_of(page):
-            run_page(check, folder / page, page)
+            run_page(check, folder / page, page, runs)
     for name in ("tooth.nii", "tooth.png", "mbir.nii", "output/latest"):
         check.that((folder / "docs/tutorial.md" / name).exists(), f"the tutorial left no {name}")
 

@@ -98,7 +98,7 @@ def callgrind_adds_up(check, folder):
     check.that(own == summary, f"self costs {own} do not add up to {summary}")
     if shutil.which("callgrind_annotate"):
         (folder / "callgrind.out.1").write_text(text)
-        done = subprocess.run(["callgrind_annotate", folder / "callgrind.out.1"], capture_output=True, text=True)
+        done = subprocess.run(["callgrind_annotate", folder / "callgrind.out.1"], capture_output=True, text=True, timeout=300)
         check.that(done.returncode == 0 and "filter_rows" in done.stdout, f"callgrind_annotate: {done.stdout[:500]}{done.stderr}")
     else:
         print("callgrind_annotate is not installed: its reading was not checked")

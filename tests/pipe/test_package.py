@@ -114,14 +114,14 @@ def completion_of_bash(check, folder):
 
 
 def asked_of_zsh(folder, keys, *wanted):
-    """What an interactive zsh shows after these keys, until that has every word that is wanted, or nothing comes for a minute."""
+    """What an interactive zsh shows after these keys, until that has every word that is wanted, or nothing comes for five minutes."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp("zsh", ["zsh", "-f", "-i"])
     set_up = f"fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; PS1='RE''ADY> '\n"
     os.write(terminal, set_up.encode())
     shown, asked = "", False
-    while not (asked and all(word in shown for word in wanted)) and select.select([terminal], [], [], 60)[0]:
+    while not (asked and all(word in shown for word in wanted)) and select.select([terminal], [], [], 300)[0]:
         try:
             shown += os.read(terminal, 4096).decode(errors="replace")
         except OSError:

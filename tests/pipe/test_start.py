@@ -6,6 +6,7 @@ import pathlib
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -38,8 +39,12 @@ def typed(folder, environment, *answers):
     if pid == 0:
         os.chdir(folder)
         os.execve("./start.sh", ["./start.sh"], environment)
-    shown, waiting, end = b"", list(answers), time.monotonic() + 240
-    while time.monotonic() < end:
+    shown, waiting, end = b"", list(answers), time.monotonic() + 600
+    while True:
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            shown += b" [not done after 600 s: killed]"
+            break
         if not select.select([terminal], [], [], 1)[0]:
             continue
         try:
@@ -80,12 +85,40 @@ def no_question_without_a_terminal(check, folder):
     program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> {folder}/calls\n')
     environment = checkout(folder, folder / "stub")
     done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=300)
     check.that(done.returncode == 0, f"start.sh: {done}")
     check.that((folder / "calls").read_text() == "run --quick\n", "start.sh without a terminal runs the quick suite")
     check.that("Choice" not in done.stdout + done.stderr, f"a question without a terminal: {done.stdout}")
-    done = subprocess.run(["./start.sh", "dokcer"], cwd=folder, env=environment, text=True, capture_output=True, timeout=60)
+    done = subprocess.run(["./start.sh", "dokcer"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
     check.that(done.returncode == 2 and "./start.sh docker" in done.stderr, f"a wrong word: {done}")
+
+
+def a_moved_checkout_is_configured_afresh(check, folder):
+    """CMake refuses a build folder that was made from other sources, and a moved one would build those: with the real cmake."""
+    if not shutil.which("ninja"):
+        print("  not tried: ninja is not installed")
+        return
+    first, moved, copied = (folder / name for name in ("first place", "moved", "copied"))
+    (first / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "start.sh", first)
+    shutil.copy(ROOT / "CMakePresets.json", first)
+    (first / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(tomoprof NONE)\n"
+                                          "add_custom_target(place ALL COMMAND ${CMAKE_COMMAND} -E echo made in ${CMAKE_SOURCE_DIR})\n")
+    for name in ("cc", "pkg-config"):
+        program(first / "bin" / name, "exit 0\n")
+
+    def built(place):
+        done = subprocess.run(["./start.sh", "build"], cwd=place, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300,
+                              env={**os.environ, "PATH": f"{place}/bin:{os.environ['PATH']}"})
+        check.that(done.returncode == 0 and f"made in {place}\n" in done.stdout, f"start.sh build in {place}: {done}")
+        return done.stdout
+
+    check.that("afresh" not in built(first) + built(first), "configured afresh without a reason")
+    first.rename(moved)
+    check.that(f"build was made in {first}: configured afresh" in built(moved), "start.sh did not see that the checkout was moved")
+    check.that("afresh" not in built(moved), "configured afresh a second time")
+    shutil.copytree(moved, copied)
+    check.that(f"build was made in {moved}: configured afresh" in built(copied), "start.sh did not see that the checkout was copied")
 
 
 def compose_is_told_of_the_gpu(check, folder):
@@ -100,7 +133,7 @@ esac
 """)
         (folder / "calls").write_text("")
         done = subprocess.run(["./start.sh", "docker", "run", "--quick"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                              text=True, capture_output=True, timeout=60)
+                              text=True, capture_output=True, timeout=300)
         check.that(done.returncode == 0, f"start.sh docker: {done}")
         called = (folder / "calls").read_text().splitlines()[-1]
         check.that(called == f"{gpu} compose run --rm -T {service} run --quick", f"with {facts} compose is called: {called}")
@@ -108,7 +141,7 @@ esac
         check.that(f"TOMOPROF_GPU={gpu}" in said and f"TOMOPROF_UID={os.getuid()}" in said, f".env with {facts}: {said}")
         check.that(("no NVIDIA runtime" in done.stderr) == (gpu == "none"), f"with {facts}: {done.stderr}")
     noted.write_text("MINE=1\n")
-    subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     check.that(noted.read_text() == "MINE=1\n", "start.sh docker wrote over a .env that is not its own")
 
 
@@ -151,5 +184,5 @@ def nsys_is_called_where_it_is(check, folder):
         (folder / "bin/nsys").unlink()
 
 
-main(menu_on_a_terminal, no_question_without_a_terminal, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes,
+main(menu_on_a_terminal, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes,
      nsys_is_called_where_it_is)

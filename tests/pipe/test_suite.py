@@ -58,7 +58,7 @@ def start(out, *args, **environment):
                             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
 
 
-def child_of(process, operation, seconds=60):
+def child_of(process, operation, seconds=300):
     """Process id of the child that runs `operation` and has computed for a while, found among the parent's children."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
@@ -232,9 +232,9 @@ def an_interrupt_keeps_what_there_is(check, folder):
         p = start(folder, "--ops", ",".join(ops), "--sizes", "16,64", "--runs", MANY)
         pid = None
         while p.poll() is None and not pid:
-            pid = child_of(p, "64", 60)
+            pid = child_of(p, "64")
         p.send_signal(number)
-        _, err = p.communicate(timeout=60)
+        _, err = p.communicate(timeout=300)
         check.that(p.returncode == 130, f"exit {p.returncode}: {err}")
         check.that("tomoprof: interrupted" in err.splitlines()[-1], err)
         data = timing(check, newest(folder), ops, [16, 64], MANY)
@@ -260,7 +260,7 @@ def a_terminal_shows_progress(check, folder):
             except OSError:  # the terminal's other side is closed
                 break
         os.close(screen)
-        stdout, _ = p.communicate(timeout=60)
+        stdout, _ = p.communicate(timeout=300)
         check.that(p.returncode == 0 and stdout == b"", f"exit {p.returncode}")
         check.that(re.search(rb"suite \[[#.]+\] +\d+% .*/s +left ", text), f"no progress: {text[:400]}")
         check.that((b"\033[1m" in text) != bool(no_colour), f"NO_COLOR={no_colour}: {text[-1500:]}")
@@ -270,7 +270,7 @@ def two_runs_in_one_second(check, folder):
     """Both keep their folder; latest names the one that ended last."""
     both = [start(folder, "--ops", "gen_pixel_partition", "--sizes", 8, "--runs", 1) for _ in range(4)]
     for p in both:
-        p.communicate(timeout=120)
+        p.communicate(timeout=300)
         check.that(p.returncode == 0, f"exit {p.returncode}")
     runs = [n for n in folder.iterdir() if n.is_dir()]
     check.that(len(runs) == 4, f"{len(runs)} folders of 4 runs")

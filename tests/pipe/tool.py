@@ -1,5 +1,6 @@
 """Runs tomoprof for the pipe tests, and small helpers that they share."""
 
+import faulthandler
 import getpass
 import json
 import os
@@ -15,6 +16,8 @@ import numpy as np
 TOMOPROF = os.environ.get("TOMOPROF") or sys.exit("TOMOPROF: the path of the program is not set (run me through ctest)")
 DATA = pathlib.Path(os.environ.get("TP_DATA", pathlib.Path(__file__).resolve().parents[1] / "data"))
 SANITIZED = os.environ.get("TP_SANITIZE", "OFF") == "ON"
+LONG = os.environ.get("TP_LONG", "OFF") == "ON"  # cmake -DTP_LONG=ON: the long versions of the tests that have one
+PATIENCE = 1400  # seconds, less than ctest's: a test that hangs says in which line
 
 
 def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
@@ -79,6 +82,7 @@ def of_samples(test):
 def main(*tests):
     """Runs test(checks, folder) for each, every one in an empty folder of its own."""
     checks = Checks()
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
     for test in tests:
         before = checks.failed
         with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:

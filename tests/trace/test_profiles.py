@@ -60,7 +60,7 @@ def main():
     problems, count = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for name in PROGRAMS:
-            subprocess.run([TESTS / name], env={**os.environ, "TP_PROFILES": folder}, check=True, capture_output=True)
+            subprocess.run([TESTS / name], env={**os.environ, "TP_PROFILES": folder}, check=True, capture_output=True, timeout=300)
         for path in sorted(pathlib.Path(folder).glob("*.json")):
             profile = json.loads(path.read_text())
             count += 1

@@ -150,13 +150,13 @@ def make(folder):
         if done.returncode or not (page / "report.html").is_file():
             sys.exit(f"tomoprof report {page.name}: exit {done.returncode}: {done.stderr}")
     pages["trace"] = folder / "trace"  # 1 million events, as they were recorded: 500,000 kernels and as many samples
-    subprocess.run([pathlib.Path(TOMOPROF).resolve().parent / "tests" / "bench_analyze", pages["trace"], "500000"], check=True)
+    subprocess.run([pathlib.Path(TOMOPROF).resolve().parent / "tests" / "bench_analyze", pages["trace"], "500000"], check=True, timeout=300)
     done = tomoprof("report", pages["trace"])
     if done.returncode:
         sys.exit(f"tomoprof report trace: exit {done.returncode}: {done.stderr}")
     pages["compare"] = folder / "compare"
     pages["compare"].mkdir()
-    subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL, timeout=300)
     for form in ("speedscope", "chrome"):
-        subprocess.run([TOMOPROF, "export", folder / "both", "--to", form, "--out", folder / f"{form}.json"], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([TOMOPROF, "export", folder / "both", "--to", form, "--out", folder / f"{form}.json"], check=True, stderr=subprocess.DEVNULL, timeout=300)
     return pages

@@ -31,7 +31,7 @@ def within(seconds, words, folder):
 
 def starts(browser):
     """Some systems have a placeholder under the name."""
-    return subprocess.run([browser, "--version"], capture_output=True).returncode == 0
+    return subprocess.run([browser, "--version"], capture_output=True, timeout=300).returncode == 0
 
 
 def modules():
