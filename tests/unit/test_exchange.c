@@ -333,7 +333,8 @@ static void test_wrong_rows(void **state)
     struct projections p;
     make(&(struct plan){.type = H5T_IEEE_F32LE, .thetas = V, .units = "deg"});
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        assert_error(projections_read(path, ranges[i][0], ranges[i][1], &p), ERR_INPUT, "rows 0 to 2");
+        assert_error(projections_read(path, ranges[i][0], ranges[i][1], &p), ERR_INPUT,
+                     "rows 0 to 2");
 }
 
 /* Every beginning of a file ends in a sentence. */
