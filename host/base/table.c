@@ -92,7 +92,7 @@ void table_remove(struct table *t, uint64_t key)
     t->count--;
     for (size_t i = (hole + 1) & mask; t->slots[i].value != TABLE_NONE; i = (i + 1) & mask) {
         size_t from = home(t, t->slots[i].key);
-        if (((i - from) & mask) >= ((i - hole) & mask)) { /* it may stand in the hole */
+        if (((i - from) & mask) >= ((i - hole) & mask)) { /* it may fill the hole */
             t->slots[hole] = t->slots[i];
             hole = i;
         }
