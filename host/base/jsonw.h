@@ -20,7 +20,7 @@ void jsonw_object(struct jsonw *w); /* "{" */
 void jsonw_array(struct jsonw *w);  /* "[" */
 void jsonw_end(struct jsonw *w);    /* closes the innermost */
 void jsonw_string(struct jsonw *w,
-                  const char *s); /* NULL -> null; bytes that are no UTF-8 -> U+FFFD */
+                  const char *s); /* NULL -> null; bytes that are not UTF-8 -> U+FFFD */
 void jsonw_number(struct jsonw *w, double v);
 void jsonw_int(struct jsonw *w, int64_t v);
 void jsonw_bool(struct jsonw *w, int v);

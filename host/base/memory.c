@@ -105,7 +105,7 @@ static size_t cgroup_left(const char *folder, int v2)
 {
     char path[4400];
     snprintf(path, sizeof path, "%s/%s", folder, v2 ? "memory.max" : "memory.limit_in_bytes");
-    size_t limit = number_in(path, NULL); /* "max" is no number: SIZE_MAX */
+    size_t limit = number_in(path, NULL); /* "max" is not a number: SIZE_MAX */
     snprintf(path, sizeof path, "%s/%s", folder, v2 ? "memory.current" : "memory.usage_in_bytes");
     size_t used = number_in(path, NULL);
     if (limit == SIZE_MAX || used == SIZE_MAX)
@@ -118,8 +118,8 @@ static size_t cgroup_left(const char *folder, int v2)
 }
 
 /* The tightest group from this process's own up to the root. Inside a container the path in /proc
- * may not exist below /sys/fs/cgroup; the walk then ends at the mount, which is the container's own
- * group. */
+ * may not exist below /sys/fs/cgroup; the search then ends at the mount, which is the container's
+ * own group. */
 static size_t cgroups_left(void)
 {
     size_t left = SIZE_MAX;

@@ -155,7 +155,7 @@ static enum err set_value(struct opt *row, const char *text)
 }
 
 /* The row that `word` (--name, --name=value, -x or -xvalue) names, NULL when none; *inline_value is
- * what stands in the word itself. */
+ * what is in the word itself. */
 static struct opt *row_for(struct opt *rows, char *word, char **inline_value)
 {
     *inline_value = NULL;
@@ -226,7 +226,7 @@ void opt_help(const struct opt *rows)
         const char *gap = strlen(left) > 24 ? "\n" : "";
         fprintf(stdout, "  %-24s%s%*s", left, gap, *gap ? 27 : 1, "");
         for (const char *s = r->help; *s;
-             s++) { /* further lines of the text stand in the same column */
+             s++) { /* further lines of the text begin in the same column */
             putc(*s, stdout);
             if (*s == '\n')
                 fprintf(stdout, "%27s", "");

@@ -22,7 +22,7 @@ struct opt {
     char letter;      /* 0 = none */
     enum opt_kind kind;
     void *value;
-    const char *meta; /* what stands after it in --help: FILE, N, a|b|c */
+    const char *meta; /* what --help shows after it: FILE, N, a|b|c */
     const char *help;
     double min, max; /* OPT_INT, OPT_NUMBER; both 0 = any */
     int seen;        /* set by the parser when given */

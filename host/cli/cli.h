@@ -28,7 +28,7 @@ struct command {
 extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
     cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage, cmd_reference, cmd_width;
 
-/* Rows that several commands share. The variables stand behind the macro's arguments. */
+/* Rows that several commands share. The macro's arguments are the variables. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"
 #define CLI_OPT_BACKEND(variable)                                                                  \
     OPTION_TEXT("backend", 0, variable, CLI_BACKEND_CHOICES,                                       \

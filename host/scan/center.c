@@ -210,7 +210,7 @@ static double mean_step(const struct projections *p)
 
 /* The views whose partners tell most, at most PAIRS_MAX of them evenly chosen; returns their
  * number. A scan over 180 degrees has partners at its ends alone, one over 360 degrees everywhere.
- * The search takes views^2 steps: beyond 4096 views it looks at every second, third ... and at all
+ * The search takes views^2 steps: beyond 4096 views it takes every second, third ... and all
  * near the ends. */
 static int64_t choose_views(const struct projections *p, double step, enum quality *best,
                             int64_t chosen[PAIRS_MAX])

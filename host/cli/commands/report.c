@@ -63,7 +63,7 @@ static int has_times_only(const char *folder)
     return is_file(path, &st);
 }
 
-/* The costliest line and the page. */
+/* The hotspot and the page. */
 static enum err conclude(const char *folder, const struct model *m)
 {
     char page[RUN_PATH + 16], line[256] = "";

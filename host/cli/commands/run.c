@@ -32,7 +32,7 @@ static struct opt options[] = {
     {0},
 };
 
-/* The timings stand whatever becomes of the traces. */
+/* The timings are valid whatever becomes of the traces. */
 static void analyse(const char *folder)
 {
     char top[256], timed[1024];

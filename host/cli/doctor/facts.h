@@ -1,4 +1,4 @@
-/* What `info` and `doctor` say, in one walk: aligned lines for people or one JSON object, on
+/* What `info` and `doctor` say, in one pass: aligned lines for people or one JSON object, on
  * stdout. */
 #ifndef TP_CLI_DOCTOR_FACTS_H
 #define TP_CLI_DOCTOR_FACTS_H

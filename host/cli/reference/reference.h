@@ -16,7 +16,7 @@ void reference_bash(const struct command *const *commands);
 void reference_zsh(const struct command *const *commands);
 void reference_fish(const struct command *const *commands);
 
-/* What may stand in the place of a value: its choices ("auto|cpu|cuda"), NULL where they are not
+/* What a value may be: its choices ("auto|cpu|cuda"), NULL where they are not
  * known or the value is a file's name. */
 const char *reference_choices(const struct opt *row);
 

@@ -24,7 +24,7 @@ static void put_choices(const char *choices)
         putchar(*choices == '|' ? ' ' : *choices);
 }
 
-/* The first line, fit to stand between single quotes; `special` are escaped by a backslash too. */
+/* The first line, fit to be put between single quotes; `special` are escaped by a backslash too. */
 static void put_quoted(const char *s, const char *quote, const char *special)
 {
     for (; *s && *s != '\n'; s++) {

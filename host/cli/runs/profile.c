@@ -128,7 +128,7 @@ static int longest_wait(const struct model *m, char top[256])
 }
 
 /* "back_project (solver, without line tables: build with -g) took 96 % of the CPU time" */
-static int dearest_function(const struct model *m, char top[256])
+static int hottest_function(const struct model *m, char top[256])
 {
     struct summary_function *rows;
     size_t count;
@@ -145,7 +145,7 @@ static int dearest_function(const struct model *m, char top[256])
 
 void profile_top(const struct model *m, char top[256])
 {
-    if (longest_wait(m, top) || dearest_function(m, top))
+    if (longest_wait(m, top) || hottest_function(m, top))
         return;
     const struct model_line *line = NULL;
     const struct model_file *file = NULL;

@@ -23,7 +23,7 @@ struct profile_options {
 /* clang-format on */
 
 /* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in
- * it changes how this one ends. `top`: the costliest line in a few words. ERR_INTERRUPTED after
+ * it changes how this one ends. `top`: the hotspot in a few words. ERR_INTERRUPTED after
  * Ctrl-C; the traces stay as they were. */
 enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
 

@@ -28,7 +28,7 @@ struct scan_file {
     int64_t views, rows, channels;
 };
 
-/* "theta:y:x" or "y:theta:x" (theta_white and theta_dark stand for theta in the frames); absent:
+/* "theta:y:x" or "y:theta:x" (theta_white and theta_dark instead of theta in the frames); absent:
  * `otherwise`. */
 static enum err read_order(const struct h5_array *a, enum order otherwise, enum order *order)
 {
@@ -191,7 +191,7 @@ static enum err references_read(const struct scan_file *s, int64_t row_first, in
 }
 
 /* The wanted rows of all views, straight into their place in `out`: blocks of views, or, in
- * sinogram order, row by row, because HDF5 walks both sides in the same order. */
+ * sinogram order, row by row, because HDF5 goes over both sides in the same order. */
 static enum err counts_read(const struct scan_file *s, int64_t row_first, int64_t row_count,
                             float *out)
 {

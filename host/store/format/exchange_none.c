@@ -25,6 +25,11 @@ enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
     return refuse(path);
 }
 
+void exchange_counts_free(struct exchange_counts *c)
+{
+    (void)c;
+}
+
 enum err exchange_write(const char *path, int64_t views, int64_t rows, int64_t channels,
                         const float *sinogram, const float *angles, double white)
 {

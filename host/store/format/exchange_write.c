@@ -24,7 +24,7 @@ static int write_text(hid_t object, const char *name, const char *text)
     return good;
 }
 
-/* dxfile readers look for the root's list of groups. */
+/* dxfile readers expect the root's list of groups. */
 static int write_implements(hid_t file)
 {
     static const char text[] = "exchange";

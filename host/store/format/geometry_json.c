@@ -320,8 +320,8 @@ static enum err check_together(struct draft *d, const unsigned char seen[KEYS])
     return ERR_OK;
 }
 
-/* Python writes infinity as Infinity, which is no JSON: outside of strings it becomes 1e999, of the
- * same length with spaces. Counts the values on the way, an upper bound of cJSON's nodes. */
+/* Python writes infinity as Infinity, which is not JSON: outside of strings it becomes 1e999, of
+ * the same length with spaces. Counts the values on the way, an upper bound of cJSON's nodes. */
 static size_t prepare_text(char *text, size_t bytes)
 {
     static const char python[] = "Infinity", json[] = "1e999   ";

@@ -9,7 +9,7 @@
 /* Reads, fills defaults and automatic values, checks (model_resolve). ERR_INPUT names file and key.
  */
 enum err model_read(const char *path, struct model *m);
-/* The same from memory; `name` stands in the sentences. Any bytes are safe. */
+/* The same from memory; `name` is used in the sentences. Any bytes are safe. */
 enum err model_parse(const char *name, const char *text, size_t bytes, struct model *m);
 /* Writes every parameter, the automatic ones filled, so that model_read gives the same model. */
 enum err model_write(const char *path, const struct model *m);

@@ -39,7 +39,7 @@ struct h5_block {
 };
 
 /* Reads the block `from` (its shape is not used) as float32 into the block `to` of the array `out`.
- * Both hold as many elements and are walked with the last dimension fastest. */
+ * Both hold as many elements and are read and written with the last dimension fastest. */
 enum err h5_read(const struct h5_array *a, const struct h5_block *from, float *out,
                  const struct h5_block *to);
 

@@ -84,7 +84,7 @@ static int take_shape(struct cursor *c, struct npy_header *h)
         if (h->dims == NPY_DIMS || !take_size(c, &h->shape[h->dims]))
             return 0;
         h->dims++;
-        if (!take(c, ',')) /* (5) is no tuple, but unambiguous */
+        if (!take(c, ',')) /* (5) is not a tuple, but unambiguous */
             return take(c, ')');
     }
     return 1;

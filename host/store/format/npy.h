@@ -20,7 +20,7 @@ struct npy_header {
 enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, struct npy_header *h);
 
 /* Reads float32 C order of exactly `dims` dimensions and, where shape[i] >= 0, that length
- * (`names[i]` stands in the sentence, e.g. "views"). *data from mem_alloc; shape is filled. Fails
+ * (`names[i]` is in the sentence, e.g. "views"). *data from mem_alloc; shape is filled. Fails
  * on NaN/Inf only if `finite`. */
 enum err npy_read(const char *path, int dims, int64_t *shape, const char *const *names, int finite,
                   float **data);

@@ -249,7 +249,7 @@ static enum err run_all(struct child_run *c)
     TRY(e);
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
     if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
-        log_warn("no preview: %s", err_text()); /* the times stand without it */
+        log_warn("no preview: %s", err_text()); /* the times do not need it */
     return c->plan->bench ? calibrate(c) : ERR_OK;
 }
 

@@ -102,7 +102,7 @@ static void log_cell(struct suite_session *s, const struct cell *c, int64_t runs
         log_warn("%s at %" PRId64 " %s: %s", c->op->name, c->size, how, c->reason);
 }
 
-/* Small sizes first, so that an early end leaves something to look at for every operation. */
+/* Small sizes first, so that an early end leaves results of every operation. */
 static enum err run_cells(struct suite_session *s)
 {
     const struct run_plan *p = &s->results.plan;
@@ -122,7 +122,7 @@ static enum err run_cells(struct suite_session *s)
     return write_timing(s);
 }
 
-/* What was timed once more, with the capture library in it. That a trace cannot be had is no
+/* What was timed once more, with the capture library in it. That a trace cannot be had is not a
  * failure of the run. */
 static enum err run_traced(struct suite_session *s)
 {

@@ -1,4 +1,4 @@
-/* The model of a recorded run: what report, triage, compare and the exporters walk, and what
+/* The model of a recorded run: what report, triage, compare and the exporters read, and what
  * profile.json holds, one to one. model_fields.h names every field with its meaning; here are the
  * structs that come out of it, e.g.
  *     struct model_line { int64_t line; const char *text; int32_t function; struct model_cpu cpu;

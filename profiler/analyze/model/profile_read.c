@@ -12,7 +12,8 @@ static int index_in(int32_t index, int count)
     return index >= -1 && index < count;
 }
 
-/* Indices point into their tables, parents before their children: walks need no checks. */
+/* Indices point into their tables, parents before their children: loops over them need no checks.
+ */
 static enum err check_indices(const struct model *m)
 {
     int bad = 0;

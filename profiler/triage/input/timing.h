@@ -39,7 +39,7 @@ struct timing {
     double gflops, gbytes_per_s;             /* calibration, median of the rows */
 };
 
-/* ERR_INPUT when it is no such file, or holds no time at all. */
+/* ERR_INPUT when it is not such a file, or holds no time at all. */
 enum err timing_read(const char *path, struct timing *t, struct notes *notes);
 void timing_free(struct timing *t);
 
