@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 
 /* ((k - k0) / k0)^2 for k in 0..n). Kept in memory so that the sum below is two rounded squares
  * added, as in NumPy, and never one fused multiply-add: pixels exactly on the ellipse depend on it.

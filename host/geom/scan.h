@@ -48,7 +48,7 @@ struct regularisation {
 };
 
 /* One reconstruction problem. Owns angles and z_shifts (malloc). */
-struct model {
+struct ct_model {
     struct scan scan;
     struct volume volume;
     struct regularisation regularisation;

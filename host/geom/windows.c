@@ -4,7 +4,7 @@
 #include "host/geom/windows.h"
 
 #define RADIUS_MAX                                                                                 \
-    50000 /* what a tile can hold; model_resolve refuses pitches beyond 1e5 cells                  \
+    50000 /* what a tile can hold; ct_model_resolve refuses pitches beyond 1e5 cells               \
            */
 
 static int radius(double cells)

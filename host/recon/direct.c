@@ -6,7 +6,7 @@
 #include "host/recon/slabs/out_of_core.h"
 #include "profiler/mark/mark.h"
 
-enum err direct_filter(struct backend *be, const struct model *m, const struct buffer *y,
+enum err direct_filter(struct backend *be, const struct ct_model *m, const struct buffer *y,
                        struct buffer *out)
 {
     if (is_out_of_core(be, y))
@@ -17,10 +17,10 @@ enum err direct_filter(struct backend *be, const struct model *m, const struct b
     return e;
 }
 
-typedef enum err back_projection(struct backend *be, const struct model *m, const struct buffer *y,
-                                 struct buffer *x);
+typedef enum err back_projection(struct backend *be, const struct ct_model *m,
+                                 const struct buffer *y, struct buffer *x);
 
-static enum err recon_with(back_projection *back, struct backend *be, const struct model *m,
+static enum err recon_with(back_projection *back, struct backend *be, const struct ct_model *m,
                            const struct buffer *y, struct buffer *scratch, struct buffer *x)
 {
     float *factors;
@@ -40,7 +40,7 @@ static enum err recon_with(back_projection *back, struct backend *be, const stru
     return e;
 }
 
-enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err direct_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x)
 {
     if (is_out_of_core(be, y))
@@ -48,7 +48,7 @@ enum err direct_recon(struct backend *be, const struct model *m, const struct bu
     return recon_with(back_project, be, m, y, scratch, x);
 }
 
-enum err fdk_voxel_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x)
 {
     return recon_with(back_project_voxel, be, m, y, scratch, x);

@@ -174,7 +174,7 @@ static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
     return ERR_OK;
 }
 
-enum err mbir_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
 {
     struct vcd t = {.be = be, .m = m, .options = o};

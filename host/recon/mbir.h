@@ -26,12 +26,12 @@ size_t schedule_bytes(int64_t pixels);
 /* Cone beams damp each slice's mean update (0.7): s_k into *damping, malloc'ed, [slices]; NULL for
  * parallel beams.  s_k = mean over views of (c t^p + a b^p)/(t^p + b^p), a, b, p, c = 0.25, 100,
  * 0.7, 0.5, t = rows*delta * |z_k - h| / (source_iso * delta_slice). */
-enum err slice_damping(const struct model *m, float **damping);
+enum err slice_damping(const struct ct_model *m, float **damping);
 
 /* Sinograms are kept with detector rows fastest, the order that projections work in. */
 struct vcd {
     struct backend *be;
-    const struct model *m;
+    const struct ct_model *m;
     const struct mbir_options *options;
     struct regularisation r;
     struct projector *projector;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/mbir.h"
 
 const struct buffer *vcd_weights(const struct vcd *t)
@@ -78,28 +78,28 @@ static enum err regularise(struct vcd *t, const struct buffer *y)
     return e;
 }
 
-static size_t sinogram_bytes(const struct model *m)
+static size_t sinogram_bytes(const struct ct_model *m)
 {
     return (size_t)scan_samples(&m->scan) * sizeof(float);
 }
 
-static size_t volume_bytes(const struct model *m)
+static size_t volume_bytes(const struct ct_model *m)
 {
     return (size_t)volume_voxels(&m->volume) * sizeof(float);
 }
 
-static size_t packed_bytes(const struct model *m, int64_t pixels)
+static size_t packed_bytes(const struct ct_model *m, int64_t pixels)
 {
     return (size_t)(schedule_longest(pixels) * m->volume.slices) * sizeof(float);
 }
 
-static size_t scratch_bytes(const struct model *m, int64_t pixels, int sinograms)
+static size_t scratch_bytes(const struct ct_model *m, int64_t pixels, int sinograms)
 {
     return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) + 4 * packed_bytes(m, pixels) +
            schedule_bytes(pixels);
 }
 
-size_t mbir_scratch_bytes(const struct model *m)
+size_t mbir_scratch_bytes(const struct ct_model *m)
 {
     return scratch_bytes(m, volume_pixels(&m->volume), 2);
 }
@@ -107,7 +107,7 @@ size_t mbir_scratch_bytes(const struct model *m)
 static enum err allocate(struct vcd *t)
 {
     struct backend *be = t->be;
-    const struct model *m = t->m;
+    const struct ct_model *m = t->m;
     const struct {
         const char *what;
         struct buffer *buffer;

@@ -57,7 +57,7 @@ static double damping_at(double t)
     return (c * pow(t, p) + a * pow(b, p)) / (pow(t, p) + pow(b, p));
 }
 
-enum err slice_damping(const struct model *m, float **damping)
+enum err slice_damping(const struct ct_model *m, float **damping)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;

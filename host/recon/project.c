@@ -2,7 +2,7 @@
  * core. */
 #include <stdlib.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 #include "host/recon/slabs/out_of_core.h"
 
@@ -20,7 +20,8 @@ static void release(struct prepared *p)
     free(p->indices);
 }
 
-static enum err prepare(struct backend *be, const struct model *m, int masked, struct prepared *p)
+static enum err prepare(struct backend *be, const struct ct_model *m, int masked,
+                        struct prepared *p)
 {
     *p = (struct prepared){be, NULL, {NULL, volume_pixels(&m->volume), 0}, NULL};
     TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p->projector));
@@ -40,7 +41,7 @@ static struct sinogram user_order(const struct buffer *data)
     return (struct sinogram){(struct buffer *)data, SINO_CHANNELS_FASTEST};
 }
 
-enum err forward_project(struct backend *be, const struct model *m, const struct buffer *x,
+enum err forward_project(struct backend *be, const struct ct_model *m, const struct buffer *x,
                          struct buffer *y)
 {
     struct prepared p;
@@ -52,7 +53,7 @@ enum err forward_project(struct backend *be, const struct model *m, const struct
     return e;
 }
 
-enum err back_project(struct backend *be, const struct model *m, const struct buffer *y,
+enum err back_project(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *x)
 {
     struct prepared p;
@@ -66,7 +67,7 @@ enum err back_project(struct backend *be, const struct model *m, const struct bu
     return e;
 }
 
-static enum err voxel_check(struct backend *be, const struct model *m)
+static enum err voxel_check(struct backend *be, const struct ct_model *m)
 {
     FAIL_IF(m->scan.beam != BEAM_CONE, ERR_USAGE,
             "voxel-driven back projection is for cone beams: parallel beams have the matched one");
@@ -76,7 +77,7 @@ static enum err voxel_check(struct backend *be, const struct model *m)
     return ERR_OK;
 }
 
-enum err back_project_voxel(struct backend *be, const struct model *m, const struct buffer *y,
+enum err back_project_voxel(struct backend *be, const struct ct_model *m, const struct buffer *y,
                             struct buffer *x)
 {
     struct prepared p;
@@ -89,7 +90,7 @@ enum err back_project_voxel(struct backend *be, const struct model *m, const str
     return e;
 }
 
-enum err hessian_diagonal(struct backend *be, const struct model *m, const struct buffer *w,
+enum err hessian_diagonal(struct backend *be, const struct ct_model *m, const struct buffer *w,
                           struct buffer *h)
 {
     struct prepared p;
@@ -101,7 +102,7 @@ enum err hessian_diagonal(struct backend *be, const struct model *m, const struc
     return e;
 }
 
-enum err median_filter(struct backend *be, const struct model *m, const struct buffer *in,
+enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out)
 {
     const struct volume *v = &m->volume;

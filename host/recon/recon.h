@@ -20,40 +20,40 @@ enum recon_op {
 /* Before anything is allocated: 0 in *out_of_core when `arrays` bytes of buffers fit into the back
  * end's memory beside what the operation takes, 1 when its arrays must stay in host memory.
  * ERR_MEMORY with the numbers when it can be done neither way (MBIR: in host memory never). */
-enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model *m, int has_input,
                      size_t arrays, int *out_of_core);
 
 /* y = A x over the region of reconstruction. */
-enum err forward_project(struct backend *be, const struct model *m, const struct buffer *x,
+enum err forward_project(struct backend *be, const struct ct_model *m, const struct buffer *x,
                          struct buffer *y);
 /* x = A' y inside the region of reconstruction, 0 outside. */
-enum err back_project(struct backend *be, const struct model *m, const struct buffer *y,
+enum err back_project(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *x);
 /* Cone beams, for FDK: x = sum over views of y at the voxel's centre, bilinear, times
  * magnification^2 and the volume of a voxel over the area of a cell, inside the region of
  * reconstruction, 0 outside. Faster than A' and not its equal. ERR_UNSUPPORTED where the back end
  * has none. */
-enum err back_project_voxel(struct backend *be, const struct model *m, const struct buffer *y,
+enum err back_project_voxel(struct backend *be, const struct ct_model *m, const struct buffer *y,
                             struct buffer *x);
 /* H = sum A^2 w over all pixels, no mask; w NULL = ones. */
-enum err hessian_diagonal(struct backend *be, const struct model *m, const struct buffer *w,
+enum err hessian_diagonal(struct backend *be, const struct ct_model *m, const struct buffer *w,
                           struct buffer *h);
 
 /* FBP filter (parallel) or FDK filter (cone); y and out may be the same.
  * parallel: scale pi/V / (delta * delta_row);  cone: also * delta_det_row / (delta_slice * M). */
-enum err direct_filter(struct backend *be, const struct model *m, const struct buffer *y,
+enum err direct_filter(struct backend *be, const struct ct_model *m, const struct buffer *y,
                        struct buffer *out);
 /* back_project(direct_filter(y)); for helical scans each slice k times V / #views that see it (0
  * where none). `scratch` is a sinogram-sized buffer that receives the filtered sinogram; it may be
  * y itself, and is not used in slabs. */
-enum err direct_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err direct_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *scratch, struct buffer *x);
 /* The same for cone beams with back_project_voxel. */
-enum err fdk_voxel_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x);
 
 /* 3x3x3 median with replicated edges of a volume of m's size; in and out differ. */
-enum err median_filter(struct backend *be, const struct model *m, const struct buffer *in,
+enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);
 
 /* What a run of MBIR is told. */
@@ -82,16 +82,16 @@ struct mbir_report {
 /* VCD with the qGGMRF prior. granularity 1 2 4 8 16 32 64 128 128 128 128, sequence 2 4 6 then 7 8
  * 9 10 repeating. x receives the reconstruction. The sentence of ERR_INPUT says what is wrong with
  * y or the weights (not finite, negative, all zero). */
-enum err mbir_recon(struct backend *be, const struct model *m, const struct buffer *y,
+enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 void mbir_report_free(struct mbir_report *r);
 
 /* Bytes that mbir_recon needs beside y, weights and x. */
-size_t mbir_scratch_bytes(const struct model *m);
+size_t mbir_scratch_bytes(const struct ct_model *m);
 
 /* Automatic sigma_y, sigma_x, sigma_prox (each rounded to float32) from host arrays; w NULL = ones.
  */
-enum err auto_regularise(const struct model *m, const float *y, const float *w,
+enum err auto_regularise(const struct ct_model *m, const float *y, const float *w,
                          struct regularisation *out);
 
 #endif

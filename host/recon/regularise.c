@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/base/log.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 
 #define BINS      400
@@ -212,7 +212,7 @@ static __attribute__((noinline)) double to_float32(double x)
     return (double)(float)x;
 }
 
-enum err auto_regularise(const struct model *m, const float *y, const float *w,
+enum err auto_regularise(const struct ct_model *m, const float *y, const float *w,
                          struct regularisation *out)
 {
     const struct scan *scan = &m->scan;

@@ -7,7 +7,7 @@
 
 #include "host/base/memory.h"
 #include "host/scan/input.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/scan/projections.h"
 #include "host/store/format/exchange.h"
 #include "host/store/format/geometry_json.h"
@@ -51,12 +51,12 @@ static enum err check_center(const struct scan_request *r, int64_t channels)
 static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
 {
     struct exchange_info info;
-    struct model *m = &out->model;
+    struct ct_model *m = &out->model;
     int64_t rows;
     TRY(exchange_info(r->in, &info));
     TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
     TRY(check_center(r, info.channels));
-    model_init(m);
+    ct_model_init(m);
     m->scan.views = info.views;
     m->scan.rows = m->volume.slices = rows;
     m->scan.channels = m->volume.rows = m->volume.cols = info.channels;
@@ -76,7 +76,7 @@ enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
     FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
     FAIL_IF(r->center, ERR_USAGE,
             "--center is for scans; the geometry file says it as det_channel_offset");
-    return model_read(r->geometry, &out->model);
+    return ct_model_read(r->geometry, &out->model);
 }
 
 /* The axis at channel `center`: an offset is added to a projected coordinate before it becomes a
@@ -111,14 +111,14 @@ static enum err read_scan(const struct scan_request *r, int64_t first, int64_t c
                           struct scan_input *out)
 {
     struct projections p;
-    struct model *m = &out->model;
+    struct ct_model *m = &out->model;
     TRY(projections_read(r->in, out->row_first + first, count, &p));
     out->repaired = p.repaired;
     enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
     if (!e && !r->geometry) {
         m->scan.angles = p.angles;
         p.angles = NULL;
-        e = model_resolve(m);
+        e = ct_model_resolve(m);
         if (e)
             e = err_prefix(e, "%s", r->in);
     }
@@ -183,7 +183,7 @@ enum err scan_input_rows(const struct scan_request *r, const struct scan_input *
 
 void scan_input_free(struct scan_input *i)
 {
-    model_free(&i->model);
+    ct_model_free(&i->model);
     mem_free(i->sinogram);
     i->sinogram = NULL;
 }

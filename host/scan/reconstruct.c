@@ -17,7 +17,7 @@ enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out)
     return scan_input_plan(r, &out->input);
 }
 
-static enum err array_sizes(const struct model *m, size_t *sinogram, size_t *volume)
+static enum err array_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume)
 {
     TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
                  sinogram));
@@ -30,7 +30,7 @@ static enum err array_sizes(const struct model *m, size_t *sinogram, size_t *vol
 enum err scan_recon_plan(struct scan_recon *s)
 {
     const struct scan_request *r = s->request;
-    const struct model *m = &s->input.model;
+    const struct ct_model *m = &s->input.model;
     size_t sinogram, volume;
     TRY(array_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
@@ -113,7 +113,7 @@ static enum err hand_over(struct backend *be, int large, float *host, size_t byt
 
 static enum err place(const struct scan_recon *s, struct backend *be, size_t bytes, int *large)
 {
-    const struct model *m = &s->input.model;
+    const struct ct_model *m = &s->input.model;
     const int mbir = s->request->method == SCAN_MBIR;
     *large = 0;
     if (mbir)
@@ -127,7 +127,7 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
 static enum err compute(struct scan_recon *s, struct arrays *a)
 {
     const struct scan_request *r = s->request;
-    const struct model *m = &s->input.model;
+    const struct ct_model *m = &s->input.model;
     const int weights = r->method == SCAN_MBIR && r->transmission_weights;
     size_t y_bytes, x_bytes;
     int large;

@@ -32,7 +32,7 @@ struct scan_request {
 };
 
 struct scan_input {
-    struct model model;
+    struct ct_model model;
     float *sinogram; /* (views, rows, channels), mem_alloc */
     int64_t row_first, repaired;
     double center, score; /* score is NAN where the centre was given or the geometry file says it */

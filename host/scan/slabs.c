@@ -12,7 +12,7 @@
 
 struct slab_sizes {
     const struct scan_request *request;
-    const struct model *model;
+    const struct ct_model *model;
 };
 
 /* Sinogram, volume, a tenth of both (at least 4 MiB) for tiles; pixel lists, the picture's slice,
@@ -30,7 +30,7 @@ static size_t bytes_held(const void *context, int64_t slices)
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
 }
 
-enum err scan_slabs_plan(const struct scan_request *r, const struct model *m, struct slabs *out)
+enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out)
 {
     const struct slab_sizes sizes = {r, m};
     TRY(slabs_plan("this reconstruction", "of memory", m->volume.slices, bytes_held, &sizes,
@@ -47,7 +47,7 @@ struct slab_arrays {
     struct buffer y_buffer, x_buffer;
 };
 
-static enum err compute(struct backend *be, const struct model *m, struct slab_arrays *w)
+static enum err compute(struct backend *be, const struct ct_model *m, struct slab_arrays *w)
 {
     const struct backend_ops *ops = be->ops;
     const size_t y_bytes = (size_t)scan_samples(&m->scan) * sizeof *w->y;
@@ -62,7 +62,7 @@ static enum err one_slab(struct backend *be, const struct scan_request *r,
                          const struct scan_input *input, struct slab s, struct volume_writer *to,
                          float *middle)
 {
-    struct model m = input->model;
+    struct ct_model m = input->model;
     struct slab_arrays w = {0};
     m.scan.rows = m.volume.slices = s.count;
     const int64_t pixels = volume_pixels(&m.volume), k = input->model.volume.slices / 2 - s.first;

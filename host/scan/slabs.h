@@ -9,7 +9,7 @@
 
 /* One slab where everything fits; else as thick ones as do, of a multiple of 64 slices where that
  * is possible: what the kernels take at a time. */
-enum err scan_slabs_plan(const struct scan_request *r, const struct model *m, struct slabs *out);
+enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out);
 
 /* Reconstructs into r->out; `middle` (rows, cols) gets slice slices / 2. ERR_INTERRUPTED, and no
  * file, when *r->stop becomes non-zero. */

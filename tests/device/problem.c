@@ -20,7 +20,7 @@ void problem_close(struct problem *p)
 {
     free(p->x);
     free(p->y);
-    model_free(&p->model);
+    ct_model_free(&p->model);
 }
 
 struct backend *device(size_t limit)

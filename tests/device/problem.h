@@ -13,7 +13,7 @@ extern const enum recon_op ops_of[OPS];
 /* One case, its inputs. */
 struct problem {
     const char *name;
-    struct model model;
+    struct ct_model model;
     float *x, *y;
     int64_t voxels, samples;
 };

@@ -99,7 +99,7 @@ static enum err small_recon(void)
         r.be->ops->release(r.be, &x);
     }
     backend_close(r.be);
-    model_free(&r.model);
+    ct_model_free(&r.model);
     free(host);
     return e;
 }
@@ -150,7 +150,7 @@ static enum err small_filter(void)
     const struct test_case c = {"rows", .views = 2, .rows = 3, .channels = 20};
     struct buffer y = {0};
     struct backend *be = NULL;
-    struct model m;
+    struct ct_model m;
     float host[120] = {0};
     assert_ok(case_model(&c, &m));
     setenv("TOMOPROF_CUDA_FILTER", "cufft", 1);
@@ -162,7 +162,7 @@ static enum err small_filter(void)
         be->ops->release(be, &y);
     backend_close(be);
     unsetenv("TOMOPROF_CUDA_FILTER");
-    model_free(&m);
+    ct_model_free(&m);
     return e;
 }
 

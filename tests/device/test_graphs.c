@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/partition.h"
 #include "host/recon/recon.h"
 #include "tests/device/shim/shim.h"
@@ -51,7 +51,7 @@ static void open_rig(struct rig *r, const struct wish *wish, enum how how)
 static void close_rig(struct rig *r)
 {
     backend_close(r->be);
-    model_free(&r->model);
+    ct_model_free(&r->model);
     assert_int_equal(shim_counts().live, 0);
 }
 
@@ -93,14 +93,14 @@ static float *reconstruct_with(const struct wish *wish, enum how how, struct wor
 
 static void assert_same(const float *a, const float *b, const struct wish *wish)
 {
-    struct model m;
+    struct ct_model m;
     assert_ok(case_model(wish->geometry, &m));
     const int64_t n = volume_voxels(&m.volume);
     for (int64_t i = 0; i < n; i++)
         if (memcmp(&a[i], &b[i], sizeof *a))
             fail_msg("%s: voxel %lld is %.9g and %.9g", wish->geometry->name, (long long)i,
                      (double)a[i], (double)b[i]);
-    model_free(&m);
+    ct_model_free(&m);
 }
 
 static const struct wish wishes[] = {{&parallel, 1, 0, .5, 0}, {&cone, 0, 1, .1, 0}};

@@ -129,7 +129,7 @@ static void large_problems_are_planned(void **state)
             assert_in_range(l.pieces, 2, 200);
             assert_in_range(l.bytes, (size_t)5 << 30, (size_t)12 << 30);
         }
-        model_free(&p.model);
+        ct_model_free(&p.model);
     }
     backend_close(be);
 }

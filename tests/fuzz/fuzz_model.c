@@ -5,8 +5,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct model m;
-    if (model_parse("fuzz.json", (const char *)data, size, &m)) {
+    struct ct_model m;
+    if (ct_model_parse("fuzz.json", (const char *)data, size, &m)) {
         FUZZ_CHECK(*err_text());
         return 0;
     }
@@ -18,6 +18,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(m.scan.beam == BEAM_PARALLEL || m.scan.source_iso > 0);
     for (int64_t v = 0; v < m.scan.views; v++)
         FUZZ_CHECK(isfinite(m.scan.angles[v]));
-    model_free(&m);
+    ct_model_free(&m);
     return 0;
 }

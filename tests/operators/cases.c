@@ -129,9 +129,9 @@ static enum err helix(const struct test_case *c, struct scan *s)
     return ERR_OK;
 }
 
-enum err case_model(const struct test_case *c, struct model *m)
+enum err case_model(const struct test_case *c, struct ct_model *m)
 {
-    model_init(m);
+    ct_model_init(m);
     struct scan *s = &m->scan;
     struct volume *v = &m->volume;
     s->beam = c->beam;
@@ -157,7 +157,7 @@ enum err case_model(const struct test_case *c, struct model *m)
         v->slice_offset = c->slice_offset;
     v->ror = c->unmasked ? ROR_NONE : ROR_ELLIPSE;
     TRY(helix(c, s));
-    return model_resolve(m);
+    return ct_model_resolve(m);
 }
 
 /* splitmix64 (Steele, Lea and Flood 2014): a good hash of a counter. */

@@ -3,7 +3,7 @@
 #define TP_TESTS_OPERATORS_CASES_H
 
 #include "host/base/err.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 
 /* Lengths in ALU, angles in radians. What is left out (0) is automatic or MBIRJAX's default:
  * pitches and aspects 1, offsets 0, ellipse mask. */
@@ -26,8 +26,8 @@ struct test_case {
 extern const struct test_case cases[];
 extern const int case_count;
 
-/* The resolved model of a case; free with model_free. */
-enum err case_model(const struct test_case *c, struct model *m);
+/* The resolved model of a case; free with ct_model_free. */
+enum err case_model(const struct test_case *c, struct ct_model *m);
 
 /* n numbers, uniform in [low, high), the same ones for a seed on every machine. */
 void fill_uniform(uint64_t seed, double low, double high, float *out, int64_t n);

@@ -49,7 +49,7 @@ void rig_close(struct rig *r)
     r->be->ops->projector_free(r->be, r->projector);
     backend_close(r->be);
     free(r->inside);
-    model_free(&r->model);
+    ct_model_free(&r->model);
 }
 
 /* TOMOPROF_TEST_CASES=name,name: only those. */

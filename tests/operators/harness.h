@@ -20,7 +20,7 @@ const char *harness_backend(int index);
 struct rig {
     const char *name; /* "cpu cone_even" */
     char label[64];
-    struct model model;
+    struct ct_model model;
     struct backend *be;
     struct projector *projector;
     int32_t *inside; /* pixels of the region of reconstruction */

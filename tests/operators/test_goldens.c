@@ -20,7 +20,7 @@
 /* A golden folder with a geometry. */
 struct golden {
     const char *name;
-    struct model model;
+    struct ct_model model;
     int32_t *inside;
     int64_t inside_count, voxels, samples;
     float *volume, *sinogram, *weights;
@@ -56,7 +56,7 @@ static void golden_open(struct golden *g, const char *name)
     char path[500];
     snprintf(path, sizeof path, "%s/goldens/%s/geometry.json", DATA_FOLDER, name);
     *g = (struct golden){.name = name};
-    assert_ok(model_read(path, &g->model));
+    assert_ok(ct_model_read(path, &g->model));
     assert_ok(volume_pixels_inside(&g->model.volume, &g->inside, &g->inside_count));
     g->voxels = volume_voxels(&g->model.volume);
     g->samples = scan_samples(&g->model.scan);
@@ -71,7 +71,7 @@ static void golden_close(struct golden *g)
     mem_free(g->sinogram);
     mem_free(g->weights);
     free(g->inside);
-    model_free(&g->model);
+    ct_model_free(&g->model);
 }
 
 static int has_geometry(const struct dirent *entry)
@@ -214,7 +214,7 @@ struct run {
 static enum err call(struct backend *be, const struct golden *g, enum operation o,
                      const struct buffer *in, struct buffer *out)
 {
-    const struct model *m = &g->model;
+    const struct ct_model *m = &g->model;
     if (o == FORWARD)
         return forward_project(be, m, in, out);
     if (o == BACK)

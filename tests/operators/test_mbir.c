@@ -36,15 +36,15 @@ static float *load(const struct golden *g, const char *array, int dims, int64_t 
 }
 
 /* One golden's reconstruction; the result is malloc'ed. */
-static float *reconstruct(const struct golden *g, const char *backend, int threads, struct model *m,
-                          struct mbir_report *report)
+static float *reconstruct(const struct golden *g, const char *backend, int threads,
+                          struct ct_model *m, struct mbir_report *report)
 {
     char path[500];
     int64_t shape[3];
     struct backend *be;
     struct buffer y, w = {0}, x;
     snprintf(path, sizeof path, "%s/goldens_mbir/%s/geometry.json", DATA_FOLDER, g->name);
-    assert_ok(model_read(path, m));
+    assert_ok(ct_model_read(path, m));
     const size_t sino = (size_t)scan_samples(&m->scan) * sizeof(float);
     const size_t vol = (size_t)volume_voxels(&m->volume) * sizeof(float);
     float *sinogram = load(g, "sinogram", 3, shape);
@@ -94,7 +94,7 @@ static void test_goldens(void **state)
     for (int b = 0; harness_backend(b); b++)
         for (int i = 0; i < GOLDENS; i++) {
             const struct golden *g = &goldens[i];
-            struct model m;
+            struct ct_model m;
             struct mbir_report report;
             int64_t shape[3];
             float *x = reconstruct(g, harness_backend(b), 0, &m, &report);
@@ -106,7 +106,7 @@ static void test_goldens(void **state)
             worst_note(&worst, g->name, relative_l2(x, wide, volume_voxels(&m.volume)));
             check_trace(g, &report);
             mbir_report_free(&report);
-            model_free(&m);
+            ct_model_free(&m);
             mem_free(golden);
             free(wide);
             free(x);
@@ -122,13 +122,13 @@ static void test_same_bits(void **state)
             static const int threads[3] = {1, 2, 7};
             float *first = NULL;
             for (int t = 0; t < 3; t++) {
-                struct model m;
+                struct ct_model m;
                 struct mbir_report report;
                 float *x = reconstruct(&goldens[i], harness_backend(b), threads[t], &m, &report);
                 if (first)
                     assert_memory_equal(x, first, (size_t)volume_voxels(&m.volume) * sizeof *x);
                 mbir_report_free(&report);
-                model_free(&m);
+                ct_model_free(&m);
                 free(first);
                 first = x;
             }

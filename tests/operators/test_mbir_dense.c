@@ -2,14 +2,14 @@
 /* MBIR over the dense back end of dense.h: host/recon needs backend.h and nothing else, finds the
  * minimum of the cost, and gives everything back when any call fails. */
 #include "host/base/log.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 #include "tests/operators/dense.h"
 #include "tests/unit/check.h"
 
 struct world {
     struct backend be;
-    struct model m;
+    struct ct_model m;
     struct buffer y, w, x;
     struct mbir_options options;
     struct mbir_report report;
@@ -25,7 +25,7 @@ static void open_world(struct world *t)
 {
     unsigned seed = 3;
     *t = (struct world){.be = {.ops = &dense_backend}};
-    model_init(&t->m);
+    ct_model_init(&t->m);
     t->m.scan.views = DENSE_VIEWS;
     t->m.scan.rows = DENSE_ROWS;
     t->m.scan.channels = DENSE_CHANNELS;

@@ -23,7 +23,7 @@ static double bilinear(const struct scan *s, const double *plane, double row, do
 }
 
 /* What view `view` adds to slice k of the pixel at (x, y), before rotation. */
-static double update(const struct model *m, int64_t view, double col, double row, int64_t k,
+static double update(const struct ct_model *m, int64_t view, double col, double row, int64_t k,
                      const double *y)
 {
     const struct scan *s = &m->scan;

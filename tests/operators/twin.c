@@ -18,7 +18,7 @@ static int half_window(double cells)
     return (int)ceil(ceil(cells) / 2);
 }
 
-static struct setup setup_of(const struct model *m)
+static struct setup setup_of(const struct ct_model *m)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
@@ -148,8 +148,8 @@ static void forward_cylinder(const struct setup *t, int64_t view, int64_t pixel,
     }
 }
 
-void twin_forward(const struct model *model, const int32_t *pixels, int64_t count, const double *x,
-                  double *y)
+void twin_forward(const struct ct_model *model, const int32_t *pixels, int64_t count,
+                  const double *x, double *y)
 {
     const struct setup t = setup_of(model);
     const int64_t rows = t.s->rows, channels = t.s->channels;
@@ -205,7 +205,7 @@ static void back_cylinder(const struct setup *t, const struct shadow *p, int64_t
     }
 }
 
-void twin_back(const struct model *model, const int32_t *pixels, int64_t count, const double *y,
+void twin_back(const struct ct_model *model, const int32_t *pixels, int64_t count, const double *y,
                const double *w, int power, double *x)
 {
     const struct setup t = setup_of(model);
@@ -223,7 +223,7 @@ void twin_back(const struct model *model, const int32_t *pixels, int64_t count, 
     free(column);
 }
 
-int twin_is_adjoint(const struct model *model, const int32_t *pixels, int64_t count)
+int twin_is_adjoint(const struct ct_model *model, const int32_t *pixels, int64_t count)
 {
     const struct setup t = setup_of(model);
     for (int64_t view = 0; t.s->beam == BEAM_CONE && view < t.s->views; view++)
@@ -244,7 +244,7 @@ static double ramp(int64_t n)
     return n % 2 ? -1 / (M_PI * M_PI * (double)n * (double)n) : 0;
 }
 
-void twin_filter(const struct model *model, const double *y, double *out)
+void twin_filter(const struct ct_model *model, const double *y, double *out)
 {
     const struct setup t = setup_of(model);
     const struct scan *s = t.s;
@@ -276,8 +276,8 @@ static double coverage_factor(const struct setup *t, int64_t k)
     return seen ? (double)s->views / (double)seen : 0;
 }
 
-void twin_direct_recon(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
-                       double *x)
+void twin_direct_recon(const struct ct_model *m, const int32_t *pixels, int64_t count,
+                       const double *y, double *x)
 {
     const struct setup t = setup_of(m);
     double *filtered = calloc((size_t)scan_samples(t.s), sizeof *filtered);

@@ -10,20 +10,20 @@
 #include "host/geom/scan.h"
 
 /* y = A x over `count` pixels (NULL: all); x is a volume array. */
-void twin_forward(const struct model *m, const int32_t *pixels, int64_t count, const double *x,
+void twin_forward(const struct ct_model *m, const int32_t *pixels, int64_t count, const double *x,
                   double *y);
 /* x[pixels] = A' (w y) with the entries of A raised to `power`; w or y NULL = ones. Other pixels of
  * the volume array x are left alone. */
-void twin_back(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
+void twin_back(const struct ct_model *m, const int32_t *pixels, int64_t count, const double *y,
                const double *w, int power, double *x);
 /* Whether A' as above is the transpose of A: no vertical tap window cuts off an entry of one of
  * `count` pixels in one direction only. */
-int twin_is_adjoint(const struct model *m, const int32_t *pixels, int64_t count);
+int twin_is_adjoint(const struct ct_model *m, const int32_t *pixels, int64_t count);
 
 /* FBP or FDK filter, and the direct reconstruction (0 outside `pixels`). */
-void twin_filter(const struct model *m, const double *y, double *out);
-void twin_direct_recon(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
-                       double *x);
+void twin_filter(const struct ct_model *m, const double *y, double *out);
+void twin_direct_recon(const struct ct_model *m, const int32_t *pixels, int64_t count,
+                       const double *y, double *x);
 
 /* 3x3x3 median with replicated edges. */
 void twin_median(int64_t rows, int64_t cols, int64_t slices, const float *in, float *out);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "tests/operators/twin.h"
 #include "tests/operators/twin_mbir.h"
 
@@ -183,7 +183,7 @@ static double object_level(const double *y, int64_t n)
     return level;
 }
 
-void twin_auto_regularise(const struct model *m, const double *y, const double *w,
+void twin_auto_regularise(const struct ct_model *m, const double *y, const double *w,
                           struct regularisation *out)
 {
     const struct scan *s = &m->scan;
@@ -219,7 +219,7 @@ void twin_auto_regularise(const struct model *m, const double *y, const double *
 
 /* The state of one reconstruction. `g`, `h` are packed; `delta` is a volume, `d` its projection. */
 struct vcd {
-    const struct model *m;
+    const struct ct_model *m;
     const double *w;
     int64_t voxels, samples, slices;
     double *x, *e, *hessian, *we, *back, *delta, *d, *g, *h, *damping;
@@ -390,7 +390,7 @@ static double *zeros(int64_t n)
     return calloc((size_t)n, sizeof(double));
 }
 
-void twin_mbir(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
+void twin_mbir(const struct ct_model *m, const int32_t *pixels, int64_t count, const double *y,
                const double *w, int iterations, uint32_t seed, double *x, struct twin_report *out)
 {
     struct vcd t = {.m = m,

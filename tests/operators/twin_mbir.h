@@ -18,7 +18,7 @@ void twin_partition(struct twin_rng *r, const int32_t *pixels, int64_t count, in
                     int32_t *out);
 
 /* sigma_y, sigma_x and sigma_prox from y and w (NULL = ones), rounded to float32. */
-void twin_auto_regularise(const struct model *m, const double *y, const double *w,
+void twin_auto_regularise(const struct ct_model *m, const double *y, const double *w,
                           struct regularisation *out);
 
 /* Gradient and curvature of the qGGMRF prior at `count` pixels of x, packed (count, slices). */
@@ -30,7 +30,7 @@ void twin_prior(const struct volume *v, const struct regularisation *r, const in
 struct twin_report {
     double initial_scale, fm_rmse[16], change_percent[16], alpha[16];
 };
-void twin_mbir(const struct model *m, const int32_t *pixels, int64_t count, const double *y,
+void twin_mbir(const struct ct_model *m, const int32_t *pixels, int64_t count, const double *y,
                const double *w, int iterations, uint32_t seed, double *x, struct twin_report *out);
 
 #endif

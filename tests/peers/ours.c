@@ -23,7 +23,7 @@ static enum err read_input(struct run_state *s, const char *path)
 {
     static const char *const names[] = {"axis 0", "axis 1", "axis 2"};
     int64_t shape[3];
-    model_shape(&s->model, s->op->input, shape);
+    ct_model_shape(&s->model, s->op->input, shape);
     TRY(npy_read(path, 3, shape, names, 1, &s->in.host));
     return state_upload(s, &s->in, shape);
 }
@@ -37,7 +37,7 @@ static enum err prepare(struct run_state *s, char word[WORDS][WORD], struct json
     s->op = operation_named(word[1]);
     FAIL_IF(!s->op, ERR_USAGE, "no operation is called %s", word[1]);
     s->mbir = (struct mbir_options){.max_iterations = 1};
-    TRY(model_read(word[2], &s->model));
+    TRY(ct_model_read(word[2], &s->model));
     if (s->op->input != ARRAY_NONE)
         TRY(read_input(s, word[3]));
     if (s->op->scratch == SCRATCH_SINOGRAM) /* or the input would not survive the first run */
@@ -64,7 +64,7 @@ static enum err save(struct run_state *s, char word[WORDS][WORD], struct jsonw *
     float *copy;
     (void)answer;
     FAIL_IF(!s->op, ERR_USAGE, "prepare comes first");
-    model_shape(&s->model, s->op->output, shape);
+    ct_model_shape(&s->model, s->op->output, shape);
     TRY(state_result(s, &data, &copy));
     enum err e = npy_write(word[1], 3, shape, data);
     mem_free(copy);

@@ -1,7 +1,7 @@
 /* links: tp_scan */
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/scan/projections.h"
 #include "tests/unit/check.h"

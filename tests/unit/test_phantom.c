@@ -1,5 +1,5 @@
 /* links: tp_geom */
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "tests/unit/check.h"
 

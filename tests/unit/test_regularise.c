@@ -40,9 +40,9 @@ static void fill(enum kind kind)
     }
 }
 
-static struct model parallel(void)
+static struct ct_model parallel(void)
 {
-    return (struct model){
+    return (struct ct_model){
         .scan = {.beam = BEAM_PARALLEL,
                  .views = VIEWS,
                  .rows = ROWS,
@@ -54,9 +54,9 @@ static struct model parallel(void)
     };
 }
 
-static struct model cone(void)
+static struct ct_model cone(void)
 {
-    struct model m = parallel();
+    struct ct_model m = parallel();
     m.scan.beam = BEAM_CONE;
     m.scan.source_detector = 150;
     m.scan.source_iso = 100;
@@ -75,7 +75,7 @@ static void test_mbirjax(void **state)
     const struct {
         enum kind kind;
         int weighted;
-        struct model m;
+        struct ct_model m;
         double sigma_y, sigma_x;
     } cases[] = {
         {OBJECT, 0, parallel(), 0.0356397144, 0.0114091849},
@@ -102,7 +102,7 @@ static void test_mbirjax(void **state)
 static void test_sampled_views(void **state)
 {
     (void)state;
-    struct model m = parallel();
+    struct ct_model m = parallel();
     struct regularisation first, second;
     fill(OBJECT);
     assert_ok(auto_regularise(&m, y, NULL, &first));
@@ -117,7 +117,7 @@ static void test_sampled_views(void **state)
 static void test_narrow_and_empty(void **state)
 {
     (void)state;
-    struct model m = parallel();
+    struct ct_model m = parallel();
     struct regularisation r;
     for (int i = 0; i < SAMPLES; i++)
         y[i] = i % 3 ? 1.0f : nextafterf(1, 2);

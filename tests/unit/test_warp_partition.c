@@ -103,7 +103,7 @@ static void cases_have_every_depth(void **state)
     static const char *const names[] = {"parallel rows", "cone rows", "cone slices"};
     int depths[3][DEEPEST + 1] = {0}, warps[3][4] = {0}, unequal[3] = {0};
     for (int i = 0; i < case_count; i++) {
-        struct model m;
+        struct ct_model m;
         assert_ok(case_model(&cases[i], &m));
         for (int k = m.scan.beam == BEAM_CONE; k < (m.scan.beam == BEAM_CONE ? 3 : 1); k++) {
             const struct warp_partition s =
@@ -112,7 +112,7 @@ static void cases_have_every_depth(void **state)
             warps[k][s.warps < 4 ? s.warps : 0]++;
             unequal[k] += s.shorter > 0;
         }
-        model_free(&m);
+        ct_model_free(&m);
     }
     for (int k = 0; k < 3; k++) {
         for (int depth = 1; depth <= DEEPEST; depth++)

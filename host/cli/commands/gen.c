@@ -11,7 +11,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/store/format/exchange.h"
 #include "host/store/format/geometry_json.h"
@@ -57,7 +57,7 @@ static int given(const char *name)
     return 0;
 }
 
-static enum err build_model(struct model *m)
+static enum err build_model(struct ct_model *m)
 {
     static const char *const sizes[] = {"size", "views", "rows", "channels", "range"};
     int cone = !strcmp(geometry, "cone");
@@ -65,9 +65,9 @@ static enum err build_model(struct model *m)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             FAIL_IF(given(sizes[i]), ERR_USAGE,
                     "--%s and --geometry %s: the file says that already", sizes[i], geometry);
-        return model_read(geometry, m);
+        return ct_model_read(geometry, m);
     }
-    model_init(m);
+    ct_model_init(m);
     struct scan *s = &m->scan;
     s->beam = cone ? BEAM_CONE : BEAM_PARALLEL;
     s->views = views ? views : size > 1 ? size / 2 : 1;
@@ -80,11 +80,12 @@ static enum err build_model(struct model *m)
     double degrees = given("range") ? range : cone ? 360 : 180;
     s->angles = angles_even(0, degrees * M_PI / 180, s->views);
     FAIL_IF(!s->angles, ERR_MEMORY, "no memory left for %" PRId64 " angles", s->views);
-    return model_resolve(m);
+    return ct_model_resolve(m);
 }
 
 /* y = A x through a back end; both arrays on the host. */
-static enum err project(const struct model *m, float *x, size_t x_bytes, float *y, size_t y_bytes)
+static enum err project(const struct ct_model *m, float *x, size_t x_bytes, float *y,
+                        size_t y_bytes)
 {
     struct backend *be = NULL;
     struct buffer in = {0}, sinogram = {0};
@@ -111,13 +112,13 @@ static char *name_of(const char *suffix)
     return asprintf(&name, "%s%s", out, suffix) < 0 ? NULL : name;
 }
 
-static enum err write_exchange(const char *path, const struct model *m, const float *y)
+static enum err write_exchange(const char *path, const struct ct_model *m, const float *y)
 {
     const struct scan *s = &m->scan;
     return exchange_write(path, s->views, s->rows, s->channels, y, s->angles, WHITE_COUNTS);
 }
 
-static enum err write_files(const struct model *m, const float *x, const float *y)
+static enum err write_files(const struct ct_model *m, const float *x, const float *y)
 {
     enum { GEOMETRY, SINOGRAM, VOLUME, EXCHANGE, FILES };
     static const char *const suffixes[FILES] = {".json", "_sinogram.npy", "_volume.npy", ".h5"};
@@ -130,7 +131,7 @@ static enum err write_files(const struct model *m, const float *x, const float *
             e = FAIL(ERR_MEMORY, "no memory left for the names of the outputs");
             goto out;
         }
-    TRY_OUT(model_write(names[GEOMETRY], m));
+    TRY_OUT(ct_model_write(names[GEOMETRY], m));
     TRY_OUT(npy_write(names[SINOGRAM], 3, y_shape, y));
     TRY_OUT(npy_write(names[VOLUME], 3, x_shape, x));
     log_info("%s: geometry, %" PRId64 " views of %" PRId64 " x %" PRId64, names[GEOMETRY],
@@ -166,7 +167,7 @@ static enum err run(int words, char **word)
 {
     (void)words;
     (void)word;
-    struct model m = {0};
+    struct ct_model m = {0};
     void *x = NULL, *y = NULL;
     size_t x_bytes, y_bytes;
     enum err e;
@@ -193,7 +194,7 @@ static enum err run(int words, char **word)
 out:
     mem_free(x);
     mem_free(y);
-    model_free(&m);
+    ct_model_free(&m);
     return e;
 }
 

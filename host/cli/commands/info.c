@@ -11,7 +11,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/doctor/facts.h"
 #include "host/cli/commands/info_timing.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/store/format/exchange.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
@@ -141,8 +141,8 @@ static enum err info_nifti(const char *path)
 
 static enum err info_model(const char *path, const char *text, size_t bytes)
 {
-    struct model m;
-    TRY(model_parse(path, text, bytes, &m));
+    struct ct_model m;
+    TRY(ct_model_parse(path, text, bytes, &m));
     const struct scan *s = &m.scan;
     const struct volume *v = &m.volume;
     const int64_t sinogram[] = {s->views, s->rows, s->channels},
@@ -165,7 +165,7 @@ static enum err info_model(const char *path, const char *text, size_t bytes)
     facts_bytes(&f, "sinogram_bytes", 4.0 * (double)scan_samples(s));
     facts_bytes(&f, "volume_bytes", 4.0 * (double)volume_voxels(v));
     facts_end(&f);
-    model_free(&m);
+    ct_model_free(&m);
     return ERR_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
 #include "host/cli/commands/op_report.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/suite/catalogue/catalogue.h"
@@ -169,7 +169,7 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
     static const char *const volume_names[] = {"rows", "columns", "slices"};
     static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
     int64_t shape[3];
-    model_shape(&s->model, array, shape);
+    ct_model_shape(&s->model, array, shape);
     for (int i = 0; i < 3; i++)
         shape[i] = shape[i] ? shape[i] : -1; /* no model: any size */
     TRY(npy_read(path, 3, shape, array == ARRAY_VOLUME ? volume_names : sinogram_names, 1,
@@ -216,7 +216,7 @@ static enum err write_result(struct run_state *s, struct op_report *r)
     const float *data;
     float *copy;
     r->dims = partition ? 2 : 3;
-    model_shape(&s->model, s->op->output, r->shape);
+    ct_model_shape(&s->model, s->op->output, r->shape);
     if (partition) {
         r->shape[0] = s->partition.subsets;
         r->shape[1] = s->partition.length;
@@ -311,7 +311,7 @@ static enum err run(int words, char **word)
     TRY(backend_open(backend, &o, &be));
     s.be = be;
     if (strcmp(s.op->geometry, "any") || s.op->input == ARRAY_NONE) {
-        TRY_OUT(model_read(geometry, &s.model));
+        TRY_OUT(ct_model_read(geometry, &s.model));
         TRY_OUT(match_beam(word[0], s.model.scan.beam, &s.op));
     }
     TRY_OUT(check_output());

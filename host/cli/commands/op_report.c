@@ -65,7 +65,7 @@ void op_report_print(const struct op_report *r)
     jsonw_kint(&w, "threads", s->be->threads);
     jsonw_key(&w, "parameters");
     if (s->model.scan.angles)
-        model_write_json(&w, &s->model);
+        ct_model_write_json(&w, &s->model);
     else
         jsonw_null(&w);
     integers(&w, "shape", r->shape, r->dims);

@@ -114,7 +114,7 @@ static void tell_input(const struct scan_recon *s)
 {
     char human[16];
     const struct scan_input *i = &s->input;
-    const struct model *m = &i->model;
+    const struct ct_model *m = &i->model;
     log_info("%s: %" PRId64 " views of %" PRId64 " x %" PRId64 "; volume %" PRId64 " x %" PRId64
              " x %" PRId64 ", %s of memory",
              in, m->scan.views, m->scan.rows, m->scan.channels, m->volume.rows, m->volume.cols,

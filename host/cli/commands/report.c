@@ -9,7 +9,7 @@
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
-#include "host/cli/runs/profile_model.h"
+#include "host/cli/runs/profile.h"
 #include "profiler/report/text/text.h"
 
 static int text, again;

@@ -12,7 +12,7 @@
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
-#include "host/cli/runs/profile_model.h"
+#include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
 #include "host/cli/runs/trace_folder.h"
 #include "profiler/report/findings/findings.h"

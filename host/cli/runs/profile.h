@@ -4,6 +4,7 @@
 
 #include "host/base/err.h"
 #include "host/base/run_folder.h"
+#include "profiler/analyze/analyze.h"
 
 struct profile_options {
     const char *include, *exclude; /* comma lists of globs of source files, NULL none */
@@ -26,6 +27,12 @@ struct profile_options {
  * it changes how this one ends. `top`: the hotspot in a few words. ERR_INTERRUPTED after
  * Ctrl-C; the traces stay as they were. */
 enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
+
+/* The same in this process, with the model in hand; folder/profile.json is written. */
+enum err profile_make(const char *folder, const struct profile_options *o, struct model **out);
+
+/* "recon.py:12 took 34 % of the CPU time", "" when nothing is known. */
+void profile_top(const struct model *m, char top[256]);
 
 /* report.html of a run from what its folder holds; path: its name, `bytes` its size (optional). */
 enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes);

@@ -4,7 +4,7 @@
 
 #include "host/recon/common/direct_weights.h"
 
-double direct_scale(const struct model *m)
+double direct_scale(const struct ct_model *m)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
@@ -16,7 +16,7 @@ double direct_scale(const struct model *m)
 
 /* Views whose detector reaches slice k when seen along the central ray: |z_k - h| <= half a
  * detector height at the axis. float32, as MBIRJAX decides it. */
-static float coverage_factor(const struct model *m, int64_t k)
+static float coverage_factor(const struct ct_model *m, int64_t k)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
@@ -37,7 +37,7 @@ static int is_helical(const struct scan *s)
     return 0;
 }
 
-enum err direct_slice_factors(const struct model *m, float **out)
+enum err direct_slice_factors(const struct ct_model *m, float **out)
 {
     *out = NULL;
     if (!is_helical(&m->scan))

@@ -99,7 +99,7 @@ static enum err run(struct slab_job *j, const float *in, float *out)
     return e;
 }
 
-enum err out_of_core_run(struct backend *be, enum recon_op op, const struct model *m,
+enum err out_of_core_run(struct backend *be, enum recon_op op, const struct ct_model *m,
                          const float *in, float *out)
 {
     struct slab_job j;

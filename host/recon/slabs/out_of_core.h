@@ -8,7 +8,7 @@
 #include "host/recon/recon.h"
 
 /* `in` and `out` are whole arrays in host memory; in NULL: ones, for the Hessian alone. */
-enum err out_of_core_run(struct backend *be, enum recon_op op, const struct model *m,
+enum err out_of_core_run(struct backend *be, enum recon_op op, const struct ct_model *m,
                          const float *in, float *out);
 
 /* How it is done: pieces, and device memory that they take, calls included. */
@@ -20,7 +20,7 @@ struct out_of_core_plan {
     size_t bytes;
 };
 /* ERR_MEMORY with the numbers when the smallest pieces need more than `room`. */
-enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct model *m,
+enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct ct_model *m,
                           int has_input, size_t room, struct out_of_core_plan *out);
 
 static inline int is_out_of_core(const struct backend *be, const struct buffer *b)

@@ -1,7 +1,7 @@
 /* Cuts the arrays of an operation into pieces: which part of input and output each one takes. */
 #include <stdlib.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/common/direct_weights.h"
 #include "host/recon/slabs/slab_job.h"
 
@@ -112,8 +112,8 @@ void slab_job_free(struct slab_job *j)
     free(j->factors);
 }
 
-enum err slab_job_create(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                         struct slab_job *out)
+enum err slab_job_create(struct backend *be, enum recon_op op, const struct ct_model *m,
+                         int has_input, struct slab_job *out)
 {
     struct slab_job j = {.be = be, .op = op, .m = *m, .has_input = has_input};
     const struct volume *v = &j.m.volume;

@@ -8,11 +8,11 @@
 
 /* Results come one after the other, each from one or more pieces of the input. */
 struct piece {
-    struct box in;        /* of the input array; may be empty */
-    struct box out;       /* of the result array, to download after the last piece of a result */
-    int64_t skip;         /* floats before it in the device's buffer: a halo */
-    int first, last;      /* of its result */
-    struct model problem; /* what is computed: views, rows and slices of this piece */
+    struct box in;           /* of the input array; may be empty */
+    struct box out;          /* of the result array, to download after the last piece of a result */
+    int64_t skip;            /* floats before it in the device's buffer: a halo */
+    int first, last;         /* of its result */
+    struct ct_model problem; /* what is computed: views, rows and slices of this piece */
 };
 
 struct slab_pipeline {

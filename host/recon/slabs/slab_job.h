@@ -10,7 +10,7 @@
 struct slab_job {
     struct backend *be;
     enum recon_op op;
-    struct model m; /* borrowed; the Hessian's has no mask */
+    struct ct_model m; /* borrowed; the Hessian's has no mask */
     struct pixel_set pixels;
     int32_t *indices;
     float *factors; /* of the slices of a helical scan, or NULL */
@@ -20,8 +20,8 @@ struct slab_job {
 };
 
 /* pieces.c */
-enum err slab_job_create(struct backend *be, enum recon_op op, const struct model *m, int has_input,
-                         struct slab_job *out);
+enum err slab_job_create(struct backend *be, enum recon_op op, const struct ct_model *m,
+                         int has_input, struct slab_job *out);
 void slab_job_free(struct slab_job *j);
 int64_t piece_count(const struct slab_job *j);
 void piece_at(const struct slab_job *j, int64_t i, struct piece *p);

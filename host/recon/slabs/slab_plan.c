@@ -153,7 +153,7 @@ enum err slab_job_plan(struct slab_job *j, size_t room)
     return j->be->ops->streams->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
 }
 
-enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct model *m,
+enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct ct_model *m,
                           int has_input, size_t room, struct out_of_core_plan *out)
 {
     struct slab_job j;
@@ -174,7 +174,7 @@ static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t need
              (long long)p->results, (long long)p->pieces, mem_human((double)p->bytes, used));
 }
 
-enum err recon_place(struct backend *be, enum recon_op op, const struct model *m, int has_input,
+enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model *m, int has_input,
                      size_t arrays, int *out_of_core)
 {
     struct slab_job j;

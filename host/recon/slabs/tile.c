@@ -6,10 +6,10 @@
 #include "host/geom/windows.h"
 #include "host/recon/slabs/tile.h"
 
-struct model tile_model(const struct model *m, struct index_range views, struct index_range rows,
-                        struct index_range slices)
+struct ct_model tile_model(const struct ct_model *m, struct index_range views,
+                           struct index_range rows, struct index_range slices)
 {
-    struct model t = *m;
+    struct ct_model t = *m;
     t.scan.views = views.count;
     t.scan.angles += views.first;
     if (t.scan.z_shifts)
@@ -31,7 +31,7 @@ struct fan {
     double centre, least, most, low, high;
 };
 
-static struct fan fan_of(const struct model *m, struct index_range views)
+static struct fan fan_of(const struct ct_model *m, struct index_range views)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
@@ -50,7 +50,7 @@ static struct fan fan_of(const struct model *m, struct index_range views)
 }
 
 /* A pixel at the source has no largest magnification (windows.h). */
-static int is_bounded(const struct model *m, const struct fan *f)
+static int is_bounded(const struct ct_model *m, const struct fan *f)
 {
     return f->most * m->scan.delta_row < 1e6 * volume_delta_slice(&m->volume);
 }
@@ -63,7 +63,7 @@ static struct index_range cells(double low, double high, int64_t n)
     return (struct index_range){(int64_t)first, (int64_t)(end - first)};
 }
 
-struct index_range tile_rows(const struct model *m, struct index_range views,
+struct index_range tile_rows(const struct ct_model *m, struct index_range views,
                              struct index_range slices)
 {
     if (m->scan.beam == BEAM_PARALLEL)
@@ -77,7 +77,7 @@ struct index_range tile_rows(const struct model *m, struct index_range views,
                  f.centre + fmax(f.least * top, f.most * top), m->scan.rows);
 }
 
-struct index_range tile_slices(const struct model *m, struct index_range views,
+struct index_range tile_slices(const struct ct_model *m, struct index_range views,
                                struct index_range rows)
 {
     if (m->scan.beam == BEAM_PARALLEL)

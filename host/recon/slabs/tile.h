@@ -10,14 +10,14 @@ struct index_range {
 
 /* Some views, detector rows and slices of m, at their places in space: a problem that borrows m's
  * angles. Parallel beams: rows and slices must be the same. */
-struct model tile_model(const struct model *m, struct index_range views, struct index_range rows,
-                        struct index_range slices);
+struct ct_model tile_model(const struct ct_model *m, struct index_range views,
+                           struct index_range rows, struct index_range slices);
 
 /* Detector rows under some slices in some views, and slices over some rows: never less than what
  * projections of the region of reconstruction touch. */
-struct index_range tile_rows(const struct model *m, struct index_range views,
+struct index_range tile_rows(const struct ct_model *m, struct index_range views,
                              struct index_range slices);
-struct index_range tile_slices(const struct model *m, struct index_range views,
+struct index_range tile_slices(const struct ct_model *m, struct index_range views,
                                struct index_range rows);
 
 /* A part of an array in C order. */

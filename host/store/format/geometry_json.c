@@ -24,7 +24,7 @@ struct value_list {
 
 /* A model while its file is read: lists stay beside it until their lengths are known to fit. */
 struct draft {
-    struct model m;
+    struct ct_model m;
     struct value_list angles, z_shifts;
 };
 
@@ -80,7 +80,7 @@ static void write_distance(struct jsonw *w, const char *name, const void *field)
         write_number(w, name, field);
 }
 
-/* Zero means automatic in struct model, and is a mistake in a file. */
+/* Zero means automatic in struct ct_model, and is a mistake in a file. */
 static enum err read_voxel(const char *name, const cJSON *value, void *field)
 {
     TRY(read_number(name, value, field));
@@ -366,33 +366,33 @@ static enum err parse_json(char *text, size_t bytes, cJSON **root)
     return end == text + bytes ? ERR_OK : not_json(text, bytes, end);
 }
 
-static enum err read_model(char *text, size_t bytes, struct model *m)
+static enum err read_model(char *text, size_t bytes, struct ct_model *m)
 {
     struct draft d = {0};
     unsigned char seen[KEYS] = {0};
     cJSON *root;
     enum err e;
-    model_init(&d.m);
+    ct_model_init(&d.m);
     TRY_OUT(parse_json(text, bytes, &root));
     TRY_OUT(read_keys(root, &d, seen));
     TRY_OUT(check_together(&d, seen));
     d.m.scan.angles = d.angles.values;
     d.m.scan.z_shifts = d.z_shifts.values;
     d.angles.values = d.z_shifts.values = NULL;
-    TRY_OUT(model_resolve(&d.m));
+    TRY_OUT(ct_model_resolve(&d.m));
     *m = d.m;
 out:
     if (e)
-        model_free(&d.m);
+        ct_model_free(&d.m);
     free(d.angles.values);
     free(d.z_shifts.values);
     cJSON_Delete(root);
     return e;
 }
 
-enum err model_parse(const char *name, const char *text, size_t bytes, struct model *m)
+enum err ct_model_parse(const char *name, const char *text, size_t bytes, struct ct_model *m)
 {
-    *m = (struct model){0};
+    *m = (struct ct_model){0};
     char *copy = malloc(bytes + 1);
     FAIL_IF(!copy, ERR_MEMORY, "%s: no memory left to read it", name);
     memcpy(copy, text, bytes);
@@ -402,18 +402,18 @@ enum err model_parse(const char *name, const char *text, size_t bytes, struct mo
     return e ? err_prefix(e, "%s", name) : ERR_OK;
 }
 
-enum err model_read(const char *path, struct model *m)
+enum err ct_model_read(const char *path, struct ct_model *m)
 {
     char *text;
     size_t bytes;
-    *m = (struct model){0};
+    *m = (struct ct_model){0};
     TRY(file_read_all(path, FILE_MAX, &text, &bytes));
     enum err e = read_model(text, bytes, m);
     free(text);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
 }
 
-void model_write_json(struct jsonw *w, const struct model *m)
+void ct_model_write_json(struct jsonw *w, const struct ct_model *m)
 {
     struct draft d = {.m = *m,
                       .angles = {(float *)m->scan.angles, m->scan.views},
@@ -429,12 +429,12 @@ void model_write_json(struct jsonw *w, const struct model *m)
     jsonw_end(w);
 }
 
-enum err model_write(const char *path, const struct model *m)
+enum err ct_model_write(const char *path, const struct ct_model *m)
 {
     struct outfile f = {0};
     TRY(outfile_open(&f, path));
     struct jsonw w;
     jsonw_init(&w, f.stream, 1);
-    model_write_json(&w, m);
+    ct_model_write_json(&w, m);
     return outfile_commit(&f);
 }

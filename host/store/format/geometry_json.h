@@ -4,17 +4,18 @@
 
 #include "host/base/err.h"
 #include "host/base/jsonw.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 
-/* Reads, fills defaults and automatic values, checks (model_resolve). ERR_INPUT names file and key.
+/* Reads, fills defaults and automatic values, checks (ct_model_resolve). ERR_INPUT names file and
+ * key.
  */
-enum err model_read(const char *path, struct model *m);
+enum err ct_model_read(const char *path, struct ct_model *m);
 /* The same from memory; `name` is used in the sentences. Any bytes are safe. */
-enum err model_parse(const char *name, const char *text, size_t bytes, struct model *m);
-/* Writes every parameter, the automatic ones filled, so that model_read gives the same model. */
-enum err model_write(const char *path, const struct model *m);
+enum err ct_model_parse(const char *name, const char *text, size_t bytes, struct ct_model *m);
+/* Writes every parameter, the automatic ones filled, so that ct_model_read gives the same model. */
+enum err ct_model_write(const char *path, const struct ct_model *m);
 
 /* The same object as the next value of `w`. */
-void model_write_json(struct jsonw *w, const struct model *m);
+void ct_model_write_json(struct jsonw *w, const struct ct_model *m);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "host/backend/registry.h"
 #include "host/base/log.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/suite/bench/bench.h"
 #include "host/suite/run/parent.h"
 
@@ -30,7 +30,7 @@ enum bench_unit bench_unit_of(const struct operation *op)
 }
 
 /* Units in one run; those of UNIT_UPDATES are the child's to count. */
-static double amount_of(enum bench_unit unit, const struct model *m, double updates)
+static double amount_of(enum bench_unit unit, const struct ct_model *m, double updates)
 {
     switch (unit) {
     case UNIT_UPDATES:
@@ -137,7 +137,7 @@ static double cycles_of(const struct cell *c, int64_t runs, double min)
 
 static enum err take_cell(struct cell *c, struct bench_row *row)
 {
-    struct model m;
+    struct ct_model m;
     const struct run_row *last = cell_summarise(c, row->runs + 1);
     TRY(model_for_size(c->op, c->size, &m));
     row->min = c->statistics.min;
@@ -151,7 +151,7 @@ static enum err take_cell(struct cell *c, struct bench_row *row)
     snprintf(row->cycles_reason, sizeof row->cycles_reason, "%s", c->cycles_reason);
     row->peak_bytes = (double)last->peak_host_bytes;
     row->closed_form_bytes = operation_run_bytes(c->op, &m);
-    model_free(&m);
+    ct_model_free(&m);
     take_rates(row);
     return ERR_OK;
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
@@ -109,7 +109,7 @@ static enum err updates_all(const struct run_state *s, double *out)
 /* The iteration before the first over the finest partition (recon.h: 2 4 6, then 7). */
 #define WARM_UP_ITERATION 3
 
-static void set_up_ramp(struct model *m, int64_t size)
+static void set_up_ramp(struct ct_model *m, int64_t size)
 {
     (void)size;
     m->scan.channels = m->volume.rows = m->volume.cols = 1024;
@@ -117,7 +117,7 @@ static void set_up_ramp(struct model *m, int64_t size)
 
 /* RabbitCT at N = 512 (496 views of 1248 x 960 cells of 0.32 mm, source 750 mm from the axis and
  * 1200 mm from the detector, volume 256 mm wide) over a full circle; other N in proportion. */
-static void set_up_rabbitct(struct model *m, int64_t size)
+static void set_up_rabbitct(struct ct_model *m, int64_t size)
 {
     struct scan *s = &m->scan;
     s->views = size * 496 / 512;
@@ -268,21 +268,21 @@ int operation_recon(const struct operation *op, enum recon_op *out)
     return 0;
 }
 
-static double array_bytes(const struct model *m, enum array array)
+static double array_bytes(const struct ct_model *m, enum array array)
 {
     int64_t shape[3];
-    model_shape(m, array, shape);
+    ct_model_shape(m, array, shape);
     return 4.0 * (double)shape[0] * (double)shape[1] * (double)shape[2];
 }
 
-double operation_run_bytes(const struct operation *op, const struct model *m)
+double operation_run_bytes(const struct operation *op, const struct ct_model *m)
 {
     double bytes = array_bytes(m, op->input) + array_bytes(m, op->output);
     bytes += op->scratch == SCRATCH_SINOGRAM ? array_bytes(m, ARRAY_SINOGRAM) : 0;
     return bytes + (op->scratch == SCRATCH_MBIR ? (double)mbir_scratch_bytes(m) : 0);
 }
 
-double operation_bytes(const struct operation *op, const struct model *m)
+double operation_bytes(const struct operation *op, const struct ct_model *m)
 {
     /* The program itself, its threads' stacks and tile buffers: 16 MiB. Pixel lists: 3 x 4 bytes a
      * pixel. The check holds one reference of the larger shape. */

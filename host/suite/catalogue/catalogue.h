@@ -27,7 +27,8 @@ struct operation {
     struct work (*work)(struct run_state *s); /* declared since the last call */
     /* Voxel-view updates of one run; NULL where the unit makes no sense. */
     enum err (*updates)(const struct run_state *s, double *out);
-    void (*set_up)(struct model *m, int64_t size); /* changes the published set-up; NULL: nothing */
+    void (*set_up)(struct ct_model *m,
+                   int64_t size); /* changes the published set-up; NULL: nothing */
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
@@ -47,8 +48,8 @@ int operation_recon(const struct operation *op, enum recon_op *out);
 
 /* Bytes of the arrays and of the scratch that `op` holds on this model: what its memory is planned
  * with. */
-double operation_run_bytes(const struct operation *op, const struct model *m);
+double operation_run_bytes(const struct operation *op, const struct ct_model *m);
 /* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
-double operation_bytes(const struct operation *op, const struct model *m);
+double operation_bytes(const struct operation *op, const struct ct_model *m);
 
 #endif

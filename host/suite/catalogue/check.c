@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
@@ -32,7 +32,7 @@ static double dot(const float *a, const float *b, int64_t n)
 static enum err reference(const struct run_state *s, enum array array, struct array_pair *a)
 {
     int64_t shape[3];
-    model_shape(&s->model, array, shape);
+    ct_model_shape(&s->model, array, shape);
     TRY(state_host_array(a, "reference of the check", shape));
     if (array == ARRAY_VOLUME)
         phantom_volume(&s->model, a->host);
@@ -239,7 +239,7 @@ enum err check_hessian(struct run_state *s)
 }
 
 /* Factor of the ramp filter and, for cones, the cosine weight at detector coordinates u, v. */
-static double filter_scale(const struct model *m)
+static double filter_scale(const struct ct_model *m)
 {
     const struct volume *v = &m->volume;
     double scale = M_PI / (double)m->scan.views / (v->delta * volume_delta_row(v));
@@ -289,7 +289,7 @@ enum err check_filter(struct run_state *s)
 
 /* Slices that every view sees whole, [*first, *end): their half height |z| at the near edge of the
  * volume still falls on the detector. FDK cannot know the others. */
-static void seen_slices(const struct model *m, int64_t *first, int64_t *end)
+static void seen_slices(const struct ct_model *m, int64_t *first, int64_t *end)
 {
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;

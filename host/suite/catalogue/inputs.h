@@ -10,7 +10,7 @@ enum err prepare_noisy_volume(struct run_state *s);
 enum err prepare_sinogram(struct run_state *s); /* its exact line integrals with noise */
 
 /* References for checks; fill an array of the shape of the volume or the sinogram. */
-void phantom_volume(const struct model *m, float *out);
-void phantom_sinogram(const struct model *m, float *out);
+void phantom_volume(const struct ct_model *m, float *out);
+void phantom_sinogram(const struct ct_model *m, float *out);
 
 #endif

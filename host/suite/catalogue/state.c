@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/state.h"
 
-enum err model_for_size(const struct operation *op, int64_t size, struct model *m)
+enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m)
 {
     int cone = !strcmp(op->geometry, "cone");
     double n = (double)size;
-    model_init(m);
+    ct_model_init(m);
     m->scan.beam = cone ? BEAM_CONE : BEAM_PARALLEL;
     m->scan.views = size / 2;
     m->scan.rows = m->scan.channels = size;
@@ -25,13 +25,13 @@ enum err model_for_size(const struct operation *op, int64_t size, struct model *
         op->set_up(m, size);
     m->scan.angles = angles_even(0, cone ? 2 * M_PI : M_PI, m->scan.views);
     enum err e =
-        m->scan.angles ? model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");
+        m->scan.angles ? ct_model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");
     if (e)
-        model_free(m);
+        ct_model_free(m);
     return e;
 }
 
-void model_shape(const struct model *m, enum array array, int64_t shape[3])
+void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3])
 {
     const struct volume *v = &m->volume;
     const struct scan *s = &m->scan;
@@ -65,7 +65,7 @@ static enum err allocate(struct run_state *s, const char *what, enum array array
 {
     int64_t shape[3];
     size_t bytes;
-    model_shape(&s->model, array, shape);
+    ct_model_shape(&s->model, array, shape);
     TRY(mem_size(what, shape[0], shape[1], shape[2], sizeof(float), &bytes));
     if (s->large) {
         TRY(state_host_array(a, what, shape));
@@ -97,7 +97,7 @@ void state_free(struct run_state *s)
     }
     mbir_report_free(&s->report);
     partition_free(&s->partition);
-    model_free(&s->model);
+    ct_model_free(&s->model);
     memset(s, 0, sizeof *s);
 }
 

@@ -25,9 +25,9 @@ struct array_pair {
  * or by `tomoprof op` (files); freed by state_free. */
 struct run_state {
     const struct operation *op;
-    struct backend *be; /* not owned */
-    int large;          /* arrays stay in host memory and pass the device in slabs */
-    struct model model; /* owned; operations of geometry "any" use its volume sizes only */
+    struct backend *be;    /* not owned */
+    int large;             /* arrays stay in host memory and pass the device in slabs */
+    struct ct_model model; /* owned; operations of geometry "any" use its volume sizes only */
     struct array_pair in, weights, initial, out;
     struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
     struct mbir_options mbir;   /* its weights and initial come from the above */
@@ -40,10 +40,10 @@ struct run_state {
 /* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over
  * [0, pi), cone over [0, 2 pi) with source-detector 4N and source-iso 2N. "any" gets the parallel
  * one. */
-enum err model_for_size(const struct operation *op, int64_t size, struct model *m);
+enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m);
 
 /* Shape of an array of this model; all 0 for ARRAY_NONE and ARRAY_PARTITION. */
-void model_shape(const struct model *m, enum array array, int64_t shape[3]);
+void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]);
 
 /* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
  * threshold 0, 4 subsets. */

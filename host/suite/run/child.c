@@ -42,13 +42,13 @@ struct measured {
 
 /* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
  * its ceiling when they fit the caches. 0 when it cannot be measured. */
-static double cached_copy(struct backend *be, const struct operation *op, const struct model *m)
+static double cached_copy(struct backend *be, const struct operation *op, const struct ct_model *m)
 {
     size_t bytes = 0;
     const enum array arrays[] = {op->input, op->output};
     for (int i = 0; i < 2; i++) {
         int64_t shape[3];
-        model_shape(m, arrays[i], shape);
+        ct_model_shape(m, arrays[i], shape);
         bytes += (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float) / 2;
     }
     struct buffer from = {0}, to = {0};

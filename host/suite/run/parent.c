@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/parent.h"
 #include "host/suite/run/process.h"
@@ -110,11 +110,11 @@ static void explain(struct child_rows *c, enum process_end end, int number_of_en
 
 static double bytes_at(const struct operation *op, int64_t size)
 {
-    struct model m;
+    struct ct_model m;
     if (model_for_size(op, size, &m))
         return -1;
     double bytes = operation_bytes(op, &m);
-    model_free(&m);
+    ct_model_free(&m);
     return bytes;
 }
 

@@ -53,13 +53,13 @@ static enum err spawn(const struct child_process *p, int pipe_end, pid_t *pid)
     return ERR_OK;
 }
 
-struct line_reader {
+struct answer_reader {
     char text[LINE_MAX_BYTES];
     size_t used;
 };
 
 /* Hands over the complete lines of what arrived. */
-static void split(struct line_reader *r, const struct child_process *p)
+static void split(struct answer_reader *r, const struct child_process *p)
 {
     char *start = r->text, *end;
     while ((end = memchr(start, '\n', r->used - (size_t)(start - r->text)))) {
@@ -76,7 +76,7 @@ static void split(struct line_reader *r, const struct child_process *p)
 /* Reads until the pipe ends (1) or the time is up or *stop is set (0). */
 static int read_all(const struct child_process *p, int fd, int64_t deadline)
 {
-    struct line_reader r = {.used = 0};
+    struct answer_reader r = {.used = 0};
     for (;;) {
         struct pollfd ready = {fd, POLLIN, 0};
         int n = poll(&ready, 1, TICK_MS);

@@ -3,22 +3,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/scan/projections.h"
 #include "profiler/fpga/width/width_data.h"
 
 enum err width_case_phantom(int n, struct width_case *c)
 {
-    struct model m;
+    struct ct_model m;
     struct ellipsoid e[PHANTOM_MAX];
     double *y = NULL, *angles = NULL;
     float *values = NULL;
-    model_init(&m);
+    ct_model_init(&m);
     m.scan.views = m.scan.channels = n;
     m.scan.rows = 1;
     m.scan.angles = angles_even(0, M_PI, n);
-    enum err err = m.scan.angles ? model_resolve(&m) : FAIL(ERR_MEMORY, "no memory left");
+    enum err err = m.scan.angles ? ct_model_resolve(&m) : FAIL(ERR_MEMORY, "no memory left");
     if (err)
         goto out;
     y = calloc((size_t)n * (size_t)n, sizeof *y);
@@ -36,7 +36,7 @@ enum err width_case_phantom(int n, struct width_case *c)
         angles[v] = (double)m.scan.angles[v];
     err = width_case_create(c, "two ellipsoids", n, n, angles, 0.5 * (n - 1), y);
 out:
-    model_free(&m);
+    ct_model_free(&m);
     free(y);
     free(values);
     free(angles);

@@ -9,7 +9,7 @@
 #define RIGHT  840
 #define STEP   22
 #define TOP    34
-#define ROOF_H 300
+#define PLOT_H 300
 
 /* Okabe and Ito 2008: told apart without red and green. */
 static const char *const colours[] = {"#999999", "#56b4e9", "#e69f00", "#009e73"};
@@ -149,7 +149,7 @@ static void scale(const struct triage *t, const struct card *card, struct axis *
 static void write_roofline(const struct triage *t, const struct card *card, int top, FILE *out)
 {
     struct axis x = {-1, 2, LEFT - 130, RIGHT - LEFT + 110};
-    struct axis y = {0, 3, top + ROOF_H, -(ROOF_H - 30)};
+    struct axis y = {0, 3, top + PLOT_H, -(PLOT_H - 30)};
     scale(t, card, &x, &y);
     fprintf(out,
             "<text x=\"12\" y=\"%d\" class=\"t\">Operations per byte of memory, and operations/s "
@@ -160,7 +160,7 @@ static void write_roofline(const struct triage *t, const struct card *card, int 
         fprintf(out,
                 "<path d=\"M%.1f %dV%d\" class=\"g\"/><text x=\"%.1f\" y=\"%d\" "
                 "class=\"m\">%s</text>\n",
-                at(&x, pow(10, p)), top + 30, top + ROOF_H, at(&x, pow(10, p)), top + ROOF_H + 14,
+                at(&x, pow(10, p)), top + 30, top + PLOT_H, at(&x, pow(10, p)), top + PLOT_H + 14,
                 power(p));
     for (int p = (int)y.low; p <= (int)y.high; p++)
         fprintf(out,
@@ -188,7 +188,7 @@ enum err triage_write_svg(const struct triage *t, FILE *out)
         "rooflines</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}path{fill:none}"
         ".r{text-anchor:end}.m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-        WIDTH, below + ROOF_H + 24);
+        WIDTH, below + PLOT_H + 24);
     write_bars(t, out);
     write_roofline(t, card, below, out);
     FAIL_IF(fputs("</svg>\n", out) == EOF || fflush(out) || ferror(out), ERR_IO,

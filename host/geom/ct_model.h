@@ -1,6 +1,6 @@
 /* Defaults, automatic values and checks of a reconstruction problem. */
-#ifndef TP_GEOM_MODEL_H
-#define TP_GEOM_MODEL_H
+#ifndef TP_GEOM_CT_MODEL_H
+#define TP_GEOM_CT_MODEL_H
 
 #include "host/base/err.h"
 #include "host/geom/scan.h"
@@ -8,7 +8,7 @@
 /* Every field at MBIRJAX's default: pitches 1, offsets 0, ellipse mask, sharpness 1, snr_db 30, p
  * 2, q 1.2, T 1, max_overrelaxation 1.5; sizes 0, delta 0, slice_offset NAN and volume sizes 0 mean
  * "automatic". */
-void model_init(struct model *m);
+void ct_model_init(struct ct_model *m);
 
 /* Fills the automatic values of m->volume from m->scan and checks everything. On ERR_INPUT the
  * sentence names the offending MBIRJAX parameter (delta_voxel, recon_shape, source_iso_dist, ...).
@@ -18,9 +18,9 @@ void model_init(struct model *m);
  *             S = max(1, ceil((Mr dr / M + z_max - z_min) / dz)), slice_offset = (z_min + z_max) /
  * 2 Parallel demands slice_aspect == 1 and S == rows, and row and slice pitch in step
  * (round(rows*delta_row/delta/M) == rows when S is automatic). */
-enum err model_resolve(struct model *m);
+enum err ct_model_resolve(struct ct_model *m);
 
-void model_free(struct model *m); /* angles and z_shifts */
+void ct_model_free(struct ct_model *m); /* angles and z_shifts */
 
 /* Ascending pixel indices inside the region of reconstruction:
  * ((j-j0)/j0)^2 + ((i-i0)/i0)^2 <= 1, i0 = (rows-1)/2, j0 = (cols-1)/2 (float64; a size of 1

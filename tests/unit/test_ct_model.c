@@ -1,12 +1,12 @@
 /* links: tp_geom */
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "tests/unit/check.h"
 
 /* A cone scan of 6 views that resolves; tests change one thing. */
-static struct model cone(void)
+static struct ct_model cone(void)
 {
-    struct model m;
-    model_init(&m);
+    struct ct_model m;
+    ct_model_init(&m);
     m.scan.beam = BEAM_CONE;
     m.scan.views = 6;
     m.scan.rows = 10;
@@ -17,9 +17,9 @@ static struct model cone(void)
     return m;
 }
 
-static struct model parallel(void)
+static struct ct_model parallel(void)
 {
-    struct model m = cone();
+    struct ct_model m = cone();
     m.scan.beam = BEAM_PARALLEL;
     return m;
 }
@@ -64,7 +64,7 @@ static void test_automatic(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof automatic_cases / sizeof *automatic_cases; i++) {
         const struct automatic *a = &automatic_cases[i];
-        struct model m = cone();
+        struct ct_model m = cone();
         m.scan.beam = a->beam;
         m.scan.rows = a->rows;
         m.scan.channels = a->channels;
@@ -80,7 +80,7 @@ static void test_automatic(void **state)
                 z[v] = a->shift_first + (a->shift_last - a->shift_first) * (float)v / 5;
             m.scan.z_shifts = z;
         }
-        if (model_resolve(&m))
+        if (ct_model_resolve(&m))
             fail_msg("case %zu: %s", i, err_text());
         if (m.volume.rows != a->R || m.volume.cols != a->C || m.volume.slices != a->S)
             fail_msg("case %zu: (%ld, %ld, %ld), MBIRJAX has (%ld, %ld, %ld)", i,
@@ -88,30 +88,30 @@ static void test_automatic(void **state)
                      (long)a->C, (long)a->S);
         assert_near(m.volume.delta, a->delta, 1e-15);
         assert_near(m.volume.slice_offset, a->slice_offset, 1e-7);
-        model_free(&m);
+        ct_model_free(&m);
     }
 }
 
 static void test_given_values_stay(void **state)
 {
     (void)state;
-    struct model m = cone();
+    struct ct_model m = cone();
     m.volume.rows = 7;
     m.volume.cols = 8;
     m.volume.slices = 9;
     m.volume.delta = .25;
     m.volume.slice_offset = -1.5;
-    assert_int_equal(model_resolve(&m), ERR_OK);
+    assert_int_equal(ct_model_resolve(&m), ERR_OK);
     assert_int_equal(m.volume.rows, 7);
     assert_int_equal(m.volume.cols, 8);
     assert_int_equal(m.volume.slices, 9);
     assert_near(m.volume.delta, .25, 0);
     assert_near(m.volume.slice_offset, -1.5, 0);
-    model_free(&m);
+    ct_model_free(&m);
 }
 
 /* Sides at 5 from the axis, corners up to 6.5 towards the source at 60 degrees. */
-static void corners_reach(struct model *m)
+static void corners_reach(struct ct_model *m)
 {
     m->scan.source_iso = 5.5;
     m->volume.rows = m->volume.cols = 20;
@@ -120,7 +120,7 @@ static void corners_reach(struct model *m)
 
 /* One wrong field each; the sentence must name the parameter. */
 #define WRONG(name, beam, change, key)                                                             \
-    static void wrong_##name(struct model *m)                                                      \
+    static void wrong_##name(struct ct_model *m)                                                   \
     {                                                                                              \
         change;                                                                                    \
     }
@@ -178,39 +178,39 @@ static void test_wrong(void **state)
     (void)state;
     static const struct {
         const char *name;
-        struct model (*base)(void);
-        void (*change)(struct model *m);
+        struct ct_model (*base)(void);
+        void (*change)(struct ct_model *m);
         const char *key;
     } cases[] = {
 #define ROW(name, beam, change, key) {#name, beam, wrong_##name, key},
         WRONG_LIST(ROW)};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct model m = cases[i].base();
-        assert_int_equal(model_resolve(&m), ERR_OK); /* right without the change */
-        model_free(&m);
+        struct ct_model m = cases[i].base();
+        assert_int_equal(ct_model_resolve(&m), ERR_OK); /* right without the change */
+        ct_model_free(&m);
         m = cases[i].base();
         cases[i].change(&m);
-        enum err e = model_resolve(&m);
+        enum err e = ct_model_resolve(&m);
         if (e != ERR_INPUT)
             fail_msg("%s: accepted (%s)", cases[i].name, err_name(e));
         if (!strstr(err_text(), cases[i].key))
             fail_msg("%s: \"%s\" does not name %s", cases[i].name, err_text(), cases[i].key);
-        model_free(&m);
+        ct_model_free(&m);
     }
 }
 
 static void test_magnification(void **state)
 {
     (void)state;
-    struct model m = cone();
+    struct ct_model m = cone();
     assert_near(scan_magnification(&m.scan), 2, 0);
     m.scan.source_detector = (double)INFINITY;
     assert_near(scan_magnification(&m.scan), 1, 0);
-    assert_int_equal(model_resolve(&m), ERR_OK);
+    assert_int_equal(ct_model_resolve(&m), ERR_OK);
     m.scan.source_iso = (double)INFINITY;
-    assert_int_equal(model_resolve(&m), ERR_OK);
+    assert_int_equal(ct_model_resolve(&m), ERR_OK);
     assert_near(scan_magnification(&m.scan), 1, 0);
-    model_free(&m);
+    ct_model_free(&m);
 }
 
 /* Count and sum of the indices of MBIRJAX's get_2d_ror_mask. */

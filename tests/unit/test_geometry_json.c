@@ -11,15 +11,15 @@
     "\"geometry\": \"cone\", \"sinogram_shape\": [3, 4, 5], \"angles\": [0, 1, 2.5], "             \
     "\"source_detector_dist\": 20, \"source_iso_dist\": 10"
 
-static enum err parse(const char *text, struct model *m)
+static enum err parse(const char *text, struct ct_model *m)
 {
-    return model_parse("g.json", text, strlen(text), m);
+    return ct_model_parse("g.json", text, strlen(text), m);
 }
 
 static void test_defaults(void **state)
 {
     (void)state;
-    struct model m;
+    struct ct_model m;
     assert_ok(parse("{" PARALLEL "}", &m));
     assert_int_equal(m.scan.beam, BEAM_PARALLEL);
     assert_int_equal(m.scan.views, 3);
@@ -32,13 +32,13 @@ static void test_defaults(void **state)
     assert_int_equal(m.volume.ror, ROR_ELLIPSE);
     assert_true(m.regularisation.automatic && !m.regularisation.positivity);
     assert_near(m.regularisation.snr_db, 30, 0);
-    model_free(&m);
+    ct_model_free(&m);
 }
 
 static void test_every_key(void **state)
 {
     (void)state;
-    struct model m;
+    struct ct_model m;
     assert_ok(parse(
         "{" CONE ", \"use_curved_detector\": true, \"helical_z_shifts\": [-1, 0, 1], "
         "\"delta_det_channel\": 0.5, \"delta_det_row\": 0.25, \"det_channel_offset\": 0.1, "
@@ -72,20 +72,20 @@ static void test_every_key(void **state)
     assert_near(r->neighbour_weights[1], 2, 0);
     assert_true(r->positivity && !r->automatic);
     assert_near(r->max_overrelaxation, 1.25, 0);
-    model_free(&m);
+    ct_model_free(&m);
 }
 
 static void test_meanings(void **state)
 {
     (void)state;
-    struct model m;
+    struct ct_model m;
     assert_ok(parse("{" PARALLEL ", \"sigma_x\": 0.5}", &m)); /* as MBIRJAX: automatic goes off */
     assert_int_equal(m.regularisation.automatic, 0);
-    model_free(&m);
+    ct_model_free(&m);
     assert_ok(parse("{" PARALLEL ", \"max_alpha\": 1.1, \"auto_regularize_flag\": true}", &m));
     assert_near(m.regularisation.max_overrelaxation, 1.1, 0);
     assert_int_equal(m.regularisation.automatic, 1);
-    model_free(&m);
+    ct_model_free(&m);
     static const char *const infinities[] = {"\"inf\"", "1e999", "Infinity"};
     for (int i = 0; i < 3; i++) {
         char text[300];
@@ -96,7 +96,7 @@ static void test_meanings(void **state)
             infinities[i]);
         assert_ok(parse(text, &m));
         assert_true(isinf(m.scan.source_detector));
-        model_free(&m);
+        ct_model_free(&m);
     }
 }
 
@@ -171,7 +171,7 @@ static void test_wrong(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct model m;
+        struct ct_model m;
         enum err e = parse(wrong[i].text, &m);
         if (e != ERR_INPUT)
             fail_msg("%s: %s", wrong[i].text, err_name(e));
@@ -186,8 +186,8 @@ static void test_torn(void **state)
     (void)state;
     static const char whole[] = "{" CONE ", \"helical_z_shifts\": [0, 0, 1]}";
     for (size_t n = 0; n < sizeof whole - 1; n++) {
-        struct model m;
-        assert_error(model_parse("g.json", whole, n, &m), ERR_INPUT, "g.json");
+        struct ct_model m;
+        assert_error(ct_model_parse("g.json", whole, n, &m), ERR_INPUT, "g.json");
     }
 }
 
@@ -196,24 +196,24 @@ static void test_deep_and_large(void **state)
     (void)state;
     enum { DEEP = 100000 };
     char *text = malloc(2 * DEEP);
-    struct model m;
+    struct ct_model m;
     memset(text, '[', 2 * DEEP);
-    assert_error(model_parse("g.json", text, 2 * DEEP, &m), ERR_INPUT, "valid JSON");
+    assert_error(ct_model_parse("g.json", text, 2 * DEEP, &m), ERR_INPUT, "valid JSON");
     free(text);
     size_t limit = (size_t)64 << 20;
     text = malloc(limit + 1);
     memset(text, ' ', limit + 1);
-    assert_error(model_parse("g.json", text, limit + 1, &m), ERR_INPUT, "64 MiB");
+    assert_error(ct_model_parse("g.json", text, limit + 1, &m), ERR_INPUT, "64 MiB");
     memset(text, ',', limit); /* as many values as the bytes can hold: 6 GiB of nodes */
     setenv("TOMOPROF_MEMORY", "1GiB", 1);
-    assert_error(model_parse("g.json", text, limit, &m), ERR_MEMORY, "g.json");
+    assert_error(ct_model_parse("g.json", text, limit, &m), ERR_MEMORY, "g.json");
     unsetenv("TOMOPROF_MEMORY");
     free(text);
 }
 
-static void assert_same(const struct model *a, const struct model *b)
+static void assert_same(const struct ct_model *a, const struct ct_model *b)
 {
-    struct model x = *a, y = *b;
+    struct ct_model x = *a, y = *b;
     size_t bytes = (size_t)x.scan.views * sizeof(float);
     assert_memory_equal(x.scan.angles, y.scan.angles, bytes);
     assert_int_equal(!x.scan.z_shifts, !y.scan.z_shifts);
@@ -238,20 +238,20 @@ static void test_round_trip(void **state)
         "\"source_detector_dist\": \"inf\", \"source_iso_dist\": \"inf\"}",
     };
     char path[64];
-    snprintf(path, sizeof path, "/tmp/test_model_json.%ld.json", (long)getpid());
+    snprintf(path, sizeof path, "/tmp/test_geometry_json.%ld.json", (long)getpid());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct model a, b;
+        struct ct_model a, b;
         assert_ok(parse(texts[i], &a));
-        assert_ok(model_write(path, &a));
-        assert_ok(model_read(path, &b));
+        assert_ok(ct_model_write(path, &a));
+        assert_ok(ct_model_read(path, &b));
         assert_same(&a, &b);
-        model_free(&a);
-        model_free(&b);
+        ct_model_free(&a);
+        ct_model_free(&b);
     }
     unlink(path);
-    struct model m;
-    assert_error(model_read(path, &m), ERR_INPUT, path);
-    assert_error(model_read("/tmp", &m), ERR_INPUT, "/tmp");
+    struct ct_model m;
+    assert_error(ct_model_read(path, &m), ERR_INPUT, path);
+    assert_error(ct_model_read("/tmp", &m), ERR_INPUT, "/tmp");
 }
 
 /* The geometry files that came with MBIRJAX's results. */
@@ -268,15 +268,15 @@ static void test_goldens(void **state)
                  {"par_plain_odd", 31, 31, 9, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[512];
-        struct model m;
+        struct ct_model m;
         snprintf(path, sizeof path, TP_DATA "/goldens/%s/geometry.json", cases[i].name);
-        assert_ok(model_read(path, &m));
+        assert_ok(ct_model_read(path, &m));
         assert_int_equal(m.volume.rows, cases[i].rows);
         assert_int_equal(m.volume.cols, cases[i].cols);
         assert_int_equal(m.volume.slices, cases[i].slices);
         assert_near(m.volume.delta, cases[i].delta, 1e-15);
         assert_near(m.volume.slice_offset, cases[i].slice_offset, 1e-15);
-        model_free(&m);
+        ct_model_free(&m);
     }
 }
 

@@ -6,12 +6,12 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
-#include "host/geom/model.h"
+#include "host/geom/ct_model.h"
 #include "host/geom/windows.h"
 
-void model_init(struct model *m)
+void ct_model_init(struct ct_model *m)
 {
-    *m = (struct model){
+    *m = (struct ct_model){
         .scan = {.beam = BEAM_PARALLEL, .delta_row = 1, .delta_channel = 1},
         .volume = {.row_aspect = 1, .slice_aspect = 1, .slice_offset = NAN, .ror = ROR_ELLIPSE},
         .regularisation = {.automatic = 1,
@@ -28,7 +28,7 @@ void model_init(struct model *m)
     };
 }
 
-void model_free(struct model *m)
+void ct_model_free(struct ct_model *m)
 {
     free((void *)m->scan.angles);
     free((void *)m->scan.z_shifts);
@@ -277,7 +277,7 @@ static void warn_clipping(const struct scan *s, const struct volume *v)
             1 / least, 2 * forward + 1, v->slice_aspect / least / (2 * forward));
 }
 
-enum err model_resolve(struct model *m)
+enum err ct_model_resolve(struct ct_model *m)
 {
     const struct scan *s = &m->scan;
     struct volume *v = &m->volume;
