@@ -25,6 +25,11 @@ TWINS = {
 }
 
 
+# Files that comments may name: of other projects, and what tomoprof-fpga writes.
+ELSEWHERE = {"nvToolsExt.h", "dlfcn.h", "widths.h"}
+ANY = re.compile(r"NAME|KIND|FAMILY")
+
+
 def check_first_line(name, text):
     return [] if re.match(r"/\*|//", text) else [f"{name}:1: opens without a comment that says what the file is for"]
 
@@ -36,6 +41,20 @@ def check_terms(name, text):
             problems.append(f"{name}: {word}: {part} is a word of our own, the field says {TERMS[part]}")
     stem = name.rpartition("/")[2].partition(".")[0]
     problems += [f"{name}: {part} is a word of our own, the field says {TERMS[part]}" for part in set(stem.split("_")) & set(TERMS)]
+    return problems
+
+
+def comments(text):
+    return re.findall(r"/\*.*?\*/|//[^\n]*", text, re.S)
+
+
+def check_mentions(name, text, files):
+    """Files that comments name must be there; NAME and KIND stand for any, and generated ones are known."""
+    problems = []
+    for comment in comments(text):
+        for mention in re.findall(r"(?<![\w.*<])[\w/]*\b[a-z]\w{2,}\.(?:cuh|cu|c|h)\b(?![\w(])", comment):
+            if not ANY.search(mention) and mention.rpartition("/")[2] not in files | ELSEWHERE:
+                problems.append(f"{name}: a comment names {mention}, which is not there")
     return problems
 
 
@@ -61,18 +80,25 @@ def self_test():
         check_terms("host/base/x.c", "int find_feet(void);\n"),
         check_terms("host/base/peek.c", ""),
         check_structs({"job": {"a.c", "b.c"}}),
+        check_mentions("host/base/x.c", "/* as gone.c says */", {"x.c"}),
         check_folders([f"host/base/{i}.c" for i in range(FOLDER_CAP + 1)]),
     ]
-    good = check_first_line("x.c", "/* Sums. */\n") + check_terms("x.c", "/* feet */ double roof_share;") + check_structs({"job": {"a.c"}})
-    return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + good
+    good = [
+        check_mentions("x.c", 'f("gone.c"); /* as sums.c and cmd_NAME.c say */', {"sums.c"}),
+        check_first_line("x.c", "/* Sums. */\n"),
+        check_terms("x.c", "/* feet */ double roof_share;"),
+        check_structs({"job": {"a.c"}}),
+    ]
+    return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + sum(good, [])
 
 
 def main():
     problems, owners, names = self_test(), collections.defaultdict(set), []
+    files = {p.name for top in ("host", "profiler", "cuda", "tests", "docs") for p in (ROOT / top).rglob("*.*")}
     for path in c_files("host", "profiler", "cuda"):
         name, text = str(path.relative_to(ROOT)), path.read_text()
         names.append(name)
-        problems += check_first_line(name, text) + check_terms(name, text)
+        problems += check_first_line(name, text) + check_terms(name, text) + check_mentions(name, text, files)
         for struct in structs(text):
             owners[struct].add(name)
     problems += check_structs(owners) + check_folders(names)

@@ -1,6 +1,6 @@
 /* The leading fields of CUPTI's activity records that we read, as CUDA 12.0 to 13.x lay them out on
  * 64-bit Linux. Older CUPTI writes shorter structs, newer ones longer: decode.c copies what a
- * record has into one of these and leaves the rest 0. tests/unit/test_cupti_records.c compares the
+ * record has into one of these and leaves the rest 0. tests/fakes/abi.c compares the
  * offsets with NVIDIA's headers where a toolkit is installed. */
 #ifndef TP_CAPTURE_RECORDERS_CUDA_CUPTI_RECORDS_H
 #define TP_CAPTURE_RECORDERS_CUDA_CUPTI_RECORDS_H
