@@ -7,7 +7,7 @@ import sys
 
 from sources import ROOT, c_files, report, strip
 
-FOLDER_CAP = 30  # files of one theme; a larger folder gets sub-folders
+FOLDER_CAP = 25  # files of one theme; a larger folder gets sub-folders
 
 # Words of our own that stood for a standard term of the field.
 TERMS = {

@@ -52,8 +52,7 @@ void rig_close(struct rig *r)
     ct_model_free(&r->model);
 }
 
-/* TOMOPROF_TEST_CASES=name,name: only those. */
-static int wanted(const char *name)
+int case_wanted(const char *name)
 {
     const char *list = getenv("TOMOPROF_TEST_CASES");
     const size_t length = strlen(name);
@@ -69,7 +68,7 @@ void for_each_case(void (*check)(struct rig *r, const struct test_case *c, void 
     for (int b = 0; harness_backend(b); b++)
         for (int i = 0; i < case_count; i++) {
             struct rig r;
-            if (!wanted(cases[i].name))
+            if (!case_wanted(cases[i].name))
                 continue;
             rig_open(&r, harness_backend(b), 1, &cases[i]);
             check(&r, &cases[i], context);

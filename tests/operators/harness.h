@@ -29,6 +29,9 @@ struct rig {
 void rig_open(struct rig *r, const char *backend, int threads, const struct test_case *c);
 void rig_close(struct rig *r);
 
+/* Whether TOMOPROF_TEST_CASES=name,name asks for the case; 1 where it is not set. */
+int case_wanted(const char *name);
+
 /* Every case on every back end, with one thread: the cases are small, and test_determinism shows
  * that more change nothing. */
 void for_each_case(void (*check)(struct rig *r, const struct test_case *c, void *context),

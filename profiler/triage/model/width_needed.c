@@ -5,7 +5,7 @@
 #include "profiler/triage/model/width_needed.h"
 
 /* Measured: `tomoprof-fpga widths --scan tests/data/tooth.h5` (docs/triage-width.md).
- * tests/unit/test_width.c tries each row on the phantom again. */
+ * tests/unit/fpga/test_width.c tries each row on the phantom again. */
 /* clang-format off */
 static const struct width_needed rows[] = {
     {"parallel_forward_project", {11, 16, 9, 11, 15}, {0, 1, 0, 0, 1}, "no", "no", 8},
