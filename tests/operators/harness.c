@@ -62,6 +62,14 @@ int case_wanted(const char *name)
     return !list;
 }
 
+int cases_wanted(void)
+{
+    int count = 0;
+    for (int i = 0; i < case_count; i++)
+        count += case_wanted(cases[i].name);
+    return count;
+}
+
 void for_each_case(void (*check)(struct rig *r, const struct test_case *c, void *context),
                    void *context)
 {

@@ -31,6 +31,7 @@ void rig_close(struct rig *r);
 
 /* Whether TOMOPROF_TEST_CASES=name,name asks for the case; 1 where it is not set. */
 int case_wanted(const char *name);
+int cases_wanted(void); /* how many of the table's */
 
 /* Every case on every back end, with one thread: the cases are small, and test_determinism shows
  * that more change nothing. */
