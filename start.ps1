@@ -2,18 +2,19 @@
 Runs tomoprof on Windows: in containers (Docker Desktop) or in WSL.
   .\start.ps1                       a menu where a person sits at it, else the quick suite in a container
   .\start.ps1 docker [SERVICE] ...  words for tomoprof, as in: .\start.ps1 docker record -- python my.py
+  .\start.ps1 gpu-check             checks the GPU in a container, in at most 10 minutes; leaves an archive in output
   .\start.ps1 wsl ...               start.sh with these words in the default WSL distribution
   .\start.ps1 help                  this text
-Services: profiler profiler-full cpu test nsys (compose.yaml). Without NVIDIA's runtime in the engine the CPU computes.
+Services: profiler profiler-full gpu-check cpu test nsys (compose.yaml). Without NVIDIA's runtime in the engine the CPU computes.
 #>
 $ErrorActionPreference = 'Stop'
 Set-Location $PSScriptRoot
 
 function Show-Usage {
-    Get-Content $PSCommandPath | Select-Object -Skip 1 -First 6
+    Get-Content $PSCommandPath | Select-Object -Skip 1 -First 7
 }
 
-# What compose is told when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
+# What compose gets when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
 function Save-Gpu([string] $Gpu) {
     $mark = '# Written by start.ps1, each time anew; without this line it is yours and stays.'
     if (-not (Test-Path .env) -or (Get-Content .env -TotalCount 1) -eq $mark) {
@@ -34,17 +35,25 @@ function Invoke-Container([string[]] $Words) {
         exit 1
     }
     $gpu = if ("$facts" -match '"nvidia|nvidia\.com/gpu') { 'nvidia' } else { 'none' }
+    if ($gpu -eq 'nvidia') {
+        # Docker Desktop lists NVIDIA's runtime on machines without a GPU too: a container that asks for one would not start.
+        $null = docker run --rm --gpus all --env NVIDIA_DRIVER_CAPABILITIES=utility debian:bookworm-slim nvidia-smi -L 2>$null
+        if ($LASTEXITCODE -ne 0) {
+            $gpu = 'none'
+            [Console]::Error.WriteLine('This container engine has the runtime of NVIDIA, but gives a container no GPU.')
+        }
+    }
     Save-Gpu $gpu
     if (-not $env:TOMOPROF_GPU) { $env:TOMOPROF_GPU = $gpu }
     $service = 'profiler'
-    $services = 'profiler', 'profiler-full', 'cpu', 'test', 'nsys'
+    $services = 'profiler', 'profiler-full', 'gpu-check', 'cpu', 'test', 'nsys'
     if ($Words.Count -gt 0 -and $services -contains $Words[0]) {
         $service = $Words[0]
         $Words = @($Words | Select-Object -Skip 1)
     }
     elseif ($env:TOMOPROF_GPU -eq 'none') {
         $service = 'cpu'
-        [Console]::Error.WriteLine('This container engine has no NVIDIA runtime, so the CPU computes.')
+        [Console]::Error.WriteLine('This container engine has no NVIDIA runtime that works, so the CPU computes.')
     }
     New-Item -ItemType Directory -Force output | Out-Null
     docker compose build $service
@@ -85,8 +94,23 @@ function Open-Report($Run) {
 
 function Show-Menu {
     while ($true) {
-        Write-Output '' '  r  Run the quick suite' '  v  View a past run' '  c  Compare two runs' '  d  Doctor' '  q  Quit'
+        Write-Output '' '  p  Profile a program' '  s  Reconstruct a scan' '  r  Run the quick suite' '  v  View a past run' '  c  Compare two runs' '  d  Doctor' '  q  Quit'
         switch (Read-Host 'Choice') {
+            'p' {
+                $line = Read-Host 'Command line of the program, as it runs in the container (Enter for none)'
+                if ($line) {
+                    Invoke-Container @('record', '--', 'bash', '-c', $line)
+                    $newest = Get-Run | Select-Object -First 1
+                    if ($newest) { Open-Report $newest }
+                }
+            }
+            's' {
+                $scan = Read-Host 'Scan below output\ (.h5; Enter for none)'
+                if ($scan) {
+                    $name = [System.IO.Path]::GetFileNameWithoutExtension($scan)
+                    Invoke-Container @('recon', '--in', "output/$scan", '--out', "output/$name.nii")
+                }
+            }
             'r' {
                 Invoke-Container @()
                 $newest = Get-Run | Select-Object -First 1
@@ -107,7 +131,7 @@ function Show-Menu {
             }
             'd' { Invoke-Container @('doctor') }
             'q' { return }
-            default { Write-Output 'r, v, c, d or q' }
+            default { Write-Output 'p, s, r, v, c, d or q' }
         }
     }
 }
@@ -120,6 +144,7 @@ if ($args.Count -eq 0) {
 $rest = @($args | Select-Object -Skip 1)
 switch ($args[0]) {
     'docker' { Invoke-Container $rest }
+    'gpu-check' { Invoke-Container @('gpu-check') }
     'wsl' { wsl.exe --cd $PSScriptRoot ./start.sh @rest }
     { $_ -in 'help', '--help', '-h' } {
         Show-Usage

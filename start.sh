@@ -8,12 +8,18 @@ usage() {
 ./start.sh         set up, build, run the quick profile suite (15 seconds on 2 cores), say where the results are;
                    on a terminal a menu: run, view past runs, compare two, doctor
 ./start.sh build   set up and build only: the program is then build/tomoprof
-./start.sh cuda    the same with the CUDA back end: installs NVIDIA's toolkit into build-toolkit (pip, no root, 600 MB)
+./start.sh cuda [12|13|both]
+                   the same with the CUDA back end, for the driver that is here, else for CUDA 13: installs NVIDIA's toolkit
+                   into build-toolkit (no root; 13: pip, 600 MB; 12: Debian's packages, 1.4 GB). 13 needs driver 580, 12 needs 525.
+                   Where an NVIDIA driver answers, run and build do this by themselves; TOMOPROF_CUDA_TOOLKIT=none forbids it
 ./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers; with CI=true
                    the containers too: images built and run, with an engine of its own where none answers (minutes, 6 GB)
+./start.sh gpu-check [FOLDER]
+                   builds with CUDA, checks the GPU here in at most 10 minutes (results against the CPU's and against float64,
+                   equal bits, recordings, times) and leaves one small archive without names in FOLDER (output unless given)
 ./start.sh docker [SERVICE] [WORDS]
                    build the container and run tomoprof WORDS in it (run --quick unless given): on the GPU where the engine
-                   has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full cpu test nsys (compose.yaml).
+                   has NVIDIA's runtime, else on the CPU. Services: profiler profiler-full gpu-check cpu test nsys (compose.yaml).
                    It notes in .env which of both it is: then 'docker compose run --rm profiler WORDS' does the same
 ./start.sh help    this text
 
@@ -51,11 +57,11 @@ missing() {
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
-debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev"
+debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev"
 debian_test="g++ libcmocka-dev python3-numpy python3-jsonschema"
-fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel"
 fedora_test="gcc-c++ libcmocka-devel python3-numpy python3-jsonschema"
-arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf libdeflate zstd blosc lz4 liburing"
 arch_test="cmocka python-numpy python-jsonschema"
 
 set_up() {
@@ -87,6 +93,51 @@ Install them with the line for your system, then run this again:
   Arch:            sudo pacman -S --needed $arch
 END
     exit 1
+}
+
+# The version of NVIDIA's driver, as 565; nothing where none answers.
+driver() {
+    local smi
+    for smi in nvidia-smi /usr/lib/wsl/lib/nvidia-smi; do
+        if command -v "$smi" >/dev/null; then
+            "$smi" --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed -n '1s/^\([0-9]*\)\..*/\1/p'
+            return
+        fi
+    done
+}
+
+# The CUDA that this driver serves, of those that the back end is built for; nothing where none does.
+cuda_of_driver() {
+    local version
+    version=$(driver)
+    if [ "${version:-0}" -ge 580 ]; then
+        echo 13
+    elif [ "${version:-0}" -ge 525 ]; then
+        echo 12
+    fi
+}
+
+# Whether a toolkit of CUDA $1 is on this machine, ours or another.
+has_toolkit() {
+    local root
+    for root in build-toolkit/nvidia/cu"$1" "${CUDA_PATH:-/usr/local/cuda}" /usr/local/cuda-"$1".* /usr; do
+        if [ -e "$root/include/cufft.h" ] && "$root/bin/nvcc" --version 2>/dev/null | grep -q "release $1\."; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# What the driver here needs to compute; without it the CPU does, and a sentence says so.
+set_up_gpu() {
+    local version
+    [ "${TOMOPROF_CUDA_TOOLKIT-}" != none ] || return 0
+    version=$(cuda_of_driver)
+    if [ -z "$version" ] || has_toolkit "$version"; then
+        return 0
+    fi
+    echo "NVIDIA's driver $(driver) is here: CUDA $version is set up in build-toolkit, once (TOMOPROF_CUDA_TOOLKIT=none forbids it)."
+    cuda/toolkit.sh "$version" || echo "CUDA $version could not be set up, so the CPU computes: ./start.sh cuda tries again." >&2
 }
 
 # Where the build folder $1 or its sources were when CMake last ran; nothing where they still are there.
@@ -139,7 +190,7 @@ set_up_optional() {
     done
 }
 
-SANITIZED='unit|operators|device|trace|pipe' # labels of tests that run C code which the compiler has instrumented
+SANITIZED='unit|operators|device|trace|pipe|fuzz' # labels of tests that run C code which the compiler has instrumented
 
 # Prints why tests of a log were skipped.
 reasons() {
@@ -147,43 +198,64 @@ reasons() {
     sed -n 's/^skipped: /  /p' "$1" | sort -u
 }
 
-# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. The containers
-# wait for the network and the disk while the second build computes.
+# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. Tests wait much,
+# for processes, and containers, for the network and the disk: the second build computes beside the first tests, the containers
+# are built beside the second.
 run_tests() {
-    local containers=OFF code=0 jobs=$(($(nproc) + 1)) beside="" # one more than CPUs: some tests mostly wait
+    local containers=OFF code=0 jobs=$(($(nproc) + 1)) # one more than CPUs: some tests mostly wait
     if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes
         containers=ON
         export TP_CONTAINER_PARTS="${TP_CONTAINER_PARTS-cuda}" TP_CONTAINER_ARCH="${TP_CONTAINER_ARCH-86}"
-        export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}"
+        export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}" TP_CONTAINER_CUDA12="${TP_CONTAINER_CUDA12-no}"
     fi
     build release build ON "$containers"
+    beside build/asan.log build asan build-asan ON
     ctest --test-dir build --output-on-failure -j "$jobs" -LE container || code=$?
     reasons build/Testing/Temporary/LastTest.log
     [ "$code" = 0 ] || return "$code"
+    finished build/asan.log
     if [ "$containers" = ON ]; then
-        set -m # a process group of its own, which ends with us
-        ctest --test-dir build --output-on-failure -L container -E container/fresh >build/containers.log 2>&1 </dev/null &
-        beside=$!
-        set +m
-        # shellcheck disable=SC2064 # this process
-        trap "kill -- -$beside 2>/dev/null || true" EXIT
+        beside build/containers.log ctest --test-dir build --output-on-failure -L container -E container/fresh
     fi
-    build asan build-asan ON
-    if [ -n "$beside" ]; then
-        wait "$beside" || code=$?
-        trap - EXIT
-        cat build/containers.log
+    ctest --test-dir build-asan --output-on-failure -j "$jobs" -L "$SANITIZED" || code=$?
+    [ "$code" = 0 ] || return "$code"
+    if [ "$containers" = ON ]; then
+        finished build/containers.log
         reasons build/Testing/Temporary/LastTest.log
-        [ "$code" = 0 ] || return "$code"
     fi
-    ctest --test-dir build-asan --output-on-failure -j "$jobs" -L "$SANITIZED"
+}
+
+# beside LOG COMMAND...: begins it, behind what else computes, in a process group of its own, which ends with us.
+beside() {
+    local log=$1
+    shift
+    set -m
+    (
+        renice -n 5 -p "$BASHPID" >/dev/null || true
+        "$@"
+    ) >"$log" 2>&1 </dev/null &
+    set +m
+    # shellcheck disable=SC2064 # this process
+    trap "kill -- -$! 2>/dev/null || true" EXIT
+}
+
+# Waits for what `beside` began and shows its LOG; fails where that did.
+finished() {
+    local code=0
+    wait "$!" || code=$?
+    trap - EXIT
+    cat "$1"
+    return "$code"
 }
 
 # The menu of a terminal -----------------------------------------------------------------------------------------------
 
 runs() {
+    [ -d output ] || return 0
     find output -mindepth 1 -maxdepth 1 -type d -name '2*Z*' | sort -r | head -n 20
 }
+
+newest_run() { runs | head -n 1; }
 
 # What a run was, in a line: its command, or the suite, and what that took.
 headline() {
@@ -226,16 +298,43 @@ open_report() {
     echo "Open it in a browser: $PWD/$page"
 }
 
+# A command line as a person types it, recorded; the page opens also when the program failed.
+profile_program() {
+    local line before
+    read -r -p "Command line of the program (as python3 recon.py; Enter for none): " line || line=""
+    [ -n "$line" ] || return 0
+    before=$(newest_run)
+    build/tomoprof record -- bash -c "$line" || true
+    [ "$(newest_run)" = "$before" ] || open_report "$(newest_run)"
+}
+
+# The volume lies beside the runs, under the scan's name.
+reconstruct_scan() {
+    local scan name
+    read -r -p "Scan (.h5, or .npy with a geometry beside it; Enter for none): " scan || scan=""
+    [ -n "$scan" ] || return 0
+    mkdir -p output
+    name=$(basename "${scan%.*}")
+    if [ -e "${scan%.*}.json" ]; then
+        build/tomoprof recon --in "$scan" --geometry "${scan%.*}.json" --out "output/$name.nii" || true
+    else
+        build/tomoprof recon --in "$scan" --out "output/$name.nii" || true
+    fi
+}
+
 menu() {
     local answer first picked
     build_program
     while :; do
-        printf '\n  r  Run the quick suite\n  v  View a past run\n  c  Compare two runs\n  d  Doctor\n  q  Quit\n'
+        printf '\n  p  Profile a program\n  s  Reconstruct a scan\n  r  Run the quick suite\n'
+        printf '  v  View a past run\n  c  Compare two runs\n  d  Doctor\n  q  Quit\n'
         read -r -p "Choice: " answer || return 0
         case $answer in
+        p | P) profile_program ;;
+        s | S) reconstruct_scan ;;
         r | R)
             if build/tomoprof run --quick; then
-                open_report "output/$(cat output/latest)"
+                open_report "$(newest_run)"
             fi
             ;;
         v | V)
@@ -252,14 +351,14 @@ menu() {
             ;;
         d | D) build/tomoprof doctor || true ;;
         q | Q) return 0 ;;
-        *) echo "r, v, c, d or q" ;;
+        *) echo "p, s, r, v, c, d or q" ;;
         esac
     done
 }
 
 # Containers -----------------------------------------------------------------------------------------------------------
 
-# What compose is told when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
+# What compose gets when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
 remember() {
     local mark="# Written by ./start.sh docker, each time anew; without this line it is yours and stays."
     if [ ! -e .env ] || [ "$(head -n 1 .env)" = "$mark" ]; then
@@ -269,7 +368,8 @@ remember() {
 
 # in_container [SERVICE] [WORDS]
 in_container() {
-    local compose service target gpu=none
+    local compose service target gpu=none base
+    base=${TOMOPROF_BASE-debian:bookworm-slim@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241}
     if docker compose version >/dev/null 2>&1; then
         compose="docker compose"
     elif command -v docker-compose >/dev/null; then
@@ -286,11 +386,17 @@ in_container() {
     export DOCKER_BUILDKIT=1 TOMOPROF_UID="${TOMOPROF_UID-$(id -u)}" TOMOPROF_GID="${TOMOPROF_GID-$(id -g)}"
     if docker info --format '{{json .}}' | grep -q '"nvidia\|nvidia.com/gpu'; then
         gpu=nvidia
+        # Docker Desktop lists NVIDIA's runtime on machines without a GPU too: a container that asks for one would not start.
+        if ! docker run --rm --gpus all --env NVIDIA_DRIVER_CAPABILITIES=utility "$base" nvidia-smi -L >/dev/null 2>&1; then
+            gpu=none
+            echo "This container engine has NVIDIA's runtime, but gives a container no GPU (docker run --rm --gpus all $base nvidia-smi" \
+                "says why)." >&2
+        fi
     fi
     remember "$gpu"
     export TOMOPROF_GPU="${TOMOPROF_GPU:-$gpu}"
     case ${1-} in
-    profiler | profiler-full | cpu | test | nsys)
+    profiler | profiler-full | gpu-check | cpu | test | nsys)
         service=$1
         shift
         ;;
@@ -298,19 +404,19 @@ in_container() {
         service=profiler
         if [ "$TOMOPROF_GPU" = none ]; then
             service=cpu
-            echo "This container engine has no NVIDIA runtime, so the CPU computes (a GPU needs NVIDIA's driver and" \
+            echo "This container engine has no NVIDIA runtime that works, so the CPU computes (a GPU needs NVIDIA's driver and" \
                 "nvidia-container-toolkit on this machine)." >&2
         fi
         ;;
     esac
     case $service in
     cpu) target=python ;;
-    test) target="test" ;;
+    test | gpu-check) target=$service ;;
     *) target=cuda ;;
     esac
     mkdir -p output
     docker build --file docker/Dockerfile --target "$target" --tag "tomoprof:$target" \
-        --build-arg BASE="${TOMOPROF_BASE-debian:bookworm-slim}" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
+        --build-arg BASE="$base" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
         --network "${TOMOPROF_BUILD_NETWORK-default}" ${TOMOPROF_CA:+--secret "id=ca,src=$TOMOPROF_CA"} . >&2
     if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
         set -- -T "$service" "$@"
@@ -322,6 +428,7 @@ in_container() {
 
 build_program() {
     set_up run
+    set_up_gpu
     build release build OFF
 }
 
@@ -333,23 +440,43 @@ case "${1-run}" in
 run)
     build_program
     build/tomoprof run --quick
-    echo "Open output/$(cat output/latest)/report.html in a browser; build/tomoprof info output/latest shows the times again."
+    echo "Open $(newest_run)/report.html in a browser; build/tomoprof info output/latest shows the times again."
     ;;
 build)
     set_up build
+    set_up_gpu
     build release build OFF
     echo "Built: build/tomoprof (build/tomoprof --help)"
     ;;
 cuda)
     set_up cuda
-    cuda/toolkit.sh
+    version=${2-$(cuda_of_driver)}
+    case ${version:=13} in
+    12 | 13) cuda/toolkit.sh "$version" ;;
+    both)
+        cuda/toolkit.sh 13
+        cuda/toolkit.sh 12
+        ;;
+    *)
+        echo "./start.sh cuda $version: 12, 13 or both" >&2
+        exit 2
+        ;;
+    esac
     build cuda build OFF
-    echo "Built: build/tomoprof and build/libtomoprof_cuda.so (build/tomoprof doctor says whether it works here)"
+    echo "Built: build/tomoprof and $(cd build && echo libtomoprof_cuda1?.so) (build/tomoprof doctor says whether they work here)"
     ;;
 test)
     set_up test
     set_up_optional
     run_tests
+    ;;
+gpu-check)
+    set_up test
+    set_up_gpu
+    build release build ON
+    code=0
+    python3 tests/gpu/gpu_check.py build "${2-output}" || code=$?
+    exit "$code"
     ;;
 docker)
     shift

@@ -22,16 +22,32 @@ struct cuda_services {
         __attribute__((format(printf, 2, 3)));
 };
 
-/* The only symbol of the shared object. NULL when it was built from another backend.h. */
+/* The only symbol of a shared object. NULL when it was built from another backend.h. */
 #define CUDA_ENTRY_NAME "tomoprof_cuda"
 typedef const struct backend_ops *cuda_entry(const struct cuda_services *services);
 
 /* The services of this program, which a test passes to the entry itself. */
 extern const struct cuda_services cuda_services;
 
-/* Opens the shared object: $TOMOPROF_CUDA, or libtomoprof_cuda.so in the folder of the program, the
- * one above (programs of tests) or ../lib/tomoprof (installed). ERR_UNSUPPORTED with the reason.
- * For backend_register_loader. */
+/* The back end is built once for each major version of CUDA: a driver serves its own and older
+ * ones. */
+struct cuda_build {
+    int major;         /* 12 */
+    int driver;        /* the first that serves it: 525 */
+    const char *cufft; /* the name of its cuFFT: libcufft.so.11 */
+    char path[4096];   /* its shared object */
+};
+
+/* The version of CUDA that the driver here serves, 12070 for 12.7; 0 where none answers. */
+int cuda_driver_serves(void);
+
+/* The newest build that lies here (in the folder of the program, the one above, where programs of
+ * tests are, or ../lib/tomoprof, where it is installed) and that the driver serves; without a
+ * driver, or where it serves none, the newest or the oldest one, which says what is missing; NULL
+ * where none lies here. $TOMOPROF_CUDA names the shared object instead, of major 0. */
+const struct cuda_build *cuda_chosen(void);
+
+/* Opens it. ERR_UNSUPPORTED with the reason. For backend_register_loader. */
 enum err cuda_load(const struct backend_ops **ops);
 
 #endif

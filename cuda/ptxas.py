@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The table of ptxas: registers, stack, spills and static shared memory of every kernel, from the output of a build of one
-architecture with -DTP_CUDA_PTXAS=ON: cuda/ptxas.py BUILD_LOG > cuda/ptxas.tsv (docs/cuda.md)."""
+architecture with -DTP_CUDA_PTXAS=ON: cuda/ptxas.py BUILD_LOG > cuda/ptxas.tsv (docs/internals/cuda.md)."""
 
 import re
 import subprocess

@@ -4,7 +4,7 @@
     cuda/sass.py [--json] OBJECT [CUOBJDUMP] [PART OF A NAME]
     cuda/sass.py --walk "LDG=16 FFMA=16" OBJECT CUOBJDUMP PART OF A NAME
 
-OBJECT: libtomoprof_cuda.so, built for one architecture, or a cubin of a trace folder. A loop is what lies between a backward
+OBJECT: libtomoprof_cuda13.so, built for one architecture, or a cubin of a trace folder. A loop is what lies between a backward
 branch and its target; of the loops that hold each other only the innermost is listed. --json: the mix of the busiest loop
 of each kernel, as `tomoprof triage` reads it from sass.json beside a run. --walk: the shortest way around a loop that executes
 exactly so many of these opcodes (a pattern of the whole word; inner loops are taken as often as that needs), its instructions

@@ -2,6 +2,7 @@
  * host. Who plans what goes where: host/recon/slabs/pipeline.c. */
 #include <stdlib.h>
 
+#include "cuda/common/services.cuh"
 #include "cuda/memory_plan.cuh"
 #include "cuda/streams.cuh"
 
@@ -15,19 +16,48 @@ static cudaStream_t stream_of(struct cuda_backend *be, enum stream_id stream)
     return stream == STREAM_COMPUTE ? be->stream : be->side[stream == STREAM_DOWNLOAD];
 }
 
-static enum err pin(struct backend *, void *host, size_t bytes)
+static void **unpinned(struct cuda_backend *be, const void *host)
 {
-    const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
-    if (code != cudaErrorMemoryAllocation)
-        return code ? cuda_failed(code, "pinning memory of the host") : ERR_OK;
-    cudaGetLastError();
-    return FAIL(ERR_MEMORY, "the host has no memory that can be pinned for copies: end other "
-                            "programs, or use a smaller size");
+    for (void *&p : be->unpinned)
+        if (p == host)
+            return &p;
+    return NULL;
 }
 
-static void unpin(struct backend *, void *host)
+/* Memory that cannot be pinned (RLIMIT_MEMLOCK, containers, WSL) is copied all the same, only more
+ * slowly: each copy is then waited for. */
+static enum err pin(struct backend *base, void *host, size_t bytes)
 {
-    let_pass(cudaHostUnregister(host));
+    void **free_row = unpinned(device_of(base), NULL);
+    const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
+    if (!code)
+        return ERR_OK;
+    if (!free_row || (code != cudaErrorMemoryAllocation && code != cudaErrorNotSupported &&
+                      code != cudaErrorOperatingSystem))
+        return cuda_failed(code, "pinning memory of the host");
+    cudaGetLastError();
+    services->log_line(LOG_INFO, "memory of the host cannot be pinned (%s): copies take longer",
+                       cudaGetErrorString(code));
+    *free_row = host;
+    return ERR_OK;
+}
+
+static void unpin(struct backend *be, void *host)
+{
+    void **row = unpinned(device_of(be), host);
+    if (row)
+        *row = NULL;
+    else
+        let_pass(cudaHostUnregister(host));
+}
+
+/* The copy of `host` that was begun on this stream: waited for where that memory is not pinned. */
+static enum err begun(struct backend *be, const void *host, enum stream_id stream,
+                      const char *doing)
+{
+    if (unpinned(device_of(be), host))
+        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), stream)), doing);
+    return ERR_OK;
 }
 
 static char *inside(const struct buffer *b, size_t at)
@@ -44,7 +74,7 @@ static enum err send(struct backend *be, const void *pinned, size_t bytes, struc
                              stream_of(device_of(be), STREAM_UPLOAD)),
              "receiving an array");
     be->uploaded_bytes += bytes;
-    return ERR_OK;
+    return begun(be, pinned, STREAM_UPLOAD, "receiving an array");
 }
 
 static enum err receive(struct backend *be, const struct buffer *from, size_t at, size_t bytes,
@@ -56,7 +86,7 @@ static enum err receive(struct backend *be, const struct buffer *from, size_t at
                              stream_of(device_of(be), STREAM_DOWNLOAD)),
              "sending a result");
     be->downloaded_bytes += bytes;
-    return ERR_OK;
+    return begun(be, pinned, STREAM_DOWNLOAD, "sending a result");
 }
 
 static enum err fence_create(struct backend *, struct fence **out)

@@ -19,7 +19,7 @@ if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/d
     fi
 fi
 case ${1-} in
-"" | -* | run | record | report | recon | op | bench | gen | info | doctor | export | compare | triage | width | help | reference)
+"" | -* | run | record | report | recon | apply | op | bench | simulate | gen | info | load | convert | doctor | export | compare | triage | width | help | reference)
     set -- tomoprof "$@"
     ;;
 esac
@@ -31,5 +31,5 @@ fi
 trap : INT TERM HUP
 code=0
 "$@" || code=$?
-chown -R "$TOMOPROF_UID:${TOMOPROF_GID-$TOMOPROF_UID}" "$output"
+chown -hR "$TOMOPROF_UID:${TOMOPROF_GID-$TOMOPROF_UID}" "$output"
 exit "$code"

@@ -27,10 +27,13 @@ struct pixel_cache;  /* pixels.cu */
 struct sorted_cache; /* sorted_pixels.cu */
 struct vcd_state;    /* iteration.cu */
 
+#define UNPINNED 8
+
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
     cudaStream_t stream;
-    cudaStream_t side[2]; /* uploads, downloads (streams.cu) */
+    cudaStream_t side[2];     /* uploads, downloads (streams.cu) */
+    void *unpinned[UNPINNED]; /* of the host, which the system did not let us pin; NULL: free */
     int multiprocessors;
     size_t limit;             /* bytes, of --device-memory; 0 = none */
     struct workspace scratch; /* of the call at hand */

@@ -74,7 +74,7 @@ enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
     return ERR_OK;
 }
 
-/* sum, sum of squares, minimum, -maximum; a NaN is no extreme. */
+/* sum, sum of squares, minimum, -maximum; a NaN is not an extreme. */
 static __global__ void __launch_bounds__(SUM_THREADS)
     fingerprint_kernel(const float *x, int64_t n, double *partial)
 {

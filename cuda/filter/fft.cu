@@ -21,7 +21,9 @@ int64_t fft_length(int64_t n)
 
 #ifdef __CUDACC__
 
-#define NAME "libcufft.so.12"
+#define WORD_(text) #text
+#define WORD(text)  WORD_(text)
+#define NAME        "libcufft.so." WORD(CUFFT_VER_MAJOR) /* 11 of CUDA 12, 12 of CUDA 13 */
 
 /* $TOMOPROF_CUFFT, the system's, beside this object, or that of the toolkit that built it. */
 static void *open_library(void)
@@ -59,8 +61,9 @@ enum err fft_load(const struct fft_calls **out)
         return ERR_OK;
     void *opened = open_library();
     FAIL_IF(!opened, ERR_UNSUPPORTED,
-            NAME " is not found, which the filters on the GPU need: install cuFFT of CUDA 13, or "
-                 "set TOMOPROF_CUFFT to its path");
+            NAME " is not found, which the filters on the GPU need: install cuFFT of CUDA %d, or "
+                 "set TOMOPROF_CUFFT to its path",
+            CUDART_VERSION / 1000);
     for (const auto &row : rows) {
         void *symbol = dlsym(opened, row.name);
         FAIL_IF(!symbol, ERR_UNSUPPORTED, NAME " has no %s", row.name);

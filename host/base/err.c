@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/base/err.h"
+#include "host/base/plain.h"
 
 #define TEXT_MAX 1024 /* longer sentences are cut: nobody reads them */
 
@@ -12,23 +13,25 @@ static _Thread_local char where[160];
 
 enum err err_set(enum err code, const char *file, int line, const char *format, ...)
 {
+    char raw[TEXT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    plain_text(raw, PLAIN_LINE, text, sizeof text);
     snprintf(where, sizeof where, "%s:%d", file, line);
     return code;
 }
 
 enum err err_prefix(enum err code, const char *format, ...)
 {
-    char old[TEXT_MAX];
+    char old[TEXT_MAX], raw[TEXT_MAX];
     memcpy(old, text, sizeof old);
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
-    size_t length = n < 0 ? 0 : (size_t)n;
+    size_t length = plain_text(raw, PLAIN_LINE, text, sizeof text);
     if (length + 3 < sizeof text) {
         size_t room = sizeof text - length - 3, rest = strlen(old);
         memcpy(text + length, ": ", 2);

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/base/file.h"
+#include "host/base/inputs.h"
 #include "host/base/memory.h"
 
 /* Temporaries of open files, for outfile_remove_temporaries(). A process writes one to three at a
@@ -45,54 +47,119 @@ void outfile_remove_temporaries(void)
     }
 }
 
+/* path.PID.N.tmp, registered before it exists: a signal may come right after. NULL: no memory. */
+static char *temporary_name(const char *path)
+{
+    static int counter;
+    size_t room = strlen(path) + 40;
+    char *name = malloc(room);
+    if (!name)
+        return NULL;
+    snprintf(name, room, "%s.%ld.%d.tmp", path, (long)getpid(),
+             __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED));
+    temporary_register(name);
+    return name;
+}
+
+static void temporary_free(char *name)
+{
+    if (name)
+        temporary_forget(name);
+    free(name);
+}
+
 static void outfile_clear(struct outfile *f)
 {
-    if (f->temporary)
-        temporary_forget(f->temporary);
-    free(f->temporary);
+    temporary_free(f->temporary);
     free(f->path);
     *f = (struct outfile){0};
 }
 
-/* Opens path.PID.N.tmp with the permissions that the user's umask gives a new file. */
-static int open_temporary(struct outfile *f)
+/* O_EXCL follows no link. */
+static int open_temporary(struct outfile *f, const struct stat *replaced)
 {
-    static int counter;
-    size_t room = strlen(f->path) + 40;
-    f->temporary = malloc(room);
-    if (!f->temporary)
-        return -1;
     int fd;
     do {
-        int n = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
-        temporary_forget(f->temporary);
-        snprintf(f->temporary, room, "%s.%ld.%d.tmp", f->path, (long)getpid(), n);
-        temporary_register(f->temporary); /* before it exists: a signal may come right after open */
+        temporary_free(f->temporary);
+        f->temporary = temporary_name(f->path);
+        if (!f->temporary)
+            return -1;
         fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd < 0 && errno == EEXIST);
+    if (fd >= 0 && replaced && fchmod(fd, replaced->st_mode & 0777)) {
+        int why = errno; /* file systems without modes refuse a change, and have none to keep */
+        if (why != EPERM && why != ENOTSUP) {
+            close(fd);
+            unlink(f->temporary);
+            errno = why;
+            return -1;
+        }
+    }
+    return fd;
+}
+
+int file_link(const char *path, const char *target)
+{
+    char *name = NULL;
+    int failed;
+    do {
+        temporary_free(name);
+        name = temporary_name(path);
+        failed = !name || symlink(target, name);
+    } while (name && failed && errno == EEXIST);
+    int why = errno, made = !failed;
+    failed |= made && rename(name, path);
+    if (made && failed) {
+        why = errno;
+        unlink(name);
+    }
+    temporary_free(name);
+    errno = why;
+    return !failed;
+}
+
+/* /dev/stdout is a link of the system's to what standard output is. */
+static int is_system_link(const char *path)
+{
+    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+}
+
+/* A device, or a pipe that somebody reads already: its open would else wait for a reader. -1.
+ * `links`: O_NOFOLLOW where one is not followed. */
+static int open_special(const char *path, int links)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | links);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, O_WRONLY);
     return fd;
 }
 
 enum err outfile_open(struct outfile *f, const char *path)
 {
-    *f = (struct outfile){0};
-    /* Through a symbolic link, so that its target is replaced and not the link. */
-    f->path = realpath(path, NULL);
-    if (!f->path)
-        f->path = strdup(path);
+    *f = (struct outfile){.path = strdup(path)};
     FAIL_IF(!f->path, ERR_MEMORY, "%s: no memory left for the name", path);
 
     struct stat st;
-    int exists = stat(f->path, &st) == 0, fd = -1;
+    int follow = is_system_link(path), fd = -1;
+    int exists = (follow ? stat(path, &st) : lstat(path, &st)) == 0;
+    if (exists && S_ISLNK(st.st_mode))
+        exists = 0; /* replaced as if it were not there */
+    const char *input = exists ? inputs_name(&st) : NULL;
+    if (input) {
+        enum err e = FAIL(ERR_USAGE,
+                          "%s: is the same file as the input %s; give the output a name of its own",
+                          path, input);
+        outfile_clear(f);
+        return e;
+    }
     if (!*path)
         errno = ENOENT;
     else if (exists && S_ISDIR(st.st_mode))
         errno = EISDIR;
     else if (exists && !S_ISREG(st.st_mode))
-        fd = open(f->path, O_WRONLY | O_CLOEXEC);
-    else if (!exists ||
-             access(f->path, W_OK) == 0) /* a rename would replace a write-protected file */
-        fd = open_temporary(f);
+        fd = open_special(path, follow ? 0 : O_NOFOLLOW);
+    else if (!exists || access(path, W_OK) == 0) /* a rename would replace a write-protected file */
+        fd = open_temporary(f, exists ? &st : NULL);
     f->stream = fd < 0 ? NULL : fdopen(fd, "wb");
     if (f->stream)
         return ERR_OK;
@@ -146,6 +213,31 @@ void outfile_abort(struct outfile *f)
     outfile_clear(f);
 }
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISFIFO(mode) ? "a pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+enum err file_open(const char *path, FILE **f)
+{
+    struct stat st;
+    *f = NULL;
+    /* Before it is opened: that alone can have effects on a device. */
+    FAIL_IF(stat(path, &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is %s, not a file", path, kind_of(st.st_mode));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FAIL_IF(fd < 0, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+        *f = fdopen(fd, "rb");
+    if (*f)
+        return ERR_OK;
+    close(fd);
+    return FAIL(ERR_INPUT, "%s: cannot be read as a file", path);
+}
+
 enum err file_read_all(const char *path, size_t limit, char **data, size_t *bytes)
 {
     enum err e = ERR_OK;
@@ -153,15 +245,10 @@ enum err file_read_all(const char *path, size_t limit, char **data, size_t *byte
     size_t n = 0, room = 0;
     *data = NULL;
     *bytes = 0;
-    FILE *f = fopen(path, "rbe");
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    struct stat st;
-    if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
-        e = FAIL(ERR_INPUT, "%s: is a folder, not a file", path);
-        goto out;
-    }
+    FILE *f;
+    TRY(file_open(path, &f));
     for (;;) {
-        if (n == room) { /* sizes of pipes and of /proc files are not known beforehand */
+        if (n == room) { /* sizes of files in /proc are not known beforehand */
             room = room ? 2 * room : 65536;
             char *grown = realloc(buffer, room + 1);
             if (!grown) {
@@ -195,11 +282,24 @@ out:
     return e;
 }
 
+static struct sigaction at_limit;
+
+void file_limit_is_error(void)
+{
+    sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &at_limit);
+}
+
+void file_limit_give_back(void)
+{
+    if (at_limit.sa_handler != SIG_IGN)
+        signal(SIGXFSZ, SIG_DFL);
+}
+
 enum err dir_make(const char *path)
 {
     char partial[PATH_MAX];
     size_t length = strlen(path);
-    FAIL_IF(!length || length >= sizeof partial, ERR_USAGE, "\"%.60s\" is no name of a folder",
+    FAIL_IF(!length || length >= sizeof partial, ERR_USAGE, "\"%.60s\" is not a name of a folder",
             path);
     memcpy(partial, path, length + 1);
     struct stat st;
@@ -212,6 +312,7 @@ enum err dir_make(const char *path)
         if (i < length)
             partial[i] = '/';
     }
-    FAIL_IF(stat(path, &st) || !S_ISDIR(st.st_mode), ERR_IO, "%s: exists and is no folder", path);
+    FAIL_IF(stat(path, &st) || !S_ISDIR(st.st_mode), ERR_IO, "%s: exists and is not a folder",
+            path);
     return ERR_OK;
 }

@@ -8,8 +8,10 @@
 #include "host/base/err.h"
 
 /* A file written beside its final place and renamed over it by outfile_commit; a crash or
- * outfile_abort leaves the old file, if any, as it was. A device or pipe (/dev/stdout) is written
- * directly. */
+ * outfile_abort leaves the old file, if any, as it was. The new one has the mode of the one that it
+ * replaces. A symbolic link of that name is replaced, never followed; those that a user names are
+ * resolved by the option parser (OPT_OUTPUT). A device or pipe (/dev/stdout) is written directly;
+ * a pipe that nobody reads is refused. */
 struct outfile {
     FILE *stream; /* write here; NULL when closed */
     char *path, *temporary;
@@ -20,6 +22,10 @@ enum err outfile_open(struct outfile *f, const char *path);
 enum err outfile_commit(struct outfile *f);
 void outfile_abort(struct outfile *f); /* safe on a committed or never opened (zeroed) one */
 
+/* Makes `path` a symbolic link to `target`, made beside it and renamed, as above. 0 and errno where
+ * it cannot be made: then `path` is as it was. */
+int file_link(const char *path, const char *target);
+
 /* fwrite that fails with a sentence naming the file and errno. */
 enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
 
@@ -27,8 +33,17 @@ enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
  * process. */
 void outfile_remove_temporaries(void);
 
+/* Opens a regular file for reading. Refused at once, with a sentence that says what it is: a
+ * folder, a pipe (which could block for ever), a socket, a device. */
+enum err file_open(const char *path, FILE **f);
+
 /* Whole file into a malloc'ed, NUL-terminated block. ERR_INPUT above `limit` bytes. */
 enum err file_read_all(const char *path, size_t limit, char **data, size_t *bytes);
+
+/* A file that grows over the limit (ulimit -f) is an error of the write from now on, not the end of
+ * this process by SIGXFSZ. The other gives the signal back: for a child, before its exec. */
+void file_limit_is_error(void);
+void file_limit_give_back(void);
 
 enum err dir_make(const char *path); /* with its parents; fine when it exists */
 

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
 #include "host/base/log.h"
+#include "host/base/plain.h"
 
 #define LINE_MAX_BYTES 4096
 #define REDRAW_NS      100000000 /* 10 times a second */
@@ -15,17 +17,17 @@
 static const struct {
     const char *name, *prefix, *colour;
 } levels[] = {
-    {"error", "error: ", "\033[31m"},
-    {"warn", "warning: ", "\033[33m"},
+    {"error", "error: ", PLAIN_RED},
+    {"warn", "warning: ", PLAIN_YELLOW},
     {"info", "", ""},
-    {"debug", "debug: ", "\033[2m"},
+    {"debug", "debug: ", PLAIN_DIM},
 };
 #define LEVEL_COUNT (int)(sizeof levels / sizeof *levels)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int level_now = -1; /* -1: the environment has not been read */
 static struct {
-    char label[40];
+    char label[40], about[60];
     int64_t start, drawn;
     int visible;
 } bar;
@@ -47,6 +49,11 @@ enum log_level log_level_now(void)
             level = i;
     log_set_level((enum log_level)level);
     return (enum log_level)level;
+}
+
+void log_forked(void)
+{
+    pthread_mutex_init(&lock, NULL);
 }
 
 int log_is_terminal(void)
@@ -73,17 +80,18 @@ void log_line(enum log_level level, const char *format, ...)
 {
     if (level > log_level_now())
         return;
-    char text[LINE_MAX_BYTES];
+    char raw[LINE_MAX_BYTES], text[LINE_MAX_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    plain_text(raw, PLAIN_LINES, text, sizeof text);
     int colour = *levels[level].colour && log_colour();
 
     pthread_mutex_lock(&lock);
     bar_clear();
     fprintf(stderr, "%s%s%s%s\n", colour ? levels[level].colour : "", levels[level].prefix,
-            colour ? "\033[0m" : "", text);
+            colour ? PLAIN_END : "", text);
     pthread_mutex_unlock(&lock);
 }
 
@@ -97,6 +105,12 @@ static void human_seconds(double seconds, char *out, size_t size)
         snprintf(out, size, "%ld min %02ld s", s / 60, s % 60);
     else
         snprintf(out, size, "%ld s", s);
+}
+
+static int columns(void)
+{
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
 }
 
 void progress(const char *label, double done, double total)
@@ -119,8 +133,11 @@ void progress(const char *label, double done, double total)
             human_seconds((total - done > 0 ? total - done : 0) / rate, left, sizeof left);
         char cells[21] = "....................";
         memset(cells, '#', (size_t)(share * 20));
-        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %.3g/s%s%s", bar.label, cells, share * 100, rate,
-                *left ? "  left " : "", left);
+        char line[200];
+        snprintf(line, sizeof line, "%s [%s] %3.0f%%  %.3g/s%s%s%s%s", bar.label, cells,
+                 share * 100, rate, *left ? "  left " : "", left, *bar.about ? "  " : "",
+                 bar.about);
+        fprintf(stderr, "\r\033[K%.*s", columns() - 1, line); /* a wrapped line is not cleared */
         fflush(stderr);
         bar.drawn = now;
         bar.visible = 1;
@@ -128,10 +145,17 @@ void progress(const char *label, double done, double total)
     pthread_mutex_unlock(&lock);
 }
 
+void progress_about(const char *what)
+{
+    pthread_mutex_lock(&lock);
+    snprintf(bar.about, sizeof bar.about, "%s", what);
+    pthread_mutex_unlock(&lock);
+}
+
 void progress_end(void)
 {
     pthread_mutex_lock(&lock);
     bar_clear();
-    *bar.label = 0;
+    *bar.label = *bar.about = 0;
     pthread_mutex_unlock(&lock);
 }

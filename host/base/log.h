@@ -17,6 +17,9 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
+/* In a process that fork made while other threads may have been printing. */
+void log_forked(void);
+
 /* True when stderr is a terminal where colour and cursor movement are welcome (NO_COLOR,
  * TERM=dumb). */
 int log_is_terminal(void);
@@ -25,6 +28,8 @@ int log_colour(void);
 /* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and
  * time left; silent elsewhere. `progress_end` clears the line. */
 void progress(const char *label, double done, double total);
+/* What is worked on now, at the line's end, as "cone_mbir_recon 64"; until progress_end. */
+void progress_about(const char *what);
 void progress_end(void);
 
 #endif

@@ -74,7 +74,7 @@ enum err mem_parse(const char *text, size_t *bytes)
                 return ERR_OK;
             }
     }
-    return FAIL(ERR_USAGE, "\"%s\" is no amount of memory: write 512MiB or 12GiB", text);
+    return FAIL(ERR_USAGE, "\"%s\" is not an amount of memory: write 512MiB or 12GiB", text);
 }
 
 /* First number after `key` in a /proc or cgroup file (key NULL: at its start), SIZE_MAX when there

@@ -57,7 +57,8 @@ static enum err unknown(const struct opt *rows, const char *word)
     const char *names[64];
     int n = 0;
     for (const struct opt *r = rows; r->name && n < 64; r++)
-        names[n++] = r->name;
+        if (r->help)
+            names[n++] = r->name;
     char bare[WORD_MAX];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
     const char *dashes = strlen(bare) > 2 ? "--" : "";
@@ -135,7 +136,9 @@ static enum err set_value(struct opt *row, const char *text)
         return set_number(row, text);
     case OPT_CHOICE:
         return set_choice(row, text);
-    case OPT_PATH:
+    case OPT_INPUT:
+    case OPT_OUTPUT:
+    case OPT_PLACE:
         FAIL_IF(!*text, ERR_USAGE, "--%s: the name is empty", row->name);
         *(const char **)row->value = text;
         return ERR_OK;
@@ -205,6 +208,11 @@ static enum err parse(struct opt *rows, int argc, char **argv, int leading, int 
     return ERR_OK;
 }
 
+int opt_is_path(const struct opt *row)
+{
+    return row->kind == OPT_INPUT || row->kind == OPT_OUTPUT || row->kind == OPT_PLACE;
+}
+
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
 {
     return parse(rows, argc, argv, 0, positional);
@@ -218,6 +226,8 @@ enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positio
 void opt_help(const struct opt *rows)
 {
     for (const struct opt *r = rows; r->name; r++) {
+        if (!r->help)
+            continue;
         char left[80], letter[8] = "";
         if (r->letter)
             snprintf(letter, sizeof letter, "-%c, ", r->letter);

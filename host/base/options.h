@@ -12,7 +12,9 @@ enum opt_kind {
     OPT_INT,    /* int64_t * with [min, max] */
     OPT_NUMBER, /* double * with [min, max]; finite */
     OPT_TEXT,   /* const char ** */
-    OPT_PATH,   /* const char ** */
+    OPT_INPUT,  /* const char **, a file that is read */
+    OPT_OUTPUT, /* const char **, a file that is written; inputs.h compares the two */
+    OPT_PLACE,  /* const char **, folder or beginning of names where files go */
     OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
     OPT_BYTES,  /* uint64_t *, "12GiB" */
 };
@@ -23,10 +25,13 @@ struct opt {
     enum opt_kind kind;
     void *value;
     const char *meta; /* what --help shows after it: FILE, N, a|b|c */
-    const char *help;
-    double min, max; /* OPT_INT, OPT_NUMBER; both 0 = any */
-    int seen;        /* set by the parser when given */
+    const char *help; /* NULL: an older or expected name of another row, which nothing lists */
+    double min, max;  /* OPT_INT, OPT_NUMBER; both 0 = any */
+    int seen;         /* set by the parser when given */
 };
+
+/* Of a kind whose value names a file or folder. */
+int opt_is_path(const struct opt *row);
 
 /* Rows of each kind. `short_name` is the letter, 0 for none; `text` is the help. */
 /* clang-format off */
@@ -41,10 +46,17 @@ struct opt {
     OPTION_ROW(option, short_name, OPT_NUMBER, variable, shown, text, .min = least, .max = most)
 #define OPTION_TEXT(option, short_name, variable, shown, text)                                     \
     OPTION_ROW(option, short_name, OPT_TEXT, variable, shown, text)
-#define OPTION_PATH(option, short_name, variable, shown, text)                                     \
-    OPTION_ROW(option, short_name, OPT_PATH, variable, shown, text)
+#define OPTION_INPUT(option, short_name, variable, shown, text)                                    \
+    OPTION_ROW(option, short_name, OPT_INPUT, variable, shown, text)
+#define OPTION_OUTPUT(option, short_name, variable, shown, text)                                   \
+    OPTION_ROW(option, short_name, OPT_OUTPUT, variable, shown, text)
+#define OPTION_PLACE(option, short_name, variable, shown, text)                                    \
+    OPTION_ROW(option, short_name, OPT_PLACE, variable, shown, text)
 #define OPTION_CHOICE(option, short_name, variable, shown, text)                                   \
     OPTION_ROW(option, short_name, OPT_CHOICE, variable, shown, text)
+/* Another name for the row of `variable`, which is taken and not listed. */
+#define OPTION_TWIN(option, type, variable, shown)                                                 \
+    OPTION_ROW(option, 0, type, variable, shown, NULL)
 /* clang-format on */
 
 /* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional

@@ -9,9 +9,10 @@
 #include "host/cli/common/context.h"
 
 enum command_flags {
-    CMD_HIDDEN = 1, /* not in --help */
-    CMD_STOPS = 2,  /* ends by itself, with what it has, once cli_stop is set */
-    CMD_WRAPS = 4,  /* its words are another command: options end at the first of them */
+    CMD_HIDDEN = 1,  /* not in --help */
+    CMD_STOPS = 2,   /* ends by itself, with what it has, once cli_stop is set */
+    CMD_WRAPS = 4,   /* its words are another command: options end at the first of them */
+    CMD_REMAKES = 8, /* writes profile.json of the run that it reads */
 };
 
 struct command {
@@ -23,10 +24,12 @@ struct command {
     int min_words, max_words;
     int flags;
     enum err (*run)(int words, char **word); /* after the options were parsed */
+    const char *older; /* an earlier name, which works and which nothing lists; NULL: none */
 };
 
-extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_op, cmd_recon, cmd_gen,
-    cmd_info, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage, cmd_reference, cmd_width;
+extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_apply, cmd_recon,
+    cmd_simulate, cmd_info, cmd_load, cmd_convert, cmd_doctor, cmd_child, cmd_export, cmd_compare,
+    cmd_triage, cmd_reference, cmd_width;
 
 /* Rows that several commands share. The macro's arguments are the variables. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"

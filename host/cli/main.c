@@ -1,24 +1,30 @@
 /* The composition root: registers the back ends, finds the command, turns errors into a sentence
  * and an exit code. Nobody else prints errors or exits. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cuda/cuda.h"
 #include "host/backend/registry.h"
+#include "host/base/file.h"
+#include "host/base/inputs.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/base/plain.h"
+#include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/reference/reference.h"
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_run,    &cmd_record,    &cmd_report, &cmd_recon, &cmd_op,     &cmd_bench,
-    &cmd_gen,    &cmd_info,      &cmd_doctor, &cmd_child, &cmd_export, &cmd_compare,
-    &cmd_triage, &cmd_reference, &cmd_width,  NULL,
+    &cmd_run,      &cmd_record,  &cmd_report, &cmd_recon,     &cmd_apply,  &cmd_bench,
+    &cmd_simulate, &cmd_info,    &cmd_load,   &cmd_convert,   &cmd_doctor, &cmd_child,
+    &cmd_export,   &cmd_compare, &cmd_triage, &cmd_reference, &cmd_width,  NULL,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands - 1)
 
@@ -30,7 +36,8 @@ static int is_help(const char *word)
 static const struct command *find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(commands[i]->name, name))
+        if (!strcmp(commands[i]->name, name) ||
+            (commands[i]->older && !strcmp(commands[i]->older, name)))
             return commands[i];
     return NULL;
 }
@@ -94,6 +101,15 @@ static enum err limit_device(void)
     return ERR_OK;
 }
 
+/* A word is a file, a run, or a name of another kind. */
+static enum err note_input(const char *word, int remade)
+{
+    char folder[RUN_PATH];
+    if (run_is_file(word) || run_find(word, folder))
+        return inputs_note(word, remade);
+    return inputs_note(folder, remade);
+}
+
 static enum err run_command(const struct command *c, int argc, char **argv)
 {
     int wraps = (c->flags & CMD_WRAPS) != 0;
@@ -111,6 +127,9 @@ static enum err run_command(const struct command *c, int argc, char **argv)
     FAIL_IF(words > c->max_words, ERR_USAGE,
             "%s: unexpected word \"%s\": `tomoprof %s --help` has examples", c->name,
             argv[c->max_words], c->name);
+    for (int i = 0; !wraps && i < words; i++)
+        TRY(note_input(argv[i], (c->flags & CMD_REMAKES) != 0));
+    TRY(inputs_check(c->options));
     cli_catch_signals((c->flags & CMD_STOPS) != 0);
     return c->run(words, argv);
 }
@@ -152,9 +171,11 @@ static void die_of(int number)
     cli_end.exit_code = 128 + number; /* a signal whose default is not to kill */
 }
 
-int main(int argc, char **argv)
+static int whole_program(int argc, char **argv)
 {
+    plain_stdout();
     cli_commands = commands;
+    file_limit_is_error();
     backend_register_loader("cuda", cuda_load);
     backend_register(&cpu_backend);
     enum err e = dispatch(argc, argv);
@@ -169,4 +190,36 @@ int main(int argc, char **argv)
     if (!e && cli_end.signal)
         die_of(cli_end.signal);
     return e ? err_exit_code(e) : cli_end.exit_code;
+}
+
+#define STACK_LEAST ((rlim_t)1 << 20)
+#define STACK_BYTES ((size_t)8 << 20)
+
+static struct {
+    int argc;
+    char **argv;
+} call;
+
+static void *on_thread(void *unused)
+{
+    (void)unused;
+    exit(whole_program(call.argc, call.argv));
+}
+
+/* Under a small limit (ulimit -s 64) on the stack of a thread, which is memory like any other: the
+ * limit stays what it is for a program that is recorded. */
+int main(int argc, char **argv)
+{
+    struct rlimit stack;
+    pthread_attr_t attr;
+    pthread_t thread;
+    if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur >= STACK_LEAST)
+        return whole_program(argc, argv);
+    call.argc = argc;
+    call.argv = argv;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    if (!pthread_create(&thread, &attr, on_thread, NULL))
+        pthread_join(thread, NULL); /* ends with the process */
+    return whole_program(argc, argv);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/backend/cpu_name.h"
 #include "host/base/memory.h"
 #include "host/cpu/cpu.h"
 #include "host/cpu/common/elementwise.h"
@@ -20,25 +21,6 @@
 /* More threads than any single machine has: a larger wish is a typing error. */
 #define MAX_THREADS 4096
 
-/* "Intel(R) Xeon(R) Gold 6430" from /proc/cpuinfo; other architectures name no model there. */
-static void cpu_model(char *out, size_t size)
-{
-    snprintf(out, size, "CPU");
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    if (!f)
-        return;
-    char line[512];
-    while (fgets(line, sizeof line, f)) {
-        char *value = strstr(line, ": ");
-        if (strncmp(line, "model name", 10) || !value)
-            continue;
-        value[strcspn(value, "\n")] = 0;
-        snprintf(out, size, "%s", value + 2);
-        break;
-    }
-    fclose(f);
-}
-
 static enum err cpu_open(const struct backend_options *options, struct backend **out)
 {
     FAIL_IF(options->threads < 0 || options->threads > MAX_THREADS, ERR_USAGE,
@@ -47,10 +29,10 @@ static enum err cpu_open(const struct backend_options *options, struct backend *
     FAIL_IF(!be, ERR_MEMORY, "no memory left to open the CPU back end");
     be->ops = &cpu_backend;
     be->threads = options->threads ? options->threads : cpu_threads_usable();
-    char model[80];
-    cpu_model(model, sizeof model);
-    snprintf(be->device, sizeof be->device, "%s, %d thread%s, %s", model, be->threads,
-             be->threads == 1 ? "" : "s", isa_name(cpu_isa()));
+    char model[CPU_NAME];
+    cpu_name(model);
+    snprintf(be->device, sizeof be->device, "%.80s, %d thread%s, %s", *model ? model : "CPU",
+             be->threads, be->threads == 1 ? "" : "s", isa_name(cpu_isa()));
     *out = be;
     return ERR_OK;
 }

@@ -64,7 +64,7 @@ static enum err read_array(const struct json_reader *r, const struct json_field 
                            void *item)
 {
     static const struct json_record plain = {"values", 8, NULL, 0};
-    WRONG_IF(!cJSON_IsArray(j), "\"%s\" is no array", f->key);
+    WRONG_IF(!cJSON_IsArray(j), "\"%s\" is not an array", f->key);
     char *items;
     const struct json_record *type = f->kind == JSON_LIST ? f->type : &plain;
     TRY(json_items(r->arena, type, (size_t)cJSON_GetArraySize(j), &items, json_count_at(f, item)));
@@ -82,7 +82,7 @@ static enum err read_array(const struct json_reader *r, const struct json_field 
 static enum err read_table(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                            void *item)
 {
-    WRONG_IF(!cJSON_IsObject(j), "\"%s\" is no object of columns", f->key);
+    WRONG_IF(!cJSON_IsObject(j), "\"%s\" is not an object of columns", f->key);
     const struct json_record *type = f->type;
     int count = -1;
     char *items = NULL;
@@ -108,7 +108,7 @@ static enum err read_table(const struct json_reader *r, const struct json_field 
 static enum err read_map(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                          void *item)
 {
-    WRONG_IF(!cJSON_IsObject(j), "\"%s\" is no object", f->key);
+    WRONG_IF(!cJSON_IsObject(j), "\"%s\" is not an object", f->key);
     const struct json_record *type = f->type;
     const struct json_field *fields = type->fields();
     char *items;

@@ -56,7 +56,7 @@ enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const str
 enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);
 
-/* What a run of MBIR is told. */
+/* The parameters of a run of MBIR. */
 struct mbir_options {
     int64_t max_iterations;        /* 15 */
     double stop_threshold_percent; /* 0.2; 0 = exactly max_iterations */

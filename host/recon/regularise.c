@@ -12,7 +12,7 @@
 #define BINS      400
 #define VIEWS     20
 #define CUTOFF    0.1  /* the background cluster ends where the histogram falls below this share */
-#define LEVEL     0.25 /* support: at least this share of the median of what is no background */
+#define LEVEL     0.25 /* support: at least this share of the median of what is not background */
 #define TYPICAL   0.2  /* sigma_x as a share of a typical value at sharpness 0 */
 #define EDGE_VIEW 0.02 /* share of view rows whose edge channels may hold object */
 
@@ -86,7 +86,7 @@ static int background_peak(const int64_t bins[BINS], const float centre[BINS])
     return peak < 0 ? nearest : peak;
 }
 
-/* Values from here on are no background, with a cluster's width as margin. */
+/* Values from here on are not background, with a cluster's width as margin. */
 static float foreground(const struct sampled *s, const float edges[BINS + 1])
 {
     int64_t bins[BINS];

@@ -9,7 +9,7 @@
 #include "host/scan/input.h"
 #include "host/geom/ct_model.h"
 #include "host/scan/projections.h"
-#include "host/store/format/exchange.h"
+#include "host/store/exchange/exchange.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 

@@ -4,7 +4,7 @@
 #include "host/base/memory.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
-#include "host/store/format/exchange.h"
+#include "host/store/exchange/exchange.h"
 
 void projections_free(struct projections *p)
 {

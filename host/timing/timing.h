@@ -35,4 +35,10 @@ enum err timing_file_write(const struct timing_file *t, const char *path);
  */
 enum err timing_file_read(const char *path, struct timing_file **out);
 
+/* At the largest size, the operation that loses most time to this machine's peak: in a sentence; ""
+ * where nothing was measured. Times of different operations are not added up: they are not parts of
+ * one whole. */
+#define TIMING_HEADLINE 256
+void timing_headline(const struct timing_file *t, char out[TIMING_HEADLINE]);
+
 #endif

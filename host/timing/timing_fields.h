@@ -87,7 +87,7 @@
     X(REAL, _, r2, "")                                                                             \
     X(INT, _, sizes, "fitted")                                                                     \
     X(REAL, _, overhead_share, "a over the time at the largest size")                              \
-    X(TEXT, _, reason, "why there is no fit")
+    X(TEXT, _, reason, "the reason where a fit is missing")
 
 #define TIMING_FILE_FIELDS(X)                                                                      \
     X(TEXT, _, schema, "")                                                                         \

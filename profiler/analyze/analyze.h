@@ -9,22 +9,37 @@
 
 #include "profiler/analyze/model/model.h"
 
+/* CPU time by the launcher's account; 0 unknown. */
+struct analyze_launch {
+    int pid, left_running;
+    double own_user_s, own_system_s; /* of that process alone */
+    double all_s;                    /* of it and of all that were waited for */
+};
+
 struct analyze_options {
     /* Shell patterns (fnmatch) on paths of source files, as recorded or relativised; lists end with
      * NULL, NULL = none. What matches `exclude`, or not `include` when given, is attributed to its
      * caller. */
     const char *const *include, *const *exclude;
+    /* Only this part of the run, seconds since its start; 0: to the end, from the start.
+     * after_imports: from the end of the start-up's imports on, instead of from_s. */
+    double from_s, until_s;
+    int after_imports;
     int libraries;              /* 1: lines of libraries have costs too, not only of user code */
     int absolute_paths;         /* 1: paths stay as recorded */
     int no_source;              /* 1: no source text in the profile */
+    int just_ended;             /* 1: the run ended a moment ago: what its sources hold is noted */
     const char *tool_version;   /* for meta; NULL unknown */
     const char *const *command; /* for meta, ends with NULL; NULL: from the trace */
+    struct analyze_launch launch;
+    int cpus; /* that the program could use; 0 unknown */
     void (*progress)(void *context, double done, double total); /* bytes of trace; NULL none */
     void *context;
 };
 
-/* `run_folder` holds trace/ (or is it). ERR_INPUT without any readable trace file; else a model,
- * and its quality says what is missing. */
+/* `run_folder` holds trace/ (or is it). ERR_INPUT without any readable trace file, without imports
+ * where after_imports asks for them, and where the run ended before from_s; else a model, and its
+ * quality says what is missing. */
 enum err analyze_run(const char *run_folder, const struct analyze_options *options,
                      struct model **out);
 

@@ -14,9 +14,12 @@
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/heap/heap.h"
+#include "profiler/analyze/io/io.h"
+#include "profiler/analyze/locks/locks.h"
 
 static const struct collector *const collectors[] = {&collector_cpu, &collector_heap,
-                                                     &collector_gpu, &collector_ranges};
+                                                     &collector_gpu, &collector_ranges,
+                                                     &collector_io,  &collector_locks};
 #define COLLECTORS (sizeof collectors / sizeof *collectors)
 
 static enum err fact(struct image *im, const struct trace_item *item)
@@ -59,16 +62,31 @@ static enum err note(struct image *im, const struct trace_item *item)
     return vector_add(&q->notes, row);
 }
 
+/* Costs of a part of the run that was not asked for. Waits and device operations are cut where
+ * their times are known. */
+static int left_out(const struct image *im, const struct trace_record *r)
+{
+    int cost = (r->kind >= TRACE_SAMPLE && r->kind <= TRACE_RANGE && r->kind != TRACE_WAIT) ||
+               r->kind == TRACE_IO_USE || r->kind == TRACE_IO_SITE;
+    return cost && image_left_out(im, r->time_ns);
+}
+
 static enum err dispatch(struct image *im, const struct trace_item *item)
 {
     const void *r = item->record;
     uint32_t kind = item->record->kind;
+    if (left_out(im, item->record))
+        return ERR_OK;
     im->run->q.stacks += kind == TRACE_SAMPLE || kind == TRACE_WAIT || kind == TRACE_ALLOC;
     switch (kind) {
     case TRACE_SAMPLE:
+        TRY(locks_sample(im, r));
         return cpu_sample(im, r);
     case TRACE_WAIT:
+        TRY(locks_sleep(im, r));
         return cpu_wait(im, r);
+    case TRACE_LOCK:
+        return locks_wait(im, r);
     case TRACE_ALLOC:
         return heap_alloc(im, r);
     case TRACE_FREE:
@@ -83,6 +101,13 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
         return fact(im, item);
     case TRACE_NOTE:
         return note(im, item);
+    case TRACE_IO_FILE:
+    case TRACE_IO_MOUNT:
+    case TRACE_IO_USE:
+    case TRACE_IO_SITE:
+    case TRACE_IO_STATE:
+    case TRACE_IO_KERNEL:
+        return io_record(im, item);
     case TRACE_PROCESS:
         return children_made(im, item);
     default:
@@ -110,7 +135,8 @@ static enum err stream(struct image *im, const char *path, struct trace_reader *
         TRY(trace_next(reader, &item, &more));
         if (!more)
             return ERR_OK;
-        if (item.record->time_ns > im->last && item.record->time_ns - im->run->origin < 1ull << 53)
+        if (item.record->time_ns > im->last &&
+            item.record->time_ns < im->run->origin + (1ull << 53))
             im->last = item.record->time_ns;
         TRY(need_clock(im, path, item.record));
         TRY(dispatch(im, &item));
@@ -131,6 +157,7 @@ static void add_damage(struct quality_count *q, const struct trace_reader *reade
 
 static enum err settle(struct image *im)
 {
+    TRY(jit_load(im));
     for (size_t i = 0; i < COLLECTORS; i++)
         if (collectors[i]->settle)
             TRY(collectors[i]->settle(im));
@@ -184,6 +211,9 @@ static enum err survey(struct run *r, char **paths, size_t count, double *total,
     }
     FAIL_IF(!*readable, ERR_INPUT, "none of the %zu trace files can be read: %s", count,
             err_text());
+    const struct analyze_options *o = r->options;
+    r->until = o->until_s > 0 ? r->origin + (uint64_t)(1e9 * o->until_s) : UINT64_MAX;
+    r->origin += (uint64_t)(1e9 * o->from_s);
     return ERR_OK;
 }
 
@@ -199,6 +229,7 @@ static enum err read_all(struct run *r, char **paths, size_t count)
         struct stat st;
         if (trace_open(paths[i], &reader) != ERR_OK)
             continue;
+        r->q.sources_foreign += !trace_reader_is_own(reader);
         enum err e = read_image(r, paths[i], reader, before, total);
         trace_reader_free(reader);
         TRY(e);
@@ -206,6 +237,9 @@ static enum err read_all(struct run *r, char **paths, size_t count)
     }
     if (r->options->progress)
         r->options->progress(r->options->context, total, total);
+    FAIL_IF(r->options->from_s > 0 && r->end <= r->origin, ERR_INPUT,
+            "--from %g: the run took only %.3g s", r->options->from_s,
+            r->options->from_s - 1e-9 * (double)(r->origin - r->end));
     return build_model(r);
 }
 
@@ -223,8 +257,9 @@ static enum err with_folder(struct run *r, const char *folder)
     return e;
 }
 
-enum err analyze_run(const char *run_folder, const struct analyze_options *options,
-                     struct model **out)
+/* One pass over the traces; *imports_s: when the start-up's imports ended (optional). */
+static enum err analyze(const char *run_folder, const struct analyze_options *options,
+                        struct model **out, double *imports_s)
 {
     static const struct analyze_options none;
     struct stat st;
@@ -242,8 +277,28 @@ enum err analyze_run(const char *run_folder, const struct analyze_options *optio
         e = with_folder(r, folder);
     if (e == ERR_OK) {
         *out = r->m;
+        *imports_s = r->imports_s;
         r->m = NULL;
     }
     build_free(r);
     return e;
+}
+
+enum err analyze_run(const char *run_folder, const struct analyze_options *options,
+                     struct model **out)
+{
+    double imports_s = 0;
+    TRY(analyze(run_folder, options, out, &imports_s));
+    if (!options || !options->after_imports)
+        return ERR_OK;
+    struct analyze_options after = *options;
+    model_destroy(*out);
+    *out = NULL;
+    FAIL_IF(imports_s <= 0, ERR_INPUT,
+            "--after imports: this recording begins with no imports of Python modules");
+    after.from_s = imports_s;
+    after.after_imports = 0;
+    FAIL_IF(after.until_s > 0 && after.until_s <= after.from_s, ERR_INPUT,
+            "--until %g: the imports ended only at %.3g s", after.until_s, after.from_s);
+    return analyze(run_folder, &after, out, &imports_s);
 }

@@ -3,20 +3,28 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
+#include "profiler/capture/recorders/io/io.h"
+#include "profiler/capture/recorders/locks/locks.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
 
 /* In the order of starting: stacks before what takes them. */
 static const struct recorder *const recorders[] = {
-    &stack_recorder, &python_recorder, &heap_recorder, &nvtx_recorder,
-    &cuda_recorder,  &wait_recorder,   &cpu_recorder,
+    &stack_recorder, &python_recorder, &heap_recorder,  &nvtx_recorder, &cuda_recorder,
+    &jit_recorder,   &io_recorder,     &locks_recorder, &wait_recorder, &cpu_recorder,
 };
 
 static int start(void)
 {
+    raw_clock_setup();
+    filter_hooks_setup();
     thread_hooks_setup();
+    io_hooks_setup();
+    io_take_out_by(io_hooks_take_out);
     heap_set_allocator(&malloc_hooks);
+    locks_set_calls(&lock_hooks);
     return capture_start(recorders, sizeof recorders / sizeof *recorders);
 }
 

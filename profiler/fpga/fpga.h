@@ -33,7 +33,7 @@ struct fpga_widths {
 /* Rows of options that set them. */
 #define FPGA_OPT_DATA(data)                                                                        \
     {.name = "scan",                                                                               \
-     .kind = OPT_PATH,                                                                             \
+     .kind = OPT_INPUT,                                                                            \
      .value = &(data).scan,                                                                        \
      .meta = "FILE",                                                                               \
      .help = "a Data Exchange scan, of which one row is used too"},                                \
@@ -67,7 +67,7 @@ struct fpga_widths {
     }
 #define FPGA_OPT_OUT(widths)                                                                       \
     {                                                                                              \
-        .name = "out", .letter = 'o', .kind = OPT_PATH, .value = &(widths).out, .meta = "PREFIX",  \
+        .name = "out", .letter = 'o', .kind = OPT_PLACE, .value = &(widths).out, .meta = "PREFIX", \
         .help = "of .json and .svg (default width)"                                                \
     }
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "host/base/file.h"
+#include "host/base/inputs.h"
 #include "host/base/log.h"
+#include "host/base/plain.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/verilog/verilog_export.h"
 
@@ -61,8 +63,8 @@ static const struct fpga_command {
     {.name = "hls",
      .summary = "Writes a primitive's C++ kernel for HLS, with test bench and golden vectors.",
      .words = "PRIMITIVE FOLDER",
-     .text = "The kernel has the bits that the default quality needs at 64 x 64 pixels "
-             "(docs/triage-width.md).\n"
+     .text = "The kernel has the bits that the default quality needs at 64 x 64 pixels:\n"
+             "docs/internals/triage-width.md.\n"
              "The vectors are those of the phantom, or of a row of the scan that --scan names.\n"
              "`make check` in FOLDER compiles it with g++ and compares every result.\n\n"
              "PRIMITIVE is one of parallel_forward_project parallel_back_project\n"
@@ -146,6 +148,7 @@ static enum err run_command(const struct fpga_command *c, int argc, char **argv)
     FAIL_IF(words > c->words_count, ERR_USAGE,
             "%s: unexpected word \"%s\": `tomoprof-fpga %s --help` has examples", c->name,
             argv[c->words_count], c->name);
+    TRY(inputs_check(c->options));
     catch_signals();
     return c->run(argv);
 }
@@ -179,6 +182,7 @@ static enum err dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    plain_stdout();
     enum err e = dispatch(argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && e == ERR_OK)

@@ -2,17 +2,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/file.h"
+#include "host/base/log.h"
 #include "profiler/record/record.h"
+#include "profiler/record/witness.h"
 
 /* After the program ends its helpers (multiprocessing's resource tracker, a pool) get this long. */
 #define LINGER_MS 1000
@@ -22,14 +29,44 @@ static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUS
 
 static volatile pid_t program;
 
-/* What the terminal sends (si_code > 0) reaches the whole foreground group, and the program with
- * it; what a process sends to this one is meant for the program. */
+/* Some senders, `timeout` among them, signal a process and then its group: a bare program sees one
+ * signal where both wait for it. So many ms are left for the second; and it is taken here when the
+ * witness has it. */
+#define GROUP_MS 50
+#define OWN_MS   10
+
+static int came_to_group(int number, int wait_ms)
+{
+    sigset_t one;
+    const struct timespec moment = {0, OWN_MS * 1000000};
+    if (!witness_saw(number)) {
+        poll(NULL, 0, wait_ms);
+        if (!wait_ms || !witness_saw(number))
+            return 0;
+    }
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    while (sigtimedwait(&one, NULL, &moment) == number)
+        (void)witness_saw(number);
+    return 1;
+}
+
+/* What came to the whole group, from the terminal (si_code > 0) or from a process, reached the
+ * program too, while it is in this group. What came to this process alone is meant for it, as is
+ * what a process sent to a group that the program has left. */
 static void forward(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    int saved = errno;
-    if (info->si_code <= 0 && program > 0 && info->si_pid != program)
-        kill(program, number);
+    int saved = errno, terminal = info->si_code > 0;
+    if (program > 0 && (terminal || info->si_pid != program)) {
+        int to_group = came_to_group(number, terminal ? 0 : GROUP_MS);
+        if (!witness_is_there() && terminal)
+            to_group = 1;
+        if (!to_group || (!terminal && getpgid(program) != getpgrp()))
+            kill(program, number);
+    } else {
+        (void)witness_saw(number);
+    }
     errno = saved;
 }
 
@@ -38,7 +75,9 @@ struct launch_signals {
     sigset_t mask;
 };
 
-/* Blocks the signals until the program is there to get them. */
+/* Blocks the signals until the program is there to get them. Those that we were started to ignore
+ * (nohup, a job in the background) are handed on too: the program ignores them, or has a handler.
+ */
 static void signals_take(struct launch_signals *s)
 {
     sigset_t set;
@@ -48,9 +87,8 @@ static void signals_take(struct launch_signals *s)
     sigprocmask(SIG_BLOCK, &set, &s->mask);
     for (int i = 0; i < FORWARDED; i++) {
         struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
-        sigaction(forwarded[i], NULL, &s->old[i]);
-        if (s->old[i].sa_handler != SIG_IGN) /* nohup: the program ignores it too */
-            sigaction(forwarded[i], &action, NULL);
+        sigfillset(&action.sa_mask);
+        sigaction(forwarded[i], &action, &s->old[i]);
     }
 }
 
@@ -68,13 +106,13 @@ static int is_text(const char *path)
     return fd >= 0 && read(fd, head, sizeof head) == sizeof head && memcmp(head, "\177ELF", 4);
 }
 
-/* In the child: never returns. */
+/* Becomes the program: in the child, where a failure is left in *why. */
 static void become(const char *path, char *const *argv, char *const *environment, int silent,
-                   const struct launch_signals *s, int report)
+                   const struct launch_signals *s, volatile int *why)
 {
     for (int i = 0; i < FORWARDED; i++)
-        if (s->old[i].sa_handler != SIG_IGN)
-            signal(forwarded[i], SIG_DFL);
+        signal(forwarded[i], s->old[i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
+    file_limit_give_back();
     if (silent) {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int fd = 0; null >= 0 && fd < 3; fd++)
@@ -82,34 +120,50 @@ static void become(const char *path, char *const *argv, char *const *environment
     }
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     execve(path, argv, environment);
-    int why = errno;
-    if (why == ENOEXEC && is_text(path))
+    *why = errno;
+    if (*why == ENOEXEC && is_text(path))
         execvpe(path, argv, environment); /* hands a script without "#!" to sh, as shells do */
-    while (write(report, &why, sizeof why) < 0 && errno == EINTR)
-        ;
-    _exit(127);
 }
 
-/* Forks; an exec that fails is an error here, told through a pipe that a good one closes. */
+/* Where no process may be added (ulimit -u) the program takes this one over: it runs, recorded, and
+ * nobody is left to analyse. Returns where even that fails. */
+static void take_over(const char *path, char *const *argv, char *const *environment,
+                      const struct launch_signals *s, volatile int *why)
+{
+    const char *folder = "";
+    for (char *const *row = environment; *row; row++)
+        if (!strncmp(*row, "TOMOPROF_CAPTURE_DIR=", 21))
+            folder = *row + 21;
+    log_warn("cannot start a second process: %s. The program is recorded in this one; "
+             "tomoprof report %.*s analyses the recording",
+             strerror(*why), (int)(strlen(folder) - strlen("/trace")), folder);
+    become(path, argv, environment, 0, s, why);
+}
+
+/* Forks; this side waits until the other is the program, and a failure is told in memory that both
+ * see: where few descriptors are allowed there are none for a pipe. */
 static enum err start(const char *path, char *const *argv, char *const *environment, int silent,
                       const struct launch_signals *s)
 {
-    int report[2], why = 0;
-    FAIL_IF(pipe2(report, O_CLOEXEC), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
-    program = fork();
-    if (program == 0)
-        become(path, argv, environment, silent, s, report[1]);
+    volatile int *why =
+        mmap(NULL, sizeof *why, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    FAIL_IF(why == MAP_FAILED, ERR_MEMORY, "no memory to start a process");
+    program = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+    if (program == 0) {
+        become(path, argv, environment, silent, s, why);
+        _exit(127);
+    }
     int failed = program < 0 ? errno : 0;
-    close(report[1]);
-    ssize_t got = 0;
-    while (!failed && (got = read(report[0], &why, sizeof why)) < 0 && errno == EINTR)
-        ;
-    close(report[0]);
+    *why = failed ? failed : *why;
+    if (failed == EAGAIN && !silent)
+        take_over(path, argv, environment, s, why);
+    int error = *why;
+    munmap((void *)why, sizeof *why);
     FAIL_IF(failed, ERR_FAILED, "cannot start a process: %s", strerror(failed));
-    if (got == sizeof why) {
+    if (error) {
         waitpid(program, NULL, 0);
         program = 0;
-        return FAIL(ERR_INPUT, "%s: cannot be executed: %s", path, strerror(why));
+        return FAIL(ERR_INPUT, "%s: cannot be executed: %s", path, strerror(error));
     }
     return ERR_OK;
 }
@@ -139,10 +193,72 @@ static void stop_too(void)
     kill(program, SIGCONT);
 }
 
-/* Waits for the program; orphans that end meanwhile are reaped for it. */
-static enum err wait_for_it(struct record_end *out)
+static void add_account(struct record_end *out, const struct rusage *use)
 {
+    out->user_s += (double)use->ru_utime.tv_sec + (double)use->ru_utime.tv_usec * 1e-6;
+    out->system_s += (double)use->ru_stime.tv_sec + (double)use->ru_stime.tv_usec * 1e-6;
+}
+
+#define TICK_US 100000 /* the library looks at the clock 20 times a second */
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+/* SIGALRM ends the waiting below, again and again: one that comes just before it is not missed. */
+static void set_alarm(double seconds)
+{
+    struct itimerval t = {0};
+    if (seconds > 0) {
+        t.it_interval.tv_usec = TICK_US;
+        t.it_value.tv_sec = (time_t)seconds;
+        t.it_value.tv_usec = (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds)) + 1;
+    }
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = seconds > 0 ? nothing : SIG_DFL}, NULL);
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
+/* What the program and its children that ended have used by now. */
+static struct record_end used_by_now(double seconds)
+{
+    struct record_end e = {.wall_s = seconds, .pid = program};
+    char path[64];
+    unsigned long long ticks[4] = {0}, pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)program);
+    FILE *f = fopen(path, "re");
+    if (f &&
+        fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
+               &ticks[0], &ticks[1], &ticks[2], &ticks[3]) == 4) {
+        e.user_s = (double)(ticks[0] + ticks[2]) / (double)sysconf(_SC_CLK_TCK);
+        e.system_s = (double)(ticks[1] + ticks[3]) / (double)sysconf(_SC_CLK_TCK);
+        e.own_user_s = (double)ticks[0] / (double)sysconf(_SC_CLK_TCK);
+        e.own_system_s = (double)ticks[1] / (double)sysconf(_SC_CLK_TCK);
+    }
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)program);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%*u %llu", &pages) == 1)
+        e.peak_rss_bytes = (int64_t)(pages * (unsigned long long)sysconf(_SC_PAGESIZE));
+    if (f)
+        fclose(f);
+    return e;
+}
+
+/* Waits for the program; orphans that end meanwhile are reaped for it. */
+static enum err wait_for_it(const struct record_until *until, struct record_end *out)
+{
+    const int64_t begin = clock_ns();
+    const int limited = until && until->seconds > 0;
+    int over = 0; /* the recording */
     for (;;) {
+        if (limited && !over && clock_seconds_since(begin) >= until->seconds + 3e-6 * TICK_US) {
+            over = 1;
+            set_alarm(0);
+            *out = used_by_now(until->seconds);
+            until->ended(until->context, out);
+        }
         siginfo_t info = {0};
         struct rusage use;
         int status;
@@ -157,24 +273,35 @@ static enum err wait_for_it(struct record_end *out)
                 waitid(P_PID, (id_t)info.si_pid, &info, WSTOPPED | WNOHANG);
             continue;
         }
-        if (wait4(info.si_pid, &status, WNOHANG, &use) != program)
+        if (info.si_pid == program && !over)
+            record_own_account(program, &out->own_user_s, &out->own_system_s);
+        pid_t ended = wait4(info.si_pid, &status, WNOHANG, &use);
+        if (ended > 0 && !over)
+            add_account(out, &use);
+        if (ended != program)
             continue;
+        if (limited && !over)
+            set_alarm(0);
         out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-        out->user_s = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec * 1e-6;
-        out->system_s = (double)use.ru_stime.tv_sec + (double)use.ru_stime.tv_usec * 1e-6;
+        if (over)
+            return ERR_OK; /* times and memory are those of the recording */
         out->peak_rss_bytes = (int64_t)use.ru_maxrss * 1024;
         return ERR_OK;
     }
 }
 
 /* Number of processes that outlive the program, after a moment for those that are about to end. */
-static int linger(void)
+static int linger(struct record_end *out)
 {
     int64_t begin = clock_ns();
+    struct rusage use;
     pid_t got;
-    while ((got = waitpid(-1, NULL, WNOHANG)) >= 0 && clock_seconds_since(begin) < LINGER_MS * 1e-3)
-        if (!got)
+    while ((got = wait4(-1, NULL, WNOHANG, &use)) >= 0 &&
+           clock_seconds_since(begin) < LINGER_MS * 1e-3)
+        if (got)
+            add_account(out, &use);
+        else
             poll(NULL, 0, 5);
     if (got < 0)
         return 0;
@@ -190,24 +317,31 @@ static int linger(void)
 }
 
 enum err record_launch(const char *path, char *const *argv, char *const *environment, int silent,
-                       struct record_end *out)
+                       const struct record_until *until, struct record_end *out)
 {
     struct launch_signals signals;
     *out = (struct record_end){0};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_take(&signals);
+    witness_begin();
     int64_t begin = clock_ns();
     enum err e = start(path, argv, environment, silent, &signals);
     out->pid = program;
     sigprocmask(SIG_SETMASK, &signals.mask, NULL);
     if (!e && !silent)
         let_go();
+    if (!e && until)
+        set_alarm(until->seconds);
     if (!e)
-        e = wait_for_it(out);
+        e = wait_for_it(until, out);
     program = 0;
-    out->wall_s = clock_seconds_since(begin);
+    struct record_end later,
+        *account = out->wall_s > 0 ? &later : out; /* the recording ended first */
+    if (account == out)
+        out->wall_s = clock_seconds_since(begin);
     signals_give_back(&signals);
+    witness_end();
     if (!e)
-        out->left_running = linger();
+        out->left_running = linger(account);
     return e;
 }

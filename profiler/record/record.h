@@ -24,6 +24,7 @@ struct record_settings {
     const char *library, *folder; /* absolute; `folder` receives the trace files */
     const char *modes;            /* comma list, NULL: all */
     double rate_hz;               /* 0: the library's own */
+    double seconds;               /* the recording ends so long after this call; 0: never */
     int preload;
 };
 /* The environment `base` with what the library needs, earlier preloads and injections kept.
@@ -33,13 +34,26 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
 void record_environment_free(char **environment);
 
 struct record_end {
-    int exit_code, signal; /* signal 0: it exited */
-    double wall_s, user_s, system_s;
+    int exit_code, signal;           /* signal 0: it exited */
+    double wall_s, user_s, system_s; /* CPU time of the program and of what it and we waited for */
+    double own_user_s, own_system_s; /* of its own process alone; 0, 0 unknown */
     int64_t peak_rss_bytes;
     int pid, left_running; /* processes of it that live on */
+    int exit_unknown;      /* it was not started here */
 };
-/* Executes it, waits, and forwards signals meanwhile. `silent`: on /dev/null. */
+/* account.c: CPU time of a process that has ended and is not yet waited for, without its children;
+ * 0, 0 unknown. */
+void record_own_account(int pid, double *user_s, double *system_s);
+
+/* When the recording ends before the program does. */
+struct record_until {
+    double seconds; /* 0: it does not */
+    void (*ended)(void *context, const struct record_end *then);
+    void *context;
+};
+/* Executes it, waits, and forwards signals meanwhile. `silent`: on /dev/null. Times and memory in
+ * `out` are those of the recording, its end is the program's. */
 enum err record_launch(const char *path, char *const *argv, char *const *environment, int silent,
-                       struct record_end *out);
+                       const struct record_until *until, struct record_end *out);
 
 #endif

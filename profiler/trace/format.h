@@ -31,16 +31,18 @@ enum trace_end {                /* how the process image ended, as far as it cou
                  TRACE_EXIT,    /* exit or return from main; `end_detail` = exit code */
                  TRACE_QUICK,   /* _exit, _Exit, quick_exit; `end_detail` = exit code */
                  TRACE_EXEC,    /* became another program */
-                 TRACE_SIGNAL   /* fatal signal number `end_detail` */
+                 TRACE_SIGNAL,  /* fatal signal number `end_detail` */
+                 TRACE_LEFT,    /* it went on: the recording ended before */
+                 TRACE_FILTERED /* the program filtered its system calls, and lives on unseen */
 };
 
-/* What could be lost; counted in trace_header.lost by whoever loses it. Names are part of
+/* What could be lost; counted in trace_header.lost where it is lost. Names are part of
  * profile.json. */
 #define TRACE_LOSS_LIST(X)                                                                         \
     X(RECORDS, "records", "records found no room: disk full or file limit")                        \
     X(SAMPLES, "samples", "CPU samples came too late to say where their time went")                \
     X(THREADS, "threads", "threads could not be sampled")                                          \
-    X(FRAMES, "frames", "stacks were cut: deeper than the limit or not unwindable")                \
+    X(FRAMES, "frames", "stacks do not reach their root: not unwindable, or too deep")             \
     X(PYTHON, "python", "Python frames could not be read")                                         \
     X(ALLOCATIONS, "allocations", "sampled allocations found no room in the table")                \
     X(GPU_BUFFERS, "gpu_buffers", "CUPTI found no buffer")                                         \
@@ -68,6 +70,8 @@ struct trace_header {
     uint64_t lost[32];      /* by enum trace_loss */
     uint64_t capture_bytes; /* memory of the capture library now: tables and mapped chunks */
     uint8_t run_id[16];     /* the same in all files of one run */
+    uint64_t inode,
+        born_ns; /* of this file, as it was made: a copy has others. born_ns 0: unknown */
 };
 
 struct trace_chunk {
@@ -91,7 +95,8 @@ struct trace_record {
     uint64_t time_ns;
 };
 
-/* name, number, struct (records_host.h, records_gpu.h). Numbers never change their meaning. */
+/* name, number, struct (records_host.h, records_io.h, records_lock.h, records_gpu.h). Numbers never
+ * change their meaning. */
 #define TRACE_KIND_LIST(X)                                                                         \
     X(META, 1, trace_text)                                                                         \
     X(STRING, 2, trace_text)                                                                       \
@@ -112,6 +117,15 @@ struct trace_record {
     X(NOTE, 17, trace_note)                                                                        \
     X(COST, 18, trace_cost)                                                                        \
     X(CLOCK, 19, trace_clock)                                                                      \
+    X(ACCOUNT, 20, trace_account)                                                                  \
+    X(JIT_CODE, 21, trace_jit_code)                                                                \
+    X(IO_FILE, 22, trace_io_file)                                                                  \
+    X(IO_MOUNT, 23, trace_io_mount)                                                                \
+    X(IO_USE, 24, trace_io_use)                                                                    \
+    X(IO_SITE, 25, trace_io_site)                                                                  \
+    X(IO_STATE, 26, trace_io_state)                                                                \
+    X(IO_KERNEL, 27, trace_io_kernel)                                                              \
+    X(LOCK, 28, trace_lock)                                                                        \
     X(API, 32, trace_api)                                                                          \
     X(KERNEL, 33, trace_kernel)                                                                    \
     X(GPU_COPY, 34, trace_gpu_copy)                                                                \

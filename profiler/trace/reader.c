@@ -59,7 +59,7 @@ static enum err check_header(struct trace_reader *r, size_t got)
 {
     const struct trace_header *h = &r->header;
     FAIL_IF(got < sizeof h->magic + 4 || memcmp(h->magic, TRACE_MAGIC, sizeof h->magic), ERR_INPUT,
-            "%s: is no trace (it does not begin with \"tptrace\")", r->path);
+            "%s: is not a trace (it does not begin with \"tptrace\")", r->path);
     FAIL_IF(h->version == __builtin_bswap32(TRACE_VERSION), ERR_INPUT,
             "%s: was recorded on a machine of the other byte order; read it on one of that kind",
             r->path);
@@ -82,7 +82,7 @@ static enum err open_file(struct trace_reader *r)
     r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
     FAIL_IF(r->fd < 0 || fstat(r->fd, &st), ERR_INPUT, "%s: cannot read: %s", r->path,
             strerror(errno));
-    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is no file", r->path);
+    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a file", r->path);
     r->file_bytes = (uint64_t)st.st_size;
     TRY(read_at(r, 0, &r->header, sizeof r->header, &got));
     TRY(check_header(r, got));
@@ -122,6 +122,18 @@ void trace_reader_free(struct trace_reader *r)
     free(r->window);
     free(r->path);
     free(r);
+}
+
+int trace_reader_is_own(const struct trace_reader *r)
+{
+    struct statx st;
+    if (statx(r->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st))
+        return 0;
+    uint64_t born = st.stx_mask & STATX_BTIME
+                        ? (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec
+                        : 0;
+    return st.stx_uid == geteuid() && st.stx_ino == r->header.inode &&
+           (!r->header.born_ns || born == r->header.born_ns);
 }
 
 const struct trace_header *trace_reader_header(const struct trace_reader *r)
@@ -230,6 +242,10 @@ static const struct tail_field {
     LENGTH(TRACE_THREAD, trace_thread, name_bytes, 1),
     LENGTH(TRACE_PROCESS, trace_process, path_bytes, 1),
     LENGTH(TRACE_NOTE, trace_note, bytes, 1),
+    LENGTH(TRACE_IO_FILE, trace_io_file, bytes, 1),
+    LENGTH(TRACE_IO_MOUNT, trace_io_mount, bytes, 1),
+    LENGTH(TRACE_IO_USE, trace_io_use, cells, 8),
+    LENGTH(TRACE_IO_STATE, trace_io_state, n, 32),
     LENGTH(TRACE_DEVICE, trace_device, name_bytes, 1),
 #undef LENGTH
 };

@@ -8,6 +8,8 @@
 #include "host/base/err.h"
 #include "profiler/trace/records_gpu.h"
 #include "profiler/trace/records_host.h"
+#include "profiler/trace/records_io.h"
+#include "profiler/trace/records_lock.h"
 
 struct trace_reader;
 
@@ -24,12 +26,16 @@ struct trace_damage {
     uint64_t truncated_bytes; /* the file is shorter than its header says */
 };
 
-/* ERR_INPUT with a sentence for what is no trace, of another version or byte order, or shorter than
- * its header. */
+/* ERR_INPUT with a sentence for what is not a trace, of another version or byte order, or shorter
+ * than its header. */
 enum err trace_open(const char *path, struct trace_reader **out);
 void trace_reader_free(struct trace_reader *r);
 const struct trace_header *
 trace_reader_header(const struct trace_reader *r); /* a copy, as read at opening */
+
+/* 1: the file is the one that was written when its program ran, and belongs to this user; 0: a
+ * copy, or of somebody else. */
+int trace_reader_is_own(const struct trace_reader *r);
 
 /* The next record in file order (in order of time within one thread only), `*more` is 0 at its end.
  * The record is at least as long as the struct of its kind and valid until the next call; `tail` is

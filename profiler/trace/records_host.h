@@ -27,7 +27,11 @@ enum trace_stack_flags {
     TRACE_STACK_CUT = 2,        /* native part does not reach the thread's root */
     TRACE_STACK_PYTHON_CUT = 4, /* Python part is incomplete */
     TRACE_STACK_NO_PYTHON = 8,  /* no interpreter, or the thread has no state */
+    TRACE_STACK_DEEP = 16,      /* frames in the middle are left out */
 };
+/* In the place of a counter or of a pair's first word: frames are left out there, how many (0
+ * unknown) in its lower 32 bits. */
+#define TRACE_LEFT_OUT (1ull << 63)
 #define TRACE_PYTHON_ENTRY                                                                         \
     (1ull << 32) /* outermost frame of one call into the interpreter's C loop */
 struct trace_stack {
@@ -42,6 +46,14 @@ struct trace_module { /* tail = path, build id. Addresses of the process; bias =
     uint64_t start, end, bias;
     uint16_t path_bytes, build_id_bytes;
     uint32_t reserved;
+};
+/* Code announced by GDB's JIT interface, or withdrawn (`gone`, all but `entry`, its address, is 0).
+ * Its ELF image lies in PID-START.jit beside the trace, of this process or of a forking parent. */
+struct trace_jit_code {
+    struct trace_record r;
+    uint64_t entry, file_start, offset, bytes;
+    int32_t file_pid;
+    uint32_t gone;
 };
 struct trace_thread { /* start or first sight of a thread, or its new name (tail) */
     struct trace_record r;
@@ -126,8 +138,7 @@ struct trace_process { /* `child` was made by tid; tail = path of the new progra
     int32_t child;
     uint32_t op, tid, path_bytes;
 };
-struct trace_note { /* something to say in data quality: tail = key '\0' sentence. severity 0 info,
-                       1 warning, 2 error */
+struct trace_note { /* tail = key '\0' sentence; severity 0 info, 1 warning, 2 error */
     struct trace_record r;
     uint32_t severity, bytes;
 };
@@ -139,13 +150,28 @@ enum trace_part {
     TRACE_PART_NVTX,
     TRACE_PART_CUDA,
     TRACE_PART_WRITER,
+    TRACE_PART_MALLOC_CALLS,
+    TRACE_PART_FREE_CALLS,
+    TRACE_PART_COPY_CALLS, /* these three: calls that record nothing */
+    TRACE_PART_IO,
+    TRACE_PART_LOCKS,
+    TRACE_PART_LOCK_CALLS, /* that did not have to wait */
     TRACE_PARTS
 };
-struct trace_cost { /* our own time in the process so far, by part (enum trace_part), of one thread;
-                       the last record counts */
+struct trace_cost { /* our own time so far, by enum trace_part, of a thread; the last counts */
     struct trace_record r;
     uint32_t tid, part;
     uint64_t ns, calls;
+};
+enum trace_account_at {
+    TRACE_AT_LOAD,  /* the library begins: exec, loader and constructors were before */
+    TRACE_AT_START, /* what it set up for itself is done, or a fork has made the process */
+    TRACE_AT_END    /* the last records are written; the last such record counts */
+};
+struct trace_account { /* CPU time of the process until now, since it was made (not since exec) */
+    struct trace_record r;
+    uint64_t user_ns, system_ns;
+    uint32_t at, reserved; /* enum trace_account_at */
 };
 struct trace_clock { /* one bracketed reading of three clocks; cupti_ns 0 = not read */
     struct trace_record r;

@@ -18,11 +18,14 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it */
 #endif
-#define FD_FROM 400 /* above the numbers that programs expect to get or close by hand */
+/* Above the numbers that programs expect to get or close by hand. */
+#define FD_FROM 400
+#define FD_LEAST                                                                                   \
+    200 /* where the limit is lower; below it none is kept, each chunk opens the file */
 
 uint64_t trace_now(void)
 {
-    struct timespec t;
+    struct timespec t = {0};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -116,6 +119,20 @@ static int open_file(struct trace_writer *w, int flags)
                         0600);
 }
 
+/* The same file under a high number where there is one. */
+static int raise_fd(int fd)
+{
+    static const int from[] = {FD_FROM, FD_LEAST};
+    for (size_t i = 0; fd >= 0 && fd < FD_LEAST && i < sizeof from / sizeof *from; i++) {
+        int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from[i]);
+        if (high >= 0) {
+            syscall(SYS_close, fd);
+            fd = high;
+        }
+    }
+    return fd;
+}
+
 static int is_ours(const struct trace_writer *w, int fd)
 {
     struct stat st;
@@ -123,19 +140,31 @@ static int is_ours(const struct trace_writer *w, int fd)
 }
 
 /* The file's descriptor, opened again when the program closed it (daemons close all), -1 when it
- * cannot be had: never the file that the program has under this number now. */
+ * cannot be had: never the file that the program has under this number now. One below FD_LEAST is
+ * not kept: let_go. */
 static int own_fd(struct trace_writer *w)
 {
     int old = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
     if (is_ours(w, old))
         return old;
-    int fd = open_file(w, 0);
+    int fd = raise_fd(open_file(w, 0)), why = fd < 0 ? errno : EBADF;
+    if (is_ours(w, fd) && fd < FD_LEAST)
+        return fd;
     if (is_ours(w, fd) &&
         __atomic_compare_exchange_n(&w->fd, &old, fd, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return fd;
     if (fd >= 0)
         syscall(SYS_close, fd);
-    return is_ours(w, old) ? old : -1; /* another thread was faster */
+    if (is_ours(w, old)) /* another thread was faster */
+        return old;
+    errno = why;
+    return -1;
+}
+
+static void let_go(int fd)
+{
+    if (fd < FD_LEAST)
+        syscall(SYS_close, fd);
 }
 
 static int open_new(struct trace_writer *w, struct trace_header **header)
@@ -145,11 +174,7 @@ static int open_new(struct trace_writer *w, struct trace_header **header)
     *header = NULL;
     if (fd < 0)
         return errno;
-    int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FD_FROM);
-    if (high >= 0) {
-        syscall(SYS_close, fd);
-        fd = high;
-    }
+    fd = raise_fd(fd);
     if (fstat(fd, &st))
         why = errno;
     else
@@ -159,16 +184,27 @@ static int open_new(struct trace_writer *w, struct trace_header **header)
         syscall(SYS_close, fd);
         return why;
     }
-    w->fd = fd;
+    let_go(fd);
+    w->fd = fd < FD_LEAST ? -1 : fd;
     w->device = st.st_dev;
     w->inode = st.st_ino;
     return 0;
 }
 
+/* When the file was made, by the file system: what is copied or unpacked has another time. */
+static uint64_t born(int fd, const char *path)
+{
+    struct statx st;
+    if (syscall(SYS_statx, fd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
+        !(st.stx_mask & STATX_BTIME))
+        return 0;
+    return (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec;
+}
+
 static int create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
 {
     struct trace_header *h = NULL;
-    struct timespec real;
+    struct timespec real = {0};
     uint64_t start = trace_now();
     int *alive = map(TRACE_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int why = alive ? make_path(w->path, sizeof w->path, folder, getpid(), start) : errno;
@@ -191,6 +227,8 @@ static int create(struct trace_writer *w, const char *folder, const uint8_t run_
     h->file_bytes = w->taken = TRACE_HEADER_BYTES;
     h->capture_bytes = TRACE_HEADER_BYTES + TRACE_PAGE;
     memcpy(h->run_id, run_id, sizeof h->run_id);
+    h->inode = w->inode;
+    h->born_ns = born(AT_FDCWD, w->path);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(h->magic, TRACE_MAGIC, sizeof h->magic);
     w->header = h;
@@ -240,18 +278,21 @@ static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
         return NULL;
     int why, fd = own_fd(w);
     if (fd < 0) {
-        fail(w, EBADF);
+        if (errno != EMFILE && errno != ENFILE) /* else the program may close one */
+            fail(w, EBADF);
         return NULL;
     }
     uint64_t offset = __atomic_load_n(&w->taken, __ATOMIC_RELAXED);
     do {
         if (w->byte_limit && offset + bytes > w->byte_limit) {
+            let_go(fd);
             fail(w, EFBIG);
             return NULL;
         }
     } while (!__atomic_compare_exchange_n(&w->taken, &offset, offset + bytes, 0, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
     struct trace_chunk *c = map_room(fd, offset, bytes, &why);
+    let_go(fd);
     if (!c) {
         fail(w, why);
         return NULL;
@@ -271,16 +312,18 @@ static void release_chunk(struct trace_stream *s)
 {
     struct trace_chunk *c = s->chunk;
     uint32_t bytes = c->bytes;
+    s->sealing = 1;
     if (writable(s->writer)) {
         c->crc = trace_crc(0, &c->bytes, sizeof *c - offsetof(struct trace_chunk, bytes) + c->used);
         __atomic_store_n(&c->sealed, 1, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&s->writer->header->capture_bytes, bytes, __ATOMIC_RELAXED);
     }
     s->chunk = NULL;
+    s->sealing = 0;
     unmap(c, bytes);
 }
 
-/* When there is no room for a new chunk the old one stays: smaller records may still fit. */
+/* Without room for a new chunk the old one stays: smaller records may still fit. */
 static int next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
 {
     int saved = errno;
@@ -305,6 +348,14 @@ static int next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
 void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid)
 {
     *s = (struct trace_stream){.writer = w, .tid = tid};
+}
+
+/* A chunk that was sealed takes no more: it may be unmapped already, or about to be. */
+void trace_stream_interrupted(struct trace_stream *s)
+{
+    if (s->sealing)
+        s->chunk = NULL;
+    s->sealing = s->busy = 0;
 }
 
 void trace_stream_close(struct trace_stream *s)

@@ -8,6 +8,8 @@
 
 #include "profiler/trace/records_gpu.h"
 #include "profiler/trace/records_host.h"
+#include "profiler/trace/records_io.h"
+#include "profiler/trace/records_lock.h"
 
 /* One file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {
@@ -28,14 +30,14 @@ struct trace_stream {
     struct trace_writer *writer;
     struct trace_chunk *chunk; /* mapped; NULL before the first record */
     uint32_t tid, sequence;
-    volatile int busy;
+    volatile int busy, sealing;
 };
 
 /* Makes `folder`/PID-START.tpt (`folder` absolute: programs change theirs). 0, or errno: the trace
  * is then off and every later call a no-op. */
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit);
-/* Says how the process image ended; TRACE_RUNNING takes it back (an exec failed). Seals nothing:
+/* Records how the process image ended; TRACE_RUNNING takes it back (an exec failed). Seals nothing:
  * chunks stay readable unsealed, and what threads still write is kept. */
 void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
 /* In a forked child: lets go of the parent's file without touching it. The child closes the
@@ -43,6 +45,8 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
 void trace_abandon(struct trace_writer *w);
 
 void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid);
+/* A write to it was left by a jump: the next one may begin. */
+void trace_stream_interrupted(struct trace_stream *s);
 void trace_stream_close(struct trace_stream *s); /* seals its chunk and unmaps it */
 
 /* Appends `record` (its kind set; words, and time when 0, are filled in) and a tail, cut to what

@@ -65,7 +65,8 @@ static void note_confidence(struct triage *t)
                   "no timing.json: times are those of a profile, sizes and growth are not known");
     if (t->timing.rows_count && !t->workloads.count)
         notes_add(&t->notes,
-                  "no reconstruction was measured at %g: there is no whole to take a share of",
+                  "no reconstruction was measured at %g: the whole, of which a share could be "
+                  "taken, is unknown",
                   t->inputs.size);
 }
 
@@ -107,14 +108,14 @@ static void write_headline(struct triage *t)
         judged += t->candidates[i]->best != NULL;
     if (!judged)
         snprintf(t->headline, sizeof t->headline,
-                 "No card of %d holds a lane of any of %d operation%s, or none is within the power "
-                 "budget of %g W (0: none): nothing to build here.",
+                 "No FPGA fits: of %d cards, none holds one of the %d operation%s within the power "
+                 "budget of %g W (0: no budget).",
                  t->cards_count, t->candidates_count, plural, t->weights.power_budget_watts);
     else if (c->verdict < VERDICT_MEDIUM)
         snprintf(
             t->headline, sizeof t->headline,
-            "None of %d operation%s deserves an FPGA card of its own here: for each, what there is "
-            "or a GPU is better, or too little is gained. Nearest is %s (%s).",
+            "None of %d operation%s would benefit from an FPGA card here: this machine or a GPU is "
+            "better, or the gain is too small. The nearest is %s (%s).",
             t->candidates_count, plural, c->primitive->name, verdict_name(c->verdict));
     else
         snprintf(

@@ -1,47 +1,63 @@
-"""All programs of programs.py, bare and recorded; prints docs/capture.md's table.
+"""The truth table: every program of programs.py and truth/truth_programs.py in paired runs, bare and recorded in turn.
 
-    TOMOPROF=build/tomoprof TP_MATRIX_PYTHON=venv/bin/python python3 tests/capture/matrix.py [NAME...]"""
+    TOMOPROF=build/tomoprof python3 tests/capture/matrix.py --venv FOLDER [NAME...]
 
+FOLDER is a virtual environment with what the Python rows need; it is made and filled where it is not there. Programs whose
+tools are not installed are skipped with the reason; apt packages that bring them are named. A row holds: whether exit, output
+and results are the same in all pairs; recorded over bare CPU and wall time, of the least and the median of the pairs; CPU time
+that the samples add up to, of the kernel's; and for each phase the share that the profile shows on its lines, of the share
+by the program's own clocks. `--json FILE` keeps all runs, `--docs FILE` puts the table between that file's matrix marks."""
+
+import argparse
+import json
 import os
 import pathlib
+import re
+import subprocess
 import sys
-import tempfile
-
-os.environ.setdefault("TP_LONG", "ON")  # as much work as the table says
-from programs import PROGRAMS, compare, facts, mentions  # noqa: E402
 
 
-def row(program, folder):
-    """The cells of a program's row and whether all is well."""
-    reason = program.absent()
-    if reason:
-        return [program.name, program.kind, "skipped: " + reason, "", "", "", ""], True
-    bare, mine, differences = compare(program, folder)
-    same = "same" if not differences else "; ".join(differences)
-    try:
-        data, record, size = facts(folder)
-    except FileNotFoundError:
-        return [program.name, program.kind, same, "no profile", "", "", ""], False
-    total = (data["totals"]["cpu"]["user"] or 0) + (data["totals"]["cpu"]["sys"] or 0)
-    kernel = record["end"]["user_s"] + record["end"]["system_s"]
-    loose = data["quality"]["unattributed_cpu_share"]
-    hot = f"{program.hot} {100 * mentions(data, program.hot)[1]:.0f} %" if program.hot else ""
-    return [program.name, program.kind, same, f"{total:.2f} of {kernel:.2f}", "" if loose is None else f"{100 * loose:.0f}", hot,
-            f"{size / 2**20:.1f}"], not differences
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--venv", type=pathlib.Path)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--docs", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path, help="run in this folder and leave it")
+    return parser.parse_args()
+
+
+def virtual_environment(folder, programs):
+    """A virtual environment with the packages that the programs need."""
+    if not (folder / "bin/python").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin/pip", "install", "-q", *sorted({p for program in programs for p in program.pip})], check=True)
 
 
 def main():
-    print("| program | what it is | exit, output, results | CPU s sampled | no line % | expected in | trace MB |")
-    print("|---|---|---|---|---|---|---|")
-    well = True
-    for program in PROGRAMS:
-        if sys.argv[1:] and program.name not in sys.argv[1:]:
-            continue
-        with tempfile.TemporaryDirectory(prefix="tomoprof-matrix-") as folder:
-            cells, good = row(program, pathlib.Path(folder))
-        print("| " + " | ".join(cells) + " |", flush=True)
-        well &= good
-    return 0 if well else 1
+    asked = options()
+    os.environ.setdefault("TP_LONG", "ON")  # as much work as the table says
+    os.environ["TOMOPROF"] = str(pathlib.Path(os.environ["TOMOPROF"]).resolve())  # runs start in folders of their own
+    if asked.venv:
+        os.environ["TP_MATRIX_PYTHON"] = str(asked.venv.resolve() / "bin/python")
+    sys.path.insert(0, str(pathlib.Path(__file__).with_name("truth")))
+    from programs import PROGRAMS  # these three go by the environment
+    from truth_programs import TRUTHS
+    from truth_table import GOAL_POINTS, GOAL_RATIO, table
+
+    programs = [p for p in (*TRUTHS, *PROGRAMS) if not asked.names or p.name in asked.names]
+    if asked.venv:
+        virtual_environment(asked.venv.resolve(), programs)
+    lines, facts = table(programs, asked.pairs, asked.keep and asked.keep.resolve())
+    missed = [f"{name}: {', '.join(f['missed'])}" for name, f in facts.items() if f.get("missed")]
+    print(f"\n{len(missed)} of {len(facts)} miss a goal (lines within {GOAL_POINTS:g} points, CPU time at most x {GOAL_RATIO})", *missed, sep="\n")
+    if asked.json:
+        asked.json.write_text(json.dumps(facts, indent=1) + "\n")
+    if asked.docs:
+        text = asked.docs.read_text()
+        asked.docs.write_text(re.sub(r"(<!-- matrix -->\n).*?(<!-- matrix end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text, flags=re.S))
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

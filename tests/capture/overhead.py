@@ -2,7 +2,7 @@
 
     TOMOPROF=build/tomoprof TP_MATRIX_PYTHON=venv/bin/python python3 tests/capture/overhead.py [--size 64] [--pairs 5] [--peers]
 
-Prints docs/capture.md's table: least and median of the runs, CPU time and wall time against bare."""
+Prints docs/internals/capture.md's table: least and median of the runs, CPU time and wall time against bare."""
 
 import argparse
 import os
@@ -47,6 +47,13 @@ def targets(size):
     script = str(HERE / "mbirjax_cone.py")
     yield "MBIRJAX cone", [PYTHON, script, str(size), "3"], {"XLA_FLAGS": "--xla_force_host_platform_device_count=1"}
     yield "tomoprof cone_mbir_recon", [TOMOPROF, "child-run", "--op", "cone_mbir_recon", "--size", "128", "--runs", "3", "--traced"], {}
+    storm = pathlib.Path(tempfile.mkdtemp(prefix="tomoprof-storm-")) / "storm"
+    source = HERE / "targets/storm.c"
+    if not subprocess.run(["cc", "-O2", "-g", "-fno-builtin-malloc", "-pthread", "-o", storm, source]).returncode:
+        for name, what, count in (("65 M mallocs and frees", "malloc", 65000000), ("200 M copies of 48 bytes", "copy", 200000000),
+                                  ("both in 3 threads", "threads", 20000000), ("a malloc per 200 ns", "calm", 10000000)):
+            yield f"storm: {name}", [storm, what, str(count)], {}
+            yield f"storm: {name}, never taken out", [storm, what, str(count)], {"TOMOPROF_CAPTURE_CALLS": "1"}
     yield "Python loop", [PYTHON, "-c", "x = 0\nfor i in range(30000000): x += i & 3\nprint(x)"], {}
 
 

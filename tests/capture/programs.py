@@ -1,11 +1,14 @@
-"""Programs that nobody here wrote, run bare and recorded: what they say, write and return must be the same."""
+"""Programs that nobody here wrote, run bare and recorded: what they say, write and return must be the same. Those with
+clocks of their own: truth/truth_programs.py."""
 
 import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -21,12 +24,15 @@ def much(n):
 
 
 class Program:
-    """`words` are run in a folder of their own, made by `prepare(folder)`; "{x}" is file x there."""
+    """`words` are run in a folder of their own, made by `prepare(folder)`; "{x}" is file x there. `modules` are Python's,
+    `pip` and `apt` the packages that bring what it needs. `sources` hold the marked lines of its phases, which are counted
+    by `clock`: thread where phases overlap, else process."""
 
     def __init__(self, name, kind, words, needs=(), modules=(), prepare=None, results=(), end=0, hot=None, ci=False, env=None,
-                 kill_after=None, volatile=False, brief=False):
+                 kill_after=None, volatile=False, brief=False, pip=(), apt=(), sources=(), clock="process"):
         self.name, self.kind, self.words, self.needs, self.modules = name, kind, words, needs, modules
         self.prepare, self.results, self.end, self.hot, self.ci = prepare, results, end, hot, ci
+        self.pip, self.apt, self.sources, self.clock = pip, apt, sources, clock
         self.env, self.kill_after = env or {}, kill_after
         self.volatile, self.brief = volatile, brief  # stderr holds times; most CPU time is the starting of processes
 
@@ -67,8 +73,8 @@ message("${s} ${h} ${g}")
 message(FATAL_ERROR "on purpose")
 """
 C_SOURCE = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "".join(
-    f"int f{i}(int n) {{ int s = 0; for (int k = 0; k < n; k++) s += k * {i} ^ (s >> 3); return s; }}\n" for i in range(much(800))
-) + 'int main(void) { printf("%d\\n", ' + " + ".join(f"f{i}(9)" for i in range(much(800))) + "); return 0; }\n"
+    f"int f{i}(int n) {{ int s = 0; for (int k = 0; k < n; k++) s += k * {i} ^ (s >> 3); return s; }}\n" for i in range(much(300))
+) + 'int main(void) { printf("%d\\n", ' + " + ".join(f"f{i}(9)" for i in range(much(300))) + "); return 0; }\n"
 CXX_SOURCE = """#include <algorithm>
 #include <iostream>
 #include <map>
@@ -153,7 +159,7 @@ print("signals")
 PY_NUMPY = """
 import numpy as np, sys
 rng = np.random.default_rng(7)
-a = rng.standard_normal((700, 700))
+a = rng.standard_normal((SIZE, SIZE))
 for i in range(MUCH):
     u, s, v = np.linalg.svd(a)  # svd
     a = (u * s) @ v
@@ -161,7 +167,7 @@ total = 0.0
 for i in range(400000): total += i % 7  # loop
 np.save("result.npy", np.concatenate([s, [total]]))
 print(s[0] > 0)
-""".replace("MUCH", str(much(4)))
+""".replace("MUCH", str(much(4))).replace("SIZE", "700" if LONG else "450")
 PY_SCIPY = """
 import numpy as np, scipy.ndimage, scipy.sparse, scipy.sparse.linalg, scipy.fft
 rng = np.random.default_rng(3)
@@ -221,35 +227,42 @@ PROGRAMS = [
     Program("python fork", "multiprocessing, threads, subprocess, os._exit", [PYTHON, "{s.py}", "fork"], prepare=text("s.py", PY_PROCESSES),
             end=9, hot="s.py", ci=True),
     Program("python spawn", "multiprocessing by spawn", [PYTHON, "{s.py}", "spawn"], prepare=text("s.py", PY_PROCESSES), end=9, hot="s.py"),
-    Program("numpy", "BLAS threads under one Python line", [PYTHON, "{s.py}"], modules=["numpy"], prepare=text("s.py", PY_NUMPY),
+    Program("numpy", "BLAS threads under one Python line", [PYTHON, "{s.py}"], modules=["numpy"], pip=["numpy"], prepare=text("s.py", PY_NUMPY),
             results=["result.npy"], hot="s.py", ci=True),
-    Program("scipy", "Python over C, C++ and Fortran", [PYTHON, "{s.py}"], modules=["scipy"], prepare=text("s.py", PY_SCIPY),
+    Program("scipy", "Python over C, C++ and Fortran", [PYTHON, "{s.py}"], modules=["scipy"], pip=["scipy"], prepare=text("s.py", PY_SCIPY),
             results=["result.npy"], hot="s.py"),
     Program("mbirjax", "JAX on the CPU: cone beam, 32^3, 3 iterations", [PYTHON, str(HERE / "mbirjax_cone.py"), "32", "3", "{volume.npy}"],
-            modules=["mbirjax"], results=["volume.npy"], hot="mbirjax", volatile=True,
+            modules=["mbirjax"], pip=["mbirjax"], results=["volume.npy"], hot="mbirjax", volatile=True,
             env={"XLA_FLAGS": "--xla_force_host_platform_device_count=1"}),
     Program("killed", "SIGKILL in the middle", [PYTHON, "-c", "while True: pass"], end=-signal.SIGKILL, kill_after=0.5, ci=True),
     Program("crash", "abort() in C under Python", [PYTHON, "-c", "import os\nfor i in range(9999999): pass\nos.abort()"], end=-signal.SIGABRT, ci=True),
 ]
 
 
-def start(program, folder, recorder):
-    """Runs it in `folder`, under `recorder(words)`; what can be compared afterwards."""
-    import subprocess
-
+def ready(program, folder):
+    """The folder in which the program can be started, as often as wanted."""
     folder.mkdir(parents=True)
     if program.prepare:
         program.prepare(folder)
+    return folder
+
+
+def start(program, folder, recorder, extra=None):
+    """Runs it in `folder`, under `recorder(words)`; what can be compared afterwards. CPU seconds are those of all that it
+    started and waited for."""
+    for name in program.results:
+        (folder / name).unlink(missing_ok=True)
     words = [w.replace("{", "").replace("}", "") if w.startswith("{") and w.endswith("}") else w for w in program.words]
-    env = {**os.environ, **program.env}
-    begin = time.monotonic()
+    env = {**os.environ, **program.env, **(extra or {})}
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     process = subprocess.Popen([str(w) for w in recorder(absolute(program, folder, words))], stdin=subprocess.DEVNULL, cwd=folder, env=env,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if program.kill_after:
         kill_target(process, program.kill_after, recorder(["x"]) != ["x"])
     out, err = process.communicate(timeout=900)
-    wall = time.monotonic() - begin
+    wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     return {"end": process.returncode, "out": out, "err": err, "wall": wall,
+            "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
             "results": {r: (folder / r).read_bytes() for r in program.results}}
 
 
@@ -258,34 +271,46 @@ def absolute(program, folder, words):
     return [str(folder / words[0]), *words[1:]] if program.words[0].startswith("{") else words
 
 
+def program_of(recorder_pid):
+    """The child of a recorder that is the program: another one watches the process group. 0: it is not there yet."""
+    for child in pathlib.Path(f"/proc/{recorder_pid}/task/{recorder_pid}/children").read_text().split():
+        if pathlib.Path(f"/proc/{child}/comm").read_text().strip() not in ("group-witness", "tomoprof"):
+            return int(child)
+    return 0
+
+
 def kill_target(process, seconds, recorded):
-    """The program itself, the process or the only child of its recorder, when it has computed for so long."""
+    """The program itself, the process or the child of its recorder, when it has computed for so long."""
     end, busy = time.monotonic() + 300, 0
     while busy < seconds and time.monotonic() < end:
         time.sleep(0.02)
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        pid = int(children[0]) if recorded and children else 0 if recorded else process.pid
+        pid = program_of(process.pid) if recorded else process.pid
         if pid:
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
             busy = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     os.kill(pid or process.pid, signal.SIGKILL)
 
 
-def compare(program, folder):
-    """Both runs and what differs, as sentences."""
-    bare = start(program, folder / "bare" / "x", lambda words: words)
-    mine = start(program, folder / "mine" / "x", lambda words: command(folder / "runs", "--", *words))
-    differences = []
+def differences(program, bare, mine):
+    """What differs between a bare and a recorded run, as sentences."""
+    found = []
     if bare["end"] != program.end:
-        differences.append(f"bare: ended with {bare['end']}, expected {program.end}")
+        found.append(f"bare: ended with {bare['end']}, expected {program.end}: {bare['err'][-300:]!r}")
     if mine["end"] != bare["end"]:
-        differences.append(f"ended with {mine['end']} instead of {bare['end']}: {mine['err'][-500:]!r}")
+        found.append(f"ended with {mine['end']} instead of {bare['end']}: {mine['err'][-500:]!r}")
     if mine["out"] != bare["out"]:
-        differences.append(f"stdout differs: {mine['out'][:200]!r} instead of {bare['out'][:200]!r}")
-    if not program.volatile and not mine["err"].replace(b"/mine/", b"/bare/").startswith(bare["err"].replace(b"/mine/", b"/bare/")):
-        differences.append(f"stderr differs: {mine['err'][:300]!r} instead of {bare['err'][:300]!r}")
-    differences += [f"{name} differs" for name, data in bare["results"].items() if mine["results"][name] != data]
-    return bare, mine, differences
+        found.append(f"stdout differs: {mine['out'][:200]!r} instead of {bare['out'][:200]!r}")
+    if not program.volatile and not mine["err"].startswith(bare["err"]):
+        found.append(f"stderr differs: {mine['err'][:300]!r} instead of {bare['err'][:300]!r}")
+    return found + [f"{name} differs" for name, data in bare["results"].items() if mine["results"][name] != data]
+
+
+def compare(program, folder):
+    """Both runs and what differs."""
+    place = ready(program, folder / "x")
+    bare = start(program, place, lambda words: words)
+    mine = start(program, place, lambda words: command(folder / "runs", "--", *words))
+    return bare, mine, differences(program, bare, mine)
 
 
 def facts(folder):

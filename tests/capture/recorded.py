@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pipe"))
-from tool import LONG, SANITIZED, TOMOPROF, main, of_samples, tomoprof  # noqa: E402, F401
+from tool import LONG, SANITIZED, TOMOPROF, main, newest, of_samples, tomoprof  # noqa: E402, F401
 
 LIBRARY = pathlib.Path(TOMOPROF).with_name("libtomoprof_capture.so")
 
@@ -28,10 +28,6 @@ def run(words, timeout=300, **options):
     """A finished process; returncode is -N after signal N."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, **options)
-
-
-def newest(out):
-    return out / (out / "latest").read_text().strip()
 
 
 def profile(out):

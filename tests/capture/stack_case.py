@@ -12,7 +12,8 @@ import time
 probe = ctypes.CDLL(sys.argv[1])  # gives the interpreter lock away during calls
 held = ctypes.PyDLL(sys.argv[1])  # keeps it
 buffer = ctypes.create_string_buffer(1 << 17)
-CUT, PYTHON_CUT, NO_PYTHON = 2, 4, 8
+CUT, PYTHON_CUT, NO_PYTHON, DEEP = 2, 4, 8, 16
+INNER, OUTER = 384, 128  # frames kept of a deeper stack
 failures = []
 checked = 0
 
@@ -61,6 +62,15 @@ def generator(n):
         yield from generator(n - 1)
     both("generator")
     yield n
+
+
+def again():
+    """The same outer frames at every look, with others inside, at other lines."""
+    for k in range(30):
+        both("again"); both("again", held)
+        next(generator(k % 5))
+        (lambda: both("again, called"))() if k % 3 else \
+            both("again, next line")
 
 
 async def awaited(n):
@@ -122,8 +132,13 @@ def recurse(n):
 
 
 def over(n):
-    """Flags and frames of a stack that is deeper than the limit."""
-    return over(n - 1) if n else read()
+    """Python's view, and flags and frames of a stack that is deeper than what is kept; now and then through C."""
+    if n % 10 == 1:
+        return max([n - 1], key=lambda m: found.append(over(m)) or 0) and None
+    return over(n - 1) if n else (python_view(sys._getframe()), read())
+
+
+found = []
 
 
 def many_lines():
@@ -199,6 +214,7 @@ def everything():
     c_callbacks()
     executed()
     executed_again_and_again()
+    again()
     asyncio.run(gathered())
 
 
@@ -211,9 +227,14 @@ def expect(what, truth):
 
 
 def too_deep():
-    flags, natives, got = over(300)
-    expect("a deep stack is cut", flags & PYTHON_CUT and len(got) == 128)
-    expect("what is left of it is the leaf's end", all(frame[2] == "over" for frame in got[1:]))
+    over(700)
+    mine, (flags, natives, got) = found[0]
+    got = [frame[:4] for frame in got]
+    print("flags %d, %d frames of %d, %d native" % (flags, len(got), len(mine) + 1, natives))
+    expect("a deep stack is not cut", flags & DEEP and not flags & (PYTHON_CUT | CUT) and len(got) == INNER + 1 + OUTER)
+    expect("the leaf's end is kept", got[1:INNER] == mine[: INNER - 1])
+    expect("the root's end is kept", got[INNER + 1 :] == mine[-OUTER:])
+    expect("how many are left out is told", got[INNER][1] == len(mine) + 1 - INNER - OUTER)
 
 
 def entries():

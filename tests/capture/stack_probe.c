@@ -27,7 +27,7 @@ struct capture_thread *capture_self(void)
 
 /* A trace that keeps the code objects and the last stack. In memory of its own: a sample may have
  * interrupted malloc. */
-enum { CODES = 65536, TEXTS = 16 << 20, WORDS = 3 * 128 + 8 };
+enum { CODES = 65536, TEXTS = 16 << 20, WORDS = 4096 };
 static struct probe_code {
     uint64_t id;
     int first_line;
@@ -49,6 +49,13 @@ static const char *keep(const char *text, size_t n)
 static struct trace_stack stack;
 static uint64_t words[WORDS];
 static uint64_t lost[TRACE_LOSSES];
+
+uint64_t trace_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 int trace_put2(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
                const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)

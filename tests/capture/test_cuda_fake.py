@@ -1,4 +1,4 @@
-"""The GPU's side of a trace against the truth of a pretended GPU, whose CUPTI misbehaves in every way it is asked to."""
+"""The GPU's side of a trace against the truth of a emulated GPU, whose CUPTI misbehaves in every way it is asked to."""
 
 import collections
 import pathlib

@@ -48,7 +48,7 @@ def recordings_come_home_small(check, folder):
     expected = json.loads((kept / "expected.json").read_text())
     check.that(code == 0 and 0 < size < 2 << 20 and not expected["cut"], f"{code}: {size} bytes, cut: {expected['cut']}")
     check.that(expected["totals"]["kernels"] == rows["known"]["kernels"]["ours"], f"{expected['totals']}")
-    again = subprocess.run([TOMOPROF, "report", kept, "--again"], capture_output=True, text=True, timeout=100)
+    again = subprocess.run([TOMOPROF, "report", kept, "--reanalyze"], capture_output=True, text=True, timeout=100)
     check.that(again.returncode == 0, f"the kept recording cannot be analysed again: {again.stderr}")
 
 

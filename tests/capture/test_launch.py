@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -53,6 +54,16 @@ def ignored_signals_stay_ignored(check, folder):
     done = run(recorded(folder, "sh", "-c", "kill -HUP $$; echo alive"),
                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     check.that(done.returncode == 0 and done.stdout == b"alive\n", f"{done}")
+    # As under nohup: a program with a handler of its own gets them all the same, one without ignores them.
+    for handler, wanted in ("lambda *a: os._exit(3)", 3), ("signal.SIG_IGN", 0):
+        program = (f"import os, signal, sys, time\nsignal.signal(signal.SIGHUP, {handler})\nprint('ready', flush=True)\n"
+                   "sys.stdin.read()\ntime.sleep(5 if len(sys.argv) > 1 else 0)\n")
+        p = subprocess.Popen(recorded(folder, sys.executable, "-c", program, *["wait"] * (wanted > 0)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        check.that(p.stdout.readline() == b"ready\n", "the program did not start")
+        p.send_signal(signal.SIGHUP)
+        out, err = p.communicate(timeout=300)
+        check.that(p.returncode == wanted, f"SIGHUP, which tomoprof was started to ignore, with {handler}: exit {p.returncode}, {err}")
 
 
 def a_terminals_interrupt_comes_once(check, folder):
@@ -160,9 +171,9 @@ def wrong_calls_run_nothing(check, folder):
     for words, sentence in (
         (["no-such-program-here"], "no such program is in PATH"),
         (["/no/such/file"], "No such file"),
-        ([str(text)], "no executable file\n"),
-        ([str(script)], f"no executable file: to run it, `tomoprof record python3 {script}`"),
-        ([str(folder)], "no executable file"),
+        ([str(text)], "not an executable file\n"),
+        ([str(script)], f"not an executable file: to run it, `tomoprof record python3 {script}`"),
+        ([str(folder)], "not an executable file"),
         ([""], "name of the program is empty"),
         (["--modes", "cpu,pyton", "--", "true"], "did you mean python?"),
         (["--modes", "", "--", "true"], "list is empty"),
@@ -197,11 +208,77 @@ def what_cannot_be_seen_is_said(check, folder):
     check.that(done.stderr.count(b"\n") == 1, f"an ordinary program: {done.stderr}")
 
 
+def what_cannot_load_the_library_starts_without_it(check, folder):
+    """Children of the program: what musl's loader or a sanitizer would do is to end them. The loader here is glibc's by a
+    name of musl's, so that each says what was handed to it."""
+    loader = pathlib.Path("/lib64/ld-linux-x86-64.so.2")
+    if not loader.exists():
+        print("  skipped: no x86-64 loader")
+        return
+    (folder / "ld-musl-x86_64.so.1").symlink_to(loader)
+    say = '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { const char *p = getenv("LD_PRELOAD"), *o = getenv("OTHER"); ' \
+          'printf("[%s] %s\\n", p ? p : "", o ? o : ""); return 0; }\n'
+    foreign = compiled(folder, "foreign", say, f"-Wl,--dynamic-linker={folder}/ld-musl-x86_64.so.1")
+    own = compiled(folder, "own", say)
+    (folder / "script").write_text(f"#!{foreign}\n")
+    (folder / "script").chmod(0o755)
+    starts = {"sh": ["sh", "-c", "./foreign; ./own"], "a script": ["sh", "-c", "./script"], "env": ["env", "./foreign"],
+              "posix_spawn": [sys.executable, "-c", "import os; os.waitpid(os.posix_spawn('./foreign', ['f'], os.environ), 0)"],
+              "posix_spawnp": [sys.executable, "-c", "import os; os.waitpid(os.posix_spawnp('foreign', ['f'], os.environ), 0)"],
+              "fexecve": [sys.executable, "-c", "import os; os.execve(os.open('foreign', os.O_RDONLY), ['f'], os.environ)"],
+              "execvpe": [sys.executable, "-c", "import ctypes, os; a = (ctypes.c_char_p * 2)(b'f', None); "
+                          "e = (ctypes.c_char_p * 3)(b'OTHER=x', b'LD_PRELOAD=' + os.environb[b'LD_PRELOAD'], None); "
+                          "ctypes.CDLL(None).execvpe(b'foreign', a, e)"]}
+    other = "libm.so.6"  # of the program's own, and harmless
+    for name, words in starts.items():
+        done = run(recorded(folder, *words), cwd=folder, env={**os.environ, "LD_PRELOAD": other, "OTHER": "x", "PATH": f"{folder}:" + os.environ["PATH"]})
+        lines = done.stdout.decode().splitlines()
+        check.that(done.returncode == 0 and lines and lines[0] == f"[{other}] x", f"{name}: {done}")
+        check.that(name != "sh" or ("tomoprof" in lines[1] and other in lines[1]), f"a program that can load it: {lines}")
+    sanitized = compiled(folder, "sanitized", "int main(void) { return 5; }\n", "-fsanitize=address")
+    done = run(recorded(folder, "sh", "-c", "./sanitized; echo $?"), cwd=folder)
+    check.that(sanitized is None or done.stdout == b"5\n", f"with AddressSanitizer: {done}")
+
+
+RIGHTS = """#include <grp.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct d[2];
+    prctl(PR_SET_KEEPCAPS, 1);
+    if (setresuid(65534, 65534, 65534))
+        return 2;
+    syscall(SYS_capget, &h, d);
+    d[0].effective = d[0].permitted;
+    syscall(SYS_capset, &h, d);
+    printf("%d %d %d\\n", setgroups(0, NULL), setgid(65534), (int)getuid());
+    return 7;
+}
+"""
+
+
+def a_daemon_gives_up_its_rights(check, folder):
+    """Keeping a capability over setuid is of one thread: libc ends a program whose other threads then may not do the same."""
+    if os.getuid():
+        print("  skipped: only root has rights to give up")
+        return
+    program = compiled(folder, "rights", RIGHTS)
+    bare, mine = run([program]), run(recorded(folder, program))
+    check.that(bare.returncode == 7 and bare.stdout == b"0 0 65534\n", f"bare: {bare}")
+    check.that((mine.returncode, mine.stdout) == (bare.returncode, bare.stdout), f"{mine}")
+
+
 def processes_without_data_are_named(check, folder):
-    """Spawned, forked or vforked and then replaced; a failed exec and an ordinary child are none of them."""
+    """Spawned, forked or vforked and then replaced; a failed exec and an ordinary child are none of them. So is their CPU time."""
     source = "int main(void) { return 0; }\n"
+    works = "#include <time.h>\nint main(void) { while (clock() < CLOCKS_PER_SEC / 2); return 0; }\n"
     try:
-        lone, other, third = (compiled(folder, n, source, "-static") for n in ("lonely", "other", "third"))
+        lone, other, third = (compiled(folder, n, text, "-static") for n, text in (("lonely", works), ("other", source), ("third", source)))
     except RuntimeError:
         print("  skipped: the compiler cannot link -static")
         return
@@ -219,6 +296,8 @@ def processes_without_data_are_named(check, folder):
     items = {i["id"]: i for i in profile(folder / "runs")["quality"]["items"]}
     said = items.get("trace.children", {})
     check.that(said.get("text") == "3 processes of the program left no data: lonely, other, third.", f"{said}")
+    missing = re.search(r"counted ([0-9.]+) s of CPU time", said.get("effect", ""))
+    check.that(missing and 0.4 < float(missing.group(1)) < 0.8, f"0.5 s of CPU time have no recording: {said}")
 
 
 def what_outlives_the_program_is_said(check, folder):
@@ -231,12 +310,43 @@ def what_outlives_the_program_is_said(check, folder):
 
 def a_bare_run_is_compared(check, folder):
     marker = folder / "count"
-    done = run(command(folder / "runs", "--baseline", *QUIET, "--", "sh", "-c", f"echo x >> {marker}; cat; sleep 0.1"))
+    done = run(command(folder / "runs", "--measure-overhead", *QUIET, "--", "sh", "-c", f"echo x >> {marker}; cat; sleep 0.1"))
     check.that(marker.read_text() == "x\nx\n" and done.returncode == 0, f"{done}")
     said = json.loads((newest(folder / "runs") / "record.json").read_text())
     check.that(said["cpus"] == len(os.sched_getaffinity(0)), f"{said['cpus']} CPUs")
+    models = [line.split(": ", 1)[1] for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    check.that(said["cpu"] == models[0] if models else said["cpu"] is None or "part" in said["cpu"], f"{said['cpu']}, {models[:1]}")
     check.that(said["baseline"]["wall_s"] >= 0.1 and said["end"]["wall_s"] >= 0.1, f"{said}")
-    check.that(b" s bare: " in done.stderr, f"{done.stderr}")
+    check.that(b" s without the recorder: " in done.stderr, f"{done.stderr}")
+
+
+def a_recording_ends_before_its_program(check, folder):
+    """After --seconds nothing is recorded, of what it starts neither; the run can be looked at, the exit code is the program's."""
+    script = folder / "phases.py"
+    script.write_text("import subprocess, sys, time\ndef spin(s):\n    end = time.process_time() + s\n"
+                      "    while time.process_time() < end: pass\n"
+                      "def before(): spin(0.2)  # before\ndef after(): spin(0.3)  # after\n"
+                      "before()\nprint('ready', flush=True)\nsys.stdin.readline()\nafter()\n"
+                      "subprocess.run([sys.executable, '-c', ''])\nprint('end')\nsys.exit(7)\n")
+    p = subprocess.Popen(command(folder / "runs", "--seconds", 3, "--", sys.executable, script), stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if p.stdout.readline() != "ready\n" or p.poll() is not None:
+        check.that(False, "the program did not start")
+    said = p.stderr.readline()
+    check.that("the recording ended after 3 s" in said and "tomoprof report " in said, f"{said}")
+    done = tomoprof("report", newest(folder / "runs"), "--text")
+    check.that(done.returncode == 0 and p.poll() is None, f"report meanwhile: {done}")
+    out, err = p.communicate("go on\n", timeout=300)
+    check.that((p.returncode, out) == (7, "end\n"), f"exit {p.returncode}: {out} {err}")
+    data = profile(folder / "runs")
+    lines = {line["line"] for path, f in data["files"].items() if path.endswith("phases.py") for line in f["lines"]}
+    check.that(6 not in lines, f"the line after the end is recorded: {lines}")
+    check.that([q["end"] for q in data["processes"]] == ["left"], f"{data['processes']}")
+    said = json.loads((newest(folder / "runs") / "record.json").read_text())["end"]
+    check.that(said["exit_code"] == 7 and said["wall_s"] == 3, f"{said}")
+    for words in (["--seconds", "0"], ["--seconds", "1", "--measure-overhead"]):
+        done = tomoprof("record", "--out", folder / "never", *words, "--", "true")
+        check.that(done.returncode == 2 and not (folder / "never").exists(), f"{words}: {done}")
 
 
 def an_interrupt_during_the_analysis_keeps_the_recording(check, folder):
@@ -266,5 +376,6 @@ need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
      a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
      the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
-     what_cannot_be_seen_is_said, processes_without_data_are_named, what_outlives_the_program_is_said, a_bare_run_is_compared,
+     what_cannot_be_seen_is_said, what_cannot_load_the_library_starts_without_it, a_daemon_gives_up_its_rights,
+     processes_without_data_are_named, what_outlives_the_program_is_said, a_bare_run_is_compared, a_recording_ends_before_its_program,
      an_interrupt_during_the_analysis_keeps_the_recording)

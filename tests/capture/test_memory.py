@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from memory_trace import LOST_ALLOCATIONS, MALLOC, MMAP, PYTHON, processes
-from recorded import command, compiled, main, need_library, newest, of_samples, run
+from recorded import LONG, command, compiled, main, need_library, newest, of_samples, run
 
 MEAN = 65536  # bytes between samples: 100 MiB are 1600 samples, 2.5 % standard error
 MIB = 1 << 20
@@ -89,7 +89,8 @@ def marks(source):
 
 
 def record(folder, *args, modes="memory,python,objects", mean=MEAN, env=None):
-    environment = dict(os.environ, TOMOPROF_CAPTURE_ALLOC_MEAN=str(mean), **(env or {}))
+    # these programs do little else than allocate: test_overhead.py has what becomes of such
+    environment = dict(os.environ, TOMOPROF_CAPTURE_ALLOC_MEAN=str(mean), TOMOPROF_CAPTURE_CALLS="1", **(env or {}))
     done = run(command(folder / "runs", "--no-analysis", "--modes", modes, "--", *args), env=environment)
     return done, processes(newest(folder / "runs"))
 
@@ -308,7 +309,7 @@ TORTURE = """
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-enum { THREADS = 64, ROUNDS = 20000, SLOTS = 64, CHILDREN = 40 };
+enum { THREADS = 64, ROUNDS = MANY, SLOTS = 64, CHILDREN = 40 };
 static void *volatile shared[SLOTS]; /* blocks that other threads free */
 static size_t fill(unsigned char *p, size_t n, unsigned v) { memset(p, (int)(v & 255), n); return n; }
 static int is(const unsigned char *p, size_t n, unsigned v) { return p[0] == (v & 255) && p[n - 1] == (v & 255); }
@@ -350,7 +351,7 @@ int main(void)
 
 
 def threads_and_forks_at_once(check, folder):
-    program = compiled(folder, "torture", TORTURE, "-O2", "-pthread")
+    program = compiled(folder, "torture", TORTURE, "-O2", "-pthread", f"-DMANY={20000 if LONG else 6000}")
     if not program:
         return print("skipped: no C compiler")
     for mean in (20000, 512 << 10):

@@ -106,6 +106,17 @@ def short_threads_are_not_lost(check, folder):
 
 
 @of_samples
+def threads_shorter_than_a_tick_are_not_lost(check, folder):
+    """0.4 ms each, of the kernel's 4: what the library takes at a thread's start has no samples. On a quiet machine 0.76 to 0.83 of
+    their time is sampled, on an overloaded one half: timers are looked at when the kernel ticks. None is, where they begin late."""
+    program = target(folder, "truth", "-no-pie")
+    done, (trace,) = captured(folder, [program, "blink"], RATE=1000)
+    said = json.loads(done.stdout)["cpu"]
+    weights = [s.weight / 1e9 for s in trace.of(SAMPLE) if s.tid != trace.pid]
+    check.that(sum(weights) > 0.3 * said, f"{sum(weights)} s in {len(weights)} samples, truth {said}")
+
+
+@of_samples
 def memory_is_bounded(check, folder):
     """16 MiB and 1 MiB per thread at most."""
     program = target(folder, "truth", "-no-pie")
@@ -135,4 +146,4 @@ if __name__ == "__main__":
         print("skipped: nm (binutils) is missing")
         sys.exit(77)
     sys.exit(main(shares_are_right, sleep_is_no_work, the_last_sleep_counts, threads_are_apart, short_threads_are_not_lost,
-                  memory_is_bounded, wrong_settings_are_noted))
+                  threads_shorter_than_a_tick_are_not_lost, memory_is_bounded, wrong_settings_are_noted))

@@ -6,8 +6,8 @@ import sys
 from injected import captured, compiled, main, need_library, of_samples, run, same, target
 from trace_file import CODE, MODULE, SAMPLE, STACK, WAIT
 
-MODULE_GONE, CUT, PYTHON_CUT, NO_PYTHON = 6, 2, 4, 8
-DEPTH = 128
+MODULE_GONE, CUT, PYTHON_CUT, NO_PYTHON, DEEP = 6, 2, 4, 8, 16
+INNER, OUTER, LEFT_OUT = 768, 256, 1 << 63
 PLUG = "double plug(double x) { for (int i = 0; i < 1000; i++) x = x * 0.5 + i; return x; }"
 
 
@@ -50,9 +50,9 @@ def sampled(trace):
 
 
 def are_whole(check, what, samples):
-    deep = [s for s in samples if s[0] & CUT and len(s[1]) == DEPTH]
-    cut = [s for s in samples if s[0] & CUT and len(s[1]) != DEPTH]
-    print(f"{what}: {len(samples)} samples, {len(deep)} deeper than the limit, {len(cut)} cut otherwise")
+    deep = [s for s in samples if s[0] & DEEP]
+    cut = [s for s in samples if s[0] & CUT]
+    print(f"{what}: {len(samples)} samples, {len(deep)} deeper than the limit, {len(cut)} cut")
     check.that(len(samples) > 20, f"{what}: only {len(samples)} samples")
     check.that(len(cut) <= 0.01 * len(samples), f"{what}: {len(cut)} of {len(samples)} stacks are cut")
     return deep
@@ -88,11 +88,12 @@ def native_stacks(check, folder):
         return
     parent, child = sorted(files, key=lambda f: f.pid in {g.parent for g in files}, reverse=True)
     deep = are_whole(check, "parent", sampled(parent))
-    check.that(deep and all(name(a) == "recurse" for a in deep[0][1][-100:]), "deep recursion is cut at the limit")
+    check.that(deep and all(len(s[1]) == INNER + 1 + OUTER and s[1][INNER] & LEFT_OUT for s in deep), "both ends of a deep recursion are kept")
+    check.that(all("main" in map(name, s[1][-5:]) for s in deep), "a deep recursion keeps its root")
     modules_are_right(check, parent, program, plug)
 
     names = [[name(a) for a in s[1]] for s in sampled(parent)]
-    counts = {n.count("recurse") for n in names if n and "recurse" in n and len(n) < DEPTH}
+    counts = {n.count("recurse") for n in names if n and "recurse" in n and len(n) < INNER}
     check.that(41 in counts and max(counts) <= 41, f"recurse stands {sorted(counts)} times in its stacks, not 41")
     compared = [n for n in names if "compare" in n]
     check.that(len(compared) > 20 and all("sort_much" in n for n in compared), "callers of qsort are not behind compare")

@@ -11,9 +11,9 @@ import time
 
 from injected import LONG, captured, environment, main, need_library, of_samples, run, same, target
 from test_python_frames import pythons
-from trace_file import EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, WAIT, traces
+from trace_file import COPY, EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, WAIT, traces
 
-RUNS = 200 if LONG else 30  # each with another seed
+RUNS, KILLS = (200, 200) if LONG else (12, 30)  # each with another seed
 
 
 def everything_at_once(check, folder):
@@ -66,7 +66,7 @@ def threads_made_otherwise_are_sampled(check, folder):
     known, sampled = {r.tid for r in files[0].of(THREAD)}, collections.Counter()
     for r in files[0].of(SAMPLE):
         sampled[r.tid] += r.weight / 1e9
-    check.that(sum(s > 0.4 for s in sampled.values()) == 3, f"three threads are busy for 0.5 s each: {sampled}")
+    check.that(sum(s > 0.2 for s in sampled.values()) == 3, f"three threads are busy for 0.25 s each: {sampled}")
     check.that(sampled.keys() <= known, f"sampled {sampled} of {known}")
     _, files = captured(folder, [program, "brief_timer"], RATE=1000)
     events = sum(r.weight / 1e9 for r in files[0].of(SAMPLE) if r.tid != files[0].pid)
@@ -77,13 +77,16 @@ def threads_made_otherwise_are_sampled(check, folder):
 def signals_of_all_kinds(check, folder):
     program = target(folder, "signals")
     for name in run([program]).stdout.decode().split():
-        files = same(check, folder, name, [program, name], RATE=1000, COPY_MEAN=1 if name == "jumps_out" else 8e6,
+        files = same(check, folder, name, [program, name], RATE=1000, COPY_MEAN=1 if name.startswith("jumps_out") else 8e6,
                      **({"SHIELD": 1} if name == "undisturbed" else {}))  # which forges what kernels before 5.9 do
         if name == "jumps_out":
             last = max((r.time for r in files[0].of(SAMPLE)), default=files[0].start)
             late, whole = (files[0].end_ns - last) / 1e9, (files[0].end_ns - files[0].start) / 1e9
             check.that(late < whole / 2, f"{name}: samples end {late} s before the program, which ran for {whole} s")
-        if name in ("block_all", "reset_all", "profiling_timer", "tiny_stack"):
+        if name in ("jumps_out_then_spins", "jumps_out_then_deeper"):  # by hand: at the clock that the library reads
+            told = files[0].of(COPY)
+            check.that(not told, f"{name}: {len(told)} copies are recorded, which the handler left")
+        if name in ("block_all", "reset_all", "profiling_timer", "tiny_stack", "jumps_out_then_spins", "jumps_out_then_deeper"):
             got = sum(r.weight for f in files for r in f.of(SAMPLE))
             check.that(got > 0.2e9, f"{name}: only {got / 1e9} s of 0.3 s are sampled")
 
@@ -91,7 +94,7 @@ def signals_of_all_kinds(check, folder):
 def killed_at_any_moment(check, folder):
     program, to, dice = target(folder, "threads"), folder / "trace", random.Random(5)
     to.mkdir()
-    for _ in range(RUNS):
+    for _ in range(KILLS):
         p = subprocess.Popen([program, "forks_and_threads"], env=environment(to, RATE=1000), stdout=subprocess.DEVNULL)
         time.sleep(dice.random() * 0.05)
         p.send_signal(signal.SIGKILL)
@@ -122,6 +125,7 @@ def python_processes(check, folder):
         check.that(len(busy) >= 3, f"{how}: only {len(busy)} processes are sampled")
 
 
+@of_samples
 def forks_of_a_python_that_counts_threads(check, folder):
     """From 3.12 on os.fork() warns where the process has threads; ours must not be one of them."""
     script = pathlib.Path(folder) / "fork.py"
@@ -145,6 +149,11 @@ def shells_and_pipes(check, folder):
     check.that(ran >= {"bash", "seq", "sort", "uniq", "tail"}, f"pipeline: traces of {ran}")
 
 
+def what_is_closed_twice(check, folder):
+    """The library's own files never stand under the numbers that a program closes once more: 1 of 4 s of this had a wrong pipe."""
+    same(check, folder, "closes_twice", [target(folder, "closes_twice", "-pthread")], WAIT_RATE=200)
+
+
 def a_cleared_environment_stays_clear(check, folder):
     done, files = captured(folder, ["env", "-i", "sh", "-c", "echo ${LD_PRELOAD-none}"])
     check.that(done.stdout == b"none\n" and done.returncode == 0, f"{done}")
@@ -154,5 +163,5 @@ def a_cleared_environment_stays_clear(check, folder):
 if __name__ == "__main__":
     need_library()
     sys.exit(main(everything_at_once, threads_of_all_kinds, threads_made_otherwise_are_sampled, signals_of_all_kinds,
-                  killed_at_any_moment, python_processes, forks_of_a_python_that_counts_threads, shells_and_pipes,
+                  killed_at_any_moment, python_processes, forks_of_a_python_that_counts_threads, shells_and_pipes, what_is_closed_twice,
                   a_cleared_environment_stays_clear))

@@ -154,6 +154,42 @@ int main(void)
 }
 """.replace("argc_of(i)", "(i & 1)")
 
+PLUGIN = """#include <stdlib.h>
+double work(long n) { double x = 1;{0}
+    for (long i = 0; i < n; i++) x = x * 1.0000001 + 1e-9; /* hot */
+    char *volatile p;
+    for (int i = 0; i < n / 1000000; i += 4) { p = malloc(2 << 20); free(p); } /* allocates */
+    return x; }
+"""
+
+PLUGINS = """#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+int main(int argc, char **argv)
+{
+    double x = 0, used[2] = {0};
+    void *place[2];
+    for (int round = 0; round < 40; round++) {
+        int b = round & 1;
+        void *opened = dlopen(argv[1 + b], RTLD_NOW);
+        double (*work)(long) = (double (*)(long))dlsym(opened, "work");
+        double begin = now();
+        x += work(b ? 24000000 : 8000000);
+        used[b] += now() - begin;
+        place[b] = (void *)work;
+        dlclose(opened);
+    }
+    printf("{\\"one\\": %.6f, \\"other\\": %.6f, \\"same\\": %d, \\"x\\": %.3g}\\n", used[0], used[1], place[0] == place[1], x);
+    return 0;
+}
+"""
+
 PYTHON_SHARES = """
 def work(n):
     x = 0
@@ -319,6 +355,27 @@ def bytes_of_lines(check, folder):
 
 
 @of_samples
+def libraries_in_turn_at_one_place(check, folder):
+    """The same code at the same addresses, of one file now and of another then."""
+    sources = {name: PLUGIN.replace("{0}", "\n" * (name == "other")) for name in ("one", "other")}
+    files = [compiled(folder, f"{name}.so", text, "-O2", "-shared", "-fPIC") for name, text in sources.items()]
+    program = compiled(folder, "plugins", PLUGINS, "-O2", "-ldl")
+    if program is None:
+        print("skipped: no C compiler")
+        sys.exit(77)
+    data, said = recorded(check, folder, [program, *files], "--rate", 1000)
+    truth = json.loads(said)
+    if not truth["same"]:
+        print("  the loader gave them different places: only that is tested")
+    total = truth["one"] + truth["other"]
+    for name, blocks in (("one", 40), ("other", 120)):
+        lines = lines_of(data, f"{name}.so.c")
+        near(check, busy(lines.get(marked(sources[name], "hot"))) / total, truth[name] / total, 0.06, f"share of {name}")
+        line = lines.get(marked(sources[name], "allocates"))
+        near(check, line["mem"]["alloc_mb"] if line else None, 2 * blocks, 0.5, f"MB of {name}")
+
+
+@of_samples
 def python_lines(check, folder):
     script = folder / "shares.py"
     script.write_text(PYTHON_SHARES)
@@ -359,5 +416,5 @@ def python_memory(check, folder):
 
 
 need_library()
-main(shares_of_lines, threads_are_not_mixed, recursion_counts_once, sleep_is_no_work, page_faults_are_the_kernels, bytes_of_lines, python_lines,
-     python_and_native, python_memory)
+main(shares_of_lines, threads_are_not_mixed, recursion_counts_once, sleep_is_no_work, page_faults_are_the_kernels, bytes_of_lines, libraries_in_turn_at_one_place,
+     python_lines,     python_and_native, python_memory)

@@ -4,8 +4,8 @@ import pathlib
 import struct
 
 META, STRING, CODE, STACK, MODULE, THREAD, THREAD_END, SAMPLE, WAIT = 1, 2, 3, 4, 5, 7, 8, 9, 10
-FOOTPRINT, PROCESS, NOTE, COST, CLOCK = 13, 16, 17, 18, 19
-RUNNING, EXIT, QUICK, EXEC, SIGNAL = range(5)
+FOOTPRINT, COPY, PROCESS, NOTE, COST, CLOCK = 13, 14, 16, 17, 18, 19
+RUNNING, EXIT, QUICK, EXEC, SIGNAL, LEFT, FILTERED = range(7)
 FORKED, EXECED, SPAWNED, NOT_SPAWNED = range(4)
 ON_CPU, RUNNABLE, SLEEP, DISK, IN_CUDA, STOPPED = range(6)
 LOSSES = ("records", "samples", "threads", "frames", "python", "allocations")

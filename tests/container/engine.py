@@ -114,6 +114,15 @@ def make_base_image(docker, name):
             raise Unable(f"docker import: {done.stderr}")
 
 
+def pinned_base(docker):
+    """The Dockerfile's base image; where it cannot be pulled its name alone, which base_image makes and the build is told."""
+    pinned = re.search(r"^ARG BASE=(\S+)", (ROOT / "docker/Dockerfile").read_text(), re.M).group(1)
+    if call(docker, "image", "inspect", pinned).returncode and call(docker, "pull", "--quiet", pinned).returncode:
+        os.environ["TOMOPROF_BASE"] = pinned.partition("@")[0]
+        return os.environ["TOMOPROF_BASE"]
+    return pinned
+
+
 def base_image(docker, name):
     """Sees to `name` being there: as it is, pulled, or made by debootstrap."""
     try:
@@ -148,7 +157,7 @@ class Engine:
         certificates = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
         if os.path.exists(certificates):
             os.environ["TOMOPROF_CA"] = certificates
-        base = os.environ.get("TOMOPROF_BASE", "debian:bookworm-slim")
+        base = os.environ.get("TOMOPROF_BASE") or pinned_base(self.docker)
         base_image(self.docker, base)
         trial = call(self.docker, "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", "--user=1000", base, "true")
         if trial.returncode:

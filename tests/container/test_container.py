@@ -1,7 +1,7 @@
 """The images build, and the services of compose.yaml do what a stranger would ask of them. No GPU is needed.
 
 TP_CONTAINER_PARTS=cuda,test names what is tested besides the images for the CPU; TP_CONTAINER_ARCH the GPUs that the image
-with CUDA is for, of TP_CUDA_ARCH."""
+with CUDA is for, of TP_CUDA_ARCH; TP_CONTAINER_CUDA12=no leaves the build for CUDA 12 out (1.4 GB to fetch)."""
 
 import json
 import os
@@ -12,9 +12,15 @@ import sys
 import tempfile
 import time
 
-from engine import ROOT, Engine, Unable, call
+from engine import ENVIRONMENT, ROOT, Engine, Unable, call
 
 OWNER = 12345 if os.geteuid() == 0 else os.geteuid()
+VALIDATE = """import sys
+from spdx_tools.spdx.parser.parse_anything import parse_file
+from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
+document = parse_file(sys.argv[1])
+print(len(document.packages), *(m.validation_message for m in validate_full_spdx_document(document)), sep="\\n")
+"""
 QUICK = ("run", "--quick", "--ops", "parallel_fbp_recon")
 SPIN = "import time\nend = time.time() + 600\nwhile time.time() < end: sum(range(1000))"
 ENV_FILE = ROOT / ".env"
@@ -40,7 +46,7 @@ def use(folder):
 
 
 def newest(output):
-    return output / (output / "latest").read_text().strip()
+    return output / os.readlink(output / "latest")
 
 
 def all_of_owner(output):
@@ -106,7 +112,7 @@ def no_gpu_is_said(engine, output):
     check(done.returncode == 1 and "no NVIDIA driver" in done.stderr, f"--backend cuda without a driver: {done}")
     asked = [call(*engine.compose, "config", cwd=ROOT, env={**os.environ, "TOMOPROF_GPU": gpu}).stdout.count("driver: nvidia")
              for gpu in ("none", "nvidia")]
-    check(asked == [0, 3], f"profiler, profiler-full and nsys ask for a GPU with TOMOPROF_GPU=nvidia alone: {asked}")
+    check(asked == [0, 4], f"profiler, profiler-full, gpu-check and nsys ask for a GPU with TOMOPROF_GPU=nvidia alone: {asked}")
     done = engine.run("profiler-full", *QUICK)
     check(done.returncode == 0, f"profiler-full: {done.returncode} {done.stderr[-500:]}")
     all_of_owner(output)
@@ -118,6 +124,29 @@ def no_gpu_is_said(engine, output):
           f"doctor in the CUDA image: {states}")
     done = engine.run("profiler", "cat", "/usr/local/share/doc/tomoprof/sbom.tsv")
     check("wheel\tnvidia-cufft\t" in done.stdout and "debian\tlibc6" in done.stdout, "the image's list of packages")
+    spdx = json.loads(engine.run("profiler", "cat", "/usr/local/share/doc/tomoprof/sbom.spdx.json").stdout)
+    check(len(spdx["packages"]) == len(done.stdout.splitlines()) - 1, f"SPDX: {len(spdx['packages'])} packages")
+
+
+def its_packages_are_listed(engine, output):
+    """As a table, and as an SPDX document that SPDX's own tools accept."""
+    made = call(sys.executable, "-m", "venv", output / "venv")
+    made = made if made.returncode else call(output / "venv/bin/pip", "install", "--quiet", "spdx-tools>=0.8,<0.9")
+    if made.returncode:
+        check(ENVIRONMENT.search(made.stderr), f"spdx-tools: {made.stdout[-300:]} {made.stderr[-600:]}")
+        print("not validated: spdx-tools cannot be installed here")
+        return
+    for target in "cpu", "python":
+        folder = "/usr/local/share/doc/tomoprof"
+        table, document = (call(engine.docker, "run", "--rm", "--network=none", "--entrypoint", "cat", f"tomoprof:{target}", f"{folder}/sbom{kind}").stdout
+                           for kind in (".tsv", ".spdx.json"))
+        listed = set(call(engine.docker, "run", "--rm", "--network=none", "--entrypoint", "dpkg-query", f"tomoprof:{target}", "-W", "-f",
+                          "${binary:Package}\\n").stdout.split())
+        rows = [line.split("\t") for line in table.splitlines()[1:]]
+        check(listed and {row[1] for row in rows if row[0] == "debian"} == listed, f"{target}: the table differs from dpkg: {table[:300]}")
+        (output / "sbom.spdx.json").write_text(document)
+        done = call(output / "venv/bin/python", "-c", VALIDATE, output / "sbom.spdx.json")
+        check(done.stdout == f"{len(rows)}\n", f"{target}: SPDX: {len(rows)} packages, {done.stdout[:600]} {done.stderr[-600:]}")
 
 
 def a_stop_leaves_a_readable_run(engine, output):
@@ -163,7 +192,7 @@ def the_tests_run_in_it(engine, output):
     check(done.returncode == 0 and "100% tests passed" in done.stdout, f"service test: {done.stdout[-2000:]}")
 
 
-EVERYWHERE = (cpu_makes_a_report, words_pass_through, it_is_fenced, a_stop_leaves_a_readable_run, start_sh_drives_it)
+EVERYWHERE = (cpu_makes_a_report, words_pass_through, it_is_fenced, its_packages_are_listed, a_stop_leaves_a_readable_run, start_sh_drives_it)
 PARTS = {"cuda": no_gpu_is_said, "test": the_tests_run_in_it}
 
 
@@ -173,7 +202,8 @@ def main():
     image(engine, "cpu", 120)
     image(engine, "python", 160)
     if "cuda" in parts:
-        image(engine, "cuda", 900, "--build-arg", "ARCH=" + os.environ.get("TP_CONTAINER_ARCH", "75;86;89;90;100;120"))
+        image(engine, "cuda", 900, "--build-arg", "ARCH=" + os.environ.get("TP_CONTAINER_ARCH", "75;80;86;89;90;100;120"),
+              "--build-arg", "CUDA12=" + os.environ.get("TP_CONTAINER_CUDA12", "yes"))
     if "test" in parts:
         image(engine, "test", 3000)
     if failed:

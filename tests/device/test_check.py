@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -209,15 +210,49 @@ def without(folder):
         assert done.returncode == 2 and sentence in done.stderr, done
 
 
+def of_a_stranger(folder):
+    """./start.sh gpu-check's part: sizes by memory, one archive without names or paths, one sentence."""
+    import gpu_check
+    import settings
+    whole_plan = settings.SETTINGS
+    for device, host, largest, out in ((80 << 30, 200 << 30, "1024x1008x992", 0), (16 << 30, 32 << 30, "513x449x385", 1),
+                                       (4 << 30, 200 << 30, "513x449x385", 1), (2 << 30, 200 << 30, "200x208x160", 3), (None, 3 << 30, "513x449x385", 1)):
+        s, left_out = gpu_check.fitted(whole_plan, device, host)
+        sizes = [tuple(map(int, cell.split("x"))) for cell in s["cells"]]
+        assert max(sizes) <= tuple(map(int, largest.split("x"))) and len(left_out) == len(whole_plan["cells"]) - len(sizes), (device, host, s["cells"])
+        assert set(s["peer_cells"]) <= set(s["cells"]) >= set(s["reference_cells"]) and set(s["cliff"]) <= set(s["cells"]), s
+        assert len(left_out) >= out, (device, left_out)
+    tools, build = folder / "tools", build_of(folder / "build")
+    script(tools / "nvidia-smi", SMI.replace("of the emulator", "of the emulator, seen by stranger-name"))
+    (folder / "settings.json").write_text(json.dumps(SETTINGS | {"sanitizers": [], "peers": [], "cells": CELLS[:1], "cliff": CELLS[:1] * 2, "peer_cells": []}))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF")}
+    environment |= {"PATH": f"{tools}:{environment['PATH']}", "LOGNAME": "stranger-name"}
+    words = [sys.executable, ROOT / "tests/gpu/gpu_check.py", build, folder / "left", folder / "settings.json"]
+    done = subprocess.run(words, env=environment, text=True, capture_output=True, timeout=300)
+    last = done.stdout.strip().splitlines()[-1]
+    assert done.returncode == 0 and "steps passed, which proves: operators equal to float64 twins" in last, done
+    assert "no names and no paths" in last and "equal bits" in last and "fingerprints" not in last, last
+    assert [path.name for path in (folder / "left").iterdir()] == ["tomoprof-gpu-check.tar.gz"], done
+    with tarfile.open(folder / "left/tomoprof-gpu-check.tar.gz") as archive:
+        names = archive.getnames()
+        assert 5 <= len(names) <= 8 and all(m.uname == m.gname == "" and m.uid == 0 for m in archive), names
+        for member in archive:
+            text = archive.extractfile(member).read()
+            for private in (b"stranger-name", str(folder).encode(), str(ROOT).encode()):
+                assert member.name.endswith(".xz") or private not in text, f"{member.name} holds {private}"
+    done = subprocess.run(words, env={**environment, "SHIM_NO_DRIVER": "1"}, text=True, capture_output=True, timeout=300)
+    assert done.returncode == 77 and "No GPU could be checked: no NVIDIA driver" in done.stdout, done
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
-        for part in (limits, whole, failures, without):
+        for part in (limits, whole, failures, without, of_a_stranger):
             folder = pathlib.Path(name) / part.__name__
             folder.mkdir()
             part(folder)
             print(part.__name__, "ok", flush=True)
     results("validate")  # what is kept under tests/gpu/results
-    results("render", "--check", ROOT / "docs/cuda.md")
+    results("render", "--check", ROOT / "docs/internals/cuda.md")
     return 0
 
 

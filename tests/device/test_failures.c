@@ -22,8 +22,10 @@ static void opening_says_what_is_missing(void **state)
     shim_faults = (struct shim_faults){.no_driver = 1};
     assert_error(open_device(0, &be), ERR_UNSUPPORTED, "no NVIDIA driver is installed");
     shim_faults = (struct shim_faults){.old_driver = 1};
-    assert_error(open_device(0, &be), ERR_UNSUPPORTED,
-                 "too old: it serves CUDA 12.4, this build needs 13.0 (driver 580 or later)");
+    assert_error(
+        open_device(0, &be), ERR_UNSUPPORTED,
+        "too old: it serves CUDA 12.4, this build needs 13.0 (driver 580 or later): update it, "
+        "or build for CUDA 12 too");
     shim_faults = (struct shim_faults){.no_device = 1};
     assert_error(open_device(0, &be), ERR_UNSUPPORTED, "finds no GPU");
     shim_faults = (struct shim_faults){.no_code = 1};
@@ -31,7 +33,7 @@ static void opening_says_what_is_missing(void **state)
     shim_faults = (struct shim_faults){0};
     shim_capability = 61;
     assert_error(open_device(0, &be), ERR_UNSUPPORTED,
-                 "has compute capability 6.1, CUDA 13 needs 7.5: use --backend cpu");
+                 "has compute capability 6.1, this build needs 7.5: use --backend cpu");
     shim_capability = 90;
     /* Other programs have the memory that a context takes. */
     shim_faults = (struct shim_faults){.call = 2, .code = 2};

@@ -1,5 +1,5 @@
-/* Ranges on a profiler's timeline: nested as docs/cuda.md says, with payloads, and closed again
- * whatever fails. The linker leads mark_push and mark_pop here (CMakeLists.txt). */
+/* Ranges on a profiler's timeline: nested as docs/internals/cuda.md says, with payloads, and closed
+ * again whatever fails. The linker leads mark_push and mark_pop here (CMakeLists.txt). */
 #include <stdio.h>
 #include <string.h>
 

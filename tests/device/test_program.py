@@ -57,7 +57,7 @@ def check_ranges(lines, operations):
 
 def check_golden(folder, name, operation, extra=(), limit=1e-5):
     golden, out = DATA / "goldens" / name, folder / "out.npy"
-    call("op", operation, "--backend", "cuda", "--geometry", golden / "geometry.json", "--out", out, *extra)
+    call("apply", operation, "--backend", "cuda", "--geometry", golden / "geometry.json", "--out", out, *extra)
     found, expected = numpy.load(out), numpy.load(golden / f"{operation}.out.npy")
     error = numpy.linalg.norm(found - expected) / numpy.linalg.norm(expected)
     assert error <= limit, (name, operation, error)
@@ -98,7 +98,7 @@ def check_slabs(folder):
     cone = DATA / "goldens/cone_offsets"
     check_golden(folder, "cone_offsets", "cone_fdk_recon", ["--in", cone / "sinogram.npy", "--device-memory", "24kB"])
     (folder / "out.npy").unlink()
-    small = call("op", "cone_fdk_recon", "--backend", "cuda", "--geometry", cone / "geometry.json", "--in",
+    small = call("apply", "cone_fdk_recon", "--backend", "cuda", "--geometry", cone / "geometry.json", "--in",
                  cone / "sinogram.npy", "--out", folder / "out.npy", "--device-memory", "4kB", code=1)
     assert "the thinnest slab of direct_recon needs" in small.stderr and "--device-memory" in small.stderr, small.stderr
     assert not (folder / "out.npy").exists()

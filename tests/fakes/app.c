@@ -1,4 +1,4 @@
-/* A program on the pretended GPU, and the truth about it: one line of JSON per piece of work on the
+/* A program on the emulated GPU, and the truth about it: one line of JSON per piece of work on the
  * file TRUTH, {"line", "what", "ns", "correlation", "bytes", "name"}. Every kind of work starts on
  * a source line of its own.
  *

@@ -1,4 +1,4 @@
-/* A pretended libcupti on the pretended GPU. Exports NVIDIA's names; misbehaves by
+/* A pretended libcupti on the emulated GPU. Exports NVIDIA's names; misbehaves by
  * FAKE=KEY=NUMBER,..: version=N       API version (130001) layout=12|13|14 lengths of records:
  * shorter than CUDA 13.0's, its own, longer than any known clock=0|1       1: refuses the timestamp
  * callback and counts CLOCK_REALTIME jump=NS         its clock jumps by so much after the 100th

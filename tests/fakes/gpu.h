@@ -1,4 +1,4 @@
-/* A pretended GPU: driver and runtime calls with their real names and arguments, whose "work" is a
+/* A emulated GPU: driver and runtime calls with their real names and arguments, whose "work" is a
  * list of activities with exact times. Loads CUDA_INJECTION64_PATH inside cuInit, as the driver
  * does. The pretended CUPTI (cupti.c) attaches to it. */
 #ifndef FAKE_GPU_H

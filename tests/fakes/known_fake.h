@@ -1,4 +1,4 @@
-/* CUDA's language and names for a program in C on the pretended GPU (gpu.h). A kernel's host side
+/* CUDA's language and names for a program in C on the emulated GPU (gpu.h). A kernel's host side
  * is made as nvcc makes it: a stub that launches, above it a function at the line of the
  * definition. */
 #ifndef KNOWN_FAKE_H

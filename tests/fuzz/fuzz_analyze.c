@@ -60,11 +60,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     FUZZ_CHECK(findings_add(m) == ERR_OK);
+    FUZZ_CHECK(answers_add(m) == ERR_OK && m->answers_count);
     FUZZ_CHECK(report_text(m, null, 80, 1, 50) == ERR_OK);
     FUZZ_CHECK(profile_write(m, profile) == ERR_OK);
     FUZZ_CHECK(profile_read(profile, &again) == ERR_OK);
     FUZZ_CHECK(again->files_count == m->files_count && again->stacks_count == m->stacks_count);
     model_destroy(m);
     model_destroy(again);
+    static const struct analyze_options part = {.from_s = 0.001, .until_s = 5};
+    if (size % 4 == 0 && analyze_run(folder, &part, &m) == ERR_OK) {
+        FUZZ_CHECK(m->meta.wall_s >= 0 && m->meta.wall_s < 5);
+        model_destroy(m);
+    }
     return 0;
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "host/scan/projections.h"
-#include "host/store/format/exchange.h"
+#include "host/store/exchange/exchange.h"
 #include "tests/fuzz/fuzz.h"
 
 /* libhdf5 1.10 loses objects of its own when it gives up on some damaged headers. */

@@ -44,7 +44,6 @@ class Session:
         if (self.build / "lib").is_dir():
             self.environment["LD_LIBRARY_PATH"] = ":".join(
                 [str(self.build / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-        self.environment.setdefault("TOMOPROF_CUDA", str(self.build / "libtomoprof_cuda.so"))
         self.known_program = options.known
 
     def run(self, words, limit=120, env=None):
@@ -69,7 +68,7 @@ class Session:
         done = self.run([self.tool, "record", "--out", folder, *options, "--", *words], env={"TRUTH": str(truth), **(env or {})})
         if not (folder / "latest").exists():
             raise Failure(f"tomoprof record made no run: {last_line(done.stderr)}")
-        return done, load(truth), folder / (folder / "latest").read_text().strip()
+        return done, load(truth), newest(folder)
 
     def known(self):
         """The CUDA C program, built for the GPU that is here."""
@@ -102,6 +101,11 @@ class Session:
     def write(self):
         rows = {"schema": "tomoprof-gpu-capture/1", "rows": self.rows}
         (self.out / "capture.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def newest(out):
+    """The run that OUT/latest leads to."""
+    return out / os.readlink(out / "latest")
 
 
 def load(path):
@@ -213,7 +217,7 @@ def suite(s):
         raise Skip(f"this build has no CUDA back end: {last_line(done.stderr)}")
     if done.returncode:
         raise Failure(f"exit code {done.returncode}: {last_line(done.stderr)}")
-    run = folder / (folder / "latest").read_text().strip()
+    run = newest(folder)
     r = Recording(run, "")
     facts = {"kernels": {"ours": r.profile["totals"]["kernels"], "own": None}, "unattributed_share": r.unattributed(),
              "drops": r.drops(), "callbacks": r.callback_ns(), "gpu_s": {"ours": r.profile["totals"]["gpu_sum_s"]}}
@@ -307,7 +311,7 @@ def unprivileged(s):
         raise Skip(f"nobody may not use the device: {last_line(probe.stdout + probe.stderr)}")
     folder = s.work / "unprivileged"
     done = s.run([*drop, s.tool, "record", "--out", folder, "--", s.known()], env={"TRUTH": str(s.work / "unprivileged.json")})
-    run = folder / (folder / "latest").read_text().strip()
+    run = newest(folder)
     wrong, facts = judge(Recording(run, "known.cu"), load(s.work / "unprivileged.json") or [])
     return {"wrong": wrong + ([] if done.returncode == 0 else [f"exit code {done.returncode}"]), **facts}
 
@@ -340,7 +344,7 @@ def nsys(s):
     if not tool:
         raise Skip("nsys is not installed")
     done = s.run([tool, "profile", "-o", s.work / "nsys", "--", s.tool, "record", "--out", s.work / "both", "--", s.known()])
-    run = s.work / "both" / (s.work / "both/latest").read_text().strip()
+    run = newest(s.work / "both")
     said = sentence(Recording(run, "known.cu"), ["another"])
     return {"wrong": [] if said and not done.returncode else [f"exit {done.returncode}, no sentence names nsys"], "said": said}
 

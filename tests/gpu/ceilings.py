@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Predicted ceilings of the projections in 10^9 updates (voxel x view) per second, from counted instructions and bytes
-(docs/cuda.md has the formulas and says what each number assumes): tests/gpu/ceilings.py prints them as JSON, to be
+(docs/internals/cuda.md has the formulas and says what each number assumes): tests/gpu/ceilings.py prints them as JSON, to be
 set beside what check.sh measures."""
 
 import json

@@ -1,5 +1,5 @@
 """The cells of the published tables: V views of Mr x Nc detector cells, volume (Nc, Nc, Mr), parallel over 180 degrees and
-cone over 360 with source to detector 4 Nc and to the axis 2 Nc; their arrays as .npy files; and `tomoprof op` on them."""
+cone over 360 with source to detector 4 Nc and to the axis 2 Nc; their arrays as .npy files; and `tomoprof apply` on them."""
 
 import concurrent.futures
 import json
@@ -82,8 +82,8 @@ def input_of(operation):
 
 
 def words(program, operation, folder, backend, *more):
-    """The call of `tomoprof op` on a cell's files."""
-    call = [program, "op", operation, "--backend", backend, "--json"]
+    """The call of `tomoprof apply` on a cell's files."""
+    call = [program, "apply", operation, "--backend", backend, "--json"]
     if "median" not in operation:
         call += ["--geometry", folder / f"{beam_of(operation)}.json"]
     if input_of(operation):

@@ -27,17 +27,16 @@ def python(script, *words):
 
 
 def environment_of(build):
-    """What lies beside the packed programs, and the libraries of NVIDIA's Python packages."""
-    found = dict(os.environ, TOMOPROF_CUDA=str(build / "libtomoprof_cuda.so"), TOMOPROF_TEST_BACKEND="cuda",
-                 TP_DATA=str(ROOT / "tests/data"), TOMOPROF=str(build / "tomoprof"), PYTHONDONTWRITEBYTECODE="1")
+    """The libraries that lie beside the packed programs, and those of NVIDIA's Python packages, under their own names: those
+    of CUDA 12 and of CUDA 13 differ."""
+    found = dict(os.environ, TOMOPROF_TEST_BACKEND="cuda", TP_DATA=str(ROOT / "tests/data"), TOMOPROF=str(build / "tomoprof"),
+                 PYTHONDONTWRITEBYTECODE="1")
     libraries = [str(build / "lib")] if (build / "lib").is_dir() else []
     libraries += [p for p in [os.environ.get("LD_LIBRARY_PATH")] if p]
+    libraries += sorted({str(path.parent) for folder in sys.path for name in ("libcufft.so.1?", "libcupti.so.1?")
+                         for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")})
     if libraries:
         found["LD_LIBRARY_PATH"] = ":".join(libraries)
-    for variable, name in (("TOMOPROF_CUFFT", "libcufft.so.12"), ("TOMOPROF_CAPTURE_CUPTI", "libcupti.so.13")):
-        places = [path for folder in sys.path for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")]
-        if places and variable not in found:
-            found[variable] = str(places[0])
     return found
 
 

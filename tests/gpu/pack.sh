@@ -6,7 +6,7 @@ build=$1 folder=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tests=$(cd "$root/tests/gpu" && python3 -B -c 'import settings; print(*settings.SETTINGS["tests"])')
 mkdir -p "$folder/tests" "$folder/lib"
-cp "$build/tomoprof" "$build/libtomoprof_cuda.so" "$build/libtomoprof_capture.so" "$folder/"
+cp "$build/tomoprof" "$build"/libtomoprof_cuda1?.so "$build/libtomoprof_capture.so" "$folder/"
 for name in $tests; do
     cp "$build/tests/test_$name" "$folder/tests/"
 done

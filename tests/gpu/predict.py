@@ -3,7 +3,7 @@ card, and from the rates measured on the device at hand."""
 
 import ceilings
 
-# Per unit of what ceilings.py does not count (docs/cuda.md): instructions, of which min/max at half rate; bytes of shared
+# Per unit of what ceilings.py does not count (docs/internals/cuda.md): instructions, of which min/max at half rate; bytes of shared
 # memory; bytes of memory.
 OTHERS = {"median": {"issue": 148, "min_max": 83, "dram": 8}, "filter": {"shared_bytes": 214, "dram": 8}}
 

@@ -4,6 +4,7 @@ and one row of check.json."""
 import concurrent.futures
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -15,6 +16,8 @@ from collections import namedtuple
 # it means nothing.
 Step = namedtuple("Step", "name command seconds variables needs", defaults=({}, ()))
 
+# A refusal before anything was computed: this machine is too small for the step, which says nothing about the program.
+NO_ROOM = re.compile(r"needs [\d.]+ [KMGT]?i?B( of GPU memory)?, [\d.]+ [KMGT]?i?B available")
 LEAST = 3  # seconds: with less left a step is not begun
 
 
@@ -96,7 +99,7 @@ def verdict(code, log, limit):
     last = lines[-1].strip() if lines else "it said nothing"
     if code == 0:
         return "passed", ""
-    if code == 77:
+    if code == 77 or NO_ROOM.search(last):
         return "skipped", last
     if code is None:
         return "failed", f"not done after {limit:.0f} s"

@@ -9,7 +9,7 @@ import sys
 
 import cells
 
-SINGLE, ITERATED, SLABS = 1e-5, 1e-4, 1e-6  # relative l2; docs/numerics.md, docs/cuda.md
+SINGLE, ITERATED, SLABS = 1e-5, 1e-4, 1e-6  # relative l2; docs/internals/numerics.md, docs/internals/cuda.md
 # Shares of the device memory that one piece took: the first that the thinnest slab fits; MBIR's includes lists that it
 # can do without.
 SHARES, REFUSED = (0.6, 0.8, 0.95), 0.25

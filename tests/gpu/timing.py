@@ -1,5 +1,5 @@
 """Times the operations of one cell with their data on the device: timing.py PROGRAM CELL FOLDER OUT.json SETTINGS.json.
-Each is a process of `tomoprof op --repeat`; the first run does not count. OUT is written after every operation: what
+Each is a process of `tomoprof apply --repeat`; the first run does not count. OUT is written after every operation: what
 is measured survives a limit. Exit 1 when one failed."""
 
 import json

@@ -12,11 +12,12 @@ FUNCTION_P90, FUNCTION_CAP = 50, 100
 # Above the cap of their kind, with the reason.
 LARGER = {
     "host/backend/backend.h": (240, "the whole seam between algorithms and machines, read as one"),
-    "profiler/analyze/model/model_fields.h": (480, "profile.json read as one: structs, writer, reader and schema come from it"),
+    "profiler/analyze/model/model_fields.h": (460, "profile.json read as one: structs, writer, reader and schema come from it"),
     "profiler/trace/format.h": (150, "the file format, read as one"),
-    "profiler/analyze/state/run.h": (250, "what the analysis adds up, read as one"),
+    "profiler/analyze/state/run.h": (270, "what the analysis adds up, read as one"),
     "profiler/trace/records_gpu.h": (150, "the file format, read as one"),
-    "profiler/trace/records_host.h": (170, "the file format, read as one"),
+    "profiler/trace/records_host.h": (185, "the file format, read as one"),
+    "profiler/trace/records_io.h": (150, "the file format, read as one"),
     "cuda/common/gather.cuh": (210, "templates of kernels, which can stand nowhere but in a header"),
     "cuda/common/spread.cuh": (190, "templates of kernels"),
     "cuda/common/footprint.cuh": (160, "device functions, inlined into kernels of five files"),

@@ -15,8 +15,9 @@ from sources import ROOT, report
 # Objects that the build makes from other files: which room they belong to.
 GENERATED = {"report_assets.c": "profiler/report/page/report_assets.c", "hls_templates.c": "profiler/fpga/embed/hls_templates.c",
              "verilog_cores.c": "profiler/fpga/embed/verilog_cores.c"}
-# The C library's memcpy and its like under the names that the capture library gives them (raw/memory.h), for every layer.
-RENAMED = {"raw_memcpy", "raw_memmove", "raw_memset", "raw_memcmp"}
+# The C library's memcpy, syscall and their like under the names that the capture library gives them (raw/memory.h), for every layer.
+RENAMED = {"raw_memcpy", "raw_memmove", "raw_memset", "raw_memcmp", "raw_syscall",
+           "raw_clock_gettime"}
 # The capture library is alone in other people's processes: nothing calls it, and what it does not define is the C library's.
 ALONE = {"tomoprof_capture", "tp_stacks"}
 TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof-fpga|tomoprof_capture)\.dir$")

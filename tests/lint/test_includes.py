@@ -16,13 +16,17 @@ MAY_PRINT = {
     "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
+    "host/store/exchange/exchange_apart.c": "ends the child that it forked",
+    "host/store/engine/run.c": "ends the children that it forked",
     "profiler/capture/hooks/process.c": "stands before _exit and quick_exit, which end the process as asked",
     "profiler/record/launch.c": "the child of its fork, when it cannot become the program",
+    "profiler/record/witness.c": "the child of its fork, which becomes no other program",
 }
 # The capture library lives in other processes: no lock or heap of theirs, no end that they did not ask for.
 FOREIGN_PROCESS = r"(?<![\w.>])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|getline|fopen|opendir|abort|assert|raise)\s*\("
 MAY_ALLOCATE = {
     "profiler/capture/hooks/malloc.c": "stands before the program's malloc",
+    "profiler/capture/hooks/task_count.c": "stands before the program's opendir",
 }
 
 
@@ -93,6 +97,12 @@ def link_closure(cmake):
     folders["tomoprof"] = "host/cli"
     direct["tomoprof"] = cli.group(1).split() if cli else []
 
+    # The part of the capture library that profiler/outside is linked to.
+    stacks = re.search(r"^target_link_libraries\(tp_capture_stacks PUBLIC ([^)]*)\)", cmake, re.M)
+    if stacks:
+        folders["tp_capture_stacks"] = "profiler/capture"
+        direct["tp_capture_stacks"] = [t for t in stacks.group(1).split() if t.startswith("tp_")]
+
     # A module that compiles what it needs of other folders in, and links libc alone.
     capture = re.search(r"^add_library\(tomoprof_capture MODULE([^)]*)\)", cmake, re.M)
     if capture:
@@ -112,6 +122,8 @@ def link_closure(cmake):
     found = {folders[target]: reach(target) for target in direct}
     if capture: # writer.c and sum.c do without the base that the reader needs
         found["profiler/capture"] -= {"host/base"}
+    if stacks: # what outside needs of it is not the program's to call
+        found["host/cli"] -= {"profiler/capture"}
     return found
 
 

@@ -14,7 +14,7 @@ import ptxas  # noqa: E402
 
 REGISTERS = 128  # more, and fewer than 4 blocks of 4 warps fit
 RELEASE = "release 13.0"  # of the nvcc that made the table: another one may give other figures
-HOW = "made anew with the commands in docs/cuda.md"
+HOW = "made anew with the commands in docs/internals/cuda.md"
 
 
 def sources():
@@ -61,12 +61,11 @@ def check_usage(usage, table):
 def usage_of_build(architecture):
     """(usage, "") or (None, why not)"""
     folder = pathlib.Path(os.environ.get("TOMOPROF", "nowhere/tomoprof")).parent
-    library = folder / "libtomoprof_cuda.so"
+    library = folder / "libtomoprof_cuda13.so"
     if not library.exists():
-        return None, "this build has no CUDA back end"
-    found = [re.search(r'set\(CMAKE_CUDA_COMPILER "(.+)"\)', p.read_text())
-             for p in folder.glob("CMakeFiles/*/CMakeCUDACompiler.cmake")]
-    nvcc = pathlib.Path(found[0][1]) if found and found[0] else pathlib.Path("nvcc")
+        return None, "this build has no back end of CUDA 13"
+    found = re.search(r"^TP_CUDA13_NVCC:INTERNAL=(.+)$", (folder / "CMakeCache.txt").read_text(), re.M)
+    nvcc = pathlib.Path(found[1]) if found else pathlib.Path("nvcc")
     tool = nvcc.parent / "cuobjdump"
     if not nvcc.exists() or not tool.exists():
         return None, f"{nvcc} or {tool} is missing"

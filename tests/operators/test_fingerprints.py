@@ -1,5 +1,5 @@
 """Fingerprints that MBIRJAX's own project publishes for version 0.7.2: sums, norms, extremes and samples of filter,
-back and forward projection of seeded NumPy inputs, 128 views of 112 x 96 detector cells, through `tomoprof op`.
+back and forward projection of seeded NumPy inputs, 128 views of 112 x 96 detector cells, through `tomoprof apply`.
 VCD: test_vcd_fingerprint.c."""
 
 import os
@@ -60,10 +60,10 @@ def source(operation, geometry):
 
 def compute(folder, operation, geometry):
     np.save(folder / "in.npy", source(operation, geometry))
-    run = tomoprof("op", operation, "--geometry", write_json(folder / "g.json", geometry), "--in", folder / "in.npy",
+    run = tomoprof("apply", operation, "--geometry", write_json(folder / "g.json", geometry), "--in", folder / "in.npy",
                    "--out", folder / "out.npy", "--backend", os.environ.get("TOMOPROF_TEST_BACKEND", "auto"))
     if run.returncode:
-        sys.exit(f"tomoprof op {operation}: {run.stderr}")
+        sys.exit(f"tomoprof apply {operation}: {run.stderr}")
     out = np.load(folder / "out.npy").astype(np.float64)
     return out.reshape(NC * NC, -1)[inside()] if operation == "back_project" else out
 

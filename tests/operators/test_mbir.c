@@ -116,28 +116,28 @@ static void test_goldens(void **state)
     worst_check(&worst);
 }
 
+/* Threads are the CPU's; device/test_order and tests/gpu see to the bits of a device. */
 static void test_same_bits(void **state)
 {
     (void)state;
-    for (int b = 0; harness_backend(b); b++)
-        for (int i = 1; i < GOLDENS; i += 3) { /* one parallel, one cone beam */
-            static const int threads[3] = {1, 2, 7};
-            float *first = NULL;
-            if (!case_wanted(goldens[i].name))
-                continue;
-            for (int t = 0; t < 3; t++) {
-                struct ct_model m;
-                struct mbir_report report;
-                float *x = reconstruct(&goldens[i], harness_backend(b), threads[t], &m, &report);
-                if (first)
-                    assert_memory_equal(x, first, (size_t)volume_voxels(&m.volume) * sizeof *x);
-                mbir_report_free(&report);
-                ct_model_free(&m);
-                free(first);
-                first = x;
-            }
+    if (strcmp(harness_backend(0), "cpu") != 0)
+        skip();
+    for (int i = 1; i < GOLDENS; i += 3) { /* one parallel, one cone beam */
+        static const int threads[3] = {1, 2, 7};
+        float *first = NULL;
+        for (int t = 0; t < 3; t++) {
+            struct ct_model m;
+            struct mbir_report report;
+            float *x = reconstruct(&goldens[i], "cpu", threads[t], &m, &report);
+            if (first)
+                assert_memory_equal(x, first, (size_t)volume_voxels(&m.volume) * sizeof *x);
+            mbir_report_free(&report);
+            ct_model_free(&m);
             free(first);
+            first = x;
         }
+        free(first);
+    }
 }
 
 int main(void)

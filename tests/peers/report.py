@@ -1,6 +1,6 @@
 """Lines and tables of peers.json. By itself it writes the Markdown of a result:
 
-    python3 tests/peers/report.py build/peers/peers.json > docs/peers.md"""
+    python3 tests/peers/report.py build/peers/peers.json > docs/internals/peers.md"""
 
 import json
 import statistics
@@ -93,7 +93,7 @@ def markdown(result):
     gbytes = [row[side]["bytes_per_s"] / 1e9 for row in rows for side in ("before", "after")]
     text = "# tomoprof beside its peers\n\n"
     text += "Pairs of runs in turn on the same arrays, results compared: see "
-    text += "[tests/peers/README.md](../tests/peers/README.md). Made by\n\n"
+    text += "[tests/peers/README.md](../../tests/peers/README.md). Made by\n\n"
     for run in result["runs"]:
         text += f"    python3 {run['command']}\n"
     text += "\n"

@@ -55,13 +55,13 @@ def beam_of(operation):
 
 
 class Arrays:
-    """The files of one size, made by tomoprof gen: the published set-up."""
+    """The files of one size, made by tomoprof simulate: the published set-up."""
 
     def __init__(self, o, size):
         self.folder = os.path.join(o.folder, "arrays", str(size))
         os.makedirs(self.folder, exist_ok=True)
         for beam in ("parallel", "cone"):
-            subprocess.run([os.path.join(o.build, "tomoprof"), "gen", "--geometry", beam, "--size", str(size), "--out",
+            subprocess.run([os.path.join(o.build, "tomoprof"), "simulate", "--geometry", beam, "--size", str(size), "--out",
                             os.path.join(self.folder, beam)], check=True, capture_output=True)
         clean = np.load(os.path.join(self.folder, "parallel_volume.npy"))
         noise = np.random.default_rng(42).standard_normal(clean.shape, dtype=np.float32)

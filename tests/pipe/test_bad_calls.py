@@ -81,7 +81,7 @@ def geometries():
 
 def op(name, *changes, g="g", i="y", o="{out}/y.npy"):
     """`op NAME` with good files; g, i, o None leave the option out."""
-    args = ["op", name]
+    args = ["apply", name]
     for option, value in (("--geometry", g and f"{{in}}/{g}.json"), ("--in", i and f"{{in}}/{i}.npy"), ("--out", o)):
         args += [option, value] if value else []
     return args + list(changes)
@@ -99,7 +99,7 @@ OPERATION = [
     (op("frobnicate_it"), USER, 'no operation is called "frobnicate_it"'),
     (op("forward_projekt"), USER, "did you mean forward_project?"),
     (op("parallel_fdk_recon"), USER, "did you mean"),
-    (["op"], USER, "op needs NAME"),
+    (["apply"], USER, "apply needs NAME"),
     (op("forward_project", "again", i="x"), USER, 'unexpected word "again"'),
     (op("cone_forward_project", i="x"), USER, 'is for cone beams, but {in}/g.json says "geometry": "parallel": use parallel_forward_project'),
     (op("parallel_mbir_recon", g="c"), USER, 'is for parallel beams, but {in}/c.json says "geometry": "cone": use cone_mbir_recon'),
@@ -139,19 +139,19 @@ OPTIONS = [
     (["run", "--ops", ""], USER, "an item of the list is empty"),
     (["run", "--sizes", "0"], USER, "--sizes: 0 is outside 4..16384"),
     (["run", "--sizes", "1099511627776"], USER, "--sizes: 1099511627776 is outside"),
-    (["run", "--sizes", "32;64"], USER, '"32;64" is no whole number'),
+    (["run", "--sizes", "32;64"], USER, '"32;64" is not a whole number'),
     (["run", "--runs", "0"], USER, "--runs 0: must be between 1"),
     (["run", "--timeout", "0"], USER, "--timeout 0: must be between"),
     (["run", "--quick", "--sizes", "8"], USER, "--quick means --sizes 32,64"),
     (["run", "--backend", "quantum", "--out", "{out}"], USER, "--backend quantum: unknown"),
     (["run", "--sizes", "8", "--out", "{in}/y.npy"], WORK, "{in}/y.npy"),
     (["run", "--sizes", "8", "--out", "/proc/never"], WORK, "/proc/never"),
-    (["gen", "--size", "0", "--out", "{out}/scan"], USER, "--size 0: must be between 1"),
-    (["gen", "--size", "1099511627776", "--out", "{out}/scan"], USER, "--size 1099511627776: must be between 1"),
-    (["gen", "--noise", "-1", "--out", "{out}/scan"], USER, "--noise -1: must be between 0"),
+    (["simulate", "--size", "0", "--out", "{out}/scan"], USER, "--size 0: must be between 1"),
+    (["simulate", "--size", "1099511627776", "--out", "{out}/scan"], USER, "--size 1099511627776: must be between 1"),
+    (["simulate", "--noise", "-1", "--out", "{out}/scan"], USER, "--noise -1: must be between 0"),
     (["info", "{in}/missing.h5"], USER, "{in}/missing.h5: cannot read: No such file or directory"),
     (["info", "{in}/text.dat"], USER, "{in}/text.dat"),
-    (["report", "{in}/text.dat"], USER, "text.dat: is no run"),
+    (["report", "{in}/text.dat"], USER, "text.dat: is not a run"),
 ]
 
 GEOMETRY = [
@@ -203,11 +203,11 @@ GEOMETRY = [
 ARRAYS = [
     (back("missing"), USER, "{in}/missing.npy: cannot read: No such file or directory"),
     (op("back_project", "--in", "{in}"), USER, "{in}: "),
-    (back("text"), USER, "text.npy: is no .npy file"),
-    (back("nothing"), USER, "nothing.npy: is no .npy file"),
+    (back("text"), USER, "text.npy: is not a .npy file"),
+    (back("nothing"), USER, "nothing.npy: is not a .npy file"),
     (back("version"), USER, "version.npy: has .npy format version 9"),
-    (back("head"), USER, "head.npy: its header is no plain array's"),
-    (back("negative"), USER, "negative.npy: its header is no plain array's"),
+    (back("head"), USER, "head.npy: its header is not that of a plain array"),
+    (back("negative"), USER, "negative.npy: its header is not that of a plain array"),
     (back("cut_head"), USER, "cut_head.npy: ends within its header"),
     (back("cut"), USER, "cut.npy: is cut short: its header names 384 bytes of data, 377 follow"),
     (back("long"), USER, "long.npy: holds 4 bytes more than its header says"),
@@ -226,8 +226,8 @@ ARRAYS = [
     (op("median_filter3d", g=None, i="huge"), USER, "too large for any machine"),
     (op("median_filter3d", g=None, i="four"), USER, "has 4 dimensions, but 3 are needed"),
     (op("forward_project"), USER, "y.npy: has 4 rows (dimension 0), but 8 are needed"),
-    (back("nan"), USER, "nan.npy: holds a value that is no finite number (flat index"),
-    (op("fbp_filter", i="inf"), USER, "inf.npy: holds a value that is no finite number"),
+    (back("nan"), USER, "nan.npy: holds a value that is not a finite number (flat index"),
+    (op("fbp_filter", i="inf"), USER, "inf.npy: holds a value that is not a finite number"),
     (op("mbir_recon", "--weights", "{in}/views.npy"), USER, "views.npy: has 3 views (dimension 0), but 4 are needed"),
     (op("mbir_recon", "--weights", "{in}/w_negative.npy"), USER, "weights"),
     (op("mbir_recon", "--weights", "{in}/w_zero.npy"), USER, "weights"),
@@ -244,8 +244,8 @@ OUTPUTS = [
 
 SCANS = [
     (recon("missing"), USER, "missing.h5: cannot read: No such file or directory"),
-    (["recon", "--in", "{in}/text.h5", "--out", "{out}/v.nii"], USER, "text.h5: is no HDF5 file, or a damaged one"),
-    (recon("cut"), USER, "cut.h5: is no HDF5 file, or a damaged one"),
+    (["recon", "--in", "{in}/text.h5", "--out", "{out}/v.nii"], USER, "text.h5: is not an HDF5 file, or is damaged"),
+    (recon("cut"), USER, "cut.h5: is not an HDF5 file, or is damaged"),
     (recon("no_data"), USER, "has no dataset exchange/data: is it a Data Exchange file?"),
     (recon("no_white"), USER, "has no dataset exchange/data_white"),
     (recon("theta_short"), USER, "exchange/theta has 5 angles and exchange/data 6 views"),
@@ -265,17 +265,17 @@ SCANS = [
     (["recon", "--in", "{bad}/good.h5"], USER, "--out"),
     (recon("good", "--center", "8.5", out="{out}/v.jpeg"), USER, "v.jpeg"),
     (recon("good", "--center", "8.5", out="{out}/no/folder/v.nii"), WORK, "{out}/no/folder/v.nii: cannot write"),
-    (["info", "{bad}/cut.h5"], USER, "cut.h5: is no HDF5 file, or a damaged one"),
+    (["info", "{bad}/cut.h5"], USER, "cut.h5: is not an HDF5 file, or is damaged"),
     (["info", "{bad}/no_data.h5"], USER, "has no dataset exchange/data"),
 ] + [(["run", "--device-memory", amount], USER, f'--device-memory: "{amount}" {said}')
-     for amount, said in (("0", "leaves no memory"), ("0.4", "leaves no memory"), ("-1", "is no amount"),
-                          ("1e99", "is no amount"), ("12gib", "is no amount"), ("", "is no amount"), ("nan", "is no amount"))]
+     for amount, said in (("0", "leaves no memory"), ("0.4", "leaves no memory"), ("-1", "is not an amount"),
+                          ("1e99", "is not an amount"), ("12gib", "is not an amount"), ("", "is not an amount"), ("nan", "is not an amount"))]
 
 ENVIRONMENT = [
-    (back(), {"TOMOPROF_MEMORY": "lots"}, USER, 'TOMOPROF_MEMORY: "lots" is no amount of memory'),
+    (back(), {"TOMOPROF_MEMORY": "lots"}, USER, 'TOMOPROF_MEMORY: "lots" is not an amount of memory'),
     (back(), {"TOMOPROF_ISA": "sse9"}, USER, "TOMOPROF_ISA=sse9: must be one of plain|avx2|avx512"),
     (back(), {"TOMOPROF_LOG": "loud"}, USER, "TOMOPROF_LOG=loud: must be one of error|warn|info|debug"),
-    (["gen", "--size", "128", "--exact", "--out", "{out}/scan"], {"TOMOPROF_MEMORY": "1MiB"}, WORK,
+    (["simulate", "--size", "128", "--exact", "--out", "{out}/scan"], {"TOMOPROF_MEMORY": "1MiB"}, WORK,
      "1.0 MiB available (limited by TOMOPROF_MEMORY)"),
 ]
 
@@ -330,10 +330,9 @@ def good_calls(check, folder):
     for call in (op("forward_project", i="x"), back(), back("y", "c"), op("hessian_diagonal", "--weights", "{in}/w.npy", i=None),
                  op("mbir_recon", "--weights", "{in}/w.npy", "--init", "{in}/x.npy", "--iterations", "1"),
                  op("gen_pixel_partition", "--subsets", "4", i=None), op("median_filter3d", g=None)):
-        filled = [word.replace("{in}", str(inputs)).replace("{out}", str(folder)) for word in call]
+        filled = [word.replace("{in}", str(inputs)).replace("{out}/", f"{folder}/made_") for word in call]
         r = tomoprof(*filled)
         check.that(r.returncode == 0, f"{call}: {r.stderr}")
-        (folder / "y.npy").write_bytes((folder / "w.npy").read_bytes())
 
 
 def disk_full(check, folder):
@@ -342,7 +341,7 @@ def disk_full(check, folder):
     np.save(folder / "x.npy", np.ones((n, n, n), np.float32))
     (folder / "out").mkdir()
     (folder / "out" / "y.npy").write_bytes(b"older result")
-    child = subprocess.run([TOMOPROF, "op", "median_filter3d", "--in", folder / "x.npy", "--out", folder / "out" / "y.npy"],
+    child = subprocess.run([TOMOPROF, "apply", "median_filter3d", "--in", folder / "x.npy", "--out", folder / "out" / "y.npy"],
                            restore_signals=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2 * n**3, 2 * n**3)), timeout=300)
     check.that(child.returncode == WORK, f"exit {child.returncode}")
@@ -360,7 +359,7 @@ def interrupted(check, folder):
     write_json(folder / "g.json", {**CONE, "sinogram_shape": [n, n, n], "angles": list(range(n)),
                                    "source_detector_dist": 4 * n, "source_iso_dist": 2 * n})
     for number in (signal.SIGINT, signal.SIGTERM):
-        p = subprocess.Popen([TOMOPROF, "op", "mbir_recon", "--geometry", folder / "g.json", "--in", folder / "y.npy", "--out",
+        p = subprocess.Popen([TOMOPROF, "apply", "mbir_recon", "--geometry", folder / "g.json", "--in", folder / "y.npy", "--out",
                               out / "x.npy", "--iterations", "1000000", "--stop-threshold", "0"], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         begin, busy = time.monotonic(), 0

@@ -1,4 +1,4 @@
-"""The command line's own manners, and gen, info and doctor: outputs, exit codes, sentences, signals."""
+"""The command line's own manners, and simulate, info and doctor: outputs, exit codes, sentences, signals."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import numpy as np
 
 from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof, write_json
 
-COMMANDS = ["run", "record", "report", "recon", "op", "bench", "gen", "info", "doctor", "export", "compare", "triage"]
+COMMANDS = ["run", "record", "report", "recon", "apply", "bench", "simulate", "info", "load", "convert", "doctor", "export", "compare", "triage"]
 
 
 def ok(check, *args, **options):
@@ -54,34 +54,74 @@ def help_texts(check, folder):
     check.that(nothing.returncode == 2 and "Usage:" in nothing.stderr and nothing.stdout == "", "no command at all")
 
 
+def earlier_names(check, folder):
+    """They work, and nothing lists them."""
+    overview = ok(check, "--help").stdout
+    for old, new in (("op", "apply"), ("gen", "simulate")):
+        check.that(ok(check, old, "--help").stdout == ok(check, new, "--help").stdout, f"{old} is not {new}")
+        check.that(f"  {old} " not in overview, f"--help lists {old}")
+        for shell in ("bash", "zsh", "fish", "man"):
+            listed = re.search(rf"(?<![\w-]){old}(?![\w-])", re.sub(r"[a-z_]*gen_[a-z_]*", "", ok(check, "reference", shell).stdout))
+            check.that(not listed, f"reference {shell} lists {old}")
+    ok(check, "gen", "--size", 8, "--exact", "--out", folder / "old")
+    for command, old, new in (("record", "--baseline", "--measure-overhead"), ("report", "--again", "--reanalyze")):
+        text = ok(check, command, "--help").stdout
+        check.that(new in text and old not in text, f"{command} --help: {old}, {new}")
+    said = ok(check, "record", "--baseline", "--out", folder / "runs", "--", "sleep", "0.1").stderr
+    check.that("without the recorder" in said, f"--baseline measures no overhead: {said}")
+    ok(check, "report", "--again", folder / "runs")
+
+
+def latest(check, folder):
+    """As a link and as a text file, in every command that takes a run; the run itself is named, which latest will not stay."""
+    ok(check, "run", "--sizes", 16, "--ops", "parallel_back_project", "--out", folder / "runs")
+    name = os.readlink(folder / "runs/latest")
+    for kind in ("link", "file"):
+        if kind == "file":
+            (folder / "runs/latest").unlink()
+            (folder / "runs/latest").write_text(name + "\n")
+        word = folder / "runs/latest"
+        # With the sanitizers inside, the program is not traced, so its run has no lines.
+        of_lines = [] if SANITIZED else [["report", "--text", word], ["export", "--to", "csv", word]]
+        for call in (*of_lines, ["report", word], ["compare", word, word], ["triage", word], ["info", word], ["info", folder / "runs"], ["info", f"{word}/"]):
+            done = ok(check, *call)
+            check.that("latest" not in done.stdout + done.stderr, f"{kind} {call}: {done.stdout[:300]} {done.stderr}")
+
+
 def wrong_calls(check, folder):
     refused(check, 'did you mean `tomoprof recon`?', "recom")
     refused(check, 'unknown command "xyzzy"', "xyzzy")
     refused(check, "did you mean --sizes?", "run", "--size", "32")
+    refused(check, "did you mean cuda?", "record", "--modes", "gpu", "--", "true")
+    refused(check, "did you mean memory?", "record", "--modes", "cpu,heap", "--", "true")
+    for command in (("run", "--ops", "fbp"), ("apply", "fbp_")):
+        refused(check, "its name is in: parallel_fbp_recon", *command)
+    refused(check, "--geometry cone --rows 1", "simulate", "--geometry", "fan", "--out", folder / "never")
+    refused(check, "give parallel, cone or a geometry file", "simulate", "--geometry", "conical", "--out", folder / "never")
     refused(check, "--runs 0: must be between", "run", "--runs", "0")
     refused(check, "--quick means --sizes 32,64", "run", "--quick", "--sizes", "16")
     refused(check, "unexpected word", "run", "parallel_fbp_recon")
     refused(check, "info needs FILE", "info")
     refused(check, "/no/such/file: cannot read: No such file or directory", "info", "/no/such/file")
-    refused(check, "--phantom cube: must be one of two-ellipsoids|shepp-logan", "gen", "--phantom", "cube")
-    refused(check, "--noise nan: not a finite number", "gen", "--noise", "nan")
-    refused(check, "--size 0: must be between", "gen", "--size", "0")
+    refused(check, "--phantom cube: must be one of two-ellipsoids|shepp-logan", "simulate", "--phantom", "cube")
+    refused(check, "--noise nan: not a finite number", "simulate", "--noise", "nan")
+    refused(check, "--size 0: must be between", "simulate", "--size", "0")
     if not said_json(check, "doctor", "--json")["back_ends"]["cuda"]["usable"]:  # not a wrong call, but the work fails
-        refused(check, "--backend cuda", "gen", "--backend", "cuda", "--out", folder / "never", code=1)
-        refused(check, "--backend cuda", "run", "--quick", "--backend", "cuda", "--out", folder / "never", code=1)
-    refused(check, "unknown: must be one of auto", "gen", "--backend", "vulkan", "--out", folder / "never")
-    refused(check, "cannot make the folder", "gen", "--size", "8", "--exact", "--out", "/proc/never/scan", code=1)
-    refused(check, "needs", "gen", "--size", "600", "--exact", "--out", folder / "never", code=1,
+        refused(check, "--backend c", "simulate", "--backend", "cuda", "--out", folder / "never", code=1)
+        refused(check, "--backend c", "run", "--quick", "--backend", "cuda", "--out", folder / "never", code=1)
+    refused(check, "unknown: must be one of auto", "simulate", "--backend", "vulkan", "--out", folder / "never")
+    refused(check, "cannot make the folder", "simulate", "--size", "8", "--exact", "--out", "/proc/never/scan", code=1)
+    refused(check, "needs", "simulate", "--size", "600", "--exact", "--out", folder / "never", code=1,
             env={"TOMOPROF_MEMORY": "64MiB"})
     with open("/dev/full", "w") as full:
         done = subprocess.run([TOMOPROF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
     check.that(done.returncode == 1 and "No space left on device" in done.stderr, f"--help on a full disk: {done}")
 
 
-def gen(check, folder):
+def simulated(check, folder):
     for beam, shape, volume in (("parallel", (7, 5, 13), (13, 13, 5)), ("cone", (7, 5, 13), (13, 13, 5))):
         prefix = folder / f"made/{beam}"
-        args = ["gen", "--geometry", beam, "--views", 7, "--rows", 5, "--channels", 13, "--noise", 0, "--out"]
+        args = ["simulate", "--geometry", beam, "--views", 7, "--rows", 5, "--channels", 13, "--noise", 0, "--out"]
         done = ok(check, *args, prefix)
         check.that(done.stdout == "", "gen wrote to stdout")
         y = np.load(f"{prefix}_sinogram.npy")
@@ -99,14 +139,14 @@ def gen(check, folder):
         check.that(0 < distance < 0.15, f"{beam}: projector and formula differ by {distance:.3f}")
 
         # A geometry file of gen's makes the same scan again.
-        ok(check, "gen", "--geometry", f"{prefix}.json", "--noise", 0, "--out", folder / "again")
+        ok(check, "simulate", "--geometry", f"{prefix}.json", "--noise", 0, "--out", folder / "again")
         check.that(np.array_equal(np.load(folder / "again_sinogram.npy"), y), f"{beam}: not the same from its file")
         check.that(json.loads((folder / "again.json").read_text()) == geometry, f"{beam}: geometry not the same")
 
 
-def gen_noise(check, folder):
+def simulated_noise(check, folder):
     def sinogram(*args):
-        ok(check, "gen", "--size", 24, "--exact", "--out", folder / "noisy", *args)
+        ok(check, "simulate", "--size", 24, "--exact", "--out", folder / "noisy", *args)
         return np.load(folder / "noisy_sinogram.npy").astype(np.float64)
 
     clean, one, two, other = (
@@ -120,11 +160,11 @@ def gen_noise(check, folder):
     deviation = (one - clean).std() / np.abs(clean).max()
     # 6912 samples: one sigma of the estimate is 0.9 %.
     check.that(abs(deviation / 0.05 - 1) < 0.05, f"noise of {deviation:.4f} instead of 0.05")
-    refused(check, "the file says that already", "gen", "--geometry", folder / "noisy.json", "--size", 8)
+    refused(check, "the file says that already", "simulate", "--geometry", folder / "noisy.json", "--size", 8)
 
 
 def info(check, folder):
-    ok(check, "gen", "--size", 12, "--exact", "--out", folder / "scan")
+    ok(check, "simulate", "--size", 12, "--exact", "--out", folder / "scan")
     array = said_json(check, "info", "--json", folder / "scan_volume.npy")
     check.that(array["shape"] == [12, 12, 12] and array["dtype"] == "<f4" and array["usable_by_op"], f"{array}")
     x = np.load(folder / "scan_volume.npy")
@@ -180,8 +220,8 @@ def info_run(check, folder):
 
 
 DOCTOR_ROWS = {  # what a person asks of a machine before measuring on it
-    "processor", "memory", "disk", "clock", "cycle_counters", "container", "wsl2", "fft", "hdf5", "capture_library", "cpu_timers",
-    "pending_signals", "safe_reads", "thread_states", "symbols", "marks", "python", "other_tools", "nvidia_driver", "cuda",
+    "processor", "memory", "disk", "clock", "cycle_counters", "container", "wsl2", "fft", "hdf5", "chunk_codecs", "capture_library", "cpu_timers",
+    "pending_signals", "safe_reads", "thread_states", "symbols", "debuginfod", "marks", "python", "other_tools", "nvidia_driver", "cuda",
     "cufft", "cupti", "gpu_counters"}
 
 
@@ -196,10 +236,15 @@ def doctor(check, folder):
     text = ok(check, "doctor").stdout
     for name, row in rows.items():
         check.that(row["state"] in ("ok", "limited", "missing") and row["found"], f"{name}: {row}")
-        check.that(re.search(rf"^{name.replace('_', ' '):16} (ok|limited|missing) ", text, re.M), f"{name} is not in {text}")
+        shown = re.search(rf"^{name.replace('_', ' '):16} (ok|limited|missing) ", text, re.M)
+        folded = rows["nvidia_driver"]["state"] == "missing" and name in ("cuda", "cufft", "cupti", "gpu_counters")
+        check.that(bool(shown) != folded, f"{name}, folded {folded}: {text}")
         check.that((row["state"] == "ok") == ("fix" not in row), f"{name}: {row}")
         if row["state"] != "ok":
-            check.that(row["consequence"] and row["fix"] and row["fix"] in text, f"{name}: {row}")
+            check.that(row["consequence"] and row["fix"] and (folded or row["fix"] in text), f"{name}: {row}")
+    paranoid = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+    if rows["cycle_counters"]["state"] != "ok" and paranoid.exists() and int(paranoid.read_text()) <= 2:
+        check.that("paranoid" not in rows["cycle_counters"]["fix"], f"advice that is followed already: {rows['cycle_counters']}")
     if not SANITIZED:
         check.that(rows["capture_library"]["state"] == "ok", f"{rows['capture_library']}")
     check.that(rows["cuda"]["state"] == ("ok" if said["back_ends"]["cuda"]["usable"] else "missing"), f"{rows['cuda']}")
@@ -231,7 +276,7 @@ def signals(check, folder):
     """Whenever the signal comes, no half-written file stays, and the parent sees the signal."""
     out = folder / "stopped"
     out.mkdir()
-    command = [TOMOPROF, "gen", "--size", "96" if SANITIZED else "160", "--exact", "--out", str(out / "scan")]
+    command = [TOMOPROF, "simulate", "--size", "96" if SANITIZED else "160", "--exact", "--out", str(out / "scan")]
     killed = 0
     for delay in (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -265,4 +310,4 @@ def terminal(check, folder):
     check.that("debug: ERR_USAGE at " in said(TOMOPROF_LOG="debug", NO_COLOR="1"), "TOMOPROF_LOG=debug says where")
 
 
-main(help_texts, wrong_calls, doctor, terminal, gen, gen_noise, info, info_run, signals)
+main(help_texts, earlier_names, latest, wrong_calls, doctor, terminal, simulated, simulated_noise, info, info_run, signals)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from tool import DATA, main, tomoprof
+from tool import DATA, main, tomoprof, write_json
 
 WEIGHTS = {"cpu": "cpu_ns", "gpu": "gpu_ns", "wait": "wait_ns", "alloc": "alloc_bytes"}
 
@@ -104,6 +104,28 @@ def callgrind_adds_up(check, folder):
         print("callgrind_annotate is not installed: its reading was not checked")
 
 
+def callgrind_counts_recursion_once(check, folder):
+    """main -> walk -> walk -> leaf, and walk -> leaf -> walk: inclusive time as a reader adds it up is that of the stacks."""
+    profile = run_folder(folder)
+    names = ["main", "walk", "leaf"]
+    profile["frames"] = {key: [names[i] if key == "function" else values[0] for i in range(3)] for key, values in profile["frames"].items()}
+    # nodes 0 to 5: main walk walk leaf walk leaf
+    parent, frame = [None, 0, 1, 2, 3, 4], [0, 1, 1, 2, 1, 2]
+    own = [1, 10, 100, 1000, 10000, 100000]
+    keys = profile["stacks"].keys()
+    profile["stacks"] = {key: {"parent": parent, "frame": frame, "cpu_ns": own}.get(key, [0] * 6) for key in keys}
+    for key in ("timeline", "unattributed"):
+        profile[key] = []
+    write_json(folder / "profile.json", profile)
+    inclusive, name = dict.fromkeys(names, 0), None
+    for line in export(check, folder, "--to", "callgrind").decode().splitlines():
+        if line.startswith("fn="):
+            name = line[3:]
+        elif re.fullmatch(r"\d+( \d+){4}", line):
+            inclusive[name] += int(line.split()[1])
+    check.that(inclusive == {"main": 111111, "walk": 111110, "leaf": 111000}, f"{inclusive}")
+
+
 def wrong_calls_say_what_is_wrong(check, folder):
     run_folder(folder)
     for args, word in [((), "--to FORMAT"), (("--to", "pdf"), "speedscope"), (("--to", "csv", "--from", "1"), "chrome"),
@@ -118,4 +140,5 @@ def wrong_calls_say_what_is_wrong(check, folder):
 
 
 if __name__ == "__main__":
-    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, wrong_calls_say_what_is_wrong)
+    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once,
+         wrong_calls_say_what_is_wrong)

@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md, put into a copy of the program: it builds without a warning, and does what the page says."""
+"""The examples of docs/internals/extending.md, put into a copy of the program: it builds without a warning, and does what the page says."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ def call(*words, **options):
 
 def changed_sources(check):
     """{path: text} with every block of the page where its comment says."""
-    text = (ROOT / "docs/extending.md").read_text()
+    text = (ROOT / "docs/internals/extending.md").read_text()
     found = re.findall(r'^<!-- (\S+)(?: before "(.+)")? -->\n```c\n((?:(?!```).*\n)*)```$', text, re.M)
     check.that(len(found) == text.count("```c") == 7, f"{len(found)} of {text.count('```c')} blocks say where they belong")
     sources = {}
@@ -59,7 +59,7 @@ def examples(check, folder):
     tool = program(check, folder)
     run = call(tool, "run", "--ops", "parallel_normal,parallel_back_project", "--sizes", 16, "--runs", 2, "--out", "normal", cwd=folder)
     check.that(run.returncode == 0 and "parallel_normal" in run.stderr, f"the operation: {run}")
-    newest = folder / "normal" / (folder / "normal/latest").read_text().strip()
+    newest = folder / "normal/latest"
     rows = json.loads((newest / "timing.json").read_text())["measurements"]
     check.that(rows and all(r["status"] == "ok" for r in rows), f"the operation's rows: {rows}")
     check.that("parallel_normal" in call(tool, "run", "--list").stdout, "run --list")
@@ -68,7 +68,7 @@ def examples(check, folder):
     check.that(call(tool, "record", "--", "/bin/sh", "-c", spin, cwd=folder).returncode == 0, "record")
     done = call(tool, "export", "--to", "lines", "latest", "--out", "lines.tsv", cwd=folder)
     check.that(done.returncode == 0, f"the exporter: {done}")
-    profile = folder / "output" / (folder / "output/latest").read_text().strip() / "profile.json"
+    profile = folder / "output/latest/profile.json"
     files = json.loads(profile.read_text())["files"]
     seconds = sum(line["cpu"]["user"] or 0 for f in files.values() for line in f["lines"])
     told = [float(line.split("\t")[1]) for line in (folder / "lines.tsv").read_text().splitlines()]

@@ -28,6 +28,14 @@ def a_recording(check, folder):
     check.that(done.returncode == 0, f"record: {done.stderr}")
     run = module.read(folder / "output/latest")
     check.that(run.folder == module.read(folder / "output").folder == module.read(run.folder).folder, "names of one run")
+    latest = folder / "output/latest"
+    for text in (run.folder.name + "\n", "../output/" + run.folder.name, ".."):  # a file, where links cannot be made
+        latest.unlink()
+        latest.write_text(text)
+        if "/" in text or text == "..":
+            check.that("does not name a run" in (raised(ValueError, lambda: module.read(latest)) or ""), f"latest holds {text}")
+        else:
+            check.that(module.read(latest).folder == module.read(folder / "output").folder == run.folder, "latest as a file")
     busy = [row for row in run.lines if row["file"].endswith("busy.py")]
     best = max(busy, key=lambda row: row["cpu_user"] or 0)
     check.that(best["line"] in (3, 4) and best["cpu_user"] > 0.1, f"the hottest line is {best}")

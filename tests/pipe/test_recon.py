@@ -104,7 +104,7 @@ def voxel_driven(check, folder):
 def synthetic(check, folder):
     """The scan that gen writes, as counts and as a sinogram, gives the same volume; mbir is that of op."""
     scan = folder / "scan"
-    r = tomoprof("gen", "--size", "32", "--views", "48", "--exact", "--out", scan)
+    r = tomoprof("simulate", "--size", "32", "--views", "48", "--exact", "--out", scan)
     check.that(r.returncode == 0, r.stderr)
     text = recon(check, "--in", f"{scan}.h5", "--out", folder / "h5.npy")
     found = float(re.search(r"channel ([0-9.]+) \(found", text).group(1))
@@ -119,7 +119,7 @@ def synthetic(check, folder):
     mbir = ["--iterations", "2", "--stop-threshold", "0", "--seed", "3"]
     for weights, same in (([], []), (["--weights", "transmission"], ["--weights", folder / "w.npy"])):
         recon(check, *arrays, "--method", "mbir", *mbir, *weights, "--out", folder / "a.npy")
-        r = tomoprof("op", "mbir_recon", *arrays, *mbir, *same, "--out", folder / "b.npy")
+        r = tomoprof("apply", "mbir_recon", *arrays, *mbir, *same, "--out", folder / "b.npy")
         check.that(r.returncode == 0, r.stderr)
         difference = relative(np.load(folder / "a.npy"), np.load(folder / "b.npy"))
         check.that(difference < 1e-5, f"mbir {weights} differs from op by {difference}")
@@ -138,7 +138,7 @@ def slabs(check, folder):
     g = write_json(folder / "g.json", {"geometry": "parallel", "sinogram_shape": [views, rows, channels],
                                        "angles": list(np.linspace(0, np.pi, views, endpoint=False))})
     scan = folder / "scan"
-    r = tomoprof("gen", "--size", "64", "--views", "48", "--exact", "--out", scan)
+    r = tomoprof("simulate", "--size", "64", "--views", "48", "--exact", "--out", scan)
     check.that(r.returncode == 0, r.stderr)
     for call, limit, count in ((["--in", folder / "y.npy", "--geometry", g], "8MiB", "3 slabs of 64 slices"),
                                (["--in", folder / "y.npy", "--geometry", g], "5.5MiB", "slabs of"),
@@ -181,7 +181,7 @@ def wrong_calls(check, folder):
         (["--in", TOOTH, "--weights", "transmission"], "--weights is for --method mbir"),
         (["--in", TOOTH, "--method", "mbir", "--weights", "none", "--seed", "x"], "--seed x"),
         (["--in", TOOTH, "--backproject", "voxel"], "--backproject is for --method fdk"),
-        (["--in", TOOTH, "--memory", "much"], "--memory: \"much\" is no amount of memory"),
+        (["--in", TOOTH, "--memory", "much"], "--memory: \"much\" is not an amount of memory"),
         (["--in", TOOTH, "--backend", "abacus"], "abacus"),
     ]
     for call, phrase in table:

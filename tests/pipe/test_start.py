@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from tool import TOMOPROF, main, tomoprof
+from tool import DATA, TOMOPROF, main, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -64,12 +64,12 @@ def typed(folder, environment, *answers):
 def menu_on_a_terminal(check, folder):
     environment = checkout(folder, TOMOPROF)
     shown, code = typed(folder, environment, "v", "", "x", "q")
-    check.that(code == 0 and "No runs yet." in shown and "r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
+    check.that(code == 0 and "No runs yet." in shown and "p, s, r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
     for _ in range(2):
         done = tomoprof("record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", cwd=folder)
         check.that(done.returncode == 0, f"record: {done.stderr}")
         time.sleep(1.1)  # the next stamp
-    runs = sorted(p.name for p in (folder / "output").iterdir() if p.is_dir())
+    runs = sorted(p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink())
     shown, code = typed(folder, environment, "v", "2", "c", "2", "1", "d", "q")
     stamp = runs[0]
     day = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]} UTC"
@@ -79,6 +79,18 @@ def menu_on_a_terminal(check, folder):
     check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
     check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
     check.that("capture library" in shown, f"doctor said nothing: {shown}")
+
+
+def the_menu_profiles_and_reconstructs(check, folder):
+    environment = checkout(folder, TOMOPROF)
+    scan = folder / "my scan.h5"
+    scan.symlink_to(DATA / "tooth.h5")
+    shown, code = typed(folder, environment, "p", "", "p", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", "s", str(scan), "s", "/none.h5", "q")
+    runs = [p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink()]
+    check.that(code == 0 and len(runs) == 1, f"{runs} {code}: {shown}")
+    check.that((folder / "opened").read_text().split() == [f"output/{runs[0]}/report.html"], "the page of the program did not open")
+    check.that((folder / "output/my scan.nii").is_file() and (folder / "output/my scan.png").is_file(), f"no volume: {shown}")
+    check.that("/none.h5: cannot read" in shown, f"a scan that is not there: {shown}")
 
 
 def no_question_without_a_terminal(check, folder):
@@ -121,13 +133,55 @@ def a_moved_checkout_is_configured_afresh(check, folder):
     check.that(f"build was made in {moved}: configured afresh" in built(copied), "start.sh did not see that the checkout was copied")
 
 
+def the_second_build_runs_beside_the_tests(check, folder):
+    """With stand-ins of cmake and ctest: the order, what fails the whole, and that nothing is left running then."""
+    for fails, code, steps in ((None, 0, ["release", "tests", "sanitized", "containers"]), ("asan", 3, ["release", "tests"]),
+                               ("tests", 4, ["release"]), ("sanitized", 5, ["release", "tests"]),
+                               ("containers", 6, ["release", "tests", "sanitized"])):
+        place = folder / str(fails)
+        place.mkdir()
+        environment = {**checkout(place, TOMOPROF), "CI": "true"}
+        (place / "build/Testing/Temporary").mkdir(parents=True)
+        (place / "build/Testing/Temporary/LastTest.log").write_text("skipped: for a reason\n")
+        for name, status in (("python3", 0), ("npm", 0), ("docker", 0), ("debootstrap", 0), ("apt-get", 1), ("sudo", 1)):
+            program(place / "bin" / name, f"exit {status}\n")
+        end = f'[ $step = {fails} ] && exit {code}\necho $step >> {place}/ended\n'
+        program(place / "bin/cmake", f"""case "$1 $2" in
+--version*) echo "cmake version 3.99"; exit ;;
+"--build build") step=release ;;
+"--build build-asan") step=asan; echo $$ > {place}/pid; [ {fails} != tests ] || exec sleep 600 ;;
+*) exit ;;
+esac
+{end}""")
+        program(place / "bin/ctest", f"""case "$*" in
+*build-asan*) step=sanitized ;;
+*-LE\\ container*) step=tests; until [ -s {place}/pid ]; do sleep 0.01; done ;;
+*) step=containers; [ {fails} != sanitized ] || exec sleep 600 ;;
+esac
+{end}""")
+        done = subprocess.run(["./start.sh", "test"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        ended = (place / "ended").read_text().split()
+        check.that(done.returncode == code, f"{fails} fails: exit {done.returncode}: {done.stdout}{done.stderr}")
+        got = [step for step in ended if step != "asan"]  # the last two run side by side
+        check.that(got[:2] + sorted(got[2:]) == steps[:2] + sorted(steps[2:]), f"{fails} fails: {ended}, expected {steps}")
+        check.that(("asan" in ended) == (fails not in ("asan", "tests")), f"{fails} fails: {ended}")
+        if fails == "tests":
+            pid = (place / "pid").read_text().strip()
+            end = time.monotonic() + 60
+            while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            check.that(not pathlib.Path(f"/proc/{pid}").exists(), "the second build lives on after a failed test")
+
+
 def compose_is_told_of_the_gpu(check, folder):
     environment = {k: v for k, v in checkout(folder, TOMOPROF).items() if not k.startswith("TOMOPROF_")}
     noted = folder / ".env"
-    for facts, gpu, service in (('{"Runtimes":{"runc":{}}}', "none", "cpu"), ('{"Runtimes":{"nvidia":{}}}', "nvidia", "profiler")):
+    for facts, given, gpu, service in (('{"Runtimes":{"runc":{}}}', 0, "none", "cpu"), ('{"Runtimes":{"nvidia":{}}}', 0, "nvidia", "profiler"),
+                                       ('{"Runtimes":{"nvidia":{}}}', 125, "none", "cpu")):  # Docker Desktop without a GPU
         program(folder / "bin/docker", f"""case $1 in
 info) echo '{facts}' ;;
 build) ;;
+run) exit {given} ;;
 *) echo "$TOMOPROF_GPU $*" >> {folder}/calls ;;
 esac
 """)
@@ -140,9 +194,29 @@ esac
         said = noted.read_text().splitlines()
         check.that(f"TOMOPROF_GPU={gpu}" in said and f"TOMOPROF_UID={os.getuid()}" in said, f".env with {facts}: {said}")
         check.that(("no NVIDIA runtime" in done.stderr) == (gpu == "none"), f"with {facts}: {done.stderr}")
+        check.that(("gives a container no GPU" in done.stderr) == (given != 0), f"with {facts}: {done.stderr}")
     noted.write_text("MINE=1\n")
     subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     check.that(noted.read_text() == "MINE=1\n", "start.sh docker wrote over a .env that is not its own")
+
+
+def a_driver_gets_its_toolkit(check, folder):
+    """With stand-ins of nvidia-smi and of the installer: which CUDA is set up, and that its failure leaves the CPU."""
+    program(folder / "stub", "exit 0\n")
+    environment = checkout(folder, folder / "stub")
+    (folder / "cuda").mkdir()
+    calls = folder / "calls"
+    for version, words, status, wanted in (("580.65.06", ["build"], 0, "13"), ("565.90", ["build"], 0, "12"), ("565.90", ["build"], 1, "12"),
+                                           ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
+                                           ("565.90", ["cuda"], 0, "12"), ("", ["cuda"], 0, "13"), ("580.1", ["cuda", "both"], 0, "13 12")):
+        program(folder / "bin/nvidia-smi", f'echo "{version}"\n' if version else "echo no devices were found; exit 9\n")
+        program(folder / "cuda/toolkit.sh", f"echo $1 >> {calls}; exit {status}\n")
+        calls.write_text("")
+        done = subprocess.run(["./start.sh", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        check.that(done.returncode == 0 and calls.read_text().split() == wanted.split(), f"driver {version}, {words}: {calls.read_text()} {done}")
+        check.that(("could not be set up, so the CPU computes" in done.stderr) == (status != 0), f"driver {version}: {done.stderr}")
+    done = subprocess.run(["./start.sh", "cuda", "11"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
+    check.that(done.returncode == 2 and "12, 13 or both" in done.stderr, f"{done}")
 
 
 def the_image_says_why_the_cpu_computes(check, folder):
@@ -184,5 +258,6 @@ def nsys_is_called_where_it_is(check, folder):
         (folder / "bin/nsys").unlink()
 
 
-main(menu_on_a_terminal, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh, compose_is_told_of_the_gpu, the_image_says_why_the_cpu_computes,
-     nsys_is_called_where_it_is)
+main(menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
+     the_second_build_runs_beside_the_tests, compose_is_told_of_the_gpu,
+     a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_is_called_where_it_is)

@@ -6,7 +6,7 @@ import shutil
 
 import jsonschema
 
-from tool import DATA, main, tomoprof, write_json
+from tool import DATA, main, newest, tomoprof, write_json
 
 SCHEMA = json.loads((DATA.parents[1] / "profiler/triage/output/triage.schema.json").read_text())
 ORDER = ["HIGH", "MEDIUM", "LOW", "NO"]
@@ -76,8 +76,16 @@ def suite_run(check, folder):
     out = folder / "out"
     done = tomoprof("run", "--sizes", "8,16,24", "--runs", 2, "--ops", "cone_*,median_filter3d,gen_pixel_partition", "--out", out)
     check.that(done.returncode == 0, f"run: {done.stderr}")
+    run = newest(out)
+    made = json.loads((run / "triage.json").read_text())  # by the run itself
+    consistent(check, made, "run")
+    check.that(made["headline"] in done.stderr and (run / "triage.md").is_file() and (run / "triage.svg").is_file(), f"run does not judge: {done.stderr[-600:]}")
+    page = (run / "report.html").read_text()
+    check.that('id="data-triage"' in page and ('id="data-profile"' in page) == (run / "profile.json").is_file(), "the page of a run is not complete")
+    bare = tomoprof("run", "--sizes", "8", "--runs", 1, "--ops", "median_filter3d", "--no-trace", "--no-triage", "--out", folder / "bare")
+    left = newest(folder / "bare")
+    check.that(bare.returncode == 0 and not list(left.glob("triage*")) and 'id="data-triage"' not in (left / "report.html").read_text(), f"--no-triage: {bare.stderr}")
     said = triage(check, out, "--device", "u55c,v80")
-    run = out / (out / "latest").read_text().strip()
     t = json.loads((run / "triage.json").read_text())
     consistent(check, t, "suite")
     check.that([d["id"] for d in t["devices"]] == ["u55c", "v80"], "--device")

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -26,6 +27,11 @@ def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
     full.update(env or {})
     return subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **kwargs)
+
+
+def newest(out):
+    """The run that OUT/latest leads to."""
+    return out / os.readlink(out / "latest")
 
 
 def relative(x, reference):
@@ -79,12 +85,18 @@ def of_samples(test):
     return test
 
 
+def cpu_seconds():
+    """User and system time of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
 def main(*tests):
-    """Runs test(checks, folder) for each, every one in an empty folder of its own."""
+    """Runs test(checks, folder) for each, every one in an empty folder of its own, and says what it cost."""
     checks = Checks()
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     for test in tests:
-        before = checks.failed
+        before, begin = checks.failed, cpu_seconds()
         with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
             print(test.__name__, flush=True)
             test(checks, pathlib.Path(folder))
@@ -93,4 +105,5 @@ def main(*tests):
             checks.failed = before
             with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
                 test(checks, pathlib.Path(folder))
+        print(f"  {cpu_seconds() - begin:.1f} s of CPU time", flush=True)
     sys.exit(checks.end())

@@ -1,4 +1,6 @@
 #include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,34 @@ enum err symbols_module(struct symbols *s, int32_t pid, uint64_t time_ns, uint64
 {
     (void)s, (void)pid, (void)time_ns, (void)start, (void)end, (void)bias;
     (void)path, (void)build_id, (void)build_id_bytes;
+    return ERR_OK;
+}
+
+enum err symbols_module_gone(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t start,
+                             uint64_t end)
+{
+    (void)s, (void)pid, (void)time_ns, (void)start, (void)end;
+    return ERR_OK;
+}
+
+enum err symbols_jit_map(struct symbols *s, int32_t pid, const char *text, size_t bytes,
+                         const struct jit_mark *marks, size_t count)
+{
+    (void)s, (void)pid, (void)text, (void)bytes, (void)marks, (void)count;
+    return ERR_OK;
+}
+
+enum err symbols_jit_dump(struct symbols *s, int32_t pid, const void *bytes, size_t n,
+                          uint32_t real_pid)
+{
+    (void)s, (void)pid, (void)bytes, (void)n, (void)real_pid;
+    return ERR_OK;
+}
+
+enum err symbols_jit_code(struct symbols *s, int32_t pid, uint64_t from_ns, uint64_t until_ns,
+                          const char *file, uint64_t offset, uint64_t n)
+{
+    (void)s, (void)pid, (void)from_ns, (void)until_ns, (void)file, (void)offset, (void)n;
     return ERR_OK;
 }
 
@@ -126,7 +156,8 @@ struct model *stage_model(const struct analyze_options *options)
 {
     static int number;
     struct model *m = NULL;
-    if (analyze_run(stage_folder, options, &m) != ERR_OK || findings_add(m) != ERR_OK) {
+    if (analyze_run(stage_folder, options, &m) != ERR_OK || findings_add(m) != ERR_OK ||
+        answers_add(m) != ERR_OK) {
         fprintf(stderr, "analysis: %s (%s)\n", err_text(), err_where());
         abort();
     }
@@ -214,6 +245,8 @@ uint64_t stage_stack(struct stage *st, const uint64_t *words, int native, int py
                             .native = (uint16_t)native,
                             .python = (uint16_t)python,
                             .flags = TRACE_STACK_EXACT};
+    for (int i = 0; i < native + 2 * python; i++)
+        s.flags |= words[i] & TRACE_LEFT_OUT ? TRACE_STACK_DEEP : 0;
     trace_put(&st->s[0], &s.r, sizeof s, words, bytes);
     return s.id;
 }
@@ -234,16 +267,22 @@ void stage_sample(struct stage *st, int thread, uint64_t ms, uint64_t stack, uin
     stage_put(st, thread, &s);
 }
 
-void stage_wait(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
-                int state)
+void stage_wait_in(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
+                   int state, int syscall)
 {
     struct trace_wait w = {.r = {.kind = TRACE_WAIT, .time_ns = T0 + ms * MS},
                            .stack = stack,
                            .weight_ns = weight_ms * MS,
                            .tid = tid,
                            .state = (int16_t)state,
-                           .syscall = -1};
+                           .syscall = (int16_t)syscall};
     stage_put(st, 0, &w);
+}
+
+void stage_wait(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
+                int state)
+{
+    stage_wait_in(st, tid, ms, stack, weight_ms, state, -1);
 }
 
 void stage_alloc(struct stage *st, int thread, uint64_t ms, uint64_t stack, uint64_t address,
@@ -378,9 +417,36 @@ const struct model_item *stage_item(const struct model *m, const char *id)
     return NULL;
 }
 
+/* What threads have of a line adds up to the line. */
+static int threads_add_up(const struct model_line *l)
+{
+    double cpu = 0, incl = 0, wait = 0, gpu = 0;
+    for (int i = 0; i < l->threads_count; i++) {
+        cpu += l->threads[i].cpu_s;
+        incl += l->threads[i].cpu_incl_s;
+        wait += l->threads[i].wait_s;
+        gpu += l->threads[i].gpu_s;
+    }
+    return !(fabs(cpu - l->cpu.user - l->cpu.sys) > 1e-9 ||
+             fabs(incl - l->cpu_incl.user - l->cpu_incl.sys) > 1e-9 ||
+             fabs(wait - l->cpu.wait) > 1e-9 || fabs(gpu - l->gpu_self_s) > 1e-9);
+}
+
 int stage_lawful(const struct model *m)
 {
     int ok = 1;
+    for (int i = 0; i < m->files_count; i++)
+        for (int k = 0; k < m->files[i].lines_count; k++)
+            if (!threads_add_up(&m->files[i].lines[k])) {
+                fprintf(stderr, "%s:%" PRId64 ": its threads do not add up to it\n",
+                        m->files[i].path, m->files[i].lines[k].line);
+                ok = 0;
+            }
+    for (int i = 0; i < m->stacks_count; i++)
+        if (m->stacks[i].parent < 0 && m->frames[m->stacks[i].frame].thread < 0) {
+            fprintf(stderr, "stack %d: its root is not a thread\n", i);
+            ok = 0;
+        }
     for (int i = 0; i < m->quality.checks_count; i++) {
         const struct model_check *c = &m->quality.checks[i];
         if (!c->ok)

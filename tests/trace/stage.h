@@ -49,6 +49,8 @@ void stage_sample(struct stage *st, int thread, uint64_t ms, uint64_t stack, uin
                   int mode);
 void stage_wait(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
                 int state);
+void stage_wait_in(struct stage *st, uint32_t tid, uint64_t ms, uint64_t stack, uint64_t weight_ms,
+                   int state, int syscall);
 void stage_alloc(struct stage *st, int thread, uint64_t ms, uint64_t stack, uint64_t address,
                  uint64_t bytes, double weight);
 void stage_free(struct stage *st, int thread, uint64_t ms, uint64_t address);

@@ -69,6 +69,18 @@ static void self_goes_to_the_leaf_line_and_inclusive_to_its_callers(void **state
     assert_int_equal(m->unattributed_count, 0);
 }
 
+static void a_lines_share_of_all_cpus_needs_their_number(void **state)
+{
+    (void)state;
+    const uint64_t word[] = {AT(APP, 120)};
+    stage_sample(&st, 0, 10, stage_stack(&st, word, 1, 0), 20, TRACE_USER);
+    analyse();
+    assert_true(isnan(stage_line(m, APP_C, 120)->scalene.n_core_utilization));
+    model_destroy(m);
+    m = stage_model(&(struct analyze_options){.cpus = 4});
+    NEAR(stage_line(m, APP_C, 120)->scalene.n_core_utilization, 0.02 / (4 * m->meta.wall_s));
+}
+
 static void recursion_counts_once(void **state)
 {
     (void)state;
@@ -190,6 +202,49 @@ static void python_frames_stand_one_per_loop_before_3_11(void **state)
     check_python_tree();
 }
 
+/* Loops of the interpreter belong to entries counted from the root where either is left out. */
+static void frames_left_out_have_their_place(void **state)
+{
+    (void)state;
+    const uint64_t entry = TRACE_PYTHON_ENTRY, gap = TRACE_LEFT_OUT | 7;
+    uint64_t leaf = stage_code(&st, "/home/u/p/prog.py", "leaf", 1);
+    uint64_t root = stage_code(&st, "/home/u/p/prog.py", "root", 10);
+    stage_meta(&st, "python.version", "3.11.2");
+    const uint64_t native_gap[] = {AT(LIBC, 1), AT(EVAL, 1), gap,  AT(NATIVE_LIB, 1),
+                                   AT(EVAL, 2), 2 | entry,   leaf, 3 | entry,
+                                   leaf,        11 | entry,  root};
+    const uint64_t python_gap[] = {AT(LIBC, 1), AT(EVAL, 1),       AT(EVAL, 2), AT(EVAL, 3),
+                                   AT(EVAL, 4), AT(NATIVE_LIB, 1), AT(EVAL, 5), 2 | entry,
+                                   leaf,        3 | entry,         leaf,        gap,
+                                   0,           11 | entry,        root};
+    const struct {
+        const uint64_t *words;
+        int native, python;
+        const char *expected[6]; /* from the root on; NULL: any */
+    } cases[] = {
+        {native_gap, 5, 3, {"main", "root", NULL, "leaf", "[frames left out]", "leaf"}},
+        {python_gap, 7, 4, {"main", "root", NULL, "[frames left out]", "leaf", "leaf"}},
+    };
+    for (int i = 0; i < 2; i++)
+        stage_sample(&st, 0, 10 + (uint64_t)i,
+                     stage_stack(&st, cases[i].words, cases[i].native, cases[i].python),
+                     10 + 10 * (uint64_t)i, TRACE_USER);
+    analyse();
+    for (int i = 0; i < 2; i++) {
+        int at = -1, depth = 0, path[16];
+        for (int k = 0; k < m->stacks_count; k++)
+            at = m->stacks[k].cpu_ns == 10000000 * (i + 1) ? k : at;
+        for (; at >= 0 && depth < 16; at = m->stacks[at].parent)
+            path[depth++] = at;
+        assert_int_equal(depth, 7); /* and the leaf, which is C */
+        for (int k = 0; k < 6; k++)
+            if (cases[i].expected[k])
+                assert_string_equal(m->frames[m->stacks[path[6 - k]].frame].function,
+                                    cases[i].expected[k]);
+    }
+    assert_non_null(stage_item(m, "stack.deep"));
+}
+
 static void time_of_the_interpreter_itself_is_python(void **state)
 {
     (void)state;
@@ -245,6 +300,11 @@ static void workers_borrow_the_line_of_the_main_thread(void **state)
     NEAR(stage_line(m, ".../prog.py", 5)->cpu.user, 0.011);
     NEAR(stage_line(m, ".../prog.py", 6)->cpu.borrowed, 0.025);
     NEAR(stage_line(m, ".../prog.py", 6)->cpu.wait, 0.05);
+    const struct model_line *six = stage_line(m, ".../prog.py", 6);
+    assert_int_equal(six->threads_count, 2); /* the worker computed, the main thread waited */
+    assert_int_equal(six->threads[0].thread, 1);
+    NEAR(six->threads[0].cpu_s, 0.025);
+    NEAR(six->threads[1].wait_s, 0.05);
     NEAR(m->quality.borrowed_cpu_share, 35.0 / 76);
     NEAR(m->totals.cpu.borrowed, 0.035);
     assert_non_null(stage_item(m, "cpu.borrowed"));
@@ -271,7 +331,12 @@ static void processes_are_added(void **state)
     stage_close(&st, TRACE_SIGNAL, 11);
     m = stage_model(NULL);
     assert_true(stage_lawful(m));
-    NEAR(stage_line(m, APP_C, 120)->cpu.user, 0.012);
+    const struct model_line *line = stage_line(m, APP_C, 120);
+    NEAR(line->cpu.user, 0.012);
+    assert_int_equal(line->threads_count, 2);
+    NEAR(line->threads[0].cpu_s, 0.007);
+    assert_int_equal(m->threads[line->threads[0].thread].tid, 200);
+    NEAR(line->threads[1].cpu_s, 0.005);
     assert_int_equal(m->processes_count, 2);
     assert_string_equal(m->meta.end, "exit");
     assert_int_equal(m->meta.end_detail, 3);
@@ -529,11 +594,13 @@ int main(void)
         CASE(source_is_cut_where_there_is_no_more_room),
         CASE(cpu_time_belongs_to_the_ranges_around_it),
         CASE(self_goes_to_the_leaf_line_and_inclusive_to_its_callers),
+        CASE(a_lines_share_of_all_cpus_needs_their_number),
         CASE(recursion_counts_once),
         CASE(inlined_code_is_charged_where_it_stands),
         CASE(without_lines_the_module_is_charged),
         CASE(python_frames_stand_where_the_interpreter_ran_them_since_3_11),
         CASE(python_frames_stand_one_per_loop_before_3_11),
+        CASE(frames_left_out_have_their_place),
         CASE(time_of_the_interpreter_itself_is_python),
         CASE(paths_name_nobody),
         CASE(workers_borrow_the_line_of_the_main_thread),

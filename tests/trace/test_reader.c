@@ -81,10 +81,10 @@ static void what_is_no_trace_is_refused_with_its_reason(void **state)
     patch(path, offsetof(struct trace_header, version), &swapped, 4);
     assert_error(trace_open(path, &reader), ERR_INPUT, "byte order");
     patch(path, 0, "T", 1);
-    assert_error(trace_open(path, &reader), ERR_INPUT, "is no trace");
+    assert_error(trace_open(path, &reader), ERR_INPUT, "is not a trace");
     assert_int_equal(truncate(path, 0), 0);
-    assert_error(trace_open(path, &reader), ERR_INPUT, "is no trace");
-    assert_error(trace_open(traces_folder, &reader), ERR_INPUT, "is no file");
+    assert_error(trace_open(path, &reader), ERR_INPUT, "is not a trace");
+    assert_error(trace_open(traces_folder, &reader), ERR_INPUT, "is not a file");
     assert_error(trace_open("/nonexistent.tpt", &reader), ERR_INPUT, "cannot read");
 }
 
@@ -236,7 +236,7 @@ static void a_tail_longer_than_its_record_leaves_out_that_record_alone(void **st
 static void unknown_and_too_short_records_are_skipped(void **state)
 {
     (void)state;
-    static const uint16_t unknown[] = {0, 20, 31, 45, 0xffff}, longer = TRACE_API;
+    static const uint16_t unknown[] = {0, 30, 31, 45, 0xffff}, longer = TRACE_API;
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         const char *path = small_trace();
         patch(path, record_at(path, SECOND, 4), &unknown[i], 2);

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pipe"))
-from tool import DATA, TOMOPROF, tomoprof, write_json  # noqa: E402
+from tool import DATA, TOMOPROF, newest, tomoprof, write_json  # noqa: E402
 
 EVIL = ['</script><script>window.hacked=1</script>', '"><img src=x onerror=window.hacked=1>', "';--", "a\u0000b", "\u202eevil\u202c", "{{data}}", "\ufffd\ud83d\ude00",
         "kernel<" + "int, " * 2000 + ">", "line\nbreak\ttab", "http://example.com/x.png", "javascript:window.hacked=1", "| a | b |"]
@@ -57,18 +57,19 @@ def million(n=1_000_000):
 def old():
     """What a version with fewer blocks would have written."""
     profile = example()
-    for key in ("findings", "ranges", "apis", "gpu", "memsets", "processes", "threads"):
+    for key in ("findings", "ranges", "apis", "gpu", "memsets", "processes", "threads", "own", "answers", "headline", "locks", "contention"):
         profile.pop(key)
     for file in profile["files"].values():
         file["functions"] = []
         for key in ("length", "source"):
             file.pop(key)
         for line in file["lines"]:
-            for key in ("scalene", "live_mb", "ranges"):
+            for key in ("scalene", "live_mb", "ranges", "threads"):
                 line.pop(key)
             line["text"] = None
     profile["totals"]["cpu"]["python"] = None
     profile["memory"].pop("bin_s")
+    profile["frames"].pop("thread")
     return profile
 
 
@@ -100,6 +101,11 @@ def waiting():
     for path, file in profile["files"].items():
         for line in file["lines"]:
             line["cpu"]["wait"] = {("recon.py", 5): 6.0, ("recon.py", 9): 1.0}.get((path, line["line"]), 0.0)
+    wait = {**profile["answers"][0], "kind": "wait", "line": 5, "text": "recon.py:5 `return np.load(path)` waits for input or output for 6 of the 10 s that the program ran.",
+            "cost_s": 6.0, "share": 0.6, "of": "wall time", "gain_s": 6.0, "advice": "Read ahead in a thread."}
+    imports = {**wait, "kind": "imports", "file": None, "line": None, "function": None, "text": "Start-up takes 1 of the 10 s: Python imports modules.", "gain_s": 1.0}
+    profile["headline"] = wait["text"]
+    profile["answers"] = [wait, profile["answers"][0], imports, {**imports, "text": "the fourth"}]
     return profile
 
 
@@ -110,7 +116,86 @@ def blind():
     profile["files"] = {}
     profile["findings"] = []
     profile["quality"]["unattributed_cpu_share"] = 1.0
+    profile["answers"] = [{**profile["answers"][0], "file": None, "line": None, "function": "waves", "text": "waves (prog) takes 60 % of the CPU time (1.4 of 2.4 s)."}]
+    profile["headline"] = profile["answers"][0]["text"]
     return profile
+
+
+def add_frame(profile, function, file=None, line=None, module=None, kind="python", thread=None):
+    for key, value in (("function", function), ("file", file), ("line", line), ("module", module), ("kind", kind), ("thread", thread)):
+        profile["frames"][key].append(value)
+    return len(profile["frames"]["kind"]) - 1
+
+
+def add_stack(profile, parent, frame, cpu=0, wait=0):
+    for key, value in (("parent", parent), ("frame", frame), ("cpu_ns", cpu), ("wait_ns", wait), ("gpu_ns", 0), ("alloc_bytes", 0)):
+        profile["stacks"][key].append(value)
+    return len(profile["stacks"]["frame"]) - 1
+
+
+def add_track(profile, kind, process, thread, what, start, length):
+    track = {**copy.deepcopy(profile["timeline"][0]), "kind": kind, "process": process, "thread": thread, "device": None, "context": None, "stream": None, "resolution_ns": 0,
+             "events": {"start": [start], "length": [length], "busy": [length], "count": [1], "what": [what]}}
+    profile["timeline"].append(track)
+
+
+def threads():
+    """The example in two processes: a worker that computes 240 ms and waits in a futex below Python, a second process that computes 300 ms, a thread
+    that does nothing to speak of, an import of 100 ms in a package that is not the program's. All sums are those of the example."""
+    p = example()
+    stacks = p["stacks"]
+    worker, other = add_frame(p, "worker", kind="thread", thread=1), add_frame(p, "python3", kind="thread", thread=2)
+    stacks["cpu_ns"][6] -= 240_000_000  # filter_rows, recon.py:9
+    stacks["cpu_ns"][5] -= 300_000_000  # filter_rows, recon.py:8
+    stacks["cpu_ns"][7] -= 100_000_000  # main, recon.py:15
+    root = add_stack(p, None, worker)
+    computes = add_stack(p, root, 6, cpu=240_000_000)
+    waits = add_stack(p, add_stack(p, root, 2), add_frame(p, "__futex_abstimed_wait_common", module="libc.so.6", kind="native"), wait=300_000_000)
+    at = add_stack(p, None, other)
+    for name in ("_start", "Py_RunMain"):
+        at = add_stack(p, at, add_frame(p, name, module="python3", kind="native"))
+    second = add_stack(p, add_stack(p, at, 1), 5, cpu=300_000_000)
+    at = add_stack(p, 1, add_frame(p, "_find_and_load", "<frozen importlib._bootstrap>", 1176))
+    add_stack(p, at, add_frame(p, "<module>", "site-packages/numpy/__init__.py", 1), cpu=100_000_000)
+
+    lines = {line["line"]: line for line in p["files"]["recon.py"]["lines"]}
+    lines[8]["threads"] = [{**lines[8]["threads"][0], "cpu_s": 0.6, "cpu_incl_s": 0.6}, {"thread": 2, "cpu_s": 0.3, "cpu_incl_s": 0.3, "wait_s": 0.0, "gpu_s": 0.0}]
+    package = copy.deepcopy(p["files"]["recon.py"])
+    package.update(user=False, cpu_share=0.1 / 2.4, gpu_share=0.0, length=1, functions=[{**package["functions"][0], "name": "<module>", "line": 1}], source={"line": [], "text": []})
+    package["lines"] = [{**copy.deepcopy(lines[14]), "line": 1, "text": "import core", "function": 0}]
+    p["files"]["recon.py"]["cpu_share"] -= 0.1 / 2.4
+    for key in ("cpu", "cpu_incl"):
+        for part in ("user", "sys", "share", "python", "native", "samples"):
+            if part in lines[14][key]:
+                lines[14][key][part] = 0
+    lines[14]["threads"] = []
+    p["files"]["site-packages/numpy/__init__.py"] = package
+    p["files"]["lib/python3.11/queue.py"] = {**copy.deepcopy(package), "cpu_share": 0.0, "lines": []}
+
+    p["processes"].append({**p["processes"][0], "pid": 4720, "parent": 4711, "cpu_s": 0.3, "peak_rss_mb": 300.0})
+    p["processes"][0]["cpu_s"] = 2.1
+    p["threads"][0]["user_s"] -= 0.3
+    p["threads"] += [{**p["threads"][0], "process": 1, "tid": 4720, "name": "python3", "user_s": 0.3, "sys_s": 0.0, "wait_s": 0.0}, {**p["threads"][1], "tid": 4713, "name": "idle", "user_s": 0.0, "wait_s": 1.9}]
+    add_track(p, "cpu", 0, 1, computes, 0, 240_000_000)
+    add_track(p, "wait", 0, 1, waits, 300_000_000, 1_500_000_000)
+    add_track(p, "cpu", 1, 2, second, 500_000_000, 300_000_000)
+    add_track(p, "wait", 0, 3, waits, 0, 1_900_000_000)
+    p["memory"]["series"].append({"process": 1, "t_s": [0.5, 1.0, 1.5], "rss_mb": [100, 300, 300], "heap_mb": [0, 0, 0]})
+    return p
+
+
+def long(n=100_000):
+    """A file of n lines, a fiftieth of them profiled; the first three are a text over several lines."""
+    p = example()
+    file = p["files"]["recon.py"]
+    texts = ['"""What it does', "def return 1", 'to the end"""'] + [f"x = {i}" for i in range(4, n + 1)]
+    some = {**file["lines"][1], "live_mb": [], "threads": []}
+    file["lines"] = [{**some, "line": i, "text": texts[i - 1]} for i in range(50, n + 1, 50)]
+    kept = [i for i in range(1, n + 1) if i % 50]
+    file["source"] = {"line": kept, "text": [texts[i - 1] for i in kept]}
+    file["length"] = n
+    p["files"] = {"long.py": file}
+    return p
 
 
 def interrupted(timing):
@@ -122,16 +207,16 @@ def interrupted(timing):
 
 
 def make(folder):
-    """{name: folder of the run with its report.html}; the quick suite is real."""
+    """{name: folder of the run with its report.html}; the suite's is real, of two small sizes."""
     folder = pathlib.Path(folder)
-    done = tomoprof("run", "--quick", "--out", folder / "suite")
+    done = tomoprof("run", "--sizes", "16,24", "--out", folder / "suite")
     if done.returncode:
-        sys.exit(f"the quick suite failed: {done.stderr}")
-    suite = folder / "suite" / (folder / "suite" / "latest").read_text().strip()
+        sys.exit(f"the suite failed: {done.stderr}")
+    suite = newest(folder / "suite")
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
-            "parts": (parts(), timing), "waiting": (waiting(), None), "blind": (blind(), None)}
+            "parts": (parts(), timing), "waiting": (waiting(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name
@@ -140,10 +225,9 @@ def make(folder):
             write_json(pages[name] / "profile.json", profile)
         if times:
             write_json(pages[name] / "timing.json", times)
-    for name in ("suite", "both"):
-        done = tomoprof("triage", pages[name])
-        if done.returncode:
-            sys.exit(f"tomoprof triage {name}: exit {done.returncode}: {done.stderr}")
+    done = tomoprof("triage", pages["both"])
+    if done.returncode:
+        sys.exit(f"tomoprof triage both: exit {done.returncode}: {done.stderr}")
     write_json(pages["hostile"] / "triage.json", hostile(json.loads((suite / "triage.json").read_text())))
     for page in pages.values():
         done = tomoprof("report", page)

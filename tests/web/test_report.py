@@ -79,9 +79,11 @@ def file_checks(pages):
     import gzip
 
     sys.path.insert(0, str(HERE.parent / "pipe"))
+    from colours import check_palette
     from tool import Checks, own_names
 
     check = Checks()
+    check_palette(check, (HERE.parents[1] / "profiler/report/page/assets/style.css").read_text())
     personal = {*own_names(), str(pages["both"].parent)} | ({str(pathlib.Path.home())} - {"/", "/root"})
     for name, folder in pages.items():
         page = (folder / "report.html").read_bytes()
@@ -99,7 +101,7 @@ def file_checks(pages):
                 bound = "" if word[0] == "/" else r"\b"
                 check.that(not re.search(f"{bound}{re.escape(word)}{bound}", block.decode()), f"{name}: {word!r} stands in {key}")
     check.that(len((pages["trace"] / "report.html").read_bytes()) <= 8e6, "the report of a million events is above 8 MB")
-    check.that(len((pages["suite"] / "report.html").read_bytes()) <= 1.5e6, "the quick suite's report is above 1.5 MB")
+    check.that(len((pages["suite"] / "report.html").read_bytes()) <= 1.5e6, "the suite's report is above 1.5 MB")
     return check.end()
 
 

@@ -25,16 +25,16 @@ static struct opt options[] = {
                "runs of each that count, after one that does not (default 5)", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     OPTION_INT("seed", 0, seed, "N", "seed of the noise (default 42)", 0, 4294967295.0),
-    OPTION_PATH("save", 0, save, "FILE", "write the rows as JSON"),
-    [ROW_AGAINST] = OPTION_PATH("against", 0, against, "FILE",
-                                "compare with an earlier --save of the same class of machine"),
+    OPTION_OUTPUT("save", 0, save, "FILE", "write the rows as JSON"),
+    [ROW_AGAINST] = OPTION_INPUT("against", 0, against, "FILE",
+                                 "compare with an earlier --save of the same class of machine"),
     [ROW_FAIL_OVER] =
         OPTION_NUMBER("fail-over", 0, fail_over, "PERCENT",
                       "exit 1 when a row is slower than that against FILE\n(default: report only, "
                       "same within 5)",
                       0.001, 1e6),
     OPTION_FLAG("markdown", 0, markdown, "print targets, rows and growth as Markdown"),
-    OPTION_PATH("svg", 0, svg, "FILE", "draw seconds against N, one line for each operation"),
+    OPTION_OUTPUT("svg", 0, svg, "FILE", "draw seconds against N, one line for each operation"),
     OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
 };
@@ -129,7 +129,7 @@ const struct command cmd_bench = {
         "compares time x\n"
         "calibration: what the machine could have done in that time, so that a slower moment of a "
         "shared\n"
-        "machine is no regression. With FILEs of --save nothing is measured: they are shown.\n\n"
+        "machine is not a regression. With FILEs of --save nothing is measured: they are shown.\n\n"
         "Examples:\n"
         "  tomoprof bench --ops '*_project' --sizes 64,128,255,256 --save now.json\n"
         "  tomoprof bench --save new.json --against old.json --fail-over 10\n"

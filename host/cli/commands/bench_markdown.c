@@ -1,4 +1,4 @@
-/* The Markdown of `bench` for docs/performance.md: targets, rows, growth. */
+/* The Markdown of `bench` for docs/internals/performance.md: targets, rows, growth. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@ static struct opt options[] = {
     OPTION_INT("seed", 0, seed, "N", "seed of the noise", 0, 4294967295.0),
     OPTION_INT("fd", 0, fd, "N", "file descriptor that receives one JSON object per line", 0,
                65536),
-    OPTION_PATH("previews", 0, previews, "DIR", "draw the reconstruction there"),
+    OPTION_PLACE("previews", 0, previews, "DIR", "draw the reconstruction there"),
     OPTION_FLAG("bench", 0, bench, "as `tomoprof bench` wants it"),
     OPTION_FLAG("traced", 0, traced, "no calibration"),
     {0},

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
@@ -18,9 +17,10 @@ static int64_t top = 20;
 static struct opt options[] = {
     OPTION_TEXT("fail-over", 0, limit_text, "PERCENT",
                 "exit with 1 when an operation takes that much longer in B (10%)"),
-    OPTION_PATH("out", 'o', out, "FILE", "also write the comparison as HTML"),
+    OPTION_TWIN("fail-above", OPT_TEXT, limit_text, "PERCENT"),
+    OPTION_OUTPUT("out", 'o', out, "FILE", "also write the comparison as HTML"),
     OPTION_INT("top", 0, top, "N", "lines to print (default 20)", 1, 1e6),
-    OPTION_FLAG("force", 0, force, "judge --fail-over although machine or tool chain differ"),
+    OPTION_FLAG("force", 0, force, "judge --fail-over although the machines differ"),
     CLI_OPT_JSON(json),
     {0},
 };
@@ -41,8 +41,7 @@ static enum err read_limit(double *limit)
 /* A file as it is, else the run that the word means. */
 static enum err find(const char *word, char path[RUN_PATH])
 {
-    struct stat st;
-    if (stat(word, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!run_is_file(word))
         return run_find(word, path);
     FAIL_IF(snprintf(path, RUN_PATH, "%s", word) >= RUN_PATH, ERR_INPUT, "the path %s is too long",
             word);
@@ -52,15 +51,15 @@ static enum err find(const char *word, char path[RUN_PATH])
 static enum err judge(const struct comparison *c, double limit)
 {
     FAIL_IF(c->machines_differ && !force, ERR_INPUT,
-            "the two runs come from different machines or tool chains (%s): their times must not "
-            "be judged by --fail-over; --force does it all the same",
+            "the two runs come from different machines (%s): their times must not be judged by "
+            "--fail-over; --force does it all the same",
             c->warnings[0]);
     FAIL_IF(c->operations_count == 0, ERR_INPUT,
-            "--fail-over needs times of operations in both runs");
+            "--fail-over needs times of operations in both runs, as `tomoprof run` measures them");
     const struct compare_operation *o = compare_over(c, limit);
     FAIL_IF(o, ERR_FAILED, "%s at size %d takes %.1f %% longer in B, the limit is %g %%%s", o->name,
             o->size, 100 * (o->ratio - 1), 100 * limit,
-            isnan(o->low) ? "; fewer than 3 runs: this may be noise" : "");
+            isnan(o->low) ? "; with one warm run on a side this may be noise" : "");
     return ERR_OK;
 }
 
@@ -87,20 +86,23 @@ static enum err run(int words, char **word)
 }
 
 const struct command cmd_compare = {
-    "compare",
-    "Sets two runs side by side: operations and source lines.",
-    "A B",
-    "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
-    "warm,\n"
-    "untraced runs; from 3 runs a side on, the 95 % interval of their ratio comes from a "
-    "bootstrap\n"
-    "over the runs, and `slower` means that it lies above 1. Lines are judged by the sampling "
-    "error\n"
-    "of their CPU time. Differences of machine and tool chain are named first.\n\n"
-    "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
-    options,
-    2,
-    2,
-    0,
-    run,
+    .name = "compare",
+    .summary = "Compares two runs: times of operations and source lines.",
+    .words = "A B",
+    .text =
+        "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
+        "warm,\n"
+        "untraced runs. The ratio lies in the interval with 99 %: by ranks from 5 runs a side on, "
+        "with\n"
+        "fewer by Student's t. `slower` means that the whole interval lies above 1.03, `unchanged` "
+        "that\n"
+        "it lies within 10 % of 1, all else is `undecided`. Lines are judged by the sampling error "
+        "of\n"
+        "their CPU time and followed through edits. Differences of machine and program are named "
+        "first.\n\n"
+        "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
+    .options = options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = run,
 };

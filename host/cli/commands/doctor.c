@@ -84,11 +84,11 @@ static enum err run(int words, char **word)
 
 const struct command cmd_doctor = {
     .name = "doctor",
-    .summary = "Says what this build and this machine can do, and why not the rest.",
+    .summary = "Checks this build and this machine, and explains what is missing.",
     .words = "",
-    .text = "One row for each of what computing and profiling need: processor, memory, clock, "
-            "container, GPU,\n"
-            "libraries; with what was found and, where it is not ok, the consequence and the fix.\n"
+    .text = "Prints a row for each part that computing and profiling need: processor, memory, GPU, "
+            "libraries.\n"
+            "A row that is not ok states the consequence and the fix.\n"
             "docs/troubleshooting.md has more on each row.\n\n"
             "Examples:\n"
             "  tomoprof doctor\n"

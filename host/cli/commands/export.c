@@ -26,8 +26,8 @@ static struct opt options[] = {
     [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
                                 "chrome: leave out shorter events", 0, 1e9),
     OPTION_TEXT("to", 't', to, "FORMAT", "speedscope, chrome, folded, csv or callgrind"),
-    OPTION_PATH("out", 'o', out, "FILE",
-                "where to write (default: beside profile.json, named after the format)"),
+    OPTION_OUTPUT("out", 'o', out, "FILE",
+                  "where to write (default: beside profile.json, named after the format)"),
     OPTION_FLAG("gzip", 'z', gzip, "compress; all viewers of chrome and speedscope take it"),
     {0},
 };
@@ -43,18 +43,11 @@ static enum err unknown_format(void)
               : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
 }
 
-/* OUT/latest, the file that names the newest run. */
-static int names_run(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-    return !strcmp(slash ? slash + 1 : word, "latest");
-}
-
 /* profile.json of a run, or the file itself. */
 static enum err find_profile(const char *word, char path[RUN_PATH + 20])
 {
     struct stat st;
-    if (!names_run(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (run_is_file(word)) {
         snprintf(path, RUN_PATH + 20, "%s", word);
         return ERR_OK;
     }
@@ -89,6 +82,8 @@ static enum err run(int words, char **word)
     int made = out ? asprintf(&file, "%s", out)
                    : asprintf(&file, "%.*sprofile%s%s", slash ? (int)(slash + 1 - path) : 0, path,
                               x->suffix, gzip ? ".gz" : "");
+    if (!out)
+        run_private();
     if (made < 0)
         file = NULL, e = FAIL(ERR_MEMORY, "no memory left for a file name");
     struct export_options o = {
@@ -103,19 +98,19 @@ static enum err run(int words, char **word)
 }
 
 const struct command cmd_export = {
-    "export",
-    "Writes a profile in the format of another tool.",
-    "RUN",
-    "RUN is a run folder, `latest` or a profile.json.\n\n"
-    "  speedscope   flame graphs on speedscope.app: CPU, GPU, waiting, memory, threads in order\n"
-    "  chrome       timeline for ui.perfetto.dev\n"
-    "  folded       one stack per line for flamegraph.pl and inferno\n"
-    "  csv          one row per source line\n"
-    "  callgrind    for KCachegrind and callgrind_annotate\n\n"
-    "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
-    options,
-    1,
-    1,
-    0,
-    run,
+    .name = "export",
+    .summary = "Writes a profile in the format of another tool.",
+    .words = "RUN",
+    .text = "RUN is a run folder, `latest` or a profile.json.\n\n"
+            "  speedscope   flame graphs on speedscope.app: CPU, GPU, waiting, memory, threads in "
+            "order\n"
+            "  chrome       timeline for ui.perfetto.dev\n"
+            "  folded       one stack per line for flamegraph.pl and inferno\n"
+            "  csv          one row per source line\n"
+            "  callgrind    for KCachegrind and callgrind_annotate\n\n"
+            "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
 };

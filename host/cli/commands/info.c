@@ -1,5 +1,4 @@
 /* The command `info`: what a file holds, by its content. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,11 +7,13 @@
 #include <sys/stat.h>
 
 #include "host/base/file.h"
+#include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor/facts.h"
+#include "host/cli/storage/info_store.h"
 #include "host/cli/commands/info_timing.h"
 #include "host/geom/ct_model.h"
-#include "host/store/format/exchange.h"
+#include "host/store/exchange/exchange.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
@@ -38,8 +39,8 @@ static enum err summarise(const char *path, int64_t offset, struct summary *s)
 {
     *s = (struct summary){.min = INFINITY, .max = -INFINITY};
     static float piece[1 << 16];
-    FILE *f = fopen(path, "rbe");
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    FILE *f;
+    TRY(file_open(path, &f));
     if (fseeko(f, offset, SEEK_SET)) {
         fclose(f);
         return FAIL(ERR_INPUT, "%s: ends before its data", path);
@@ -187,66 +188,36 @@ static enum err info_json(const char *path)
     return e;
 }
 
-/* The suite's runs have times. */
-static enum err info_times(const char *path)
-{
-    char name[4096 + 640];
-    struct stat st;
-    snprintf(name, sizeof name, "%.4600s/record.json", path);
-    int recorded = stat(name, &st) == 0;
-    snprintf(name, sizeof name, "%.4600s/timing.json", path);
-    FAIL_IF(recorded && stat(name, &st), ERR_INPUT,
-            "%s: a recording, which has lines and no times of operations: `tomoprof report %s "
-            "--text` prints them",
-            path, path);
-    return info_json(name);
-}
-
 static enum err info_folder(const char *path)
 {
-    char name[4096 + 320];
+    char folder[RUN_PATH], name[RUN_PATH + 16];
     struct stat st;
-    static const char *const own[] = {"timing.json", "record.json"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        snprintf(name, sizeof name, "%.4095s/%s", path, own[i]);
-        if (stat(name, &st) == 0)
-            return info_times(path);
-    }
-    char *latest;
-    size_t bytes;
-    snprintf(name, sizeof name, "%.4095s/latest", path);
-    if (file_read_all(name, 255, &latest, &bytes))
-        return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in output/latest",
-                    path);
-    latest[strcspn(latest, "\n")] = 0;
-    snprintf(name, sizeof name, "%.4095s/%.255s", path, latest);
-    free(latest);
-    return info_times(name);
-}
-
-/* output/latest is a text file naming the newest run beside it. */
-static enum err info_latest(const char *path)
-{
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    return info_folder(folder);
+    TRY(run_find(path, folder));
+    snprintf(name, sizeof name, "%s/timing.json", folder);
+    if (!stat(name, &st))
+        return info_json(name);
+    snprintf(name, sizeof name, "%s/record.json", folder);
+    FAIL_IF(!stat(name, &st), ERR_INPUT,
+            "%s: a recording, which has lines and no times of operations: `tomoprof report %s "
+            "--text` prints them",
+            folder, folder);
+    return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in output/latest",
+                folder);
 }
 
 static enum err run(int words, char **word)
 {
     (void)words;
-    const char *path = word[0], *base = strrchr(path, '/');
-    static unsigned char head[HEAD_BYTES];
+    const char *path = word[0];
+    static unsigned char head[HEAD_BYTES + 1];
     struct stat st;
-    FAIL_IF(stat(path, &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
+    if (!stat(path, &st) && S_ISDIR(st.st_mode) && info_is_store(path))
+        return info_store(path, json);
+    FILE *f;
+    if (!run_is_file(path))
         return info_folder(path);
-    if (!strcmp(base ? base + 1 : path, "latest"))
-        return info_latest(path);
-    FILE *f = fopen(path, "rbe");
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    size_t bytes = fread(head, 1, sizeof head, f);
+    TRY(file_open(path, &f));
+    size_t bytes = fread(head, 1, HEAD_BYTES, f);
     fclose(f);
 
     static const unsigned char hdf5[] = {0x89, 'H', 'D', 'F'};
@@ -259,29 +230,29 @@ static enum err run(int words, char **word)
     if (bytes >= 6 && !memcmp(head, "\x93NUMPY", 6))
         return info_npy(path, head, bytes);
     if (bytes >= sizeof hdf5 && !memcmp(head, hdf5, sizeof hdf5))
-        return info_exchange(path);
+        return info_is_exchange(path) ? info_exchange(path) : info_store(path, json);
     if (first == 348 || first == 540 || swapped == 348 || swapped == 540 ||
         (head[0] == 0x1f && head[1] == 0x8b))
         return info_nifti(path);
-    if (blank < bytes && head[blank] == '{')
+    if (blank < bytes && head[blank] == '{' && !info_is_references((const char *)head))
         return info_json(path);
-    return FAIL(ERR_INPUT,
-                "%s: of no known format: info reads .npy, Data Exchange .h5, NIfTI, geometry files "
-                "and runs",
-                path);
+    return info_store(path, json);
 }
 
 const struct command cmd_info = {
     .name = "info",
-    .summary = "Says what is in a file or a run.",
+    .summary = "Shows what is in a file or a run.",
     .words = "FILE",
-    .text = "Reads NumPy arrays (.npy), Data Exchange scans (.h5), NIfTI volumes (.nii, .nii.gz), "
-            "geometry\n"
-            "files, timing.json and run folders. The content decides, not the name.\n\n"
-            "Examples:\n"
-            "  tomoprof info tests/data/tooth.h5\n"
-            "  tomoprof info output/latest\n"
-            "  tomoprof info --json volume.nii.gz\n",
+    .text =
+        "Reads NumPy arrays, Data Exchange and other HDF5 files, NIfTI, TIFF, Zarr, OME-Zarr, CZI, "
+        "TXRM,\n"
+        "kerchunk references, geometry files, timing.json and run folders. The content decides, "
+        "not\n"
+        "the name.\n\n"
+        "Examples:\n"
+        "  tomoprof info tests/data/tooth.h5\n"
+        "  tomoprof info output/latest\n"
+        "  tomoprof info --json volume.nii.gz\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -43,12 +43,12 @@ static void say_counts(struct facts *f, const struct timing_file *t)
     facts_group_end(f);
 }
 
-static void say_number(double v, const char *format)
+static void say_number(double v, int columns, const char *format)
 {
     if (isfinite(v))
         printf(format, v);
     else
-        printf("%10s", "-");
+        printf("%*s", columns, "-");
 }
 
 static void say_statistics(const struct timing_file *t)
@@ -56,10 +56,12 @@ static void say_statistics(const struct timing_file *t)
     printf("\n%-32s %6s %10s%10s%10s\n", "operation", "size", "median s", "spread %", "of peak %");
     for (int i = 0; i < t->statistics_count; i++) {
         const struct timing_statistics *s = &t->statistics[i];
-        printf("%-32s %6.0f ", s->operation ? s->operation : "?", json_real(s->volume_size));
-        say_number(s->median, "%10.4g");
-        say_number(100 * s->cv, "%10.1f");
-        say_number(100 * s->roof_share, "%10.1f");
+        printf("%-32s ", s->operation ? s->operation : "?");
+        say_number(json_real(s->volume_size), 6, "%6.0f");
+        putchar(' ');
+        say_number(s->median, 10, "%10.4g");
+        say_number(100 * s->cv, 10, "%10.1f");
+        say_number(100 * s->roof_share, 10, "%10.1f");
         putchar('\n');
     }
 }

@@ -40,7 +40,7 @@ static struct opt options[] = {
         "(default matched)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
-        "rotation axis, 0-based, fractions welcome (default:\nfound and printed)", 0, 0),
+        "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
     [ROW_ITERATIONS] =
         OPTION_INT("iterations", 'n', iterations, "N", "at most, of mbir (default 15)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
@@ -50,12 +50,12 @@ static struct opt options[] = {
                                   "of mbir; transmission: exp(-sinogram)"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
-    OPTION_PATH("in", 'i', in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)"),
-    OPTION_PATH("geometry", 'g', geometry, "FILE",
-                "geometry of a cone-beam or .npy sinogram (JSON)"),
+    OPTION_INPUT("in", 'i', in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)"),
+    OPTION_INPUT("geometry", 'g', geometry, "FILE",
+                 "geometry of a cone-beam or .npy sinogram (JSON)"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
-    OPTION_PATH("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
-    OPTION_PATH("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
+    OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
+    OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
     OPTION_TEXT(
         "memory", 0, memory, "SIZE",
         "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
@@ -189,24 +189,24 @@ const struct command cmd_recon = {
     .name = "recon",
     .summary = "Reconstructs a scan.",
     .words = "",
-    .text =
-        "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
-        "data_dark, theta),\n"
-        "corrects it (-log of the transmission, defects filled), finds the rotation centre "
-        "where --center\n"
-        "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
-        "and own\n"
-        "arrays come with a geometry file (`tomoprof op --help` shows one). FBP of what does not "
-        "fit\n"
-        "into memory reads, reconstructs and writes slabs of slices in turn, with the same "
-        "result; the\n"
-        "centre is then found on the middle 32 rows.\n\n"
-        "Examples:\n"
-        "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
-        "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
-        "transmission \\\n"
-        "    --out part.npy\n"
-        "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
+    .text = "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
+            "data_dark, theta),\n"
+            "corrects it (-log of the transmission, defects filled), finds the rotation centre "
+            "where --center\n"
+            "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
+            "and own\n"
+            "arrays come with a geometry file (`tomoprof apply --help` shows one). FBP of what "
+            "does not "
+            "fit\n"
+            "into memory reads, reconstructs and writes slabs of slices in turn, with the same "
+            "result; the\n"
+            "centre is then found on the middle 32 rows.\n\n"
+            "Examples:\n"
+            "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
+            "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
+            "transmission \\\n"
+            "    --out part.npy\n"
+            "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
     .options = options,
     .min_words = 0,
     .max_words = 0,

@@ -3,41 +3,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "host/backend/cpu_name.h"
 #include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/perf_maps.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
 #include "host/cli/runs/trace_folder.h"
+#include "profiler/outside/outside.h"
 #include "profiler/record/record.h"
 
 extern char **environ;
 
 static const char *modes, *out = "output";
 static double rate;
-static int baseline, no_analysis;
+static int64_t pid;
+static double seconds;
+static int overhead, no_analysis;
 static struct profile_options profile;
 
 static struct opt options[] = {
     OPTION_TEXT("modes", 'm', modes, "A,B,...",
-                "what to record, of cpu, wait, memory, copies, python, nvtx,\ncuda (default: all "
-                "these) and "
-                "objects (small Python objects by\nline; slower)"),
+                "record only these of cpu, wait, memory, copies, io, locks, python,\nnvtx, cuda "
+                "(default: all these), objects (small Python objects by\nline; slower)"),
     OPTION_NUMBER("rate", 'r', rate, "HZ",
                   "samples per second of CPU time of each thread (default 100)", 1, 10000),
-    OPTION_PATH("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
-    OPTION_FLAG("baseline", 'b', baseline,
-                "first run it once bare and silent, to know the slow-down"),
+    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_INT(
+        "pid", 'p', pid, "PID",
+        "record this running process instead, from outside: CPU time and\nwaiting alone; it goes "
+        "on unharmed",
+        1, INT32_MAX),
+    OPTION_NUMBER("seconds", 's', seconds, "N",
+                  "end the recording after N seconds, not the program", 0.1, 1e7),
+    OPTION_FLAG("measure-overhead", 0, overhead,
+                "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
+    OPTION_ROW("baseline", 'b', OPT_FLAG, overhead, NULL, NULL),
     OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
 };
 
+/* The mode that a word of everyday language means; NULL: none. */
+static const char *meant(const char *word)
+{
+    static const char *const words[][2] = {
+        {"gpu", "cuda"},    {"kernels", "cuda"},  {"cupti", "cuda"}, {"nvidia", "cuda"},
+        {"heap", "memory"}, {"malloc", "memory"}, {"ram", "memory"}, {"memcpy", "copies"},
+        {"sleep", "wait"},  {"offcpu", "wait"},   {"time", "cpu"},   {"samples", "cpu"},
+        {"ranges", "nvtx"}, {"marks", "nvtx"},    {"py", "python"},  {"gil", "locks"},
+        {"mutex", "locks"}, {"futex", "locks"},   {"lock", "locks"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcasecmp(word, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
 static enum err check_modes(const char *list)
 {
-    static const char *const known[] = {"cpu",    "wait", "memory", "copies",
-                                        "python", "nvtx", "cuda",   "objects"};
+    static const char *const known[] = {"cpu",  "wait", "memory",  "copies", "python",
+                                        "nvtx", "cuda", "objects", "io",     "locks"};
     const int n = sizeof known / sizeof *known;
     FAIL_IF(list && !*list, ERR_USAGE, "--modes: the list is empty");
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
@@ -46,12 +74,13 @@ static enum err check_modes(const char *list)
         int i = 0;
         while (i < n && strcmp(word, known[i]))
             i++;
-        const char *near = opt_nearest(word, known, n);
+        const char *near = meant(word);
+        near = near ? near : opt_nearest(word, known, n);
         FAIL_IF(i == n && near, ERR_USAGE, "--modes: unknown mode \"%s\": did you mean %s?", word,
                 near);
         FAIL_IF(i == n, ERR_USAGE,
                 "--modes: unknown mode \"%s\": use some of "
-                "cpu,wait,memory,copies,python,nvtx,cuda,objects",
+                "cpu,wait,memory,copies,python,nvtx,cuda,objects,io,locks",
                 word);
     }
     return ERR_OK;
@@ -62,7 +91,50 @@ struct record_session {
     struct record_target target;
     struct record_end bare, end;
     char note[256];
+    char **word; /* the command */
 };
+
+/* That this process may use, and what it starts. */
+static int usable_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
+}
+
+static enum err write_facts(struct record_session *s, const struct record_end *end)
+{
+    char *notes[3] = {NULL}, **note = notes, cpu[CPU_NAME];
+    cpu_name(cpu);
+    if (*s->target.limits)
+        *note++ = s->target.limits;
+    if (*s->note)
+        *note++ = s->note;
+    const struct record_facts facts = {.command = (const char **)s->word,
+                                       .notes = notes,
+                                       .end = *end,
+                                       .bare = s->bare,
+                                       .rate_hz = rate,
+                                       .modes = modes,
+                                       .cpu = *cpu ? cpu : NULL,
+                                       .cpus = usable_cpus()};
+    TRY(record_facts_write(s->folder, &facts));
+    if (run_latest(s->folder)) /* the run itself is whole */
+        log_warn("%s", err_text());
+    return ERR_OK;
+}
+
+/* The program goes on: what was recorded can be looked at from now on. */
+static void recording_ended(void *context, const struct record_end *then)
+{
+    struct record_session *s = context;
+    struct record_end end = *then;
+    end.exit_unknown = 1;
+    if (write_facts(s, &end))
+        log_error("%s", err_text());
+    else
+        log_info("the recording ended after %g s, the program goes on: tomoprof report %s", seconds,
+                 s->folder);
+}
 
 static enum err run_program(struct record_session *s, char **word)
 {
@@ -76,49 +148,39 @@ static enum err run_program(struct record_session *s, char **word)
                                              .folder = s->trace,
                                              .modes = modes,
                                              .rate_hz = rate,
+                                             .seconds = seconds,
                                              .preload = s->target.preload};
     TRY(record_environment(&settings, environ, &environment, s->note));
     if (*s->note)
         log_warn("%s", s->note);
     enum err e = ERR_OK;
-    if (baseline)
-        e = record_launch(s->target.path, word, environ, 1, &s->bare);
+    if (overhead)
+        e = record_launch(s->target.path, word, environ, 1, NULL, &s->bare);
+    if (e == ERR_FAILED) { /* a limit of processes: the recording may go without */
+        log_warn("the run without the recorder failed: %s", err_text());
+        e = ERR_OK;
+    }
+    s->word = word;
+    const struct record_until until = {seconds, recording_ended, s};
     if (!e)
-        e = record_launch(s->target.path, word, environment, 0, &s->end);
+        e = record_launch(s->target.path, word, environment, 0, &until, &s->end);
     record_environment_free(environment);
     return e;
 }
 
-/* That this process may use, and what it starts. */
-static int usable_cpus(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
-}
-
 /* Nothing from here on changes how this process ends: that is the program's. */
-static void conclude(struct record_session *s, char **word)
+static void conclude(struct record_session *s)
 {
     char top[256] = "";
-    char *notes[3] = {NULL}, **note = notes;
-    if (*s->target.limits)
-        *note++ = s->target.limits;
-    if (*s->note)
-        *note++ = s->note;
-    const struct record_facts facts = {.command = (const char **)word,
-                                       .notes = notes,
-                                       .end = s->end,
-                                       .bare = s->bare,
-                                       .rate_hz = rate,
-                                       .modes = modes,
-                                       .cpus = usable_cpus()};
-    enum err e = record_facts_write(s->folder, &facts);
+    run_private(); /* not before: the program's umask is the user's */
+    enum err e = write_facts(s, &s->end);
     if (!e)
-        e = run_latest(s->folder);
+        e = perf_maps_keep(s->trace);
     if (s->end.left_running)
         log_warn("%d of the program's processes still run: what they do from now on is not in the "
                  "profile",
                  s->end.left_running);
+    profile.just_ended = 1;
     if (!e && !no_analysis)
         e = profile_make_apart(s->folder, &profile, top);
     progress_end();
@@ -127,18 +189,74 @@ static void conclude(struct record_session *s, char **word)
                  s->folder);
     else if (e)
         log_error("%s", err_text());
-    if (baseline && s->bare.wall_s > 0)
-        log_info("%.3g s recorded, %.3g s bare: %+.1f %% wall, %+.1f %% CPU", s->end.wall_s,
-                 s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1),
-                 100 *
-                     ((s->end.user_s + s->end.system_s) / (s->bare.user_s + s->bare.system_s) - 1));
-    log_info("tomoprof: %s%s%s", s->folder, *top ? ": " : "", top);
+    double cpu = s->end.user_s + s->end.system_s, bare = s->bare.user_s + s->bare.system_s;
+    char more[40] = "";
+    if (bare > 0) /* of some programs the system counts no time */
+        snprintf(more, sizeof more, ", %+.1f %% CPU", 100 * (cpu / bare - 1));
+    if (overhead && s->bare.wall_s > 0)
+        log_info("%.3g s recorded, %.3g s without the recorder: %+.1f %% wall%s", s->end.wall_s,
+                 s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
+    log_info("tomoprof: %s%s%s%s", s->folder, !e && !no_analysis ? "/report.html" : "",
+             *top ? ": " : "", top);
+}
+
+/* The program goes on, or ends by itself: how, only its parent is told. */
+static enum err run_outside(struct record_session *s)
+{
+    struct outside_end end;
+    TRY(outside_check((pid_t)pid));
+    char **word = outside_command((pid_t)pid);
+    FAIL_IF(!word, ERR_MEMORY, "no memory for the command line of process %d", (int)pid);
+    enum err e = run_make(out, s->folder);
+    if (!e)
+        e = tracing_folder(s->folder, s->trace);
+    const struct outside_settings settings = {.pid = (pid_t)pid,
+                                              .seconds = seconds,
+                                              .rate_hz = rate,
+                                              .folder = s->trace,
+                                              .stop = &cli_stop};
+    if (!e) {
+        log_info("%s", outside_limits);
+        if (seconds <= 0)
+            log_info("recording process %d until it ends, or Ctrl-C", (int)pid);
+        e = outside_record(&settings, &end);
+    }
+    if (!e) {
+        cli_stop = 0; /* it ended the recording; the next one ends the analysis */
+        s->end = (struct record_end){.wall_s = end.wall_s,
+                                     .user_s = end.user_s,
+                                     .system_s = end.system_s,
+                                     .peak_rss_bytes = end.peak_rss_bytes,
+                                     .pid = (int)pid,
+                                     .exit_unknown = 1};
+        s->word = word;
+        conclude(s);
+    }
+    free(word);
+    return e;
+}
+
+static enum err check_call(int words)
+{
+    FAIL_IF(pid && words, ERR_USAGE, "--pid %d: a program is named too; give one of them",
+            (int)pid);
+    FAIL_IF(!pid && !words, ERR_USAGE,
+            "record needs [--] CMD ARGS, or --pid PID: `tomoprof record --help` has examples");
+    FAIL_IF(seconds > 0 && overhead, ERR_USAGE,
+            "--measure-overhead runs the program to its end: it cannot be used with --seconds");
+    FAIL_IF(pid && (modes || overhead), ERR_USAGE,
+            "--%s cannot be used with --pid: from outside, CPU time, waiting and Python lines are "
+            "recorded",
+            modes ? "modes" : "measure-overhead");
+    return check_modes(modes);
 }
 
 static enum err run(int words, char **word)
 {
     static struct record_session s;
-    TRY(check_modes(modes));
+    TRY(check_call(words));
+    if (pid)
+        return run_outside(&s);
     TRY(record_target(word[0], &s.target));
     if (*s.target.limits)
         log_warn("%s", s.target.limits);
@@ -147,7 +265,7 @@ static enum err run(int words, char **word)
     memcpy(argv, word, (size_t)words * sizeof *argv);
     enum err e = run_program(&s, argv);
     if (!e) {
-        conclude(&s, argv);
+        conclude(&s);
         cli_end = (struct cli_end){s.end.exit_code, s.end.signal};
     }
     free(argv);
@@ -156,24 +274,27 @@ static enum err run(int words, char **word)
 
 const struct command cmd_record = {
     .name = "record",
-    .summary = "Profiles any program down to the line, with no change to it.",
-    .words = "[--] CMD ARGS",
+    .summary = "Profiles any program down to the line, without changing it.",
+    .words = "[--] CMD ARGS | --pid PID",
     .text =
-        "Runs CMD with the capture library in it and all that it starts: where CPU time goes by "
-        "source\n"
-        "line, what waits, who allocates and copies, Python and native code alike, NVTX ranges, "
-        "and on a\n"
-        "GPU each kernel and transfer by the line that launched it. CMD's input, output, signals "
-        "and exit\n"
-        "code are its own; what it would have said, it says. The recording survives crashes and "
-        "kills.\n"
-        "Writes DIR/<stamp>/trace, record.json and profile.json.\n\n"
+        "Runs CMD and all that it starts, unchanged, with the capture library in it. Attributes "
+        "CPU "
+        "time,\n"
+        "waiting, allocations and copies to source lines of Python and native code; with a GPU, "
+        "each kernel\n"
+        "and transfer to the line that launched it. CMD's input, output, signals and exit code do "
+        "not change.\n"
+        "The recording survives crashes and kills.\n"
+        "Writes DIR/<stamp>/trace, record.json, profile.json and report.html; DIR/latest leads to "
+        "the newest.\n"
+        "The last line names the page and the line of the program that matters most.\n\n"
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"
         "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"
+        "  tomoprof record --pid 4711 --seconds 30\n"
         "  tomoprof report latest --text\n",
     .options = options,
-    .min_words = 1,
+    .min_words = 0,
     .max_words = 1 << 20,
     .flags = CMD_STOPS | CMD_WRAPS,
     .run = run,

@@ -12,14 +12,20 @@
 #include "host/cli/runs/profile.h"
 #include "profiler/report/text/text.h"
 
-static int text, again;
+static int text, reanalyze;
 static int64_t top = 20;
 static struct profile_options profile;
+static const char *after;
 
 static struct opt options[] = {
-    OPTION_FLAG("text", 0, text, "print the costliest lines on stdout"),
+    OPTION_FLAG("text", 0, text, "print lines, functions, kernels and findings on stdout"),
     OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
-    OPTION_FLAG("again", 0, again, "analyse although there is a profile.json"),
+    OPTION_FLAG("reanalyze", 0, reanalyze, "analyse although there is a profile.json"),
+    OPTION_TWIN("again", OPT_FLAG, reanalyze, NULL),
+    OPTION_TEXT("after", 0, after, "imports",
+                "leave out the start-up, up to the end of the imports"),
+    OPTION_NUMBER("from", 0, profile.from, "SECONDS", "leave out the time before", 0, 1e9),
+    OPTION_NUMBER("until", 0, profile.until, "SECONDS", "leave out the time after", 0, 1e9),
     PROFILE_OPTIONS(profile),
     {0},
 };
@@ -29,14 +35,49 @@ static int is_file(const char *path, struct stat *st)
     return !stat(path, st) && S_ISREG(st->st_mode);
 }
 
+static int has_traces(const char *folder)
+{
+    char trace[RUN_PATH + 16];
+    struct stat st;
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    return !stat(trace, &st);
+}
+
+static int is_part(void)
+{
+    return profile.from > 0 || profile.until > 0 || profile.after_imports;
+}
+
+static enum err check_part(void)
+{
+    FAIL_IF(after && strcmp(after, "imports"), ERR_USAGE,
+            "--after %.40s: only \"imports\" is known; for a time use --from SECONDS", after);
+    profile.after_imports = after != NULL;
+    FAIL_IF(after && profile.from > 0, ERR_USAGE,
+            "--after imports and --from SECONDS both say where to begin: give one of the two");
+    FAIL_IF(profile.until > 0 && profile.until <= profile.from, ERR_USAGE,
+            "--until %g: must be later than --from %g", profile.until, profile.from);
+    return ERR_OK;
+}
+
+/* A part of the run needs the recording itself. */
+static enum err check_traces(const char *folder, int named)
+{
+    FAIL_IF(is_part() && (named || !has_traces(folder)), ERR_INPUT,
+            "%s: --after, --from and --until read the recording again, and there is not a trace "
+            "folder. Give the folder that `tomoprof record` wrote.",
+            folder);
+    return ERR_OK;
+}
+
 /* Nothing was recorded, or the analysis was written after it. */
 static int up_to_date(const char *folder, const char *path)
 {
     char trace[RUN_PATH + 16];
     struct stat profiled, traced;
     snprintf(trace, sizeof trace, "%s/trace", folder);
-    if (!is_file(path, &profiled) || again || profile.include || profile.exclude ||
-        profile.libraries || profile.paths || profile.no_source)
+    if (!is_file(path, &profiled) || reanalyze || profile.include || profile.exclude ||
+        profile.libraries || profile.paths || profile.no_source || is_part())
         return 0;
     return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
 }
@@ -63,14 +104,13 @@ static int has_times_only(const char *folder)
     return is_file(path, &st);
 }
 
-/* The hotspot and the page. */
+/* The page and the headline. */
 static enum err conclude(const char *folder, const struct model *m)
 {
     char page[RUN_PATH + 16], line[256] = "";
     long long bytes;
     TRY(profile_page(folder, page, &bytes));
-    if (m)
-        profile_top(m, line);
+    profile_top(folder, m, line);
     log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
     return ERR_OK;
 }
@@ -81,9 +121,12 @@ static enum err run(int words, char **word)
     struct stat st;
     struct model *m = NULL;
     (void)words;
+    TRY(check_part());
     TRY(run_find(word[0], folder));
+    run_private();
     size_t n = strlen(word[0]);
     int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    TRY(check_traces(named ? word[0] : folder, named));
     if (!named && has_times_only(folder)) {
         FAIL_IF(text, ERR_INPUT,
                 "%s was not traced, so it has no lines to print: `tomoprof info %s` "
@@ -96,6 +139,13 @@ static enum err run(int words, char **word)
         snprintf(path, sizeof path, "%s", word[0]);
     int done = named || up_to_date(folder, path);
     enum err e = done ? profile_read(path, &m) : profile_make(folder, &profile, &m);
+    int part = !e && done && isfinite(m->meta.from_s);
+    if ((e || part) && done && !named && has_traces(folder)) { /* of another version, or a part */
+        done = 0;
+        model_destroy(m);
+        m = NULL;
+        e = profile_make(folder, &profile, &m);
+    }
     if (e && done && !named &&
         !text) { /* of another version: the page copes, numbers are not read here */
         log_warn("%s", err_text());
@@ -111,18 +161,20 @@ static enum err run(int words, char **word)
 
 const struct command cmd_report = {
     .name = "report",
-    .summary = "Makes report.html of a run, or prints its costliest lines.",
+    .summary = "Makes report.html of a run, or prints its lines and functions.",
     .words = "RUN",
     .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json (with --text). "
             "Analyses the\n"
             "traces where profile.json is missing or older than them, and writes report.html into "
             "the folder:\n"
-            "one file that opens offline. --text prints the costliest lines besides.\n\n"
+            "one file that opens offline. --text prints its tables too.\n\n"
             "Examples:\n"
             "  tomoprof report latest --text\n"
+            "  tomoprof report latest --after imports\n"
             "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,
+    .flags = CMD_REMAKES,
     .run = run,
 };

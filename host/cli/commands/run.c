@@ -5,18 +5,19 @@
 #include "host/cli/cli.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/trace_folder.h"
+#include "host/cli/runs/triage_files.h"
 #include "host/suite/run/suite.h"
 
 static const char *ops, *sizes, *backend = "auto", *out = "output";
 static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
-static int quick, list, no_trace;
+static int quick, list, no_trace, no_triage;
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
     OPTION_TEXT("sizes", 0, sizes, "N,M,...", "edges N of the N^3 volume (default 32,64,128,256)"),
-    OPTION_INT("runs", 0, runs, "N", "runs of each; the first is cold and not counted (default 3)",
-               1, 1e6),
+    OPTION_INT("runs", 0, runs, "N",
+               "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
@@ -26,8 +27,9 @@ static struct opt options[] = {
         0.001, 1e6),
     OPTION_INT("seed", 0, seed, "N", "seed of the noise and of the pixel partitions (default 42)",
                0, 4294967295.0),
-    OPTION_PATH("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
-    OPTION_FLAG("no-trace", 0, no_trace, "timings alone: no second, profiled pass"),
+    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
+    OPTION_FLAG("no-triage", 0, no_triage, "no verdicts on FPGAs (triage.json, .md and .svg)"),
     OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
 };
@@ -35,25 +37,49 @@ static struct opt options[] = {
 /* The timings are valid whatever becomes of the traces. */
 static void analyse(const char *folder)
 {
-    char top[256], timed[1024];
-    snprintf(timed, sizeof timed, "%s", err_text());
-    enum err e = profile_make_apart(folder, &(struct profile_options){0}, top);
-    if (e)
-        log_warn("no report.html: %s; `tomoprof report %s` tries again", err_text(), folder);
-    else
-        log_info("%s/report.html: %s", folder, top);
-    (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
+    char top[256];
+    if (profile_make_apart(folder, &(struct profile_options){.just_ended = 1}, top))
+        log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
 }
 
-static void page_of_times(void)
+static void judge(const char *folder)
 {
-    char folder[RUN_PATH], page[RUN_PATH + 16], timed[1024];
-    snprintf(timed, sizeof timed, "%s", err_text());
-    if (run_find(out, folder) || profile_page(folder, page, NULL))
-        log_warn("no report.html: %s", err_text());
+    struct triage_paths p;
+    struct triage *t = NULL;
+    snprintf(p.folder, sizeof p.folder, "%s", folder);
+    enum err e = triage_find(&p);
+    if (e == ERR_OK)
+        e = triage_of(&p, (struct triage_options){0}, &t);
+    if (e == ERR_OK)
+        e = triage_files(t, folder);
+    if (e)
+        log_info("no triage.md: %s", err_text());
     else
-        log_info("%s", page);
-    (void)FAIL(ERR_OK, "%s", timed); /* as above */
+        log_info("%s/triage.md: %s", folder, t->headline);
+    if (t)
+        triage_destroy(t);
+}
+
+/* The profile, the verdicts, and the page from all that the folder holds then. */
+static void finish(int whole)
+{
+    char folder[RUN_PATH], page[RUN_PATH + 16], top[256], timed[1024];
+    snprintf(timed, sizeof timed, "%s", err_text());
+    snprintf(folder, sizeof folder, "%s", tracing_run());
+    enum err e = *folder ? ERR_OK : run_find(out, folder);
+    if (*tracing_run())
+        analyse(folder);
+    if (whole && !cli_stop) {
+        if (e == ERR_OK && !no_triage)
+            judge(folder);
+        if (e || (e = profile_page(folder, page, NULL))) {
+            log_warn("no report.html: %s", err_text());
+        } else {
+            profile_top(folder, NULL, top);
+            log_info("%s: %s", page, top);
+        }
+    }
+    (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
 }
 
 static enum err run(int words, char **word)
@@ -65,6 +91,7 @@ static enum err run(int words, char **word)
         puts(line);
     if (list)
         return ERR_OK;
+    run_private();
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     struct suite_plan plan = {
         .ops = ops,
@@ -81,25 +108,24 @@ static enum err run(int words, char **word)
     };
     TRY(cli_program(&plan.program));
     enum err e = suite_run(&plan);
-    if (*tracing_run() && !cli_stop)
-        analyse(tracing_run());
-    else if (!e || e == ERR_FAILED)
-        page_of_times();
+    if (!cli_stop)
+        finish(!e || e == ERR_FAILED);
     return e;
 }
 
 const struct command cmd_run = {
     .name = "run",
-    .summary = "Times every operation of the suite and writes output/<stamp>/timing.json.",
+    .summary = "Times and profiles every operation of the suite, and writes its report.",
     .words = "",
     .text =
         "Each operation at each size runs in a process of its own on a synthetic scan (two "
         "ellipsoids,\n"
-        "1 % noise; N/2 views, N x N detector), so one that crashes, hangs or runs out of memory "
-        "is a\n"
-        "failed row and nothing more. The table at the end gives median time, spread, share of "
-        "this\n"
-        "machine's measured peak, and how time grows with size. Ctrl-C writes what there is.\n\n"
+        "1 % noise; N/2 views, N x N detector). One that crashes, hangs or runs out of memory is a "
+        "failed\n"
+        "row; the others go on. The table gives median time, spread, share of this machine's "
+        "measured peak,\n"
+        "and how time grows with size. Ctrl-C writes the rows that are complete.\n"
+        "report.html shows all results; triage.md estimates what an FPGA would gain.\n\n"
         "Examples:\n"
         "  tomoprof run --quick\n"
         "  tomoprof run --ops parallel_fbp_recon,cone_fdk_recon --sizes 64,128,256 --runs 5\n"

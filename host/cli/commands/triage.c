@@ -1,15 +1,12 @@
-/* The command triage: finds the files of a run, has them judged, writes the verdicts beside
- * them. */
+/* The command triage: the verdicts of a run, of times or of a profile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "host/base/file.h"
 #include "host/base/log.h"
-#include "host/base/run_folder.h"
 #include "host/cli/cli.h"
-#include "profiler/triage/triage.h"
+#include "host/cli/runs/triage_files.h"
 
 static const char *cards, *weights, *out;
 static int64_t size;
@@ -24,7 +21,7 @@ static struct opt options[] = {
      .help = "cards to consider (default: all of the table)"},
     {.name = "weights",
      .letter = 'w',
-     .kind = OPT_PATH,
+     .kind = OPT_INPUT,
      .value = &weights,
      .meta = "FILE",
      .help = "JSON object of weights that differ from the defaults"},
@@ -38,7 +35,7 @@ static struct opt options[] = {
      .max = 65536},
     {.name = "out",
      .letter = 'o',
-     .kind = OPT_PATH,
+     .kind = OPT_PLACE,
      .value = &out,
      .meta = "DIR",
      .help = "where triage.json, .md and .svg go (default: beside the input)"},
@@ -46,19 +43,9 @@ static struct opt options[] = {
     {0},
 };
 
-struct paths {
-    char folder[RUN_PATH], timing[RUN_PATH + 16], profile[RUN_PATH + 16], sass[RUN_PATH + 16];
-};
-
-static int is_file(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
 /* A file is times or a profile by what its "schema" says, or by its content: the format that
  * timing.json extends has none. */
-static enum err take_file(const char *word, struct paths *p)
+static enum err take_file(const char *word, struct triage_paths *p)
 {
     char *text;
     size_t bytes;
@@ -76,34 +63,12 @@ static enum err take_file(const char *word, struct paths *p)
     return ERR_OK;
 }
 
-static enum err find_input(const char *word, struct paths *p)
+static enum err find_input(const char *word, struct triage_paths *p)
 {
-    if (is_file(word) && strcmp(word, "latest") != 0 && strstr(word, ".json"))
+    if (run_is_file(word) && strstr(word, ".json"))
         return take_file(word, p);
     TRY(run_find(word, p->folder));
-    snprintf(p->timing, sizeof p->timing, "%s/timing.json", p->folder);
-    snprintf(p->profile, sizeof p->profile, "%s/profile.json", p->folder);
-    if (!is_file(p->timing))
-        *p->timing = 0;
-    if (!is_file(p->profile))
-        *p->profile = 0;
-    FAIL_IF(!*p->timing && !*p->profile, ERR_INPUT,
-            "%s holds neither timing.json nor profile.json: it is no finished run", p->folder);
-    return ERR_OK;
-}
-
-static enum err write_file(const struct triage *t, const char *folder, const char *name,
-                           enum err (*write)(const struct triage *, FILE *))
-{
-    char path[RUN_PATH + 16];
-    struct outfile f = {0};
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    TRY(outfile_open(&f, path));
-    enum err e = write(t, f.stream);
-    if (e == ERR_OK)
-        e = outfile_commit(&f);
-    outfile_abort(&f);
-    return e;
+    return triage_find(p);
 }
 
 static void say(const struct triage *t, const char *folder)
@@ -130,25 +95,18 @@ static void say(const struct triage *t, const char *folder)
 
 static enum err run(int words, char **word)
 {
-    struct paths p = {0};
+    struct triage_paths p = {0};
     struct triage *t;
     (void)words;
     TRY(find_input(word[0], &p));
-    snprintf(p.sass, sizeof p.sass, "%s/sass.json", p.folder);
-    const struct triage_options o = {.cards = cards,
-                                     .weights = weights,
-                                     .size = (double)size,
-                                     .version = TP_VERSION,
-                                     .sass = is_file(p.sass) ? p.sass : NULL};
-    TRY(triage_make(*p.timing ? p.timing : NULL, *p.profile ? p.profile : NULL, &o, &t));
+    TRY(triage_of(
+        &p, (struct triage_options){.cards = cards, .weights = weights, .size = (double)size}, &t));
     const char *folder = out ? out : p.folder;
+    if (!out)
+        run_private();
     enum err e = out ? dir_make(out) : ERR_OK;
     if (e == ERR_OK)
-        e = write_file(t, folder, "triage.json", triage_write_json);
-    if (e == ERR_OK)
-        e = write_file(t, folder, "triage.md", triage_write_markdown);
-    if (e == ERR_OK)
-        e = write_file(t, folder, "triage.svg", triage_write_svg);
+        e = triage_files(t, folder);
     if (e == ERR_OK && json)
         e = triage_write_json(t, stdout);
     else if (e == ERR_OK)
@@ -159,7 +117,7 @@ static enum err run(int words, char **word)
 
 const struct command cmd_triage = {
     .name = "triage",
-    .summary = "Says which operation deserves an FPGA, and why.",
+    .summary = "Estimates which operations would benefit from an FPGA, and why.",
     .words = "RUN",
     .text =
         "RUN is a run folder, `latest`, a timing.json or a profile.json. With times alone the "
@@ -167,10 +125,10 @@ const struct command cmd_triage = {
         "lower; a profile alone needs --size. Writes triage.json, triage.md and triage.svg beside "
         "the input.\n"
         "A sass.json there (cuda/sass.py --json) adds the instructions of the run's kernels.\n\n"
-        "  HIGH     build it: faster and leaner than any alternative, even at the pessimistic end\n"
+        "  HIGH     faster than any alternative, with less energy, even at the pessimistic end\n"
         "  MEDIUM   worth a study: measure what it names first\n"
         "  LOW      an FPGA can do it, but little is gained\n"
-        "  NO       an alternative is simply better, or there is nothing to gain\n\n"
+        "  NO       an alternative is better, or nothing can be gained\n\n"
         "Cards: u55c u280 u250 v80 vck5000 kv260 zu7ev agilex7m. Weights: docs/triage.md.\n\n"
         "Example: tomoprof triage latest --device u55c,v80\n",
     .options = options,

@@ -11,7 +11,7 @@ static struct opt options[] = {
     FPGA_OPT_DATA(data),
     FPGA_OPT_QUALITY(widths),
     {.name = "hls",
-     .kind = OPT_PATH,
+     .kind = OPT_PLACE,
      .value = &hls,
      .meta = "FOLDER",
      .help = "no sweep: write the C++ kernel of --only with its widths there"},
@@ -26,7 +26,7 @@ static enum err run(int words, char **word)
         return fpga_widths_measure(&data, &widths, stdout);
     FAIL_IF(!widths.only, ERR_USAGE, "--hls: say of which primitive with --only NAME");
     FAIL_IF(!width_primitive_named(widths.only), ERR_USAGE,
-            "--only %s: no such primitive; docs/triage-width.md lists them", widths.only);
+            "--only %s: no such primitive; docs/internals/triage-width.md lists them", widths.only);
     return fpga_hls_write(&data, widths.only, hls);
 }
 

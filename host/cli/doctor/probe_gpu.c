@@ -6,12 +6,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/cuda.h"
 #include "host/backend/registry.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor/probes.h"
 
 #define CAP_SYS_ADMIN_BIT 21
+
+/* Which of the builds computes, and why. */
+static void say_build(struct found *f)
+{
+    const struct cuda_build *b = cuda_chosen();
+    int serves = cuda_driver_serves();
+    if (b && b->major && serves)
+        found_add(f,
+                  "; of the builds here the one for CUDA %d is used: the driver serves CUDA %d.%d",
+                  b->major, serves / 1000, serves % 1000 / 10);
+    else if (b && !b->major)
+        found_add(f, "; TOMOPROF_CUDA names %s", b->path);
+}
 
 enum state probe_cuda(struct found *f)
 {
@@ -22,25 +36,15 @@ enum state probe_cuda(struct found *f)
     if (!*reason && backend_open("cuda", &(struct backend_options){0}, &be))
         reason = err_text();
     SAY(f, "%s", be ? be->device : reason);
+    say_build(f);
     backend_close(be);
     return be ? OK : MISSING;
-}
-
-/* The CUDA version that the driver serves (13000), 0 without a driver. */
-static int driver_serves(void)
-{
-    int version = 0;
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*get)(int *) = cuda ? (int (*)(int *))dlsym(cuda, "cuDriverGetVersion") : NULL;
-    if (get)
-        get(&version);
-    return version;
 }
 
 enum state probe_driver(struct found *f)
 {
     char line[256];
-    int version = driver_serves();
+    int version = cuda_driver_serves();
     if (!version) {
         SAY(f, "no libcuda.so.1 that answers");
         return MISSING;
@@ -53,31 +57,41 @@ enum state probe_driver(struct found *f)
     return version < 12000 ? LIMITED : OK;
 }
 
-static void *open_cupti(void)
+static void *open_named(const char *const *names)
 {
-    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
-    const char *roots[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda"};
+    static const char *const below[] = {"", "/extras/CUPTI/lib64", "/lib64", "/lib"};
+    const char *roots[] = {"", getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda",
+                           TP_CUDA_ROOTS};
     char path[RUN_PATH];
+    for (size_t r = 0; r < sizeof roots / sizeof *roots; r++)
+        for (size_t b = r ? 1 : 0; roots[r] && b < (r ? 4 : 1); b++)
+            for (int n = 0; names[n]; n++) {
+                snprintf(path, sizeof path, "%s%s%s%s", roots[r], below[b], r ? "/" : "", names[n]);
+                void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+                if (library)
+                    return library;
+            }
+    return NULL;
+}
+
+/* As the capture library does: a driver of CUDA 12 refuses CUPTI 13. */
+static void *open_cupti(int driver)
+{
+    static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL},
+                             *const old[] = {"libcupti.so.12", NULL};
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
     void *library = given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
-    for (int n = 0; n < 3 && !library; n++)
-        library = dlopen(names[n], RTLD_NOW | RTLD_LOCAL);
-    for (int i = 0; i < 27 && !library; i++) {
-        if (!roots[i / 9])
-            continue;
-        snprintf(path, sizeof path, "%s%s/%s", roots[i / 9], below[i / 3 % 3], names[i % 3]);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
+    if (!library && driver && driver < 13000)
+        library = open_named(old);
+    return library ? library : open_named(all);
 }
 
 /* Does the library fit the driver? API versions: 18 to 28 are CUDA 12.0 to 12.9, then 130000. */
 enum state probe_cupti(struct found *f)
 {
     uint32_t version = 0;
-    int driver = driver_serves();
-    void *library = open_cupti();
+    int driver = cuda_driver_serves();
+    void *library = open_cupti(driver);
     int (*get)(uint32_t *) =
         library ? (int (*)(uint32_t *))dlsym(library, "cuptiGetVersion") : NULL;
     if (get)
@@ -135,7 +149,7 @@ static int admin_only(void)
 enum state probe_counters(struct found *f)
 {
     int only = admin_only();
-    if (!driver_serves()) {
+    if (!cuda_driver_serves()) {
         SAY(f, "no NVIDIA driver");
         f->fix = "install NVIDIA's driver";
         return MISSING;
@@ -155,15 +169,15 @@ enum state probe_counters(struct found *f)
     return only && !has_sys_admin() ? LIMITED : OK;
 }
 
-#ifndef TP_CUFFT_FOLDER /* of the toolkit that the CUDA back end was built with */
-#define TP_CUFFT_FOLDER "/usr/local/cuda/lib64"
-#endif
-
 /* Where the CUDA back end looks for it: cuda/filter/fft.cu. */
 enum state probe_cufft(struct found *f)
 {
-    static const char name[] = "libcufft.so.12", *const places[] = {"", "../lib/tomoprof/"};
-    const char *given = getenv("TOMOPROF_CUFFT"), *program = "";
+    static const char *const places[] = {"", "../lib/tomoprof/"}, *const folders[] = {
+                                                                      TP_CUFFT_FOLDERS
+                                                                      "/usr/local/cuda/lib64"};
+    const struct cuda_build *b = cuda_chosen();
+    const char *given = getenv("TOMOPROF_CUFFT"), *program = "",
+               *name = b ? b->cufft : "libcufft.so.12";
     char path[2 * RUN_PATH];
     void *library = dlopen(given && *given ? given : name, RTLD_LAZY | RTLD_LOCAL);
     if (cli_program(&program))
@@ -173,9 +187,10 @@ enum state probe_cufft(struct found *f)
         snprintf(path, sizeof path, "%.*s%s%s", folder, program, places[i], name);
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     }
-    snprintf(path, sizeof path, "%s/%s", TP_CUFFT_FOLDER, name);
-    if (!library)
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !library; i++) {
+        snprintf(path, sizeof path, "%s/%s", folders[i], name);
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    }
     int version = 0;
     int (*get)(int *) = library ? (int (*)(int *))dlsym(library, "cufftGetVersion") : NULL;
     if (get)
@@ -183,7 +198,7 @@ enum state probe_cufft(struct found *f)
     if (version)
         SAY(f, "cuFFT %d.%d.%d", version / 1000, version % 1000 / 100, version % 100);
     else
-        SAY(f, "no libcufft.so.12 beside tomoprof or in the loader's path");
+        SAY(f, "no %s beside tomoprof or in the loader's path", name);
     if (library)
         dlclose(library);
     return version ? OK : MISSING;

@@ -35,11 +35,12 @@ enum state probe_library(struct found *f)
         SAY(f, "cannot make a folder in /tmp: %s", strerror(errno));
         return LIMITED;
     }
-    const struct record_settings s = {library, folder, "cpu", 0, 1};
+    const struct record_settings s = {
+        .library = library, .folder = folder, .modes = "cpu", .preload = 1};
     char *const argv[] = {"tomoprof", "--version", NULL};
     enum err e = record_environment(&s, environ, &environment, note);
     if (!e) {
-        e = record_launch(program, argv, environment, 1, &end);
+        e = record_launch(program, argv, environment, 1, NULL, &end);
         record_environment_free(environment);
     }
     DIR *d = opendir(folder);

@@ -15,12 +15,11 @@ void help_program(FILE *out, const struct command *const *commands)
     for (const struct command *const *c = commands; *c; c++)
         if (!((*c)->flags & CMD_HIDDEN))
             fprintf(out, "  %-8s %s\n", (*c)->name, (*c)->summary);
-    fprintf(
-        out,
-        "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof run --quick\n"
-        "Environment: TOMOPROF_LOG=error|warn|info|debug, TOMOPROF_MEMORY=12GiB (pretend to have\n"
-        "less), TOMOPROF_ISA=plain|avx2|avx512, NO_COLOR=1.\n%s",
-        exit_codes);
+    fprintf(out,
+            "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof run --quick\n"
+            "Environment: TOMOPROF_LOG=error|warn|info|debug, TOMOPROF_MEMORY=12GiB (use no\n"
+            "more), TOMOPROF_ISA=plain|avx2|avx512, NO_COLOR=1.\n%s",
+            exit_codes);
 }
 
 void help_command(const struct command *c)

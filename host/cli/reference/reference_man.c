@@ -61,7 +61,8 @@ static void put_command(const struct command *c)
     putchar('\n');
     put_as_written(c->text);
     for (const struct opt *r = c->options; r->name; r++)
-        put_option(r);
+        if (r->help)
+            put_option(r);
 }
 
 static const char head[] = ".SH NAME\ntomoprof \\- profiles programs and tomographic "
@@ -72,8 +73,8 @@ static const char head[] = ".SH NAME\ntomoprof \\- profiles programs and tomogra
 static const struct {
     const char *name, *help;
 } variables[] = {
-    {"TOMOPROF_LOG=error|warn|info|debug", "how much is said on standard error"},
-    {"TOMOPROF_MEMORY=12GiB", "pretend to have less memory"},
+    {"TOMOPROF_LOG=error|warn|info|debug", "how much is printed on standard error"},
+    {"TOMOPROF_MEMORY=12GiB", "use no more memory than this"},
     {"TOMOPROF_DEVICE_MEMORY=4GiB", "the same of a GPU"},
     {"TOMOPROF_ISA=plain|avx2|avx512", "the vector instructions to use"},
     {"TOMOPROF_CAPTURE_CUPTI=FILE", "the libcupti.so to record GPU work with"},

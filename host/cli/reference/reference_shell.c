@@ -7,7 +7,7 @@
 
 const char *reference_choices(const struct opt *row)
 {
-    if (row->kind == OPT_PATH || !row->meta || !strchr(row->meta, '|'))
+    if (!row->meta || !strchr(row->meta, '|'))
         return NULL;
     return row->meta;
 }
@@ -48,7 +48,7 @@ static void put_operations(void)
 /* Does the command's first word, or this option's value, name operations? */
 static int names_operation(const struct command *c)
 {
-    return !strcmp(c->name, "op");
+    return !strcmp(c->name, "apply");
 }
 
 static int lists_operations(const struct command *c, const struct opt *r)
@@ -60,7 +60,8 @@ static void bash_options(const struct command *c)
 {
     printf("    %s) options='", c->name);
     for (const struct opt *r = c->options; r->name; r++)
-        printf("--%s ", r->name);
+        if (r->help)
+            printf("--%s ", r->name);
     printf("--help' wraps=%d ;;\n", (c->flags & CMD_WRAPS) != 0);
 }
 
@@ -77,7 +78,7 @@ static void bash_value(const struct command *c, const struct opt *r)
         put_choices(choices);
     if (lists_operations(c, r))
         put_operations();
-    printf("' kind=%s ;;\n", r->kind == OPT_PATH ? "file" : "value");
+    printf("' kind=%s ;;\n", opt_is_path(r) ? "file" : "value");
 }
 
 static const char bash_head[] =
@@ -123,7 +124,7 @@ void reference_bash(const struct command *const *commands)
     for (const struct command *const *c = commands; *c; c++)
         if (shown(*c))
             bash_options(*c);
-    fputs("    esac\n    case \"$command $prev\" in\n    'op op') values='", stdout);
+    fputs("    esac\n    case \"$command $prev\" in\n    'apply apply') values='", stdout);
     put_operations();
     fputs("' kind=value ;;\n", stdout);
     for (const struct command *const *c = commands; *c; c++)
@@ -142,7 +143,7 @@ static void zsh_option(const struct command *c, const struct opt *r)
         put_quoted(r->meta ? r->meta : r->name, "'\\''", "[]:\\");
         putchar(':');
         const char *choices = reference_choices(r);
-        if (r->kind == OPT_PATH)
+        if (opt_is_path(r))
             fputs("_files", stdout);
         if (choices) {
             putchar('(');
@@ -175,7 +176,8 @@ void reference_zsh(const struct command *const *commands)
             continue;
         printf("%s)\n    _arguments \\\n", (*c)->name);
         for (const struct opt *r = (*c)->options; r->name; r++)
-            zsh_option(*c, r);
+            if (r->help)
+                zsh_option(*c, r);
         if (names_operation(*c)) {
             fputs("        '1:operation:(", stdout);
             put_operations();
@@ -194,7 +196,7 @@ static void fish_option(const struct command *c, const struct opt *r)
     printf("complete -c tomoprof -n '__fish_seen_subcommand_from %s' -l %s", c->name, r->name);
     if (r->letter)
         printf(" -s %c", r->letter);
-    if (r->kind == OPT_PATH)
+    if (opt_is_path(r))
         fputs(" -r -F", stdout);
     else if (r->kind != OPT_FLAG)
         fputs(" -x", stdout);
@@ -221,7 +223,8 @@ void reference_fish(const struct command *const *commands)
         put_quoted((*c)->summary, "\\'", "\\");
         puts("'");
         for (const struct opt *r = (*c)->options; r->name; r++)
-            fish_option(*c, r);
+            if (r->help)
+                fish_option(*c, r);
         if (!names_operation(*c))
             continue;
         printf("complete -c tomoprof -f -n '__fish_seen_subcommand_from %s' -a '", (*c)->name);

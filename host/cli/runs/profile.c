@@ -1,6 +1,5 @@
 /* Traces to profile.json and report.html, and the one line that says most. */
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,9 +13,8 @@
 #include "host/cli/cli.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
-#include "host/cli/runs/trace_folder.h"
+#include "host/timing/timing.h"
 #include "profiler/report/findings/findings.h"
-#include "profiler/report/text/summary.h"
 #include "profiler/report/page/html.h"
 
 #define GLOBS 64
@@ -52,13 +50,21 @@ static enum err make(const char *folder, struct analyze_options *options, struct
     enum err e = record_facts_read(folder, &facts);
     if (!e) {
         options->command = facts.command;
+        options->cpus = facts.cpus;
+        options->launch = (struct analyze_launch){.pid = facts.end.pid,
+                                                  .own_user_s = facts.end.own_user_s,
+                                                  .own_system_s = facts.end.own_system_s,
+                                                  .all_s = facts.end.user_s + facts.end.system_s,
+                                                  .left_running = facts.end.left_running};
         e = analyze_run(folder, options, out);
     }
-    if (!e)
-        e = findings_add(*out);
     progress_end();
     if (!e)
         e = record_facts_add(&facts, *out);
+    if (!e)
+        e = findings_add(*out);
+    if (!e)
+        e = answers_add(*out);
     record_facts_free(&facts);
     snprintf(path, sizeof path, "%s/profile.json", folder);
     return e ? e : profile_write(*out, path);
@@ -71,6 +77,10 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
     struct analyze_options options = {.libraries = o->libraries,
                                       .absolute_paths = o->paths,
                                       .no_source = o->no_source,
+                                      .from_s = o->from,
+                                      .until_s = o->until,
+                                      .after_imports = o->after_imports,
+                                      .just_ended = o->just_ended,
                                       .tool_version = TP_VERSION,
                                       .progress = draw};
     *out = NULL;
@@ -90,87 +100,17 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
     return e;
 }
 
-/* Of the suite's traced pass: a line's CPU time inside of the operations, set-up left out. */
-static double inside(const struct model *m, const struct model_line *line)
+void profile_top(const char *folder, const struct model *m, char top[256])
 {
-    double sum = 0;
-    for (int i = 0; i < line->ranges_count; i++) {
-        const struct model_range *r = &m->ranges[line->ranges[i].range];
-        sum += r->name && tracing_is_operation(r->name) ? line->ranges[i].cpu_s : 0;
-    }
-    return sum;
-}
-
-static double inside_all(const struct model *m)
-{
-    double sum = 0;
-    for (int i = 0; i < m->ranges_count; i++)
-        if (m->ranges[i].name && tracing_is_operation(m->ranges[i].name) && m->ranges[i].cpu_s > 0)
-            sum += m->ranges[i].cpu_s;
-    return sum;
-}
-
-/* "load.py:7 waited 2.1 s of 4.2 s"; 0: the program worked, or no line is known to have waited. */
-static int longest_wait(const struct model *m, char top[256])
-{
-    double most = 0.2 * m->meta.wall_s;
+    char path[RUN_PATH + 16];
+    struct timing_file *t = NULL;
     *top = 0;
-    for (int f = 0; f < m->files_count && summary_waits(m); f++)
-        for (int l = 0; l < m->files[f].lines_count; l++) {
-            const struct model_line *at = &m->files[f].lines[l];
-            if (!(at->cpu.wait > most))
-                continue;
-            most = at->cpu.wait;
-            snprintf(top, 256, "%s:%lld waited %.3g s, the run took %.3g s", m->files[f].path,
-                     (long long)at->line, most, m->meta.wall_s);
-        }
-    return *top != 0;
-}
-
-/* "back_project (solver, without line tables: build with -g) took 96 % of the CPU time" */
-static int hottest_function(const struct model *m, char top[256])
-{
-    struct summary_function *rows;
-    size_t count;
-    double cpu = m->totals.cpu.user + m->totals.cpu.sys;
-    *top = 0;
-    if (!summary_lacks_lines(m) || summary_functions(m, &rows, &count))
-        return 0;
-    if (count)
-        snprintf(top, 256, "%.120s (%.60s) took %.0f %% of the CPU time; build with -g for lines",
-                 rows[0].name, rows[0].module, 100 * rows[0].cpu_s / cpu);
-    free(rows);
-    return *top != 0;
-}
-
-void profile_top(const struct model *m, char top[256])
-{
-    if (longest_wait(m, top) || hottest_function(m, top))
-        return;
-    const struct model_line *line = NULL;
-    const struct model_file *file = NULL;
-    int gpu = m->totals.gpu_sum_s > 0;
-    double most = 0, operations = gpu ? 0 : inside_all(m);
-    for (int f = 0; f < m->files_count; f++)
-        for (int l = 0; l < m->files[f].lines_count; l++) {
-            const struct model_line *at = &m->files[f].lines[l];
-            double cost = gpu              ? at->gpu_self_s
-                          : operations > 0 ? inside(m, at)
-                                           : at->cpu.user + at->cpu.sys;
-            if (cost > most) {
-                most = cost;
-                line = at;
-                file = &m->files[f];
-            }
-        }
-    *top = 0;
-    double total = gpu              ? m->totals.gpu_sum_s
-                   : operations > 0 ? operations
-                                    : m->totals.cpu.user + m->totals.cpu.sys;
-    if (line && total > 0)
-        snprintf(top, 256, "%s:%lld took %.0f %% of the %s time%s", file->path,
-                 (long long)line->line, 100 * most / total, gpu ? "GPU" : "CPU",
-                 operations > 0 ? " of the operations" : "");
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    if (!access(path, R_OK) && !timing_file_read(path, &t) && t)
+        timing_headline(t, top);
+    else if (m && m->headline)
+        snprintf(top, 256, "%.255s", m->headline);
+    timing_file_free(t);
 }
 
 enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes)
@@ -192,7 +132,7 @@ static void work(const char *folder, const struct profile_options *o, int fd)
     if (e)
         snprintf(text, sizeof text, "%s", err_text());
     else
-        profile_top(m, text);
+        profile_top(folder, m, text);
     ssize_t n = write(fd, text, strlen(text));
     _exit(n < 0 ? 1 : (int)e);
 }

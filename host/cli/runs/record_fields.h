@@ -11,6 +11,8 @@
     X(REAL, _, wall_s, "")                                                                         \
     X(REAL, _, user_s, "CPU time of the program and its children")                                 \
     X(REAL, _, system_s, "likewise")                                                               \
+    X(REAL, _, own_user_s, "of its own process alone; null unknown")                               \
+    X(REAL, _, own_system_s, "likewise")                                                           \
     X(INT, _, peak_rss_bytes, "")                                                                  \
     X(INT, _, left_running, "processes of it that live on")
 
@@ -20,6 +22,7 @@
     X(WORDS, _, command, "")                                                                       \
     X(INT, _, pid, "")                                                                             \
     X(TEXT, _, modes, "null: all")                                                                 \
+    X(TEXT, _, cpu, "model of the processor; null unknown")                                        \
     X(INT, _, cpus, "that the program could use")                                                  \
     X(REAL, _, rate_hz, "null: the capture library's own")                                         \
     X(MAYBE, launch_end, end, "")                                                                  \

@@ -7,10 +7,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "host/backend/cpu_name.h"
 #include "host/base/file.h"
 #include "host/cli/runs/record_fields.h"
 #include "host/cli/runs/record_json.h"
 #include "host/json/tables.h"
+#include "profiler/trace/secrets.h"
 
 #define RECORD_SCHEMA "tomoprof-record/1"
 #define FACTS_LIMIT   ((size_t)64 << 20) /* a command line has at most some MB */
@@ -27,11 +29,14 @@ JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
 
 static struct launch_end end_to_file(const struct record_end *e)
 {
-    return (struct launch_end){.exit_code = e->signal ? JSON_UNKNOWN : e->exit_code,
+    return (struct launch_end){.exit_code =
+                                   e->signal || e->exit_unknown ? JSON_UNKNOWN : e->exit_code,
                                .signal = e->signal ? e->signal : JSON_UNKNOWN,
                                .wall_s = e->wall_s,
                                .user_s = e->user_s,
                                .system_s = e->system_s,
+                               .own_user_s = e->own_user_s,
+                               .own_system_s = e->own_system_s,
                                .peak_rss_bytes = e->peak_rss_bytes,
                                .left_running = e->left_running};
 }
@@ -44,19 +49,46 @@ static int words_in(const char *const *words)
     return n;
 }
 
+static void free_words(char **words)
+{
+    for (char **word = words; word && *word; word++)
+        free(*word);
+    free(words);
+}
+
+/* A copy of the command with secrets masked; NULL: no memory. */
+static char **masked(const char *const *words)
+{
+    int next = 0;
+    char **copy = calloc((size_t)words_in(words) + 1, sizeof *copy);
+    for (int i = 0; copy && words && words[i]; i++) {
+        size_t room = strlen(SECRET_MASK) * strlen(words[i]) + 8;
+        copy[i] = malloc(room);
+        if (!copy[i]) {
+            free_words(copy);
+            return NULL;
+        }
+        secrets_mask(words[i], &next, copy[i], room);
+    }
+    return copy;
+}
+
 enum err record_facts_write(const char *folder, const struct record_facts *facts)
 {
     char path[RUN_PATH + 16];
     struct outfile f;
     struct jsonw w;
     struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
+    char **command = masked(facts->command);
+    FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
     const struct launch_file file = {
         .schema = RECORD_SCHEMA,
         .tomoprof_version = TP_VERSION,
-        .command = facts->command,
+        .command = (const char **)command,
         .command_count = words_in(facts->command),
         .pid = facts->end.pid,
         .modes = facts->modes,
+        .cpu = facts->cpu,
         .cpus = facts->cpus > 0 ? facts->cpus : JSON_UNKNOWN,
         .rate_hz = facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN,
         .end = end.wall_s > 0 ? &end : NULL,
@@ -65,10 +97,14 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         .notes_count = words_in((const char *const *)facts->notes),
     };
     snprintf(path, sizeof path, "%s/record.json", folder);
-    TRY(outfile_open(&f, path));
-    jsonw_init(&w, f.stream, 1);
-    json_write(&w, &record_launch_file, &file);
-    return outfile_commit(&f);
+    enum err e = outfile_open(&f, path);
+    if (!e) {
+        jsonw_init(&w, f.stream, 1);
+        json_write(&w, &record_launch_file, &file);
+        e = outfile_commit(&f);
+    }
+    free_words(command);
+    return e;
 }
 
 /* 0 where it is unknown. */
@@ -91,6 +127,8 @@ static void end_from_file(const struct launch_end *from, struct record_end *e)
                              .wall_s = real(from->wall_s),
                              .user_s = real(from->user_s),
                              .system_s = real(from->system_s),
+                             .own_user_s = real(from->own_user_s),
+                             .own_system_s = real(from->own_system_s),
                              .peak_rss_bytes =
                                  from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
                              .left_running = whole(from->left_running)};
@@ -117,8 +155,10 @@ static enum err from_file(const char *path, const cJSON *root, struct record_fac
     out->command = words_from_file(out->arena, file.command, file.command_count);
     out->notes = (char **)words_from_file(out->arena, file.notes, file.notes_count);
     FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
+    out->cpu = file.cpu;
     out->cpus = whole(file.cpus);
     end_from_file(file.end, &out->end);
+    out->end.pid = whole(file.pid);
     end_from_file(file.baseline, &out->bare);
     return ERR_OK;
 }
@@ -162,7 +202,31 @@ static enum err add_items(struct model *m, const struct model_item *items, int n
     return ERR_OK;
 }
 
-static enum err add_facts(struct model *m, const struct record_end *e, const char *who, int cpus)
+struct record_fact {
+    const char *key;
+    char value[CPU_NAME];
+};
+
+static enum err add_facts(struct model *m, const char *who, const struct record_fact *facts, int n)
+{
+    const struct model_fact *old = m->environment;
+    int had = m->environment_count;
+    TRY(model_list(m, model_fact, m, environment, (size_t)(had + n)));
+    memcpy(m->environment, old, (size_t)had * sizeof *old);
+    for (int i = 0; i < n; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", who, facts[i].key);
+        m->environment[had + i].key = arena_text(m->arena, key);
+        m->environment[had + i].value = arena_text(m->arena, facts[i].value);
+        FAIL_IF(!m->environment[had + i].key || !m->environment[had + i].value, ERR_MEMORY,
+                "no memory for the profile");
+    }
+    return ERR_OK;
+}
+
+/* How a run ended; on which processors, where that is known. */
+static enum err add_end(struct model *m, const char *who, const struct record_end *e,
+                        const struct record_facts *on)
 {
     const struct {
         const char *key;
@@ -171,21 +235,21 @@ static enum err add_facts(struct model *m, const struct record_end *e, const cha
                 {"user_s", e->user_s},
                 {"system_s", e->system_s},
                 {"peak_rss_bytes", (double)e->peak_rss_bytes},
-                {"cpus", cpus}};
-    const int n = sizeof rows / sizeof *rows - (cpus <= 0), had = m->environment_count;
-    const struct model_fact *old = m->environment;
-    TRY(model_list(m, model_fact, m, environment, (size_t)(had + n)));
-    memcpy(m->environment, old, (size_t)had * sizeof *old);
-    for (int i = 0; i < n; i++) {
-        char key[64], value[40];
-        snprintf(key, sizeof key, "%s.%s", who, rows[i].key);
-        snprintf(value, sizeof value, "%.9g", rows[i].value);
-        m->environment[had + i].key = arena_text(m->arena, key);
-        m->environment[had + i].value = arena_text(m->arena, value);
-        FAIL_IF(!m->environment[had + i].key || !m->environment[had + i].value, ERR_MEMORY,
-                "no memory for the profile");
+                {"cpus", on ? on->cpus : 0}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    struct record_fact facts[ROWS + 1];
+    int n = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (i == ROWS - 1 && !(rows[i].value > 0))
+            continue;
+        facts[n].key = rows[i].key;
+        snprintf(facts[n++].value, CPU_NAME, "%.9g", rows[i].value);
     }
-    return ERR_OK;
+    if (on && on->cpu && *on->cpu) {
+        facts[n].key = "cpu";
+        snprintf(facts[n++].value, CPU_NAME, "%s", on->cpu);
+    }
+    return add_facts(m, who, facts, n);
 }
 
 enum err record_facts_add(const struct record_facts *f, struct model *m)
@@ -195,7 +259,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
     int n = 0;
     if (!f->command)
         return ERR_OK;
-    TRY(add_facts(m, &f->end, "launcher", f->cpus));
+    TRY(add_end(m, "launcher", &f->end, f));
     for (char **note = f->notes; *note && n < 6; note++)
         items[n++] = (struct model_item){.id = "launcher_note",
                                          .severity = "warning",
@@ -214,8 +278,9 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
                                          .fix = "tomoprof report, once they ended"};
     }
     if (f->bare.wall_s > 0) {
-        TRY(add_facts(m, &f->bare, "baseline", 0));
-        snprintf(slow, sizeof slow, "recording took %.4g s, a bare run before it %.4g s",
+        TRY(add_end(m, "baseline", &f->bare, NULL));
+        snprintf(slow, sizeof slow,
+                 "The recorded run took %.4g s, the run without the recorder %.4g s.",
                  f->end.wall_s, f->bare.wall_s);
         items[n++] = (struct model_item){.id = "slow_down",
                                          .severity = "info",

@@ -11,6 +11,7 @@ struct record_facts {
     struct record_end end, bare; /* bare.wall_s 0: there was no bare run */
     double rate_hz;              /* 0: the library's own */
     const char *modes;           /* NULL: all */
+    const char *cpu;             /* model of the processor; NULL unknown */
     int cpus;                    /* that the program could use; 0 unknown */
     struct arena *arena;         /* of what was read */
 };

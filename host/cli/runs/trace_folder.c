@@ -9,7 +9,6 @@
 #include "host/base/log.h"
 #include "host/cli/cli.h"
 #include "host/cli/runs/trace_folder.h"
-#include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/suite.h"
 #include "profiler/record/record.h"
 
@@ -26,7 +25,8 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH])
 {
     char name[RUN_PATH + 16];
     snprintf(name, sizeof name, "%s/trace", run);
-    FAIL_IF(mkdir(name, 0777), ERR_IO, "%s: cannot make the folder: %s", name, strerror(errno));
+    FAIL_IF(mkdir(name, run_mode()), ERR_IO, "%s: cannot make the folder: %s", name,
+            strerror(errno));
     char *real = realpath(name, NULL);
     FAIL_IF(!real, ERR_IO, "%s: %s", name, strerror(errno));
     int n = snprintf(out, TRACING_PATH, "%s", real);
@@ -61,8 +61,3 @@ static char **suite_environment(const char *run)
 }
 
 const struct suite_tracer tracing_suite = {suite_environment, record_environment_free};
-
-int tracing_is_operation(const char *range)
-{
-    return operation_named(range) != NULL;
-}

@@ -11,7 +11,5 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH]);
 /* The tracer of the suite (struct suite_tracer) and the run that it traced, "" when none. */
 extern const struct suite_tracer tracing_suite;
 const char *tracing_run(void);
-/* Whether the suite gives a range of that name to its operations. */
-int tracing_is_operation(const char *range);
 
 #endif

@@ -9,7 +9,7 @@
 #include "host/cpu/filter/ramp.h"
 #include "profiler/mark/mark.h"
 
-/* A larger result would not be found in a cache by whoever reads it next: writing past the caches
+/* A larger result would not be in a cache when it is read next: writing past the caches
  * saves reading the old contents first (1.4 x at 256 channels). */
 #define STREAM_BYTES ((size_t)16 << 20)
 

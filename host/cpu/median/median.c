@@ -7,14 +7,15 @@
  * the share of the peak ends at 50 %; those of integers at up to 0.92 of it on Zen 4. */
 #define OPERATIONS 77
 
-/* A larger result would not be found in a cache by whoever reads it next: writing past the caches
+/* A larger result would not be in a cache when it is read next: writing past the caches
  * saves reading the old contents first (1.3 x at 256^3). */
 #define STREAM_BYTES ((size_t)16 << 20)
 
 median_tile *median_best(void)
 {
 #ifdef TP_X86
-    /* Elsewhere integer minima are no faster: one vector of 512 bits per cycle, or none in SSE2. */
+    /* Elsewhere integer minima are not faster: one vector of 512 bits per cycle, or none in SSE2.
+     */
     __builtin_cpu_init();
     if (cpu_isa() != ISA_PLAIN && __builtin_cpu_is("amd"))
         return ISA_PICK(median_key_kernels)->tile;

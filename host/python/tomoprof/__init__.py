@@ -39,13 +39,30 @@ def flat(record, prefix=""):
     return row
 
 
+def aligned(rows):
+    """Rows with the columns of all: what is missing in one is None. {"io": None} beside {"io_calls": 1} is the former's io_calls."""
+    columns = dict.fromkeys(key for row in rows for key in row)
+    absent = {key for key in columns if all(row.get(key) is None for row in rows) and any(other.startswith(key + "_") for other in columns)}
+    return [{key: row.get(key) for key in columns if key not in absent} for row in rows]
+
+
+def newest(latest):
+    """The run beside it that `latest` leads to, a link or a text file; None where there is neither."""
+    if latest.is_symlink():
+        name = os.readlink(latest)
+    elif latest.is_file():
+        name = latest.read_text().strip()
+    else:
+        return None
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(f"{latest}: does not name a run: {name[:60]!r} is not the name of a folder beside it")
+    return latest.parent / name
+
+
 def folder_of(name):
-    """The run that `name` means: a run, a folder of runs or its file `latest` (then the newest)."""
+    """The run that `name` means: a run, a folder of runs or its `latest` (then the newest)."""
     path = pathlib.Path(name)
-    if path.is_file() and path.name == "latest":
-        path = path.parent
-    if (path / "latest").is_file() and not (path / "profile.json").is_file():
-        path = path / (path / "latest").read_text().strip()
+    path = (newest(path) if path.name == "latest" else newest(path / "latest")) or path
     if not (path / "profile.json").is_file() and not (path / "timing.json").is_file():
         raise FileNotFoundError(f"{name}: no profile.json and no timing.json there; `tomoprof report {name}` makes the first "
                                 "from a recording")
@@ -67,13 +84,13 @@ class Run:
 
     def _of_files(self, part):
         files = (self.profile or {}).get("files", {})
-        return [{"file": name, **flat(row)} for name, file in files.items() for row in file[part]]
+        return aligned([{"file": name, **flat(row)} for name, file in files.items() for row in file[part]])
 
     def table(self, part):
         """A list of profile.json or, failing that, of timing.json by its name: "kernels", "ranges", "findings" ..."""
         for source in (self.profile, self.timing):
             if source and isinstance(source.get(part), list):
-                return [flat(row) for row in source[part]]
+                return aligned([flat(row) for row in source[part]])
         if part not in {**(self.profile or {}), **(self.timing or {})} and part not in ("measurements", "statistics", "scaling"):
             raise KeyError(f"{part}: no such table in {self.folder}")
         return []

@@ -4,39 +4,49 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "host/base/file.h"
 #include "host/base/memory.h"
 #include "host/store/format/h5.h"
 
 enum err h5_open(const char *path, hid_t *file)
 {
-    struct stat st;
+    FILE *f;
     *file = -1;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    FILE *f = fopen(path, "rbe"); /* for the system's reason, which HDF5 does not tell */
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    int regular = !fstat(fileno(f), &st) && S_ISREG(st.st_mode);
+    TRY(file_open(path, &f)); /* for the system's reason, which HDF5 does not tell */
     fclose(f);
-    FAIL_IF(!regular, ERR_INPUT, "%s: is no regular file", path);
     *file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    FAIL_IF(*file < 0, ERR_INPUT, "%s: is no HDF5 file, or a damaged one", path);
+    FAIL_IF(*file < 0, ERR_INPUT, "%s: is not an HDF5 file, or is damaged", path);
     return ERR_OK;
+}
+
+/* For links into other files: not followed. */
+static herr_t refuse_link(const char *parent_file, const char *parent, const char *file,
+                          const char *object, unsigned *flags, hid_t access, void *data)
+{
+    (void)parent_file, (void)parent, (void)file, (void)object, (void)flags, (void)access,
+        (void)data;
+    return -1;
 }
 
 int h5_exists(hid_t file, const char *name)
 {
     char part[256];
+    int there = 1;
+    hid_t access = H5Pcreate(H5P_LINK_ACCESS);
+    H5Pset_elink_cb(access, refuse_link, NULL);
     for (const char *slash = name; slash; slash++) {
         slash = strchr(slash, '/');
         int n = slash ? (int)(slash - name) : (int)strlen(name);
         snprintf(part, sizeof part, "%.*s", n, name);
-        if (H5Lexists(file, part, H5P_DEFAULT) <= 0)
-            return 0;
-        if (!slash)
-            return 1;
+        there = H5Lexists(file, part, access) > 0 &&
+                H5Oexists_by_name(file, part, access) > 0; /* what the link leads to */
+        if (!slash || !there)
+            break;
     }
-    return 1;
+    H5Pclose(access);
+    return there;
 }
 
 static enum err read_type(struct h5_array *a)
@@ -77,10 +87,22 @@ static enum err read_shape(struct h5_array *a)
     return ERR_OK;
 }
 
+static enum err check_place(const struct h5_array *a)
+{
+    hid_t list = H5Dget_create_plist(a->dataset);
+    int elsewhere = H5Pget_external_count(list) != 0 || H5Pget_layout(list) == H5D_VIRTUAL;
+    H5Pclose(list);
+    FAIL_IF(elsewhere, ERR_INPUT,
+            "%s: %s keeps its data in another file; copy them into one (h5repack)", a->path,
+            a->name);
+    return ERR_OK;
+}
+
 /* Data that were never written would be read as zeros; a chunk is held in memory as a whole while
  * it is read, whatever part is wanted. */
-static enum err check_storage(const struct h5_array *a, hid_t file)
+static enum err check_storage(struct h5_array *a, hid_t file)
 {
+    TRY(check_place(a));
     hsize_t stored = H5Dget_storage_size(a->dataset), file_bytes = 0;
     FAIL_IF(stored == 0, ERR_INPUT, "%s: %s holds no data", a->path, a->name);
     FAIL_IF(H5Fget_filesize(file, &file_bytes) < 0 || stored > file_bytes, ERR_INPUT,
@@ -88,11 +110,14 @@ static enum err check_storage(const struct h5_array *a, hid_t file)
     hsize_t chunk[H5S_MAX_RANK] = {0};
     hid_t list = H5Dget_create_plist(a->dataset), type = H5Dget_type(a->dataset);
     int64_t bytes = (int64_t)H5Tget_size(type), good = 1;
+    a->file_bytes = (int64_t)file_bytes;
     if (H5Pget_layout(list) == H5D_CHUNKED) {
         int n = H5Pget_chunk(list, H5_DIMS, chunk);
-        for (int i = 0; i < n && i < H5_DIMS; i++)
-            good = good && chunk[i] <= INT32_MAX &&
+        for (int i = 0; i < n && i < H5_DIMS; i++) {
+            good = good && chunk[i] >= 1 && chunk[i] <= INT32_MAX &&
                    !__builtin_mul_overflow(bytes, (int64_t)chunk[i], &bytes);
+            a->chunk[i] = (int64_t)chunk[i];
+        }
     }
     H5Tclose(type);
     H5Pclose(list);
@@ -111,9 +136,10 @@ enum err h5_array_open(const char *path, hid_t file, const char *name, struct h5
     FAIL_IF(!h5_exists(file, name), ERR_INPUT, "%s: has no dataset %s", path, name);
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     H5Pset_chunk_cache(access, 2003, CHUNK_CACHE, 1);
+    H5Pset_elink_cb(access, refuse_link, NULL);
     out->dataset = H5Dopen2(file, name, access);
     H5Pclose(access);
-    FAIL_IF(out->dataset < 0, ERR_INPUT, "%s: %s is no dataset, or a damaged one", path, name);
+    FAIL_IF(out->dataset < 0, ERR_INPUT, "%s: %s is not a dataset, or is damaged", path, name);
     enum err e = read_type(out);
     if (!e)
         e = read_shape(out);
@@ -170,6 +196,33 @@ int h5_text(hid_t object, const char *name, char *out, size_t room)
     return good;
 }
 
+/* The table's entries for the block's chunks lie in the file. Chunks that are not there are zeros.
+ */
+static enum err check_chunks(const struct h5_array *a, const struct h5_block *b)
+{
+    hsize_t at[H5_DIMS] = {0};
+    if (!a->chunk[0])
+        return ERR_OK;
+    for (int i = 0; i < a->dims; i++)
+        at[i] = (hsize_t)(b->start[i] / a->chunk[i] * a->chunk[i]);
+    for (;;) {
+        haddr_t address = HADDR_UNDEF;
+        hsize_t bytes = 0;
+        herr_t got = H5Dget_chunk_info_by_coord(a->dataset, at, NULL, &address, &bytes);
+        FAIL_IF(got < 0 || (address != HADDR_UNDEF && (bytes > (hsize_t)a->file_bytes ||
+                                                       address > (hsize_t)a->file_bytes - bytes)),
+                ERR_INPUT, "%s: %s has a chunk outside of the file: the file is damaged", a->path,
+                a->name);
+        int i = a->dims - 1;
+        while (i >= 0 && (at[i] += (hsize_t)a->chunk[i]) >= (hsize_t)(b->start[i] + b->count[i])) {
+            at[i] = (hsize_t)(b->start[i] / a->chunk[i] * a->chunk[i]);
+            i--;
+        }
+        if (i < 0)
+            return ERR_OK;
+    }
+}
+
 static herr_t select_block(hid_t space, int dims, const struct h5_block *b)
 {
     hsize_t start[H5_DIMS], count[H5_DIMS];
@@ -184,6 +237,7 @@ enum err h5_read(const struct h5_array *a, const struct h5_block *from, float *o
                  const struct h5_block *to)
 {
     hsize_t shape[H5_DIMS];
+    TRY(check_chunks(a, from));
     for (int i = 0; i < a->dims; i++)
         shape[i] = (hsize_t)to->shape[i];
     hid_t space = H5Dget_space(a->dataset), memory = H5Screate_simple(a->dims, shape, NULL);
@@ -197,6 +251,16 @@ enum err h5_read(const struct h5_array *a, const struct h5_block *from, float *o
     return ERR_OK;
 }
 
+enum err h5_read_all(const struct h5_array *a, double *out)
+{
+    struct h5_block all = {.start = {0}};
+    memcpy(all.count, a->shape, sizeof all.count);
+    TRY(check_chunks(a, &all));
+    FAIL_IF(H5Dread(a->dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0,
+            ERR_INPUT, "%s: %s cannot be read: the file is damaged", a->path, a->name);
+    return ERR_OK;
+}
+
 int h5_scalar(const char *path, hid_t file, const char *name, double *out)
 {
     struct h5_array a;
@@ -205,8 +269,7 @@ int h5_scalar(const char *path, hid_t file, const char *name, double *out)
     int64_t n = 1;
     for (int i = 0; i < a.dims; i++)
         n *= a.shape[i];
-    int good =
-        n == 1 && H5Dread(a.dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) >= 0;
+    int good = n == 1 && h5_read_all(&a, out) == ERR_OK;
     h5_array_close(&a);
     return good;
 }

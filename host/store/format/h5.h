@@ -17,7 +17,8 @@ struct h5_array {
     hid_t dataset;           /* negative when not open */
     int dims;                /* 0 (scalar) to H5_DIMS */
     int64_t shape[H5_DIMS];
-    char dtype[16]; /* "uint16", "float32", ... */
+    char dtype[16];                     /* "uint16", "float32", ... */
+    int64_t chunk[H5_DIMS], file_bytes; /* chunk[0] 0: in one piece */
 };
 
 /* Opens for reading, with HDF5's own error printing turned off for good. */
@@ -26,7 +27,8 @@ enum err h5_open(const char *path, hid_t *file);
 /* 1 when every group and link of "a/b/c" exists. */
 int h5_exists(hid_t file, const char *name);
 
-/* A numeric dataset of at most H5_DIMS dimensions, none of them 0, that has data in the file. */
+/* A numeric dataset of at most H5_DIMS dimensions, none of them 0, that has its data in this file:
+ * links to others, virtual and external datasets are refused, for they could name any file. */
 enum err h5_array_open(const char *path, hid_t file, const char *name, struct h5_array *out);
 void h5_array_close(struct h5_array *a);
 
@@ -43,7 +45,10 @@ struct h5_block {
 enum err h5_read(const struct h5_array *a, const struct h5_block *from, float *out,
                  const struct h5_block *to);
 
-/* The only element of a dataset as float64; 0 when there is no such dataset. */
+/* All elements as float64; out holds as many. */
+enum err h5_read_all(const struct h5_array *a, double *out);
+
+/* The only element of a dataset as float64; 0 when the dataset is missing. */
 int h5_scalar(const char *path, hid_t file, const char *name, double *out);
 
 #endif

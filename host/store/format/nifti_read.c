@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "host/base/err.h"
+#include "host/base/file.h"
 #include "host/store/format/nifti.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "big-endian files are the swapped ones");
@@ -92,18 +92,18 @@ static enum err read_offset(const char *name, const struct nifti_view *v,
 enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, struct nifti_header *h)
 {
     *h = (struct nifti_header){0};
-    FAIL_IF(n < 4, ERR_INPUT, "%s: is no NIfTI file", name);
+    FAIL_IF(n < 4, ERR_INPUT, "%s: is not a NIfTI file", name);
     struct nifti_view v = {bytes, 0};
     const struct nifti_layout *l = NULL;
     for (int i = 0; i < 4 && !l; i++) {
         v.swap = i & 1;
         l = get_int(&v, 0, 4) == layouts[i / 2].bytes ? &layouts[i / 2] : NULL;
     }
-    FAIL_IF(!l, ERR_INPUT, "%s: is no NIfTI file (it begins with neither 348 nor 540)", name);
+    FAIL_IF(!l, ERR_INPUT, "%s: is not a NIfTI file (it begins with neither 348 nor 540)", name);
     FAIL_IF(n < (size_t)l->bytes, ERR_INPUT, "%s: ends within its header", name);
     int alone = !memcmp(bytes + l->magic, l->alone, 4);
     FAIL_IF(!alone && memcmp(bytes + l->magic, l->pair, 4), ERR_INPUT,
-            "%s: is no NIfTI file (\"%s\" is missing at byte %d)", name, l->alone, l->magic);
+            "%s: is not a NIfTI file (\"%s\" is missing at byte %d)", name, l->alone, l->magic);
     h->version = l->version;
     h->big_endian = v.swap;
     TRY(read_sizes(name, &v, l, h));
@@ -138,6 +138,9 @@ enum err nifti_read_header(const char *path, struct nifti_header *h)
 {
     unsigned char bytes[540];
     *h = (struct nifti_header){0};
+    FILE *file;
+    TRY(file_open(path, &file)); /* zlib would wait for a pipe's other end */
+    fclose(file);
     errno = 0;
     gzFile f = gzopen(path, "rbe"); /* reads plain files as they are */
     FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno ? errno : ENOMEM));

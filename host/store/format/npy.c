@@ -123,7 +123,7 @@ enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, st
     static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     *h = (struct npy_header){0};
     FAIL_IF(bytes < sizeof magic || memcmp(head, magic, sizeof magic), ERR_INPUT,
-            "%s: is no .npy file (NumPy array): write it with numpy.save", path);
+            "%s: is not a .npy file (NumPy array): write it with numpy.save", path);
     FAIL_IF(bytes < 12, ERR_INPUT, "%s: ends within its header", path);
     size_t start = head[6] == 1 ? 10 : 12;
     FAIL_IF(head[6] < 1 || head[6] > 3, ERR_INPUT,
@@ -136,7 +136,8 @@ enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, st
     FAIL_IF(start + length > bytes, ERR_INPUT, "%s: ends within its header", path);
     struct cursor c = {(const char *)head + start, (const char *)head + start + length};
     FAIL_IF(!take_dictionary(&c, h), ERR_INPUT,
-            "%s: its header is no plain array's (descr, fortran_order and shape of up to %d sizes)",
+            "%s: its header is not that of a plain array (descr, fortran_order and shape of up to "
+            "%d sizes)",
             path, NPY_DIMS);
     h->data_offset = (int64_t)(start + length);
     return ERR_OK;
@@ -192,7 +193,7 @@ static enum err check_finite(const char *path, const float *data, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         FAIL_IF(!isfinite(data[i]), ERR_INPUT,
-                "%s: holds a value that is no finite number (flat index %zu)", path, i);
+                "%s: holds a value that is not a finite number (flat index %zu)", path, i);
     return ERR_OK;
 }
 
@@ -202,8 +203,7 @@ static enum err open_array(FILE *f, const char *path, int dims, int64_t *shape,
 {
     unsigned char head[HEAD_MAX];
     struct stat st;
-    FAIL_IF(fstat(fileno(f), &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is no regular file",
-            path);
+    FAIL_IF(fstat(fileno(f), &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
     TRY(npy_parse(path, head, fread(head, 1, sizeof head, f), h));
     TRY(check_layout(path, h));
     TRY(check_shape(path, h, dims, shape, names));
@@ -269,8 +269,8 @@ enum err npy_read(const char *path, int dims, int64_t *shape, const char *const 
                   float **data)
 {
     *data = NULL;
-    FILE *f = fopen(path, "rbe");
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    FILE *f;
+    TRY(file_open(path, &f));
     enum err e = read_open(f, path, dims, shape, names, finite, data);
     fclose(f);
     return e;
@@ -280,8 +280,8 @@ enum err npy_read_rows(const char *path, int64_t *shape, const char *const *name
                        int64_t first, int64_t count, float **data)
 {
     *data = NULL;
-    FILE *f = fopen(path, "rbe");
-    FAIL_IF(!f, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    FILE *f;
+    TRY(file_open(path, &f));
     enum err e = read_rows(f, path, shape, names, finite, first, count, data);
     fclose(f);
     return e;

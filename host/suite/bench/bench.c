@@ -194,6 +194,7 @@ enum err bench_run(const struct bench_plan *plan, struct bench_results *r,
     for (int i = 0; i < r->count && !(plan->stop && *plan->stop); i++) {
         struct bench_row *row = &r->rows[i];
         double done[2] = {i, r->count};
+        progress_about(row->operation);
         TRY(measure(plan, row, done));
         const struct bench_row *one = bench_find(r, row->operation, row->size, 1);
         if (one && one->status == ROW_OK && row->status == ROW_OK)

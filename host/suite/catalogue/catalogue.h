@@ -1,4 +1,4 @@
-/* The operations that tomoprof profiles and that `tomoprof op` runs: one row each. Adding an
+/* The operations that tomoprof profiles and that `tomoprof apply` runs: one row each. Adding an
  * operation touches one row and its functions. */
 #ifndef TP_SUITE_CATALOGUE_CATALOGUE_H
 #define TP_SUITE_CATALOGUE_CATALOGUE_H
@@ -20,7 +20,7 @@ struct operation {
     const char *help;
     enum array input, output;
     enum scratch scratch;
-    int takes; /* TAKES_ bits: what `tomoprof op` accepts beside the input */
+    int takes; /* TAKES_ bits: what `tomoprof apply` accepts beside the input */
     enum err (*prepare)(struct run_state *s); /* makes the suite's input; NULL: it has none */
     enum err (*run)(struct run_state *s);     /* the timed part: no transfer, no check */
     enum err (*check)(struct run_state *s);   /* ERR_FAILED with a sentence: the result is wrong */
@@ -46,8 +46,8 @@ const struct operation *bench_operation_named(const char *name);
 /* What an operation is for host/recon; 0: nothing that has arrays on a device. */
 int operation_recon(const struct operation *op, enum recon_op *out);
 
-/* Bytes of the arrays and of the scratch that `op` holds on this model: what its memory is planned
- * with. */
+/* Bytes of the arrays and of the scratch that `apply` holds on this model: what its memory is
+ * planned with. */
 double operation_run_bytes(const struct operation *op, const struct ct_model *m);
 /* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
 double operation_bytes(const struct operation *op, const struct ct_model *m);

@@ -22,7 +22,7 @@ struct array_pair {
 };
 
 /* Zeroed, then op, be and the model are set, then the arrays by state_prepare (the suite's phantom)
- * or by `tomoprof op` (files); freed by state_free. */
+ * or by `tomoprof apply` (files); freed by state_free. */
 struct run_state {
     const struct operation *op;
     struct backend *be;    /* not owned */

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/backend/cpu_name.h"
 #include "host/suite/run/results.h"
 
 #ifdef __clang__
@@ -43,7 +44,7 @@ void environment_read(const struct backend *be, const char *version, struct envi
     out->version = version;
     out->compiler = COMPILER;
     out->clock = clock_self_test();
-    value_in("/proc/cpuinfo", "model name", out->cpu, sizeof out->cpu);
+    cpu_name(out->cpu);
     value_in("/etc/os-release", "PRETTY_NAME", out->os, sizeof out->os);
     struct utsname u;
     if (!uname(&u)) /* not nodename: it is the host's */

@@ -12,12 +12,27 @@
 const struct menu suite_menu = {operation_at, "tomoprof run --list", "32,64,128,256"};
 const struct menu bench_menu = {bench_operation_at, "tomoprof bench --list", "256"};
 
+int operations_with(const char *part, const char *const *names, int n, char out[200])
+{
+    int found = 0, used = 0;
+    for (int i = 0; i < n && *part; i++)
+        if (strstr(names[i], part) && used < 200) {
+            used += snprintf(out + used, (size_t)(200 - used), "%s%s", found ? ", " : "", names[i]);
+            found = 1;
+        }
+    return found;
+}
+
 static enum err unknown_operation(const struct menu *menu, const char *name)
 {
     const char *names[PLAN_OPS];
     int n = 0;
     for (const struct operation *op; n < PLAN_OPS && (op = menu->at(n)); n++)
         names[n] = op->name;
+    char inside[200];
+    if (operations_with(name, names, n, inside))
+        return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\", its name is in: %s", name,
+                    inside);
     const char *near = opt_nearest(name, names, n);
     if (near)
         return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\": did you mean %s?", name,
@@ -50,7 +65,7 @@ static enum err add_number(const struct comma_list *l, const char *item)
     char *end;
     errno = 0;
     long long n = strtoll(item, &end, 10);
-    FAIL_IF(!*item || *end, ERR_USAGE, "--%s: \"%s\" is no whole number", l->option, item);
+    FAIL_IF(!*item || *end, ERR_USAGE, "--%s: \"%s\" is not a whole number", l->option, item);
     FAIL_IF(errno || n < l->least || n > l->most, ERR_USAGE,
             "--%s: %s is outside %" PRId64 "..%" PRId64, l->option, item, l->least, l->most);
     int at = 0, count = *l->count;

@@ -30,6 +30,9 @@ struct menu {
     const char *list;                         /* the call that prints it */
     const char *sizes;                        /* default */
 };
+/* The names that have `part` in them, joined by commas; 0: none. */
+int operations_with(const char *part, const char *const *names, int n, char out[200]);
+
 extern const struct menu suite_menu, bench_menu;
 
 /* Comma lists; NULL means the default (all operations of the menu, its sizes). A name may hold *

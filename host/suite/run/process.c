@@ -18,9 +18,9 @@
 extern char **environ;
 
 /* libgomp lets idle threads spin for about a millisecond before they sleep: ruinous beside other
- * work, where whoever spins takes the processor from whoever is waited for (MBIR of a small case
- * took 80 s instead of 1.1 s at a load of 10). 10,000 turns are some 30 us. It is read before a
- * program's main, hence here. */
+ * work, where a spinning thread takes the processor from the thread that it waits for (MBIR of a
+ * small case took 80 s instead of 1.1 s at a load of 10). 10,000 turns are some 30 us. It is read
+ * before a program's main, hence here. */
 static void shorten_spin(void)
 {
     if (!getenv("OMP_WAIT_POLICY"))

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "host/backend/cpu_name.h"
 #include "host/base/clock.h"
 #include "host/base/jsonw.h"
 #include "host/suite/statistics/fit.h"
@@ -49,7 +50,7 @@ struct cell {
 
 /* The machine and the build, without host name, user or paths. */
 struct environment {
-    char backend[16], device[128], isa[32], cpu[128], os[128], kernel[128];
+    char backend[16], device[128], isa[32], cpu[CPU_NAME], os[128], kernel[128];
     int threads;
     double memory_bytes;
     struct clock_check clock;

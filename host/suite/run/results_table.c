@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "host/base/log.h"
+#include "host/base/plain.h"
 #include "host/suite/run/results.h"
 
-#define BOLD   "\033[1m"
-#define DIM    "\033[2m"
-#define RED    "\033[31m"
-#define YELLOW "\033[33m"
-#define OFF    "\033[0m"
+#define BOLD   PLAIN_BOLD
+#define DIM    PLAIN_DIM
+#define RED    PLAIN_RED
+#define YELLOW PLAIN_YELLOW
+#define OFF    PLAIN_END
 
 /* 26 + 6 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 86 columns. */
 #define LINE "%-26s %6s %10s %8s %11s %11s %8s"

@@ -81,6 +81,13 @@ static void draw_progress(void *context)
     progress("suite", children * s->done / s->total, children);
 }
 
+static void about(const struct cell *c)
+{
+    char what[80];
+    snprintf(what, sizeof what, "%s %" PRId64, c->op->name, c->size);
+    progress_about(what);
+}
+
 static int stopped(const struct suite_session *s)
 {
     return s->options->stop && *s->options->stop;
@@ -112,6 +119,7 @@ static enum err run_cells(struct suite_session *s)
     for (int size = 0; size < p->size_count; size++)
         for (int op = 0; op < p->op_count && !stopped(s); op++) {
             struct cell *c = results_cell(&s->results, op, size);
+            about(c);
             draw_progress(s);
             cell_run(&options, s->log, c, draw_progress, s);
             log_cell(s, c, s->options->runs);
@@ -143,6 +151,7 @@ static enum err run_traced(struct suite_session *s)
     for (int i = 0; i < p->op_count * p->size_count && !e && !stopped(s); i++) {
         int op = i % p->op_count, size = i / p->op_count;
         struct cell *c = results_cell(&s->traced, op, size);
+        about(c);
         draw_progress(s);
         if (results_cell(&s->results, op, size)->statistics.n) {
             cell_run(&options, s->log, c, draw_progress, s);

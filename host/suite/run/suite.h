@@ -39,7 +39,7 @@ struct suite_plan {
  * what there is). */
 enum err suite_run(const struct suite_plan *plan);
 
-/* What a child is told. */
+/* The parameters of a child. */
 struct child_plan {
     const char *op, *backend;
     int64_t size, runs, threads;

@@ -1,6 +1,7 @@
 /* Adds CPU samples and waits to their sample contexts. A thread without Python frames borrows
  * the line of the main thread. */
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/attribute/ranges.h"
@@ -153,12 +154,65 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     return release(im, c->held.items[c->held.count / 2].time);
 }
 
-enum err cpu_wait(struct image *im, const struct trace_wait *w)
+static enum waits_for waits_for(const struct trace_wait *w)
 {
+    static const struct {
+        int call;
+        enum waits_for waits;
+    } calls[] = {
+        {SYS_nanosleep, WAITS_SLEEP},
+        {SYS_clock_nanosleep, WAITS_SLEEP},
+        {SYS_futex, WAITS_LOCK},
+        {SYS_wait4, WAITS_LOCK},
+        {SYS_waitid, WAITS_LOCK},
+        {SYS_ppoll, WAITS_EVENTS},
+        {SYS_pselect6, WAITS_EVENTS},
+        {SYS_epoll_pwait, WAITS_EVENTS},
+        {SYS_accept, WAITS_EVENTS},
+        {SYS_accept4, WAITS_EVENTS},
+        {SYS_rt_sigtimedwait, WAITS_EVENTS},
+        {SYS_rt_sigsuspend, WAITS_EVENTS},
+#ifdef SYS_poll /* not on aarch64 */
+        {SYS_poll, WAITS_EVENTS},
+        {SYS_select, WAITS_EVENTS},
+        {SYS_epoll_wait, WAITS_EVENTS},
+        {SYS_pause, WAITS_EVENTS},
+#endif
+    };
+    if (w->state == TRACE_RUNNABLE)
+        return WAITS_READY;
+    if (w->state == TRACE_IN_CUDA)
+        return WAITS_DEVICE;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls && w->state == TRACE_SLEEP; i++)
+        if (calls[i].call == w->syscall)
+            return calls[i].waits;
+    return WAITS_IO;
+}
+
+/* The part of a wait that was asked for. 0: none of it. */
+static int clip(const struct image *im, struct trace_wait *w)
+{
+    uint64_t end = w->r.time_ns, start = end > w->weight_ns ? end - w->weight_ns : 0;
+    int whole = !image_left_out(im, start) && !image_left_out(im, end);
+    if (whole)
+        return 1;
+    start = start > im->run->origin ? start : im->run->origin;
+    end = end < im->run->until ? end : im->run->until;
+    w->r.time_ns = end;
+    w->weight_ns = end > start ? end - start : 0;
+    return end > start;
+}
+
+enum err cpu_wait(struct image *im, const struct trace_wait *whole)
+{
+    struct trace_wait part = *whole;
+    const struct trace_wait *w = &part;
     struct run *r = im->run;
     struct thread *t;
     uint32_t stack, index;
     r->has_wait = 1;
+    if (!clip(im, &part))
+        return ERR_OK;
     if (w->weight_ns > 1ull << 53 || w->state < 0 || w->state > TRACE_STOPPED) {
         r->q.bad_values++;
         return ERR_OK;
@@ -171,6 +225,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *w)
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
     im->contexts.items[index].costs.wait += (double)w->weight_ns;
+    im->contexts.items[index].waits = waits_for(w);
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)

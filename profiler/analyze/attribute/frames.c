@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/cython.h"
 #include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/own.h"
 #include "profiler/analyze/symbols/demangle.h"
 
 enum { INLINED_MAX = 32 };
@@ -18,14 +20,18 @@ struct stack_resolver {
     int python_at;
     struct resolved *out;
     int count, max;
+    /* Where frames are left out, loops and entries are matched from the root's end. */
+    int gap_ahead, gap_shown, loops_left, entries_left;
     int core;         /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
     const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
 };
 
 static void emit(struct stack_resolver *sr, const struct resolved *f)
 {
-    if (sr->count < sr->max)
-        sr->out[sr->count++] = *f;
+    if (sr->count >= sr->max)
+        return;
+    sr->out[sr->count] = *f;
+    sr->out[sr->count++].own = own_frame(sr->im, f);
 }
 
 static void emit_python(struct stack_resolver *sr)
@@ -46,15 +52,69 @@ static void emit_python(struct stack_resolver *sr)
     sr->core = sr->core ? sr->core : 1;
 }
 
+static void emit_gap(struct stack_resolver *sr)
+{
+    static const char text[] = "[frames left out]";
+    if (!sr->count || sr->out[sr->count - 1].function != text)
+        emit(sr, &(struct resolved){.function = text, .class = FRAME_RUNTIME});
+}
+
+static int at_gap(const struct stack_resolver *sr)
+{
+    return sr->python_at < sr->stack->python &&
+           sr->python[2 * (size_t)sr->python_at] & TRACE_LEFT_OUT;
+}
+
+static int one_each(const struct stack_resolver *sr)
+{
+    return sr->im->python_minor && sr->im->python_minor < 11;
+}
+
 /* The Python frames of one call into the interpreter's loop. */
 static void emit_entry(struct stack_resolver *sr)
 {
-    int one_each = sr->im->python_minor && sr->im->python_minor < 11;
+    if (at_gap(sr)) {
+        int hidden = sr->gap_ahead || sr->loops_left >= sr->entries_left;
+        if (hidden || !sr->gap_shown)
+            emit_gap(sr);
+        sr->gap_shown = 1;
+        if (hidden)
+            return;
+        sr->python_at++;
+    }
     while (sr->python_at < sr->stack->python) {
         uint64_t flags = sr->python[2 * (size_t)sr->python_at];
-        emit_python(sr);
-        if (one_each || (flags & TRACE_PYTHON_ENTRY))
+        if (at_gap(sr)) {
+            emit_gap(sr);
+            sr->gap_shown = 1;
             return;
+        }
+        emit_python(sr);
+        if (one_each(sr) || (flags & TRACE_PYTHON_ENTRY))
+            return;
+    }
+}
+
+static int entries_from(const struct stack_resolver *sr, int at)
+{
+    int n = 0, last = sr->stack->python - 1;
+    for (; at <= last; at++) {
+        uint64_t flags = sr->python[2 * (size_t)at];
+        n +=
+            !(flags & TRACE_LEFT_OUT) && (one_each(sr) || flags & TRACE_PYTHON_ENTRY || at == last);
+    }
+    return n;
+}
+
+/* Native frames are left out here, and with them the loops of these Python frames. */
+static void native_gap(struct stack_resolver *sr)
+{
+    sr->gap_ahead = 0;
+    emit_gap(sr);
+    while (sr->python_at < sr->stack->python && entries_from(sr, sr->python_at) > sr->loops_left) {
+        if (at_gap(sr))
+            sr->python_at++;
+        emit_entry(sr);
     }
 }
 
@@ -109,7 +169,10 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
     module = at[n - 1].module;
     im->run->q.frames_all++;
     im->run->q.frames_unknown += !at[n - 1].function;
+    if (rules_trampoline(module, at[n - 1].function))
+        return;
     if (rules_eval(at[n - 1].function) && sr->stack->python) {
+        sr->loops_left--;
         emit_entry(sr);
         return;
     }
@@ -118,6 +181,9 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
         return; /* its C code between Python frames is of no interest */
     int stubs = stub_frames(sr, at, n);
     for (int i = 0; i < n; i++) {
+        const char *begins_in = at[i].file; /* without memory they stay lines of C */
+        (void)cython_source(im->run, &begins_in, &at[i].function_line);
+        (void)cython_source(im->run, &at[i].file, &at[i].line);
         struct resolved f = {.function = at[i].function,
                              .file = at[i].file,
                              .module = module,
@@ -135,6 +201,25 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
         sr->core = 1;
 }
 
+/* Of a stack that has a gap: how many loops are in it, and entries behind Python's gap. */
+static void count_ends(struct stack_resolver *sr, const uint64_t *words)
+{
+    for (int i = 0; i < sr->stack->native; i++) {
+        struct symbol_frame at[INLINED_MAX];
+        if (words[i] & TRACE_LEFT_OUT) {
+            sr->gap_ahead = 1;
+            continue;
+        }
+        int n = symbols_at(sr->im->run->symbols, sr->im->index, sr->stack->time, words[i], 0, at,
+                           INLINED_MAX);
+        sr->loops_left += n > 0 && rules_eval(at[n - 1].function);
+    }
+    while (sr->python_at < sr->stack->python && !at_gap(sr))
+        sr->python_at++;
+    sr->entries_left = entries_from(sr, sr->python_at);
+    sr->python_at = 0;
+}
+
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter)
 {
     const struct stack *s = &im->stacks.items[stack];
@@ -144,10 +229,21 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
     const uint64_t *words = im->words.items + s->at;
     struct stack_resolver sr = {
         .im = im, .stack = s, .python = words + s->native, .out = out, .max = max};
+    if (s->flags & TRACE_STACK_DEEP)
+        count_ends(&sr, words);
     for (int i = 0; i < s->native; i++)
-        native(&sr, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
-    while (sr.python_at < s->python) /* the native part did not reach them */
-        emit_python(&sr);
+        if (words[i] & TRACE_LEFT_OUT)
+            native_gap(&sr);
+        else
+            native(&sr, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
+    while (sr.python_at < s->python) { /* the native part did not reach them */
+        if (at_gap(&sr)) {
+            emit_gap(&sr);
+            sr.python_at++;
+        } else {
+            emit_python(&sr);
+        }
+    }
     *interpreter = sr.core == 1;
     return sr.count;
 }

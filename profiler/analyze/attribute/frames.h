@@ -9,9 +9,9 @@ struct resolved {
     const char *function, *file, *module; /* file: as recorded, NULL unknown */
     int line, begins;
     enum frame_class class;
-    int python, inlined;
+    int python, inlined, own; /* own: own.h */
 };
-enum { RESOLVED_MAX = 1024 };
+enum { RESOLVED_MAX = 8192 }; /* 1,537 as recorded, and what was inlined */
 /* At most `max` frames, leaf first; *interpreter: the innermost code that is not a runtime's is the
  * interpreter. */
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter);

@@ -7,7 +7,8 @@
 
 #include "profiler/analyze/attribute/rules.h"
 
-/* Libraries that serve whoever calls them: their time is their caller's. Prefixes of file names. */
+/* Libraries that work for their callers: their time is attributed to the caller. Prefixes of file
+ * names. */
 static const char *const runtimes[] = {
     "libc.so",
     "libc-",
@@ -50,27 +51,57 @@ static const char *const library_modules[] = {"/lib-dynload/", "/site-packages/"
 /* Source files of libraries, of any language. Their lines are attributed only when no user code is
  * below them on the stack, or on request. */
 static const char *const library_paths[] = {
-    "/lib/python3",  "/lib64/python3", "<frozen ",   "<string>",          "<__array_function__",
-    "/usr/include/", "/usr/lib/",      "/usr/src/",  "/usr/local/cuda",   "/include/c++/",
-    "/lib/gcc/",     "/build/glibc",   "/build/gcc", "../sysdeps/",       "./malloc/",
-    "./nptl/",       "./string/",      "../nptl/",   "/.cargo/registry/", "/go/pkg/mod/",
-    "/nvtx3/",       "/include/crt/",
+    "/lib/python3",
+    "/lib64/python3",
+    "<frozen ",
+    "<string>",
+    "<__array_function__",
+    "/usr/include/",
+    "/usr/lib/",
+    "/usr/src/",
+    "/usr/local/cuda",
+    "/include/c++/",
+    "/lib/gcc/",
+    "/build/glibc",
+    "/build/gcc",
+    "../sysdeps/",
+    "./malloc/",
+    "./nptl/",
+    "./string/",
+    "../nptl/",
+    "/.cargo/registry/",
+    "/go/pkg/mod/",
+    "/nvtx3/",
+    "/include/crt/",
+    "/include/python3",
+    "cython_utility",
+    "/library/core/src/",
+    "/library/alloc/src/",
+    "/library/std/src/",
+    "/core_arch/src/",
+    "/rust/deps/",
+    "/usr/local/go/",
+    "/lib/rustlib/",
 };
 
 /* Python packages that serve the package or the program that calls them. Any other package does the
  * work that somebody looks for (a reconstruction library, say): its lines are attributed. */
 static const char *const frameworks[] = {
-    "IPython",       "PIL",      "_pytest",       "absl",       "cffi",
-    "cloudpickle",   "cupy",     "cupyx",         "dask",       "dateutil",
-    "etils",         "flax",     "h5py",          "ipykernel",  "jax",
-    "jaxlib",        "joblib",   "llvmlite",      "matplotlib", "ml_dtypes",
-    "mpmath",        "networkx", "numba",         "numexpr",    "numpy",
-    "nvidia",        "nvtx",     "opt_einsum",    "optax",      "orbax",
-    "pandas",        "pip",      "pkg_resources", "pybind11",   "pytest",
-    "ray",           "ruamel",   "scipy",         "setuptools", "six.py",
-    "skimage",       "sklearn",  "sympy",         "tensorflow", "tensorstore",
-    "threadpoolctl", "torch",    "tqdm",          "triton",     "typing_extensions.py",
-    "xarray",        "yaml",     "zarr",
+    "IPython",    "PIL",           "_pytest",     "absl",
+    "astra",      "cffi",          "cloudpickle", "cupy",
+    "cupyx",      "dask",          "dateutil",    "etils",
+    "flax",       "h5py",          "ipykernel",   "itk",
+    "jax",        "jaxlib",        "joblib",      "keras",
+    "llvmlite",   "matplotlib",    "ml_dtypes",   "mpmath",
+    "networkx",   "numba",         "numexpr",     "numpy",
+    "nvidia",     "nvtx",          "onnx",        "onnxruntime",
+    "opt_einsum", "optax",         "orbax",       "pandas",
+    "pip",        "pkg_resources", "polars",      "pybind11",
+    "pytest",     "ray",           "ruamel",      "scipy",
+    "setuptools", "six.py",        "skimage",     "sklearn",
+    "sympy",      "tensorflow",    "tensorstore", "threadpoolctl",
+    "torch",      "tqdm",          "triton",      "typing_extensions.py",
+    "xarray",     "yaml",          "zarr",
 };
 
 /* What follows site-packages/ in a path, NULL when it is of no package. */
@@ -89,11 +120,6 @@ static int of_framework(const char *package)
             return 1;
     }
     return package[0] == '_'; /* generated hooks of packages: _distutils_hack, _virtualenv.py */
-}
-
-int rules_own(const char *file)
-{
-    return !in_package(file);
 }
 
 static const char *base_name(const char *path)
@@ -121,6 +147,11 @@ int rules_eval(const char *function)
            (begins(function, "_PyEval_EvalFrameDefault") || begins(function, "_TAIL_CALL_"));
 }
 
+int rules_trampoline(const char *module, const char *function)
+{
+    return module && function && !strcmp(module, "[jit]") && begins(function, "py::");
+}
+
 static int listed(const char *const *patterns, const char *recorded, const char *shown)
 {
     for (; *patterns; patterns++)
@@ -128,6 +159,18 @@ static int listed(const char *const *patterns, const char *recorded, const char 
             strstr(recorded, *patterns))
             return 1;
     return 0;
+}
+
+int rules_chosen(struct run *r, const char *file)
+{
+    const struct analyze_options *o = r->options;
+    const char *shown = rules_path(r, file);
+    shown = shown ? shown : file;
+    if (o->exclude && listed(o->exclude, file, shown))
+        return 0;
+    if (o->include && *o->include)
+        return listed(o->include, file, shown);
+    return RULES_OPEN;
 }
 
 static enum frame_class classify(struct run *r, const char *file, const char *module, int python)
@@ -140,12 +183,9 @@ static enum frame_class classify(struct run *r, const char *file, const char *mo
             return FRAME_RUNTIME;
     if (!file)
         return FRAME_LIBRARY;
-    const char *shown = rules_path(r, file);
-    shown = shown ? shown : file;
-    if (o->exclude && listed(o->exclude, file, shown))
-        return FRAME_LIBRARY;
-    if (o->include && *o->include)
-        return listed(o->include, file, shown) ? FRAME_USER : FRAME_LIBRARY;
+    int chosen = rules_chosen(r, file);
+    if (chosen != RULES_OPEN)
+        return chosen ? FRAME_USER : FRAME_LIBRARY;
     if (o->libraries)
         return FRAME_USER;
     for (size_t i = 0; !python && i < sizeof library_modules / sizeof *library_modules; i++)

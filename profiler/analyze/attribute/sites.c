@@ -4,49 +4,15 @@
 #include <string.h>
 
 #include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/own_tree.h"
+#include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
-
-static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
-{
-    const char *kept = run_text(r, recorded), *path = rules_path(r, recorded);
-    FAIL_IF(!kept || !path, ERR_MEMORY, "no memory for the profile");
-    *index = table_get(&r->source_by_path, (uintptr_t)path);
-    if (*index != TABLE_NONE)
-        return ERR_OK;
-    size_t n = strlen(path);
-    *index = (uint32_t)r->sources.count;
-    TRY(vector_add(&r->sources,
-                   (struct source){kept, path, 0, n > 3 && !strcmp(path + n - 3, ".py")}));
-    return table_put(&r->source_by_path, (uintptr_t)path, *index);
-}
-
-/* The site of a line, or (line 0) of a function. */
-enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
-                 int *out)
-{
-    uint32_t file = 0, index;
-    const char *name = run_text(r, function);
-    TRY(source_of(r, recorded, &file));
-    uint64_t key = table_mix(((uint64_t)file << 32) | (uint32_t)line, line ? 0 : (uintptr_t)name);
-    index = table_get(&r->site_by_key, key);
-    if (index == TABLE_NONE) {
-        index = (uint32_t)r->sites.count;
-        TRY(vector_add(&r->sites, (struct site){.file = file,
-                                                .line = line,
-                                                .begins = begins,
-                                                .function = -1,
-                                                .name = line ? NULL : name}));
-        TRY(table_put(&r->site_by_key, key, index));
-    }
-    *out = (int)index;
-    return ERR_OK;
-}
 
 static enum err frame_of(struct run *r, const struct tree_frame *f, uint32_t *index)
 {
     uint64_t key = table_mix((uintptr_t)f->function, (uintptr_t)f->file);
     key = table_mix(table_mix(key, (uintptr_t)f->module), (uintptr_t)f->kind);
-    key = table_mix(key, (uint32_t)f->line);
+    key = table_mix(key, (uint64_t)(uint32_t)f->line << 32 | (uint32_t)f->thread);
     *index = table_get(&r->frame_by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
@@ -68,14 +34,20 @@ static enum err child_of(struct run *r, uint32_t parent, const struct tree_frame
     return table_put(&r->node_by_key, key, *node);
 }
 
+static enum err root_of(struct run *r, const char *name, int thread, uint32_t *node)
+{
+    const struct tree_frame f = {
+        .function = run_text(r, name), .kind = "thread", .thread = thread + 1};
+    return child_of(r, TABLE_NONE, &f, node);
+}
+
 /* The tree from the thread down to the leaf. */
 static enum err path_of(struct image *im, const struct thread *t, const struct resolved *frames,
                         int count, uint32_t *node)
 {
     struct run *r = im->run;
     const char *name = t->name && *t->name ? t->name : t->main ? "main" : "thread";
-    TRY(child_of(r, TABLE_NONE,
-                 &(struct tree_frame){.function = run_text(r, name), .kind = "thread"}, node));
+    TRY(root_of(r, name, t->row, node));
     for (int i = count - 1; i >= 0; i--) {
         const struct resolved *f = &frames[i];
         const char *module = f->module ? rules_path(r, f->module) : NULL;
@@ -99,7 +71,7 @@ static int attributed_frame(const struct resolved *frames, int count)
     for (int i = 0; i < count; i++) {
         if (!frames[i].file || frames[i].line <= 0 || frames[i].class == FRAME_RUNTIME)
             continue;
-        if (frames[i].class == FRAME_USER)
+        if (frames[i].own || frames[i].class == FRAME_USER)
             return i;
         library = library < 0 ? i : library;
     }
@@ -130,18 +102,39 @@ static enum err attribute_to_module(struct run *r, const char *module, const str
     return ERR_OK;
 }
 
+static enum err attribute_to_thread(struct run *r, int line, int thread, const struct costs *s,
+                                    int is_self, int is_first)
+{
+    if (!is_self && !is_first)
+        return ERR_OK;
+    uint64_t key = table_mix((uint64_t)line, (uint64_t)thread);
+    uint32_t at = table_get(&r->in_thread_by_key, key);
+    if (at == TABLE_NONE) {
+        at = (uint32_t)r->in_threads.count;
+        TRY(vector_add(&r->in_threads,
+                       (struct in_thread){.site = (uint32_t)line, .thread = (uint32_t)thread}));
+        TRY(table_put(&r->in_thread_by_key, key, at));
+    }
+    struct in_thread *t = &r->in_threads.items[at];
+    t->incl += is_first ? s->user + s->sys : 0;
+    t->cpu += is_self ? s->user + s->sys : 0;
+    t->wait += is_self ? s->wait : 0;
+    t->gpu += is_self ? costs_gpu(s) : 0;
+    return ERR_OK;
+}
+
 /* A line and its function get the costs once per stack, however often they are on it. */
 static enum err attribute_to_frame(struct run *r, const struct resolved *f, const struct costs *s,
-                                   int is_self, struct sample_context *context)
+                                   int thread, int is_self, struct sample_context *context)
 {
     int line, function;
     TRY(site_of(r, f->file, f->line, NULL, 0, &line));
     TRY(site_of(r, f->file, 0, f->function ? f->function : "[unknown]", f->begins, &function));
     if (r->sites.items[line].function < 0 || is_self)
         r->sites.items[line].function = function;
-    r->sources.items[r->sites.items[line].file].user |=
-        f->class == FRAME_USER && rules_own(f->file);
+    r->sources.items[r->sites.items[line].file].user |= f->own;
     r->sources.items[r->sites.items[line].file].python |= f->python;
+    TRY(attribute_to_thread(r, line, thread, s, is_self, r->sites.items[line].mark != r->marks));
     int both[] = {line, function};
     for (int i = 0; i < 2; i++) {
         struct site *site = &r->sites.items[both[i]];
@@ -158,6 +151,26 @@ static enum err attribute_to_frame(struct run *r, const struct resolved *f, cons
     return ERR_OK;
 }
 
+/* What of the stack is missing. */
+static enum err count_losses(struct run *r, const struct stack *stack,
+                             const struct resolved *frames, int count, double cpu)
+{
+    if (!stack->known || cpu <= 0)
+        return ERR_OK;
+    r->q.deep_ns += stack->flags & TRACE_STACK_DEEP ? cpu : 0;
+    if (!(stack->flags & TRACE_STACK_CUT) || stack->python)
+        return ERR_OK; /* Python's own frames reach the root, or are counted as lost */
+    r->q.cut_ns += cpu;
+    const char *module = NULL;
+    for (int i = count - 1; i >= 0 && !module; i--)
+        module = frames[i].module;
+    struct counter *c =
+        counter_of(&r->cut_at, NULL, rules_path(r, module ? module : "[unknown]"), 0, 0, 0, 0);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for the profile");
+    c->value += cpu;
+    return ERR_OK;
+}
+
 static enum err attribute_context(struct image *im, struct sample_context *context,
                                   struct resolved *frames)
 {
@@ -165,6 +178,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     struct costs *s = &context->costs;
     int interpreter, count = frames_of(im, context->stack, frames, RESOLVED_MAX, &interpreter);
     int chosen = attributed_frame(frames, count), python_below = 0;
+    TRY(count_losses(r, &im->stacks.items[context->stack], frames, count, s->user + s->sys));
     for (int i = 0; i < count; i++)
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
@@ -199,12 +213,14 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
                                          .alloc = s->alloc,
                                          .allocs = s->allocs,
                                          .copied = s->copied});
+    TRY(own_tree_add(im, frames, count, s, &context->own));
     if (chosen < 0)
         return attribute_to_module(r, module_of(frames, count, s), s);
     for (int i = 0; i < count; i++)
         if (frames[i].file && frames[i].line > 0 &&
             (frames[i].class != FRAME_RUNTIME || i == chosen))
-            TRY(attribute_to_frame(r, &frames[i], s, i == chosen, context));
+            TRY(attribute_to_frame(r, &frames[i], s, im->threads.items[context->thread].row,
+                                   i == chosen, context));
     return ERR_OK;
 }
 
@@ -236,5 +252,21 @@ enum err attribute_device_leaf(struct image *im, uint32_t context, const char *n
     TRY(child_of(im->run, im->contexts.items[context].node,
                  &(struct tree_frame){.function = run_text(im->run, name), .kind = kind}, &node));
     im->run->nodes.items[node].gpu += ns;
+    if (im->run->own.count)
+        im->run->own.items[im->contexts.items[context].own].gpu += ns;
     return ERR_OK;
+}
+
+enum err attribute_account(struct run *r, const char *name, int thread, const char *module,
+                           double user, double sys)
+{
+    uint32_t node;
+    const char *row = run_text(r, module);
+    const struct costs s = {.user = user, .sys = sys, .native = user};
+    TRY(root_of(r, name, thread, &node));
+    TRY(child_of(r, node, &(struct tree_frame){.function = row, .module = row, .kind = "native"},
+                 &node));
+    r->nodes.items[node].cpu += user + sys;
+    costs_add(&r->total, &s);
+    return attribute_to_module(r, row, &s);
 }

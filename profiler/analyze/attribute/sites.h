@@ -10,8 +10,10 @@ enum err attribute_samples(struct image *im);
 /* A leaf below the launching stack, for what ran on the device. */
 enum err attribute_device_leaf(struct image *im, uint32_t context, const char *name,
                                const char *kind, double ns);
-/* The site of a line, or (line 0) of a function that begins at line `begins`. */
-enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
-                 int *out);
+
+/* CPU time of a thread that is known by accounts alone: a row of its own among the modules. thread:
+ * its row in run.threads. */
+enum err attribute_account(struct run *r, const char *name, int thread, const char *module,
+                           double user, double sys);
 
 #endif

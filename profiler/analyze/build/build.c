@@ -5,15 +5,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "profiler/analyze/attribute/cython.h"
+#include "profiler/analyze/attribute/own.h"
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/clock.h"
+#include "profiler/analyze/io/io.h"
 
-static const char *const ends[] = {[TRACE_RUNNING] = "running",
-                                   [TRACE_EXIT] = "exit",
-                                   [TRACE_QUICK] = "quick_exit",
-                                   [TRACE_EXEC] = "exec",
-                                   [TRACE_SIGNAL] = "signal"};
+static const char *const ends[] = {
+    [TRACE_RUNNING] = "running",  [TRACE_EXIT] = "exit",     [TRACE_QUICK] = "quick_exit",
+    [TRACE_EXEC] = "exec",        [TRACE_SIGNAL] = "signal", [TRACE_LEFT] = "left",
+    [TRACE_FILTERED] = "filtered"};
 
 /* "a\nb" or "a,b" to words. */
 static enum err split(struct run *r, const char *text, char separator, int paths,
@@ -69,11 +71,50 @@ static enum err first_fact(struct run *r, const char *key, const char *value, in
     return ERR_OK;
 }
 
+/* The folder of a program or script, whose sources are the program's own. */
+static enum err own_folder(struct run *r, const char *file, size_t bytes, int built)
+{
+    char text[4200];
+    size_t n = bytes;
+    while (n && file[n - 1] != '/')
+        n--;
+    if (n >= sizeof text || r->own_folders.count >= 100)
+        return ERR_OK;
+    snprintf(text, sizeof text, "%.*s", n > 1 ? (int)n - 1 : 1, n ? file : ".");
+    const char *folder = run_text(r, text);
+    for (size_t i = 0; i < r->own_folders.count; i++)
+        if (r->own_folders.items[i].path == folder && r->own_folders.items[i].built == built)
+            return ERR_OK;
+    return vector_add(&r->own_folders, ((struct own_folder){folder, built}));
+}
+
+/* Of the words, one in each line, those that name a script. */
+static enum err own_scripts(struct run *r, const char *words)
+{
+    for (const char *at = words; *at; at += *at == '\n') {
+        size_t n = strcspn(at, "\n");
+        if (n > 3 && !memcmp(at + n - 3, ".py", 3))
+            TRY(own_folder(r, at, n, 0));
+        at += n;
+    }
+    return ERR_OK;
+}
+
 enum err build_fact(struct run *r, struct image *im, const char *key, const char *value)
 {
     int taken = 0, major, minor;
+    if (!strcmp(key, "exe"))
+        TRY(own_folder(r, value, strlen(value), 1));
+    if (!strcmp(key, "cmdline"))
+        TRY(own_scripts(r, value));
     if (im->index == 0)
         TRY(first_fact(r, key, value, &taken));
+    if (!strcmp(key, "cwd"))
+        im->cwd = run_text(r, value);
+    if (!strcmp(key, "cmdline"))
+        TRY(own_command(im, value));
+    if (!strcmp(key, "exe"))
+        im->exe = run_text(r, value);
     if (!strcmp(key, "exe"))
         r->processes.items[im->index].program = rules_path(r, run_text(r, value));
     if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {
@@ -83,6 +124,12 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
     }
     if (!strcmp(key, "cupti.clock"))
         im->monotonic = !strcmp(value, "monotonic");
+    if (!strcmp(key, "perfmap"))
+        return jit_mark(im, value);
+    if (!strcmp(key, "jitdump")) {
+        im->jitdump = arena_text(im->arena, value);
+        return ERR_OK;
+    }
     if (taken || !strcmp(key, "cmdline") || !strcmp(key, "cwd") || !strcmp(key, "exe"))
         return ERR_OK;
     const char *shown = rules_words(r, value);
@@ -105,9 +152,10 @@ enum err build_process(struct run *r, struct image *im)
     json_blank(&record_model_process, p);
     p->pid = h->pid;
     p->parent = h->parent;
-    p->start_s = seconds((double)(h->start_ns - r->origin));
-    p->end = ends[h->end <= TRACE_SIGNAL ? h->end : TRACE_RUNNING];
-    if (h->end != TRACE_RUNNING && h->end != TRACE_EXEC)
+    p->start_s = h->start_ns > r->origin ? seconds((double)(h->start_ns - r->origin)) : 0;
+    p->end = ends[h->end <= TRACE_FILTERED ? h->end : TRACE_RUNNING];
+    if (h->end != TRACE_RUNNING && h->end != TRACE_EXEC && h->end != TRACE_LEFT &&
+        h->end != TRACE_FILTERED)
         p->end_detail = h->end_detail;
     if (im->index)
         return ERR_OK;
@@ -120,6 +168,11 @@ enum err build_process(struct run *r, struct image *im)
     r->m->meta.end = p->end;
     r->m->meta.end_detail = p->end_detail;
     return ERR_OK;
+}
+
+static int part_of_run(const struct run *r)
+{
+    return r->options->from_s > 0 || r->options->until_s > 0;
 }
 
 static enum err write_threads(struct image *im)
@@ -138,12 +191,12 @@ static enum err write_threads(struct image *im)
         }
         if (r->has_wait)
             row->wait_s = seconds(t->wait);
-        if (t->ended) {
+        if (t->ended && !part_of_run(r)) { /* the kernel counts the whole run */
             row->kernel_cpu_s = seconds(t->kernel_ns);
             if (r->has_cpu && t->kernel_ns > 0 && !t->recorder)
                 row->coverage = (t->user + t->sys) / t->kernel_ns;
         }
-        if (t->ended && !t->recorder) {
+        if (t->ended && !t->recorder && !part_of_run(r)) {
             r->q.sampled += t->user + t->sys;
             r->q.by_kernel += t->kernel_ns;
         }
@@ -151,18 +204,25 @@ static enum err write_threads(struct image *im)
     return ERR_OK;
 }
 
-/* Spots of the timeline become nodes of the tree. */
-static void contexts_to_nodes(struct image *im)
+/* Spots of the timeline become nodes of the tree; the critical path keeps their own lines. */
+static enum err contexts_to_nodes(struct image *im)
 {
     struct run *r = im->run;
     for (size_t i = 0; i < im->threads.count; i++) {
         uint32_t both[] = {im->threads.items[i].cpu_track, im->threads.items[i].wait_track};
         for (int k = 0; k < 2; k++) {
             struct track *t = both[k] ? &r->timeline.items[both[k] - 1].track : NULL;
-            for (size_t n = 0; t && n < t->count; n++)
-                t->events[n].what = im->contexts.items[t->events[n].what].node;
+            for (size_t n = 0; t && n < t->count; n++) {
+                struct track_event *e = &t->events[n];
+                const struct sample_context *s = &im->contexts.items[e->what];
+                TRY(vector_add(&r->moments,
+                               (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
+                                                  im->threads.items[i].row, k, s->waits}));
+                e->what = s->node;
+            }
         }
     }
+    return ERR_OK;
 }
 
 enum err build_image(struct image *im)
@@ -171,9 +231,11 @@ enum err build_image(struct image *im)
     struct model_process *p = &r->processes.items[im->index];
     uint64_t end = image_end(im);
     r->last = r->last > end ? r->last : end;
+    uint64_t ended = im->header.start_realtime_ns + (end - im->header.start_ns);
+    r->ended_realtime_ns = r->ended_realtime_ns > ended ? r->ended_realtime_ns : ended;
     p->end_s = seconds((double)(end - r->origin));
     TRY(write_threads(im));
-    contexts_to_nodes(im);
+    TRY(contexts_to_nodes(im));
     double cpu = 0;
     for (size_t i = 0; i < im->threads.count; i++)
         cpu += im->threads.items[i].user + im->threads.items[i].sys;
@@ -181,8 +243,13 @@ enum err build_image(struct image *im)
         p->cpu_s = seconds(cpu);
     for (int i = 0; i < TRACE_LOSSES; i++)
         r->q.lost[i] += im->header.lost[i];
+    TRY(account_keep(im));
     r->q.capture_bytes += im->header.capture_bytes;
     r->q.running += im->header.end == TRACE_RUNNING;
+    if (im->header.end == TRACE_FILTERED) {
+        uint64_t at = end - r->origin;
+        r->q.filtered_ns = r->q.filtered++ && r->q.filtered_ns < at ? r->q.filtered_ns : at;
+    }
     r->q.no_clock += (uint64_t)clock_unknown(im);
     for (size_t i = 0; i < im->overhead.count; i++) {
         const struct overhead *o = &im->overhead.items[i];
@@ -209,7 +276,8 @@ static void find_modes(struct run *r)
     } modes[] = {{"cpu", {"sampler", "cpu"}, &r->has_cpu},
                  {"wait", {"wait", "wait"}, &r->has_wait},
                  {"memory", {"malloc", "heap"}, &r->has_heap},
-                 {"copies", {"malloc", "heap"}, &r->has_copies}};
+                 {"copies", {"malloc", "heap"}, &r->has_copies},
+                 {"locks", {"locks", "locks"}, &r->has_locks}};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         int on = 0;
         for (int k = 0; k < r->m->meta.modes_count; k++)
@@ -219,6 +287,11 @@ static void find_modes(struct run *r)
                                              strcmp(r->q.notes.items[k].id, modes[i].notes[1]));
         *modes[i].known |= on;
     }
+    for (size_t k = 0; k < r->q.notes.count; k++) {
+        const char *id = r->q.notes.items[k].id;
+        r->heap_cut |= id && !strcmp(id, "malloc.off");
+        r->copies_cut |= id && !strcmp(id, "copies.off");
+    }
 }
 
 static enum err build_meta(struct run *r)
@@ -226,9 +299,14 @@ static enum err build_meta(struct run *r)
     struct model *m = r->m;
     const struct analyze_options *o = r->options;
     find_modes(r);
+    TRY(build_accounts(r));
     m->meta.tool_version = run_text(r, o->tool_version);
     m->meta.wall_s = seconds((double)(r->last - r->origin));
     m->meta.absolute_paths = o->absolute_paths;
+    if (part_of_run(r)) {
+        m->meta.from_s = o->from_s;
+        m->meta.until_s = o->from_s + m->meta.wall_s;
+    }
     int n = 0;
     while (o->command && o->command[n])
         n++;
@@ -244,6 +322,8 @@ static enum err build_meta(struct run *r)
     array_copy(m->environment, r->facts.items, r->facts.count, sizeof *r->facts.items);
     TRY(model_list(m, model_process, m, processes, r->processes.count));
     array_copy(m->processes, r->processes.items, r->processes.count, sizeof *r->processes.items);
+    for (int i = 0; i < m->processes_count && r->heap_cut; i++)
+        m->processes[i].peak_heap_mb = (double)NAN;
     TRY(model_list(m, model_thread, m, threads, r->threads.count));
     array_copy(m->threads, r->threads.items, r->threads.count, sizeof *r->threads.items);
     /* Processes written before the first sample of any: they had none. */
@@ -258,9 +338,9 @@ static enum err build_meta(struct run *r)
 
 enum err build_model(struct run *r)
 {
-    static enum err (*const steps[])(struct run *) = {build_meta,   build_gpu,      build_totals,
-                                                      build_files,  build_stacks,   source_texts,
-                                                      build_memory, build_timeline, build_quality};
+    static enum err (*const steps[])(struct run *) = {
+        build_meta,   build_gpu,      build_totals, build_files, build_stacks, source_texts,
+        build_memory, build_timeline, build_locks,  build_own,   build_io,     build_quality};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         TRY(steps[i](r));
     return ERR_OK;
@@ -280,22 +360,28 @@ void build_free(struct run *r)
         track_free(&r->timeline.items[i].track);
     for (size_t i = 0; i < r->devices.count; i++)
         vector_free(&r->devices.items[i].busy_intervals);
-    struct counters *lists[] = {&r->transfers, &r->sets,   &r->apis,  &r->ranges,
-                                &r->overheads, &r->faults, &r->syncs, &r->modules};
+    struct counters *lists[] = {&r->transfers, &r->sets,  &r->apis,    &r->ranges, &r->overheads,
+                                &r->faults,    &r->syncs, &r->modules, &r->cut_at};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         counters_free(lists[i]);
-    struct table *tables[] = {&r->site_by_key,    &r->source_by_path, &r->path_of,
-                              &r->class_of,       &r->node_by_key,    &r->frame_by_key,
-                              &r->kernel_by_name, &r->in_range_by_key};
+    struct table *tables[] = {&r->site_by_key,    &r->source_by_path,  &r->path_of,
+                              &r->class_of,       &r->node_by_key,     &r->frame_by_key,
+                              &r->kernel_by_name, &r->in_range_by_key, &r->in_thread_by_key,
+                              &r->own_by_key,     &r->note_by_path};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites.items,  r->sources.items,      r->paths.items,    r->nodes.items,
-                     r->frames.items, r->module_costs.items, r->kernels.items,  r->devices.items,
-                     r->gaps.items,   r->syncing.items,      r->all_busy.items, r->processes.items,
-                     r->made.items,   r->facts.items,        r->threads.items,  r->timeline.items,
-                     r->series.items, r->in_ranges.items,    r->q.notes.items,  r->curves};
+    void *plain[] = {
+        r->sites.items,      r->sources.items,      r->paths.items,     r->nodes.items,
+        r->frames.items,     r->module_costs.items, r->kernels.items,   r->devices.items,
+        r->gaps.items,       r->syncing.items,      r->all_busy.items,  r->processes.items,
+        r->made.items,       r->facts.items,        r->threads.items,   r->timeline.items,
+        r->series.items,     r->accounts.items,     r->in_ranges.items, r->q.notes.items,
+        r->curves,           r->own_folders.items,  r->own.items,       r->moments.items,
+        r->in_threads.items, r->notes.items,        r->locks.items,     r->contention.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
+    cython_free(r);
+    io_free(r);
     symbols_free(r->symbols);
     model_destroy(r->m);
     free(r);

@@ -11,6 +11,16 @@ enum err build_image(struct image *im);                  /* its end: threads, lo
 enum err build_model(struct run *r);                     /* the end of all */
 void build_free(struct run *r);                          /* the run; its model unless taken */
 
+/* jit_load.c: the names of code that the process made, before its stacks are resolved. */
+enum err jit_load(struct image *im);
+/* "BYTES TIME", ns: from then on the process's perf map had so many bytes. */
+enum err jit_mark(struct image *im, const char *text);
+
+/* accounts.c: what an image says of its process; rows [start-up], [tomoprof] and [shutdown]. */
+enum err account_keep(struct image *im);
+enum err build_accounts(struct run *r); /* of build_meta */
+int account_is_row(const char *module);
+
 /* Parts of build_model, in this order. */
 enum err build_totals(struct run *r);
 enum err build_files(struct run *r);
@@ -19,6 +29,9 @@ enum err build_gpu(struct run *r);
 enum err build_kernels(struct run *r); /* of build_gpu */
 enum err build_timeline(struct run *r);
 enum err build_memory(struct run *r);
+enum err build_io(struct run *r);
+enum err build_locks(struct run *r);
+enum err build_own(struct run *r); /* the call tree of own code, with the critical path */
 enum err build_quality(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 

@@ -76,11 +76,15 @@ static void fill_memory(const struct run *r, const struct site *site, const stru
             .live_end_mb = megabytes(h->end),
             .share = share(s->alloc, r->total.alloc),
             .leak_score = h->allocs > 0 ? 1 - (h->frees + 1) / (h->allocs + 2) : UNKNOWN};
+    if (r->heap_cut) /* what was allocated until then is known */
+        c->mem->error_mb = c->mem->n_error = c->mem->peak_mb = c->mem->at_peak_mb = c->mem->avg_mb =
+            c->mem->live_end_mb = c->mem->leak_score = UNKNOWN;
     if (r->has_gpu)
         *c->dev_mem = (struct model_dev_mem){megabytes(s->device_alloc), whole(1, s->device_allocs),
                                              megabytes(d->peak), megabytes(d->end)};
     c->copy->host_mb = known(r->has_copies, megabytes(s->copied));
-    c->copy->host_mb_s = known(r->has_copies, share(megabytes(s->copied), seconds(wall)));
+    c->copy->host_mb_s =
+        known(r->has_copies && !r->copies_cut, share(megabytes(s->copied), seconds(wall)));
 }
 
 static void fill_gpu(const struct run *r, const struct site *site, const struct row_costs *c)
@@ -120,7 +124,8 @@ static void fill(const struct run *r, const struct site *site, const struct row_
     a->n_cpu_percent_python = 100 * share(s->python, cpu);
     a->n_cpu_percent_c = 100 * share(s->native, cpu);
     a->n_sys_percent = 100 * share(s->sys, cpu);
-    a->n_core_utilization = r->cores > 0 ? share(s->user + s->sys, wall * r->cores) : UNKNOWN;
+    int cpus = r->options->cpus;
+    a->n_core_utilization = cpus > 0 ? share(s->user + s->sys, wall * cpus) : UNKNOWN;
     a->n_gpu_percent = 100 * c->gpu->share;
     a->n_malloc_mb = c->mem->alloc_mb;
     a->n_mallocs = c->mem->n;
@@ -193,18 +198,24 @@ static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *
     return ERR_OK;
 }
 
-static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
-                            const struct kernel_at *list, size_t n)
+/* The first of sorted rows that is of `site`, with which each row begins. */
+static size_t first_of(const void *rows, size_t n, size_t size, uint32_t site)
 {
     size_t low = 0, high = n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (list[middle].site < site)
+        if (*(const uint32_t *)((const char *)rows + middle * size) < site)
             low = middle + 1;
         else
             high = middle;
     }
-    size_t end = low;
+    return low;
+}
+
+static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
+                            const struct kernel_at *list, size_t n)
+{
+    size_t low = first_of(list, n, sizeof *list, site), end = low;
     while (end < n && list[end].site == site && end - low < 5)
         end++;
     TRY(model_list(r->m, model_top_kernel, gpu, kernels, end - low));
@@ -222,16 +233,32 @@ static int by_line_and_time(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+static int by_line_and_cpu(const void *a, const void *b)
+{
+    const struct in_thread *x = a, *y = b;
+    if (x->site != y->site)
+        return x->site < y->site ? -1 : 1;
+    return (x->cpu < y->cpu) - (x->cpu > y->cpu);
+}
+
+static enum err threads_of(struct run *r, struct model_line *row, uint32_t site)
+{
+    const struct in_thread *all = r->in_threads.items;
+    size_t low = first_of(all, r->in_threads.count, sizeof *all, site), end = low;
+    while (end < r->in_threads.count && all[end].site == site)
+        end++;
+    TRY(model_list(r->m, model_in_thread, row, threads, end - low));
+    for (size_t i = low; i < end; i++)
+        row->threads[i - low] = (struct model_in_thread){
+            (int32_t)all[i].thread, known(r->has_cpu, seconds(all[i].cpu)),
+            known(r->has_cpu, seconds(all[i].incl)), known(r->has_wait, seconds(all[i].wait)),
+            known(r->has_gpu, seconds(all[i].gpu))};
+    return ERR_OK;
+}
+
 static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
 {
-    size_t low = 0, high = r->in_ranges.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->in_ranges.items[middle].site < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = first_of(r->in_ranges.items, r->in_ranges.count, sizeof *r->in_ranges.items, site);
     size_t end = low;
     while (end < r->in_ranges.count && r->in_ranges.items[end].site == site && end - low < 20)
         end++;
@@ -239,6 +266,18 @@ static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
     for (size_t i = low; i < end; i++)
         row->ranges[i - low] = (struct model_in_range){(int32_t)r->in_ranges.items[i].range,
                                                        seconds(r->in_ranges.items[i].ns)};
+    return ERR_OK;
+}
+
+static enum err io_of(struct run *r, const struct site *site, struct model_line_io **out)
+{
+    const struct costs *s = &site->self;
+    if (!(s->io_calls > 0))
+        return ERR_OK;
+    *out = arena_take(r->m->arena, sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "no memory for the profile");
+    **out = (struct model_line_io){s->io_calls, megabytes(s->io_read), megabytes(s->io_write),
+                                   seconds(s->io_ns), seconds(s->io_waited)};
     return ERR_OK;
 }
 
@@ -254,6 +293,7 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
         struct model_function *row = &f->functions[i - lines];
         const struct row_costs c = ROW_COSTS(row);
         fill(r, sites[i], &c);
+        TRY(io_of(r, sites[i], &row->io));
         row->name = sites[i]->name;
         row->line = sites[i]->begins > 0 ? sites[i]->begins : MODEL_UNKNOWN;
         row->scalene.lineno = row->line;
@@ -265,11 +305,14 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
         struct model_line *row = &f->lines[i];
         const struct row_costs c = ROW_COSTS(row);
         fill(r, sites[i], &c);
+        TRY(io_of(r, sites[i], &row->io));
         row->line = row->scalene.lineno = sites[i]->line;
         if (sites[i]->function >= 0)
             row->function = (int32_t)r->sites.items[sites[i]->function].mark;
-        TRY(curve_row(r, sites[i], row));
+        if (!r->heap_cut)
+            TRY(curve_row(r, sites[i], row));
         TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites.items)));
+        TRY(threads_of(r, row, (uint32_t)(sites[i] - r->sites.items)));
         f->cpu_share += row->cpu.share;
         f->gpu_share += row->gpu.share;
         TRY(top_kernels(r, &row->gpu, (uint32_t)(sites[i] - r->sites.items), kernels,
@@ -323,6 +366,7 @@ enum err build_files(struct run *r)
         sites[i] = &r->sites.items[i];
     array_sort(sites, r->sites.count, sizeof *sites, by_place);
     vector_sort(&r->in_ranges, by_line_and_time);
+    vector_sort(&r->in_threads, by_line_and_cpu);
     enum err e = kernels_at(r, &kernels, &kernels_count);
     if (e == ERR_OK)
         e = all_files(r, sites, kernels, kernels_count);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/stat.h"

@@ -116,11 +116,18 @@ enum err build_memory(struct run *r)
         memcpy(m->memory.series, r->series.items, r->series.count * sizeof *r->series.items);
         m->totals.peak_rss_mb = peak_together(r);
     }
+    TRY(lines_at_peak(r, DEVICE_PEAK, &m->memory.device_peak_lines,
+                      &m->memory.device_peak_lines_count));
+    if (r->heap_cut) { /* what was released later is not known */
+        m->memory.peak_s = (double)NAN;
+        for (int i = 0; i < m->memory.series_count; i++)
+            for (int k = 0; k < m->memory.series[i].heap_mb_count; k++)
+                m->memory.series[i].heap_mb[k] = (double)NAN;
+        return ERR_OK;
+    }
     if (r->has_heap)
         m->totals.peak_heap_mb = megabytes(r->largest_heap);
     m->memory.bin_s = seconds(curves_bin(r));
     TRY(lines_at_peak(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
-    TRY(lines_at_peak(r, DEVICE_PEAK, &m->memory.device_peak_lines,
-                      &m->memory.device_peak_lines_count));
     return leaks(r);
 }

@@ -19,8 +19,9 @@ enum err build_stacks(struct run *r)
                               : table_get(&r->kernel_by_name, (uintptr_t)f->function);
         const char *name =
             kernel == TABLE_NONE ? f->function : m->kernels[r->kernels.items[kernel].rank].name;
-        m->frames[i] = (struct model_frame){name, f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
-                                            f->module, f->kind};
+        m->frames[i] =
+            (struct model_frame){name,      f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
+                                 f->module, f->kind, f->thread - 1};
     }
     TRY(model_list(m, model_stack, m, stacks, r->nodes.count));
     for (size_t i = 0; i < r->nodes.count; i++) {

@@ -1,4 +1,4 @@
-/* Processes that were made, or programs that took one over, and of which there is no trace: the
+/* Processes that were made, or programs that took one over, and of which there is not a trace: the
  * capture library was not loaded there. */
 #include <math.h>
 #include <stdio.h>
@@ -77,6 +77,21 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What the kernel counted of the whole run and no recording has: theirs for the most part. */
+static const char *effect(struct run *r)
+{
+    const struct analyze_launch *l = &r->options->launch;
+    double missing = l->all_s - seconds(r->total.user + r->total.sys);
+    char text[200];
+    if (!r->has_cpu || l->left_running || !(missing >= 0.01))
+        return "Their time and memory are missing.";
+    snprintf(text, sizeof text,
+             "Their time and memory are missing: the kernel counted %.2f s of CPU time for the run "
+             "that no recording has.",
+             missing);
+    return run_text(r, text);
+}
+
 enum err children_without_trace(struct run *r, struct model_item *item)
 {
     const char *names[NAMED];
@@ -104,7 +119,7 @@ enum err children_without_trace(struct run *r, struct model_item *item)
     item->id = "trace.children";
     item->severity = "warning";
     item->text = run_text(r, text);
-    item->effect = "Their time and memory are missing.";
+    item->effect = effect(r);
     item->fix = "Statically linked programs, set-user-id ones and those started with a cleared "
                 "environment cannot be followed; start them without that.";
     return ERR_OK;

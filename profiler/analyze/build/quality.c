@@ -1,6 +1,7 @@
 /* What a reader must know about the data: losses, doubtful shares, the recorder's overhead, and
  * laws that a right profile obeys. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +25,11 @@ static const struct rule {
     {"lost.threads", LOST(THREADS), "warning", "%llu threads could not be sampled.",
      "Their CPU time is missing.", "Raise the limits of timers and threads (ulimit -i)."},
     {"lost.frames", LOST(FRAMES), "info",
-     "Stacks that were cut, deeper than the limit or not unwindable: %llu.",
-     "Inclusive times of the outermost callers are too small.",
+     "%llu stacks of samples, waits and allocations do not reach their root.",
+     "Their outermost callers are unknown.",
      "Build with -fno-omit-frame-pointer or unwind tables."},
     {"lost.python", LOST(PYTHON), "warning", "%llu times Python frames could not be read.",
-     "Those samples are charged to compiled code or to no line.", NULL},
+     "Those samples are attributed to compiled code or to no line.", NULL},
     {"lost.allocations", LOST(ALLOCATIONS), "warning",
      "%llu sampled allocations found no room in the table.",
      "Their release is not seen: live memory and leaks may be too large.", NULL},
@@ -60,11 +61,21 @@ static const struct rule {
     {"trace.running", COUNT(running), "info",
      "Processes that did not say how they ended, killed or still running: %llu.",
      "Their last moments and device operations may be missing.", NULL},
+    {"source.foreign", COUNT(sources_foreign), "info",
+     "%llu trace files belong to another user, or are copies of what was recorded.",
+     "Lines have no source text: a trace from elsewhere could name any file of yours.",
+     "Analyse the run where it was recorded."},
+    {"source.outside", COUNT(sources_outside), "info",
+     "%llu source files lie outside of the working folder, the program's folders and packages.",
+     "Their lines have no text.", "Name their folders in TOMOPROF_SOURCE_DIRS (docs/report.md)."},
+    {"source.changed", COUNT(sources_changed), "info",
+     "%llu source files have changed since the run ended.",
+     "Their lines have no text: it would be another program's.", "Record again."},
     {"trace.bad_values", COUNT(bad_values), "warning",
      "%llu records held impossible times or sizes.", "They were left out.", NULL},
     {"analysis.stacks_full", COUNT(contexts_full), "warning",
-     "%llu events belong to more different stacks than are kept.", "They are charged to no line.",
-     "Record a shorter part."},
+     "%llu events belong to more different stacks than are kept.",
+     "They are not attributed to a line.", "Record a shorter part."},
     {"analysis.heap_full", COUNT(heap_full), "warning",
      "%llu allocations are more than are replayed.",
      "Peaks, averages and leaks leave them out; totals hold them.",
@@ -140,6 +151,97 @@ static enum err counted(struct run *r, struct item_list *l)
     return ERR_OK;
 }
 
+/* CPU time whose callers are not known as a whole, and what can be done about it. */
+static enum err stacks(struct run *r, struct item_list *l)
+{
+    const double cpu = r->total.user + r->total.sys;
+    static const struct rule deep = {
+        "stack.deep",
+        0,
+        "warning",
+        "%llu %% of the CPU time was spent in stacks of more than 1024 native or 512 Python "
+        "frames; "
+        "the frames in their middle are left out.",
+        "Inclusive times of lines in the middle of the recursion are too small; those near the "
+        "root and near the leaf are right.",
+        "Profile a smaller input, which recurses less."};
+    struct rule cut = {"stack.cut",
+                       0,
+                       "warning",
+                       "%llu %% of the CPU time has stacks that do not reach their root.",
+                       "Inclusive times of callers are too small by up to that share.",
+                       NULL};
+    if (cpu <= 0)
+        return ERR_OK;
+    if (r->q.deep_ns >= 0.01 * cpu)
+        TRY(say(r, l, &deep, (uint64_t)lround(100 * r->q.deep_ns / cpu), r->q.deep_ns / cpu));
+    if (r->q.cut_ns < 0.01 * cpu)
+        return ERR_OK;
+    const struct counter *most = r->cut_at.items;
+    for (size_t i = 1; i < r->cut_at.count; i++)
+        most = r->cut_at.items[i].value > most->value ? &r->cut_at.items[i] : most;
+    char fix[512];
+    snprintf(fix, sizeof fix, "Most of them end in %.200s%s", most->name,
+             *most->name == '['
+                 ? ": let the program that generates code keep frame pointers (java "
+                   "-XX:+PreserveFramePointer, node --interpreted-frames-native-stack)."
+                 : ": build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer.");
+    cut.fix = run_text(r, fix);
+    return say(r, l, &cut, (uint64_t)lround(100 * r->q.cut_ns / cpu), r->q.cut_ns / cpu);
+}
+
+/* How the recorded CPU time compares with the launcher's account of the run (without one: with the
+ * accounts of its threads), and what no sample can stand for. */
+static enum err accounts(struct run *r, struct item_list *l)
+{
+    static const struct rule startup = {"cpu.startup",
+                                        0,
+                                        "info",
+                                        "%llu %% of the CPU time was spent before the recorder was "
+                                        "loaded: in fork and exec, in the "
+                                        "dynamic loader, and in constructors of libraries.",
+                                        "It is listed as [start-up], without lines.",
+                                        "LD_DEBUG=statistics shows what the dynamic loader did."};
+    static const struct rule shutdown = {
+        "cpu.shutdown",
+        0,
+        "info",
+        "%llu %% of the CPU time was spent after the recorder's last record: in late handlers, and "
+        "in the kernel, which takes the memory back.",
+        "It is listed as [shutdown], without lines.",
+        NULL};
+    static const struct rule less = {
+        "cpu.coverage",
+        0,
+        "warning",
+        "Recorded are %llu %% of the CPU time that the kernel counted.",
+        "The rest was spent in processes without a recording, at the end of child processes, or in "
+        "samples that were lost.",
+        NULL};
+    static const struct rule more = {
+        "cpu.coverage",
+        0,
+        "warning",
+        "Samples stand for %llu %% of the CPU time that the kernel counted: the first one of each "
+        "thread stands for a whole interval, however short the thread.",
+        "CPU times are too large by that; shares of lines are rough.",
+        "Record more work, or sample more often: record --rate 1000."};
+    double cpu = r->total.user + r->total.sys, coverage = r->m->quality.cpu_sample_coverage;
+    if (cpu <= 0)
+        return ERR_OK;
+    if (r->startup_ns > 0.01 * cpu)
+        TRY(say(r, l, &startup, (uint64_t)lround(100 * r->startup_ns / cpu), r->startup_ns / cpu));
+    if (r->shutdown_ns > 0.01 * cpu)
+        TRY(say(r, l, &shutdown, (uint64_t)lround(100 * r->shutdown_ns / cpu),
+                r->shutdown_ns / cpu));
+    if (!(fabs(coverage - 1) > 0.1))
+        return ERR_OK;
+    struct rule rule = coverage > 1 ? more : less;
+    if (fabs(cpu - cpu / coverage) < 0.1e9)
+        rule.severity = "info";
+    return say(r, l, &rule, (uint64_t)lround(100 * coverage), coverage);
+}
+
 /* Shares that a reader of the numbers has to know. */
 static enum err shares(struct run *r, struct item_list *l)
 {
@@ -149,14 +251,14 @@ static enum err shares(struct run *r, struct item_list *l)
         0,
         "info",
         "%llu %% of the CPU time belongs to threads without Python frames.",
-        "It is charged to the line at which the main thread stood then.",
+        "It is attributed to the line that the main thread was executing.",
         NULL};
     static const struct rule borrowed_bytes = {
         "mem.borrowed",
         0,
         "info",
         "%llu %% of the bytes were allocated by threads without Python frames.",
-        "They are charged to the line at which the main thread stood then.",
+        "They are attributed to the line that the main thread was executing.",
         NULL};
     static const struct rule unattributed = {"cpu.unattributed",
                                              0,
@@ -164,13 +266,6 @@ static enum err shares(struct run *r, struct item_list *l)
                                              "%llu %% of the CPU time has no source line.",
                                              "It is listed by module.",
                                              "Build with -g (no change of optimisation)."};
-    static const struct rule coverage = {
-        "cpu.coverage",
-        0,
-        "warning",
-        "Samples cover %llu %% of the CPU time that the kernel counted.",
-        "CPU times are too small or too large by that.",
-        NULL};
     static const struct rule origin = {
         "gpu.no_origin",           0,   "warning", "%llu device operations have no host call.",
         "They belong to no line.", NULL};
@@ -178,7 +273,7 @@ static enum err shares(struct run *r, struct item_list *l)
                                         0,
                                         "info",
                                         "Modules without line tables: %llu.",
-                                        "Their code is charged to its caller, or by module.",
+                                        "Their code is attributed to its caller, or to its module.",
                                         "Build with -g, or install debug symbols."};
     static const struct rule changed = {"symbols.changed",
                                         0,
@@ -192,6 +287,16 @@ static enum err shares(struct run *r, struct item_list *l)
                                     "Only %llu CPU samples were taken.",
                                     "Shares of CPU time are rough.",
                                     "Record more work, or sample more often: record --rate 1000."};
+    const struct model_meta *meta = &r->m->meta;
+    if (isfinite(meta->from_s)) {
+        char text[120];
+        snprintf(text, sizeof text, "Only seconds %.3g to %.3g of the run are in this profile.",
+                 meta->from_s, meta->until_s);
+        const struct rule part = {
+            "part", 0, "info", run_text(r, text), "What was allocated before is not counted.",
+            NULL};
+        TRY(say(r, l, &part, 1, (double)NAN));
+    }
     double cpu = r->total.user + r->total.sys;
     if (cpu > 0 && r->total.samples < 100) /* the error of a share of a half is then 5 % */
         TRY(say(r, l, &few, (uint64_t)r->total.samples, (double)NAN));
@@ -204,15 +309,32 @@ static enum err shares(struct run *r, struct item_list *l)
     if (q->unattributed_cpu_share > 0.005)
         TRY(say(r, l, &unattributed, (uint64_t)lround(100 * q->unattributed_cpu_share),
                 q->unattributed_cpu_share));
-    if (r->q.by_kernel > 1e9 && cpu > 0 && fabs(q->cpu_sample_coverage - 1) > 0.1)
-        TRY(say(r, l, &coverage, (uint64_t)lround(100 * q->cpu_sample_coverage),
-                q->cpu_sample_coverage));
     if (r->no_origin_n > 0)
         TRY(say(r, l, &origin, (uint64_t)r->no_origin_n, r->no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
     if (s.no_lines)
         TRY(say(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
     return s.changed_files ? say(r, l, &changed, (uint64_t)s.changed_files, (double)NAN) : ERR_OK;
+}
+
+static enum err filtered(struct run *r, struct item_list *l)
+{
+    char text[160], whose[64] = "";
+    if (!r->q.filtered)
+        return ERR_OK;
+    if (r->q.filtered > 1)
+        snprintf(whose, sizeof whose, " of the first of %llu processes",
+                 (unsigned long long)r->q.filtered);
+    snprintf(text, sizeof text,
+             "The recording%s ends at %.3g s: the program filtered its system calls (seccomp).",
+             whose, seconds((double)r->q.filtered_ns));
+    const struct rule rule = {"trace.filtered",
+                              0,
+                              "warning",
+                              text,
+                              "What ran later is missing.",
+                              "Switch the program's sandbox off for the recording."};
+    return say(r, l, &rule, r->q.filtered, (double)NAN);
 }
 
 static void check(struct model_check *c, const char *id, const char *text, double expected,
@@ -288,8 +410,9 @@ static enum err checks(struct run *r)
 
 static enum err overhead(struct run *r)
 {
-    static const char *const names[] = {"sampler", "wait", "alloc", "copy",
-                                        "nvtx",    "cuda", "writer"};
+    static const char *const names[] = {
+        "sampler",      "wait",       "alloc",      "copy", "nvtx",  "cuda",      "writer",
+        "malloc calls", "free calls", "copy calls", "io",   "locks", "lock calls"};
     struct model_quality *q = &r->m->quality;
     double sum = 0, cpu = r->total.user + r->total.sys;
     TRY(model_list(r->m, model_cost, q, overhead, TRACE_PARTS));
@@ -312,12 +435,16 @@ enum err build_quality(struct run *r)
     struct item_list l = {0};
     double cpu = r->total.user + r->total.sys, none = 0;
     for (size_t i = 0; i < r->modules.count; i++)
-        none += r->module_costs.items[i].user + r->module_costs.items[i].sys;
+        if (!account_is_row(r->modules.items[i].name))
+            none += r->module_costs.items[i].user + r->module_costs.items[i].sys;
     if (cpu > 0) {
         q->unattributed_cpu_share = none / cpu;
         q->borrowed_cpu_share = r->total.borrowed / cpu;
     }
-    if (r->q.by_kernel > 0 && r->has_cpu)
+    const struct analyze_launch *launch = &r->options->launch;
+    if (launch->all_s > 0 && !launch->left_running && r->has_cpu)
+        q->cpu_sample_coverage = seconds(cpu) / launch->all_s;
+    else if (r->q.by_kernel > 0 && r->has_cpu)
         q->cpu_sample_coverage = r->q.sampled / r->q.by_kernel;
     q->clock_method = !r->has_gpu || r->q.no_clock ? "none"
                       : r->q.clock_method          ? r->q.clock_method
@@ -329,6 +456,12 @@ enum err build_quality(struct run *r)
     TRY(overhead(r));
     TRY(checks(r));
     enum err e = counted(r, &l);
+    if (e == ERR_OK)
+        e = stacks(r, &l);
+    if (e == ERR_OK)
+        e = accounts(r, &l);
+    if (e == ERR_OK)
+        e = filtered(r, &l);
     if (e == ERR_OK)
         e = shares(r, &l);
     struct model_item children;

@@ -1,10 +1,13 @@
 /* Reads the text of the source lines that have costs, and of the lines around them. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "host/base/file.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/build/source_notes.h"
+#include "profiler/analyze/build/source_rules.h"
 
 enum {
     TEXT_MAX = 400,
@@ -12,7 +15,8 @@ enum {
     AROUND = 8,             /* lines that are kept before and after one that cost something */
     CONTEXT_BYTES = 1 << 20 /* for all files; packed in the report about a third of it */
 };
-#define CONTEXT_SHARE 0.001 /* of the time: libraries below it have no context */
+#define SLACK_NS      (2ull * 1000000000u) /* of clocks; an edit comes later */
+#define CONTEXT_SHARE 0.001                /* of the time: libraries below it have no context */
 
 /* Reads a text line by line. */
 struct line_reader {
@@ -88,21 +92,43 @@ static enum err context(struct run *r, struct model_file *f, const char *text, s
     return ERR_OK;
 }
 
-/* Only plain files: a name from a trace may be anything. */
+/* By what was noted of its text when the run had just ended; else by the time of the last change to
+ * content or inode, which only the clock's keeper can set back. */
+static int changed_since(const struct run *r, const char *path, const struct stat *st,
+                         const char *text, size_t bytes)
+{
+    uint64_t changed = (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec;
+    int noted = source_is_as_noted(r, path, text, bytes);
+    return noted < 0 ? changed > r->ended_realtime_ns + SLACK_NS : !noted;
+}
+
+static enum err take_text(struct run *r, struct model_file *f, const char *path, const char *text,
+                          size_t bytes, size_t *room)
+{
+    if (r->options->just_ended)
+        TRY(source_note(r, path, text, bytes));
+    TRY(line_texts(r, f, text));
+    return context(r, f, text, room);
+}
+
+/* Only plain files of the program: a name from a trace may be anything. */
 static enum err one_file(struct run *r, struct model_file *f, const char *recorded, size_t *room)
 {
     struct stat st;
-    char path[4200], *text = NULL;
+    char path[PATH_MAX], *text = NULL;
     size_t bytes;
-    int n = snprintf(path, sizeof path, "%s%s%s", recorded[0] != '/' && r->cwd ? r->cwd : "",
-                     recorded[0] != '/' && r->cwd ? "/" : "", recorded);
-    if (n >= (int)sizeof path || stat(path, &st) || !S_ISREG(st.st_mode) ||
+    if (!source_real_path(r->cwd, recorded, path) || stat(path, &st) || !S_ISREG(st.st_mode) ||
         st.st_size > FILE_MAX_BYTES || !st.st_size)
         return ERR_OK;
+    if (!source_is_own(r, path)) {
+        r->q.sources_outside++;
+        return ERR_OK;
+    }
     if (file_read_all(path, FILE_MAX_BYTES, &text, &bytes) != ERR_OK)
         return ERR_OK; /* unreadable: its texts stay unknown */
-    enum err e = line_texts(r, f, text);
-    e = e == ERR_OK ? context(r, f, text, room) : e;
+    int changed = changed_since(r, path, &st, text, bytes);
+    r->q.sources_changed += (uint64_t)changed;
+    enum err e = changed ? ERR_OK : take_text(r, f, path, text, bytes, room);
     free(text);
     return e;
 }
@@ -125,7 +151,7 @@ static int by_interest(const void *a, const void *b)
 enum err source_texts(struct run *r)
 {
     size_t count = (size_t)r->m->files_count, room = CONTEXT_BYTES;
-    if (r->options->no_source)
+    if (r->options->no_source || r->q.sources_foreign)
         return ERR_OK;
     struct rank *ranks = calloc(count + 1, sizeof *ranks);
     FAIL_IF(!ranks, ERR_MEMORY, "no memory for the profile");
@@ -136,12 +162,12 @@ enum err source_texts(struct run *r)
                                      (f->gpu_share > 0 ? f->gpu_share : 0)};
     }
     array_sort(ranks, count, sizeof *ranks, by_interest);
-    enum err e = ERR_OK;
+    enum err e = source_notes_read(r);
     for (size_t i = 0; i < count && e == ERR_OK; i++) {
         size_t none = 0, *left = ranks[i].user || ranks[i].share >= CONTEXT_SHARE ? &room : &none;
         e = one_file(r, &r->m->files[ranks[i].index], r->sources.items[ranks[i].index].recorded,
                      left);
     }
     free(ranks);
-    return e;
+    return e == ERR_OK ? source_notes_write(r) : e;
 }

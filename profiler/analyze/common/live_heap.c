@@ -12,7 +12,7 @@ struct live_heap_change live_heap_block(double weight, double bytes, double sign
 }
 
 /* A sampled block stands for those since the one before it: what was allocated until the first of
- * the window took as long as between the others, or since the run's start where there is no other.
+ * the window took as long as between the others, or since the run's start where it is the only one.
  */
 static double mean(const struct live_heap *h, uint64_t time)
 {

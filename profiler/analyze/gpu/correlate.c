@@ -17,7 +17,7 @@ struct waiting {
 };
 struct correlator {
     VECTOR(struct cuda_call) calls;
-    size_t hand; /* the call that goes next where there is no room */
+    size_t hand; /* the call that goes next where room is missing */
     VECTOR(uint32_t) free_calls;
     uint32_t ring[RING];
     size_t ring_at;

@@ -288,6 +288,10 @@ static enum err api(struct image *im, const struct trace_api *r)
         run->q.bad_values++;
         return ERR_OK;
     }
+    if (image_left_out(im, r->start_ns)) {
+        t->more_count = 0;
+        return ERR_OK;
+    }
     struct cuda_call call = {.start = image_time(im, r->start_ns),
                              .end = image_time(im, r->end_ns),
                              .instance = range_now(im, t),

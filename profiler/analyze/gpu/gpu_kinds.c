@@ -13,6 +13,8 @@ int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, ui
         return 0;
     }
     uint64_t a = clock_of(im, start), b = clock_of(im, end), origin = im->run->origin;
+    if (image_left_out(im, a))
+        return 0;
     if (end < start || b < a || a < origin || b - origin > 1ull << 53) {
         q->bad_values++;
         return 0;

@@ -4,6 +4,10 @@
 #ifndef TP_ANALYZE_MODEL_MODEL_FIELDS_H
 #define TP_ANALYZE_MODEL_MODEL_FIELDS_H
 
+#include "profiler/analyze/model/model_fields_gpu.h"
+#include "profiler/analyze/model/model_fields_io.h"
+#include "profiler/analyze/model/model_fields_lock.h"
+
 /* clang-format off */
 
 #define MODEL_FACT_FIELDS(X)                                                                       \
@@ -15,7 +19,7 @@
     X(WORDS, _, command, "program and arguments, paths relativised")                               \
     X(TEXT, _, started, "UTC, a label")                                                            \
     X(REAL, _, wall_s, "from the first to the last moment of any traced process")                  \
-    X(TEXT, _, end, "how the first process ended: exit, quick_exit, exec, signal, running")        \
+    X(TEXT, _, end, "how the first process ended: exit, quick_exit, exec, signal, running, filtered")\
     X(INT, _, end_detail, "its exit code or signal number")                                        \
     X(WORDS, _, modes, "what was recorded")                                                        \
     X(REAL, _, cpu_hz, "samples per second of CPU time of each thread")                            \
@@ -23,27 +27,9 @@
     X(REAL, _, alloc_mean_bytes, "mean bytes between sampled allocations")                         \
     X(REAL, _, copy_mean_bytes, "mean bytes between sampled host copies")                          \
     X(INT, _, trace_bytes, "size of the trace files")                                              \
-    X(FLAG, _, absolute_paths, "paths were kept as recorded")
-
-#define MODEL_DEVICE_FIELDS(X)                                                                     \
-    X(TEXT, _, name, "of the GPU")                                                                 \
-    X(TEXT, _, uuid, "hex")                                                                        \
-    X(TEXT, _, sm, "compute capability, as 9.0")                                                   \
-    X(INT, _, multiprocessors, "streaming multiprocessors")                                        \
-    X(REAL, _, clock_mhz, "of the multiprocessors, maximum")                                       \
-    X(REAL, _, memory_clock_mhz, "maximum")                                                        \
-    X(INT, _, bus_bits, "memory bus")                                                              \
-    X(REAL, _, memory_gb_s, "peak bandwidth, 1e9 bytes/s")                                         \
-    X(INT, _, memory_bytes, "device memory")                                                       \
-    X(INT, _, threads_per_sm, "limit")                                                             \
-    X(INT, _, blocks_per_sm, "limit")                                                              \
-    X(INT, _, registers_per_sm, "limit")                                                           \
-    X(INT, _, shared_per_sm, "limit, bytes")                                                       \
-    X(REAL, _, busy_s, "union of its kernels, copies and memsets")                                 \
-    X(REAL, _, sum_s, "sum of them: above busy_s where they overlap")                              \
-    X(REAL, _, idle_s, "gaps between its first and last operation")                                \
-    X(REAL, _, share_of_wall, "busy_s / meta.wall_s")                                              \
-    X(REAL, _, peak_mb, "most device memory held through traced calls")
+    X(FLAG, _, absolute_paths, "paths were kept as recorded")                                      \
+    X(REAL, _, from_s, "only the run from this second on is in the profile; null: all")            \
+    X(REAL, _, until_s, "only the run up to this second; null: all")
 
 #define MODEL_PROCESS_FIELDS(X)                                                                    \
     X(INT, _, pid, "")                                                                             \
@@ -52,7 +38,7 @@
     X(TEXT, _, python, "version of its interpreter")                                               \
     X(REAL, _, start_s, "since the first process's start")                                         \
     X(REAL, _, end_s, "its end, or the last moment that was recorded")                             \
-    X(TEXT, _, end, "exit, quick_exit, exec, signal, running")                                     \
+    X(TEXT, _, end, "exit, quick_exit, exec, signal, running, filtered")                           \
     X(INT, _, end_detail, "exit code or signal number")                                            \
     X(REAL, _, cpu_s, "user and system time that was sampled")                                     \
     X(REAL, _, peak_rss_mb, "most resident memory")                                                \
@@ -94,9 +80,9 @@
     X(FLAG, _, complete, "nothing is known to be missing")                                         \
     X(LIST, model_item, items, "what is missing or uncertain")                                     \
     X(LIST, model_check, checks, "conservation laws")                                              \
-    X(REAL, _, cpu_sample_coverage, "sampled / kernel's CPU time, of threads that ended")          \
+    X(REAL, _, cpu_sample_coverage, "recorded / kernel's CPU time of the run")                     \
     X(REAL, _, unattributed_cpu_share, "of totals.cpu: no source line")                            \
-    X(REAL, _, borrowed_cpu_share, "of totals.cpu: charged to the main thread's Python line")      \
+    X(REAL, _, borrowed_cpu_share, "of totals.cpu: attributed to the main thread's Python line")      \
     X(REAL, _, unresolved_frame_share, "native frames without a name / native frames of stacks")   \
     X(TEXT, _, clock_method, "of GPU times: monotonic, interpolated, none")                        \
     X(REAL, _, clock_error_ns, "largest half bracket of a clock reading")                          \
@@ -105,14 +91,14 @@
     X(REAL, _, overhead_share, "its sum / (CPU time of the threads)")                              \
     X(INT, _, capture_bytes, "memory of the capture library")
 
-/* Seconds of CPU and waiting, charged here itself. */
+/* Seconds of CPU and waiting, self. */
 #define MODEL_CPU_FIELDS(X)                                                                        \
     X(REAL, _, user, "s in user mode")                                                             \
     X(REAL, _, sys, "s in the kernel")                                                             \
     X(REAL, _, wait, "wall s blocked or runnable")                                                 \
     X(REAL, _, python, "part of user: the interpreter itself")                                     \
     X(REAL, _, native, "part of user: compiled code")                                              \
-    X(REAL, _, borrowed, "part of user + sys: threads without Python, charged to this line")       \
+    X(REAL, _, borrowed, "part of user + sys: threads without Python, attributed to this line")       \
     X(REAL, _, error, "standard error of user + sys")                                              \
     X(INT, _, samples, "CPU samples")                                                              \
     X(REAL, _, share, "(user + sys) / totals.cpu (user + sys)")
@@ -183,18 +169,25 @@
 
 /* What a line and a function have in common. */
 #define MODEL_COSTS(X)                                                                             \
-    X(ONE, model_cpu, cpu, "charged here itself")                                                  \
-    X(ONE, model_incl, cpu_incl, "charged here and below")                                         \
+    X(ONE, model_cpu, cpu, "self")                                                  \
+    X(ONE, model_incl, cpu_incl, "inclusive")                                         \
     X(ONE, model_mem, mem, "host memory")                                                          \
     X(REAL, _, gpu_self_s, "device time of what was launched exactly here")                        \
     X(REAL, _, gpu_incl_s, "device time of what was launched here or below")                       \
     X(ONE, model_gpu, gpu, "")                                                                     \
     X(ONE, model_dev_mem, dev_mem, "device memory")                                                \
     X(ONE, model_copy, copy, "")                                                                   \
+    X(MAYBE, model_line_io, io, "calls on descriptors; null where none was seen")                 \
     X(ONE, model_scalene, scalene, "the same numbers by Scalene's names")
 #define MODEL_IN_RANGE_FIELDS(X)                                                                   \
     X(INDEX, _, range, "in ranges")                                                                \
     X(REAL, _, cpu_s, "CPU time while it was open")
+#define MODEL_IN_THREAD_FIELDS(X)                                                                  \
+    X(INDEX, _, thread, "in threads")                                                              \
+    X(REAL, _, cpu_s, "part of cpu.user + cpu.sys")                                                \
+    X(REAL, _, cpu_incl_s, "part of cpu_incl.user + cpu_incl.sys")                                 \
+    X(REAL, _, wait_s, "part of cpu.wait")                                                         \
+    X(REAL, _, gpu_s, "part of gpu_self_s")
 #define MODEL_SOURCE_FIELDS(X)                                                                     \
     X(INT, _, line, "number")                                                                      \
     X(TEXT, _, text, "")
@@ -203,6 +196,7 @@
     X(TEXT, _, text, "source; null where the file could not be read")                              \
     X(INDEX, _, function, "in functions of this file: the innermost that was seen")                \
     X(LIST, model_in_range, ranges, "its CPU time by outermost range, at most 20, by time")         \
+    X(LIST, model_in_thread, threads, "its costs by thread, by CPU time; they add up to the line's") \
     X(NUMBERS, _, live_mb, "most memory it held in each memory.bin_s; of lines with 1 % of a heap")\
     MODEL_COSTS(X)
 #define MODEL_FUNCTION_FIELDS(X)                                                                   \
@@ -212,7 +206,7 @@
 #define MODEL_FILE_FIELDS(X)                                                                       \
     X(TEXT, _, path, "key")                                                                        \
     X(TEXT, _, language, "python, c, cuda, other")                                                 \
-    X(FLAG, _, user, "own code: neither a library nor an installed package")     \
+    X(FLAG, _, user, "own code: of the program's folder, package or executable")                   \
     X(REAL, _, cpu_share, "sum of its lines' cpu.share")                                           \
     X(REAL, _, gpu_share, "sum of its lines' gpu.share")                                           \
     X(INT, _, length, "lines in the file; null where it could not be read")                        \
@@ -220,7 +214,7 @@
     X(TABLE, model_source, source, "lines that cost nothing, as far as there is room")             \
     X(LIST, model_function, functions, "by number of line")
 #define MODEL_MODULE_FIELDS(X)                                                                     \
-    X(TEXT, _, module, "[no stack] where none was recorded")                                       \
+    X(TEXT, _, module, "path, or [no stack], [jit], [start-up], [tomoprof], [shutdown]")           \
     X(ONE, model_cpu, cpu, "")                                                                     \
     X(REAL, _, gpu_s, "device time")                                                               \
     X(REAL, _, alloc_mb, "")                                                                       \
@@ -264,7 +258,8 @@
     X(TEXT, _, file, "as a key of files; null unknown")                                            \
     X(INT, _, line, "")                                                                            \
     X(TEXT, _, module, "of native frames")                                                         \
-    X(TEXT, _, kind, "python, native, inlined, kernel, copy, set, thread")
+    X(TEXT, _, kind, "python, native, inlined, kernel, copy, set, thread")                         \
+    X(INDEX, _, thread, "in threads; of kind thread, the root of its stacks")
 #define MODEL_STACK_FIELDS(X)                                                                      \
     X(INDEX, _, parent, "node towards the root, always before this one")                           \
     X(INDEX, _, frame, "in frames")                                                                \
@@ -272,6 +267,23 @@
     X(INT, _, wait_ns, "")                                                                         \
     X(INT, _, gpu_ns, "")                                                                          \
     X(INT, _, alloc_bytes, "")
+
+/* The call tree of own code alone. What libraries take belongs to the own line that called them; a
+ * line is once on a path, at its innermost place. Values are those of samples that end there. */
+#define MODEL_OWN_FIELDS(X)                                                                        \
+    X(INDEX, _, parent, "node towards the root, always before this one")                           \
+    X(TEXT, _, kind, "run (no own code), code, import (Python's import machinery)")                \
+    X(TEXT, _, file, "key of files; null where the program has no line table")                     \
+    X(INT, _, line, "")                                                                            \
+    X(TEXT, _, function, "")                                                                       \
+    X(TEXT, _, module, "of native code")                                                           \
+    X(INT, _, cpu_ns, "CPU time, threads added")                                                   \
+    X(INT, _, samples, "CPU samples")                                                              \
+    X(INT, _, wait_ns, "waiting, threads added")                                                   \
+    X(INT, _, gpu_ns, "of what was launched there")                                                \
+    X(INT, _, path_cpu_ns, "part of the run's wall time that was computing, see docs/profile.md")  \
+    X(INT, _, path_wait_ns, "part of the run's wall time that was waiting, likewise")              \
+    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock; null none")
 
 #define MODEL_STAT_FIELDS(X)                                                                       \
     X(INT, _, n, "")                                                                               \
@@ -286,76 +298,6 @@
     X(INT, _, line, "")                                                                            \
     X(INT, _, n, "")                                                                               \
     X(REAL, _, value, "s or MB, as its owner says")
-#define MODEL_VARIANT_FIELDS(X)                                                                    \
-    X(COUNTS, _, grid, "x y z")                                                                    \
-    X(COUNTS, _, block, "x y z")                                                                   \
-    X(COUNTS, _, cluster, "x y z")                                                                 \
-    X(INT, _, registers, "per thread")                                                             \
-    X(INT, _, static_shared, "bytes")                                                              \
-    X(INT, _, dynamic_shared, "bytes")                                                             \
-    X(INT, _, local_bytes, "local memory in all")                                                  \
-    X(REAL, _, occupancy, "theoretical: resident warps / warps that fit on a multiprocessor")      \
-    X(TEXT, _, limiter, "of the occupancy: warps, blocks, registers, shared")                      \
-    X(REAL, _, waves, "blocks / blocks that fit on the device at once")                            \
-    X(ONE, model_stat, time, "")
-#define MODEL_KERNEL_FIELDS(X)                                                                     \
-    X(TEXT, _, name, "readable")                                                                   \
-    X(TEXT, _, mangled, "")                                                                        \
-    X(TEXT, _, file, "where its code begins; key of files")                                        \
-    X(INT, _, line, "")                                                                            \
-    X(ONE, model_stat, time, "on the device")                                                      \
-    X(REAL, _, share_of_kernel_time, "total / totals.kernel_s")                                    \
-    X(REAL, _, share_of_wall, "total / meta.wall_s; above 1 where kernels overlap")                \
-    X(REAL, _, api_s, "host time of the launching calls")                                          \
-    X(REAL, _, queue_s, "sum of the times from the end of the call to the kernel's start")         \
-    X(LIST, model_variant, variants, "by launch configuration, at most 16, by time")               \
-    X(INT, _, variants_left_out, "")                                                               \
-    X(LIST, model_place, launched_at, "lines, value in s; at most 16")
-#define MODEL_TRANSFER_FIELDS(X)                                                                   \
-    X(TEXT, _, direction, "h2d d2h d2d p2p h2h other")                                             \
-    X(TEXT, _, from, "pageable pinned device array managed unknown")                               \
-    X(TEXT, _, to, "likewise")                                                                     \
-    X(FLAG, _, asynchronous, "by the call")                                                        \
-    X(INT, _, bytes, "")                                                                           \
-    X(REAL, _, gb_s, "bytes / total_s / 1e9")                                                      \
-    X(ONE, model_stat, time, "on the device")
-#define MODEL_SET_FIELDS(X)                                                                        \
-    X(TEXT, _, memory, "kind")                                                                     \
-    X(INT, _, bytes, "")                                                                           \
-    X(ONE, model_stat, time, "on the device")
-#define MODEL_API_FIELDS(X)                                                                        \
-    X(TEXT, _, name, "CUDA call")                                                                  \
-    X(TEXT, _, api_class, "launch copy set memory sync graph module other")                        \
-    X(INT, _, errors, "calls that failed")                                                         \
-    X(REAL, _, share_of_api, "total / totals.api_s")                                               \
-    X(REAL, _, share_of_wall, "total / meta.wall_s; above 1 where threads overlap")                \
-    X(ONE, model_stat, time, "on the host")
-#define MODEL_RANGE_FIELDS(X)                                                                      \
-    X(TEXT, _, domain, "NVTX; null is the default one")                                            \
-    X(TEXT, _, name, "")                                                                           \
-    X(TEXT, _, style, "push_pop, start_stop, mark")                                                \
-    X(INT, _, open, "instances that never ended, not part of time")                                \
-    X(ONE, model_stat, time, "on the host")                                                        \
-    X(REAL, _, cpu_s, "CPU time meanwhile, see docs/profile.md")                                   \
-    X(INT, _, gpu_n, "device operations launched inside, on the range's thread")                   \
-    X(REAL, _, gpu_sum_s, "sum of them")                                                           \
-    X(REAL, _, gpu_projected_s, "sum of the spans from each instance's first to its last")
-#define MODEL_GAP_FIELDS(X)                                                                        \
-    X(INDEX, _, device, "in devices")                                                              \
-    X(REAL, _, start_s, "since the first process's start")                                         \
-    X(REAL, _, length_s, "no operation ran on the device")                                         \
-    X(LIST, model_place, lines, "of the host meanwhile, value in s; at most 5")
-#define MODEL_SUM_FIELDS(X)                                                                        \
-    X(TEXT, _, kind, "")                                                                           \
-    X(INT, _, n, "")                                                                               \
-    X(INT, _, value, "bytes or events, by kind")                                                   \
-    X(REAL, _, s, "")
-#define MODEL_GPU_TOTAL_FIELDS(X)                                                                  \
-    X(LIST, model_gap, gaps, "the longest 50")                                                     \
-    X(LIST, model_sum, overhead, "of driver and CUPTI, by kind")                                   \
-    X(LIST, model_sum, unified_memory, "events by kind")                                           \
-    X(LIST, model_sum, syncs, "synchronisations by type")
-
 #define MODEL_SERIES_FIELDS(X)                                                                     \
     X(INDEX, _, process, "in processes")                                                           \
     X(NUMBERS, _, t_s, "since the first process's start")                                          \
@@ -400,8 +342,24 @@
     X(TEXT, _, evidence, "with its numbers")                                                       \
     X(TEXT, _, advice, "")                                                                         \
     X(REAL, _, gain_s, "estimated upper limit of what can be saved, wall s")                       \
+    X(REAL, _, gain_low_s, "lower end of that estimate; null: only the limit is known")            \
+    X(TEXT, _, refuted_by, "what would show that this is not the cause; null none")                \
+    X(TEXT, _, test, "how to find out")                                                            \
     X(TEXT, _, confidence, "high, medium, low")                                                    \
     X(LIST, model_place, lines, "value in s or MB; at most 50")
+
+/* What to change first: a card of the first screen. */
+#define MODEL_ANSWER_FIELDS(X)                                                                     \
+    X(TEXT, _, kind, "cpu, gpu, wait, lock, imports, finding, none")                                     \
+    X(TEXT, _, text, "a sentence")                                                                 \
+    X(TEXT, _, file, "key of files; null where it is about no line")                               \
+    X(INT, _, line, "")                                                                            \
+    X(TEXT, _, function, "")                                                                       \
+    X(REAL, _, cost_s, "seconds of what `of` names")                                               \
+    X(REAL, _, share, "0..1 of what `of` names")                                                   \
+    X(TEXT, _, of, "CPU time, GPU time, wall time")                                                \
+    X(REAL, _, gain_s, "upper limit of what can be saved, wall s")                                 \
+    X(TEXT, _, advice, "")
 
 #define MODEL_FIELDS(X)                                                                            \
     X(ONE, model_meta, meta, "")                                                                   \
@@ -420,10 +378,16 @@
     X(LIST, model_range, ranges, "")                                                               \
     X(ONE, model_gpu_total, gpu, "")                                                               \
     X(ONE, model_memory, memory, "")                                                               \
+    X(ONE, model_io, io, "input and output; all null where it was not recorded")                  \
+    X(LIST, model_lock, locks, "by wait_s")                                                        \
+    X(LIST, model_contention, contention, "one for each process with threads, by any_s")           \
     X(LIST, model_process, processes, "by start")                                                  \
     X(LIST, model_thread, threads, "")                                                             \
     X(LIST, model_track, timeline, "")                                                             \
-    X(LIST, model_finding, findings, "by gain")
+    X(LIST, model_finding, findings, "by gain")                                                    \
+    X(TABLE, model_own, own, "")                                                                   \
+    X(TEXT, _, headline, "the first screen's sentence")                                            \
+    X(LIST, model_answer, answers, "what the headline is about first, then by gain")
 
 /* All of them, what is embedded before what holds it. */
 #define MODEL_STRUCTS(X)                                                                           \
@@ -444,8 +408,10 @@
     X(model_copy, MODEL_COPY_FIELDS)                                                               \
     X(model_top_kernel, MODEL_TOP_KERNEL_FIELDS)                                                   \
     X(model_gpu, MODEL_GPU_FIELDS)                                                                 \
+    X(model_line_io, MODEL_LINE_IO_FIELDS)                                                         \
     X(model_scalene, MODEL_SCALENE_FIELDS)                                                         \
     X(model_in_range, MODEL_IN_RANGE_FIELDS)                                                       \
+    X(model_in_thread, MODEL_IN_THREAD_FIELDS)                                                     \
     X(model_source, MODEL_SOURCE_FIELDS)                                                           \
     X(model_line, MODEL_LINE_FIELDS)                                                               \
     X(model_function, MODEL_FUNCTION_FIELDS)                                                       \
@@ -469,9 +435,19 @@
     X(model_series, MODEL_SERIES_FIELDS)                                                           \
     X(model_leak, MODEL_LEAK_FIELDS)                                                               \
     X(model_memory, MODEL_MEMORY_FIELDS)                                                           \
+    X(model_io_calls, MODEL_IO_CALLS_FIELDS)                                                       \
+    X(model_io_place, MODEL_IO_PLACE_FIELDS)                                                       \
+    X(model_io_moment, MODEL_IO_MOMENT_FIELDS)                                                     \
+    X(model_io_file, MODEL_IO_FILE_FIELDS)                                                         \
+    X(model_io, MODEL_IO_FIELDS)                                                                   \
+    X(model_holder, MODEL_HOLDER_FIELDS)                                                           \
+    X(model_lock, MODEL_LOCK_FIELDS)                                                               \
+    X(model_contention, MODEL_CONTENTION_FIELDS)                                                   \
     X(model_event, MODEL_EVENT_FIELDS)                                                             \
     X(model_track, MODEL_TRACK_FIELDS)                                                             \
-    X(model_finding, MODEL_FINDING_FIELDS)
+    X(model_finding, MODEL_FINDING_FIELDS)                                                         \
+    X(model_own, MODEL_OWN_FIELDS)                                                                 \
+    X(model_answer, MODEL_ANSWER_FIELDS)
 
 /* clang-format on */
 

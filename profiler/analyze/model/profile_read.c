@@ -19,6 +19,8 @@ static enum err check_indices(const struct model *m)
     int bad = 0;
     for (int i = 0; i < m->stacks_count; i++)
         bad += !index_in(m->stacks[i].parent, i) || !index_in(m->stacks[i].frame, m->frames_count);
+    for (int i = 0; i < m->own_count; i++)
+        bad += !index_in(m->own[i].parent, i);
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *line = &m->files[f].lines[i];

@@ -16,7 +16,8 @@ uint64_t image_time(struct image *im, uint64_t ns)
     const uint64_t limit = 1ull << 53; /* 104 days: exact in a double */
     struct run *r = im->run;
     if (ns < r->origin || ns - r->origin > limit) {
-        r->q.bad_values += ns + 1000000000 < r->origin || ns > r->origin;
+        int part = r->options->from_s > 0; /* what began before is not an error */
+        r->q.bad_values += (!part && ns + 1000000000 < r->origin) || ns > r->origin;
         return 0;
     }
     im->last = im->last > ns ? im->last : ns;
@@ -26,7 +27,15 @@ uint64_t image_time(struct image *im, uint64_t ns)
 uint64_t image_end(const struct image *im)
 {
     uint64_t end = im->header.end_ns, origin = im->run->origin;
-    return end > im->last && end - origin < 1ull << 53 ? end : im->last;
+    end = end > im->last && end < origin + (1ull << 53) ? end : im->last;
+    im->run->end = end > im->run->end ? end : im->run->end;
+    end = end < im->run->until ? end : im->run->until;
+    return end > origin ? end : origin;
+}
+
+int image_left_out(const struct image *im, uint64_t ns)
+{
+    return (im->run->options->from_s > 0 && ns < im->run->origin) || ns > im->run->until;
 }
 
 /* Index of `id`, new (and zero) at the end of the vector when first seen. */
@@ -177,6 +186,15 @@ static enum err cost(struct image *im, const struct trace_cost *c)
     return ERR_OK;
 }
 
+static enum err account(struct image *im, const struct trace_account *a)
+{
+    if (a->at > TRACE_AT_END || a->user_ns > 1ull << 53 || a->system_ns > 1ull << 53)
+        im->run->q.bad_values++;
+    else
+        im->account.at[a->at] = (struct cpu_moment){(double)a->user_ns, (double)a->system_ns, 1};
+    return ERR_OK;
+}
+
 enum err image_define(struct image *im, const struct trace_item *item)
 {
     const void *r = item->record;
@@ -194,12 +212,18 @@ enum err image_define(struct image *im, const struct trace_item *item)
         return end_thread(im, r);
     case TRACE_COST:
         return cost(im, r);
+    case TRACE_ACCOUNT:
+        return account(im, r);
     case TRACE_MODULE: {
         const char *path = arena_text_n(im->arena, item->tail, m->path_bytes);
         FAIL_IF(!path, ERR_MEMORY, "no memory for the texts of a trace");
         return symbols_module(im->run->symbols, im->index, m->r.time_ns, m->start, m->end, m->bias,
                               path, item->tail + m->path_bytes, m->build_id_bytes);
     }
+    case TRACE_JIT_CODE:
+        return vector_add(&im->jit_codes, *(const struct trace_jit_code *)r);
+    case TRACE_MODULE_GONE:
+        return symbols_module_gone(im->run->symbols, im->index, m->r.time_ns, m->start, m->end);
     default:
         return ERR_OK;
     }
@@ -213,6 +237,7 @@ void image_free_definitions(struct image *im)
     table_free(&im->thread_by_tid);
     table_free(&im->context_by_key);
     table_free(&im->overhead_by_key);
+    table_free(&im->own_of);
     vector_free(&im->overhead);
     vector_free(&im->strings);
     vector_free(&im->codes);
@@ -220,5 +245,7 @@ void image_free_definitions(struct image *im)
     vector_free(&im->words);
     vector_free(&im->threads);
     vector_free(&im->contexts);
+    vector_free(&im->jit_codes);
+    vector_free(&im->jit_marks);
     arena_free(im->arena);
 }

@@ -4,6 +4,7 @@
 #define TP_ANALYZE_STATE_IMAGE_H
 
 #include "profiler/analyze/state/run.h"
+#include "profiler/analyze/symbols/jit.h"
 
 struct thread {
     uint32_t tid;
@@ -27,7 +28,8 @@ struct sample_context {
     uint32_t thread, stack, borrow; /* borrow: stack + 1 of the main thread, 0 none */
     struct costs costs;
     int site, function; /* attributed to, once resolved; -1 */
-    uint32_t node;      /* in run.nodes */
+    uint32_t node, own; /* in run.nodes, in run.own */
+    int waits;          /* enum waits_for of what it waited for last */
 };
 struct overhead {
     uint64_t part, ns, calls; /* last values */
@@ -39,6 +41,7 @@ struct code_object {
 
 struct image {
     struct run *run;
+    struct account account;
     struct trace_header header;
     int index; /* of the process in the run; also its number for symbols */
     struct arena *arena;
@@ -51,15 +54,22 @@ struct image {
     VECTOR(uint64_t) words;
     VECTOR(struct thread) threads;
     VECTOR(struct sample_context) contexts;
-    int monotonic;                    /* device times are CLOCK_MONOTONIC already */
+    const char *exe, *cwd, *script, *script_folder; /* as recorded; NULL unknown; see own.h */
+    struct table own_of;                            /* cache of own.c */
+    const char *jitdump;                            /* path, NULL none */
+    VECTOR(struct jit_mark) jit_marks;              /* of the perf map */
+    VECTOR(struct trace_jit_code) jit_codes;        /* as they came */
+    int monotonic;                                  /* device times are CLOCK_MONOTONIC already */
     int python, python_minor;         /* an interpreter was seen; 3.minor, 0 unknown */
     VECTOR(struct overhead) overhead; /* the recorder's own, per thread and part */
     struct table overhead_by_key;
 
     struct cpu *cpu;
     struct heap *heap;
+    struct locks *locks;
     struct gpu *gpu;
     struct ranges *ranges;
+    struct io *io;
     struct clock_map *clock;
 };
 
@@ -76,6 +86,8 @@ void image_free_definitions(struct image *im);
 /* Time relative to the run's origin; 0 and counted when it cannot be. */
 uint64_t image_time(struct image *im, uint64_t ns);
 uint64_t image_end(const struct image *im); /* its last moment, on CLOCK_MONOTONIC */
+/* 1: it is of a part of the run that was not asked for. */
+int image_left_out(const struct image *im, uint64_t ns);
 
 /* What takes the records of some kinds: made with the image, fed while the file streams by,
  * settled, asked for what belongs to lines, freed. */

@@ -34,8 +34,9 @@ struct costs {
     double user, sys, wait, python, native, borrowed, samples, cpu_square; /* ns */
     double alloc, alloc_variance, allocs, allocs_variance, copied;         /* bytes, counts */
     double launches, gpu_kernel, gpu_copy, gpu_set, built, device, gpu_wait, api; /* ns */
-    struct amount copy[4];                        /* h2d d2h d2d p2p */
-    double pageable, device_alloc, device_allocs; /* bytes */
+    struct amount copy[4];                                /* h2d d2h d2d p2p */
+    double pageable, device_alloc, device_allocs;         /* bytes */
+    double io_calls, io_read, io_write, io_ns, io_waited; /* counts, bytes, ns */
 };
 void costs_add(struct costs *to, const struct costs *from);
 static inline double costs_gpu(const struct costs *s)
@@ -60,9 +61,34 @@ struct tree_node { /* of the tree of stacks */
     uint32_t parent, frame;
     double cpu, wait, gpu, alloc;
 };
+/* What a wait is for, by its system call; the last ones end when somebody else has done something.
+ */
+enum waits_for {
+    WAITS_READY, /* a CPU */
+    WAITS_DEVICE,
+    WAITS_SLEEP,
+    WAITS_IO,
+    WAITS_EVENTS,
+    WAITS_LOCK,
+    WAITS
+};
+struct own_node { /* of the call tree of own code; attribute/own_tree.h */
+    uint32_t parent;
+    int site; /* of its line, -1 none */
+    const char *name, *module, *kind;
+    double cpu, samples, wait, gpu;
+    double path_cpu, path_wait[WAITS]; /* of the wall time: build_own.c */
+};
+struct moment_of { /* an interval that a thread spent on a CPU or waiting, for the critical path */
+    uint64_t start, end, busy;
+    uint32_t own;
+    int process, thread; /* rows */
+    int waiting;         /* 0: on a CPU */
+    enum waits_for waits;
+};
 struct tree_frame {
     const char *function, *file, *module, *kind; /* file: as shown */
-    int line;
+    int line, thread;                            /* thread: row + 1 of a root, 0 none */
 };
 
 struct variant { /* launch configuration of a kernel, of one image */
@@ -91,6 +117,10 @@ struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
     double ns;
 };
+struct in_thread { /* what a thread has of a site */
+    uint32_t site, thread;
+    double cpu, incl, wait, gpu;
+};
 struct timeline_track { /* a track of the timeline, and what it belongs to */
     const char *kind;
     int process, thread, device;
@@ -113,18 +143,41 @@ struct run_device {
     int images;
 };
 
+struct cpu_moment { /* the process's CPU time until then, ns */
+    double user, sys;
+    int known;
+};
+struct account {                   /* of one process image */
+    int pid, execs, ended, thread; /* thread: row of its main thread, -1 none */
+    uint64_t start;
+    const char *name;
+    struct cpu_moment at[TRACE_AT_END + 1]; /* by enum trace_account_at */
+};
+
 struct quality_count { /* what the images found; quality.c makes sentences of it */
     uint64_t lost[TRACE_LOSSES];
     struct trace_damage damage;
     uint64_t bad_values, contexts_full, heap_full, launches_full, ranges_full, no_free, unreadable,
-        running;
+        running, sources_foreign, sources_outside, sources_changed, filtered;
+    uint64_t filtered_ns; /* when the first of them did, from the origin of the run */
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
+    double cut_ns, deep_ns; /* CPU time in stacks without their root; without their middle */
     const char *clock_method;
     VECTOR(struct model_item) notes;
     double cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t capture_bytes;
+};
+
+struct own_folder { /* of a program or script, as recorded */
+    const char *path;
+    int built; /* of a program: its sources may lie beside it */
+};
+
+struct source_note { /* which text a file had, see build/source_notes.h */
+    const char *path;
+    uint64_t hash, bytes;
 };
 
 struct run {
@@ -132,20 +185,33 @@ struct run {
     struct model *m;
     struct symbols *symbols;
     const char *folder;    /* of the trace files */
-    uint64_t origin, last; /* first start, last moment */
+    uint64_t origin, last; /* first start (from_s later), last moment */
+    uint64_t until, end;   /* nothing after it counts; the last moment of the whole run */
+    double imports_s;      /* when the start-up's imports ended, since origin; 0: there were none */
+    uint64_t ended_realtime_ns;
     const char *cwd, *home;
-    int has_cpu, has_heap, has_copies, has_gpu, has_wait;
+    VECTOR(struct own_folder) own_folders;
+    int has_cpu, has_heap, has_copies, has_gpu, has_wait, has_io, has_locks;
+    int heap_cut, copies_cut; /* a process took the wrappers out: what it did later is not known */
 
     VECTOR(struct site) sites;
     struct table site_by_key;
     VECTOR(struct source) sources;
     struct table source_by_path;
+    VECTOR(struct source_note) notes;
+    struct table note_by_path;
     struct table path_of, class_of; /* caches of rules.c, by address of the text */
+    struct table cython_by_file;    /* cython.c, by address of the text */
+    VECTOR(struct cython_file) cython;
     VECTOR(const char *) paths;
     VECTOR(struct tree_node) nodes;
     struct table node_by_key;
+    VECTOR(struct own_node) own;
+    struct table own_by_key;
+    VECTOR(struct moment_of) moments;
     VECTOR(struct tree_frame) frames;
     struct table frame_by_key;
+    struct counters cut_at;  /* modules in which unwinding ended, value in ns */
     struct counters modules; /* unattributed; their costs beside */
     VECTOR(struct costs) module_costs;
     uint32_t marks;
@@ -160,18 +226,24 @@ struct run {
     VECTOR(struct interval) syncing; /* host blocked in synchronising calls */
     double no_origin_n, no_origin_ns, kernels_n, launches_n, borrowed_alloc;
 
-    VECTOR(struct interval) all_busy;       /* of all devices, for waiting */
+    VECTOR(struct interval) all_busy; /* of all devices, for waiting */
+    VECTOR(struct account) accounts;
+    double startup_ns, shutdown_ns;
     VECTOR(struct model_process) processes; /* built up; names in the model's arena */
     VECTOR(struct made) made;               /* children.c */
     VECTOR(struct model_fact) facts;
     VECTOR(struct model_thread) threads;
     VECTOR(struct timeline_track) timeline;
     VECTOR(struct model_series) series;
+    VECTOR(struct model_lock) locks; /* names in the model's arena */
+    VECTOR(struct model_contention) contention;
     struct curves *curves;
+    struct io_run *io; /* io/io.h */
     VECTOR(struct in_range) in_ranges;
     struct table in_range_by_key;
+    VECTOR(struct in_thread) in_threads;
+    struct table in_thread_by_key;
     double largest_heap; /* of one image */
-    double cores;        /* of the recording machine, 0 unknown */
     struct quality_count q;
 };
 

@@ -3,6 +3,7 @@
 #ifndef TP_ANALYZE_SYMBOLS_SYMBOL_FILE_H
 #define TP_ANALYZE_SYMBOLS_SYMBOL_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/base/err.h"
@@ -23,6 +24,8 @@ struct file_frame {            /* texts live until the file is closed; NULL and 
 /* *out is NULL unless FOUND. No build id (0 bytes): the file is taken as it is. */
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts);
+/* Of an image in memory, settled (code_image.h); takes over `bytes`, malloc'ed. */
+enum err symbol_file_open_code(void *bytes, size_t n, struct symbol_file **out);
 void symbol_file_close(struct symbol_file *f);
 /* Memory that it holds by now, estimated: it grows as parts are read. */
 uint64_t symbol_file_memory(const struct symbol_file *f);

@@ -8,7 +8,11 @@
 #include "host/base/memory.h"
 #include "host/base/table.h"
 #include "profiler/analyze/common/vector.h"
+#include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/demangle.h"
+#include "profiler/analyze/symbols/jit.h"
+#include "profiler/analyze/symbols/jit_files.h"
+#include "profiler/analyze/symbols/spans.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symbols.h"
 
@@ -18,16 +22,14 @@ enum {
     TEXT = 4096       /* of a file name */
 };
 
-struct module_span { /* a module in a process; sorted by start */
-    uint64_t start, end, bias, from;
-    uint64_t reach; /* largest end up to here */
-    uint32_t image;
+struct module_map {            /* of a process */
+    struct spans files, codes; /* codes: images of code that it made */
+    struct jit *jit;           /* NULL: none is described */
 };
-struct module_map { /* of a process */
-    VECTOR(struct module_span) spans;
-};
-struct module_file { /* a file, once per build id */
+struct module_file { /* a file, once per build id; or an image of code that was made at run time */
     const char *path;
+    const char *code_file; /* where such an image lies, NULL: it is a file; its path is "[jit]" */
+    uint64_t code_offset, code_bytes;
     uint8_t build_id[64];
     int build_id_bytes;
     int asked; /* symbol_file_open was called */
@@ -71,8 +73,11 @@ void symbols_free(struct symbols *s)
         return;
     for (size_t i = 0; i < s->images.count; i++)
         symbol_file_close(s->images.items[i].file);
-    for (size_t i = 0; i < s->processes.count; i++)
-        vector_free(&s->processes.items[i].spans);
+    for (size_t i = 0; i < s->processes.count; i++) {
+        spans_free(&s->processes.items[i].files);
+        spans_free(&s->processes.items[i].codes);
+        jit_free(s->processes.items[i].jit);
+    }
     table_free(&s->process_of);
     table_free(&s->image_of);
     table_free(&s->chain_of);
@@ -117,18 +122,30 @@ static enum err find_process(struct symbols *s, int32_t pid, struct module_map *
     return ERR_OK;
 }
 
-/* Index of the first span that starts above `address`. */
-static size_t above(const struct module_map *p, uint64_t address)
+static enum err jit_of(struct symbols *s, int32_t pid, struct jit **out)
 {
-    size_t low = 0, high = p->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->spans.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    struct module_map *p;
+    TRY(find_process(s, pid, &p));
+    if (!p->jit)
+        TRY(jit_create(s->texts, &p->jit));
+    *out = p->jit;
+    return ERR_OK;
+}
+
+enum err symbols_jit_map(struct symbols *s, int32_t pid, const char *text, size_t bytes,
+                         const struct jit_mark *marks, size_t count)
+{
+    struct jit *j;
+    TRY(jit_of(s, pid, &j));
+    return jit_read_map(j, text, bytes, marks, count);
+}
+
+enum err symbols_jit_dump(struct symbols *s, int32_t pid, const void *bytes, size_t n,
+                          uint32_t real_pid)
+{
+    struct jit *j;
+    TRY(jit_of(s, pid, &j));
+    return jit_read_dump(j, bytes, n, real_pid);
 }
 
 enum err symbols_module(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t start,
@@ -136,40 +153,64 @@ enum err symbols_module(struct symbols *s, int32_t pid, uint64_t time_ns, uint64
                         int build_id_bytes)
 {
     struct module_map *p;
-    struct module_span span = {.start = start, .end = end, .bias = bias, .from = time_ns};
+    struct module_span span = {
+        .start = start, .end = end, .bias = bias, .from = time_ns, .until = UINT64_MAX};
     if (end <= start || !path || !*path)
         return ERR_OK;
     if (!build_id || build_id_bytes < 0 || build_id_bytes > 64)
         build_id_bytes = 0;
     TRY(find_image(s, path, build_id, build_id_bytes, &span.image));
     TRY(find_process(s, pid, &p));
-    TRY(vector_room(&p->spans, p->spans.count + 1));
-    size_t at = above(p, start);
-    memmove(&p->spans.items[at + 1], &p->spans.items[at], (p->spans.count - at) * sizeof span);
-    p->spans.items[at] = span;
-    p->spans.count++;
-    for (uint64_t reach = at ? p->spans.items[at - 1].reach : 0; at < p->spans.count; at++) {
-        reach = reach > p->spans.items[at].end ? reach : p->spans.items[at].end;
-        p->spans.items[at].reach = reach;
-    }
-    return ERR_OK;
+    return spans_add(&p->files, span);
 }
 
-/* The newest of those that were there at the time; else the oldest: its record came late. */
-static const struct module_span *span_at(const struct module_map *p, uint64_t time_ns,
-                                         uint64_t address)
+enum err symbols_module_gone(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t start,
+                             uint64_t end)
 {
-    const struct module_span *best = NULL;
-    for (size_t i = above(p, address); i-- && p->spans.items[i].reach > address;) {
-        const struct module_span *span = &p->spans.items[i];
-        if (address >= span->end)
-            continue;
-        int there = span->from <= time_ns, best_there = best && best->from <= time_ns;
-        if (!best || (there ? !best_there || span->from > best->from
-                            : !best_there && span->from < best->from))
-            best = span;
+    struct module_map *p;
+    TRY(find_process(s, pid, &p));
+    return spans_end(&p->files, start, end, time_ns);
+}
+
+static void *code_read(const struct module_file *image)
+{
+    size_t n = (size_t)image->code_bytes;
+    void *bytes = jit_file_part(image->code_file, image->code_offset, n);
+    if (bytes && !code_image_settle(bytes, n)) {
+        free(bytes);
+        return NULL;
     }
-    return best;
+    return bytes;
+}
+
+enum err symbols_jit_code(struct symbols *s, int32_t pid, uint64_t from_ns, uint64_t until_ns,
+                          const char *file, uint64_t offset, uint64_t n)
+{
+    enum { RANGES = 256 };
+    struct code_range found[RANGES];
+    struct module_map *p;
+    uint32_t image = (uint32_t)s->images.count;
+    TRY(find_process(s, pid, &p));
+    TRY(vector_add(&s->images, ((struct module_file){.path = "[jit]",
+                                                     .code_file = arena_text(s->texts, file),
+                                                     .code_offset = offset,
+                                                     .code_bytes = n})));
+    FAIL_IF(!s->images.items[image].code_file, ERR_MEMORY, "no memory for generated code");
+    void *bytes = code_read(&s->images.items[image]);
+    size_t count = bytes ? code_image_ranges(bytes, (size_t)n, found, RANGES) : 0;
+    free(bytes);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < count && !e; i++) {
+        struct module_span span = {.start = found[i].start,
+                                   .end = found[i].end,
+                                   .from = from_ns,
+                                   .until = until_ns,
+                                   .image = image};
+        e = spans_add(&p->codes, span);
+        if (!e && until_ns != UINT64_MAX)
+            e = spans_end(&p->codes, span.start, span.end, until_ns);
+    }
+    return e;
 }
 
 static void close_oldest(struct symbols *s)
@@ -194,10 +235,16 @@ static struct symbol_file *file_of(struct symbols *s, struct module_file *image)
         if (s->open >= OPEN_FILES)
             close_oldest(s);
         image->asked = 1;
-        if (symbol_file_open(image->path, image->build_id, image->build_id_bytes, &image->file,
-                             &image->facts) == ERR_OK &&
-            image->file)
+        void *code = image->code_file ? code_read(image) : NULL;
+        enum err e = code ? symbol_file_open_code(code, (size_t)image->code_bytes, &image->file)
+                     : image->code_file
+                         ? ERR_INPUT
+                         : symbol_file_open(image->path, image->build_id, image->build_id_bytes,
+                                            &image->file, &image->facts);
+        if (!e && image->file)
             s->open++;
+        else if (image->code_file)
+            image->facts.state = SYMBOL_FILE_MISSING;
     }
     image->used = ++s->clock;
     return image->file;
@@ -253,6 +300,29 @@ static const char *clean_path(struct symbols *s, const char *folder, const char 
     return arena_text_n(s->texts, clean, n);
 }
 
+/* numba tells its versions of a function apart by ABI tags: "loop[abi:v1][abi:c8tJTI](long)". */
+static const char *without_tags(struct symbols *s, const char *name)
+{
+    char text[TEXT];
+    size_t n = 0;
+    if (!name || !strstr(name, "[abi:") || strlen(name) >= sizeof text)
+        return name;
+    for (const char *p = name; *p;) {
+        const char *end = strncmp(p, "[abi:", 5) ? NULL : strchr(p, ']');
+        if (!end)
+            text[n++] = *p++;
+        else
+            p = end + 1;
+    }
+    return arena_text_n(s->texts, text, n);
+}
+
+static const char *name_of(struct symbols *s, uint32_t image, const char *linked)
+{
+    const char *name = readable(s, linked);
+    return s->images.items[image].code_file ? without_tags(s, name) : name;
+}
+
 static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t address)
 {
     uint64_t key = table_mix(image, address);
@@ -277,7 +347,7 @@ static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t a
     struct symbol_frame *frame = &s->frames.items[s->frames.count];
     *frame = (struct symbol_frame){.module = s->images.items[image].path};
     for (int i = 0; i < n; i++)
-        frame[i] = (struct symbol_frame){.function = readable(s, found[i].function),
+        frame[i] = (struct symbol_frame){.function = name_of(s, image, found[i].function),
                                          .file = clean_path(s, found[i].folder, found[i].file),
                                          .module = s->images.items[image].path,
                                          .line = found[i].line > 0 ? found[i].line : 0,
@@ -292,15 +362,25 @@ int symbols_at(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t addres
 {
     uint32_t process = table_get(&s->process_of, (uint32_t)pid);
     address -= exact || !address ? 0 : 1;
-    const struct module_span *span = NULL;
-    if (process != TABLE_NONE)
-        span = span_at(&s->processes.items[process], time_ns, address);
-    const struct chain *chain = NULL;
-    if (span)
-        chain = look_up(s, span->image, address - span->bias);
-    if (!chain) { /* code outside of all modules was made at run time */
-        const char *module = process != TABLE_NONE && address >> 12 ? "[jit]" : "[unknown]";
-        *out = (struct symbol_frame){.module = span ? s->images.items[span->image].path : module};
+    struct module_map *p = process != TABLE_NONE ? &s->processes.items[process] : NULL;
+    const struct module_span *span = p ? spans_at(&p->files, time_ns, address) : NULL;
+    const char *module = span ? s->images.items[span->image].path : NULL;
+    if (p && !span) /* code outside of all modules was made at run time */
+        span = spans_at(&p->codes, time_ns, address);
+    const struct chain *chain = span ? look_up(s, span->image, address - span->bias) : NULL;
+    if (!module && !(chain && s->frames.items[chain->first].function)) {
+        struct jit_place at;
+        *out = (struct symbol_frame){.module = p && address >> 12 ? "[jit]" : "[unknown]"};
+        if (p && p->jit && jit_find(p->jit, time_ns, address, &at)) {
+            out->function = strncmp(at.function, "_Z", 2) ? at.function : readable(s, at.function);
+            out->file = at.file;
+            out->line = at.line;
+            out->function_line = at.function_line;
+        }
+        return 1;
+    }
+    if (!chain) {
+        *out = (struct symbol_frame){.module = module};
         return 1;
     }
     int n = (int)chain->count < max ? (int)chain->count : max;
@@ -314,7 +394,7 @@ struct symbols_quality symbols_quality(const struct symbols *s)
     for (size_t i = 0; i < s->images.count; i++) {
         const struct module_file *image = &s->images.items[i];
         const struct symbol_facts *facts = &image->facts;
-        if (!image->asked)
+        if (!image->asked || image->code_file)
             continue;
         q.modules++;
         q.missing_files += facts->state == SYMBOL_FILE_MISSING;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profiler/analyze/common/vector.h"
+#include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symtab.h"
@@ -44,6 +45,8 @@ struct unit {
 
 struct symbol_file {
     Dwfl *dwfl;
+    void *code; /* of an image in memory: its bytes, and `elf`; dwfl and module are NULL */
+    Elf *elf;
     Dwfl_Module *module;
     Dwarf *dwarf;
     Dwarf_Addr bias, dwarf_bias; /* libdwfl's address - address of the file, - address of DWARF */
@@ -54,7 +57,8 @@ struct symbol_file {
     long budget; /* entries that may still be read now: a loop of siblings ends */
 };
 
-/* libdwfl's own would ask servers. A CRC of 0 asks for the file that dwz shares out to others. */
+/* libdwfl's own would ask servers for more than this. A CRC of 0 asks for the file that dwz shares
+ * out to others. */
 static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
                       const char *main, const char *link, GElf_Word crc, char **path)
 {
@@ -68,7 +72,9 @@ static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_
     }
     int bytes = dwfl_module_build_id(module, &id, &at);
     int fd = bytes > 0 ? debug_file_by_id(id, bytes, ".debug", path) : -1;
-    return fd < 0 && main && link ? debug_file_by_link(main, link, crc, path) : fd;
+    if (fd < 0 && main && link)
+        fd = debug_file_by_link(main, link, crc, path);
+    return fd < 0 && bytes > 0 ? debug_file_by_server(id, bytes, path) : fd;
 }
 
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -243,6 +249,28 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
     return ERR_OK;
 }
 
+enum err symbol_file_open_code(void *bytes, size_t n, struct symbol_file **out)
+{
+    struct symbol_file *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        free(bytes);
+    FAIL_IF(!f, ERR_MEMORY, "no memory for the symbols of generated code");
+    f->code = bytes;
+    enum err e = code_image_symbols(bytes, n, &f->symbols);
+    (void)elf_version(EV_CURRENT);
+    f->elf = elf_memory(bytes, n);
+    f->dwarf = f->elf ? dwarf_begin_elf(f->elf, DWARF_C_READ, NULL) : NULL;
+    if (!e)
+        e = read_units(f);
+    f->memory = n + f->symbols.count * 32;
+    if (e)
+        symbol_file_close(f);
+    else
+        *out = f;
+    return e;
+}
+
 void symbol_file_close(struct symbol_file *f)
 {
     if (!f)
@@ -254,6 +282,10 @@ void symbol_file_close(struct symbol_file *f)
     symtab_free(&f->symbols);
     if (f->dwfl)
         dwfl_end(f->dwfl);
+    else
+        dwarf_end(f->dwarf);
+    elf_end(f->elf);
+    free(f->code);
     free(f);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symtab.h"
@@ -22,6 +23,7 @@ struct symbol_file {
     Elf64_Shdr *sections;
     Elf64_Sym *symbols;
     char *strings; /* ends in NUL */
+    void *code;    /* of an image in memory: its bytes */
     struct symtab table;
 };
 
@@ -132,6 +134,23 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
     return ERR_OK;
 }
 
+enum err symbol_file_open_code(void *bytes, size_t n, struct symbol_file **out)
+{
+    struct symbol_file *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        free(bytes);
+    FAIL_IF(!f, ERR_MEMORY, "no memory for the symbols of generated code");
+    f->fd = -1;
+    f->code = bytes;
+    enum err e = code_image_symbols(bytes, n, &f->table);
+    if (e)
+        symbol_file_close(f);
+    else
+        *out = f;
+    return e;
+}
+
 void symbol_file_close(struct symbol_file *f)
 {
     if (!f)
@@ -142,6 +161,7 @@ void symbol_file_close(struct symbol_file *f)
     free(f->sections);
     free(f->symbols);
     free(f->strings);
+    free(f->code);
     free(f);
 }
 

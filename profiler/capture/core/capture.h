@@ -29,6 +29,8 @@ enum capture_mode { /* names in config.c; all but objects are on by default */
                     CAPTURE_CUDA = 64,
                     CAPTURE_OBJECTS =
                         128, /* small Python objects by line: 7 % of a loop over integers */
+                    CAPTURE_IO = 256,
+                    CAPTURE_LOCKS = 512,
 };
 
 struct capture_config {
@@ -37,8 +39,10 @@ struct capture_config {
     double wait_hz;      /* polls per second of threads that wait */
     double alloc_mean;   /* mean bytes between sampled allocations */
     double copy_mean;    /* mean bytes between sampled copies */
+    double calls_share;  /* of CPU time: wrappers that take more are taken out; 1: never */
     int signal;          /* of the sampler; 0 = choose a free real-time one */
     uint64_t byte_limit; /* of one trace file, 0 none */
+    double until_ns;     /* the recording ends then (trace_now); 0: with the process */
     uint8_t run_id[16];
     char folder[512];
     char library[512]; /* this library's own path, for children */
@@ -52,24 +56,45 @@ struct capture {
 };
 extern struct capture capture;
 
+/* The wait for a lock that a thread is in; since 0: none. */
+struct capture_lock {
+    uint64_t since, part, stack; /* part: begin of what is not recorded yet */
+    uintptr_t address;
+    uint32_t holder, readers;
+    uint16_t kind;     /* enum trace_lock_kind */
+    uint16_t in_turns; /* the GIL: one wait is several calls with a timeout */
+};
+
 /* A thread of the target. Lives in a mapping of its own, found through one initial-exec pointer. */
 struct capture_thread {
     struct trace_stream stream;
     uint32_t tid;
-    volatile int busy; /* inside the library: calls pass through, samples are counted as lost */
-    int ours;          /* a thread of this library: never sampled */
+    volatile int busy;     /* inside the library: calls pass through, samples are counted as lost */
+    uintptr_t frame;       /* of what has entered: its stack pointer is not above it. 0 unknown */
+    const uintptr_t *call; /* where the target's call into the library has its return address */
+    uintptr_t returns;     /* ... which it is; call NULL: unknown */
+    int ours;              /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random;             /* state of capture_random */
     struct stack_thread *stacks; /* stack.c's scratch */
+    struct capture_lock lock;
+    const uint64_t *lock_calls; /* its counter of locks that it took at once */
     uintptr_t stack_low, stack_high;
 };
 
 /* The calling thread, entered: calls of its own that the library makes now pass through, the
  * sampler keeps out. NULL when capture is off, the thread is inside already, or it cannot be known
- * here: then pass through. Pair with capture_leave (entered_ns 0: cost not counted). capture_enter
- * may register a thread (mmap); capture_enter_handler never does. */
+ * here: then pass through. Pair with capture_leave (entered_ns 0: cost not counted).
+ *
+ * A handler of the target that interrupts the library may jump out of it and never return: the
+ * thread stays entered, until it is found with its stack pointer above the frame that entered. So
+ * the function that calls capture_enter leaves too; one that returns entered gives an object in the
+ * frame of the function that leaves (NULL: not known) to capture_enter_in. Both may register a
+ * thread (mmap); capture_enter_handler, for a handler that interrupted `ucontext` and which nothing
+ * interrupts (NULL: outside of any), never does. */
 struct capture_thread *capture_enter(void);
-struct capture_thread *capture_enter_handler(void);
+struct capture_thread *capture_enter_in(const void *object);
+struct capture_thread *capture_enter_handler(const void *ucontext);
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns);
 
 /* The calling thread where it is registered, entered or not, else NULL: for functions of recorders

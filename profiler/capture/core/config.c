@@ -5,8 +5,8 @@
 
 #include "profiler/capture/core/core.h"
 
-static const char *const mode_names[] = {"cpu",    "wait", "memory", "copies",
-                                         "python", "nvtx", "cuda",   "objects"};
+static const char *const mode_names[] = {"cpu",  "wait", "memory",  "copies", "python",
+                                         "nvtx", "cuda", "objects", "io",     "locks"};
 #define MODES (sizeof mode_names / sizeof *mode_names)
 
 enum config_type { MODE_LIST, NUMBER, SIGNAL_NUMBER, BYTES, HEX16 };
@@ -19,14 +19,16 @@ static const struct config_row {
     double low, high;
 } rows[] = {
 #define FIELD(f) offsetof(struct capture_config, f)
-    {"TOMOPROF_CAPTURE_MODES", "a list of cpu,wait,memory,copies,python,nvtx,cuda,objects",
+    {"TOMOPROF_CAPTURE_MODES", "a list of cpu,wait,memory,copies,python,nvtx,cuda,objects,io,locks",
      MODE_LIST, FIELD(modes), 0, 0},
     {"TOMOPROF_CAPTURE_RATE", "samples per second, 1 to 10000", NUMBER, FIELD(cpu_hz), 1, 1e4},
     {"TOMOPROF_CAPTURE_WAIT_RATE", "looks per second, 1 to 200", NUMBER, FIELD(wait_hz), 1, 200},
     {"TOMOPROF_CAPTURE_ALLOC_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(alloc_mean), 1, 1e12},
     {"TOMOPROF_CAPTURE_COPY_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(copy_mean), 1, 1e12},
+    {"TOMOPROF_CAPTURE_CALLS", "a share of the CPU time, 0 to 1", NUMBER, FIELD(calls_share), 0, 1},
     {"TOMOPROF_CAPTURE_SIGNAL", "a real-time signal number", SIGNAL_NUMBER, FIELD(signal), 0, 0},
     {"TOMOPROF_CAPTURE_LIMIT", "bytes of one trace file", BYTES, FIELD(byte_limit), 1 << 16, 1e18},
+    {"TOMOPROF_CAPTURE_UNTIL", "nanoseconds of CLOCK_MONOTONIC", NUMBER, FIELD(until_ns), 1, 9e15},
     {"TOMOPROF_CAPTURE_RUN", "32 hexadecimal digits", HEX16, FIELD(run_id), 0, 0},
 #undef FIELD
 };
@@ -89,7 +91,8 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
                                  .cpu_hz = 100,
                                  .wait_hz = 20,
                                  .alloc_mean = 512 * 1024,
-                                 .copy_mean = 8 * 1024 * 1024};
+                                 .copy_mean = 8 * 1024 * 1024,
+                                 .calls_share = 0.02};
     bad[0] = 0;
     if (!folder || !*folder || strlen(folder) >= sizeof c->folder)
         return 0;

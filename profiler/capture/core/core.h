@@ -8,7 +8,7 @@
 
 /* A thread and its place in a list that only grows; slots of ended threads are used again. */
 struct thread_slot {
-    struct capture_thread t; /* first: a capture_thread of ours is its slot */
+    struct capture_thread t; /* first: one of the library's threads is its slot */
     struct thread_slot *next;
     int used; /* claimed by compare and swap */
     int key_rounds;
@@ -26,7 +26,8 @@ struct thread_slot {
     int64_t system_seen, system_owed;  /* the kernel's account of it, and of no sample yet */
     uint64_t faults_seen;
     uint64_t sampled_ns;
-    int lost_in_row; /* samples */
+    int lost_in_row;       /* samples */
+    volatile int handling; /* in the sampler's handler */
     /* the wait recorder's view */
     uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, runnable_pending, wait_stack;
     uint64_t poll_at, poll_every, generation;
@@ -46,6 +47,7 @@ void config_mode_names(unsigned modes, char *out, size_t bytes);
 /* facts.c */
 void facts_write(struct capture_thread *t);
 void facts_clock(struct capture_thread *t);
+struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
 
 /* thread.c */
 int thread_setup(void); /* once per process; 0, or errno */
@@ -56,8 +58,9 @@ struct thread_slot *thread_register(struct thread_slot *given,
 void thread_end(struct thread_slot *s);                                    /* on that thread */
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s); /* THREAD_END, COST */
 void thread_forget(struct thread_slot *s);                                 /* from any other */
-struct thread_slot *thread_first(void); /* of a list by ->next; check ->used and ->t.tid */
-struct thread_slot *thread_self(void);  /* NULL: none, or it has ended */
+struct thread_slot *thread_first(void);  /* of a list by ->next; check ->used and ->t.tid */
+struct thread_slot *thread_self(void);   /* NULL: none, or it has ended */
+void thread_left(struct thread_slot *s); /* it has entered, and jumped out of it */
 int thread_adopt(
     struct thread_slot *s); /* in the handler: the calling thread takes its slot over */
 void thread_account(struct thread_slot *s,
@@ -78,7 +81,9 @@ void text_forget(void); /* text.c: nothing is written yet in a new file */
 int process_setup(void);
 int process_new_trace(void); /* a new file for this process; errno or 0 */
 void process_finish(enum trace_end end, int detail);
-void process_quick(int status); /* quick_exit is about to run its handlers */
+int process_is_over(void);        /* the time of the recording (config.until_ns) */
+void process_filtered(int quiet); /* the program filters its system calls from now on */
+void process_quick(int status);   /* quick_exit is about to run its handlers */
 void process_made(enum trace_process_op op, pid_t child, const char *path);
 /* Before another program takes this process over; when that fails, process_return of its result. */
 int process_leave(const char *path);
@@ -86,14 +91,18 @@ void process_return(int left);
 /* Around calls that the kernel refuses to a process with more than one thread. */
 int process_alone(void);
 void process_alone_end(int alone);
+/* The program has one thread and counts its threads. 1: ours was among them, and is gone. */
+int process_counted(void);
 
 /* signals.c */
 int signals_mask(int how, const sigset_t *set, sigset_t *old); /* the real one */
-int signals_choose(int wanted);                                /* a free real-time signal, 0 none */
+int signals_choose(int wanted);                                /* a free signal, 0 none */
 int signals_install(int number, void (*handler)(int, siginfo_t *, void *));
 void signals_thread(struct thread_slot *s); /* lets the signal through on the calling thread */
 void signals_hold(int on);                  /* blocks it there around a fork */
 void signals_leave(int leaving);            /* before exec: the mask as the target wants it */
+void signals_withdraw(void);                /* the number is the target's alone from now on */
+void signals_return(void);                  /* ... and not any longer */
 void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context); /* not the sampler's */
 /* What the target does with the sampler's number. */
 int signals_is_ours(int number);

@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/trace/secrets.h"
 
 /* Variables that change what a profile means. */
 static const char *const environment[] = {
@@ -39,16 +41,28 @@ static void link_fact(struct capture_thread *t, const char *key, const char *pat
     capture_meta(t, key, target);
 }
 
+/* One argument per line, secrets masked. */
+static void command_fact(struct capture_thread *t)
+{
+    char words[4096], text[sizeof words];
+    size_t used = 0, n = raw_read_file("/proc/self/cmdline", words, sizeof words);
+    int next = 0;
+    for (size_t at = 0; at < n && used + 1 < sizeof text; at += strlen(words + at) + 1) {
+        if (at)
+            text[used++] = '\n';
+        used += secrets_mask(words + at, &next, text + used, sizeof text - used);
+    }
+    text[used] = 0;
+    capture_meta(t, "cmdline", text);
+}
+
 void facts_write(struct capture_thread *t)
 {
     char text[4096];
     struct utsname u;
     link_fact(t, "exe", "/proc/self/exe");
     link_fact(t, "cwd", "/proc/self/cwd");
-    size_t n = raw_read_file("/proc/self/cmdline", text, sizeof text);
-    for (size_t i = 0; i + 1 < n; i++)
-        text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
-    capture_meta(t, "cmdline", text);
+    command_fact(t);
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
         const char *value = getenv(environment[i]);
         if (!value)
@@ -86,7 +100,7 @@ void facts_clock(struct capture_thread *t)
 {
     struct trace_clock best = {.r.kind = TRACE_CLOCK, .bracket_ns = UINT64_MAX};
     for (int i = 0; i < 5; i++) {
-        struct timespec real;
+        struct timespec real = {0};
         uint64_t before = trace_now();
         clock_gettime(CLOCK_REALTIME, &real);
         uint64_t bracket = trace_now() - before;
@@ -97,4 +111,18 @@ void facts_clock(struct capture_thread *t)
         best.realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
     }
     trace_put(&t->stream, &best.r, sizeof best, NULL, 0);
+}
+
+struct trace_account facts_account(enum trace_account_at at)
+{
+    struct trace_account a = {.r.kind = TRACE_ACCOUNT, .r.time_ns = trace_now(), .at = at};
+    struct rusage u;
+    struct timespec all; /* exact; the two parts are the kernel's estimate */
+    if (getrusage(RUSAGE_SELF, &u) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all))
+        return a;
+    uint64_t sum = (uint64_t)all.tv_sec * 1000000000u + (uint64_t)all.tv_nsec;
+    a.system_ns = (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+    a.system_ns = a.system_ns < sum ? a.system_ns : sum;
+    a.user_ns = sum - a.system_ns;
+    return a;
 }

@@ -35,6 +35,17 @@ static void footprint(struct capture_thread *t, int always)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
+static int never(void)
+{
+    return 0;
+}
+static int (*is_over)(void) = never;
+
+void poll_thread_ends_when(int (*over)(void))
+{
+    is_over = over;
+}
+
 /* One turn; returns whether a thread of the target is left. */
 static int turn(struct thread_slot *self)
 {
@@ -59,7 +70,7 @@ static void *run(void *given)
 {
     struct thread_slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
-    prctl(PR_SET_NAME, "tomoprof");
+    syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
@@ -81,6 +92,10 @@ static void *run(void *given)
         left = turn(self);
         poll_gate_unlock();
         soon = thread_count() ? 0 : soon;
+        if (is_over()) { /* the process goes on without this thread */
+            __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
+            return NULL;
+        }
     }
     poll_gate_lock();
     thread_end(self);
@@ -102,6 +117,7 @@ int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
         return ENOMEM;
     s->t.ours = 1;
     sigfillset(&all);
+    sigdelset(&all, SIGSYS);               /* see signals_install */
     signals_mask(SIG_SETMASK, &all, &old); /* inherited */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -179,6 +195,16 @@ void poll_thread_return(void)
     not_before = trace_now() + ASIDE_NS;
     aside = 0;
     thread_put_off(begin_late);
+}
+
+int poll_thread_leave(void)
+{
+    int left = poll_thread_stop();
+    if (left || thread_is_put_off()) {
+        not_before = trace_now() + ASIDE_NS;
+        thread_put_off(begin_late);
+    }
+    return left;
 }
 
 /* A child whose parent had other threads may find their locks held for ever, malloc's as well where

@@ -38,10 +38,17 @@ static void seal(enum trace_end end, int detail, const char *path, int quiet)
                     recorders_thread_pending(t, s);
                 thread_put_end(t, s);
             }
+        struct trace_account a = facts_account(TRACE_AT_END);
+        trace_put(&t->stream, &a.r, sizeof a, NULL, 0);
     }
     trace_finish(&capture.writer, end, detail);
     if (t)
         capture_leave(t, TRACE_PART_WRITER, 0);
+}
+
+void process_filtered(int quiet)
+{
+    seal(TRACE_FILTERED, 0, NULL, quiet);
 }
 
 void process_finish(enum trace_end end, int detail)
@@ -54,6 +61,12 @@ void process_finish(enum trace_end end, int detail)
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && (s == thread_self() || (s->t.ours && quiet)))
             trace_stream_close(&s->t.stream);
+}
+
+int process_is_over(void)
+{
+    double until = capture.config.until_ns;
+    return until > 0 && (double)trace_now() >= until;
 }
 
 /* Preloaded, the library registers this before anything else does, so it comes last of all. */
@@ -96,7 +109,7 @@ static void before_fork(void)
     signals_hold(1);
     poll_thread_step_aside();
     poll_gate_lock();
-    forking = capture_enter();
+    forking = capture_enter_in(NULL);
     recorders_fork_prepare();
     errno = saved;
 }
@@ -132,6 +145,8 @@ static void in_child(void)
         thread_name(&s->t, s, s->name);
         facts_write(&s->t);
         facts_clock(&s->t);
+        struct trace_account a = facts_account(TRACE_AT_START);
+        trace_put(&s->t.stream, &a.r, sizeof a, NULL, 0);
         recorders_fork_child();
     }
     if (s)
@@ -163,11 +178,16 @@ void process_alone_end(int alone)
         poll_thread_begin();
 }
 
+int process_counted(void)
+{
+    return capture.on && capture_is_here() && thread_count() == 1 && poll_thread_leave();
+}
+
 /* A child of vfork, in its parent's memory and as the thread that made it. One that has a copy of
  * that memory finds the trace switched off. */
 static int borrowed(enum trace_process_op op, const char *path)
 {
-    struct capture_thread *t = capture_enter_handler();
+    struct capture_thread *t = capture_enter_handler(NULL);
     if (!t)
         return 0;
     put_process(t, op, getpid(), path);
@@ -207,8 +227,17 @@ void process_return(int left)
     errno = saved;
 }
 
+static int end_in_time(void)
+{
+    if (!process_is_over())
+        return 0;
+    process_finish(TRACE_LEFT, 0);
+    return 1;
+}
+
 int process_setup(void)
 {
+    poll_thread_ends_when(end_in_time);
     capture.pid = getpid();
     on_exit(on_exit_code, NULL);
     at_quick_exit(on_quick_exit);

@@ -30,7 +30,7 @@ struct recorder {
     /* The same thread: fills in what it knows of the memory in use. */
     void (*footprint)(struct trace_footprint *r);
 
-    int (*fork_alone)(void); /* 1: during a fork the target must have no thread of ours */
+    int (*fork_alone)(void); /* 1: during a fork the target must have no thread of the library */
     /* In the parent, before; everything held must be releasable on both sides. */
     void (*fork_prepare)(void);
     void (*fork_parent)(void);

@@ -3,6 +3,7 @@
  * out of every mask, or a target that blocks all signals would not be seen. */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -31,26 +32,44 @@ int signals_mask(int how, const sigset_t *set, sigset_t *old)
     return ((mask_fn)raw_next(&next, "pthread_sigmask"))(how, set, old);
 }
 
-/* From the top: programs that want one start at SIGRTMIN. */
-int signals_choose(int wanted)
+static int is_free(int number)
 {
     struct sigaction now;
+    return real_sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           now.sa_handler == SIG_DFL;
+}
+
+static int is_traced(void)
+{
+    char status[4096];
+    raw_read_file("/proc/self/status", status, sizeof status);
+    const char *line = strstr(status, "\nTracerPid:\t");
+    return line && line[sizeof "\nTracerPid:\t" - 1] != '0';
+}
+
+/* From the top: programs that want one start at SIGRTMIN. Debuggers stop the program at a real-time
+ * signal and pass SIGPROF on in silence. */
+int signals_choose(int wanted)
+{
     if (wanted)
         return wanted;
+    if (is_traced() && is_free(SIGPROF))
+        return SIGPROF;
     for (int number = SIGRTMAX - 2; number > SIGRTMIN; number--)
-        if (real_sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-            now.sa_handler == SIG_DFL)
+        if (is_free(number))
             return number;
     return 0;
 }
 
 /* All signals wait while the handler runs: one that arrives meanwhile must end the system call that
- * ours has interrupted (eintr_restart.c). */
+ * ours has interrupted (eintr_restart.c). SIGSYS does not wait: a filter sends it for a call of the
+ * handler itself, and ends the program where it must wait (filter.c). */
 int signals_install(int number, void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction act = {.sa_sigaction = handler,
                             .sa_flags = SA_SIGINFO | SA_RESTART | on_stack};
     sigfillset(&act.sa_mask);
+    sigdelset(&act.sa_mask, SIGSYS);
     if (real_sigaction(number, &act, installed ? NULL : &theirs))
         return errno;
     installed = number;
@@ -91,6 +110,26 @@ void signals_leave(int leaving)
     struct thread_slot *s = thread_self();
     if (installed && s && s->blocked && !s->given_up)
         change(leaving ? SIG_BLOCK : SIG_UNBLOCK, installed);
+}
+
+/* A signal that is ignored for a moment does not wait any longer, on any thread. */
+void signals_withdraw(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    if (!installed)
+        return;
+    signals_leave(1);
+    real_sigaction(installed, &ignore, NULL);
+    real_sigaction(installed, &theirs, NULL);
+    installed = 0;
+}
+
+void signals_return(void)
+{
+    if (!capture.config.signal || !installed_handler)
+        return;
+    signals_install(capture.config.signal, installed_handler);
+    signals_leave(0);
 }
 
 /* Blocked by the target: it waits for good, and this thread is not sampled any longer. */

@@ -18,15 +18,22 @@ enum {
     WRITTEN = 2 << 20 >> 3, /* ids remembered as written: 2 MiB */
     PROBES = 16,
     WINDOW_BYTES = 16384,
+    /* When deep stacks have taken so much of the trace, 64 MiB, fewer frames are kept of them. */
+    DEEP_BYTES = 64 << 20,
+    FEW_INNER = 96,
+    FEW_OUTER = 32,
 };
 
 /* A thread's scratch: handlers may run on an alternate stack of 8 KiB, so none of this is on it. */
 struct stack_thread {
-    uintptr_t pc[UNWIND_DEPTH + OWN_FRAMES];
-    uint64_t python[2 * UNWIND_DEPTH];
+    uintptr_t pc[UNWIND_ROOM];
+    uint64_t python[2 * FRAME_ROOM];
+    struct unwind_outer outer;
+    struct deep python_deep;
     uint8_t window[WINDOW_BYTES];
     struct cfi_scratch cfi;
     uint8_t text[FRAME_SCRATCH];
+    _Alignas(64) uint8_t recent[FRAME_RECENT];
 };
 
 static _Atomic(uint64_t) *written;
@@ -71,15 +78,59 @@ void stack_remember(uint64_t id)
     /* No room here: it will be written again, which does no harm. */
 }
 
-static uint64_t write_stack(struct capture_thread *t, const uintptr_t *pc, size_t natives,
-                            const uint64_t *python, size_t pythons, uint32_t flags)
+/* Of a list of frames, `width` words each, that is longer than this: its two ends. */
+static size_t shorten(uint64_t *word, size_t width, size_t n)
 {
+    uint64_t left_out = n - FEW_INNER - FEW_OUTER;
+    if (n <= FEW_INNER + 1 + FEW_OUTER)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (word[i * width] & TRACE_LEFT_OUT)
+            left_out += (word[i * width] & ~TRACE_LEFT_OUT) - 1;
+    word[FEW_INNER * width] = TRACE_LEFT_OUT | left_out;
+    if (width > 1)
+        word[FEW_INNER * width + 1] = 0;
+    memmove(word + (FEW_INNER + 1) * width, word + (n - FEW_OUTER) * width,
+            FEW_OUTER * width * sizeof *word);
+    return FEW_INNER + 1 + FEW_OUTER;
+}
+
+static atomic_uint code_changes;
+
+void stack_code_changed(void)
+{
+    atomic_fetch_add_explicit(&code_changes, 1, memory_order_relaxed);
+}
+
+/* How many frames are left out makes no other stack. */
+static uint64_t hash(const uint64_t *word, size_t n, uint64_t seed)
+{
+    size_t at = 0;
+    while (at < n && !(word[at] & TRACE_LEFT_OUT))
+        at++;
+    seed = trace_hash(word, at * sizeof *word, seed);
+    return at == n ? seed
+                   : trace_hash(word + at + 1, (n - at - 1) * sizeof *word, seed ^ TRACE_LEFT_OUT);
+}
+
+static uint64_t write_stack(struct capture_thread *t, uintptr_t *pc, size_t natives,
+                            uint64_t *python, size_t pythons, uint32_t flags)
+{
+    static atomic_ulong deep_bytes;
+    int deep = natives > FEW_INNER + 1 + FEW_OUTER || pythons > FEW_INNER + 1 + FEW_OUTER;
+    if (deep && atomic_load_explicit(&deep_bytes, memory_order_relaxed) > DEEP_BYTES) {
+        natives = shorten(pc, 1, natives);
+        pythons = shorten(python, 2, pythons);
+        flags |= TRACE_STACK_DEEP;
+    }
     struct trace_stack record = {.r.kind = TRACE_STACK,
                                  .native = (uint16_t)natives,
                                  .python = (uint16_t)pythons,
                                  .flags = flags};
-    record.id = trace_hash(pc, natives * 8, flags);
-    record.id = trace_hash(python, pythons * 16, record.id);
+    /* after an unload the same addresses may be another library's: written anew, with its time */
+    uint64_t code = modules_unloads() + atomic_load_explicit(&code_changes, memory_order_relaxed),
+             seed = flags | code << 32;
+    record.id = hash(python, pythons * 2, hash(pc, natives, seed));
     if (flags & TRACE_STACK_CUT)
         trace_lost(&capture.writer, TRACE_LOST_FRAMES, 1);
     if (flags & TRACE_STACK_PYTHON_CUT)
@@ -88,6 +139,8 @@ static uint64_t write_stack(struct capture_thread *t, const uintptr_t *pc, size_
         return record.id;
     if (!trace_put2(&t->stream, &record.r, sizeof record, pc, natives * 8, python, pythons * 16))
         return 0;
+    if (deep)
+        atomic_fetch_add_explicit(&deep_bytes, record.r.words * 8ul, memory_order_relaxed);
     stack_remember(record.id);
     return record.id;
 }
@@ -117,7 +170,7 @@ static size_t frames_of(struct capture_thread *t, const struct frame_view *v, ui
 {
     frame_source *read = __atomic_load_n(&source, __ATOMIC_ACQUIRE);
     if (read)
-        return read(t, v, pair, UNWIND_DEPTH, flags);
+        return read(t, v, pair, flags);
     *flags |= TRACE_STACK_NO_PYTHON;
     return 0;
 }
@@ -137,37 +190,58 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
         unwind_from_context(&r, ucontext);
     else
         unwind_from_here(&r);
-    int complete;
-    size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH + (ucontext ? 0 : OWN_FRAMES), &complete);
+    int complete, deep;
+    size_t n = unwind_both_ends(&r, &m, s->pc, &s->outer, &complete, &deep);
     size_t own = ucontext ? 0 : own_frames(s->pc, n, caller);
-    uint32_t flags = ucontext ? TRACE_STACK_EXACT : 0;
-    if (n - own > UNWIND_DEPTH) {
-        n = own + UNWIND_DEPTH;
-        complete = 0;
-    }
-    if (!complete)
-        flags |= TRACE_STACK_CUT;
-    struct frame_view view = {.floor = m.floor, .high = m.high, .scratch = s->text};
+    uint32_t flags = (ucontext ? TRACE_STACK_EXACT : 0) | (complete ? 0 : TRACE_STACK_CUT) |
+                     (deep ? TRACE_STACK_DEEP : 0);
+    struct frame_view view = {.called = !ucontext,
+                              .floor = m.floor,
+                              .high = m.high,
+                              .scratch = s->text,
+                              .recent = s->recent,
+                              .deep = &s->python_deep};
     size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc + own, n - own, s->python, pythons, flags);
 }
 
-uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp)
+/* Of another thread, from what is known of its registers. */
+static uint64_t stack_of(struct capture_thread *t, pid_t tid, struct unwind_registers *r,
+                         uint32_t flags)
 {
     struct stack_thread *s = t->stacks;
     if (!s && written) /* the library's own thread has no thread_start */
         s = t->stacks = map(sizeof *s);
     if (!s)
         return 0;
-    struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
     struct unwind_memory m = {.window = s->window, .scratch = &s->cfi, .window_room = WINDOW_BYTES};
-    r.r[UNWIND_SP] = sp;
-    int complete;
-    size_t n = unwind(&r, &m, s->pc, UNWIND_DEPTH, &complete);
-    uint32_t flags = complete ? 0 : TRACE_STACK_CUT;
-    struct frame_view view = {.tid = tid, .scratch = s->text};
+    int complete, deep;
+    size_t n = unwind_both_ends(r, &m, s->pc, &s->outer, &complete, &deep);
+    flags |= (complete ? 0 : TRACE_STACK_CUT) | (deep ? TRACE_STACK_DEEP : 0);
+    struct frame_view view = {.tid = tid, .scratch = s->text, .deep = &s->python_deep};
     size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc, n, s->python, pythons, flags);
+}
+
+uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp)
+{
+    struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
+    r.r[UNWIND_SP] = sp;
+    return stack_of(t, tid, &r, 0);
+}
+
+uint64_t capture_stack_stopped(struct capture_thread *t, pid_t tid, const void *ucontext)
+{
+    struct unwind_registers r;
+    unwind_from_context(&r, ucontext);
+    return stack_of(t, tid, &r, TRACE_STACK_EXACT);
+}
+
+int stack_start_outside(void)
+{
+    size_t bytes = 0;
+    written = stack_map(WRITTEN * sizeof *written);
+    return written ? cfi_start(&bytes) : ENOMEM;
 }
 
 static int start(void)

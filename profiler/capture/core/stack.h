@@ -4,6 +4,7 @@
 #define TP_CAPTURE_CORE_STACK_H
 
 #include "profiler/capture/core/recorder.h"
+#include "profiler/capture/core/unwind/deep.h"
 
 extern const struct recorder stack_recorder;
 
@@ -14,18 +15,31 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
 /* Of another thread, blocked in the kernel at (pc, sp); written to t's stream. */
 uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp);
 
+/* Of a thread of another process, which is stopped with the registers in `ucontext`. For that
+ * process, stack_start_outside() takes the place of the recorder's start: 0 or errno; what it reads
+ * are safe_read_process() and modules_set(). */
+uint64_t capture_stack_stopped(struct capture_thread *t, pid_t tid, const void *ucontext);
+int stack_start_outside(void);
+
 /* From where an interpreter's frames are wanted: the thread itself, stopped with its stack pointer
  * at `floor` (what lies from there to `high` is read plainly), or another thread `tid`. */
-enum { FRAME_SCRATCH = 8192 };
+enum { FRAME_SCRATCH = 8192, FRAME_RECENT = 32768 };
 struct frame_view {
-    pid_t tid; /* 0: the calling thread */
+    pid_t tid;  /* 0: the calling thread */
+    int called; /* it called us, no signal came: its frames are as between two instructions */
     uintptr_t floor, high;
     uint8_t *scratch; /* FRAME_SCRATCH bytes */
+    void *recent; /* FRAME_RECENT bytes, the source's own, that this thread's next view has again,
+                     zero at first; NULL: none */
+    struct deep *deep;
 };
-/* Fills `pair` with {line | TRACE_PYTHON_ENTRY, code id} from the leaf on, writes CODE records for
- * those that are new, returns how many; *flags: of enum trace_stack_flags. Async-signal-safe. */
+/* Of more frames the first and the last ones are kept. */
+enum { FRAME_INNER = 384, FRAME_OUTER = 128, FRAME_ROOM = FRAME_INNER + 1 + FRAME_OUTER };
+/* Fills `pair` (FRAME_ROOM of them) with {line | TRACE_PYTHON_ENTRY, code id} from the leaf on, or
+ * {TRACE_LEFT_OUT | n, 0}, writes CODE records for those that are new, returns how many; *flags: of
+ * enum trace_stack_flags. Async-signal-safe. */
 typedef size_t frame_source(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
-                            size_t room, uint32_t *flags);
+                            uint32_t *flags);
 /* Stacks have the frames of this source from now on; NULL: native ones alone. */
 void stack_add_frames(frame_source *source);
 
@@ -33,6 +47,8 @@ void stack_add_frames(frame_source *source);
  * forgotten: they are written again, which does no harm. */
 int stack_was_written(uint64_t id);
 void stack_remember(uint64_t id);
+/* The program has made other code: the same addresses may be another function's from now on. */
+void stack_code_changed(void);
 
 /* Zeroed memory that stays, counted as the library's; NULL: there is none. */
 void *stack_map(size_t bytes);

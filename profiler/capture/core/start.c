@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/poll_thread.h"
 
 static void find_library(struct capture_config *c)
@@ -18,8 +19,11 @@ static void find_library(struct capture_config *c)
 static void start(const struct recorder *const *recorders, size_t count)
 {
     static char bad[1024];
-    if (!config_read(&capture.config, bad, sizeof bad))
+    if (!config_read(&capture.config, bad, sizeof bad) || process_is_over())
         return;
+    if (filter_inherited()) /* before the calls below, which a filter may forbid */
+        return;
+    struct trace_account loaded = facts_account(TRACE_AT_LOAD), ready;
     find_library(&capture.config);
     if (process_new_trace())
         return;
@@ -38,6 +42,9 @@ static void start(const struct recorder *const *recorders, size_t count)
     if (why)
         capture_note(t, 1, "process", "forks cannot be followed: %s", strerrordesc_np(why));
     recorders_start(recorders, count, t);
+    trace_put(&t->stream, &loaded.r, sizeof loaded, NULL, 0);
+    ready = facts_account(TRACE_AT_START);
+    trace_put(&t->stream, &ready.r, sizeof ready, NULL, 0);
     recorders_thread_start(t);
     capture.on = 1;
     t->busy = 0;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
 
@@ -53,7 +54,8 @@ static int is_silent(uint32_t tid)
         seen[tid % 16].tid = tid;
         seen[tid % 16].since = now;
     }
-    return now - seen[tid % 16].since > THERE_NS || thread_poll_cpu(tid) > RAN_NS;
+    uint64_t ran = thread_poll_cpu(tid);
+    return now - seen[tid % 16].since > THERE_NS || (ran != THREAD_POLL_UNKNOWN && ran > RAN_NS);
 }
 
 static void adopt(struct task_scan *w, uint32_t tid)
@@ -91,7 +93,9 @@ static void visit(struct task_scan *w, uint32_t tid)
 static int scan_tasks(struct task_scan *w)
 {
     char buffer[4096] __attribute__((aligned(8)));
-    long n, fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC);
+    long n, fd = raw_open("/proc/self/task", O_RDONLY);
+    if (fd < 0 && !thread_count()) /* is the process at its end? That must be known. */
+        fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
     while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
@@ -149,7 +153,8 @@ int tasks_scan(struct thread_slot *self, int each_second)
     /* One link per thread, ours among them, and two of the folder itself: 2 us. The main thread
      * stays one after its end, and may stand in for another that has gone: a scan once a second. */
     if (known && !each_second &&
-        (now < next || (stat("/proc/self/task", &st) == 0 && st.st_nlink == known + ours + 2)))
+        (now < next || (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) == 0 &&
+                        st.st_nlink == known + ours + 2)))
         return 1;
     struct task_scan w = {.self = self, .generation = ++generation};
     if (!scan_tasks(&w))

@@ -1,6 +1,7 @@
 /* The threads of the target: their slots, how a thread enters and leaves the library, begins and
  * ends, and its records THREAD, THREAD_END and COST. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,8 @@
 
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/core/unwind/unwind.h"
 #include "profiler/capture/raw/system.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
@@ -69,24 +72,113 @@ int thread_live(void)
     return capture.on && capture.writer.alive && *capture.writer.alive;
 }
 
-struct capture_thread *capture_enter(void)
+void thread_left(struct thread_slot *s)
 {
-    if (!thread_live())
-        return NULL;
-    if (!self)
-        thread_register(NULL, 0);
-    thread_late();
-    return capture_enter_handler();
+    trace_stream_interrupted(&s->t.stream);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    s->t.busy = 0;
 }
 
-struct capture_thread *capture_enter_handler(void)
+static int on_own_stack(const struct thread_slot *s, uintptr_t address)
+{
+    stack_t other;
+    if (address < s->t.stack_low || address >= s->t.stack_high)
+        return 0;
+    if (syscall(SYS_sigaltstack, NULL, &other) || other.ss_flags & SS_DISABLE)
+        return 1; /* a target may well have its stack for signals inside the thread's */
+    return address - (uintptr_t)other.ss_sp >= other.ss_size;
+}
+
+/* A handler of the target has jumped out of the library: what entered has no place at or above
+ * `sp`, or the target has made another call where it made that into the library. */
+static int is_left(const struct thread_slot *s, uintptr_t sp)
+{
+    const struct capture_thread *t = &s->t;
+    if (!t->frame || !on_own_stack(s, t->frame) || !on_own_stack(s, sp))
+        return 0;
+    return sp > t->frame || (t->call && *t->call != t->returns);
+}
+
+/* What entered, by its place on the stack. */
+struct entry {
+    uintptr_t frame, returns;
+    const uintptr_t *call;
+};
+
+/* The target's call into the library, by the frame pointers that all of it keeps. */
+static void find_call(const struct capture_thread *t, const uintptr_t *frame, struct entry *e)
+{
+    for (int depth = 0; modules_own.end && depth < 8; depth++) {
+        const uintptr_t *next = (const uintptr_t *)frame[0]; /* and frame[1] the return address */
+        if (frame[1] < modules_own.start || frame[1] >= modules_own.end) {
+            e->call = frame + 1;
+            e->returns = frame[1];
+            return;
+        }
+        if (next <= frame || (uintptr_t)next >= t->stack_high || (uintptr_t)next < t->stack_low)
+            return;
+        frame = next;
+    }
+}
+
+static void set_entry(struct capture_thread *t, const struct entry *e)
+{
+    t->call = e->call;
+    t->returns = e->returns;
+    t->frame = e->frame;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* `sp`: what lies below is not of an earlier call that is still going on. */
+static struct capture_thread *enter(uintptr_t sp, uintptr_t frame, const uintptr_t *pointer)
 {
     struct thread_slot *s = self;
-    if (!thread_live() || !s || s->t.busy)
+    struct entry e = {.frame = frame};
+    if (!thread_live() || !s)
         return NULL;
+    if (s->t.busy) {
+        if (!is_left(s, sp))
+            return NULL;
+        thread_left(s);
+    }
+    if (frame)
+        find_call(&s->t, pointer, &e);
+    set_entry(&s->t, &e); /* before, for handlers that jump; and again for those that came back */
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    set_entry(&s->t, &e);
     return &s->t;
+}
+
+#define FRAME_POINTER __builtin_frame_address(0)
+#define CALLERS_STACK (uintptr_t) __builtin_dwarf_cfa()
+
+static void prepare(void)
+{
+    if (thread_live() && !self)
+        thread_register(NULL, 0);
+    if (thread_live())
+        thread_late();
+}
+
+/* A call from the same depth is not from inside: + 1. */
+__attribute__((noinline)) struct capture_thread *capture_enter(void)
+{
+    prepare();
+    return enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+}
+
+__attribute__((noinline)) struct capture_thread *capture_enter_in(const void *object)
+{
+    prepare();
+    return enter(CALLERS_STACK + 1, object ? (uintptr_t)object + 1 : 0, FRAME_POINTER);
+}
+
+__attribute__((noinline)) struct capture_thread *capture_enter_handler(const void *ucontext)
+{
+    if (!ucontext)
+        return enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+    return enter(unwind_stack_pointer(ucontext), 0, NULL);
 }
 
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns)
@@ -145,7 +237,7 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
 {
     char buffer[2048];
     size_t kept = 0;
-    long fd = syscall(SYS_openat, -100, "/proc/self/maps", 02000000), n;
+    long fd = raw_open("/proc/self/maps", O_RDONLY), n;
     if (fd < 0)
         return;
     while ((n = syscall(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0) {
@@ -191,15 +283,16 @@ static uint64_t system_time(const struct thread_slot *s, int own)
     return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
 }
 
-/* The sum is exact, its division is the kernel's. */
+/* The sum is exact, its division is the kernel's. Both 0: unknown. */
 static void cpu_times(const struct thread_slot *s, int own, uint64_t *user, uint64_t *system)
 {
     uint64_t all = thread_poll_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
+    all = all == THREAD_POLL_UNKNOWN ? 0 : all;
     *system = in < all ? in : all;
     *user = all - *system;
 }
 
-/* Older than this trace, by more than the ticks that its start is told in. */
+/* Older than this trace, by more than a tick of its start time. */
 static int is_older(uint32_t tid)
 {
     struct timespec boot;
@@ -252,7 +345,7 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     if (key_made)
         pthread_setspecific(key, s);
     char name[16] = "";
-    prctl(PR_GET_NAME, name);
+    syscall(SYS_prctl, PR_GET_NAME, name);
     thread_name(&s->t, s, name);
     self = s;
     thread_account(s, 1);
@@ -320,9 +413,11 @@ void thread_end(struct thread_slot *s)
     }
     self = &closed;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    trace_stream_close(&s->t.stream);
-    release(s);
-    poll_gate_wake();
+    if (capture.on) { /* else: no system call, the program may have forbidden it */
+        trace_stream_close(&s->t.stream);
+        release(s);
+        poll_gate_wake();
+    }
     errno = saved;
 }
 

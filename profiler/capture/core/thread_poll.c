@@ -37,7 +37,8 @@ uint64_t thread_poll_cpu(uint32_t tid)
 {
     struct timespec t = {0};
     /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED */
-    clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t);
+    if (clock_gettime(tid ? (clockid_t)(~tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID, &t))
+        return THREAD_POLL_UNKNOWN;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -57,4 +58,20 @@ int thread_poll_state(uint32_t tid, uint64_t numbers[THREAD_POLL_STATS])
         p = next + strcspn(next, " ");
     }
     return state;
+}
+
+int thread_poll_place(uint32_t tid, struct thread_poll_place *at)
+{
+    char text[256];
+    uint64_t call, unused, sp, pc;
+    if (!thread_poll_read(tid, "syscall", text, sizeof text) || text[0] == 'r')
+        return 0;
+    const char *p = text;
+    int none = *p == '-';
+    p = thread_poll_number(p + none, &call);
+    for (int i = 0; i < 6 && !none; i++)
+        p = thread_poll_number(p, &unused);
+    thread_poll_number(thread_poll_number(p, &sp), &pc);
+    *at = (struct thread_poll_place){none ? -1 : (int)call, sp, pc};
+    return 1;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "profiler/capture/recorders/heap/heap.h"
+#include "profiler/capture/hooks/hooks.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -80,6 +80,30 @@ void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
 CHECKED(memcpy, 0)
 CHECKED(memmove, 0)
 CHECKED(mempcpy, n)
+
+/* By names that nobody replaces. */
+#define OWN(name)                                                                                  \
+    extern __typeof(name) own_##name __attribute__((alias(#name), copy(name), visibility("hidden")))
+OWN(memcpy);
+OWN(memmove);
+OWN(mempcpy);
+OWN(__memcpy_chk);
+OWN(__memmove_chk);
+OWN(__mempcpy_chk);
+
+#define ROW(name, next)                                                                            \
+    {                                                                                              \
+        (void *)own_##name, (void *const *)&next                                                   \
+    }
+const struct rebind copy_rebinds[] = {
+    ROW(memcpy, next_memcpy),
+    ROW(memmove, next_memmove),
+    ROW(mempcpy, next_mempcpy),
+    ROW(__memcpy_chk, next_memcpy_chk),
+    ROW(__memmove_chk, next_memmove_chk),
+    ROW(__mempcpy_chk, next_mempcpy_chk),
+};
+const size_t copy_rebind_count = sizeof copy_rebinds / sizeof *copy_rebinds;
 
 /* Whether capture starts or not: until then copies go byte by byte. */
 static __attribute__((constructor)) void find_next(void)

@@ -2,7 +2,6 @@
  * sampler's ran they are called again, with the time that is left. */
 #include <errno.h>
 #include <poll.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,7 +13,9 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/io.h"
 
 static uint32_t interrupts(void)
 {
@@ -29,6 +30,16 @@ static int again(int error, uint32_t *before)
     int ours = error == EINTR && now != *before;
     *before = now;
     return ours;
+}
+
+uint32_t interrupts_seen(void)
+{
+    return interrupts();
+}
+
+int interrupted(int error, uint32_t *before)
+{
+    return again(error, before);
 }
 
 #define NANO 1000000000ll
@@ -70,28 +81,52 @@ static int64_t remaining(int64_t end)
 
 REPEAT(int, pause, (void), ())
 REPEAT(int, sigsuspend, (const sigset_t *set), (set))
-REPEAT(int, sem_timedwait, (sem_t * sem, const struct timespec *t), (sem, t))
-REPEAT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *t),
-       (sem, clock, t))
 REPEAT(ssize_t, msgrcv, (int id, void *m, size_t n, long type, int flags), (id, m, n, type, flags))
 REPEAT(int, msgsnd, (int id, const void *m, size_t n, int flags), (id, m, n, flags))
 REPEAT(int, semop, (int id, struct sembuf *ops, size_t n), (id, ops, n))
 /* Linux writes the time that is left into `t`. */
 REPEAT(int, select, (int n, fd_set *in, fd_set *out, fd_set *error, struct timeval *t),
        (n, in, out, error, t))
-/* Not restarted when the socket has a timeout, which then starts anew. */
-REPEAT(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n))
-REPEAT(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), (fd, a, n, flags))
-REPEAT(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n))
-REPEAT(ssize_t, recv, (int fd, void *b, size_t n, int flags), (fd, b, n, flags))
-REPEAT(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
-REPEAT(ssize_t, recvfrom, (int fd, void *b, size_t n, int flags, struct sockaddr *a, socklen_t *an),
-       (fd, b, n, flags, a, an))
-REPEAT(ssize_t, send, (int fd, const void *b, size_t n, int flags), (fd, b, n, flags))
-REPEAT(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
-REPEAT(ssize_t, sendto,
-       (int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t an),
-       (fd, b, n, flags, a, an))
+/* Not restarted when the socket has a timeout, which then starts anew. These are told to the io
+ * recorder as well; the kernel's rchar and wchar do not count them. */
+#define REPEAT_IO(type, name, parameters, arguments, report)                                       \
+    type name parameters;                                                                          \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        static void *next;                                                                         \
+        type(*real) parameters = (type(*) parameters)raw_next(&next, #name);                       \
+        uint32_t before = interrupts();                                                            \
+        uint64_t begin = io_begin();                                                               \
+        type r;                                                                                    \
+        do                                                                                         \
+            r = real arguments;                                                                    \
+        while (r < 0 && again(errno, &before));                                                    \
+        if (begin)                                                                                 \
+            report;                                                                                \
+        return r;                                                                                  \
+    }
+#define DATA(op)                                                                                   \
+    io_done(&(struct io_call){TRACE_IO_##op, fd, r, IO_HERE, begin, 1}, __builtin_return_address(0))
+
+REPEAT_IO(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), io_accepted(r))
+REPEAT_IO(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), (fd, a, n, flags),
+          io_accepted(r))
+REPEAT_IO(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n),
+          io_connected(fd, a, n, r, begin, __builtin_return_address(0)))
+REPEAT_IO(ssize_t, recv, (int fd, void *b, size_t n, int flags), (fd, b, n, flags), DATA(READ))
+REPEAT_IO(ssize_t, __recv_chk, (int fd, void *b, size_t n, size_t room, int flags),
+          (fd, b, n, room, flags), DATA(READ))
+REPEAT_IO(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), DATA(READ))
+REPEAT_IO(ssize_t, recvfrom,
+          (int fd, void *b, size_t n, int flags, struct sockaddr *a, socklen_t *an),
+          (fd, b, n, flags, a, an), DATA(READ))
+REPEAT_IO(ssize_t, send, (int fd, const void *b, size_t n, int flags), (fd, b, n, flags),
+          DATA(WRITE))
+REPEAT_IO(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags),
+          DATA(WRITE))
+REPEAT_IO(ssize_t, sendto,
+          (int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t an),
+          (fd, b, n, flags, a, an), DATA(WRITE))
 
 /* Calls with a timeout in milliseconds, negative for none. */
 #define REPEAT_MS(name, parameters, arguments)                                                     \

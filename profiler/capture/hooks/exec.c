@@ -1,10 +1,14 @@
 /* exec and its like: the trace ends with the program that the process was.
  *
- * The environment is handed on as the target made it: a cleared one ends the recording there. */
+ * The environment is handed on as the target made it: a cleared one ends the recording there. Only
+ * a program that cannot load the library gets its LD_PRELOAD without it. */
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/hooks/child_environment.h"
 #include "profiler/capture/raw/system.h"
 
 typedef int (*execve_fn)(const char *, char *const[], char *const[]);
@@ -23,12 +27,15 @@ static int with_environment(void **next, const char *name, const char *path, cha
 CAPTURE_API int execve(const char *path, char *const argv[], char *const envp[])
 {
     static void *next;
+    CHILD_ENVIRONMENT(path, envp);
     return with_environment(&next, "execve", path, argv, envp);
 }
 
 CAPTURE_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     static void *next;
+    char path[4096];
+    CHILD_ENVIRONMENT(child_file(file, path), envp);
     return with_environment(&next, "execvpe", file, argv, envp);
 }
 
@@ -47,6 +54,9 @@ CAPTURE_API int fexecve(int fd, char *const argv[], char *const envp[])
     static void *next;
     int (*real)(int, char *const[], char *const[]) =
         (int (*)(int, char *const[], char *const[]))raw_next(&next, "fexecve");
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    CHILD_ENVIRONMENT(path, envp);
     int left = process_leave(NULL);
     int r = real(fd, argv, envp);
     process_return(left);
@@ -59,6 +69,12 @@ CAPTURE_API int execveat(int folder, const char *path, char *const argv[], char 
     static void *next;
     int (*real)(int, const char *, char *const[], char *const[], int) =
         (int (*)(int, const char *, char *const[], char *const[], int))raw_next(&next, "execveat");
+    char absolute[4096];
+    if (folder == AT_FDCWD || *path == '/')
+        snprintf(absolute, sizeof absolute, "%s", path);
+    else
+        snprintf(absolute, sizeof absolute, "/proc/self/fd/%d%s%s", folder, *path ? "/" : "", path);
+    CHILD_ENVIRONMENT(absolute, envp);
     int left = process_leave(NULL);
     int r = real(folder, path, argv, envp, flags);
     process_return(left);

@@ -75,6 +75,7 @@ static void malloc_resolve(void)
         resolve();
 }
 
+/* Of a pointer that live_is_near. */
 static int from_bootstrap(const void *p)
 {
     return HEAP_UNLIKELY((uintptr_t)p - (uintptr_t)bootstrap < BOOTSTRAP_BYTES);
@@ -85,8 +86,10 @@ static void *from_arena(size_t bytes)
 {
     size_t rounded = (bytes + 15) & ~(size_t)15;
     size_t at = __atomic_fetch_add(&bootstrap_used, rounded, __ATOMIC_RELAXED);
-    if (rounded >= bytes && at <= BOOTSTRAP_BYTES && rounded <= BOOTSTRAP_BYTES - at)
+    if (rounded >= bytes && at <= BOOTSTRAP_BYTES && rounded <= BOOTSTRAP_BYTES - at) {
+        live_keep(bootstrap + at);
         return bootstrap + at;
+    }
     errno = ENOMEM;
     return NULL;
 }
@@ -136,30 +139,38 @@ static void early_free(void *p)
         next.free(p);
 }
 
-/* Entered by a jump (a sibling call), so that its caller is the program's and the wrappers need no
- * register for it. */
-static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
-{
-    heap_allocated(p, bytes, TRACE_MALLOC, CALLER);
-    return p;
-}
+/* The countdown comes first, so that a call which is not due goes on by a jump: no frame, no
+ * register kept. NAME_due is entered by one (a sibling call) as well, so its caller is the
+ * program's. */
+#define WRAPPED(name, proto, args, bytes)                                                          \
+    static __attribute__((noinline, cold)) void *name##_due proto                                  \
+    {                                                                                              \
+        void *block = next.name args;                                                              \
+        heap_allocated(block, bytes, TRACE_MALLOC, CALLER);                                        \
+        return block;                                                                              \
+    }                                                                                              \
+    CAPTURE_API void *name proto                                                                   \
+    {                                                                                              \
+        return heap_due(bytes) ? name##_due args : next.name args;                                 \
+    }
+WRAPPED(malloc, (size_t bytes), (bytes), bytes)
+WRAPPED(memalign, (size_t alignment, size_t bytes), (alignment, bytes), bytes)
+WRAPPED(aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), bytes)
+WRAPPED(valloc, (size_t bytes), (bytes), bytes)
+WRAPPED(pvalloc, (size_t bytes), (bytes), bytes)
 
-#define COUNTED(p, bytes)                                                                          \
-    void *block_ = (p);                                                                            \
-    return heap_due(bytes) ? due(block_, bytes) : block_
-
-CAPTURE_API void *malloc(size_t bytes)
+static __attribute__((noinline, cold)) void *calloc_due(size_t count, size_t bytes)
 {
-    COUNTED(next.malloc(bytes), bytes);
+    void *block = next.calloc(count, bytes);
+    heap_allocated(block, count * bytes, TRACE_MALLOC, CALLER);
+    return block;
 }
 
 CAPTURE_API void *calloc(size_t count, size_t bytes)
 {
     size_t total;
-    void *p = next.calloc(count, bytes);
-    if (__builtin_mul_overflow(count, bytes, &total))
-        return p; /* refused */
-    COUNTED(p, total);
+    int refused = __builtin_mul_overflow(count, bytes, &total);
+    return !refused && heap_due(total) ? calloc_due(count, bytes) : next.calloc(count, bytes);
 }
 
 static void *bootstrap_moved(void *p, size_t bytes)
@@ -171,22 +182,26 @@ static void *bootstrap_moved(void *p, size_t bytes)
     return q;
 }
 
+/* A block that may be recorded, or a call that is due. */
 static __attribute__((noinline, cold)) void *moved(void *p, size_t bytes)
 {
     struct heap_move m = {0};
     if (from_bootstrap(p))
         return bootstrap_moved(p, bytes);
-    heap_move_begin(&m, p, TRACE_MALLOC);
+    if (live_is_near(p) && live_maybe(p))
+        heap_move_begin(&m, p, TRACE_MALLOC);
     void *q = next.realloc(p, bytes);
     heap_move_end(&m, q, bytes, TRACE_MALLOC, CALLER);
     return q;
 }
 
+/* The countdown is asked where the block is not near a recorded one, else by `moved`. What is due
+ * was not counted down, so `moved` may ask again. */
 CAPTURE_API void *realloc(void *p, size_t bytes)
 {
-    if (from_bootstrap(p) || HEAP_UNLIKELY(live_maybe(p)))
+    if (HEAP_UNLIKELY(live_is_near(p)) || heap_due(bytes))
         return moved(p, bytes);
-    COUNTED(next.realloc(p, bytes), bytes);
+    return next.realloc(p, bytes);
 }
 
 /* Never forwarded: the C library's would come back to our realloc. */
@@ -197,19 +212,9 @@ CAPTURE_API void *reallocarray(void *p, size_t count, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
-    if (from_bootstrap(p) || HEAP_UNLIKELY(live_maybe(p)))
+    if (HEAP_UNLIKELY(live_is_near(p)) || heap_due(total))
         return moved(p, total);
-    COUNTED(next.realloc(p, total), total);
-}
-
-CAPTURE_API void *memalign(size_t alignment, size_t bytes)
-{
-    COUNTED(next.memalign(alignment, bytes), bytes);
-}
-
-CAPTURE_API void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    COUNTED(next.aligned_alloc(alignment, bytes), bytes);
+    return next.realloc(p, total);
 }
 
 CAPTURE_API int posix_memalign(void **out, size_t alignment, size_t bytes)
@@ -220,23 +225,21 @@ CAPTURE_API int posix_memalign(void **out, size_t alignment, size_t bytes)
     return e;
 }
 
-CAPTURE_API void *valloc(size_t bytes)
+static __attribute__((noinline, cold)) void free_near(void *p)
 {
-    COUNTED(next.valloc(bytes), bytes);
-}
-
-CAPTURE_API void *pvalloc(size_t bytes)
-{
-    COUNTED(next.pvalloc(bytes), bytes);
+    if (from_bootstrap(p))
+        return;
+    if (live_maybe(p))
+        heap_freed(p, TRACE_MALLOC);
+    next.free(p);
 }
 
 CAPTURE_API void free(void *p)
 {
-    if (from_bootstrap(p))
-        return;
-    if (HEAP_UNLIKELY(live_maybe(p)))
-        heap_freed(p, TRACE_MALLOC);
-    next.free(p);
+    if (HEAP_UNLIKELY(live_is_near(p)))
+        free_near(p);
+    else
+        next.free(p);
 }
 
 void cfree(void *p);
@@ -247,6 +250,11 @@ CAPTURE_API void cfree(void *p) /* of programs built against a C library before 
 
 extern __typeof(malloc) own_malloc
     __attribute__((alias("malloc"), copy(malloc), visibility("hidden")));
+extern __typeof(calloc) own_calloc
+    __attribute__((alias("calloc"), copy(calloc), visibility("hidden")));
+extern __typeof(realloc) own_realloc
+    __attribute__((alias("realloc"), copy(realloc), visibility("hidden")));
+extern __typeof(free) own_free __attribute__((alias("free"), copy(free), visibility("hidden")));
 
 static int malloc_is_ours(void)
 {
@@ -267,4 +275,24 @@ static const void *malloc_next(void)
     return (const void *)next.malloc;
 }
 
-const struct heap_allocator malloc_hooks = {malloc_resolve, malloc_is_ours, malloc_next};
+static void measure(double ns[HEAP_CALLS])
+{
+    calls_measure(own_malloc, own_free, own_memcpy, ns);
+}
+
+static unsigned take_out(enum heap_group group)
+{
+    static const struct rebind malloc_rows[] = {
+        {(void *)own_malloc, (void *const *)&next.malloc},
+        {(void *)own_calloc, (void *const *)&next.calloc},
+        {(void *)own_realloc, (void *const *)&next.realloc},
+        {(void *)own_free, (void *const *)&next.free},
+    };
+    if (group == HEAP_GROUP_COPY)
+        return rebind_all(copy_rebinds, copy_rebind_count);
+    /* A block of the bootstrap must come to our free. */
+    return bootstrap_used ? 0 : rebind_all(malloc_rows, sizeof malloc_rows / sizeof *malloc_rows);
+}
+
+const struct heap_allocator malloc_hooks = {malloc_resolve, malloc_is_ours, malloc_next, measure,
+                                            take_out};

@@ -4,6 +4,8 @@
 
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/heap/mappings.h"
+#include "profiler/capture/recorders/io/io.h"
+#include "profiler/capture/recorders/jit/jit.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -14,9 +16,14 @@ static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offs
     void *(*next)(void *, size_t, int, int, int, off_t) = raw_next(&slot, "mmap");
     struct mapping_call call;
     struct capture_thread *t = mapping_begin(&call, at, bytes, prot, flags, caller);
+    uint64_t begin = fd >= 0 && !(flags & MAP_ANONYMOUS) ? io_begin() : 0;
     void *p = next(at, bytes, prot, flags, fd, offset);
     if (t)
         mapping_end(&call, t, p, bytes, caller);
+    if (begin && p != MAP_FAILED)
+        io_mapped(p, bytes, fd, offset, begin, caller);
+    if (fd >= 0 && prot & PROT_EXEC && p != MAP_FAILED)
+        jit_mapped(fd);
     return p;
 }
 
@@ -35,6 +42,7 @@ CAPTURE_API int munmap(void *p, size_t bytes)
     static void *slot;
     int (*next)(void *, size_t) = raw_next(&slot, "munmap");
     mapping_unmap(p, bytes);
+    io_unmapping(p, bytes);
     return next(p, bytes);
 }
 

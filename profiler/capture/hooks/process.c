@@ -1,6 +1,7 @@
 /* Functions that make processes, end this one, or need it to have one thread: fork, posix_spawn,
- * _exit, quick_exit, unshare, setns. */
+ * _exit, quick_exit, unshare, setns, setuid and its like. */
 #include <errno.h>
+#include <grp.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/hooks/child_environment.h"
 #include "profiler/capture/raw/system.h"
 
 CAPTURE_API pid_t fork(void)
@@ -39,6 +41,7 @@ CAPTURE_API int posix_spawn(pid_t *child, const char *path,
                             const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     static void *next;
+    CHILD_ENVIRONMENT(path, envp);
     return spawn(&next, "posix_spawn", child, path, actions, attr, argv, envp);
 }
 
@@ -47,6 +50,8 @@ CAPTURE_API int posix_spawnp(pid_t *child, const char *file,
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     static void *next;
+    char path[4096];
+    CHILD_ENVIRONMENT(child_file(file, path), envp);
     return spawn(&next, "posix_spawnp", child, file, actions, attr, argv, envp);
 }
 
@@ -70,23 +75,29 @@ CAPTURE_API void quick_exit(int status)
     __builtin_unreachable();
 }
 
-static int call_alone(void **next, const char *name, int a, int b)
-{
-    int stepped = process_alone();
-    int r = ((int (*)(int, int))raw_next(next, name))(a, b), saved = errno;
-    process_alone_end(stepped);
-    errno = saved;
-    return r;
-}
+/* Of a process with one thread, which ours would make two: unshare and setns refuse then, and libc
+ * changes the rights of all threads and aborts where they do not all succeed (the program's own may
+ * keep a capability that ours does not have). */
+#define ALONE(name, parameters, ...)                                                               \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        static void *next;                                                                         \
+        int alone = process_alone();                                                               \
+        int r = ((int(*) parameters)raw_next(&next, #name))(__VA_ARGS__), saved = errno;           \
+        process_alone_end(alone);                                                                  \
+        errno = saved;                                                                             \
+        return r;                                                                                  \
+    }
 
-CAPTURE_API int unshare(int flags)
-{
-    static void *next;
-    return call_alone(&next, "unshare", flags, 0);
-}
-
-CAPTURE_API int setns(int fd, int type)
-{
-    static void *next;
-    return call_alone(&next, "setns", fd, type);
-}
+ALONE(unshare, (int flags), flags)
+ALONE(setns, (int fd, int type), fd, type)
+ALONE(setuid, (uid_t user), user)
+ALONE(seteuid, (uid_t user), user)
+ALONE(setreuid, (uid_t real, uid_t effective), real, effective)
+ALONE(setresuid, (uid_t real, uid_t effective, uid_t saved_id), real, effective, saved_id)
+ALONE(setgid, (gid_t group), group)
+ALONE(setegid, (gid_t group), group)
+ALONE(setregid, (gid_t real, gid_t effective), real, effective)
+ALONE(setresgid, (gid_t real, gid_t effective, gid_t saved_id), real, effective, saved_id)
+ALONE(setgroups, (size_t n, const gid_t *groups), n, groups)
+ALONE(initgroups, (const char *user, gid_t group), user, group)

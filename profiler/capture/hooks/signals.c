@@ -4,26 +4,38 @@
 #include <sys/signalfd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/filter.h"
+#include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
-CAPTURE_API int sigaction(int number, const struct sigaction *act, struct sigaction *old)
+int hook_sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
     static void *next;
     typedef int (*fn)(int, const struct sigaction *, struct sigaction *);
+    fn real = (fn)raw_next(&next, "sigaction");
+    if (number == SIGSYS)
+        return filter_set_action(real, act, old);
     if (!signals_is_ours(number))
-        return ((fn)raw_next(&next, "sigaction"))(number, act, old);
+        return real(number, act, old);
     signals_set_action(act, old);
     return 0;
+}
+
+CAPTURE_API int sigaction(int number, const struct sigaction *act, struct sigaction *old)
+{
+    return hook_sigaction(number, act, old);
 }
 
 static sighandler_t set_handler(void **next, const char *name, int number, sighandler_t handler,
                                 int flags)
 {
+    struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, was;
+    if (number == SIGSYS && sigaddset(&act.sa_mask, number) == 0)
+        return hook_sigaction(number, &act, &was) ? SIG_ERR : was.sa_handler;
     if (!signals_is_ours(number))
         return ((sighandler_t(*)(int, sighandler_t))raw_next(next, name))(number, handler);
-    struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, was;
     signals_set_action(&act, &was);
     return was.sa_handler;
 }

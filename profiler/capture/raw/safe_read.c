@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/raw/safe_read.h"
 
 static pid_t self; /* 0: use `file` */
@@ -20,10 +21,15 @@ int safe_read_start(void)
     if (safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1)
         return 0;
     self = 0;
-    memory_file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    memory_file = raw_open("/proc/self/mem", O_RDONLY);
     if (memory_file < 0)
         return errno;
     return safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1 ? 0 : EPERM;
+}
+
+void safe_read_process(pid_t pid)
+{
+    self = pid;
 }
 
 static size_t read_page(uintptr_t address, void *to, size_t bytes)

@@ -5,10 +5,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Finds out how: process_vm_readv, or /proc/self/mem where a seccomp filter forbids it. Again in a
  * forked child. 0, or errno: then every read fails. */
 int safe_read_start(void);
+
+/* From now on the memory of another process. */
+void safe_read_process(pid_t pid);
 
 /* Bytes read from `address` on; stops at the first page that cannot be read. */
 size_t safe_read_some(uintptr_t address, void *to, size_t bytes);

@@ -137,7 +137,8 @@ static void widths(const struct hls_export *h, const struct template *t, FILE *o
 {
     const struct width_result *x = &h->exact, *r = &h->rounded;
     fprintf(out,
-            "/* %s: widths from a sweep against float64 (docs/triage-width.md), ranges from the "
+            "/* %s: widths from a sweep against float64 (docs/internals/triage-width.md), ranges "
+            "from the "
             "data of\n * golden.txt: check them against yours. */\n"
             "#ifndef WIDTHS_H\n#define WIDTHS_H\n\n#include <ap_fixed.h>\n\n",
             h->p->name);

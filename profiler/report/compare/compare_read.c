@@ -47,7 +47,7 @@ static enum err read_timing(const char *path, struct compare_side *s)
 {
     TRY(timing_file_read(path, &s->timing));
     FAIL_IF(!s->timing || !s->timing->measurements, ERR_INPUT,
-            "%s is no timing.json: it has no list of measurements", path);
+            "%s is not a timing.json: it has no list of measurements", path);
     for (int i = 0; i < s->timing->measurements_count; i++)
         TRY(add_row(s, &s->timing->measurements[i]));
     return ERR_OK;

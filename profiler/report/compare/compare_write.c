@@ -16,28 +16,26 @@ static const char *time_text(double s, char out[32])
     size_t i = 0;
     if (!isfinite(s))
         return "-";
+    if (s == 0)
+        return "0";
     while (i < 3 && s < units[i].unit)
         i++;
     snprintf(out, 32, "%.3g %s", s / units[i].unit, units[i].name);
     return out;
 }
 
-void compare_text(const struct comparison *c, FILE *out, int top)
+static void operations_text(const struct comparison *c, FILE *out)
 {
     char a[32], b[32], interval[48];
-    int unsure = 0;
-    fprintf(out, "A %s\nB %s\n", c->a, c->b);
-    for (int i = 0; i < c->warnings_count; i++)
-        fprintf(out, "! %s\n", c->warnings[i]);
-    if (c->operations_count)
-        fprintf(out, "\n%-32s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
-                "95 %", "verdict");
+    int needed = 0;
+    fprintf(out, "\n%-32s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
+            "99 %", "verdict");
     for (int i = 0; i < c->operations_count; i++) {
         const struct compare_operation *o = &c->operations[i];
         interval[0] = '\0';
-        unsure += o->verdict == COMPARE_UNSURE;
+        needed = o->runs_needed > needed ? o->runs_needed : needed;
         if (isfinite(o->low))
-            snprintf(interval, sizeof interval, "%.3f to %.3f", o->low, o->high);
+            snprintf(interval, sizeof interval, "%.4g to %.4g", o->low, o->high);
         fprintf(out, "%-32s %5d %10s %10s ", o->name, o->size, time_text(o->a, a),
                 time_text(o->b, b));
         if (isfinite(o->ratio))
@@ -46,20 +44,53 @@ void compare_text(const struct comparison *c, FILE *out, int top)
             fprintf(out, "%7s", "-");
         fprintf(out, "  %-15s %s\n", interval, compare_verdict_name(o->verdict));
     }
-    if (unsure)
-        fputs("too few runs: from 4 runs on (run --runs 4; the first is cold) a change can be told "
-              "from noise\n",
-              out);
-    if (c->lines_count)
-        fprintf(out, "\n%10s %10s %10s  %-8s %s\n", "A", "B", "B - A", "verdict", "line");
+    if (needed)
+        fprintf(out,
+                "undecided: --runs %d on both sides should decide (the first run is cold and does "
+                "not count)\n",
+                needed + 1);
+}
+
+static void edits_text(const struct comparison *c, FILE *out, int top)
+{
+    char a[32], b[32];
+    fputs("\nedited lines, CPU time of the lines themselves:\n", out);
+    for (int i = 0; i < c->edits_count && i < top; i++) {
+        const struct compare_edit *e = &c->edits[i];
+        fprintf(out, "%s:%d  %s -> %s  %s\n", e->file, e->b, time_text(e->a_s, a),
+                time_text(e->b_s, b), compare_verdict_name(e->verdict));
+        for (const char *line = e->diff; *line;) {
+            size_t n = strcspn(line, "\n");
+            fprintf(out, "    %.*s\n", (int)n, line);
+            line += n + (line[n] == '\n');
+        }
+    }
+}
+
+static void lines_text(const struct comparison *c, FILE *out, int top)
+{
+    char a[32], b[32], d[32];
+    fprintf(out, "\n%10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "verdict", "line");
     for (int i = 0; i < c->lines_count && i < top; i++) {
         const struct compare_line *l = &c->lines[i];
-        char d[32];
         double difference = l->b - l->a;
-        fprintf(out, "%10s %10s %c%9s  %-8s %s:%lld\n", time_text(l->a, a), time_text(l->b, b),
+        fprintf(out, "%10s %10s %c%9s  %-9s %s:%lld\n", time_text(l->a, a), time_text(l->b, b),
                 difference < 0 ? '-' : '+', time_text(fabs(difference), d),
-                compare_verdict_name(l->verdict), l->file, l->line);
+                compare_verdict_name(l->verdict), l->file, l->line_b ? l->line_b : l->line_a);
     }
+}
+
+void compare_text(const struct comparison *c, FILE *out, int top)
+{
+    fprintf(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
+    for (int i = 0; i < c->warnings_count; i++)
+        fprintf(out, "! %s\n", c->warnings[i]);
+    if (c->operations_count)
+        operations_text(c, out);
+    if (c->edits_count)
+        edits_text(c, out, top);
+    if (c->lines_count)
+        lines_text(c, out, top);
 }
 
 /* The name of a run without the folders above it, which may name a person. */
@@ -67,6 +98,58 @@ static const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return path[0] == '/' && slash && slash[1] ? slash + 1 : path;
+}
+
+static void number_or_null(struct jsonw *w, const char *key, long long line)
+{
+    jsonw_key(w, key);
+    if (line)
+        jsonw_int(w, line);
+    else
+        jsonw_null(w);
+}
+
+static void edits_json(const struct comparison *c, struct jsonw *w)
+{
+    jsonw_key(w, "edits");
+    jsonw_array(w);
+    for (int i = 0; i < c->edits_count; i++) {
+        const struct compare_edit *e = &c->edits[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "file", e->file);
+        jsonw_kint(w, "line_a", e->a);
+        jsonw_kint(w, "lines_a", e->a_count);
+        jsonw_kint(w, "line_b", e->b);
+        jsonw_kint(w, "lines_b", e->b_count);
+        jsonw_knumber(w, "a", e->a_s);
+        jsonw_knumber(w, "b", e->b_s);
+        jsonw_knumber(w, "error", e->error);
+        jsonw_kstring(w, "verdict", compare_verdict_name(e->verdict));
+        jsonw_kstring(w, "diff", e->diff);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void lines_json(const struct comparison *c, struct jsonw *w)
+{
+    jsonw_key(w, "lines");
+    jsonw_array(w);
+    for (int i = 0; i < c->lines_count; i++) {
+        const struct compare_line *l = &c->lines[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "file", l->file);
+        jsonw_kint(w, "line", l->line_b ? l->line_b : l->line_a);
+        number_or_null(w, "line_a", l->line_a);
+        number_or_null(w, "line_b", l->line_b);
+        jsonw_kstring(w, "text", l->text);
+        jsonw_knumber(w, "a", l->a);
+        jsonw_knumber(w, "b", l->b);
+        jsonw_knumber(w, "error", l->error);
+        jsonw_kstring(w, "verdict", compare_verdict_name(l->verdict));
+        jsonw_end(w);
+    }
+    jsonw_end(w);
 }
 
 void compare_json(const struct comparison *c, FILE *out)
@@ -77,7 +160,12 @@ void compare_json(const struct comparison *c, FILE *out)
     jsonw_kstring(&w, "schema", "tomoprof-compare/1");
     jsonw_kstring(&w, "a", last_part(c->a));
     jsonw_kstring(&w, "b", last_part(c->b));
+    jsonw_kstring(&w, "answer", c->answer);
     jsonw_kbool(&w, "machines_differ", c->machines_differ);
+    jsonw_knumber(&w, "wall_a", c->wall_a);
+    jsonw_knumber(&w, "wall_b", c->wall_b);
+    jsonw_knumber(&w, "cpu_a", c->cpu_a);
+    jsonw_knumber(&w, "cpu_b", c->cpu_b);
     jsonw_key(&w, "warnings");
     jsonw_array(&w);
     for (int i = 0; i < c->warnings_count; i++)
@@ -97,25 +185,13 @@ void compare_json(const struct comparison *c, FILE *out)
         jsonw_knumber(&w, "high", o->high);
         jsonw_kint(&w, "runs_a", o->runs_a);
         jsonw_kint(&w, "runs_b", o->runs_b);
+        jsonw_kint(&w, "runs_needed", o->runs_needed);
         jsonw_kstring(&w, "verdict", compare_verdict_name(o->verdict));
         jsonw_end(&w);
     }
     jsonw_end(&w);
-    jsonw_key(&w, "lines");
-    jsonw_array(&w);
-    for (int i = 0; i < c->lines_count; i++) {
-        const struct compare_line *l = &c->lines[i];
-        jsonw_object(&w);
-        jsonw_kstring(&w, "file", l->file);
-        jsonw_kint(&w, "line", l->line);
-        jsonw_kstring(&w, "text", l->text);
-        jsonw_knumber(&w, "a", l->a);
-        jsonw_knumber(&w, "b", l->b);
-        jsonw_knumber(&w, "error", l->error);
-        jsonw_kstring(&w, "verdict", compare_verdict_name(l->verdict));
-        jsonw_end(&w);
-    }
-    jsonw_end(&w);
+    edits_json(c, &w);
+    lines_json(c, &w);
     jsonw_end(&w);
     fputc('\n', out);
 }

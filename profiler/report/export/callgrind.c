@@ -2,6 +2,7 @@
  * cost by line, and calls with inclusive cost; for KCachegrind, QCachegrind and callgrind_annotate.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "profiler/report/export/export.h"
 
@@ -31,62 +32,127 @@ static void put_costs(FILE *out, long long line, const int64_t cost[EXPORT_WEIGH
     fputc('\n', out);
 }
 
-/* One entry per stack node: its own cost, and the call from its parent with all below it. Readers
- * of the format add up entries of one function. */
+/* For each frame a number of its function: what the format's readers take as one. */
+struct functions {
+    int *of;    /* by frame */
+    int *order; /* frames by function */
+};
+
+static int by_function(const void *x, const void *y, void *model)
+{
+    const struct model *m = model;
+    const struct model_frame *a = &m->frames[*(const int *)x], *b = &m->frames[*(const int *)y];
+    int order = strcmp(file_of(a), file_of(b));
+    return order ? order : strcmp(export_frame_name(a), export_frame_name(b));
+}
+
+static void number_functions(const struct model *m, struct functions *f)
+{
+    int n = m->frames_count;
+    for (int i = 0; i < n; i++)
+        f->order[i] = i;
+    if (n)
+        qsort_r(f->order, (size_t)n, sizeof *f->order, by_function, (void *)m);
+    for (int i = 0, id = 0; i < n; i++) {
+        id += i && by_function(&f->order[i - 1], &f->order[i], (void *)m);
+        f->of[f->order[i]] = id;
+    }
+}
+
+typedef int64_t cost[EXPORT_WEIGHTS];
+
+/* What each call took, by the node that was called. A reader adds all calls of a function to its
+ * own cost: for a function that recurses, a node's cost goes to the call out of its innermost frame
+ * alone, and so is counted once. seen[function]: the last node below which it was met. */
+static void add_calls(const struct model *m, const struct functions *f, int *seen, cost *calls)
+{
+    for (int i = 0; i < m->stacks_count; i++) {
+        if (m->stacks[i].frame < 0)
+            continue;
+        seen[f->of[m->stacks[i].frame]] = i;
+        for (int child = i, at = m->stacks[i].parent; at >= 0; at = m->stacks[at].parent) {
+            if (m->stacks[at].frame < 0)
+                continue;
+            int *met = &seen[f->of[m->stacks[at].frame]];
+            for (int w = 0; w < EXPORT_WEIGHTS && *met != i; w++)
+                calls[child][w] += export_weight(&m->stacks[i], (enum export_weight)w);
+            *met = i;
+            child = at;
+        }
+    }
+}
+
+static int any(const cost c)
+{
+    int found = 0;
+    for (int w = 0; w < EXPORT_WEIGHTS; w++)
+        found |= c[w] != 0;
+    return found;
+}
+
+static void put_total(const struct model *m, FILE *out)
+{
+    cost total = {0};
+    for (int i = 0; i < m->stacks_count; i++)
+        for (int w = 0; w < EXPORT_WEIGHTS; w++)
+            total[w] += export_weight(&m->stacks[i], (enum export_weight)w);
+    fputs("summary:", out);
+    for (int w = 0; w < EXPORT_WEIGHTS; w++)
+        fprintf(out, " %lld", (long long)total[w]);
+    fputs("\n\n", out);
+}
+
+/* A node's own cost, and the call from its parent. Readers add up entries of one function. */
+static void put_node(const struct model *m, int i, const cost call, FILE *out)
+{
+    const struct model_stack *s = &m->stacks[i];
+    const struct model_frame *f = &m->frames[s->frame];
+    cost self;
+    for (int w = 0; w < EXPORT_WEIGHTS; w++)
+        self[w] = export_weight(s, (enum export_weight)w);
+    put_name(out, "fl", file_of(f));
+    put_name(out, "fn", export_frame_name(f));
+    put_costs(out, line_of(f), self);
+    int32_t parent = s->parent;
+    while (parent >= 0 && m->stacks[parent].frame < 0)
+        parent = m->stacks[parent].parent;
+    if (parent < 0 || !any(call))
+        return;
+    const struct model_frame *caller = &m->frames[m->stacks[parent].frame];
+    put_name(out, "fl", file_of(caller));
+    put_name(out, "fn", export_frame_name(caller));
+    put_name(out, "cfi", file_of(f));
+    put_name(out, "cfn", export_frame_name(f));
+    fprintf(out, "calls=1 %lld\n", line_of(f));
+    put_costs(out, line_of(caller), call);
+}
+
 static void write(const struct model *m, const struct export_options *o, FILE *out)
 {
     (void)o;
-    int n = m->stacks_count;
-    int64_t(*below)[EXPORT_WEIGHTS] = calloc((size_t)n + 1, sizeof *below);
-    int64_t total[EXPORT_WEIGHTS] = {0};
+    size_t frames = (size_t)m->frames_count + 1;
+    cost *calls = calloc((size_t)m->stacks_count + 1, sizeof *calls);
+    int *seen = malloc(frames * sizeof *seen);
+    struct functions f = {malloc(frames * sizeof *f.of), malloc(frames * sizeof *f.order)};
     fputs("version: 1\ncreator: tomoprof\npositions: line\n", out);
     fputs("event: cpu : CPU time, ns\nevent: gpu : GPU time, ns\nevent: wait : waiting, ns\nevent: "
           "alloc : allocated "
           "bytes\nevents: cpu gpu wait alloc\n",
           out);
-    if (!below) { /* an empty profile would read as "nothing ran" */
+    if (calls && seen && f.of && f.order) {
+        memset(seen, -1, frames * sizeof *seen);
+        number_functions(m, &f);
+        add_calls(m, &f, seen, calls);
+        put_total(m, out);
+        for (int i = 0; i < m->stacks_count; i++)
+            if (m->stacks[i].frame >= 0)
+                put_node(m, i, calls[i], out);
+    } else /* an empty profile would read as "nothing ran" */
         fputs("# no memory left to add up the calls\n", out);
-        return;
-    }
-    for (int i = n - 1; i >= 0; i--) { /* children come after their parents */
-        int32_t parent = m->stacks[i].parent;
-        for (int w = 0; w < EXPORT_WEIGHTS; w++) {
-            int64_t self = export_weight(&m->stacks[i], (enum export_weight)w);
-            total[w] += self;
-            below[i][w] += self;
-            if (parent >= 0)
-                below[parent][w] += below[i][w];
-        }
-    }
-    fputs("summary:", out);
-    for (int w = 0; w < EXPORT_WEIGHTS; w++)
-        fprintf(out, " %lld", (long long)total[w]);
-    fputs("\n\n", out);
-    for (int i = 0; i < n; i++) {
-        const struct model_stack *s = &m->stacks[i];
-        if (s->frame < 0)
-            continue;
-        const struct model_frame *f = &m->frames[s->frame];
-        int64_t self[EXPORT_WEIGHTS];
-        for (int w = 0; w < EXPORT_WEIGHTS; w++)
-            self[w] = export_weight(s, (enum export_weight)w);
-        put_name(out, "fl", file_of(f));
-        put_name(out, "fn", export_frame_name(f));
-        put_costs(out, line_of(f), self);
-        int32_t parent = s->parent;
-        while (parent >= 0 && m->stacks[parent].frame < 0)
-            parent = m->stacks[parent].parent;
-        if (parent >= 0) {
-            const struct model_frame *caller = &m->frames[m->stacks[parent].frame];
-            put_name(out, "fl", file_of(caller));
-            put_name(out, "fn", export_frame_name(caller));
-            put_name(out, "cfi", file_of(f));
-            put_name(out, "cfn", export_frame_name(f));
-            fprintf(out, "calls=1 %lld\n", line_of(f));
-            put_costs(out, line_of(caller), below[i]);
-        }
-    }
-    free(below);
+    free(calls);
+    free(seen);
+    free(f.of);
+    free(f.order);
 }
 
 const struct exporter export_callgrind = {"callgrind", ".callgrind",

@@ -4,9 +4,16 @@
 
 #include "profiler/report/export/export.h"
 
+/* A spreadsheet takes what begins so for a formula: a quote before it makes it a text (OWASP, CSV
+ * injection). */
+static int begins_formula(const char *text)
+{
+    return text && *text && strchr("=+-@\t\r\n", *text);
+}
+
 static void put_text(FILE *out, const char *text)
 {
-    fputc('"', out);
+    fputs(begins_formula(text) ? "\"'" : "\"", out);
     for (; text && *text; text++) {
         if (*text == '"')
             fputc('"', out);

@@ -8,6 +8,8 @@
 
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
+#include "profiler/report/findings/io_rules.h"
+#include "profiler/report/findings/lock_rules.h"
 
 enum { LINES_SHOWN = 50 };
 
@@ -364,9 +366,27 @@ static enum err interpreter(struct finder *f)
                    c->user + c->sys);
 }
 
+static enum err contention(struct finder *f)
+{
+    struct model_finding row;
+    int found;
+    TRY(lock_rules(f->m, &row, &found));
+    return found ? vector_add(&f->found, row) : ERR_OK;
+}
+
+static enum err input_output(struct finder *f)
+{
+    struct model_finding rows[IO_RULES_MOST];
+    int count;
+    TRY(io_rules(f->m, rows, &count));
+    for (int i = 0; i < count; i++)
+        TRY(vector_add(&f->found, rows[i]));
+    return ERR_OK;
+}
+
 static enum err (*const rules[])(struct finder *) = {
-    pageable, synchronising, gaps,    small_kernels, compiling,  occupancy,
-    churn,    host_copies,   leaking, kernel_time,   interpreter};
+    pageable,    synchronising, gaps,        small_kernels, compiling,  occupancy,   churn,
+    host_copies, leaking,       kernel_time, interpreter,   contention, input_output};
 
 static int by_gain(const void *a, const void *b)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <cjson/cJSON.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "host/base/file.h"
@@ -42,7 +43,7 @@ static enum err check(const struct page_part *part, const char *path, const stru
         !part->schema || (cJSON_IsString(schema) &&
                           strncmp(schema->valuestring, part->schema, strlen(part->schema)) == 0);
     cJSON_Delete(json);
-    FAIL_IF(!ours, ERR_INPUT, "%s has no \"schema\": \"%s...\": it is no file of a tomoprof run",
+    FAIL_IF(!ours, ERR_INPUT, "%s has no \"schema\": \"%s...\": it is not a file of a tomoprof run",
             path, part->schema);
     return ERR_OK;
 }
@@ -54,10 +55,8 @@ static enum err load(const char *folder, const struct page_part *part, struct te
         return ERR_OK;
     FAIL_IF(snprintf(path, sizeof path, "%s/%s", folder, part->file) >= (int)sizeof path, ERR_INPUT,
             "the path of the run is longer than %zu bytes: %s", sizeof path, folder);
-    FILE *there = fopen(path, "rb");
-    if (!there)
+    if (access(path, R_OK))
         return ERR_OK;
-    fclose(there);
     TRY(file_read_all(path, DATA_LIMIT, &out->data, &out->bytes));
     return check(part, path, out);
 }
@@ -170,8 +169,8 @@ enum err report_html(const char *folder, const char *path, long long *bytes)
         TRY_OUT(load(folder, &parts[i], &texts[i]));
     TRY_OUT(report_pictures(folder, &texts[PICTURES].data, &texts[PICTURES].bytes));
     if (!texts[0].data && !texts[1].data)
-        e = FAIL(ERR_INPUT, "%s holds neither profile.json nor timing.json: it is no finished run",
-                 folder);
+        e = FAIL(ERR_INPUT,
+                 "%s holds neither profile.json nor timing.json: it is not a finished run", folder);
     else
         e = write_report(path, texts, bytes);
 out:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cjson/cJSON.h>
 
@@ -28,12 +29,16 @@ size_t base64(const unsigned char *in, size_t n, char *out)
     return (size_t)(p - out);
 }
 
-/* A PNG file as an address that holds it; NULL when it is none. */
+/* A PNG file as an address that holds it; NULL when it is none, or a link: the page is passed on,
+ * and a link may lead to any picture of this user. */
 static char *data_address(const char *path)
 {
     static const char head[] = "data:image/png;base64,";
     char *png = NULL, *text = NULL;
     size_t bytes;
+    struct stat st;
+    if (lstat(path, &st) || !S_ISREG(st.st_mode))
+        return NULL;
     if (file_read_all(path, PICTURE_LIMIT, &png, &bytes) == ERR_OK && bytes > 8 &&
         memcmp(png, "\x89PNG\r\n\x1a\n", 8) == 0)
         text = malloc(sizeof head + 4 * ((bytes + 2) / 3));

@@ -10,11 +10,4 @@ int summary_waits(const struct model *m);
 /* 1: most of its CPU time has no source line. */
 int summary_lacks_lines(const struct model *m);
 
-/* What a function took itself, from the stacks; all that have CPU time, most expensive first. */
-struct summary_function {
-    const char *name, *module; /* "[unknown]"; "" unknown; the module's last part */
-    double cpu_s;
-};
-enum err summary_functions(const struct model *m, struct summary_function **rows, size_t *count);
-
 #endif

@@ -5,8 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/plain.h"
+#include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/text/text.h"
+#include "profiler/report/text/text_io.h"
+#include "profiler/report/text/text_locks.h"
+
+enum { FUNCTIONS = 10 }; /* rows of functions beside rows of lines */
 
 struct sheet {
     FILE *out;
@@ -19,10 +25,10 @@ struct text_row {
     double cost;
 };
 
-#define BOLD "\033[1m"
-#define RED  "\033[31m"
-#define DIM  "\033[2m"
-#define END  "\033[0m"
+#define BOLD PLAIN_BOLD
+#define RED  PLAIN_RED
+#define DIM  PLAIN_DIM
+#define END  PLAIN_END
 
 static void styled(const struct sheet *s, const char *style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -39,17 +45,21 @@ static void styled(const struct sheet *s, const char *style, const char *format,
     va_end(args);
 }
 
-/* A text cut to `columns`, without control characters; columns are counted in code points. */
-static void clean(const struct sheet *s, const char *text, int columns)
+/* A text cut to `columns`, without control characters; columns are counted in code points. Returns
+ * how many it took. */
+static int clean(const struct sheet *s, const char *text, int columns)
 {
+    int used = 0;
     while (*text == ' ' || *text == '\t')
         text++;
-    for (int used = 0; *text; text++) {
+    for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        if ((c & 0xC0) != 0x80 && used++ >= columns)
-            return;
+        if ((c & 0xC0) != 0x80 && used == columns)
+            break;
+        used += (c & 0xC0) != 0x80;
         putc(c < 0x20 || c == 0x7F ? ' ' : c, s->out);
     }
+    return used;
 }
 
 static double positive(double v)
@@ -71,7 +81,8 @@ static void cpus_used(const struct sheet *s, double cpu)
 {
     for (int i = 0; i < s->m->environment_count; i++) {
         const struct model_fact *f = &s->m->environment[i];
-        if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1)
+        if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1 &&
+            s->m->meta.wall_s > 0)
             fprintf(s->out, " on %.2g of %d CPUs", cpu / s->m->meta.wall_s, atoi(f->value));
     }
 }
@@ -79,16 +90,19 @@ static void cpus_used(const struct sheet *s, double cpu)
 static void summary(const struct sheet *s)
 {
     const struct model_totals *t = &s->m->totals;
-    styled(s, BOLD, "%.3g s", s->m->meta.wall_s);
-    fputs(" wall", s->out);
+    double wall = s->m->meta.wall_s;
+    if (isfinite(wall))
+        styled(s, BOLD, "%.3g s", wall);
+    fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
         fprintf(s->out, ", %.3g s CPU (%.3g user, %.3g system)", t->cpu.user + t->cpu.sys,
                 t->cpu.user, t->cpu.sys);
         cpus_used(s, t->cpu.user + t->cpu.sys);
     }
     if (isfinite(t->gpu_busy_s))
-        fprintf(s->out, ", GPU busy %.3g s (%.0f %% of wall)", t->gpu_busy_s,
-                100 * t->gpu_busy_s / s->m->meta.wall_s);
+        fprintf(s->out, ", GPU busy %.3g s", t->gpu_busy_s);
+    if (isfinite(t->gpu_busy_s) && wall > 0)
+        fprintf(s->out, " (%.0f %% of wall)", 100 * t->gpu_busy_s / wall);
     if (isfinite(t->peak_rss_mb))
         fprintf(s->out, ", peak %.4g MiB", t->peak_rss_mb);
     if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
@@ -96,10 +110,34 @@ static void summary(const struct sheet *s)
     fputs("\n", s->out);
 }
 
+/* The headline, and what else could save much. */
+static void answers(const struct sheet *s)
+{
+    if (!s->m->headline)
+        return;
+    fputs(s->colour ? "\n" BOLD : "\n", s->out);
+    clean(s, s->m->headline, 400);
+    fputs(s->colour ? END "\n" : "\n", s->out);
+    for (int i = 0; i < s->m->answers_count && i < 3; i++) {
+        const struct model_answer *a = &s->m->answers[i];
+        fputs("  ", s->out);
+        if (strcmp(a->text ? a->text : "", s->m->headline)) {
+            clean(s, a->text ? a->text : "", 400);
+            fputs(" ", s->out);
+        }
+        if (isfinite(a->gain_s))
+            fprintf(s->out, "At most %.2g s of %.3g s can be saved. ", a->gain_s,
+                    s->m->meta.wall_s);
+        clean(s, a->advice ? a->advice : "", 400);
+        fputs("\n", s->out);
+    }
+}
+
 static int most_expensive_first(const void *a, const void *b)
 {
     const struct text_row *x = a, *y = b;
-    return (x->cost < y->cost) - (x->cost > y->cost);
+    double dx = positive(x->line->cpu_incl.share), dy = positive(y->line->cpu_incl.share);
+    return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (dx < dy) - (dx > dy);
 }
 
 static enum err rows_of(const struct model *m, struct text_row **out, size_t *count)
@@ -114,8 +152,8 @@ static enum err rows_of(const struct model *m, struct text_row **out, size_t *co
             double cost = positive(line->cpu.user) + positive(line->cpu.sys) +
                           positive(line->gpu_self_s) + waits * positive(line->cpu.wait) +
                           1e-6 * positive(line->mem.alloc_mb);
-            if (cost <= 0)
-                continue;
+            if (cost <= 0 && !(m->files[f].user && positive(line->cpu_incl.share) > 0.005))
+                continue; /* of lines that merely call, own code's */
             TRY(array_room(out, &room, *count + 1, sizeof **out));
             (*out)[(*count)++] = (struct text_row){&m->files[f], line, cost};
         }
@@ -147,9 +185,9 @@ static void place(const struct sheet *s, const char *path, int64_t line, int col
 static void lines_table(const struct sheet *s, const struct text_row *rows, size_t count)
 {
     int gpu = isfinite(s->m->totals.gpu_sum_s), where = s->width >= 120 ? 32 : 22;
-    int left = s->width - where - (gpu ? 62 : 45);
-    fputs("\n", s->out);
-    styled(s, BOLD, "   CPU %% python native system  wait s%s alloc MiB  %-*s%s\n",
+    int left = s->width - where - (gpu ? 74 : 58);
+    fputs("\nLines, by their CPU time: self, and inclusive (with all that they call)\n", s->out);
+    styled(s, BOLD, "  self %%  incl %% python native system  wait s%s alloc MiB  %-*s%s\n",
            gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
     for (size_t i = 0; i < count && (int)i < s->top; i++) {
         const struct model_line *l = rows[i].line;
@@ -160,6 +198,7 @@ static void lines_table(const struct sheet *s, const struct text_row *rows, size
         number(s, 8, 1, 100 * l->cpu.share);
         if (s->colour && hot)
             fputs(END, s->out);
+        number(s, 8, 1, 100 * l->cpu_incl.share);
         number(s, 7, 1, 100 * l->cpu.python / cpu);
         number(s, 7, 1, 100 * l->cpu.native / cpu);
         number(s, 7, 1, 100 * l->cpu.sys / cpu);
@@ -177,27 +216,67 @@ static void lines_table(const struct sheet *s, const struct text_row *rows, size
         fputs("\n", s->out);
     }
     if (count > (size_t)s->top)
-        styled(s, DIM, "   %zu more lines\n", count - (size_t)s->top);
+        styled(s, DIM, "%8s %zu more lines\n", "", count - (size_t)s->top);
 }
 
-/* Where lines say little: the functions themselves, libraries included. */
+/* CPU time that cannot be attributed to a line: before the recorder was loaded, after its last
+ * record. */
+static void outside_rows(const struct sheet *s)
+{
+    for (int i = 0; i < s->m->unattributed_count; i++) {
+        const struct model_module *row = &s->m->unattributed[i];
+        if (*row->module != '[' || !(positive(row->cpu.share) > 0.005))
+            continue;
+        number(s, 8, 1, 100 * row->cpu.share);
+        fprintf(s->out, "%8s  %s\n", "", row->module);
+    }
+}
+
+/* "work 75 %, main 25 %"; callers with less than 1 %, and those that find no room, are left out. */
+static void callers(const struct sheet *s, const struct function_row *row, int columns)
+{
+    for (int i = 0; i < row->callers_count; i++) {
+        int percent = (int)lround(100 * row->callers[i].share);
+        int length = (int)strlen(row->callers[i].name) + 8;
+        if (!percent || (i && length > columns))
+            break;
+        fputs(i ? ", " : "", s->out);
+        columns -= clean(s, row->callers[i].name, columns - 8) + 8;
+        fprintf(s->out, " %d %%", percent);
+    }
+}
+
+/* Functions, those of libraries included; few where lines tell the same. */
 static enum err functions_table(const struct sheet *s)
 {
-    struct summary_function *rows;
+    struct function_row *rows;
     size_t count;
     double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
-    TRY(summary_functions(s->m, &rows, &count));
-    fputs("\n", s->out);
-    styled(s, BOLD, "   CPU %%   CPU s  function\n");
-    for (size_t i = 0; i < count && (int)i < s->top; i++) {
-        number(s, 8, 1, 100 * rows[i].cpu_s / cpu);
-        number(s, 8, 2, rows[i].cpu_s);
-        fputs("  ", s->out);
-        clean(s, rows[i].name, s->width - 50);
-        fprintf(s->out, "%s", *rows[i].module ? " (" : "");
-        clean(s, rows[i].module, 28);
-        fprintf(s->out, "%s\n", *rows[i].module ? ")" : "");
+    int most = s->top < FUNCTIONS || summary_lacks_lines(s->m) ? s->top : FUNCTIONS;
+    int where = s->width >= 120 ? 50 : 38;
+    TRY(functions_find(s->m, &rows, &count));
+    if (count) {
+        fputs("\nFunctions, by their CPU time\n", s->out);
+        styled(s, BOLD, "  self %%  incl %%  self s  %-*s called by\n", where, "function");
     }
+    for (size_t i = 0; i < count && (int)i < most; i++) {
+        const struct function_row *r = &rows[i];
+        number(s, 8, 1, 100 * r->self_s / cpu);
+        number(s, 8, 1, 100 * r->incl_s / cpu);
+        number(s, 8, 2, r->self_s);
+        fputs("  ", s->out);
+        int used = clean(s, r->name, where - 3);
+        if (*r->place && where - used > 6) {
+            fputs(" (", s->out);
+            used += clean(s, r->place, where - used - 4) + 3;
+            fputs(")", s->out);
+        }
+        fprintf(s->out, "%*s ", where > used ? where - used : 0, "");
+        callers(s, r, s->width - where - 27);
+        fputs("\n", s->out);
+    }
+    if (count > (size_t)most)
+        styled(s, DIM, "%8s %zu more functions\n", "", count - (size_t)most);
     free(rows);
     return ERR_OK;
 }
@@ -247,12 +326,20 @@ static void notes(const struct sheet *s)
     for (int i = 0; i < m->findings_count; i++) {
         const struct model_finding *f = &m->findings[i];
         styled(s, BOLD, "  %s", f->title ? f->title : "");
-        if (isfinite(f->gain_s))
+        if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
+            fprintf(s->out, " (%.2g to %.2g s)", f->gain_low_s, f->gain_s);
+        else if (isfinite(f->gain_s))
             fprintf(s->out, " (up to %.2g s)", f->gain_s);
         fputs(": ", s->out);
         clean(s, f->evidence ? f->evidence : "", 400);
         fputs(" ", s->out);
         clean(s, f->advice ? f->advice : "", 400);
+        if (f->refuted_by && f->test) {
+            fputs(" ", s->out);
+            clean(s, f->refuted_by, 400);
+            fputs(" ", s->out);
+            clean(s, f->test, 400);
+        }
         fputs("\n", s->out);
     }
     for (int i = 0; i < m->quality.items_count; i++) {
@@ -279,14 +366,18 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
     enum err e = rows_of(m, &rows, &count);
     if (e == ERR_OK) {
         summary(&s);
+        answers(&s);
         if (count)
             lines_table(&s, rows, count);
-        if (summary_lacks_lines(m))
-            e = functions_table(&s);
+        if (count)
+            outside_rows(&s);
+        e = functions_table(&s);
     }
     if (e == ERR_OK) {
         kernels_table(&s);
         transfers_table(&s);
+        text_io(m, out, colour, top > 0 && top < 10 ? top : 10);
+        text_locks(m, out, colour, s.top);
         notes(&s);
         if (ferror(out))
             e = FAIL(ERR_IO, "the report could not be written");

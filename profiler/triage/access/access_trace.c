@@ -233,7 +233,7 @@ enum err access_pair_measure(enum access_trace trace, struct access_pair *out)
 {
     /* 0.2 s for a cone: several primitives and every question of sensitivity share a trace. */
     static _Thread_local struct access_pair known[ACCESS_TRACES];
-    FAIL_IF((int)trace < 0 || trace >= ACCESS_TRACES, ERR_USAGE, "there is no access trace %d",
+    FAIL_IF((int)trace < 0 || trace >= ACCESS_TRACES, ERR_USAGE, "access trace %d does not exist",
             (int)trace);
     if (!known[trace].large.size)
         TRY(measure_pair(trace, &known[trace]));

@@ -11,7 +11,8 @@
 
 /* float32, float64, special, loads, stores, shared, shuffles, branches, integer, other, flops; nvcc
  * 13.0, sm_90. Projections: one turn of the inner loop (two, where it is unrolled), cuda/sass.py
- * --walk with the words of docs/cuda.md; the others: the busiest loop, cuda/sass.py --json. */
+ * --walk with the words of docs/internals/cuda.md; the others: the busiest loop, cuda/sass.py
+ * --json. */
 static const struct own {
     const char *primitive;
     double units;

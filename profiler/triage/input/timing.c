@@ -92,7 +92,7 @@ static struct timing_row *row_of(struct timing *t, const char *name, double size
     return r;
 }
 
-/* Times of one row: without the cold run unless there is no other. */
+/* Times of one row: without the cold run unless it is the only one. */
 static void summarise(struct timing_row *r, const struct timing_file *file, double *room,
                       struct notes *notes)
 {
@@ -140,7 +140,7 @@ static double calibration(const struct timing_file *file, size_t offset, double 
 
 static enum err read_rows(const struct timing_file *file, struct timing *t, struct notes *notes)
 {
-    FAIL_IF(!file->measurements, ERR_INPUT, "no \"measurements\": it is no timing.json");
+    FAIL_IF(!file->measurements, ERR_INPUT, "no \"measurements\": it is not a timing.json");
     size_t n = (size_t)file->measurements_count + 1;
     t->rows = calloc(n, sizeof *t->rows);
     double *room = calloc(n, sizeof *room);

@@ -11,19 +11,19 @@
  * 2 (log2(2N)/2 - 1) complex products of 3 at N = 512, and the ramp; 22 stages of 9 sums; 2 samples
  * of padding per sample of data. Median: 126 min and max, as in fpga/median.v. Flat field: as in
  * fpga/flat_log.v, its shifter as 4 sums. Prior: 6 differences, potentials by table. Rates:
- * docs/performance.md of this project (2 threads with AVX-512: half of it per thread), and the
- * derived targets for an H200, from target to stretch. Neither is a measurement of the machine at
- * hand. */
+ * docs/internals/performance.md of this project (2 threads with AVX-512: half of it per thread),
+ * and the derived targets for an H200, from target to stretch. Neither is a measurement of the
+ * machine at hand. */
 /* clang-format off */
 static const struct primitive primitives[] = {
     {.name = "parallel_forward_project", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 4, .trace = ACCESS_PARALLEL_FORWARD, .branches = "at the edge of the detector",
      .work = {.products = 3, .sums = 6, .ports = 4}, .dependency = DEPENDS_SUM,
      .volume_passes = 1, .volume_per_32_views = 1, .sinogram_passes = 2, .volumes_moved = 1, .sinograms_moved = 1,
-     .cpu_rate = {7e9, 12.5e9}, .gpu_rate = {2.5e12, 4e12}, .rate_source = "docs/performance.md; derived H200 target", .names = {"parallel_forward", "straight<"}},
+     .cpu_rate = {7e9, 12.5e9}, .gpu_rate = {2.5e12, 4e12}, .rate_source = "docs/internals/performance.md; derived H200 target", .names = {"parallel_forward", "straight<"}},
     {.name = "parallel_back_project", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 4, .trace = ACCESS_PARALLEL_BACK, .branches = "at the edge of the detector",
      .work = {.products = 3, .sums = 6, .ports = 2},
      .volume_passes = 1, .volume_per_32_views = 2, .sinogram_passes = 1, .volumes_moved = 1, .sinograms_moved = 1,
-     .cpu_rate = {9e9, 12.5e9}, .gpu_rate = {2.5e12, 4e12}, .rate_source = "docs/performance.md; derived H200 target", .names = {"parallel_back", "straight_back<"}},
+     .cpu_rate = {9e9, 12.5e9}, .gpu_rate = {2.5e12, 4e12}, .rate_source = "docs/internals/performance.md; derived H200 target", .names = {"parallel_back", "straight_back<"}},
     {.name = "parallel_hessian_diagonal", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 4, .trace = ACCESS_PARALLEL_BACK, .branches = "at the edge of the detector",
      .work = {.products = 4, .sums = 6, .ports = 2},
      .volume_passes = 1, .volume_per_32_views = 2, .sinogram_passes = 1, .volumes_moved = 1, .sinograms_moved = 1,
@@ -31,15 +31,15 @@ static const struct primitive primitives[] = {
     {.name = "parallel_fbp_filter", .hls_kernel = 1, .unit = UNIT_SAMPLE, .flops = 110, .trace = ACCESS_FILTER, .branches = "none",
      .work = {.products = 58, .sums = 198, .ports = 24, .stages = 22}, .streams = 1,
      .sinogram_passes = 2, .sinograms_moved = 1,
-     .cpu_rate = {0.3e9, 0.6e9}, .gpu_rate = {130e9, 260e9}, .rate_source = "docs/performance.md (1.2 M rows/s of 1024 on 2 threads); derived H200 target", .names = {"fbp_filter", "ramp_filter"}},
+     .cpu_rate = {0.3e9, 0.6e9}, .gpu_rate = {130e9, 260e9}, .rate_source = "docs/internals/performance.md (1.2 M rows/s of 1024 on 2 threads); derived H200 target", .names = {"fbp_filter", "ramp_filter"}},
     {.name = "cone_forward_project", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 8, .trace = ACCESS_CONE_FORWARD, .branches = "at the edge of the detector",
      .work = {.products = 5, .sums = 9, .ports = 8}, .dependency = DEPENDS_SUM,
      .volume_passes = 1, .volume_per_32_views = 1, .sinogram_passes = 2, .volumes_moved = 1, .sinograms_moved = 1,
-     .cpu_rate = {1.5e9, 2.5e9}, .gpu_rate = {450e9, 800e9}, .rate_source = "docs/performance.md; derived H200 target", .names = {"cone_forward", "forward_proj", "fan_forward<"}},
+     .cpu_rate = {1.5e9, 2.5e9}, .gpu_rate = {450e9, 800e9}, .rate_source = "docs/internals/performance.md; derived H200 target", .names = {"cone_forward", "forward_proj", "fan_forward<"}},
     {.name = "cone_back_project", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 8, .trace = ACCESS_CONE_BACK, .branches = "at the edge of the detector",
      .work = {.products = 4, .sums = 9, .ports = 4},
      .volume_passes = 1, .volume_per_32_views = 2, .sinogram_passes = 1, .volumes_moved = 1, .sinograms_moved = 1,
-     .cpu_rate = {1.5e9, 2.5e9}, .gpu_rate = {450e9, 1000e9}, .rate_source = "docs/performance.md; derived H200 target, to voxel-driven", .names = {"cone_back", "back_proj", "backproj", "fan_back<"}},
+     .cpu_rate = {1.5e9, 2.5e9}, .gpu_rate = {450e9, 1000e9}, .rate_source = "docs/internals/performance.md; derived H200 target, to voxel-driven", .names = {"cone_back", "back_proj", "backproj", "fan_back<"}},
     {.name = "cone_hessian_diagonal", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 8, .trace = ACCESS_CONE_BACK, .branches = "at the edge of the detector",
      .work = {.products = 5, .sums = 9, .ports = 4},
      .volume_passes = 1, .volume_per_32_views = 2, .sinogram_passes = 1, .volumes_moved = 1, .sinograms_moved = 1,
@@ -47,7 +47,7 @@ static const struct primitive primitives[] = {
     {.name = "cone_fdk_filter", .hls_kernel = 1, .unit = UNIT_SAMPLE, .flops = 112, .trace = ACCESS_FILTER, .branches = "none",
      .work = {.products = 60, .sums = 200, .ports = 24, .stages = 22}, .streams = 1,
      .sinogram_passes = 2, .sinograms_moved = 1,
-     .cpu_rate = {0.3e9, 0.6e9}, .gpu_rate = {130e9, 260e9}, .rate_source = "docs/performance.md (1.2 M rows/s of 1024 on 2 threads); derived H200 target", .names = {"fdk_filter"}},
+     .cpu_rate = {0.3e9, 0.6e9}, .gpu_rate = {130e9, 260e9}, .rate_source = "docs/internals/performance.md (1.2 M rows/s of 1024 on 2 threads); derived H200 target", .names = {"fdk_filter"}},
     {.name = "mbir_prior_and_updates", .unit = UNIT_VOXEL, .flops = 370, .trace = ACCESS_PRIOR, .branches = "clip at zero; step length decided per subset",
      .work = {.products = 45, .sums = 60, .ports = 20}, .dependency = DEPENDS_FEEDBACK, .steps = 128,
      .volume_passes = 4, .volumes_moved = 1,
@@ -55,7 +55,7 @@ static const struct primitive primitives[] = {
     {.name = "median_filter3d", .hls_kernel = 1, .unit = UNIT_VOXEL, .flops = 77, .trace = ACCESS_MEDIAN, .branches = "none: a fixed network",
      .work = {.compares = 126, .ports = 9},
      .volume_passes = 2, .volumes_moved = 1,
-     .cpu_rate = {0.7e9, 1e9}, .gpu_rate = {80e9, 130e9}, .rate_source = "docs/performance.md; derived H200 target", .names = {"median"}},
+     .cpu_rate = {0.7e9, 1e9}, .gpu_rate = {80e9, 130e9}, .rate_source = "docs/internals/performance.md; derived H200 target", .names = {"median"}},
     {.name = "gen_pixel_partition", .unit = UNIT_PIXEL, .flops = 0, .trace = ACCESS_PARTITION, .branches = "rejection in the generator", .dependency = DEPENDS_FEEDBACK,
      .work = {.sums = 8, .ports = 4}, .most_lanes = 1,
      .cpu_rate = {50e6, 200e6}, .gpu_rate = {50e6, 1e9}, .rate_source = "a shuffle is serial; recalled", .names = {"partition"}},

@@ -4,7 +4,7 @@
 
 #include "profiler/triage/model/width_needed.h"
 
-/* Measured: `tomoprof-fpga widths --scan tests/data/tooth.h5` (docs/triage-width.md).
+/* Measured: `tomoprof-fpga widths --scan tests/data/tooth.h5` (docs/internals/triage-width.md).
  * tests/unit/fpga/test_width.c tries each row on the phantom again. */
 /* clang-format off */
 static const struct width_needed rows[] = {

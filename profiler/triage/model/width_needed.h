@@ -1,6 +1,7 @@
 /* How many bits each stage of a primitive needs on an FPGA. Measured by simulating the primitive
  * with rounded stages against itself in float64 (width_sweep.h); the result at the default quality
- * is kept as a table, so that asking costs nothing. docs/triage-width.md has the formulas. */
+ * is kept as a table, so that asking costs nothing. docs/internals/triage-width.md has the
+ * formulas. */
 #ifndef TP_TRIAGE_MODEL_WIDTH_NEEDED_H
 #define TP_TRIAGE_MODEL_WIDTH_NEEDED_H
 
@@ -31,7 +32,7 @@ struct width_needed {
 /* NULL: not analysed. At WIDTH_SIZE; see width_bits_at for others. */
 const struct width_needed *width_needed(const char *primitive);
 const struct width_needed *width_needed_at(int i); /* NULL past the end */
-/* Bits of a stage for slices of size^2; 0 where there is no such stage. */
+/* Bits of a stage for slices of size^2; 0 where it lacks the stage. */
 int width_bits_at(const struct width_needed *w, enum width_stage stage, double size);
 
 #endif

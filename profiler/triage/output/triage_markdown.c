@@ -295,7 +295,7 @@ static void write_appendix(const struct triage *t, FILE *out)
         "are below\n"
         "    break-even = (card + engineering) / ((machine time + energy saved a call) x days of "
         "use)\n\n"
-        "docs/triage.md has the reasons.\n",
+        "docs/internals/triage.md has the reasons.\n",
         out);
     write_rule(&t->weights, out);
     write_lanes(t, out);

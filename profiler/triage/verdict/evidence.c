@@ -128,10 +128,11 @@ static void find_mix(const struct inputs *in, struct candidate *c)
         e->mix_source = "this project's kernel, sm_90";
     }
     if (!e->mix)
-        e->mix_reason = !strncmp(c->primitive->name, "gen_", 4) ? "it runs on the host"
-                        : c->primitive->streams
-                            ? "its transforms are cuFFT's, or it has no kernel: no cubin of ours"
-                            : "no cubin of a kernel of that name";
+        e->mix_reason =
+            !strncmp(c->primitive->name, "gen_", 4) ? "it runs on the host"
+            : c->primitive->streams
+                ? "its transforms are cuFFT's, or it has no kernel: not one of tomoprof's cubins"
+                : "no cubin of a kernel of that name";
 }
 
 void candidate_evidence(const struct inputs *in, struct candidate *c)

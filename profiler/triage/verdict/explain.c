@@ -72,7 +72,7 @@ static void say_speed(struct candidate *c)
                e->memory_share);
     if (c->primitive->streams)
         REASON("Its samples pass on the way from the detector to the host anyway, so the link is "
-               "not charged.");
+               "not counted.");
 }
 
 static void say_pattern(struct candidate *c)

@@ -1,4 +1,4 @@
-/* The rule of the verdict; docs/triage.md says it in words. */
+/* The rule of the verdict; docs/internals/triage.md says it in words. */
 #include <math.h>
 
 #include "profiler/triage/verdict/candidate.h"

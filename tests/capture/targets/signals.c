@@ -403,6 +403,60 @@ static void jumps_out(void)
     puts("through");
 }
 
+/* The clock that the library reads as well, once it has entered: there the signal comes, so that
+ * the handler leaves it for certain. */
+static volatile int jump_at_clock;
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    if (jump_at_clock && clock == CLOCK_MONOTONIC) {
+        jump_at_clock = 0;
+        raise(SIGUSR1);
+    }
+    return (int)syscall(SYS_clock_gettime, clock, t);
+}
+
+static void jumped_out(void)
+{
+    static char from[4096], to[4096];
+    volatile size_t n = sizeof to;
+    signal(SIGUSR1, jump);
+    if (sigsetjmp(start_over, 1))
+        return;
+    jump_at_clock = 1;
+    for (int i = 0; i < 100; i++) {
+        memcpy(to, from, n);
+        sink += (unsigned long)to[n / 2];
+    }
+    jump_at_clock = 0; /* bare: nobody looked at the clock */
+}
+
+/* Frames that lie lower than those of the library did. */
+static void spin_deep(double s, int depth)
+{
+    volatile char frame[512];
+    memset((char *)frame, depth, sizeof frame);
+    if (depth)
+        spin_deep(s, depth - 1);
+    else
+        spin(s);
+    sink += (unsigned long)frame[depth];
+}
+
+static void jumps_out_then_spins(void)
+{
+    jumped_out();
+    spin(0.4);
+    puts("through");
+}
+
+static void jumps_out_then_deeper(void)
+{
+    jumped_out();
+    spin_deep(0.4, 20);
+    puts("through");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -411,11 +465,23 @@ static const struct {
     {                                                                                              \
 #f, f                                                                                      \
     }
-    CASE(block_all),       CASE(profiling_timer), CASE(all_real_time),
-    CASE(default_action),  CASE(ignored),         CASE(waited_for),
-    CASE(unblocked_late),  CASE(reset_all),       CASE(what_is_set),
-    CASE(mask_after_exec), CASE(tiny_stack),      CASE(undisturbed),
-    CASE(interrupted),     CASE(jumps_out),       {"signal_fd", (void (*)(void))signal_fd_case},
+    CASE(block_all),
+    CASE(profiling_timer),
+    CASE(all_real_time),
+    CASE(default_action),
+    CASE(ignored),
+    CASE(waited_for),
+    CASE(unblocked_late),
+    CASE(reset_all),
+    CASE(what_is_set),
+    CASE(mask_after_exec),
+    CASE(tiny_stack),
+    CASE(undisturbed),
+    CASE(interrupted),
+    CASE(jumps_out),
+    CASE(jumps_out_then_spins),
+    CASE(jumps_out_then_deeper),
+    {"signal_fd", (void (*)(void))signal_fd_case},
 };
 
 int main(int argc, char **argv)

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     pthread_create(&thread[0], NULL, worker, NULL);
     pthread_create(&thread[1], NULL, waiter, NULL);
     recurse(40, 0.3);
-    recurse(300, 0.2);
+    recurse(3000, 0.2);
     use_alternate();
     plug_in(argv[1]);
     for (int i = 0; i < 2; i++)

@@ -40,14 +40,23 @@ static void *spin_a_little(void *p)
     return p;
 }
 
+static pthread_barrier_t all_there;
+static void *spin_together(void *p)
+{
+    pthread_barrier_wait(&all_there);
+    spin(0.002);
+    return p;
+}
+
 static int three_hundred(void)
 {
     pthread_t t[300];
+    pthread_barrier_init(&all_there, NULL, 300);
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 32768);
     for (int i = 0; i < 300; i++)
-        if (pthread_create(&t[i], i % 2 ? &small : NULL, spin_a_little, NULL))
+        if (pthread_create(&t[i], i % 2 ? &small : NULL, spin_together, NULL))
             return 1;
     for (int i = 0; i < 300; i++)
         pthread_join(t[i], NULL);
@@ -180,13 +189,13 @@ static int cancelled(void)
  * library, whose call tells of them), and that of asynchronous input, which nothing announces. */
 static void on_event(union sigval v)
 {
-    spin(0.5);
+    spin(0.25);
     *(volatile int *)v.sival_ptr = 1;
 }
 
 static int c11(void *p)
 {
-    spin(0.5);
+    spin(0.25);
     return p ? 5 : 0;
 }
 

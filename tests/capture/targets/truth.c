@@ -87,24 +87,30 @@ static int threads(void)
     return printf("{\"seventy\": %ld, \"twenty\": %ld}\n", (long)id[0], (long)id[1]) < 0;
 }
 
-static void *two_milliseconds(void *p)
+struct brief {
+    double each, cpu; /* seconds */
+};
+
+static void *one_brief(void *p)
 {
+    struct brief *b = p;
     unsigned x = 0;
-    while (seconds(CLOCK_THREAD_CPUTIME_ID) < 0.002)
+    double now;
+    while ((now = seconds(CLOCK_THREAD_CPUTIME_ID)) < b->each)
         x = ten(x);
-    *(double *)p += seconds(CLOCK_THREAD_CPUTIME_ID);
+    b->cpu += now;
     return NULL;
 }
 
-static int brief(void)
+static int brief(int n, double each)
 {
-    double cpu = 0;
-    for (int i = 0; i < 300; i++) {
+    struct brief b = {each, 0};
+    for (int i = 0; i < n; i++) {
         pthread_t t;
-        pthread_create(&t, NULL, two_milliseconds, &cpu);
+        pthread_create(&t, NULL, one_brief, &b);
         pthread_join(t, NULL);
     }
-    return printf("{\"cpu\": %.6f}\n", cpu) < 0;
+    return printf("{\"cpu\": %.6f}\n", b.cpu) < 0;
 }
 
 static void *wait_here(void *p)
@@ -144,7 +150,8 @@ int main(int argc, char **argv)
     return !strcmp(what, "shares")    ? shares()
            : !strcmp(what, "sleeps")  ? sleeps()
            : !strcmp(what, "threads") ? threads()
-           : !strcmp(what, "brief")   ? brief()
+           : !strcmp(what, "brief")   ? brief(300, 0.002)
+           : !strcmp(what, "blink")   ? brief(6000, 0.0004)
            : !strcmp(what, "naps")    ? naps()
            : !strcmp(what, "memory")  ? memory()
                                       : 2;

@@ -16,6 +16,7 @@ struct shim_faults {
     int64_t launch;                                /* this launch fails */
     int64_t lost; /* from this synchronisation on the device is gone */
     int64_t pin;  /* this cudaHostRegister fails */
+    int pin_all;  /* and all that follow */
     int64_t capture, recorded, instantiate, graph_launch; /* this recording, launch in one,
                                                              graph, launch of one fails */
     int64_t call; /* this call of the runtime or of cuFFT fails, launches apart */

@@ -148,7 +148,8 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
     const cudaError_t code = shim_enter("cudaHostRegister");
     if (code)
         return code;
-    if (shim_faults.pin > 0 && --shim_faults.pin == 0)
+    if ((shim_faults.pin > 0 && --shim_faults.pin == 0) ||
+        (!shim_faults.pin && shim_faults.pin_all))
         return shim_note(cudaErrorMemoryAllocation);
     pinned[static_cast<char *>(p)] = bytes;
     return cudaSuccess;

@@ -1,7 +1,7 @@
 /* A CUDA program that knows what it did: the file $TRUTH gets, as JSON, how many kernels, copies
  * and allocations began on which line, and what its own events say of their time. Options: --short
  * N kernels of a microsecond, --kill (SIGKILL at the end), --reset (cudaDeviceReset at the end).
- * Without nvcc it is C for the pretended GPU of tests/fakes. What is counted stands on one line. */
+ * Without nvcc it is C for the emulated GPU of tests/fakes. What is counted stands on one line. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

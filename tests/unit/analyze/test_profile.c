@@ -108,7 +108,7 @@ static void wrong_profiles_are_refused(void **state)
     replaced("\"function\":1,", "\"function\":77,", "point outside");
     replaced("\"parent\":[null,0,1", "\"parent\":[null,9,1", "point outside");
     replaced("\"parent\":[null,0,1", "\"parent\":[null,1", "differ in length");
-    replaced("\"files\":{", "\"files\":7,\"x\":{", "\"files\" is no object");
+    replaced("\"files\":{", "\"files\":7,\"x\":{", "\"files\" is not an object");
     replaced("{", "", "no valid JSON");
 }
 

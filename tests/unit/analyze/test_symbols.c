@@ -407,6 +407,40 @@ static void a_module_counts_from_its_time_until_the_next(void **state)
     symbols_free(s);
 }
 
+/* Libraries opened in turn at the same place; records in the order in which threads wrote them. */
+static void libraries_in_turn_at_one_place(void **state)
+{
+    (void)state;
+    struct symbols *s;
+    struct symbol_frame f;
+    static const struct {
+        uint64_t time, address;
+        const char *module;
+    } cases[] = {
+        {5, 0x5800, "/a"},                                          /* its record came late */
+        {12, 0x5800, "/a"}, {19, 0x5800, "/a"}, {20, 0x5800, "/b"}, /* gone, and the next record is
+                                                                       late */
+        {26, 0x5800, "/b"}, {31, 0x5800, "/a"}, {45, 0x5800, "/c"}, {45, 0x7800, "/c"},
+        {60, 0x5800, "/c"}, /* after its end: what was there last */
+        {60, 0x5400, "/c"},
+    };
+    assert_ok(symbols_create(&s));
+    assert_ok(symbols_module_gone(s, 1, 40, 0x5000, 0x6000));
+    assert_ok(symbols_module(s, 1, 30, 0x5000, 0x6000, 0x5000, "/a", NULL, 0));
+    assert_ok(symbols_module_gone(s, 1, 30, 0x5000, 0x6000));
+    assert_ok(symbols_module(s, 1, 25, 0x5000, 0x6000, 0x5000, "/b", NULL, 0));
+    assert_ok(symbols_module_gone(s, 1, 50, 0x5000, 0x8000));
+    assert_ok(symbols_module(s, 1, 10, 0x5000, 0x6000, 0x5000, "/a", NULL, 0));
+    assert_ok(symbols_module(s, 1, 41, 0x5000, 0x8000, 0x5000, "/c", NULL, 0));
+    assert_ok(symbols_module_gone(s, 1, 20, 0x5000, 0x6000));
+    assert_ok(symbols_module_gone(s, 1, 20, 0x9000, 0xa000)); /* of nothing that is known */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(symbols_at(s, 1, cases[i].time, cases[i].address, 1, &f, 1), 1);
+        assert_string_equal(f.module, cases[i].module);
+    }
+    symbols_free(s);
+}
+
 /* More than are kept open at a time, each asked twice. */
 static void many_modules_are_opened_and_closed(void **state)
 {
@@ -509,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_changed_or_missing_file_is_not_used_and_counted),
         cmocka_unit_test(a_return_address_belongs_to_the_call_before_it),
         cmocka_unit_test(a_module_counts_from_its_time_until_the_next),
+        cmocka_unit_test(libraries_in_turn_at_one_place),
         cmocka_unit_test(many_modules_are_opened_and_closed),
         cmocka_unit_test(damaged_files_do_no_harm),
         cmocka_unit_test(the_kernels_own_code_has_names),

@@ -103,21 +103,44 @@ static void two_writers_of_one_file_do_not_mix(void **state)
     assert_content("shared.txt", "bb");
 }
 
-static void permissions_and_links_are_kept(void **state)
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return S_ISLNK(st.st_mode) ? 0 : st.st_mode & 07777;
+}
+
+static void a_new_file_goes_by_the_umask_and_a_replaced_one_keeps_its_mode(void **state)
 {
     (void)state;
     mode_t old = umask(027);
     put("mode.txt", "x");
+    assert_int_equal(mode_of("mode.txt"), 0640);
+    static const unsigned modes[] = {0600, 0644, 0666, 0755};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod("mode.txt", modes[i]), 0);
+        put("mode.txt", "y");
+        assert_int_equal(mode_of("mode.txt"), modes[i]);
+    }
     umask(old);
-    struct stat st;
-    assert_int_equal(stat("mode.txt", &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_content("mode.txt", "y");
+}
+
+/* Also one that leads to a device, to nothing or to itself; its name is then a file. */
+static void a_link_is_replaced_and_never_followed(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"target.txt", "/dev/null", "nowhere", "link.txt", "."};
     put("target.txt", "old");
-    assert_int_equal(symlink("target.txt", "link.txt"), 0);
-    put("link.txt", "new");
-    assert_content("target.txt", "new");
-    assert_int_equal(lstat("link.txt", &st), 0);
-    assert_true(S_ISLNK(st.st_mode));
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_int_equal(symlink(targets[i], "link.txt"), 0);
+        put("link.txt", "new");
+        assert_content("target.txt", "old");
+        assert_int_not_equal(mode_of("link.txt"), 0);
+        assert_content("link.txt", "new");
+        assert_int_equal(unlink("link.txt"), 0);
+    }
+    assert_int_equal(temporaries_here(), 0);
 }
 
 static void unwritable_places_are_named(void **state)
@@ -273,7 +296,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_content_appears_only_when_committed),
         cmocka_unit_test(two_writers_of_one_file_do_not_mix),
-        cmocka_unit_test(permissions_and_links_are_kept),
+        cmocka_unit_test(a_new_file_goes_by_the_umask_and_a_replaced_one_keeps_its_mode),
+        cmocka_unit_test(a_link_is_replaced_and_never_followed),
         cmocka_unit_test(unwritable_places_are_named),
         cmocka_unit_test(devices_are_written_directly),
         cmocka_unit_test(full_disk_leaves_the_old_file),

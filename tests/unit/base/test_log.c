@@ -146,6 +146,7 @@ static int64_t loop_ns;
 static void fast_progress(void)
 {
     int64_t start = clock_ns();
+    progress_about("cone_mbir_recon 64");
     for (int i = 0; i < 2000; i++)
         progress("projecting", i, 2000);
     log_info("line between");
@@ -168,6 +169,7 @@ static void progress_on_a_terminal_is_limited_and_cleared(void **state)
     capture_terminal(fast_progress);
     int drawn = count("projecting");
     assert_true(drawn >= 1);
+    assert_int_equal(count("cone_mbir_recon 64"), drawn);
     assert_true(drawn <= 1 + (int)(loop_ns / 100000000)); /* 10 a second */
     const char *line = strstr(text, "line between");
     assert_non_null(line);

@@ -18,7 +18,7 @@ static int json, method;
 static uint64_t memory;
 
 static struct opt rows[] = {
-    {"in", 'i', OPT_PATH, &in, "FILE", "input", 0, 0, 0},
+    {"in", 'i', OPT_INPUT, &in, "FILE", "input", 0, 0, 0},
     {"label", 0, OPT_TEXT, &label, "TEXT", "any text", 0, 0, 0},
     {"runs", 'n', OPT_INT, &runs, "N", "number of runs\nand more", 1, 10, 0},
     {"noise", 0, OPT_NUMBER, &noise, "X", "noise", -1, 1, 0},
@@ -128,7 +128,7 @@ static void wrong_calls_say_what_is_wrong(void **state)
         {"--json=1", "--json takes no value"},
         {"--method sirt", "--method sirt: must be one of fbp|fdk|mbir"},
         {"--method fb", "--method fb: must be one of fbp|fdk|mbir"},
-        {"--memory lots", "--memory: \"lots\" is no amount of memory: write 512MiB or 12GiB"},
+        {"--memory lots", "--memory: \"lots\" is not an amount of memory: write 512MiB or 12GiB"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char words[200];

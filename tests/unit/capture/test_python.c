@@ -107,13 +107,14 @@ static void build(uint64_t thread, uint64_t kernel_id)
 
 static struct capture_thread writer;
 static uint8_t scratch[FRAME_SCRATCH];
-static uint64_t pair[2 * 128];
+static uint64_t pair[2 * FRAME_ROOM];
+static struct deep deep;
 
 static size_t read_frames(pid_t tid, uint32_t *flags)
 {
-    struct frame_view v = {.tid = tid, .scratch = scratch};
+    struct frame_view v = {.tid = tid, .scratch = scratch, .deep = &deep};
     *flags = 0;
-    return python_frames(&writer, &v, pair, 128, flags);
+    return python_frames(&writer, &v, pair, flags);
 }
 
 static void check_frames(pid_t tid)
@@ -174,7 +175,7 @@ static void test_a_chain_that_breaks_or_turns(void **unused)
     assert_int_equal(read_frames(4711, &flags), 3);
     assert_int_equal(flags, TRACE_STACK_PYTHON_CUT);
     frames[2][6] = (uintptr_t)frames[0];
-    assert_int_equal(read_frames(4711, &flags), 128);
+    assert_int_equal(read_frames(4711, &flags), FRAME_INNER);
     assert_int_equal(flags, TRACE_STACK_PYTHON_CUT);
     frames[2][6] = (uintptr_t)frames[2];
     assert_int_equal(read_frames(4711, &flags), 3);

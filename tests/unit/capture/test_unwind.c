@@ -38,7 +38,7 @@ void capture_note(struct capture_thread *t, int severity, const char *key, const
     (void)format;
 }
 
-enum { ROOM = 200 };
+enum { ROOM = 200, DEPTH = 128 };
 static uint8_t window[16384];
 static struct cfi_scratch scratch;
 static uintptr_t stack_low, stack_high;
@@ -78,7 +78,7 @@ __attribute__((noinline, noclone)) static void take(struct taken *t, const void 
         unwind_from_context(&r, ucontext);
     else
         unwind_from_here(&r);
-    t->n = unwind(&r, &m, t->pc, UNWIND_DEPTH, &t->complete);
+    t->n = unwind(&r, &m, t->pc, DEPTH, &t->complete);
 }
 
 /* 1 when all of `t` behind its first `skip` frames is in glibc's view from the same frame on. */
@@ -136,8 +136,77 @@ static void test_a_stack_above_the_limit_is_cut(void **state)
 {
     (void)state;
     recurse(500);
-    assert_int_equal(last.n, UNWIND_DEPTH);
+    assert_int_equal(last.n, DEPTH);
     assert_false(last.complete);
+}
+
+enum { DEEP = 5000 };
+static void *frames[DEEP + ROOM], **all; /* all: from the caller of backtrace on */
+static int all_n;
+static uintptr_t ends[UNWIND_ROOM];
+static struct unwind_outer outer;
+
+/* Takes the stack by unwind_both_ends and compares it with glibc's; the marker's number. */
+__attribute__((noinline, noclone)) static uint64_t take_ends(void)
+{
+    struct unwind_registers r;
+    struct unwind_memory m = memory();
+    int complete, deep;
+    all_n = backtrace(all = frames, DEEP + ROOM);
+    unwind_from_here(&r);
+    size_t n = unwind_both_ends(&r, &m, ends, &outer, &complete, &deep), at = 0;
+    assert_true(complete);
+    assert_true(deep);
+    assert_int_equal(n, UNWIND_ROOM);
+    if ((uintptr_t)all[1] != ends[1]) { /* ASan's backtrace begins with a frame of its own */
+        all++;
+        all_n--;
+    }
+    for (size_t i = 1; i < UNWIND_INNER; i++) /* the first is another line of this function */
+        assert_int_equal(ends[i], (uintptr_t)all[i]);
+    for (size_t i = 0; i < UNWIND_OUTER; i++)
+        at += ends[UNWIND_INNER + 1 + i] == (uintptr_t)all[(size_t)all_n - UNWIND_OUTER + i];
+    assert_int_equal(at, UNWIND_OUTER);
+    assert_true(ends[UNWIND_INNER] & TRACE_LEFT_OUT);
+    return ends[UNWIND_INNER] & ~TRACE_LEFT_OUT;
+}
+
+__attribute__((noinline, noclone)) static int down(int depth)
+{
+    volatile int pad[4] = {depth};
+    if (depth) {
+        down(depth - 1);
+    } else {
+        uint64_t left_out = take_ends();
+        assert_int_equal(left_out, all_n - UNWIND_OUTER - UNWIND_INNER);
+        assert_true(outer.known);
+        outer.deep.after = UINT64_MAX; /* the way must not be gone again */
+        assert_int_equal(take_ends(), 0);
+    }
+    return pad[depth % 4];
+}
+
+/* Another caller: what is known of the root holds no longer. */
+__attribute__((noinline, noclone)) static int down_elsewhere(int depth)
+{
+    volatile int pad[8] = {depth};
+    if (depth) {
+        down_elsewhere(depth - 1);
+    } else {
+        outer.deep.after = 0;
+        uint64_t left_out = take_ends();
+        assert_int_equal(left_out, all_n - UNWIND_OUTER - UNWIND_INNER);
+    }
+    return pad[depth % 8];
+}
+
+static void test_both_ends_of_a_deep_stack_are_kept(void **state)
+{
+    (void)state;
+    outer.known = 0;
+    outer.deep.after = 0;
+    down(DEEP - ROOM);
+    down_elsewhere(DEEP - 2 * ROOM);
 }
 
 __attribute__((noinline, optimize("omit-frame-pointer"))) static int bare(int depth)
@@ -286,7 +355,7 @@ static void test_garbage_ends_and_does_not_fault(void **state)
     uintptr_t base = (uintptr_t)mmap(NULL, BYTES + 4096, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect((void *)(base + BYTES), 4096, PROT_NONE);
-    size_t frames = 0;
+    size_t seen = 0;
     for (int i = 0; i < 20000; i++) {
         struct taken t;
         struct unwind_registers r = {.known = 0xffff};
@@ -301,12 +370,12 @@ static void test_garbage_ends_and_does_not_fault(void **state)
             r.r[k] = odd_word(base, BYTES);
         r.r[UNWIND_SP] = base + next_random() % BYTES;
         r.pc = odd_word(base, BYTES);
-        t.n = unwind(&r, &m, t.pc, UNWIND_DEPTH, &t.complete);
-        assert_true(t.n <= UNWIND_DEPTH);
-        frames += t.n;
+        t.n = unwind(&r, &m, t.pc, DEPTH, &t.complete);
+        assert_true(t.n <= DEPTH);
+        seen += t.n;
     }
     munmap((void *)base, BYTES + 4096);
-    assert_true(frames > 21000); /* some of it was believed: the loop was exercised */
+    assert_true(seen > 21000); /* some of it was believed: the loop was exercised */
 }
 
 /* The program's own image, copied in front of a page that cannot be read. */
@@ -452,7 +521,7 @@ static void test_another_thread_that_waits(void **state)
     struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
     struct unwind_memory m = {.window = window, .window_room = sizeof window, .scratch = &scratch};
     r.r[UNWIND_SP] = sp;
-    last.n = unwind(&r, &m, last.pc, UNWIND_DEPTH, &last.complete);
+    last.n = unwind(&r, &m, last.pc, DEPTH, &last.complete);
     assert_int_equal(write(pipe_ends[1], "x", 1), 1);
     pthread_join(thread, NULL);
     close(pipe_ends[0]);
@@ -541,6 +610,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recursion_is_followed_to_the_root),
         cmocka_unit_test(test_a_stack_above_the_limit_is_cut),
+        cmocka_unit_test(test_both_ends_of_a_deep_stack_are_kept),
         cmocka_unit_test(test_functions_without_frame_pointer),
         cmocka_unit_test(test_frames_that_are_aligned_by_hand),
         cmocka_unit_test(test_a_callback_through_libc),

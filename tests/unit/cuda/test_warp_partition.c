@@ -72,7 +72,7 @@ static void other_sizes_cost_little_more_than_multiples_of_16(void **state)
     }
 }
 
-/* docs/cuda.md holds these rows. */
+/* docs/internals/cuda.md holds these rows. */
 static void sizes_cost_what_the_document_says(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void sizes_cost_what_the_document_says(void **state)
                                 400, 512, 513, 528, 992, 1000, 1008, 1024, 1025};
     char *document = NULL;
     size_t bytes;
-    assert_ok(file_read_all(TP_DATA "/../../docs/cuda.md", 1 << 20, &document, &bytes));
+    assert_ok(file_read_all(TP_DATA "/../../docs/internals/cuda.md", 1 << 20, &document, &bytes));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const struct warp_partition s = warp_partition_of(sizes[i]);
         char line[120];
@@ -91,7 +91,7 @@ static void sizes_cost_what_the_document_says(void **state)
                            cost(&operations[k], sizes[i]) / cost(&operations[k], 256));
         print_message("%s\n", line);
         if (!strstr(document, line))
-            fail_msg("docs/cuda.md lacks the row of %d", sizes[i]);
+            fail_msg("docs/internals/cuda.md lacks the row of %d", sizes[i]);
     }
     free(document);
 }

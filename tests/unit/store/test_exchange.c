@@ -6,7 +6,7 @@
 #include "host/base/memory.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
-#include "host/store/format/exchange.h"
+#include "host/store/exchange/exchange.h"
 #include "tests/unit/check.h"
 
 #if __has_include(<hdf5.h>)
@@ -306,7 +306,7 @@ static void test_wrong_files(void **state)
     H5Gclose(H5Gcreate2(f.id, "exchange", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(f.id, "exchange/data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Fclose(f.id);
-    wrong_read("no dataset");
+    wrong_read("not a dataset");
 
     f = create();
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -318,9 +318,9 @@ static void test_wrong_files(void **state)
     FILE *text = fopen(path, "wb");
     fputs("no HDF5", text);
     fclose(text);
-    wrong_read("no HDF5 file");
+    wrong_read("not an HDF5 file");
     struct exchange_info i;
-    assert_error(exchange_info(path, &i), ERR_INPUT, "no HDF5 file");
+    assert_error(exchange_info(path, &i), ERR_INPUT, "not an HDF5 file");
     assert_error(exchange_info("/nowhere.h5", &i), ERR_INPUT, "/nowhere.h5");
     assert_error(exchange_info("/tmp", &i), ERR_INPUT, "/tmp");
 }

@@ -186,8 +186,8 @@ static void test_wrong(void **state)
         int64_t value;
         const char *words;
     } cases[] = {
-        {0, 4, 349, "no NIfTI file"},
-        {344, 4, 0, "no NIfTI file"},
+        {0, 4, 349, "not a NIfTI file"},
+        {344, 4, 0, "not a NIfTI file"},
         {40, 2, 0, "0 dimensions"},
         {40, 2, 8, "8 dimensions"},
         {42, 2, 0, "dimension 1: 0"},

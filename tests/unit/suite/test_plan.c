@@ -86,15 +86,15 @@ static void wrong_lists_are_named(void **state)
         {"frobnicate_everything", "32", "run --list"},
         {"cone_fdk_recon,,median_filter3d", "32", "empty"},
         {"", "32", "empty"},
-        {NULL, "32,x", "\"x\" is no whole number"},
-        {NULL, "32,", "\"\" is no whole number"},
+        {NULL, "32,x", "\"x\" is not a whole number"},
+        {NULL, "32,", "\"\" is not a whole number"},
         {NULL, "0", "0 is outside 4..16384"},
         {NULL, "-32", "-32 is outside"},
         {NULL, "3", "3 is outside"},
         {NULL, "16385", "16385 is outside"},
         {NULL, "1099511627776", "1099511627776 is outside"},
         {NULL, "99999999999999999999", "is outside"},
-        {NULL, "64.5", "\"64.5\" is no whole number"},
+        {NULL, "64.5", "\"64.5\" is not a whole number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run_plan p;
@@ -140,7 +140,7 @@ static void threads_are_a_list(void **state)
     assert_int_equal(plan_parse_threads("8, 1,8", 2, threads, &n), ERR_OK);
     assert_true(n == 2 && threads[0] == 1 && threads[1] == 8);
     assert_error(plan_parse_threads("0", 2, threads, &n), ERR_USAGE, "--threads: 0 is outside");
-    assert_error(plan_parse_threads("1,", 2, threads, &n), ERR_USAGE, "no whole number");
+    assert_error(plan_parse_threads("1,", 2, threads, &n), ERR_USAGE, "not a whole number");
     assert_error(plan_parse_threads("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 2, threads, &n),
                  ERR_USAGE, "more than 16 threads");
 }

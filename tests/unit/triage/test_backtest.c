@@ -1,7 +1,7 @@
 /* links: tp_triage */
-/* The model against designs that were published, within a factor of 2; docs/triage.md holds the
- * table that this prints. Where a paper gives lanes and clock, the model's card is cut to them and
- * fill is 1; where it gives the device, the model finds the lanes. */
+/* The model against designs that were published, within a factor of 2; docs/internals/triage.md
+ * holds the table that this prints. Where a paper gives lanes and clock, the model's card is cut to
+ * them and fill is 1; where it gives the device, the model finds the lanes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -246,14 +246,14 @@ static const struct {
 
 static char *page;
 
-/* `row` as a line of docs/triage.md. */
+/* `row` as a line of docs/internals/triage.md. */
 static void check_row(const char *row)
 {
     char line[1024];
     print_message("%s\n", row);
     assert_true(snprintf(line, sizeof line, "\n%s\n", row) < (int)sizeof line);
     if (!strstr(page, line))
-        fail_msg("docs/triage.md lacks this row");
+        fail_msg("docs/internals/triage.md lacks this row");
 }
 
 static void model_is_within_a_factor_of_2_of_published_designs(void **state)
@@ -305,7 +305,7 @@ int main(void)
         cmocka_unit_test(model_is_within_a_factor_of_2_of_published_designs),
         cmocka_unit_test(designs_without_a_rate_have_a_reason),
     };
-    if (file_read_all(TP_DATA "/../../docs/triage.md", 1 << 20, &page, &bytes))
+    if (file_read_all(TP_DATA "/../../docs/internals/triage.md", 1 << 20, &page, &bytes))
         return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(page);

@@ -249,7 +249,7 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
     return f->signal_frame ? CFI_DONE_SIGNAL : CFI_DONE;
 }
 
-/* The first address of a function is not a return address: whoever made this stack (makecontext, a
+/* The first address of a function is not a return address: the maker of this stack (makecontext, a
  * coroutine library) put it there, and there is nothing above it. */
 static uint8_t no_caller(uintptr_t pc)
 {

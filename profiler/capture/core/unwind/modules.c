@@ -35,14 +35,20 @@ struct module_table {
 };
 static struct module_table *tables[2];
 static _Atomic(struct module_table *) current;
-static atomic_uint generation;
+static atomic_uint generation, unloads;
 static atomic_flag held = ATOMIC_FLAG_INIT;
 static unsigned long long seen_adds, seen_subs;
 struct module modules_own;
+volatile int modules_outside;
 
 uint32_t modules_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+uint32_t modules_unloads(void)
+{
+    return atomic_load_explicit(&unloads, memory_order_relaxed);
 }
 
 static const struct module_entry *search(const struct module_table *t, uintptr_t address)
@@ -210,17 +216,25 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-static void write_gone(struct trace_stream *stream, const struct module_table *old,
-                       const struct module_table *new)
+/* With the time before those that came were found: one of them may be at the same place. */
+static int write_gone(struct trace_stream *stream, const struct module_table *old,
+                      const struct module_table *new, uint64_t time_ns)
 {
+    int gone = 0;
     for (size_t i = 0; i < old->n; i++) {
         const struct module_entry *e = &old->entry[i], *now = search(new, e->m.start);
         if (now && same(now, e))
             continue;
-        struct trace_module record = {
-            .r.kind = TRACE_MODULE_GONE, .start = e->m.start, .end = e->m.end, .bias = e->m.bias};
+        gone = 1;
+        if (!stream)
+            continue;
+        struct trace_module record = {.r = {.kind = TRACE_MODULE_GONE, .time_ns = time_ns},
+                                      .start = e->m.start,
+                                      .end = e->m.end,
+                                      .bias = e->m.bias};
         trace_put(stream, &record.r, sizeof record, NULL, 0);
     }
+    return gone;
 }
 
 static int refresh(struct trace_stream *stream, const struct module_table *old)
@@ -228,25 +242,50 @@ static int refresh(struct trace_stream *stream, const struct module_table *old)
     struct module_table *now = atomic_load(&current);
     struct module_refresh r = {
         .stream = stream, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
+    uint64_t begin = trace_now();
     r.new->n = 0;
     dl_iterate_phdr(visit, &r);
     if (r.unchanged)
         return 0;
-    if (stream && old)
-        write_gone(stream, old, r.new);
+    int gone = old && write_gone(stream, old, r.new, begin);
     atomic_store(&current, r.new);
     atomic_fetch_add(&generation, 1);
+    if (gone)
+        atomic_fetch_add(&unloads, 1);
+    return 1;
+}
+
+static int make_tables(void)
+{
+    struct module_table *both = raw_map(2 * sizeof *both, 0);
+    if (!both)
+        return 0;
+    tables[0] = &both[0];
+    tables[1] = &both[1];
+    return 1;
+}
+
+int modules_set(const struct module *list, size_t n, int unloaded)
+{
+    if (!tables[0] && !make_tables())
+        return 0;
+    struct module_table *now = atomic_load(&current),
+                        *next = now == tables[0] ? tables[1] : tables[0];
+    next->n = n < MODULES ? n : MODULES;
+    for (size_t i = 0; i < next->n; i++)
+        next->entry[i].m = list[i];
+    atomic_store(&current, next);
+    atomic_fetch_add(&generation, 1);
+    if (unloaded)
+        atomic_fetch_add(&unloads, 1);
     return 1;
 }
 
 int modules_start(size_t *bytes)
 {
-    struct module_table *both = raw_map(2 * sizeof *both, 0);
-    if (!both)
+    if (!make_tables())
         return ENOMEM;
-    *bytes += 2 * sizeof *both;
-    tables[0] = &both[0];
-    tables[1] = &both[1];
+    *bytes += 2 * sizeof *tables[0];
     *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     return 0;
 }
@@ -258,6 +297,17 @@ int modules_refresh(struct trace_stream *stream)
     int changed = refresh(stream, atomic_load(&current));
     atomic_flag_clear(&held);
     return changed;
+}
+
+/* The library's own thread may be at it, and wait for the loader until the caller goes on. */
+void modules_refresh_now(struct trace_stream *stream)
+{
+    for (int i = 0; tables[0] && i < 20; i++, raw_sleep(100000))
+        if (!atomic_flag_test_and_set(&held)) {
+            (void)refresh(stream, atomic_load(&current));
+            atomic_flag_clear(&held);
+            return;
+        }
 }
 
 void modules_forked(struct trace_stream *stream)

@@ -16,16 +16,26 @@ int modules_start(size_t *bytes); /* 0 or errno; adds the memory that it maps */
 /* Writes what came and went since (NULL: does not), returns 1; 0, cheaply, when nothing did. Takes
  * the loader's lock for a moment: never from a handler. */
 int modules_refresh(struct trace_stream *stream);
+/* The same where another thread is at it: after that, when it is done within 2 ms. */
+void modules_refresh_now(struct trace_stream *stream);
 /* In a forked child: all of them are written again, to the new file. */
 void modules_forked(struct trace_stream *stream);
 /* Around fork, so that the child does not inherit the loader's lock from a refresh. */
 void modules_hold(void);
 void modules_release(void);
 
+/* Of a process that is seen from outside: the whole list, sorted by start; instead of all above.
+ * `unloaded`: one of those before is not in it. 0: no memory. */
+int modules_set(const struct module *list, size_t n, int unloaded);
+
 /* The image at an address. Async-signal-safe. 0: none is known. */
 int modules_find(uintptr_t address, struct module *m);
 /* Grows with every load and unload of an image that was seen. */
 uint32_t modules_generation(void);
+/* Grows when images went: from then on an address may be another one's. */
+uint32_t modules_unloads(void);
+/* 1: a sample was taken in code outside of all images, which the program made. */
+extern volatile int modules_outside;
 /* The capture library itself. */
 extern struct module modules_own;
 

@@ -27,6 +27,16 @@ void unwind_from_context(struct unwind_registers *r, const void *ucontext)
 #endif
 }
 
+uintptr_t unwind_stack_pointer(const void *ucontext)
+{
+    const ucontext_t *u = ucontext;
+#if defined __x86_64__
+    return (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
+#else
+    return u->uc_mcontext.sp;
+#endif
+}
+
 /* What lies below the stack pointer of a stopped thread may never have been touched; what lies
  * above it has. */
 static void set_floor(struct unwind_memory *m, uintptr_t sp)
@@ -92,9 +102,46 @@ static enum unwind_step leaf_step(struct unwind_registers *r, struct unwind_memo
 static enum unwind_step blind_step(struct unwind_registers *r, struct unwind_memory *m, int exact)
 {
     struct module module;
-    if (exact && modules_find(r->pc, &module) && leaf_step(r, m) == STEP_DONE)
+    int known = exact && modules_find(r->pc, &module);
+    if (exact && !known)
+        modules_outside = 1;
+    if (known && leaf_step(r, m) == STEP_DONE)
         return STEP_DONE;
     return frame_pointer_step(r, m);
+}
+
+enum unwind_next unwind_next(struct unwind_registers *r, struct unwind_memory *m, int *exact)
+{
+    enum cfi_step step = cfi_step(r, m, *exact);
+    if (step == CFI_FAILED && unwind_search(r, m, *exact))
+        step = cfi_step(r, m, *exact);
+    if (step == CFI_ROOT)
+        return NEXT_ROOT;
+    if (step == CFI_FAILED)
+        return NEXT_LOST;
+    if (step == CFI_NONE) {
+        enum unwind_step blind = blind_step(r, m, *exact);
+        if (blind != STEP_DONE)
+            return blind == STEP_ROOT ? NEXT_ROOT : NEXT_LOST;
+    }
+    *exact = step == CFI_DONE_SIGNAL;
+    if (*exact)
+        set_floor(m, r->r[UNWIND_SP]);
+    return NEXT_FRAME;
+}
+
+enum unwind_next unwind_fill(struct unwind_registers *r, struct unwind_memory *m, int *exact,
+                             uintptr_t *pc, size_t room, size_t *n)
+{
+    enum unwind_next next = NEXT_FRAME;
+    if (!*n)
+        set_floor(m, r->r[UNWIND_SP]);
+    while (next == NEXT_FRAME && *n < room) {
+        pc[*n] = *exact && *n ? r->pc + 1 : r->pc;
+        ++*n;
+        next = unwind_next(r, m, exact);
+    }
+    return next;
 }
 
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
@@ -102,29 +149,6 @@ size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc
 {
     size_t n = 0;
     int exact = 1;
-    *complete = 0;
-    set_floor(m, r->r[UNWIND_SP]);
-    while (n < room) {
-        pc[n] = exact && n ? r->pc + 1 : r->pc;
-        n++;
-        enum cfi_step step = cfi_step(r, m, exact);
-        if (step == CFI_FAILED && unwind_search(r, m, exact))
-            step = cfi_step(r, m, exact);
-        if (step == CFI_ROOT) {
-            *complete = 1;
-            break;
-        }
-        if (step == CFI_FAILED)
-            break;
-        if (step == CFI_NONE) {
-            enum unwind_step blind = blind_step(r, m, exact);
-            *complete = blind == STEP_ROOT;
-            if (blind != STEP_DONE)
-                break;
-        }
-        exact = step == CFI_DONE_SIGNAL;
-        if (exact)
-            set_floor(m, r->r[UNWIND_SP]);
-    }
+    *complete = unwind_fill(r, m, &exact, pc, room, &n) == NEXT_ROOT;
     return n;
 }

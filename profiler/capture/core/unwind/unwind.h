@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNWIND_DEPTH 128
+#include "profiler/capture/core/unwind/deep.h"
+
+/* Of a deeper stack these many frames from the leaf and from the root are kept. */
+enum { UNWIND_INNER = 768, UNWIND_OUTER = 256, UNWIND_ROOM = UNWIND_INNER + 1 + UNWIND_OUTER };
 
 /* Registers by their DWARF number. */
 #if defined __x86_64__
@@ -33,7 +36,16 @@ struct unwind_memory {
     struct cfi_scratch *scratch;
 };
 
+/* What the thread's last deep stack had at its root: return addresses and where they lie. As long
+ * as they lie there still, the way to the root need not be taken again. */
+struct unwind_outer {
+    struct deep deep;
+    int known;
+    uintptr_t pc[UNWIND_OUTER], slot[UNWIND_OUTER];
+};
+
 void unwind_from_context(struct unwind_registers *r, const void *ucontext);
+uintptr_t unwind_stack_pointer(const void *ucontext);
 
 /* From the caller itself, whose frame must still be there when unwind() runs: hence inline. */
 static inline __attribute__((always_inline)) void unwind_from_here(struct unwind_registers *r)
@@ -63,6 +75,18 @@ static inline __attribute__((always_inline)) void unwind_from_here(struct unwind
  */
 size_t unwind(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, size_t room,
               int *complete);
+
+/* unwind_outer.c: the same with UNWIND_ROOM; *deep: the middle is left out, where TRACE_LEFT_OUT
+ * lies. */
+size_t unwind_both_ends(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc,
+                        struct unwind_outer *o, int *complete, int *deep);
+
+/* For the files of this folder: one frame, and from *n frames on up to `room`. *exact: r->pc is not
+ * a return address. */
+enum unwind_next { NEXT_FRAME, NEXT_ROOT, NEXT_LOST };
+enum unwind_next unwind_next(struct unwind_registers *r, struct unwind_memory *m, int *exact);
+enum unwind_next unwind_fill(struct unwind_registers *r, struct unwind_memory *m, int *exact,
+                             uintptr_t *pc, size_t room, size_t *n);
 
 /* unwind_search.c: the frame pointer where it is not known; 0: not found. */
 int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact);

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders.h"
 
 /* A sample's weight is the CPU time since the one before, read from the thread's clock: exact where
@@ -21,8 +23,10 @@
  * many periods it is not known where the thread was, and the rest stays unsampled. */
 #define PERIODS_MAX      10
 #define WEIGHT_LEAST_CAP 100000000u /* ns */
-#define SOON             100000u    /* ns */
-#define LEFT_BEHIND      400        /* samples in a row: seconds inside the library */
+#define SOON             10000u     /* ns */
+/* Samples in a row, seconds inside the library: a handler of the target has jumped out of it, and
+ * the stacks did not tell (capture_enter), as on stacks that the target makes. */
+#define LEFT_BEHIND 400
 
 /* Timers of the kernel itself: glibc's may allocate, and a child of fork makes them in a handler.
  */
@@ -39,13 +43,13 @@ static uint64_t jittered(struct thread_slot *s)
     return (uint64_t)((double)period * (0.9 + 0.2 * capture_random(&s->t)));
 }
 
-/* The interval is the net below: a signal that is lost does not end the sampling. */
-static void arm(struct thread_slot *s, uint64_t at)
+/* The interval is the net below: a signal that is lost does not end the sampling. 0, or errno. */
+static int arm(struct thread_slot *s, uint64_t at)
 {
     struct timespec interval = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     struct itimerspec when = {interval, {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
     s->cpu_next = at;
-    syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL);
+    return syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL) ? errno : 0;
 }
 
 /* Makes the timer of `s`, which may be another thread. */
@@ -57,16 +61,21 @@ static void watch(struct thread_slot *s, int other)
                                  .tid = (int)s->t.tid};
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
     uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
-    s->cpu_last = s->whole ? 0 : now; /* found late: its first sample counts for what was before */
-    if (syscall(SYS_timer_create, clock, &event, &s->timer)) {
+    s->cpu_last = s->whole && !s->sampled_ns
+                      ? 0
+                      : now; /* found late: its first sample counts for what was before */
+    if (now == THREAD_POLL_UNKNOWN || syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
     }
     uint64_t phase = (uint64_t)((double)period * capture_random(&s->t));
     s->timer_on = 1;
     s->first = 1;
-    /* It comes up to a tick later; in the past it would come at once. */
-    arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
+    /* It comes up to a tick later; in the past it would come at once. The clock has gone on: a
+     * timer takes some us to make, of which a thread may have few hundred. */
+    now = thread_poll_cpu(other ? s->t.tid : 0);
+    if (now != THREAD_POLL_UNKNOWN)
+        arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
 }
 
 static void unwatch(struct thread_slot *s)
@@ -76,14 +85,14 @@ static void unwatch(struct thread_slot *s)
     s->timer_on = 0;
 }
 
-/* In the kernel: the signal found the thread at the end of a system call. */
+/* In the kernel: the signal found the thread at the end of a system call. Code is not always there
+ * for reading: V8 protects what it makes by a key, which the kernel withdraws in a handler. */
 static enum trace_mode mode_of(const ucontext_t *u)
 {
 #ifdef __x86_64__
-    uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-    if ((pc & 4095) < 2)
+    uint8_t code[2];
+    if (!safe_read((uintptr_t)u->uc_mcontext.gregs[REG_RIP] - 2, code, sizeof code))
         return TRACE_USER;
-    const uint8_t *code = (const uint8_t *)pc - 2;
     return code[0] == 0x0f && code[1] == 0x05 ? TRACE_SYSTEM : TRACE_USER;
 #else
     (void)u;
@@ -135,14 +144,21 @@ static int interrupted(const ucontext_t *u)
 
 static void take(struct thread_slot *s, void *context, enum trace_mode mode)
 {
-    if (!s->timer_on || !capture.on)
+    if (!capture.on) /* the recording has ended, and the process goes on */
+        unwatch(s);
+    if (!s->timer_on || process_is_over())
         return;
     uint64_t entered = trace_now(), now = thread_poll_cpu(0), cap = PERIODS_MAX * period;
     uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
-    arm(s, next > now ? next : now + jittered(s));
-    if (!capture_enter_handler()) {         /* its time goes to the next sample */
-        if (++s->lost_in_row > LEFT_BEHIND) /* a handler of the target has jumped out of us */
-            s->t.busy = s->t.stream.busy = 0;
+    /* The thread's own clock and timer are there as long as nobody forbids to use them. */
+    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, next > now ? next : now + jittered(s));
+    if (why && why != EINVAL) { /* EINVAL: the timer was taken away meanwhile */
+        filter_found();
+        return;
+    }
+    if (!capture_enter_handler(context)) { /* its time goes to the next sample */
+        if (++s->lost_in_row > LEFT_BEHIND)
+            thread_left(s);
         return;
     }
     s->lost_in_row = 0;
@@ -219,8 +235,11 @@ static void handler(int number, siginfo_t *info, void *context)
     (void)number;
     if (!s)
         signals_foreign(self, info, context);
-    else if (s == self || (!self && thread_adopt(s)))
+    else if (s == self || (!self && thread_adopt(s))) {
+        s->handling = 1;
         sample_on_own_stack(s, context);
+        s->handling = 0;
+    }
     errno = saved;
 }
 

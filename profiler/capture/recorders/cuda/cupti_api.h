@@ -86,7 +86,7 @@ typedef void cupti_request(uint8_t **buffer, size_t *bytes, size_t *records);
 typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
                             size_t valid);
 
-/* member, symbol, 1 when there is no way without it, parameters */
+/* member, symbol, 1 when it is indispensable, parameters */
 #define CUPTI_CALLS(X)                                                                             \
     X(version, "cuptiGetVersion", 1, (uint32_t *))                                                 \
     X(timestamp, "cuptiGetTimestamp", 1, (uint64_t *))                                             \

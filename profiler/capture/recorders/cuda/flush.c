@@ -47,6 +47,10 @@ static void flush(struct capture_thread *t, uint32_t how)
     flushing_since = trace_now();
     int code = cuda.cupti.flush(how);
     flushing_since = 0;
+    if (hung) /* it did return: the next one is tried again */
+        capture_note(t, 1, "cuda.flush", "CUPTI answers again, after more than %d s",
+                     CUDA_PATIENCE_S);
+    hung = 0;
     cuda_check(t, code, "cuptiActivityFlushAll", "GPU work of this moment may be missing");
     cuda_count_dropped(NULL, 0);
     cuda_drain(t, 64);
@@ -122,7 +126,7 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
 static void *work(void *argument)
 {
     struct thread_slot *s = argument;
-    prctl(PR_SET_NAME, "tomoprof-cuda");
+    syscall(SYS_prctl, PR_SET_NAME, "tomoprof-cuda");
     if (!thread_register(s, (uint32_t)getpid()))
         return NULL;
     uint64_t next_clock = 0;
@@ -170,10 +174,10 @@ void cuda_flush_watch(struct capture_thread *t)
     if (!since || hung || trace_now() - since < CUDA_PATIENCE_S * 1000000000ull)
         return;
     hung = 1;
-    capture_note(t, 2, "cuda.flush",
-                 "CUPTI did not return from a flush within %d s and is not asked again: GPU work "
-                 "since then is missing",
-                 CUDA_PATIENCE_S);
+    capture_note(
+        t, 2, "cuda.flush",
+        "CUPTI did not return from a flush within %d s: until it does, GPU work is missing",
+        CUDA_PATIENCE_S);
 }
 
 void cuda_flush_now(struct capture_thread *t, uint32_t how)

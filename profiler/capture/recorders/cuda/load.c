@@ -1,8 +1,8 @@
 /* Where libcupti is searched: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
  * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
  * wheels), NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the
- * customary folder. CUPTI older than the driver works, the reverse does not: with a driver of CUDA
- * 12 all places are asked for CUPTI 12 first. */
+ * customary folder, the toolkits that this library was built beside. CUPTI older than the driver
+ * works, the reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
 #include <dlfcn.h>
 #include <link.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "profiler/capture/core/core.h"
-#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 
 struct cupti_search {
@@ -115,23 +114,9 @@ static void try_everywhere(struct cupti_search *s)
     for (size_t i = 0; s->names[i]; i++)
         try_path(s, s->names[i], 0);
     try_toolkit(s, "/usr/local/cuda");
-}
-
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."; where that file is missing
- * (WSL), the driver itself is asked, which may be done before cuInit has ended. */
-static int driver_is_old(void)
-{
-    char text[512];
-    size_t n = raw_read_file("/proc/driver/nvidia/version", text, sizeof text);
-    const char *at = n ? strstr(text, "Module") : NULL;
-    at = at ? strpbrk(at, "0123456789") : NULL;
-    if (at)
-        return atoi(at) < 580; /* of CUDA 13 */
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    void *symbol = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
-    int (*version_of)(int *), version = 0;
-    memcpy(&version_of, &symbol, sizeof symbol);
-    return symbol && !version_of(&version) && version && version < 13000;
+    static const char *const built_with[] = {TP_CUDA_ROOTS NULL};
+    for (size_t i = 0; built_with[i]; i++)
+        try_toolkit(s, built_with[i]);
 }
 
 static void find(struct cupti_search *s)
@@ -143,8 +128,8 @@ static void find(struct cupti_search *s)
         try_path(s, all[i], RTLD_NOLOAD);
     if (given && *given)
         try_path(s, given, 0);
-    if (driver_is_old()) {
-        memcpy(s->names, (const char *[]){all[1], NULL, NULL, NULL}, sizeof s->names);
+    if (cuda_driver_is_old()) {
+        memcpy(s->names, (const char *[4]){all[1]}, sizeof s->names);
         try_everywhere(s);
         memcpy(s->names, all, sizeof all);
     }
@@ -217,7 +202,7 @@ const char *cuda_sentence(int code)
         {43, "not supported on this MIG instance"},
         {44, "not supported on SLI devices"},
         {45, "not supported under WSL"},
-        {999, "CUPTI gives no reason; most often there is no usable driver or device"},
+        {999, "CUPTI gives no reason; most often the driver or the device cannot be used"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code)

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders/cuda/call_state.h"
 
@@ -43,7 +45,7 @@ static int has_lines(const unsigned char *elf, size_t bytes)
 static int write_all(int fd, const char *bytes, size_t n)
 {
     while (n) {
-        ssize_t done = write(fd, bytes, n);
+        ssize_t done = syscall(SYS_write, fd, bytes, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
@@ -67,11 +69,11 @@ static int save(uint64_t crc, const void *bytes, size_t n)
         return EFBIG;
     snprintf(beside, sizeof beside, "%s.%d-%lx", path, (int)getpid(),
              (unsigned long)(uintptr_t)&path & 0xffffff);
-    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = raw_open(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return errno;
     int error = write_all(fd, bytes, n);
-    if (close(fd) && !error)
+    if (syscall(SYS_close, fd) && !error)
         error = errno;
     if (!error && rename(beside, path))
         error = errno;

@@ -8,7 +8,7 @@ struct cuda cuda;
 
 struct capture_thread *cuda_enter(int *entered)
 {
-    struct capture_thread *t = cuda.on ? capture_enter() : NULL;
+    struct capture_thread *t = cuda.on ? capture_enter_in(entered) : NULL;
     *entered = t != NULL;
     return t || !cuda.on || !capture.on ? t : capture_self();
 }

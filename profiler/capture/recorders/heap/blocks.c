@@ -67,12 +67,18 @@ static void keep_share(uint64_t now, uint64_t cost)
 }
 
 /* What to record a block with, 0 to leave it out. */
-static double weight_of(struct capture_thread *t, size_t bytes)
+static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap heap)
 {
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
     double mean = ldexp(capture.config.alloc_mean, doubled);
-    double weight = heap_counted(&heap_thread.alloc, t, bytes, mean);
-    return bytes >= HEAP_LARGE << doubled ? (double)bytes : weight;
+    double calls = heap_counted(&heap_thread.alloc, t, bytes, mean);
+    heap_called(t, HEAP_MALLOCS, calls);
+    if (heap == TRACE_MALLOC &&
+        __atomic_load_n(&heap_is_off[HEAP_GROUP_MALLOC], __ATOMIC_RELAXED)) {
+        heap_called(t, HEAP_FREES, calls); /* about: none is recorded that its free could tell */
+        return 0;
+    }
+    return bytes >= HEAP_LARGE << doubled ? (double)bytes : calls * (double)bytes;
 }
 
 /* What finds no room in the table is recorded as freed at once: it counts as allocated, not as
@@ -93,15 +99,13 @@ static void record(struct capture_thread *t, const struct live_block *b, const v
 void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *caller)
 {
     struct heap_countdown *c = &heap_thread.alloc;
-    if (!p) { /* nothing was allocated */
-        c->left = (int64_t)((uint64_t)c->left + bytes);
+    if (!p) /* nothing was allocated */
         return;
-    }
-    int saved = errno;
-    struct capture_thread *t = recording ? capture_enter() : NULL;
+    int saved = errno, off = __atomic_load_n(&heap_is_off[HEAP_GROUP_MALLOC], __ATOMIC_RELAXED);
+    struct capture_thread *t = recording || off ? capture_enter() : NULL;
     if (t) {
         uint64_t entered = 0;
-        struct live_block b = {(uintptr_t)p, bytes, weight_of(t, bytes), heap};
+        struct live_block b = {(uintptr_t)p, bytes, weight_of(t, bytes, heap), heap};
         if (b.weight > 0) {
             entered = trace_now();
             record(t, &b, caller);
@@ -110,9 +114,8 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
             keep_share(now, now - entered);
         }
         capture_leave(t, TRACE_PART_ALLOC, entered);
-    } else if (c->left < 0) {
-        c->left = HEAP_IDLE;
-        c->armed = 0;
+    } else if (bytes < HEAP_LARGE) {
+        heap_idle(c);
     }
     errno = saved;
 }
@@ -134,6 +137,7 @@ void heap_freed(void *p, enum trace_heap heap)
         uint64_t entered = 0;
         if (take(p, heap, &b)) {
             entered = trace_now();
+            heap_called(t, HEAP_FREES, b.weight / (double)b.bytes);
             heap_put_free(t, &b, entered);
         }
         capture_leave(t, TRACE_PART_ALLOC, entered);

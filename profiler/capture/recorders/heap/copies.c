@@ -12,18 +12,21 @@ __attribute__((noinline, cold)) void heap_copied(size_t n, const void *caller)
     int saved = errno;
     struct capture_thread *t = capture_enter();
     if (t) {
-        uint64_t entered = trace_now();
+        uint64_t entered = 0;
         struct trace_copy r = {.r.kind = TRACE_COPY};
-        r.weight = heap_counted(c, t, n, capture.config.copy_mean);
-        if (r.weight > 0) {
+        double calls = heap_counted(c, t, n, capture.config.copy_mean);
+        heap_called(t, HEAP_COPIES, calls);
+        r.weight = calls * (double)n;
+        if (r.weight > 0 && heap_copies_on &&
+            !__atomic_load_n(&heap_is_off[HEAP_GROUP_COPY], __ATOMIC_RELAXED)) {
+            entered = trace_now();
             r.stack = capture_stack(t, NULL, caller);
             r.tid = t->tid;
             trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
         }
         capture_leave(t, TRACE_PART_COPY, entered);
     } else {
-        c->left = HEAP_IDLE;
-        c->armed = 0;
+        heap_idle(c);
     }
     errno = saved;
 }

@@ -13,26 +13,37 @@ double heap_draw(double uniform, double mean)
 
 double heap_weight(size_t bytes, double mean)
 {
-    double n = (double)bytes;
-    return n / -expm1(-n / mean);
+    return 1 / -expm1(-((double)bytes + HEAP_CALL_BYTES) / mean);
+}
+
+static void set(struct heap_countdown *c, uint64_t distance)
+{
+    c->left = distance < HEAP_LARGE ? distance : HEAP_LARGE;
+    c->beyond = distance - c->left;
 }
 
 static void draw(struct heap_countdown *c, struct capture_thread *t, double mean)
 {
     c->mean = mean;
-    c->left = (int64_t)heap_draw(capture_random(t), mean);
+    c->armed = 1;
+    set(c, (uint64_t)heap_draw(capture_random(t), mean));
+}
+
+void heap_idle(struct heap_countdown *c)
+{
+    *c = (struct heap_countdown){.left = HEAP_IDLE};
 }
 
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)
 {
-    if (!c->armed) { /* was no draw: this block is the first that one decides on */
+    if (!c->armed) /* was no draw: this block is the first that one decides on */
         draw(c, t, mean);
-        c->armed = 1;
-        c->left -= (int64_t)bytes;
-    }
-    if (c->left >= 0)
+    uint64_t distance = c->left + c->beyond, taken = (uint64_t)bytes + HEAP_CALL_BYTES;
+    if (taken <= distance) {
+        set(c, distance - taken);
         return 0;
-    double weight = heap_weight(bytes, c->mean);
+    }
+    double calls = heap_weight(bytes, c->mean);
     draw(c, t, mean);
-    return weight;
+    return calls;
 }

@@ -43,7 +43,9 @@ static int heap_start(void)
 {
     struct capture_thread *t = capture_self();
     if (sanitized())
-        return ENOTSUP;
+        return capture.config.modes & (CAPTURE_MEMORY | CAPTURE_COPIES) ? ENOTSUP : 0;
+    allocator->resolve();
+    heap_calls_start(allocator);
     if (capture.config.modes & CAPTURE_COPIES)
         heap_copies_on = 1;
     if (!(capture.config.modes & CAPTURE_MEMORY))
@@ -51,7 +53,6 @@ static int heap_start(void)
     int e = live_start();
     if (e)
         return e;
-    allocator->resolve();
     if (t)
         say_limits(t);
     mappings_start(allocator->next());
@@ -66,6 +67,7 @@ static void heap_tick(struct capture_thread *ours)
 {
     static unsigned ticks;
     static int said;
+    heap_calls_tick(ours);
     if (!heap_recording() || ++ticks < (unsigned)capture.config.wait_hz)
         return;
     ticks = 0;
@@ -91,11 +93,12 @@ static void heap_fork_child(void)
     heap_rate_reset();
     if (heap_recording())
         capture_count_memory((int64_t)live_bytes());
+    heap_calls_forked(capture_self());
 }
 
 const struct recorder heap_recorder = {
     .name = "heap",
-    .modes = CAPTURE_MEMORY | CAPTURE_COPIES,
+    .modes = ~0u, /* it takes its hooks out of the way where they are not wanted */
     .start = heap_start,
     .tick = heap_tick,
     .footprint = heap_footprint,

@@ -1,10 +1,10 @@
 /* Allocation sampling. Each thread counts the bytes that it allocates down to the next sample, at
- * distances that are exponentially distributed: a block of n bytes is recorded with probability
- * 1 - exp(-n / alloc_mean) and stands for n divided by it, which makes every sum unbiased. Blocks
- * of HEAP_LARGE and more are always recorded and stand for themselves. Where the
- * records would take more than a burst of HEAP_BURST and then one part in HEAP_SHARE of the time,
- * all these distances are doubled until they do not, which leaves the sums unbiased and bounds cost
- * and trace. (A record of MBIRJAX, under 100 Python and 200 native frames, takes 50 us.)
+ * distances that are exponentially distributed, and HEAP_CALL_BYTES for each call: a block of n
+ * bytes is recorded with p = 1 - exp(-(n + HEAP_CALL_BYTES) / alloc_mean) and stands for n / p
+ * bytes and 1 / p calls, which makes every sum unbiased. Blocks of HEAP_LARGE and more are always
+ * recorded and stand for themselves. Where records would take more than a burst of HEAP_BURST and
+ * then one part in HEAP_SHARE of the time, all these distances are doubled until they do not: sums
+ * stay unbiased. (A record of MBIRJAX, under 100 Python and 200 native frames, takes 50 us.)
  *
  * What is covered: malloc and its family, hence C++ new of libstdc++ and libc++; anonymous mappings
  * that the program makes itself; Python's objects (python_objects.c). Not covered: sbrk, allocators
@@ -14,6 +14,7 @@
 #define TP_CAPTURE_RECORDERS_HEAP_HEAP_H
 
 #include "profiler/capture/core/capture.h"
+#include "profiler/capture/recorders/heap/calls.h"
 #include "profiler/capture/recorders/heap/live_blocks.h"
 #include "profiler/trace/records_host.h"
 
@@ -23,13 +24,17 @@
 /* What one record counts for, ns: no less, nor more, for it may have waited for a CPU. */
 #define HEAP_COST_LEAST 500
 #define HEAP_COST_MOST  200000
-#define MAPPING_SMALL                                                                              \
-    ((size_t)256 << 10) /* mappings below are left out; Python's arenas are that */
+/* Mappings below are left out; Python's arenas are that. */
+#define MAPPING_SMALL ((size_t)256 << 10)
 
-/* Bytes to a thread's next sample. */
+#define HEAP_CALL_BYTES 16
+
+/* Bytes to a thread's next sample. `left` never exceeds HEAP_LARGE, so that one comparison finds
+ * the large blocks too; what lies beyond follows. */
 struct heap_countdown {
-    int64_t left; /* armed: to the next sample; else to the next time it is asked whether capture is
-                     on */
+    uint64_t left; /* armed: to the next sample; else to the next time it is asked whether capture
+                      is on */
+    uint64_t beyond;
     int armed;
     double mean; /* that it was drawn with */
 };
@@ -42,25 +47,38 @@ struct heap_thread {
 extern __thread struct heap_thread heap_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-#define HEAP_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define HEAP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Counts `bytes` down; 1 when heap_allocated must be called for the block. */
-static inline int heap_due(size_t bytes)
+/* 1: heap_allocated must be called for the block; 0: it was counted down. Sizes within
+ * HEAP_CALL_BYTES of the largest wrap, and no allocator has them. */
+static inline int heap_counts(struct heap_countdown *c, size_t bytes)
 {
-    int64_t left = (int64_t)((uint64_t)heap_thread.alloc.left - bytes);
-    heap_thread.alloc.left = left;
-    return HEAP_UNLIKELY(left < 0) || HEAP_UNLIKELY(bytes >= HEAP_LARGE);
+    uint64_t left = c->left, taken = bytes + HEAP_CALL_BYTES;
+    if (HEAP_UNLIKELY(left < taken))
+        return 1;
+    c->left = left - taken;
+    return 0;
 }
 
-#define HEAP_IDLE ((int64_t)1 << 20) /* countdown of a thread that cannot record */
+static inline int heap_due(size_t bytes)
+{
+    return heap_counts(&heap_thread.alloc, bytes);
+}
+
+static inline int heap_copy_due(size_t bytes) /* for heap_copied */
+{
+    return heap_counts(&heap_thread.copy, bytes);
+}
+
+#define HEAP_IDLE ((uint64_t)1 << 20) /* countdown of a thread that cannot record */
 
 /* countdown.c */
 double heap_draw(double uniform, double mean); /* bytes to the next sample, >= 0 */
-double heap_weight(size_t bytes, double mean); /* of a block or a copy, by Poisson alone */
-/* For a countdown that `bytes` were taken from: the weight to record them with, 0 to leave them
- * out. Draws it anew with `mean` when due. */
+double heap_weight(size_t bytes, double mean); /* calls that one of `bytes` stands for */
+/* For a countdown that was found due: counts down; how many calls this one stands for, 0 when it is
+ * left out. Then draws anew with `mean`. */
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean);
+void heap_idle(struct heap_countdown *c); /* of a thread that cannot record now */
 
 /* records.c */
 void heap_put_alloc(struct capture_thread *t, const struct live_block *b, const void *caller);
@@ -95,21 +113,8 @@ void heap_move_end(struct heap_move *m, void *now, size_t bytes, enum trace_heap
  * once a thread that holds the interpreter records something. */
 void heap_python_find(void);
 
-/* Copies: 1 when heap_copied must be called, hooks/copies.c. */
-extern int heap_copies_on __attribute__((visibility("hidden")));
-static inline int heap_copy_due(size_t bytes)
-{
-    return HEAP_UNLIKELY(heap_copies_on) &&
-           HEAP_UNLIKELY((heap_thread.copy.left -= (int64_t)bytes) < 0);
-}
+extern int heap_copies_on;
 void heap_copied(size_t bytes, const void *caller);
-
-/* The hooks of malloc, given before the recorder starts. */
-struct heap_allocator {
-    void (*resolve)(void);     /* finds the allocator behind ours */
-    int (*is_ours)(void);      /* 0: the program's calls do not reach our hooks */
-    const void *(*next)(void); /* its malloc */
-};
-void heap_set_allocator(const struct heap_allocator *a);
+void heap_set_allocator(const struct heap_allocator *a); /* before the recorder starts */
 
 #endif

@@ -34,6 +34,7 @@ struct live_table {
 };
 
 uint64_t live_filter[LIVE_BUCKETS / 64];
+uint8_t live_near[LIVE_NEAR] __attribute__((aligned(4096)));
 static struct live_stripe stripes[STRIPES];
 static struct live_table *table;
 
@@ -45,8 +46,25 @@ int live_start(void)
     return table ? 0 : ENOMEM;
 }
 
+/* By several stripes at once. */
+static void near_add(uintptr_t address, int step)
+{
+    uint8_t *at = live_near_of((const void *)address), n = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (n != LIVE_MANY && !__atomic_compare_exchange_n(at, &n, (uint8_t)(n + step), 1,
+                                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+void live_keep(const void *p)
+{
+    __atomic_store_n(live_near_of(p), LIVE_MANY, __ATOMIC_RELAXED);
+}
+
 void live_clear(void)
 {
+    for (size_t i = 0; i < LIVE_NEAR; i++) /* most pages were never written */
+        if (live_near[i] && live_near[i] != LIVE_MANY)
+            live_near[i] = 0;
     for (size_t i = 0; i < STRIPES; i++)
         stripes[i] = (struct live_stripe){0};
     for (size_t i = 0; i < LIVE_BUCKETS / 64; i++)
@@ -59,7 +77,7 @@ void live_clear(void)
 
 size_t live_bytes(void)
 {
-    return sizeof *table + sizeof live_filter + sizeof stripes;
+    return sizeof *table + sizeof live_filter + sizeof live_near + sizeof stripes;
 }
 
 static int lock(struct live_stripe *s)
@@ -130,6 +148,7 @@ enum live_added live_add(const struct live_block *block, struct live_block *stal
                                              table->heads[bucket]};
         table->heads[bucket] = i;
         mark(bucket, 1);
+        near_add(block->address, 1);
     } else {
         result = LIVE_LOST;
     }
@@ -151,6 +170,7 @@ int live_take(uintptr_t address, uint32_t heap, struct live_block *out)
         *link = e->next;
         e->next = s->free;
         s->free = i;
+        near_add(address, -1);
         if (!table->heads[bucket])
             mark(bucket, 0);
     }

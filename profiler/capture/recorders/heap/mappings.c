@@ -149,7 +149,7 @@ struct capture_thread *mapping_begin(struct mapping_call *c, void *at, size_t by
     c->counts = (flags & MAP_ANONYMOUS) && prot != PROT_NONE && bytes >= MAPPING_SMALL;
     struct capture_thread *t = NULL;
     if ((c->counts || fixed) && !heap_thread.inside_python && of_program(caller))
-        t = capture_enter();
+        t = capture_enter_in(c);
     if (!t)
         return NULL;
     c->time_ns = trace_now();
@@ -188,7 +188,7 @@ void mapping_unmap(void *p, size_t bytes)
 struct capture_thread *mapping_move_begin(struct mapping_move *m, void *old, size_t old_bytes,
                                           void *at, size_t bytes, const void *caller)
 {
-    struct capture_thread *t = of_program(caller) ? capture_enter() : NULL;
+    struct capture_thread *t = of_program(caller) ? capture_enter_in(m) : NULL;
     if (!t)
         return NULL;
     struct mapping_range from = pages(old, old_bytes);

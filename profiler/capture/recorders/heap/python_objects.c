@@ -52,7 +52,7 @@ static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 
 /* What reached malloc was counted there: then the countdown has moved. */
 #define COUNTED(call, bytes)                                                                       \
-    int64_t before_ = heap_thread.alloc.left;                                                      \
+    uint64_t before_ = heap_thread.alloc.left;                                                     \
     void *block_ = (call);                                                                         \
     return heap_thread.alloc.left == before_ && heap_due(bytes) ? due(block_, bytes) : block_
 
@@ -61,7 +61,7 @@ static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 static __attribute__((noinline, cold)) void *moved(const struct python_allocator *a, void *p,
                                                    size_t bytes)
 {
-    int64_t before = heap_thread.alloc.left;
+    uint64_t before = heap_thread.alloc.left;
     void *q = a->realloc(a->context, p, bytes);
     if (q)
         heap_freed(p, TRACE_PYTHON_HEAP);

@@ -345,7 +345,7 @@ const struct nvtx_row nvtx_rows[] = {
 };
 const size_t nvtx_row_count = sizeof nvtx_rows / sizeof *nvtx_rows;
 
-/* Payload extension, where there is no earlier tool: its ranges, without their payloads. */
+/* Payload extension, where no earlier tool is loaded: its ranges, without their payloads. */
 static uint64_t extension_register(const void *d, const void *attributes)
 {
     (void)d;

@@ -29,6 +29,64 @@ static struct python_known_code *known;
 /* Lines by (code, place), one word each: 40 bits of check, 24 of line. */
 static _Atomic(uint64_t) *lines;
 
+/* What a thread found at its last looks, by (code, place): a stack is mostly the one before but for
+ * its innermost frames. Held against the object as it is, in place. */
+enum { RECENT = FRAME_RECENT / 192 };
+struct python_recent {
+    uintptr_t address;
+    intptr_t at;
+    struct python_code_object code; /* without its hash: */
+    uint8_t table[HASHED];
+    uint64_t id;
+    uint32_t line, generation; /* of the trace that has the id */
+};
+static atomic_uint generation = 1; /* grows with every new trace */
+
+static struct python_recent *recent_of(const struct python_unwind *w, uintptr_t address,
+                                       intptr_t at)
+{
+    struct python_recent *all = w->view->recent;
+    uint64_t key = (address >> 4 ^ (uint64_t)at << 20) * 0x9e3779b97f4a7c15ull;
+    return all ? &all[(key >> 32) * RECENT >> 32] : NULL;
+}
+
+static size_t hashed(size_t bytes)
+{
+    return bytes < HASHED ? bytes : HASHED;
+}
+
+static int is_recent(const struct python_recent *r, uintptr_t address, intptr_t at)
+{
+    const struct python_layout *l = &python_runtime.layout;
+    const uint8_t *h = (const uint8_t *)address, *table = (const uint8_t *)r->code.table;
+    if (r->address != address || r->at != at ||
+        r->generation != atomic_load_explicit(&generation, memory_order_relaxed))
+        return 0;
+    if (memcmp(h + TYPE, &r->code.type, 8) || memcmp(h + l->file, &r->code.file, 8) ||
+        memcmp(h + l->name, &r->code.name, 8) || memcmp(h + l->table, &r->code.table, 8) ||
+        memcmp(h + l->line, &r->code.first_line, 4))
+        return 0;
+    uint64_t bytes; /* the table is this object's own, so it is there */
+    memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
+    return bytes == r->code.table_bytes &&
+           memcmp(table + BYTES_CONTENT, r->table, hashed(bytes)) == 0;
+}
+
+static void make_recent(struct python_recent *r, uintptr_t address, intptr_t at,
+                        const struct python_code_object *c, uint64_t id, uint32_t line)
+{
+    r->address = 0; /* a signal may come */
+    atomic_signal_fence(memory_order_seq_cst);
+    r->at = at;
+    r->code = *c;
+    memcpy(r->table, (const uint8_t *)c->table + BYTES_CONTENT, hashed(c->table_bytes));
+    r->id = id;
+    r->line = line;
+    r->generation = atomic_load_explicit(&generation, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    r->address = address;
+}
+
 int python_code_start(void)
 {
     size_t bytes = SLOTS * sizeof *known + LINES * sizeof *lines;
@@ -44,6 +102,7 @@ int python_code_start(void)
 
 void python_code_forget(void)
 {
+    atomic_fetch_add(&generation, 1);
     if (known)
         raw_clear(known, SLOTS * sizeof *known);
 }
@@ -222,8 +281,14 @@ int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int ali
     struct python_code_object now, before = {0};
     if (address % sizeof address || address < 4096)
         return 0;
-    int recalled = recall(address, &before, id);
-    if (!read_code(address, alive && recalled, before.table, &now))
+    struct python_recent *recent = alive ? recent_of(w, address, at) : NULL;
+    if (recent && is_recent(recent, address, at)) {
+        *id = recent->id;
+        *line = recent->line;
+        return 1;
+    }
+    int recalled = recall(address, &before, id), plainly = alive && recalled;
+    if (!read_code(address, plainly, before.table, &now))
         return 0;
     if (!recalled || !same(&now, &before)) {
         *id = describe(w, &now);
@@ -233,5 +298,7 @@ int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int ali
             memorise(address, &now, *id);
     }
     *line = line_of(w, &now, address, at);
+    if (recent && plainly && stack_was_written(*id))
+        make_recent(recent, address, at, &now, *id, *line);
     return 1;
 }

@@ -10,24 +10,24 @@ struct python_runtime python_runtime;
  * within a minor version. */
 /* clang-format off */
 static const struct python_layout layouts[] = {
-    {.minor = 9, .lines = PYTHON_LNOTAB, .frame_object = 1,
+    {.minor = 9, .lines = PYTHON_LNOTAB, .frame_object = 1, .gil = 352,
      .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
      .thread_id = 176, .frame = 24,
      .previous = 24, .code = 32, .instruction = 104,
      .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
-    {.minor = 10, .lines = PYTHON_LINES, .frame_object = 1,
+    {.minor = 10, .lines = PYTHON_LINES, .frame_object = 1, .gil = 352,
      .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
      .thread_id = 176, .frame = 24,
      .previous = 24, .code = 32, .instruction = 96,
      .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
-    {.minor = 11, .lines = PYTHON_LOCATIONS,
+    {.minor = 11, .lines = PYTHON_LOCATIONS, .gil = 360,
      .finalizing = 24, .interpreters = 40, .threads = 16, .thread_next = 8,
      .thread_id = 152, .native_id = 160, .chunk = 296, .frame = 56,
      .cframe = 1, .cframe_frame = 8, .cframe_previous = 16,
      .previous = 48, .code = 32, .instruction = 56, .entry = 68, .owner = 69,
      .file = 112, .name = 128, .line = 72, .table = 136, .instructions = 184,
      .ascii = 48, .compact = 72},
-    {.minor = 12, .lines = PYTHON_LOCATIONS, .shim_owner = 3,
+    {.minor = 12, .lines = PYTHON_LOCATIONS, .shim_owner = 3, .gil = 384,
      .finalizing = 24, .interpreters = 40, .threads = 72, .thread_next = 8,
      .thread_id = 136, .native_id = 144, .chunk = 232, .frame = 56,
      .cframe = 1, .cframe_frame = 0, .cframe_previous = 8,
@@ -45,9 +45,9 @@ enum { COOKIE, VERSION, FREE_THREADED, FINALIZING = 4, INTERPRETERS = 5, INTERPR
        THREADS = 9, WORDS = 64 };
 /* clang-format on */
 struct python_published {
-    uint8_t minor, thread, frame, code; /* the words where these groups begin */
+    uint8_t minor, gil, thread, frame, code; /* words: of the GIL; where the groups begin */
 };
-static const struct python_published published[] = {{13, 19, 28, 34}, {14, 22, 31, 39}};
+static const struct python_published published[] = {{13, 14, 19, 28, 34}, {14, 15, 22, 31, 39}};
 /* Within the groups, after the size that each begins with: */
 enum { THREAD_NEXT = 2, CURRENT_FRAME = 4, THREAD_ID = 5, NATIVE_ID = 6, CHUNK = 7 };
 enum { PREVIOUS = 1, EXECUTABLE = 2, INSTRUCTION = 3, OWNER = 5 };
@@ -68,6 +68,7 @@ static const char *read_published(struct python_runtime *r)
     if (w[FREE_THREADED])
         return "free-threaded builds are not supported";
     const uint64_t *thread = w + p->thread, *frame = w + p->frame, *code = w + p->code;
+    l->gil = (uint32_t)w[p->gil];
     l->finalizing = (uint32_t)w[FINALIZING];
     l->interpreters = (uint32_t)w[INTERPRETERS];
     l->interpreter_next = (uint32_t)w[INTERPRETER_NEXT];

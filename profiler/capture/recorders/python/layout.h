@@ -16,6 +16,7 @@ struct python_layout {
     /* runtime -> interpreters -> threads */
     uint32_t finalizing, interpreters, interpreter_next, threads, thread_next;
     uint16_t thread_id, native_id, frame, chunk; /* native_id, chunk: 0 = there is none */
+    uint32_t gil;   /* up to 3.11: in the runtime; later: of a pointer to it in an interpreter */
     uint8_t cframe; /* 1: `frame` leads to a C structure whose `cframe_frame` is the frame */
     uint8_t cframe_frame, cframe_previous;
     /* frame */
@@ -38,6 +39,8 @@ struct python_symbols {
     uintptr_t runtime, code_type, frame_type, version, new_ref, get_code, debug_build;
 };
 void python_find_symbols(struct python_symbols *s);
+/* In the symbol tables of an ELF file, loaded with `bias`. */
+void python_search_file(struct python_symbols *s, const char *file, size_t bytes, uintptr_t bias);
 
 /* NULL and *r filled, or why this interpreter cannot be read. */
 const char *python_runtime_of(const struct python_symbols *s, struct python_runtime *r);

@@ -9,23 +9,21 @@
 
 static atomic_int ready;
 
-void python_find(struct capture_thread *t)
+int python_use(struct capture_thread *t, const struct python_symbols *s)
 {
     static uintptr_t refused;
-    struct python_symbols s;
     struct python_runtime r;
-    python_find_symbols(&s);
-    if (!s.runtime || s.runtime == refused)
-        return;
-    const char *why = python_runtime_of(&s, &r);
+    if (!s->runtime || s->runtime == refused)
+        return 0;
+    const char *why = python_runtime_of(s, &r);
     if (!why && python_code_start())
-        why = "there is no memory";
+        why = "memory ran out";
     if (why) {
-        refused = s.runtime;
+        refused = s->runtime;
         capture_note(t, 1, "python",
                      "Python frames cannot be read from interpreter %u.%u: %s; its time shows as C",
                      r.version >> 24, r.version >> 16 & 0xff, why);
-        return;
+        return 0;
     }
     python_runtime = r;
     char text[] = "3.00";
@@ -33,6 +31,19 @@ void python_find(struct capture_thread *t)
     text[3] = (char)('0' + r.layout.minor % 10);
     capture_meta(t, "python", r.layout.minor < 10 ? "3.9" : text);
     atomic_store_explicit(&ready, 1, memory_order_release);
+    return 1;
+}
+
+int python_is_ready(void)
+{
+    return atomic_load_explicit(&ready, memory_order_acquire);
+}
+
+void python_find(struct capture_thread *t)
+{
+    struct python_symbols s;
+    python_find_symbols(&s);
+    (void)python_use(t, &s);
 }
 
 /* The list of all interpreters' threads, searched for one. The list may change meanwhile: every
@@ -98,6 +109,21 @@ static size_t kernel_id_offset(void)
         }
     }
     return 0;
+}
+
+uint32_t python_thread_number(uintptr_t state)
+{
+    const struct python_layout *l = &python_runtime.layout;
+    uint64_t native;
+    uintptr_t control;
+    pid_t id;
+    if (l->native_id)
+        return safe_read(state + l->native_id, &native, sizeof native) ? (uint32_t)native : 0;
+    size_t at = kernel_id_offset();
+    return at && safe_read(state + l->thread_id, &control, sizeof control) &&
+                   safe_read(control + at, &id, sizeof id)
+               ? (uint32_t)id
+               : 0;
 }
 
 static uintptr_t other_state(const struct python_layout *l, pid_t tid)
@@ -172,6 +198,7 @@ static int read_state(struct python_unwind *w, uintptr_t state, uintptr_t *top)
     memcpy(&id, head + l->thread_id, sizeof id);
     if (l->chunk)
         memcpy(&chunk, head + l->chunk, sizeof chunk);
+    w->called = plainly && w->view->called;
     if (!w->view->tid) {
         if (id != (uintptr_t)pthread_self())
             return 0;
@@ -193,13 +220,12 @@ static int read_frame(struct python_unwind *w, uintptr_t address, int plainly,
                       struct python_frame *f)
 {
     const struct python_layout *l = w->l;
-    uint8_t head[112];
+    uint8_t copy[112];
     size_t bytes = l->frame_object ? l->instruction + 4u : l->owner + 2u;
-    if (bytes > sizeof head || address % sizeof address)
+    if (bytes > sizeof copy || address % sizeof address)
         return 0;
-    if (plainly)
-        memcpy(head, (const void *)address, bytes);
-    else if (!python_get(w, address, head, bytes))
+    const uint8_t *head = python_see(w, address, bytes, plainly, copy);
+    if (!head)
         return 0;
     memcpy(&f->previous, head + l->previous, sizeof f->previous);
     memcpy(&f->code, head + l->code, sizeof f->code);
@@ -220,10 +246,64 @@ static int read_frame(struct python_unwind *w, uintptr_t address, int plainly,
     return 1;
 }
 
+/* From the frame behind the inner ones to the root by the links alone, then the frames there. 1
+ * when it was reached; *n grows. */
+static int outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
+                        uint64_t *pair, size_t *n, uint32_t *flags)
+{
+    enum { ENTERED = 1 }; /* of an address that is a multiple of 8 */
+    const struct python_layout *l = w->l;
+    int plainly = w->called || (!w->view->tid && l->frame_object);
+    uintptr_t *last = pair + 2 * (*n + 1) + FRAME_OUTER; /* read before its pair is written */
+    size_t steps = 0, kept, at = 0;
+    for (uintptr_t next = 0; address; address = next) {
+        uint8_t owner = 0;
+        through = address == through ? 0 : through;
+        if (plainly) {
+            memcpy(&next, (const void *)(address + l->previous), sizeof next);
+            owner = l->shim_owner ? *(const uint8_t *)(address + l->owner) : 0;
+        } else if (address % sizeof address ||
+                   !python_get(w, address + l->previous, &next, sizeof next) ||
+                   (l->shim_owner && !python_get(w, address + l->owner, &owner, 1))) {
+            return 0;
+        }
+        if (!l->shim_owner || owner < l->shim_owner)
+            last[steps++ % FRAME_OUTER] = address;
+        else if (steps)
+            last[(steps - 1) % FRAME_OUTER] |= ENTERED;
+        else
+            pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
+        if (next == address || !deep_goes_on(w->view->deep, steps))
+            return 0;
+    }
+    deep_order(last, steps, FRAME_OUTER);
+    kept = steps < FRAME_OUTER ? steps : FRAME_OUTER;
+    if (steps > kept) {
+        pair[2 * *n] = TRACE_LEFT_OUT | (uint32_t)(steps - kept);
+        pair[2 * *n + 1] = 0;
+        ++*n;
+        *flags |= TRACE_STACK_DEEP;
+    }
+    for (; at < kept; at++) {
+        struct python_frame f;
+        uint32_t line;
+        uint64_t *to = pair + 2 * *n;
+        int entered = last[at] & ENTERED;
+        if (!read_frame(w, last[at] & ~(uintptr_t)ENTERED, plainly, &f) ||
+            !python_code(w, f.code, f.at, !w->view->tid, &to[1], &line))
+            return 0;
+        to[0] = line | (f.entry || entered ? TRACE_PYTHON_ENTRY : 0);
+        ++*n;
+    }
+    pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
+    return !through;
+}
+
 /* From `address` to the root, on the way past `through` unless 0; 1 when it was reached. */
 static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
-                         uint64_t *pair, size_t room, size_t *n)
+                         uint64_t *pair, size_t *n, uint32_t *flags)
 {
+    const size_t room = FRAME_INNER;
     uintptr_t last = 0;
     int alive = !w->view->tid;
     *n = 0;
@@ -232,13 +312,14 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
         uint32_t line;
         /* A frame object that runs holds the one that called it, so behind the first, which was
          * checked, they can be read plainly; other frames lie in the ranges of the unwinding. */
-        if (address == last || !read_frame(w, address, alive && steps && w->l->frame_object, &f))
+        int plainly = steps && (w->called || (alive && w->l->frame_object));
+        if (address == last || !read_frame(w, address, plainly, &f))
             return 0;
         uint64_t *to = pair + 2 * *n;
         if (f.shim) {
             if (*n)
                 to[-2] |= TRACE_PYTHON_ENTRY;
-        } else if (python_code(w, f.code, f.at, alive && *n, &to[1], &line)) {
+        } else if (python_code(w, f.code, f.at, w->called || (alive && *n), &to[1], &line)) {
             to[0] = line | (f.entry ? TRACE_PYTHON_ENTRY : 0);
             ++*n;
         } else if (steps) {
@@ -249,6 +330,11 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
         if (address == through)
             through = 0;
     }
+    if (address && *n == room && deep_start(w->view->deep)) {
+        int reached = outer_frames(w, address, through, pair, n, flags);
+        deep_stop(w->view->deep);
+        return reached;
+    }
     if (!address && *n)
         pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
     return !address && !through;
@@ -257,22 +343,22 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
 /* 3.11 and 3.12: each call of the interpreter's loop has a structure on the C stack. On its way
  * into the loop a thread has one whose frame is not set yet, or is a leftover: then the one before
  * holds, whose frame each right way must pass. */
-static int unwind_cframes(struct python_unwind *w, uintptr_t top, uint64_t *pair, size_t room,
-                          size_t *n)
+static int unwind_cframes(struct python_unwind *w, uintptr_t top, uint64_t *pair, size_t *n,
+                          uint32_t *flags)
 {
     uintptr_t frame, previous, below = 0;
     if (!python_get(w, top + w->l->cframe_frame, &frame, sizeof frame) ||
         !python_get(w, top + w->l->cframe_previous, &previous, sizeof previous) ||
         (previous && !python_get(w, previous + w->l->cframe_frame, &below, sizeof below)))
         return 0;
-    int whole = unwind_frames(w, frame, below, pair, room, n);
-    if (whole || *n == room || !below)
+    int whole = unwind_frames(w, frame, below, pair, n, flags);
+    if (whole || *n >= FRAME_INNER || !below)
         return whole;
-    return unwind_frames(w, below, 0, pair, room, n);
+    return unwind_frames(w, below, 0, pair, n, flags);
 }
 
 size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
-                     size_t room, uint32_t *flags)
+                     uint32_t *flags)
 {
     struct python_unwind w = {.l = &python_runtime.layout, .thread = t, .view = v};
     uintptr_t state = 0, top;
@@ -284,8 +370,8 @@ size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint6
     }
     size_t n = 0;
     int whole = read_state(&w, state, &top) &&
-                (w.l->cframe && top ? unwind_cframes(&w, top, pair, room, &n)
-                                    : unwind_frames(&w, top, 0, pair, room, &n));
+                (w.l->cframe && top ? unwind_cframes(&w, top, pair, &n, flags)
+                                    : unwind_frames(&w, top, 0, pair, &n, flags));
     if (!whole)
         *flags |= TRACE_STACK_PYTHON_CUT;
     return n;

@@ -8,27 +8,41 @@
 #include "profiler/capture/recorders/python/layout.h"
 #include "profiler/capture/recorders/python/python.h"
 
-enum { PYTHON_RANGES = 6 };
+enum { PYTHON_RANGES = 32 }; /* 30 chunks of 16 KiB: some 4,000 frames */
 struct python_unwind {
     const struct python_layout *l;
     struct capture_thread *thread; /* whose stream is written */
     const struct frame_view *view;
+    /* The thread itself, in a call: the frames behind its first are in use, and can be read
+     * plainly, wherever they are (those of generators and coroutines are objects). */
+    int called;
     /* Memory that is there as long as the thread does not run: its stack and its frame stack. */
     struct {
         uintptr_t low, high;
     } range[PYTHON_RANGES];
-    unsigned ranges;
+    unsigned ranges, hit; /* hit: of the latest read */
 };
 
-static inline int python_in_range(const struct python_unwind *w, uintptr_t at, size_t bytes)
+static inline int python_in_range(struct python_unwind *w, uintptr_t at, size_t bytes)
 {
-    for (unsigned i = 0; i < w->ranges; i++)
-        if (at >= w->range[i].low && at < w->range[i].high && bytes <= w->range[i].high - at)
+    for (unsigned n = 0, i = w->hit; n < w->ranges; n++, i = i + 1 < w->ranges ? i + 1 : 0)
+        if (at >= w->range[i].low && at < w->range[i].high && bytes <= w->range[i].high - at) {
+            w->hit = i;
             return 1;
+        }
     return 0;
 }
 
-static inline int python_get(const struct python_unwind *w, uintptr_t at, void *to, size_t bytes)
+/* `bytes` at `at`, in their place or in `copy`; NULL: they cannot be read. */
+static inline const uint8_t *python_see(struct python_unwind *w, uintptr_t at, size_t bytes,
+                                        int plainly, uint8_t *copy)
+{
+    if (plainly || python_in_range(w, at, bytes))
+        return (const uint8_t *)at;
+    return safe_read(at, copy, bytes) ? copy : NULL;
+}
+
+static inline int python_get(struct python_unwind *w, uintptr_t at, void *to, size_t bytes)
 {
     if (!python_in_range(w, at, bytes))
         return safe_read(at, to, bytes);

@@ -7,7 +7,7 @@
 #include "profiler/capture/recorders.h"
 
 #define SLEEP_LEAST 1000000u   /* ns: shorter sleeps are gathered */
-#define SLEEP_MOST  250000000u /* a longer one is told piece by piece */
+#define SLEEP_MOST  250000000u /* a longer one is recorded piece by piece */
 #define BUDGET      50         /* a turn takes at most this part of the time between two */
 
 static int state_of(uint32_t tid)
@@ -33,20 +33,13 @@ static void put(struct capture_thread *t, struct thread_slot *s, uint64_t weight
 /* Where the thread sleeps now; 0 when it runs. */
 static int find_place(struct capture_thread *t, struct thread_slot *s)
 {
-    char text[256];
-    uint64_t call, unused, sp, pc;
+    struct thread_poll_place at;
     s->wait_stack = 0;
-    if (!thread_poll_read(s->t.tid, "syscall", text, sizeof text) || text[0] == 'r')
+    if (!thread_poll_place(s->t.tid, &at))
         return 0;
-    const char *p = text;
-    int none = *p == '-'; /* asleep, but in no call: a page fault */
-    p = thread_poll_number(p + none, &call);
-    for (int i = 0; i < 6 && !none; i++)
-        p = thread_poll_number(p, &unused);
-    thread_poll_number(thread_poll_number(p, &sp), &pc);
-    s->wait_syscall = none ? -1 : (int16_t)call;
+    s->wait_syscall = (int16_t)at.call;
     s->wait_state = (int16_t)state_of(s->t.tid);
-    s->wait_stack = capture_stack_of(t, (pid_t)s->t.tid, pc, sp);
+    s->wait_stack = capture_stack_of(t, (pid_t)s->t.tid, at.pc, at.sp);
     return 1;
 }
 

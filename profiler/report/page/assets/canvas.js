@@ -4,7 +4,7 @@ function themed() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue("--" + name).trim();
   return { back: get("back"), ink: get("ink"), faint: get("faint"), line: get("line"), raised: get("raised"), mark: get("mark"), focus: get("focus"),
-    k: Array.from({ length: 8 }, (_, i) => get("c" + i)) };
+    k: Array.from({ length: 10 }, (_, i) => get("c" + i)) };
 }
 
 // Sizes the canvas to its place; 32767 px is the most that browsers draw.
@@ -19,8 +19,6 @@ function fit(canvas, height) {
   return { context, width, height: h };
 }
 
-const textHash = (text) => { let h = 7; for (let i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) | 0; return h >>> 0; };
-
 // One redraw per frame of the screen, however many events ask for it.
 function painter(draw) {
   let waiting = false;
@@ -31,8 +29,12 @@ function painter(draw) {
   };
 }
 
-// Black or white, whichever reads better on #rrggbb.
+const channels = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
+// #rrggbb between two, `part` of the way.
+const mix = (from, to, part) => { const a = channels(from), b = channels(to); return "#" + a.map((v, i) => Math.round(v + (b[i] - v) * part).toString(16).padStart(2, "0")).join(""); };
+
+// Black or white, whichever has the larger contrast on #rrggbb (WCAG 2.2).
 function inkOn(color) {
-  const [r, g, b] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
+  const [r, g, b] = channels(color).map((v) => { const c = v / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
+  return (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
 }

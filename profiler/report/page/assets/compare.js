@@ -2,17 +2,15 @@
 
 function comparePanel(c) {
   const verdict = { title: "Verdict", kind: "name", key: "verdict" };
-  const slower = list(c.operations).filter((o) => o.verdict === "slower"), faster = list(c.operations).filter((o) => o.verdict === "faster");
-  const worst = slower.reduce((a, o) => (!a || o.ratio > a.ratio ? o : a), null);
-  const words = list(c.operations).length === 0 ? "The runs have no times of operations in common."
-    : `${slower.length} of ${c.operations.length} operations became slower, ${faster.length} faster` + (worst ? `; most of all ${worst.operation} at ${worst.volume_size}³: ${worst.ratio.toFixed(2)} times.` : ".");
   return [
-    el("p", { class: "answer", id: "answer" }, plain(words)),
-    list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are no fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
+    el("p", { class: "answer", id: "answer" }, plain(c.answer)),
+    list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are not a fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
     list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
       { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) },
-      { title: "95 %", kind: "name", hint: "bootstrap of the ratio of medians over the runs", value: (o) => (known(o.low) ? `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", kind: "name", value: (o) => `${o.runs_a} and ${o.runs_b}` }, verdict],
+      { title: "99 %", kind: "name", hint: "the ratio lies in this interval: by ranks from 5 runs a side on, with fewer by Student's t", value: (o) => (known(o.low) ? `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", kind: "name", value: (o) => `${o.runs_a} and ${o.runs_b}` }, verdict],
     c.operations, { caption: "Medians of warm runs", sort: 4, name: "operations", rowClass: (o) => (o.verdict === "slower" ? "hot" : null) })],
+    list(c.edits).length > 0 && [el("h2", {}, "Edited lines"), ...c.edits.slice(0, 50).map((e) => el("div", { class: "finding" },
+      el("p", {}, code(`${shortPath(e.file)}:${e.line_b}`), plain(`  ${seconds(e.a)} became ${seconds(e.b)}: ${e.verdict}`)), el("pre", { class: "diff" }, plain(e.diff))))],
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
       { title: "B - A", number: true, value: (l) => l.b - l.a, format: (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v)) }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
       { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 200) }], c.lines, { caption: "CPU time of the lines themselves", name: "lines", rowClass: (l) => (l.verdict === "slower" ? "hot" : null) })],

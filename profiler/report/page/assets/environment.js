@@ -37,5 +37,5 @@ function environmentPanel(profile, timing) {
 
 function previewPanel(previews) {
   return [el("p", { class: "note" }, "Middle slice of each reconstruction, and its difference to the phantom."),
-    el("div", { class: "cards" }, previews.map((p) => el("figure", {}, el("img", { src: p.image, alt: `${p.operation} at ${p.size}³, ${p.what}` }), el("figcaption", {}, `${plain(p.operation)} · ${p.size}³ · ${plain(p.what)}`, p.note && ` · ${plain(p.note)}`))))];
+    el("div", { class: "pictures" }, previews.map((p) => el("figure", {}, el("img", { src: p.image, alt: `${p.operation} at ${p.size}³, ${p.what}` }), el("figcaption", {}, `${plain(p.operation)} · ${p.size}³ · ${plain(p.what)}`, p.note && ` · ${plain(p.note)}`))))];
 }

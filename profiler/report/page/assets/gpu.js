@@ -3,28 +3,35 @@
 const statColumns = (of) => [
   { title: "Total", number: true, value: (r) => of(r)?.total_s, format: seconds }, { title: "Count", number: true, value: (r) => of(r)?.n, format: count },
   { title: "Average", number: true, value: (r) => (of(r)?.n ? of(r).total_s / of(r).n : null), format: seconds }, { title: "Median", number: true, value: (r) => of(r)?.median_s, format: seconds },
-  { title: "Min", number: true, value: (r) => of(r)?.min_s, format: seconds }, { title: "Max", number: true, value: (r) => of(r)?.max_s, format: seconds },
-  { title: "Std dev", number: true, value: (r) => of(r)?.sd_s, format: seconds }];
+  { title: "Min", minor: true, number: true, value: (r) => of(r)?.min_s, format: seconds }, { title: "Max", minor: true, number: true, value: (r) => of(r)?.max_s, format: seconds },
+  { title: "Std dev", minor: true, number: true, value: (r) => of(r)?.sd_s, format: seconds }];
 const timeOf = (r) => r.time;
 const grid = (v) => list(v).join("×");
+const placeLinks = (places) => places.flatMap((p, i) => [i ? ", " : "", p.file ? lineLink(p.file, p.line) : "no host line"]);
 const placeText = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : "no host line");
 
 function kernelsPanel(profile) {
   const variants = list(profile.kernels).flatMap((k) => list(k.variants).map((v) => ({ kernel: k, ...v })));
+  const top = (k) => most(list(k.variants), (v) => v.time?.total_s); // the launch configuration that took most of the kernel's time
+  let kernels = null;
+  routes.set("kernels", (name) => { const row = kernels.reveal(name); row?.classList.add("chosen"); row?.scrollIntoView({ block: "center" }); });
   return [
     el("h2", {}, "Kernels"),
-    table([
-      { title: "Kernel", key: "name", show: (k) => code(k.name, 200) }, ...statColumns(timeOf),
-      { title: "of kernel time", hint: "of the rows listed here", number: true, key: "share_of_kernel_time", format: percent },
+    (kernels = table([
+      { title: "Kernel", key: "name", show: (k) => code(k.name, 200) },
+      { title: "Total", number: true, value: (k) => k.time?.total_s, format: seconds }, { title: "of kernel time", hint: "of the rows listed here", number: true, key: "share_of_kernel_time", format: percent },
+      { title: "Occupancy", hint: "theoretical, of the launch configuration that took most of the time: resident warps of those that fit", number: true, value: (k) => top(k)?.occupancy, format: percent },
+      { title: "Limited by", kind: "name", value: (k) => top(k)?.limiter ?? UNKNOWN }, { title: "Grid × block", kind: "name", value: (k) => (top(k) ? `${grid(top(k).grid)} × ${grid(top(k).block)}${list(k.variants).length > 1 ? `, ${list(k.variants).length} configurations` : ""}` : UNKNOWN) },
+      ...statColumns(timeOf).slice(1),
       { title: "of wall time", hint: "above 100 % where kernels overlap", number: true, key: "share_of_wall", format: percent },
-      { title: "Launch calls", hint: "host time in the launching calls", number: true, key: "api_s", format: seconds }, { title: "Queued", hint: "from the call's end to the kernel's start", number: true, key: "queue_s", format: seconds },
-      { title: "Launched at", value: (k) => list(k.launched_at).slice(0, 4).map(placeText).join(", ") || "no host line" },
-      { title: "Code", value: (k) => (k.file ? `${shortPath(k.file)}:${k.line}` : UNKNOWN) }], list(profile.kernels), { caption: "All kernels, by total device time", sort: 1, name: "kernels" }),
-    variants.length > 0 && [el("h2", {}, "Launch configurations"), table([
+      { title: "Launch calls", minor: true, hint: "host time in the launching calls", number: true, key: "api_s", format: seconds }, { title: "Queued", minor: true, hint: "from the call's end to the kernel's start", number: true, key: "queue_s", format: seconds },
+      { title: "Launched at", value: (k) => list(k.launched_at).slice(0, 4).map(placeText).join(", ") || "no host line", show: (k) => (list(k.launched_at).length ? el("span", {}, placeLinks(k.launched_at.slice(0, 4))) : "no host line") },
+      { title: "Code", value: (k) => (k.file ? `${shortPath(k.file)}:${k.line}` : UNKNOWN), show: (k) => (k.file ? lineLink(k.file, k.line) : UNKNOWN) }], list(profile.kernels), { caption: "All kernels, by total device time", sort: 1, name: "kernels", rowKey: (k) => plain(k.name) })),
+    variants.length > 0 && [el("details", {}, el("summary", {}, "Launch configurations: registers, shared memory, waves"), table([
       { title: "Kernel", value: (v) => v.kernel.name, show: (v) => code(v.kernel.name, 120) }, { title: "Grid", value: (v) => grid(v.grid) }, { title: "Block", value: (v) => grid(v.block) },
-      { title: "Registers", number: true, key: "registers", format: count }, { title: "Shared static", number: true, key: "static_shared", format: bytes }, { title: "Shared dynamic", number: true, key: "dynamic_shared", format: bytes },
-      { title: "Local", number: true, key: "local_bytes", format: bytes }, { title: "Occupancy", hint: "theoretical: resident warps of those that fit", number: true, key: "occupancy", format: percent },
-      { title: "Limited by", key: "limiter" }, { title: "Waves", number: true, key: "waves", format: (v) => number(v) }, ...statColumns(timeOf)], variants, { sort: 10, name: "launch configurations" })],
+      { title: "Registers", minor: true, number: true, key: "registers", format: count }, { title: "Shared static", minor: true, number: true, key: "static_shared", format: bytes }, { title: "Shared dynamic", number: true, key: "dynamic_shared", format: bytes },
+      { title: "Local", minor: true, number: true, key: "local_bytes", format: bytes }, { title: "Occupancy", hint: "theoretical: resident warps of those that fit", number: true, key: "occupancy", format: percent },
+      { title: "Limited by", key: "limiter" }, { title: "Waves", minor: true, number: true, key: "waves", format: (v) => number(v) }, ...statColumns(timeOf)], variants, { sort: 10, name: "launch configurations" }))],
     list(profile.gpu?.gaps).length > 0 && [el("h2", {}, "Longest gaps"), table([
       { title: "Device", key: "device", number: true }, { title: "At", number: true, key: "start_s", format: seconds }, { title: "Length", number: true, key: "length_s", format: seconds },
       { title: "Host lines meanwhile", value: (g) => list(g.lines).map((p) => `${placeText(p)} (${seconds(p.value)})`).join(", ") }], profile.gpu.gaps, { caption: "No operation ran on the device", sort: 2, name: "gaps" })],
@@ -47,8 +54,10 @@ function transfersPanel(profile) {
 }
 
 function rangesPanel(profile) {
-  return [table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds },
+  let ranges = null;
+  routes.set("ranges", (name) => { const row = ranges.reveal(name); row?.classList.add("chosen"); row?.scrollIntoView({ block: "center" }); });
+  return [(ranges = table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds },
     { title: "GPU operations", optional: true, number: true, key: "gpu_n", format: count }, { title: "GPU time", optional: true, hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
-    { title: "GPU span", optional: true, hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", optional: true, number: true, key: "open", format: count }],
-  list(profile.ranges), { caption: "NVTX ranges", sort: 3, name: "ranges" })];
+    { title: "GPU span", minor: true, optional: true, hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", minor: true, optional: true, number: true, key: "open", format: count }],
+  list(profile.ranges), { caption: "NVTX ranges", sort: 3, name: "ranges", rowKey: (r) => plain(r.name ?? "") }))];
 }

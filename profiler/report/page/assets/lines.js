@@ -1,6 +1,6 @@
-// Cost by source line, file by file, with the text of the lines.
+// Cost by source line, file by file, with the text of the lines: the program's own code first, the rest folded.
 
-const linesState = { unit: "s", who: "all", functions: false, text: "", around: "cost", part: "all" };
+const linesState = { unit: "s", text: "", around: "cost", part: "all", line: null };
 let linesBody = null, linesProfile = null, linesTiming = null;
 
 function amount(value, total, bytesToo) {
@@ -14,47 +14,53 @@ function memoryCurve(line, profile) {
   if (!values.length || !known(bin)) return null;
   const high = Math.max(...values), at = values.indexOf(high), first = values.findIndex((v) => v > 0), last = values.findLastIndex((v) => v > 0);
   const text = `memory over time: at most ${megabytes(high)} at ${seconds(at * bin)}, held from ${seconds(first * bin)} ${last === values.length - 1 ? "to the end" : "to " + seconds((last + 1) * bin)}`;
-  const node = svg("svg", { class: "curve", viewBox: `0 0 ${values.length} 20`, width: 96, height: 20, preserveAspectRatio: "none", role: "img", "aria-label": text });
+  const node = svg("svg", { class: "curve", viewBox: `0 0 ${values.length} 20`, width: 52, height: 16, preserveAspectRatio: "none", role: "img", "aria-label": text });
   const steps = values.map((v, i) => { const y = (19 - (18 * v) / (high || 1)).toFixed(1); return `L${i},${y}L${i + 1},${y}`; }).join("");
   node.append(svg("title", {}, text), svg("path", { d: `M0,19${steps}L${values.length},19Z` }));
   return node;
 }
 
+// What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
+function lineCosts(profile) {
+  const t = profile.totals, part = linesState.part === "all" || isFiltered() ? null : partOf(profile, linesTiming, linesState.part);
+  const mine = (key) => (l) => list(l.threads).reduce((a, x) => a + (threadShown(profile, x.thread) ? x[key] || 0 : 0), 0);
+  if (isFiltered()) {
+    const threads = list(profile.threads).filter((_, i) => threadShown(profile, i)), of = stackThreads(profile), gpu = mine("gpu_s"), cpu = mine("cpu_s");
+    return { cpu, incl: mine("cpu_incl_s"), wait: mine("wait_s"), gpu, total: threads.reduce((a, x) => a + (x.user_s || 0) + (x.sys_s || 0), 0), waitTotal: threads.reduce((a, x) => a + (x.wait_s || 0), 0),
+      gpuTotal: list(profile.stacks.gpu_ns).reduce((a, ns, i) => a + (threadShown(profile, of[i]) ? ns * 1e-9 : 0), 0), parts: (l) => [[cpu(l), "native"]], part: null };
+  }
+  return { cpu: part ? part.cpu : cpuOf, incl: part ? null : (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), wait: part ? () => 0 : (l) => l.cpu?.wait, gpu: (l) => l.gpu_self_s, total: part ? part.total : cpuTotal(profile),
+    waitTotal: t.cpu?.wait, gpuTotal: t.gpu_sum_s, parts: (l) => (part ? [[part.cpu(l), "native"]] : [[l.cpu.python, "python"], [l.cpu.native ?? l.cpu.user, "native"], [l.cpu.sys, "system"]]), part };
+}
+
+const sumOf = (rows, of) => rows.reduce((a, r) => a + (of(r) || 0), 0);
+
 // Columns that hold something in this profile; an empty one would only take room.
-function lineColumns(profile, part) {
-  const t = profile.totals, all = cpuTotal(profile), cpu = part ? part.total : all, own = part ? part.cpu : cpuOf;
-  const longest = Math.max(...allLines(profile).map(own), 1e-12); // bars are relative to it
-  const time = (title, value, total, hint) => ({ title, number: true, value, format: (v) => (v ? amount(v, total) : ""), hint, used: total > 0 });
-  const memory = (title, value, total, hint) => ({ title, number: true, value, format: (v) => (v ? amount(v, total, true) : ""), hint, used: total > 0 });
-  const parts = (l) => (part ? [[own(l), 0]] : [[l.cpu.python, 1], [l.cpu.native ?? l.cpu.user, 0], [l.cpu.sys, 5]]);
+function lineColumns(profile, cost) {
+  const t = profile.totals, all = !isFiltered() && !cost.part;
+  let longest = 1e-12, device = false; // bars are relative to the hotspot
+  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { longest = Math.max(longest, cost.cpu(l) || 0); device ||= l.gpu?.device_s > 0; }
+  const time = (title, value, total, hint, more) => ({ title, number: true, rem: 4.9, value, format: (v) => (v ? amount(v, total) : ""), hint, used: total > 0, ...more });
+  const bar = (l) => {
+    const parts = cost.parts(l), words = parts.length > 1 ? `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}` : `CPU ${seconds(cost.cpu(l))}`;
+    return el("span", { class: "both" }, el("span", { class: "amount" }, amount(cost.cpu(l), cost.total)), cellBar(parts.map(([v, name]) => [v, COLOUR[name]]), longest, words));
+  };
   return [
-    { title: "Line", number: true, key: "line", format: (v) => (known(v) ? String(v) : ""), used: true },
-    { title: "CPU", number: true, value: own, hint: "Python, native and system time of the line itself; the longest bar is the dearest line", used: cpu > 0, format: (v) => (v ? amount(v, cpu) : ""),
-      show: (l) => own(l) > 0 && el("span", { class: "both" }, cellBar(parts(l), longest,
-        part ? `CPU ${seconds(own(l))}` : `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}`), el("span", { class: "amount" }, amount(own(l), cpu))) },
-    time("GPU", (l) => l.gpu_self_s, t.gpu_sum_s, "device time of what this line launched"),
-    { ...time("with callees", (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), all, "CPU time here and below; recursion counts once"), used: all > 0 && !part },
-    time("waits", (l) => l.cpu?.wait, t.cpu?.wait, "wall time blocked or ready without a CPU"),
-    time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below"),
-    { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whoever launched them"), used: allLines(profile).some((l) => l.gpu?.device_s > 0) },
-    { title: "launches", number: true, value: (l) => l.gpu?.launches, format: (v) => (v ? count(v) : ""), used: t.launches > 0 },
-    time("copies on GPU", (l) => l.gpu?.copy_s, t.copy_s),
-    { title: "to device", number: true, value: (l) => l.copy?.h2d?.bytes, format: (v) => (v ? bytes(v) : ""), used: t.h2d_bytes > 0 },
-    { title: "from device", number: true, value: (l) => l.copy?.d2h?.bytes, format: (v) => (v ? bytes(v) : ""), used: t.d2h_bytes > 0 },
-    memory("peak", (l) => l.mem?.peak_mb, t.peak_heap_mb, "most that was live at once"),
-    { title: "memory over time", kind: "name", value: (l) => (list(l.live_mb).length ? Math.max(...l.live_mb) : 0), format: (v, l) => memoryCurve(l, profile)?.getAttribute("aria-label") ?? "", show: (l) => memoryCurve(l, profile),
-      hint: "live memory of the line from the start to the end of the run; lines below 1 % of the largest heap have none", used: known(profile.memory?.bin_s) },
-    memory("average", (l) => l.mem?.avg_mb, t.peak_heap_mb, "live, mean over the time"),
-    memory("allocated", (l) => l.mem?.alloc_mb, t.alloc_mb, "in all, estimated from samples"),
-    { title: "allocations", number: true, value: (l) => l.mem?.n, format: (v) => (v ? count(v) : ""), hint: "estimated from samples", used: t.allocs > 0 },
-    memory("host copies", (l) => l.copy?.host_mb, t.copy_mb, "memcpy and memmove, estimated"),
-    { title: "mostly in", kind: "name", value: (l) => (part ? part.main(l) : plain(list(profile.ranges)[list(l.ranges)[0]?.range]?.name ?? "")), hint: "the outermost NVTX range that holds most of the line's CPU time", used: list(profile.ranges).some((r) => r.cpu_s > 0) },
-  ].filter((c) => c.used);
+    { title: "CPU", number: true, rem: 5.2, value: cost.cpu, hint: "Python, native and system time of the line itself; the longest bar is the hotspot", used: cost.total > 0, format: (v) => (v ? amount(v, cost.total) : ""), show: (l) => cost.cpu(l) > 0 && bar(l) },
+    cost.incl && time("with callees", cost.incl, cost.total, "CPU time here and below; recursion counts once"),
+    time("GPU", cost.gpu, cost.gpuTotal, "device time of what this line launched"),
+    all && time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below", { minor: true }),
+    all && { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whichever line launched them", { minor: true }), used: device },
+    !cost.part && time("waits", cost.wait, cost.waitTotal, "wall time blocked or ready without a CPU", { minor: true }),
+    !isFiltered() && { title: "memory", number: true, rem: known(profile.memory?.bin_s) ? 8.8 : 4.9, value: (l) => l.mem?.peak_mb, format: (v) => (v ? amount(v, t.peak_heap_mb, true) : ""), used: t.peak_heap_mb > 0,
+      show: (l) => l.mem?.peak_mb > 0 && el("span", { class: "both memory" }, memoryCurve(l, profile), amount(l.mem.peak_mb, t.peak_heap_mb, true)), hint: "most that was live at once, and the curve of it from the start to the end of the run; lines below 1 % of the largest heap have none" },
+    cost.part && { title: "mostly in", kind: "name", rem: 10, minor: true, value: cost.part.main, hint: "the outermost NVTX range that holds most of the line's CPU time", used: true },
+  ].filter((c) => c && c.used);
 }
 
 // The lines that cost something between those that did not, as far as the report holds their text; `near`: no further than 3 lines away.
 function inContext(file, rows, near) {
-  const text = new Map([...list(file.source?.line).map((n, i) => [n, file.source.text[i]]), ...list(file.lines).filter((l) => known(l.line) && l.text !== null).map((l) => [l.line, l.text])]), at = new Map(rows.map((l) => [l.line, l]));
+  const text = lineTexts(file), at = new Map(rows.map((l) => [l.line, l]));
   const last = Math.max(file.length || 0, ...at.keys()), out = [];
   const close = (n) => { for (let i = n - 3; i <= n + 3; i++) if (at.has(i)) return true; return false; };
   let left = 0; // lines in a gap
@@ -67,48 +73,141 @@ function inContext(file, rows, near) {
   return out;
 }
 
-function fileSection(path, file, profile, all, part, open) {
-  const cost = linesState.functions ? list(file.functions) : list(file.lines).filter((l) => !part || part.cpu(l) > 0);
-  const rows = linesState.functions || linesState.around === "cost" ? cost : inContext(file, cost, linesState.around === "near");
-  const columns = all.filter((c) => c.title === "Line" || cost.some((r) => (c.value ? c.value(r) : r[c.key])));
-  const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : code(l.text ?? "", 240));
-  const named = linesState.functions
-    ? [{ title: "Function", key: "name", kind: "source", show: (f) => code(f.name, 120) }, ...columns.filter((c) => c.title !== "memory over time" && c.title !== "mostly in")]
-    : [{ ...columns[0], show: (l) => !l.gap && el("bdi", {}, String(l.line)) }, { title: "Source", kind: "source", value: (l) => l.gap ?? l.text ?? "", show: source }, ...columns.slice(1)];
+// All lines of the file whose text is in the report: number -> text, in order.
+function lineTexts(file) {
+  const all = [...list(file.source?.line).map((n, i) => [n, file.source.text[i]]), ...list(file.lines).filter((l) => known(l.line) && l.text !== null).map((l) => [l.line, l.text])];
+  return new Map(all.sort((a, b) => a[0] - b[0]));
+}
+
+// What own lines took together with the libraries that they call, as shares: {of(path, line), file(path): of CPU time, hottest}. null where the profile does not say, or by thread.
+function ownShares(profile) {
+  const own = profile.own, wall = profile.meta.wall_s * 1e9, n = rowsOf(own), sum = (key) => list(own[key]).reduce((a, v) => a + (v || 0), 0);
+  if (!n || isFiltered() || linesState.part !== "all") return null;
+  const cpu = sum("cpu_ns"), gpu = sum("gpu_ns"), lines = new Map(), files = new Map(), add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
+  const parts = [["cpu_ns", cpu], ["gpu_ns", gpu], ["path_wait_ns", wall]].map(([key, total]) => {
+    const of = new Map();
+    for (let i = 0; i < n; i++) if (own.kind[i] === "code" && own.file[i] !== null) { add(of, `${own.file[i]}:${own.line[i]}`, own[key]?.[i] || 0); if (key === "cpu_ns") add(files, own.file[i], own[key][i] || 0); }
+    return [of, total];
+  });
+  for (const [of, total] of parts) for (const [at, v] of of) if (total > 0) lines.set(at, Math.max(lines.get(at) || 0, v / total));
+  const hottest = Math.max(0, ...lines.values());
+  return hottest > 0 ? { of: (path, line) => lines.get(`${path}:${line}`) || 0, file: (path) => (cpu > 0 ? (files.get(path) || 0) / cpu : null), hottest } : null;
+}
+
+// 1 to 8: how much of the hotspot's time the line took; 0: less than a fiftieth of it. Own lines with the libraries that they call, others by themselves.
+function heatOf(path, file, view) {
+  const { cost, hottest, own } = view, part = (v, of) => (of > 0 ? (v || 0) / of : 0);
+  const share = own && file.user ? (l) => part(own.of(path, l.line), own.hottest) : (l) => Math.max(part(cost.cpu(l), hottest.cpu), part(cost.gpu(l), hottest.gpu));
+  return (l) => { const s = l.context ? 0 : share(l); return s < 0.02 ? 0 : Math.max(1, Math.min(8, Math.round(8 * s))); };
+}
+
+function fileSection(path, file, profile, view, open) {
+  const { cost } = view, rows = list(file.lines).filter((l) => view.whole || (cost.cpu(l) || 0) + (cost.incl?.(l) || 0) + (cost.gpu(l) || 0) + (cost.wait(l) || 0) > 0);
   const holder = el("div");
+  let grid = null;
   const fill = () => {
-    if (holder.childElementCount) return;
-    const by = named.findIndex((c) => c.title === (profile.totals.gpu_sum_s > 0 ? "GPU" : "CPU")); // functions; lines stand in their order
-    holder.append(table(named, rows, { name: `${linesState.functions ? "functions" : "lines"} of ${shortPath(path)}`, limit: linesState.around === "cost" ? 200 : 2000,
-      sort: linesState.functions ? by : 0, up: !linesState.functions, context: (l) => l.context,
-      rowClass: (l) => (l.context ? "context" : (l.cpu?.share || 0) > 0.05 || (l.gpu?.share || 0) > 0.05 ? "hot" : null) }));
+    if (grid) return;
+    const shown = linesState.around === "cost" ? rows : inContext(file, rows, linesState.around === "near"), heat = heatOf(path, file, view);
+    const columns = view.columns.filter((c) => rows.some((r) => c.value(r))), language = languageOf(path, file);
+    const marks = language ? openMarks(lineTexts(file), language) : null;
+    const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? "", language, marks?.get(l.line) ?? null, 240));
+    grid = table([
+      { title: "Line", number: true, rem: 3.4, key: "line", format: (v) => (known(v) ? String(v) : ""), show: (l) => !l.gap && inside("lines", `${path}:${l.line}`, String(l.line)) },
+      { title: "Source", kind: "source", value: (l) => l.gap ?? l.text ?? "", show: source }, ...columns], shown,
+    { name: `lines of ${shortPath(path)}`, limit: linesState.around === "cost" ? 200 : 600, sort: 0, up: true, context: (l) => l.context, rowKey: (l) => (l.gap ? "" : String(l.line)), rowClass: (l) => (l.context ? "context" : `heat-${heat(l)}`) });
+    holder.append(grid);
   };
-  const share = part ? cost.reduce((a, l) => a + (part.cpu(l) || 0), 0) / part.total : file.cpu_share;
+  const gpu = profile.totals.gpu_sum_s > 0;
   const node = el("details", { class: "file", "data-path": path, ontoggle: () => node.open && fill() },
-    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(share), profile.totals.gpu_sum_s > 0 && ` · GPU ${percent(file.gpu_share)}`, file.user ? "" : " · library"), holder);
+    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(view.share(file)), file.user && view.own && `, ${percent(view.own.file(path))} with libraries`, gpu && ` · GPU ${percent(view.gpuShare(file))}`), holder);
+  node.fill = fill;
+  node.reveal = (line) => { fill(); return grid.reveal(String(line)); };
+  if (open) { node.open = true; fill(); }
+  return node;
+}
+
+// Files that are not the program's own, behind one line.
+function otherFiles(files, section, view, open) {
+  const gpu = view.gpu ? `, ${percent(sumOf(files, ([, f]) => view.gpuShare(f)))} of GPU time` : "";
+  const node = el("details", { class: "others", ontoggle: () => node.open && fill() }, el("summary", {}, `${count(files.length)} other ${files.length === 1 ? "file" : "files"}, ${percent(sumOf(files, ([, f]) => view.share(f)))} of CPU time${gpu}`));
+  const fill = () => { if (node.childElementCount === 1) node.append(...files.map((f) => section(f, false))); };
+  node.fill = fill;
   if (open) { node.open = true; fill(); }
   return node;
 }
 
 function drawLines() {
-  const profile = linesProfile, part = linesState.part === "all" || linesState.functions ? null : partOf(profile, linesTiming, linesState.part), columns = lineColumns(profile, part);
-  const weight = (f) => (part ? list(f.lines).reduce((a, l) => a + part.cpu(l), 0) : Math.max(f.cpu_share || 0, f.gpu_share || 0));
-  const files = Object.entries(profile.files)
-    .filter(([path, f]) => (linesState.who === "all" || (linesState.who === "user") === !!f.user) && path.toLowerCase().includes(linesState.text.toLowerCase()) && (!part || weight(f) > 0))
-    .sort((a, b) => weight(b[1]) - weight(a[1]));
-  const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path));
-  linesBody.replaceChildren(...files.map(([path, file], i) => fileSection(path, file, profile, columns, part, was.size ? was.has(path) : i === 0)),
-    ...(files.length ? [] : [el("p", {}, Object.keys(profile.files).length ? "No file matches." : "No source line is known. Build with -g (it changes no optimisation), or install debug symbols.")]));
+  const profile = linesProfile, cost = lineCosts(profile), gpu = profile.totals.gpu_sum_s > 0, hottest = { cpu: 0, gpu: 0 };
+  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); }
+  const whole = !cost.part && !isFiltered();
+  const view = { own: ownShares(profile), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
+  const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
+  const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
+  const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
+  const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path)), wasOpen = !!linesBody.querySelector("details.others[open]") || linesState.text !== "";
+  const section = ([path, file], open) => fileSection(path, file, profile, view, open || was.has(path));
+  const outside = isFiltered() ? [] : list(profile.unattributed).filter((m) => cpuOf(m) > 0 || m.gpu_s > 0 || m.alloc_mb > 0); // waiting alone stands in the summary
+  linesBody.replaceChildren(...first.map((f, i) => section(f, was.size === 0 && i === 0)), ...(folded.length ? [otherFiles(folded, section, view, wasOpen)] : []),
+    ...(files.length ? [] : [el("p", {}, Object.keys(profile.files).length ? "No file matches." : "No source line is known. Build with -g (it changes no optimisation), or install debug symbols.")]),
+    ...(outside.length ? [el("h2", {}, "Without a source line"), table([
+      { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },
+      { title: "CPU", number: true, value: cpuOf, format: seconds }, { title: "of all CPU", number: true, value: (m) => m.cpu?.share, format: percent },
+      ...(gpu ? [{ title: "GPU", number: true, key: "gpu_s", format: seconds }] : []), { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
+    outside, { name: "modules without lines", sort: 1 })] : []));
+  if (linesState.line) chooseLine(...linesState.line, false);
 }
 
-function openLine(path) {
-  for (const node of linesBody.querySelectorAll("details.file")) {
-    if (node.dataset.path !== path) continue;
-    node.open = true;
-    node.scrollIntoView({ block: "start" });
-    node.querySelector("summary").focus();
-  }
+// All that is known of one line, with ways to the other parts, in a row below it.
+function lineFacts(path, file, l) {
+  const m = l.mem || {}, c = l.copy || {}, g = l.gpu || {}, ranges = list(linesProfile.ranges);
+  const facts = [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds((l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0)), l.cpu_incl?.user],
+    ["standard error", seconds(l.cpu?.error), l.cpu?.error], ["CPU samples", count(l.cpu?.samples), l.cpu?.samples], ["waits", seconds(l.cpu?.wait), l.cpu?.wait], ["GPU", seconds(l.gpu_self_s), l.gpu_self_s], ["GPU with callees", seconds(l.gpu_incl_s), l.gpu_incl_s], ["device code", seconds(g.device_s), g.device_s],
+    ["launches", count(g.launches), g.launches], ["copies on GPU", seconds(g.copy_s), g.copy_s], ["to device", bytes(c.h2d?.bytes), c.h2d?.bytes], ["from device", bytes(c.d2h?.bytes), c.d2h?.bytes],
+    ["memory peak", megabytes(m.peak_mb), m.peak_mb], ["average", megabytes(m.avg_mb), m.avg_mb], ["allocated", `${megabytes(m.alloc_mb)} ± ${megabytes(m.error_mb)}`, m.alloc_mb], ["allocations", count(m.n), m.n], ["live at the end", megabytes(m.live_end_mb), m.live_end_mb], ["host copies", megabytes(c.host_mb), c.host_mb],
+    ...list(l.ranges).slice(0, 3).map((r) => [`in ${plain(ranges[r.range]?.name ?? "a range")}`, seconds(r.cpu_s), r.cpu_s]),
+    ...(list(l.threads).length > 1 ? l.threads.slice(0, 4).map((x) => [`on ${threadName(list(linesProfile.threads)[x.thread])}`, seconds(x.cpu_s), x.cpu_s]) : [])];
+  const name = list(file.functions)[l.function]?.name, link = `${path}:${l.line}`;
+  return [el("div", { class: "tools" }, code(`${plain(path)}:${l.line}`),
+    button("Copy link", () => copy(location.href.split("#")[0] + address("lines", link)), { "aria-label": `Copy the link to ${shortPath(path)}:${l.line}` }),
+    rowsOf(linesProfile.stacks) > 0 && button("Flame graph", () => goTo("flame-graph", link)), name && rowsOf(linesProfile.stacks) > 0 && button(`Callers of ${cut(shortName(name, file.language), 30)}`, () => goTo("calls", name))),
+  el("ul", { class: "facts" }, facts.filter(([, , v]) => v > 0).map(([title, text]) => el("li", {}, `${title} `, el("strong", {}, text))))];
 }
+
+// Shows, marks and describes a line; null where the report does not have it.
+function chooseLine(path, line, scroll) {
+  const find = () => [...linesBody.querySelectorAll("details.file")].find((n) => n.dataset.path === path);
+  let node = find();
+  const others = linesBody.querySelector("details.others");
+  if (!node && others) { others.fill(); node = find(); }
+  if (!node) return null;
+  if (scroll) for (let n = node; n && n !== linesBody; n = n.parentElement) if (n.tagName === "DETAILS") n.open = true;
+  linesBody.querySelectorAll("tr.chosen").forEach((r) => r.classList.remove("chosen"));
+  linesBody.querySelectorAll("tr.detail").forEach((r) => r.remove());
+  const row = known(line) && (scroll || node.open) ? node.reveal(line) : null, file = linesProfile.files[path];
+  if (row) {
+    row.classList.add("chosen");
+    const l = list(file.lines).find((x) => x.line === line) ?? { line };
+    row.after(el("tr", { class: "detail" }, el("td", { colspan: row.cells.length }, lineFacts(path, file, l))));
+  }
+  if (scroll) (row || node).scrollIntoView({ block: row ? "center" : "start" });
+  if (scroll) (row ? row.querySelector("a") : node.querySelector("summary")).focus({ preventScroll: !!row });
+  return row;
+}
+
+function openLine(what) {
+  const [, path, number_] = /^(.*?)(?::(\d+))?$/s.exec(what), line = number_ ? +number_ : null, file = linesProfile.files[path];
+  if (!file) { say(`${shortPath(path)} is not in this report.`); return; }
+  linesState.line = [path, line];
+  if (chooseLine(path, line, true) || line === null) return;
+  linesState.text = ""; // what hides it
+  linesState.part = "all";
+  if (lineTexts(file).has(line) && !list(file.lines).some((l) => l.line === line)) linesState.around = "all";
+  linesControls();
+  drawLines();
+  if (!chooseLine(path, line, true)) say(`Line ${line} is not in this report.`);
+}
+
+let linesControls = () => {}; // brings the menus in step with linesState
 
 function linesPanel(profile, timing) {
   linesProfile = profile;
@@ -116,26 +215,20 @@ function linesPanel(profile, timing) {
   linesBody = el("div");
   const suite = timing && partOf(profile, timing, "operations");
   linesState.part = suite ? "operations" : "all";
+  routes.set("lines", openLine);
+  onFilter("lines", drawLines);
   drawLines();
   const redraw = (key) => (value) => { linesState[key] = value; drawLines(); };
-  const outside = list(profile.unattributed).filter((m) => cpuOf(m) > 0 || m.gpu_s > 0 || m.alloc_mb > 0); // waiting alone stands in the summary
   const texts = Object.values(profile.files).some((f) => list(f.source?.line).length);
+  const around = texts && choice("Lines", [["cost", "profiled only"], ["near", "with 3 around"], ["all", "whole file"]], linesState.around, redraw("around"));
+  const part = suite && choice("Part", [["operations", "operations"], ["rest", "set-up and checks"], ["all", "all"]], linesState.part, redraw("part"));
+  const find = search("Filter files", redraw("text"));
+  linesControls = () => { find.value = linesState.text; if (around) around.querySelector("select").value = linesState.around; if (part) part.querySelector("select").value = linesState.part; };
+  const all = (open) => { const others = linesBody.querySelector("details.others"); others?.fill(); linesBody.querySelectorAll("details.file, details.others").forEach((d) => { d.open = open; }); };
   return [
-    el("div", { class: "tools" },
-      toggle("% of total", false, (on) => redraw("unit")(on ? "%" : "s")),
-      toggle("Functions", false, redraw("functions")),
-      texts && choice("Lines", [["cost", "profiled only"], ["near", "with 3 around"], ["all", "whole file"]], "cost", redraw("around")),
-      suite && choice("Part", [["operations", "operations"], ["rest", "set-up and checks"], ["all", "all"]], linesState.part, redraw("part")),
-      choice("Code", [["all", "all"], ["user", "own code"], ["library", "libraries"]], "all", redraw("who")),
-      search("Filter files", redraw("text")),
-      button("Open all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = true; })),
-      button("Close all", () => linesBody.querySelectorAll("details.file").forEach((d) => { d.open = false; }))),
-    profile.totals.cpu && legend([{ name: "Python", k: 1 }, { name: "native code", k: 0 }, { name: "system", k: 5 }].filter((p) => p.k !== 1 || profile.totals.cpu.python > 0)),
+    el("div", { class: "tools" }, toggle("% of total", false, (on) => redraw("unit")(on ? "%" : "s")), around, part, find, button("Open all", () => all(true)), button("Close all", () => all(false))),
+    el("ul", { class: "legend", "aria-label": "Colours" }, profile.totals.cpu && ["python", "native", "system"].filter((n) => n !== "python" || profile.totals.cpu.python > 0).map((n) => el("li", {}, el("i", { class: "k" + COLOUR[n] }), MEANING[n])),
+      el("li", {}, el("i", { class: "heat-sample" }), "behind the source: the line with the libraries that it calls, as a share of the hotspot"), known(profile.memory?.bin_s) && el("li", {}, el("i", { class: "k" + COLOUR.memory }), "memory over the run")),
     linesBody,
-    outside.length > 0 && [el("h2", {}, "Without a source line"), table([
-      { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },
-      { title: "CPU", number: true, value: cpuOf, format: seconds }, { title: "of all CPU", number: true, value: (m) => m.cpu?.share, format: percent },
-      ...(profile.totals.gpu_sum_s > 0 ? [{ title: "GPU", number: true, key: "gpu_s", format: seconds }] : []), { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
-    outside, { name: "modules without lines", sort: 1 })],
-  ].flat(2).filter(Boolean);
+  ].filter(Boolean);
 }

@@ -21,12 +21,17 @@ function themeButton() {
 }
 
 function helpDialog() {
-  const rows = [["1 … 9", "choose a part"], ["← →", "next part, when a tab has the focus"], ["/", "filter or find in this part"], ["?", "this help"], ["arrows, Enter, Esc", "move, zoom and go back in the flame graph"], ["a d w s, + −, 0", "move, zoom, show all in the timeline"]];
-  const dialog = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("table", {}, el("tbody", {}, rows.map(([k, text]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, text))))), button("Close", () => dialog.close()));
+  const rows = [["1 … 9", "choose a part"], ["← →", "next part, when a tab has the focus"], ["/", "search everything"], ["?", "this help"], ["arrows, Enter, Esc, o", "move, zoom, go back and open the line in the flame graph"], ["a d w s, + −, 0", "move, zoom, show all in the timeline"]];
+  const dialog = el("dialog", { "aria-label": "Keys and colours" }, el("h2", {}, "Keys"), el("table", {}, el("tbody", {}, rows.map(([k, text]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, text))))),
+    el("h2", {}, "Colours"), el("p", {}, "A colour means the same in every part."), legend(Object.keys(COLOUR)), el("p", {}, el("i", { class: "heat-sample" }), " behind source: the line with the libraries that it calls, as a share of the hotspot. An en dash is “not measured”, never 0."), button("Close", () => dialog.close()));
   return dialog;
 }
 
-function buildTabs(parts) {
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; } // typed by hand: a lone %
+}
+
+function buildTabs(parts, bar) {
   const tabs = document.getElementById("tabs"), main = document.getElementById("main"), built = new Set();
   const nodes = parts.map(([id, title], i) => el("button", { type: "button", role: "tab", id: "tab-" + id, "aria-controls": id, "aria-selected": "false", tabindex: "-1", onclick: () => open(i) }, title));
   const panels = parts.map(([id]) => el("section", { role: "tabpanel", id, "aria-labelledby": "tab-" + id, hidden: true }));
@@ -39,28 +44,36 @@ function buildTabs(parts) {
       panels[i].append(el("p", { role: "alert" }, `This part could not be drawn from the data of this run: ${error.message}`));
     }
   };
-  function open(i, focus) {
+  function open(i, focus, hash) {
     panels[i].hidden = false; // before it is built: canvases measure their place
     build(i);
     panels.forEach((p, j) => { p.hidden = j !== i; });
     nodes.forEach((n, j) => { n.setAttribute("aria-selected", String(j === i)); n.tabIndex = j === i ? 0 : -1; });
     if (focus) nodes[i].focus();
     nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
-    if (location.hash !== "#" + parts[i][0]) history.replaceState(null, "", "#" + parts[i][0]);
+    refresh(parts[i][0]);
+    if (bar) bar.hidden = !filtered.has(parts[i][0]);
+    if (hash && location.hash !== hash) history.pushState(null, "", hash);
+    else if (!hash && location.hash.split("/")[0] !== "#" + parts[i][0]) history.replaceState(null, "", "#" + parts[i][0]);
     dispatchEvent(new Event("resize"));
   }
-  openPart = (id) => open(parts.findIndex((part) => part[0] === id));
+  openPart = (id, hash) => open(parts.findIndex((part) => part[0] === id), false, hash ?? "#" + id);
   tabs.append(...nodes);
-  main.replaceChildren(...panels);
+  main.replaceChildren(...(bar ? [bar] : []), ...panels);
   tabs.addEventListener("keydown", (e) => {
     const i = nodes.indexOf(document.activeElement), n = nodes.length, to = { ArrowRight: (i + 1) % n, ArrowLeft: (i + n - 1) % n, Home: 0, End: n - 1 }[e.key];
     if (i >= 0 && to !== undefined) { e.preventDefault(); open(to, true); }
   });
-  const fromHash = () => { const i = parts.findIndex(([id]) => "#" + id === location.hash); if (i >= 0) open(i); return i >= 0; };
+  const fromHash = () => {
+    const [id, ...what] = location.hash.slice(1).split("/"), i = parts.findIndex((part) => part[0] === id);
+    if (i < 0) return false;
+    open(i);
+    if (what.length) routes.get(id)?.(decoded(what.join("/")));
+    return true;
+  };
   addEventListener("hashchange", fromHash);
   addEventListener("beforeprint", () => parts.forEach((_, i) => build(i)));
   if (!fromHash()) open(0);
-  return { open, current: () => panels.find((p) => !p.hidden) };
 }
 
 async function start() {
@@ -68,19 +81,23 @@ async function start() {
   document.body.append(tip);
   const help = helpDialog();
   document.body.append(help);
-  document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Keys ?", () => help.showModal())));
+  const bar = filterBar(profile);
+  document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Search /", () => find.ask()), button("Keys and colours ?", () => help.showModal())));
   const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
   const what = pair ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
-  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
+  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
+    profile && ["calls", "Calls", () => callsPanel(profile)],
     profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
     profile && ["time", "Timeline", () => timelinePanel(profile)],
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],
     hasGpu && ["transfers", "Transfers", () => transfersPanel(profile)],
+    list(profile?.locks).length > 0 && ["locks", "Locks", () => locksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
+    (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
     profile && ["memory", "Memory", () => memoryPanel(profile)],
     timing && ["roofline", "Roofline", () => rooflinePanel(timing)],
     timing && ["scaling", "Scaling", () => scalingPanel(timing)],
@@ -88,12 +105,15 @@ async function start() {
     triage && ["triage", "FPGA", () => triagePanel(triage)],
     ["environment", "Environment", () => environmentPanel(profile, timing)],
   ].filter(Boolean);
-  const tabs = buildTabs(parts);
+  const find = findDialog(profile, timing, parts);
+  document.body.append(find);
+  buildTabs(parts, bar);
   addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    if (document.querySelector("dialog[open]")) return;
     if (e.key === "?") help.showModal();
-    else if (e.key === "/") { const field = tabs.current().querySelector('input[type="search"]'); if (field) { e.preventDefault(); field.focus(); } }
-    else if (e.key >= "1" && e.key <= "9" && parts[e.key - 1]) tabs.open(e.key - 1, true);
+    else if (e.key === "/") { e.preventDefault(); find.ask(); }
+    else if (e.key >= "1" && e.key <= "9" && parts[e.key - 1]) document.getElementById("tab-" + parts[e.key - 1][0]).click(), document.getElementById("tab-" + parts[e.key - 1][0]).focus();
   });
   document.documentElement.dataset.ready = "1";
 }

@@ -12,7 +12,9 @@ const ticksLog = (low, high) => {
   return out.length > 1 ? out : [low, high];
 };
 
-// axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, k, dash, title(point)}
+// axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, colour: of COLOUR, or none for ink, dash, hollow, thick, title(point), label(point)}
+const strokeOf = (s) => (s.colour ? `var(--c${COLOUR[s.colour]})` : "var(--ink)");
+
 function plot(name, x, y, series, height = 340) {
   const W = 760, L = 74, B = 46, T = 12, R = 14;
   const all = series.flatMap((s) => s.points).filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0));
@@ -35,18 +37,43 @@ function plot(name, x, y, series, height = 340) {
   }
   node.append(svg("text", { x: (L + W - R) / 2, y: height - 8, "text-anchor": "middle" }, x.label), svg("text", { x: 14, y: (height - B) / 2, "text-anchor": "middle", transform: `rotate(-90 14 ${(height - B) / 2})` }, y.label));
   for (const s of series) {
-    const points = s.points.filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0)), color = `var(--c${s.k % 8})`;
-    if (s.line) node.append(svg("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: color, "stroke-width": 2, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
+    const points = s.points.filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0)), color = strokeOf(s);
+    if (s.line) node.append(svg("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: color, "stroke-width": s.thick ? 3 : 1.6, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
     if (s.dots) for (const p of points) {
-      const dot = svg("circle", { cx: px(p[0]), cy: py(p[1]), r: s.radius ? s.radius(p) : 4, fill: color, "fill-opacity": 0.85, stroke: "var(--back)" });
+      const dot = svg("circle", { cx: px(p[0]), cy: py(p[1]), r: s.radius ? s.radius(p) : 4, ...(s.hollow ? { fill: "var(--back)", "fill-opacity": 0.6, stroke: color, "stroke-width": 1.5 } : { fill: color, "fill-opacity": 0.85, stroke: "var(--back)" }) });
       dot.append(svg("title", {}, s.title ? s.title(p) : `${s.name}: ${number(p[0])}, ${number(p[1])}`));
       node.append(dot);
     }
   }
+  const dots = series.filter((s) => s.dots).flatMap((s) => s.points.map((p) => [px(p[0]), py(p[1]), s.radius ? s.radius(p) : 4])).filter(([a, b]) => known(a) && known(b));
+  label(node, series.flatMap((s) => (s.label ? s.points.filter(([a, b]) => known(a) && known(b)).map((p) => ({ x: px(p[0]), y: py(p[1]), r: s.radius ? s.radius(p) : 4, text: s.label(p) })) : [])), { left: L, right: W - R, top: T, bottom: height - B }, dots);
   return node;
 }
 
-function legend(series) { return el("ul", { class: "legend" }, series.map((s) => el("li", {}, el("i", { class: "k" + (s.k % 8) }), plain(s.name)))); }
+// Texts beside their dots where there is room: to the right, to the left, then farther away with a line to the dot. dots: [x, y, radius] of all.
+function label(node, marks, box, dots) {
+  const taken = dots.map(([x, y, r]) => [x - r, y - r, x + r, y + r]), free = (a) => a[0] >= box.left && a[2] <= box.right && a[1] >= box.top && a[3] <= box.bottom && !taken.some((b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]);
+  for (const m of [...marks].sort((a, b) => a.y - b.y)) {
+    const w = 5.6 * m.text.length + 2, at = [];
+    for (let dy = 0; dy <= 180; dy += 12) for (const dx of dy ? [0, 30, 70] : [0]) for (const y of dy ? [m.y - dy, m.y + dy] : [m.y]) at.push([m.x + m.r + 3 + dx, y], [m.x - m.r - 3 - w - dx, y]);
+    const place = at.find(([x, y]) => free([x, y - 6, x + w, y + 5]));
+    if (!place) continue; // its name is in the dot's title and in the table
+    const [x, y] = place;
+    taken.push([x, y - 6, x + w, y + 5]);
+    if (Math.abs(y - m.y) > 13) node.append(svg("line", { class: "axis", x1: m.x, y1: m.y, x2: x < m.x ? x + w : x, y2: y, "stroke-width": 0.6 }));
+    node.append(svg("text", { class: "dot-label", x: x, y: y + 3.5 }, m.text));
+  }
+}
+
+// Lines and dots of a plot: as they are drawn.
+function plotLegend(series) {
+  return el("ul", { class: "legend" }, series.map((s) => {
+    const sample = svg("svg", { viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" });
+    if (s.line) sample.append(svg("line", { x1: 0, x2: 24, y1: 6, y2: 6, stroke: strokeOf(s), "stroke-width": s.thick ? 3 : 1.6, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
+    if (s.dots) sample.append(svg("circle", { cx: 12, cy: 6, r: 4, stroke: strokeOf(s), "stroke-width": 1.5, fill: s.hollow ? "var(--back)" : strokeOf(s) }));
+    return el("li", {}, sample, " ", plain(s.name));
+  }));
+}
 
 function rooflinePanel(timing) {
   const points = operations(timing).flatMap((op) => op.sizes.map((s) => ({ op, s, peak: peakOf(timing, op.name, s.volume_size) })))
@@ -54,13 +81,14 @@ function rooflinePanel(timing) {
   if (!points.length) return [el("p", {}, "No operation declares both its arithmetic and its bytes.")];
   const flops = Math.max(...points.map((p) => (p.peak ? p.peak.flops : 0))) / 1e9, memory = Math.max(...points.map((p) => (p.peak ? p.peak.bytes : 0))) / 1e9;
   const low = Math.min(...points.map((p) => p.intensity), flops / memory || 1) / 2, high = Math.max(...points.map((p) => p.intensity), flops / memory || 1) * 2;
-  const peaks = flops > 0 && memory > 0 ? [{ name: `measured peak: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, k: 5, line: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
+  const peaks = flops > 0 && memory > 0 ? [{ name: `measured peak: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, line: true, thick: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
   const largest = points.filter((p) => p.s === p.op.sizes[p.op.sizes.length - 1]), most = Math.max(...points.map((p) => p.s.median));
-  const dots = (name, k, rows) => ({ name, k, dots: true, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
-  const series = [...peaks, dots("smaller sizes", 4, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", 0, largest)];
+  const gpu = /cuda/i.test(timing.environment?.backend ?? "") ? "kernel" : "native";
+  const dots = (name, hollow, rows) => ({ name, colour: gpu, hollow, dots: true, label: hollow ? null : ([, , p]) => p.op.name, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
+  const series = [...peaks, dots("smaller sizes", true, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", false, largest)];
   return [
     el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Peaks were measured on this machine beside the operations."),
-    plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series), legend(series),
+    plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series, 460), plotLegend(series),
     table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
       { title: "Share of peak", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
@@ -78,10 +106,10 @@ function scalingPanel(timing) {
     const op = ops.find((o) => o.name === name), f = op.scaling, fitted = f && known(f.p);
     const sizes = op.sizes.map((s) => s.volume_size), model = (n) => f.a + f.b * n ** f.p;
     const curve = fitted ? Array.from({ length: 40 }, (_, i) => sizes[0] * (sizes[sizes.length - 1] / sizes[0]) ** (i / 39)) : [];
-    const series = [{ name: "median", k: 0, dots: true, line: true, points: op.sizes.map((s) => [s.volume_size, s.median]) },
-      ...(fitted ? [{ name: `t = ${number(f.a)} + ${number(f.b)} N^${f.p.toFixed(2)}`, k: 5, line: true, dash: "6 4", points: curve.map((n) => [n, model(n)]) }] : [])];
+    const series = [{ name: "median", colour: "native", dots: true, line: true, points: op.sizes.map((s) => [s.volume_size, s.median]) },
+      ...(fitted ? [{ name: `t = ${number(f.a)} + ${number(f.b)} N^${f.p.toFixed(2)}`, line: true, dash: "6 4", points: curve.map((n) => [n, model(n)]) }] : [])];
     view.replaceChildren(
-      plot(`${op.name}: time over size`, { label: "size N", log: true, ticks: sizes, format: String }, { label: "s", log: true, format: seconds }, series), legend(series),
+      plot(`${op.name}: time over size`, { label: "size N", log: true, ticks: sizes, format: String }, { label: "s", log: true, format: seconds }, series), plotLegend(series),
       el("p", {}, fitted ? `Grows like N^${f.p.toFixed(2)}; r² ${number(f.r2, 4)}` + (known(f.overhead_share) ? `; a constant part of ${percent(f.overhead_share)} at the smallest size.` : ".") : `No exponent: ${plain(f?.reason ?? "not fitted")}.`),
       table([{ title: "Size", number: true, key: "volume_size", format: String }, { title: "Median", number: true, key: "median", format: seconds }, { title: "Min", number: true, key: "min", format: seconds },
         { title: "Fit", number: true, value: (s) => (fitted ? model(s.volume_size) : null), format: seconds }, { title: "Residual", hint: "(median - fit) / fit", number: true, value: (s) => (fitted ? s.median / model(s.volume_size) - 1 : null), format: percent },
@@ -96,22 +124,35 @@ function scalingPanel(timing) {
       { title: "Why none", value: (o) => o.scaling?.reason ?? "" }], ops, { name: "growth" })];
 }
 
+// Resident pages of all processes together: at every moment that one of them was looked at, the last value of each that lives. [[s, MB]]
+function totalMemory(series) {
+  const events = series.flatMap((s, i) => s.t_s.map((t, j) => ({ t, i, mb: s.rss_mb[j], last: j === s.t_s.length - 1 }))).filter((e) => known(e.mb)).sort((a, b) => a.t - b.t), now = new Array(series.length).fill(0), out = [];
+  let sum = 0;
+  for (const e of events) {
+    sum += e.mb - now[e.i];
+    now[e.i] = e.mb;
+    if (out.length && out[out.length - 1][0] === e.t) out[out.length - 1][1] = sum; else out.push([e.t, sum]);
+    if (e.last) { sum -= e.mb; now[e.i] = 0; }
+  }
+  return out;
+}
+
 function memoryPanel(profile) {
+  const total = totalMemory(list(profile.memory?.series));
   const top = (s) => Math.max(...list(s.rss_mb).filter(known), 0), largest = Math.max(...list(profile.memory?.series).map(top), 0);
-  const shown = list(profile.memory?.series).filter((s) => top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = list(profile.memory?.series).length - shown.length;
-  const series = shown.flatMap((s, i) => {
-    const process = list(profile.processes)[s.process], name = process ? `${plain(process.program ?? "process").split("/").pop()} ${process.pid}` : `process ${i}`;
-    return [{ name: `${name}, resident`, k: (2 * i) % 8, line: true, points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }, { name: `${name}, live blocks of malloc (estimate)`, k: (2 * i + 1) % 8, line: true, dash: "5 3", points: s.t_s.map((t, j) => [t, list(s.heap_mb)[j]]) }];
-  }).filter((s) => s.points.some(([, v]) => known(v)));
-  const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) },
+  const shown = list(profile.memory?.series).filter((s) => top(s) > 0 && top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = list(profile.memory?.series).length - shown.length;
+  const dashes = [null, "8 3", "3 3", "8 3 2 3", "12 4", "2 5", "6 6", "14 3 3 3"];
+  const series = [...(total.length && shown.length > 1 ? [{ name: `all processes together, at most ${megabytes(Math.max(...total.map(([, mb]) => mb)))}`, line: true, thick: true, points: total }] : []),
+    ...shown.map((s, i) => ({ name: `${processName(list(profile.processes)[s.process])}, at most ${megabytes(top(s))}`, colour: "memory", line: true, thick: shown.length === 1, dash: dashes[i], points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }))];
+  const places = (title, rows, note) => list(rows).length > 0 && [el("h2", {}, title), note && el("p", { class: "note" }, note), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => lineLink(p.file, p.line) },
     { title: "Live", number: true, key: "value", format: megabytes }, ...(rows.some((p) => known(p.n)) ? [{ title: "Blocks", number: true, key: "n", format: count }] : []),
     { title: "Source", kind: "source", optional: true, value: (p) => list(profile.files?.[p.file]?.lines).find((l) => l.line === p.line)?.text ?? "", show: (p) => code(list(profile.files?.[p.file]?.lines).find((l) => l.line === p.line)?.text?.trim() ?? "", 120) }], rows, { sort: 1, name: title })];
   const t = profile.totals;
   return [
     el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, what was allocated and not freed at ${megabytes(t.peak_heap_mb)} (large mappings count whole, touched or not)` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
-    series.length > 0 && [plot("Memory over time", { label: "s" }, { label: "MiB" }, series), legend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
-    places("Live at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
-    list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => code(`${shortPath(p.file)}:${p.line}`) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
+    series.length > 0 && [plot("Resident memory over time", { label: "s" }, { label: "MiB" }, series), plotLegend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
+    places("Allocated and not freed at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
+    list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => lineLink(p.file, p.line) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
       { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],
   ].flat(2).filter(Boolean);
 }

@@ -39,46 +39,28 @@ const withoutLines = (profile) => profile.quality?.unattributed_cpu_share > 0.5 
 function cpusUsed(profile, cpu) {
   const cpus = Number(profile.environment?.["launcher.cpus"]), wall = profile.meta.wall_s, busy = cpu / wall, threads = list(profile.threads).map((t) => (t.user_s || 0) + (t.sys_s || 0));
   if (!(cpus > 1) || !(wall > 0) || busy > 0.75 * cpus) return null;
-  return `On average ${number(busy, 2)} of the ${cpus} CPUs worked for it` + (Math.max(0, ...threads) >= 0.9 * cpu ? ": one thread did nearly all of the work." : ".");
+  return `Average CPU use: ${number(busy, 2)} of ${cpus} cores` + (Math.max(0, ...threads) >= 0.9 * cpu ? ": one thread did nearly all of the work." : ".");
 }
 
-// A program that mostly waits (sleep, disk, network, other programs) is not explained by its CPU time. The same rule as profile_waits of host/cli.
+// A program that mostly waits (sleep, disk, network, other programs) is not explained by its CPU time. The same rule as summary_waits of report/text.
 const mostlyWaits = (profile) => !(profile.totals.gpu_sum_s > 0) && cpuTotal(profile) + (profile.totals.wait?.runnable || 0) < 0.5 * profile.meta.wall_s;
 const waitOf = (l) => l.cpu?.wait || 0;
-function waited(profile) {
-  const rows = allLines(profile).filter((l) => waitOf(l) > 0.05 * profile.meta.wall_s).sort((a, b) => waitOf(b) - waitOf(a)).slice(0, 3);
-  if (!rows.length) return null;
-  return `${rows.map((l, i) => `${lineName(l)}${l.text && !i ? ` “${cut(l.text, 60)}”` : ""} ${i ? "" : "waited "}${seconds(waitOf(l))}`).join(", ")}`;
-}
 
-const ofCalls = (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0);
-
-// The line of own code through which most of the time goes: the innermost of those that have about as much below them; not one that holds everything.
-function mostBelow(profile) {
-  const cpu = cpuTotal(profile), lines = allLines(profile).filter((l) => l.file.user && ofCalls(l) < 0.95 * cpu && ofCalls(l) > 2 * cpuOf(l) && ofCalls(l) > 0.2 * cpu);
-  const top = Math.max(0, ...lines.map(ofCalls));
-  return lines.filter((l) => ofCalls(l) >= 0.8 * top).sort((a, b) => ofCalls(a) - ofCalls(b))[0] ?? null;
+// Operations at the largest size, those first that lose most time to the peak of this machine: their time above what the nearer limit allows.
+function farFromPeak(timing) {
+  const ops = operations(timing).filter((op) => op.sizes.length), size = Math.max(...ops.flatMap((op) => op.sizes.map((s) => s.volume_size)));
+  const rows = ops.map((op) => op.sizes.find((s) => s.volume_size === size)).filter((s) => s && known(s.median)).map((s) => ({ ...s, bound: boundBy(timing, s) }));
+  return rows.map((s) => ({ ...s, lost: s.bound ? s.median * Math.max(0, 1 - s.bound.share) : null })).sort((a, b) => (b.lost ?? -1) - (a.lost ?? -1) || b.median - a.median);
 }
 
 function suiteHeadline(timing) {
-  const ops = operations(timing).filter((op) => op.sizes.length);
-  const size = Math.max(...ops.flatMap((op) => op.sizes.map((s) => s.volume_size)));
-  const rows = ops.map((op) => op.sizes.find((s) => s.volume_size === size)).filter((s) => s && known(s.median)).sort((a, b) => b.median - a.median);
-  if (!rows.length) return [];
-  const total = rows.reduce((a, s) => a + s.median, 0), top = rows[0], bound = boundBy(timing, top);
-  const parts = [`At ${size}³, ${top.operation} takes ${percent(top.median / total)} of the time of the ${rows.length} measured operations (${seconds(top.median)})` +
-    (bound ? `; it uses ${percent(bound.share)} of this machine's ${bound.what}, the nearer of its two limits.` : ".")];
-  if (rows.length > 1) parts.push(`Next: ${rows.slice(1, 3).map((s) => `${s.operation} ${percent(s.median / total)}`).join(", ")}.`);
-  return parts;
+  const top = farFromPeak(timing)[0];
+  return top ? [`At ${top.volume_size}³, ${top.operation} ` + (top.bound ? `is farthest from this machine's peak: it takes ${seconds(top.median)}, at the peak of ${top.bound.what} it would take ${seconds(top.median - top.lost)}.` : `takes ${seconds(top.median)}.`)] : [];
 }
 
 function gpuHeadline(profile) {
-  const t = profile.totals, wall = profile.meta.wall_s, busy = Math.min(1, t.gpu_busy_s / wall), line = most(allLines(profile), (l) => l.gpu_self_s), kernel = most(list(profile.kernels), (k) => k.time?.total_s);
-  const device = `${kernel ? `${shortName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}`, host = cpuTotal(profile) > 0 && mostExpensive(profile, 1)[0];
-  const parts = busy >= 0.5 || !host ? [`The GPU was busy ${percent(busy)} of the ${seconds(wall)}; of its time ${device}.`]
-    : [`The GPU was idle ${percent(1 - busy)} of the ${seconds(wall)}; ${host.name} took ${percent(host.value / cpuTotal(profile))} of the CPU time.`, `Of the GPU's ${seconds(t.gpu_sum_s)}, ${device}.`];
-  if (line) parts.push(`${lineName(line)} launched ${percent(line.gpu_self_s / t.gpu_sum_s)} of the GPU's work.`);
-  return parts;
+  const t = profile.totals, wall = profile.meta.wall_s, kernel = most(list(profile.kernels), (k) => k.time?.total_s);
+  return [`The GPU was busy ${percent(Math.min(1, t.gpu_busy_s / wall))} of the ${seconds(wall)}; of its ${seconds(t.gpu_sum_s)}, ${kernel ? `${shortName(kernel.name)} took ${percent(kernel.time.total_s / t.gpu_sum_s)}, ` : ""}copies ${percent(t.copy_s / t.gpu_sum_s)}.`];
 }
 
 const FEW = 100; // samples: the standard error of a share of a half is then 5 %
@@ -90,29 +72,32 @@ function byLine(profile, cpu, said) {
   return `By line: ${rows.map((l, i) => `${lineName(l)}${l.text && !i ? ` “${cut(l.text, 60)}”` : ""} ${percent(cpuOf(l) / cpu)}`).join(", ")}.`;
 }
 
+// What was before the recorder and after it, which no sample stands for.
+function apart(profile) {
+  const rows = list(profile.unattributed).filter((m) => ["[start-up]", "[tomoprof]", "[shutdown]"].includes(m.module) && cpuOf(m) > 0);
+  return rows.length ? ` (${rows.map((m) => `${seconds(cpuOf(m))} in ${m.module}`).join(", ")})` : "";
+}
+
 // CPU time that no line stands for, where it is more than a little.
 function elsewhere(profile, cpu) {
   const module = most(list(profile.unattributed), cpuOf), all = list(profile.unattributed).reduce((a, m) => a + cpuOf(m), 0);
   return all > 0.1 * cpu && module ? `${percent(all / cpu)} of the CPU time has no source line, most of it in ${plain(module.module).split("/").pop()}.` : null;
 }
 
-// Sentences; the first is the headline.
+// Sentences; the first is the headline: of the suite, or what the analysis answered.
 function headline(profile, timing) {
-  const parts = timing ? suiteHeadline(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0;
+  const parts = timing ? suiteHeadline(timing) : [], t = profile?.totals, cpu = profile ? cpuTotal(profile) : 0, answer = !timing && list(profile?.answers)[0];
+  if (!timing && profile?.headline) parts.push(profile.headline);
   if (t?.gpu_sum_s > 0) parts.push(...gpuHeadline(profile));
   if (cpu > 0 && !(timing && t.gpu_sum_s > 0)) {
     const inside = timing && operationShare(profile, timing);
     const blind = !inside && withoutLines(profile), top = inside ? inside.top : blind ? mostExpensiveFrames(profile, 3) : mostExpensive(profile, 3), of = inside ? inside.cpu : cpu;
-    const waits = !timing && mostlyWaits(profile) && waited(profile);
-    if (waits) parts.push(`It worked ${seconds(cpu)} of the ${seconds(profile.meta.wall_s)} that it ran, and waited for the rest: ${waits}.`);
-    const shares = top.map((r, i) => `${r.name} ${i || inside ? "" : "takes "}${percent(r.value / of)}`);
+    const shares = top.map((r) => `${r.name} ${percent(r.value / of)}`);
     if (inside && top.length) parts.push(`Lines inside of the operations: ${shares.join(", ")} of ${seconds(of)} CPU time.`);
     else if (top.length) {
-      const own = blind ? null : mostBelow(profile), whole = `of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)})`, below = own && `${lineName(own)}${own.text ? ` “${cut(own.text, 60)}”` : ""} and what it calls take ${percent(ofCalls(own) / cpu)}`;
-      if (own && top[0].value < 0.25 * cpu) parts.push(`${below} ${whole}.`, `By function: ${top.map((r) => `${r.name} ${percent(r.value / cpu)}`).join(", ")}.`);
-      else parts.push(`${shares[0]} ${whole}` + (shares.length > 1 ? `; then ${shares.slice(1).join(" and ")}.` : "."), ...(own ? [`${below}.`] : []));
-      parts.push(blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, top[0].name), !blind && elsewhere(profile, cpu), cpusUsed(profile, cpu));
-      if (t.cpu.samples < FEW) parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
+      parts.push(`By function: ${shares.join(", ")} of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)}).`,
+        blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, parts[0] ?? ""), !blind && elsewhere(profile, cpu), cpusUsed(profile, cpu));
+      if (t.cpu.samples < FEW && answer?.kind !== "none") parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
     }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
@@ -150,7 +135,7 @@ function qualityBadge(profile, timing) {
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
         { title: "Effect", key: "effect" }, { title: "What to do", key: "fix" }], items, { name: "data quality", filter: false }),
-    profile && el("p", { class: "note" }, `CPU samples cover ${percent(profile.quality.cpu_sample_coverage)} of the CPU time that the kernel counted; ` +
+    profile && el("p", { class: "note" }, `Recorded: ${percent(profile.quality.cpu_sample_coverage)} of the CPU time that the kernel counted for the run${apart(profile)}; ` +
       `${percent(profile.quality.unattributed_cpu_share)} has no source line; the profiler itself took ${percent(profile.quality.overhead_share)}.`));
 }
 
@@ -159,15 +144,15 @@ const threadsSlept = (n, sleep) => (n === 1 ? `its one thread slept ${seconds(sl
 function whereTheTimeWent(profile) {
   const t = profile.totals, wall = profile.meta.wall_s, nodes = [];
   if (t.gpu_busy_s > 0) {
-    const busy = Math.min(t.gpu_busy_s, wall), kernels = busy * (t.kernel_s / t.gpu_sum_s), sets = busy * ((t.set_s || 0) / t.gpu_sum_s);
+    const busy = Math.min(t.gpu_busy_s, wall), kernels = busy * (t.kernel_s / t.gpu_sum_s);
     nodes.push(el("h2", {}, "Wall time"), stackedBar("Wall time", [
-      { name: "GPU computes", value: kernels + sets, k: 0 }, { name: "GPU copies", value: busy - kernels - sets, k: 1 },
-      { name: "host waits while the GPU is idle", value: Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0)), k: 3 },
-      { name: "host only", value: Math.max(0, wall - busy - Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0))), k: 7 }], wall));
+      { name: "GPU kernels", value: kernels, k: COLOUR.kernel }, { name: "GPU copies and memsets", value: busy - kernels, k: COLOUR.copy },
+      { name: "host waits while the GPU is idle", value: Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0)), k: COLOUR.waitCuda },
+      { name: "host only", value: Math.max(0, wall - busy - Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0))), k: "none" }], wall));
   }
   nodes.push(el("h2", {}, "Time of all threads, sleep left out"), stackedBar("Time of all threads, sleep left out", [
-    { name: "Python", value: t.cpu?.python, k: 1 }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: 0 }, { name: "system", value: t.cpu?.sys, k: 5 },
-    { name: "waiting for a CPU", value: t.wait?.runnable, k: 6 }, { name: "disk", value: t.wait?.disk, k: 4 }, { name: "in CUDA calls", value: t.wait?.cuda, k: 2 }]),
+    { name: "Python", value: t.cpu?.python, k: COLOUR.python }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: COLOUR.native }, { name: "system", value: t.cpu?.sys, k: COLOUR.system },
+    { name: "waiting for a CPU", value: t.wait?.runnable, k: COLOUR.wait }, { name: "waiting for a disk", value: t.wait?.disk, k: COLOUR.waitDisk }, { name: "in CUDA calls", value: t.wait?.cuda, k: COLOUR.waitCuda }]),
   el("p", { class: "note" }, `The program ran for ${seconds(wall)}; ${threadsSlept(list(profile.threads).filter((x) => !ofRecorder(x)).length, t.wait?.sleep)}`));
   return nodes;
 }
@@ -208,7 +193,7 @@ function topLines(profile, timing) {
   const rows = allLines(profile).filter((l) => weight(l) > 0).sort((a, b) => weight(b) - weight(a)).slice(0, 10);
   if (!rows.length) return el("p", {}, "No time was recorded.");
   return table([
-    { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.path); } }, code(`${shortPath(l.path)}:${l.line}`)) },
+    { title: "Line", kind: "name", value: (l) => `${l.path}:${l.line}`, show: (l) => lineLink(l.path, l.line) },
     { title: "CPU", number: true, value: cost, format: seconds },
     { title: part ? "of the operations" : "of all CPU", number: true, value: (l) => cost(l) / cpu, format: percent },
     ...(gpu ? [{ title: "GPU", number: true, value: (l) => l.gpu_self_s, format: seconds }] : []),
@@ -221,17 +206,41 @@ function topLines(profile, timing) {
 // The lines that a finding is about, most first.
 function findingLines(finding) {
   const rows = list(finding.lines).filter((l) => l.file && known(l.line)).slice(0, 3);
-  return rows.length > 0 && el("p", {}, "Above all: ", rows.flatMap((l, i) => [i ? ", " : "", el("a", { href: "#lines", onclick: (e) => { e.preventDefault(); openPart("lines"); openLine(l.file); } }, code(`${shortPath(l.file)}:${l.line}`))]), ".");
+  return rows.length > 0 && el("p", {}, "Above all: ", rows.flatMap((l, i) => [i ? ", " : "", lineLink(l.file, l.line)]), ".");
+}
+
+// What the first screen asks for: {title, go, source, text, gain, advice}, at most three.
+function suiteCards(timing) {
+  return farFromPeak(timing).filter((s) => s.lost > 0).slice(0, 3).map((s) => ({
+    title: s.operation, go: () => { openPart("scaling"); showScaling(s.operation); }, href: "#scaling",
+    text: `It takes ${seconds(s.median)} at ${s.volume_size}³ and uses ${percent(s.bound.share)} of the peak of ${s.bound.what}.`, gain: s.lost,
+    advice: s.bound.what === "arithmetic" ? "Use vector instructions and all cores, or fewer operations." : "Read and write less: fewer passes over the data, smaller types, blocks that fit into the cache." }));
+}
+function profileCards(profile) {
+  return list(profile?.answers).filter((a) => a.kind !== "none").slice(0, 3).map((a) => {
+    const line = a.file && list(profile.files?.[a.file]?.lines).find((l) => l.line === a.line);
+    return { title: a.file ? `${shortPath(a.file)}:${a.line}` : a.function ? shortName(a.function) : { imports: "Start-up", finding: plain(a.text).split(":")[0] }[a.kind] ?? "The run", href: a.file ? address("lines", `${a.file}:${a.line}`) : null,
+      go: () => goTo("lines", `${a.file}:${a.line}`), source: line?.text, text: plain(a.text).replace(/ `.*` (takes|sleeps|waits|launches) /, " $1 "), gain: a.gain_s, wall: profile.meta.wall_s, advice: a.advice };
+  });
+}
+function cards(rows) {
+  if (!rows.length) return null;
+  return el("ol", { class: "cards", "aria-label": "What to change first" }, rows.map((c) => el("li", {},
+    el("p", { class: "card-title" }, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : code(c.title, 80)),
+    c.source && el("p", {}, code(c.source.trim(), 80)), el("p", {}, el("bdi", {}, plain(c.text))),
+    known(c.gain) && el("p", {}, el("strong", {}, `At most ${seconds(c.gain)}${c.wall ? ` of ${seconds(c.wall)}` : ""} can be saved.`)), el("p", { class: "note" }, plain(c.advice)))));
 }
 
 function summaryPanel(profile, timing, triage) {
   const sentences = headline(profile, timing);
+  routes.set("summary", (id) => { const node = document.getElementById(id); node?.scrollIntoView({ block: "center" }); node?.focus({ preventScroll: true }); });
   return [
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, plain(sentences[0]))),
+    cards(timing ? suiteCards(timing) : profileCards(profile)),
     sentences.length > 1 && el("ul", { class: "also" }, sentences.slice(1).map((s) => el("li", {}, el("bdi", {}, plain(s))))),
     qualityBadge(profile, timing),
     profile && whereTheTimeWent(profile),
-    list(profile?.findings).length > 0 && [el("h2", {}, "Findings"), profile.findings.slice(0, 8).map((f) => el("div", { class: "finding" },
+    list(profile?.findings).length > 0 && [el("h2", {}, "Findings"), profile.findings.slice(0, 8).map((f, i) => el("div", { class: "finding", id: `finding-${i}`, tabindex: "-1" },
       el("h3", {}, plain(f.title)), el("p", {}, plain(f.evidence)), findingLines(f),
       el("p", {}, plain(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`)))],
     timing && [el("h2", {}, "Operations"), operationTable(timing, triage)],

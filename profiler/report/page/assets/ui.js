@@ -106,20 +106,22 @@ function markdown(columns, rows) {
     ...rows.map((row) => line(columns.map((c) => cellText(c, row))))].join("\n") + "\n";
 }
 
-// columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint, optional: left out where it holds nothing}
-// options: {caption, sort: index or null, up: ascending first, filter: bool, limit, rowClass(row), name, context(row): stands in the
-// order of the first column alone}
+// columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint, optional: left out where it holds nothing,
+// rem: width, minor: left out on narrow screens}
+// options: {caption, sort: index or null, up: ascending first, filter: bool, limit, rowClass(row), rowKey(row): data-row, name,
+// context(row): stands in the order of the first column alone}. The node's reveal(key) shows that row and returns it, or null.
 function table(all, rows, options = {}) {
   const columns = all.filter((c) => !c.optional || rows.some((row) => ![null, undefined, "", 0].includes(cell(c, row))));
-  const state = { by: options.sort ?? -1, down: !options.up, text: "", all: false };
+  const state = { by: options.sort ?? -1, down: !options.up, text: "", all: false, from: 0 };
   const limit = options.limit ?? 100;
   const body = el("tbody");
   const more = el("p", { class: "tools" });
+  const classOf = (column) => [column.number ? "number" : column.kind, column.minor && "minor"].filter(Boolean).join(" ");
   const heads = columns.map((column, i) =>
-    el("th", { scope: "col", class: column.number ? "number" : column.kind === "source" ? "source" : null, title: column.hint },
+    el("th", { scope: "col", class: classOf(column) || null, title: column.hint, css: column.rem ? { width: column.rem + "rem" } : null },
       el("button", { type: "button", class: "sort", onclick: () => sortBy(i) }, column.title)));
 
-  function chosen() {
+  function ordered() {
     let list = rows;
     if (options.context && (state.by !== 0 || state.text)) list = list.filter((row) => !options.context(row));
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -141,33 +143,42 @@ function table(all, rows, options = {}) {
     return list;
   }
   function draw() {
-    const list = chosen();
-    const shown = state.all ? list : list.slice(0, limit);
+    const list = ordered();
+    const shown = state.all ? list : list.slice(state.from, state.from + limit);
     body.replaceChildren(...shown.map((row) =>
-      el("tr", { class: options.rowClass ? options.rowClass(row) : null }, columns.map((column) => {
+      el("tr", { class: options.rowClass ? options.rowClass(row) : null, "data-row": options.rowKey ? options.rowKey(row) : null }, columns.map((column) => {
         const content = column.show ? column.show(row) : el("bdi", {}, cellText(column, row));
-        return el("td", { class: column.number ? "number" : column.kind || "text" }, content);
+        return el("td", { class: classOf(column) || "text" }, content);
       }))));
     heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.by ? "none" : state.down ? "descending" : "ascending"));
     more.replaceChildren(...(list.length > shown.length
-      ? [button(`Show all ${count(list.length)} rows`, () => { state.all = true; draw(); }), `${count(shown.length)} shown`]
+      ? [button(`Show all ${count(list.length)} rows`, () => { state.all = true; draw(); }), state.from ? `${count(state.from + 1)} to ${count(state.from + shown.length)} shown` : `${count(shown.length)} shown`]
       : list.length === 0 ? ["No rows."] : []));
   }
   function sortBy(i) {
     state.down = state.by === i ? !state.down : !!columns[i].number;
     state.by = i;
+    state.from = 0;
     draw();
     say(`Sorted by ${columns[i].title}, ${state.down ? "descending" : "ascending"}.`);
   }
+  function reveal(key) {
+    const at = ordered().findIndex((row) => options.rowKey(row) === key);
+    if (at < 0) return null;
+    if (!state.all && (at < state.from || at >= state.from + limit)) { state.from = Math.max(0, at - Math.floor(limit / 2)); draw(); }
+    return [...body.rows].find((row) => row.dataset.row === key);
+  }
   draw();
   const name = options.name || options.caption || "table";
-  return el("div", {},
+  const node = el("div", {},
     el("div", { class: "tools" },
-      options.filter !== false && rows.length > 8 && search(`Filter ${name}`, (text) => { state.text = text; draw(); }),
-      button("Copy as Markdown", () => copy(markdown(columns, state.all ? chosen() : chosen().slice(0, limit))), { "aria-label": `Copy as Markdown: ${name}` })),
+      options.filter !== false && rows.length > 8 && search(`Filter ${name}`, (text) => { state.text = text; state.from = 0; draw(); }),
+      button("Copy as Markdown", () => copy(markdown(columns, state.all ? ordered() : ordered().slice(0, limit))), { "aria-label": `Copy as Markdown: ${name}` })),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name },
       el("table", {}, options.caption && el("caption", {}, options.caption), el("thead", {}, el("tr", {}, heads)), body)),
     more);
+  node.reveal = reveal;
+  return node;
 }
 
 // parts: [{name, value, k (colour), text}] of `total`
@@ -193,11 +204,9 @@ function sparkline(values, label) {
   if (real.length < 2) return node;
   const low = Math.min(...real), high = Math.max(...real);
   const points = values.map((v, i) => known(v) && `${(2 + (76 * i) / (values.length - 1)).toFixed(1)},${(18 - (16 * (v - low)) / (high - low || 1)).toFixed(1)}`);
-  node.append(svg("polyline", { points: points.filter(Boolean).join(" "), fill: "none", stroke: "var(--c0)", "stroke-width": 1.5 }));
+  node.append(svg("polyline", { points: points.filter(Boolean).join(" "), fill: "none", stroke: "var(--ink)", "stroke-width": 1.5 }));
   return node;
 }
-
-let openPart = () => {}; // by the id of its panel; set by buildTabs
 
 const tip = el("div", { class: "tip", hidden: true });
 function showTip(event, text) {

@@ -1,0 +1,359 @@
+/* The command `apply`: one operator on files, timed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/backend/registry.h"
+#include "host/base/clock.h"
+#include "host/base/file.h"
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/cli/cli.h"
+#include "host/cli/commands/apply_report.h"
+#include "host/geom/ct_model.h"
+#include "host/store/format/geometry_json.h"
+#include "host/store/format/npy.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/run/plan.h"
+#include "host/suite/statistics/stats.h"
+
+static const char *geometry, *in, *out, *weights, *initial, *backend = "auto";
+static int64_t seed, iterations = 15, subsets, threads, repeat;
+static double threshold = 0.2;
+static int json;
+
+/* Rows that not every operation takes, by place in options[]. */
+enum {
+    ROW_GEOMETRY,
+    ROW_IN,
+    ROW_OUT,
+    ROW_WEIGHTS,
+    ROW_INIT,
+    ROW_ITERATIONS,
+    ROW_THRESHOLD,
+    ROW_SEED,
+    ROW_SUBSETS
+};
+
+static struct opt options[] = {
+    [ROW_GEOMETRY] = OPTION_INPUT("geometry", 'g', geometry, "FILE",
+                                  "geometry file (JSON, MBIRJAX's parameter names)"),
+    [ROW_IN] = OPTION_INPUT("in", 'i', in, "FILE", "input array (.npy, float32, C order)"),
+    [ROW_OUT] = OPTION_OUTPUT("out", 'o', out, "FILE", "output array (.npy)"),
+    [ROW_WEIGHTS] = OPTION_INPUT("weights", 'w', weights, "FILE",
+                                 "weights of the sinogram's shape: mbir_recon,\nhessian_diagonal"),
+    [ROW_INIT] = OPTION_INPUT("init", 0, initial, "FILE",
+                              "volume that mbir_recon starts from (default: direct_recon)"),
+    [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', iterations, "N",
+                                  "at most, of mbir_recon (default 15)", 1, 1e6),
+    [ROW_THRESHOLD] = OPTION_NUMBER(
+        "stop-threshold", 0, threshold, "PERCENT",
+        "mbir_recon ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
+    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N",
+                            "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)",
+                            0, 4294967295.0),
+    [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition", 1, 2147483647),
+    OPTION_INT("repeat", 0, repeat, "N",
+               "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
+    CLI_OPT_BACKEND(backend),
+    CLI_OPT_THREADS(threads),
+    CLI_OPT_JSON(json),
+    {0},
+};
+
+static const char *const beams[] = {[BEAM_PARALLEL] = "parallel", [BEAM_CONE] = "cone"};
+
+/* "forward_project" of a beam is "parallel_forward_project". */
+static const struct operation *prefixed(enum beam beam, const char *name)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s_%s", beams[beam], name);
+    return operation_named(full);
+}
+
+static enum err unknown_operation(const char *name)
+{
+    const char *names[128];
+    int n = 0;
+    const struct operation *op;
+    for (int i = 0; (op = operation_at(i)) && n < 126; i++) {
+        names[n++] = op->name;
+        if (strcmp(op->geometry, "any"))
+            names[n++] = op->name + strlen(op->geometry) + 1;
+    }
+    char inside[200];
+    if (operations_with(name, names, n, inside))
+        return FAIL(ERR_USAGE, "no operation is called \"%s\", its name is in: %s", name, inside);
+    const char *near = opt_nearest(name, names, n);
+    if (near)
+        return FAIL(ERR_USAGE, "no operation is called \"%s\": did you mean %s?", name, near);
+    return FAIL(ERR_USAGE, "no operation is called \"%s\": `tomoprof run --list` shows them all",
+                name);
+}
+
+/* A row by its name with or without the beam in front. Where the geometry file decides between two,
+ * *op is either: both rows have the same inputs. */
+static enum err look_up(const char *name, const struct operation **op)
+{
+    *op = operation_named(name);
+    for (int beam = BEAM_PARALLEL; !*op && beam <= BEAM_CONE; beam++)
+        *op = prefixed((enum beam)beam, name);
+    return *op ? ERR_OK : unknown_operation(name);
+}
+
+/* The row that does for `beam` what `apply` does for the other: fdk_filter for fbp_filter. */
+static const char *counterpart(const struct operation *op, enum beam beam)
+{
+    const struct operation *other;
+    for (int i = 0; (other = operation_at(i)); i++)
+        if (other->run == op->run && !strcmp(other->geometry, beams[beam]))
+            return other->name;
+    return "another operation";
+}
+
+/* The row for the beam of the geometry file. */
+static enum err match_beam(const char *name, enum beam beam, const struct operation **op)
+{
+    const struct operation *same = prefixed(beam, name);
+    if (same)
+        *op = same;
+    if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, beams[beam]))
+        return ERR_OK;
+    return FAIL(ERR_USAGE, "%s is for %s beams, but %s says \"geometry\": \"%s\": use %s", name,
+                (*op)->geometry, geometry, beams[beam], counterpart(*op, beam));
+}
+
+/* Options that would silently change nothing are errors where a user could believe that they did.
+ */
+static enum err check_options(const char *name, const struct operation *op)
+{
+    static const struct {
+        int row, bit;
+    } optional[] = {{ROW_WEIGHTS, TAKES_WEIGHTS},
+                    {ROW_INIT, TAKES_ITERATIONS},
+                    {ROW_ITERATIONS, TAKES_ITERATIONS},
+                    {ROW_THRESHOLD, TAKES_ITERATIONS},
+                    {ROW_SEED, TAKES_SEED},
+                    {ROW_SUBSETS, TAKES_SUBSETS}};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+        const struct opt *row = &options[optional[i].row];
+        if (!row->seen || op->takes & optional[i].bit)
+            continue;
+        FAIL_IF(opt_is_path(row) || optional[i].row == ROW_SUBSETS, ERR_USAGE, "%s takes no --%s",
+                name, row->name);
+        log_warn("%s does not use --%s", name, row->name);
+    }
+    int any_shape = op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
+    if (any_shape && geometry)
+        log_warn("%s does not use --geometry", name);
+    FAIL_IF(!any_shape && !geometry, ERR_USAGE, "%s needs --geometry FILE", name);
+    FAIL_IF(op->input == ARRAY_NONE && in, ERR_USAGE, "%s takes no --in", name);
+    FAIL_IF(op->input != ARRAY_NONE && !in, ERR_USAGE, "%s needs --in FILE, a %s", name,
+            op->input == ARRAY_VOLUME ? "volume" : "sinogram");
+    FAIL_IF(!out && !repeat, ERR_USAGE, "%s needs --out FILE", name);
+    FAIL_IF(op->takes & TAKES_SUBSETS && !subsets, ERR_USAGE, "%s needs --subsets N", name);
+    return ERR_OK;
+}
+
+/* Before hours of work, not after them: the output can be written. */
+static enum err check_output(void)
+{
+    struct outfile f = {0};
+    if (!out)
+        return ERR_OK;
+    TRY(outfile_open(&f, out));
+    outfile_abort(&f);
+    return ERR_OK;
+}
+
+static enum err read_array(struct run_state *s, const char *path, enum array array,
+                           struct array_pair *a)
+{
+    static const char *const volume_names[] = {"rows", "columns", "slices"};
+    static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
+    int64_t shape[3];
+    ct_model_shape(&s->model, array, shape);
+    for (int i = 0; i < 3; i++)
+        shape[i] = shape[i] ? shape[i] : -1; /* no model: any size */
+    TRY(npy_read(path, 3, shape, array == ARRAY_VOLUME ? volume_names : sinogram_names, 1,
+                 &a->host));
+    if (!s->model.scan.angles) {
+        s->model.volume = (struct volume){.rows = shape[0], .cols = shape[1], .slices = shape[2]};
+        TRY(state_place(s, 0, 0));
+    }
+    return state_upload(s, a, shape);
+}
+
+/* The filter works in place, unless its input is needed again. */
+static int in_place(const struct run_state *s)
+{
+    return s->op->scratch == SCRATCH_SINOGRAM && !repeat;
+}
+
+static double extra_bytes(const struct run_state *s)
+{
+    const double sinogram = 4.0 * (double)scan_samples(&s->model.scan);
+    return (weights ? sinogram : 0) +
+           (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
+           (in_place(s) ? sinogram : 0);
+}
+
+static enum err load(struct run_state *s)
+{
+    if (s->model.scan.angles)
+        TRY(state_place(s, weights != NULL, extra_bytes(s)));
+    if (in)
+        TRY(read_array(s, in, s->op->input, &s->in));
+    if (weights)
+        TRY(read_array(s, weights, ARRAY_SINOGRAM, &s->weights));
+    if (initial)
+        TRY(read_array(s, initial, ARRAY_VOLUME, &s->initial));
+    if (s->op->scratch == SCRATCH_SINOGRAM && !in_place(s))
+        TRY(state_allocate_scratch(s));
+    return state_allocate_output(s);
+}
+
+static enum err write_result(struct run_state *s, struct apply_report *r)
+{
+    const int partition = s->op->output == ARRAY_PARTITION;
+    const float *data;
+    float *copy;
+    r->dims = partition ? 2 : 3;
+    ct_model_shape(&s->model, s->op->output, r->shape);
+    if (partition) {
+        r->shape[0] = s->partition.subsets;
+        r->shape[1] = s->partition.length;
+    }
+    if (!out)
+        return ERR_OK;
+    if (partition)
+        return npy_write_int32(out, 2, r->shape, s->partition.indices);
+    TRY(state_result(s, &data, &copy));
+    enum err e = npy_write(out, 3, r->shape, data);
+    mem_free(copy);
+    return e;
+}
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    (void)context;
+    progress("mbir_recon", (double)done, (double)total);
+}
+
+static enum err run_once(struct run_state *s, struct apply_report *r, double *seconds)
+{
+    backend_take_work(s->be);
+    TRY(s->be->ops->sync(s->be));
+    int64_t start = clock_ns();
+    TRY(s->op->run(s));
+    TRY(s->be->ops->sync(s->be));
+    *seconds = clock_seconds_since(start);
+    r->work = s->op->work(s);
+    return state_fingerprint(s, &r->fingerprint);
+}
+
+/* The first run makes tables, plans and pages; a result that changes is none. */
+static enum err run_again(struct run_state *s, struct apply_report *r)
+{
+    const struct fingerprint first = r->fingerprint;
+    r->times = calloc((size_t)repeat, sizeof *r->times);
+    FAIL_IF(!r->times, ERR_MEMORY, "no memory left for %" PRId64 " times", repeat);
+    r->repeats = repeat;
+    for (int64_t i = 0; i < repeat; i++) {
+        TRY(run_once(s, r, &r->times[i]));
+        FAIL_IF(memcmp(&first, &r->fingerprint, sizeof first) != 0, ERR_FAILED,
+                "%s: run %" PRId64 " gave another result than run 1 (l2 %.17g and %.17g)",
+                s->op->name, i + 2, r->fingerprint.l2, first.l2);
+    }
+    r->seconds = statistics_of(r->times, (int)repeat).median;
+    return ERR_OK;
+}
+
+static enum err measure(struct run_state *s, struct apply_report *r)
+{
+    backend_reset_peak(s->be);
+    TRY(run_once(s, r, &r->first));
+    r->seconds = r->first;
+    if (repeat)
+        TRY(run_again(s, r));
+    progress_end();
+    r->peak_host_bytes = mem_peak();
+    TRY(write_result(s, r));
+    if (json)
+        apply_report_print(r);
+    else
+        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
+                 out ? out : "");
+    return ERR_OK;
+}
+
+static enum err compute(struct run_state *s)
+{
+    struct apply_report r = {.state = s};
+    TRY(load(s));
+    s->seed = (uint64_t)seed;
+    s->subsets = subsets;
+    s->mbir = (struct mbir_options){.max_iterations = iterations,
+                                    .stop_threshold_percent = threshold,
+                                    .seed = (uint32_t)seed,
+                                    .on_iteration = on_iteration};
+    enum err e = measure(s, &r);
+    free(r.times);
+    return e;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    struct run_state s = {0};
+    struct backend_options o = {.threads = (int)threads};
+    struct backend *be = NULL;
+    enum err e;
+    TRY(look_up(word[0], &s.op));
+    TRY(check_options(word[0], s.op));
+    TRY(backend_open(backend, &o, &be));
+    s.be = be;
+    if (strcmp(s.op->geometry, "any") || s.op->input == ARRAY_NONE) {
+        TRY_OUT(ct_model_read(geometry, &s.model));
+        TRY_OUT(match_beam(word[0], s.model.scan.beam, &s.op));
+    }
+    TRY_OUT(check_output());
+    e = compute(&s);
+out:
+    state_free(&s);
+    backend_close(be);
+    return e;
+}
+
+const struct command cmd_apply = {
+    .name = "apply",
+    .older = "op",
+    .summary = "Runs one operator on your own arrays.",
+    .words = "NAME",
+    .text = "Arrays are NumPy .npy files, float32, C order: volume (rows, columns, slices), "
+            "sinogram and weights\n"
+            "(views, detector rows, channels). NAME is one of `tomoprof run --list`, with or "
+            "without the beam in\n"
+            "front: forward_project, back_project, hessian_diagonal, mbir_recon, direct_recon, "
+            "fbp_recon and\n"
+            "fbp_filter (parallel), fdk_recon and fdk_filter (cone), median_filter3d, "
+            "gen_pixel_partition.\n"
+            "hessian_diagonal takes --weights and no --in; median_filter3d needs no geometry; "
+            "gen_pixel_partition\n"
+            "writes int32 (subsets, length).\n\n"
+            "The geometry file holds MBIRJAX's parameters; three are required (cone: the two "
+            "distances as well):\n"
+            "  {\"geometry\": \"cone\", \"sinogram_shape\": [V, Mr, Nc], \"angles\": [radians],\n"
+            "   \"source_detector_dist\": D, \"source_iso_dist\": d}\n\n"
+            "Examples:\n"
+            "  tomoprof apply forward_project --geometry g.json --in x.npy --out y.npy\n"
+            "  tomoprof apply mbir_recon --geometry g.json --in y.npy --weights w.npy --seed 7 "
+            "--iterations 3 \\\n"
+            "    --stop-threshold 0 --out x.npy --json\n"
+            "  tomoprof apply back_project --geometry g.json --in y.npy --repeat 5 --json\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

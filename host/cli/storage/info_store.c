@@ -1,0 +1,123 @@
+/* Facts of files that are arrays of chunks: shapes, types, chunks and codecs. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/cli/storage/info_store.h"
+#include "host/cli/doctor/facts.h"
+#include "host/store/store.h"
+
+static void say_axes(struct facts *f, const struct store_array *a)
+{
+    char text[200] = "", key[32];
+    int n = 0, known = 0;
+    for (int i = 0; i < a->dims; i++) {
+        known += a->axis[i] != NULL;
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.15s", i ? ", " : "",
+                      a->axis[i] ? a->axis[i] : "?");
+    }
+    if (known)
+        facts_string(f, "axes", text);
+    for (int i = 0; i < a->dims; i++)
+        if (a->spacing[i] > 0 && a->axis[i]) {
+            snprintf(key, sizeof key, "spacing_%.15s", a->axis[i]);
+            facts_number(f, key, a->spacing[i], a->unit[i] ? a->unit[i] : "");
+        }
+}
+
+static void say_codec(struct facts *f, const struct store_array *a)
+{
+    char text[200] = "none";
+    int n = 0;
+    const struct codec_pipeline *p = &a->pipelines[0];
+    for (int i = 1; i < a->pipelines_count && !p->count; i++)
+        p = &a->pipelines[i];
+    for (int i = 0; i < p->count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "",
+                      codec_name(p->step[i].codec));
+    facts_string(f, "codec", text);
+}
+
+static void say_array(struct facts *f, const struct store_array *a)
+{
+    char dtype[16];
+    store_dtype_name(a->dtype, dtype);
+    facts_group(f, a->name);
+    facts_shape(f, "shape", a->dims, a->shape);
+    facts_string(f, "dtype", dtype);
+    say_axes(f, a);
+    if (!a->tiles)
+        facts_shape(f, "chunk", a->dims, a->chunk);
+    facts_int(f, "chunks", a->chunks_count);
+    say_codec(f, a);
+    facts_bytes(f, "bytes", (double)store_elements(a) * a->dtype.bytes);
+    if (a->slope != 1 || a->intercept != 0) {
+        facts_number(f, "slope", a->slope, "");
+        facts_number(f, "intercept", a->intercept, "");
+    }
+    facts_group_end(f);
+}
+
+enum err info_store(const char *path, int json)
+{
+    struct store *s;
+    struct facts f;
+    TRY(store_open(path, &s));
+    facts_begin(&f, json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", s->format);
+    for (int i = 0; i < s->notes_count; i++)
+        if (strcmp(s->notes[i].name, "unreadable") != 0)
+            facts_string(&f, s->notes[i].name, s->notes[i].value);
+    facts_group(&f, "arrays");
+    for (int i = 0; i < s->arrays_count; i++)
+        say_array(&f, s->arrays[i]);
+    facts_group_end(&f);
+    int unreadable = 0;
+    for (int i = 0; i < s->notes_count; i++)
+        unreadable += !strcmp(s->notes[i].name, "unreadable");
+    if (unreadable || json)
+        facts_group(&f, "unreadable"); /* NAME: the reason */
+    for (int i = 0; i < s->notes_count; i++) {
+        char name[256];
+        const char *text = s->notes[i].value, *reason = strstr(text, ": ");
+        if (strcmp(s->notes[i].name, "unreadable") != 0 || !reason)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(reason - text), text);
+        facts_string(&f, name, reason + 2);
+    }
+    if (unreadable || json)
+        facts_group_end(&f);
+    facts_end(&f);
+    store_close(s);
+    return ERR_OK;
+}
+
+/* Files of other users are left to the reader of scans, which opens them in a process apart. */
+int info_is_exchange(const char *path)
+{
+    struct stat st;
+    struct store *s;
+    int found = 0;
+    if (stat(path, &st) || (st.st_uid != geteuid() && st.st_uid != 0) || store_open(path, &s))
+        return 1;
+    for (int i = 0; i < s->arrays_count; i++)
+        found |= !strncmp(s->arrays[i]->name, "exchange/", 9);
+    store_close(s);
+    return found;
+}
+
+int info_is_store(const char *folder)
+{
+    struct store *s;
+    if (store_open(folder, &s))
+        return strstr(err_text(), "a folder without .zarray") == NULL;
+    store_close(s);
+    return 1;
+}
+
+int info_is_references(const char *head)
+{
+    return strstr(head, "\"refs\"") || strstr(head, ".zarray\"");
+}

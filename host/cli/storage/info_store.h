@@ -1,0 +1,16 @@
+/* Facts of files that are arrays of chunks, for `info`. */
+#ifndef TP_CLI_STORAGE_INFO_STORE_H
+#define TP_CLI_STORAGE_INFO_STORE_H
+
+#include "host/base/err.h"
+
+/* All arrays of a file or folder that store_open knows. */
+enum err info_store(const char *path, int json);
+/* An HDF5 file with the group `exchange`; also one that cannot be opened. */
+int info_is_exchange(const char *path);
+/* A Zarr store or a folder of numbered TIFF files. */
+int info_is_store(const char *folder);
+/* The beginning of kerchunk references. */
+int info_is_references(const char *head);
+
+#endif

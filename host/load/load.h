@@ -1,0 +1,69 @@
+/* Measures loading: a profile of one way, and a sweep over ways, on the file as it lies on the
+ * disk. */
+#ifndef TP_LOAD_LOAD_H
+#define TP_LOAD_LOAD_H
+
+#include <stdio.h>
+
+#include "host/load/loading.h"
+#include "host/store/engine/engine.h"
+
+enum load_cache { CACHE_AS_IS, CACHE_WARM, CACHE_COLD };
+enum load_size { SWEEP_NONE, SWEEP_QUICK, SWEEP_MEDIUM, SWEEP_FULL };
+
+struct load_request {
+    const char *path, *array; /* array NULL: the first */
+    struct engine_options options;
+    int as_float;   /* convert to float32 */
+    int64_t chunks; /* that are read; 0: all */
+    enum load_cache cache;
+    enum load_size sweep;
+    double budget_s; /* of the sweep; 0: 60 s, 600 s, none */
+    const volatile int *stop;
+};
+
+/* What measuring shares: the open file and the memory that is read into. */
+struct load_session {
+    const struct load_request *request;
+    struct store *store;
+    struct store_array *array;
+    struct store_dtype type;
+    struct engine_box box; /* part of the array where memory holds no more */
+    int64_t chunks;        /* that are read */
+    void *out;
+    size_t out_bytes;
+    int64_t open_ns, index_ns, allocate_ns;
+    int64_t deadline_ns; /* 0: none */
+};
+enum err load_begin(const struct load_request *r, struct load_session *s);
+void load_end(struct load_session *s);
+
+/* One run of one way. */
+struct load_run {
+    double seconds, cpu_s, cached_share;
+    struct engine_result result;
+    struct engine_facts facts;
+};
+enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
+                   struct load_run *run, struct engine_time **times);
+
+/* Fills the model: file, phases, chunks, spread, estimate. */
+enum err load_profile(struct load_session *s, struct loading *l);
+/* Then the table, the fastest first, and what is recommended. */
+enum err load_sweep(struct load_session *s, struct loading *l);
+/* Then causes. */
+enum err load_causes(struct loading *l);
+
+/* Share of the store's files that is in the page cache; NaN: unknown. */
+double load_cached_share(const struct store *s);
+/* 0 when the files could not be put into that state. */
+int load_set_cache(const struct store *s, enum load_cache cache);
+const char *load_filesystem(const char *path);
+const char *load_cache_name(enum load_cache cache);
+const char *load_order_name(enum engine_order order);
+
+/* For people: the profile and the table on `out`; rootcause.md. */
+enum err load_text(const struct loading *l, FILE *out, int causes);
+enum err load_rootcause(const struct loading *l, const char *path);
+
+#endif

@@ -1,0 +1,119 @@
+/* The fields of loading.json: names, kinds and meanings, once. */
+#ifndef TP_LOAD_LOADING_FIELDS_H
+#define TP_LOAD_LOADING_FIELDS_H
+
+/* clang-format off */
+
+#define LOAD_FILE_FIELDS(X)                                                                        \
+    X(TEXT, _, format, "")                                                                         \
+    X(TEXT, _, array, "name of the array that was read")                                           \
+    X(COUNTS, _, shape, "")                                                                        \
+    X(TEXT, _, dtype, "")                                                                          \
+    X(COUNTS, _, chunk, "elements of a chunk; empty for tiles that form no grid")                  \
+    X(INT, _, chunks, "")                                                                          \
+    X(TEXT, _, codec, "none, or the codecs in the order of decoding")                              \
+    X(INT, _, bytes, "of the array, decoded")                                                      \
+    X(INT, _, bytes_stored, "of its chunks")                                                       \
+    X(TEXT, _, filesystem, "")                                                                     \
+    X(REAL, _, cached_share, "of the file in the page cache before the first measurement")
+
+#define LOAD_PHASE_FIELDS(X)                                                                       \
+    X(TEXT, _, name, "key of phases")                                                              \
+    X(REAL, _, worker_s, "sum over workers")                                                       \
+    X(REAL, _, wall_s, "its part of the elapsed time")
+
+#define LOAD_CHUNK_FIELDS(X)                                                                       \
+    X(INT, _, chunk, "")                                                                           \
+    X(INT, _, queue_ns, "between its fetch and its decoding, behind others of its batch")          \
+    X(INT, _, fetch_ns, "")                                                                        \
+    X(INT, _, decode_ns, "")                                                                       \
+    X(INT, _, convert_ns, "")                                                                      \
+    X(INT, _, place_ns, "")                                                                        \
+    X(INT, _, stored, "bytes")                                                                     \
+    X(INT, _, decoded, "bytes")                                                                    \
+    X(INDEX, _, worker, "")
+
+/* Work on one chunk: fetch, decode, convert and place. */
+#define LOAD_SPREAD_FIELDS(X)                                                                      \
+    X(INT, _, n, "")                                                                               \
+    X(REAL, _, mean_s, "")                                                                         \
+    X(REAL, _, min_s, "")                                                                          \
+    X(REAL, _, p5_s, "")                                                                           \
+    X(REAL, _, p25_s, "")                                                                          \
+    X(REAL, _, p50_s, "")                                                                          \
+    X(REAL, _, p75_s, "")                                                                          \
+    X(REAL, _, p95_s, "")                                                                          \
+    X(REAL, _, max_s, "")                                                                          \
+    X(COUNTS, _, histogram, "chunks in 20 bins of equal width on a logarithmic axis from min to max")
+
+#define LOAD_ESTIMATE_FIELDS(X)                                                                    \
+    X(REAL, _, low, "s")                                                                           \
+    X(REAL, _, mid, "s, of the whole array; the measured time where all of it was read")           \
+    X(REAL, _, high, "s; low and high are 2 standard errors of the mean chunk away")
+
+#define LOAD_SWEEP_FIELDS(X)                                                                       \
+    X(TEXT, _, backend, "way to fetch that was used")                                              \
+    X(INT, _, workers, "threads or processes")                                                     \
+    X(FLAG, _, processes, "workers are processes")                                                 \
+    X(INT, _, batch, "chunks that are fetched together")                                           \
+    X(TEXT, _, order, "")                                                                          \
+    X(INT, _, runs, "")                                                                            \
+    X(REAL, _, seconds, "median of the runs")                                                      \
+    X(REAL, _, seconds_min, "")                                                                    \
+    X(REAL, _, seconds_max, "")                                                                    \
+    X(REAL, _, cpu_s, "of the median run")                                                         \
+    X(REAL, _, speedup, "median of the sequential row over this one's")                            \
+    X(REAL, _, mpx_per_s, "10^6 elements")                                                         \
+    X(REAL, _, mbytes_per_s, "decoded, 10^6 bytes")                                                \
+    X(REAL, _, stored_mbytes_per_s, "fetched, 10^6 bytes")                                         \
+    X(INT, _, peak_bytes, "output and the buffers of all workers")                                 \
+    X(REAL, _, cached_share, "of the file before the run, mean of the runs")                       \
+    X(TEXT, _, status, "ok, failed or skipped")                                                    \
+    X(TEXT, _, reason, "of failed and skipped rows; of ok ones, why another way was used")
+
+#define LOAD_EVIDENCE_FIELDS(X)                                                                    \
+    X(TEXT, _, name, "")                                                                           \
+    X(REAL, _, value, "")                                                                          \
+    X(TEXT, _, unit, "")
+
+#define LOAD_CAUSE_FIELDS(X)                                                                       \
+    X(TEXT, _, rule, "")                                                                           \
+    X(TEXT, _, statement, "")                                                                      \
+    X(LIST, load_evidence, evidence, "the numbers that fired the rule")                            \
+    X(TEXT, _, refuted_by, "a measurement that would prove it wrong")                              \
+    X(WORDS, _, actions, "")
+
+#define LOADING_FIELDS(X)                                                                          \
+    X(TEXT, _, timestamp, "UTC, a label")                                                          \
+    X(INT, _, processors, "that the program may use")                                              \
+    X(TEXT, _, cache, "state before each run: warm, cold, or as it is")                            \
+    X(ONE, load_file, file, "")                                                                    \
+    X(MAP, load_phase, phases, "of the profile: open, index, allocate, queue, ... finish")         \
+    X(INT, _, chunks_read, "of the profile")                                                       \
+    X(REAL, _, read_s, "elapsed time of the profile's reading")                                    \
+    X(REAL, _, read_cpu_s, "")                                                                     \
+    X(INT, _, workers, "of the profile")                                                           \
+    X(REAL, _, amplification, "bytes decoded, or fetched, over bytes wanted")                      \
+    X(ONE, load_spread, spread, "")                                                                \
+    X(ONE, load_estimate, estimate_full_s, "")                                                     \
+    X(TABLE, load_chunk, chunks, "")                                                               \
+    X(LIST, load_sweep, sweep, "the fastest first")                                                \
+    X(LIST, load_cause, causes, "")                                                                \
+    X(TEXT, _, recommended, "options of the row that is recommended")                              \
+    X(REAL, _, recommended_speedup, "measured again beside the sequential way")                    \
+    X(FLAG, _, interrupted, "by a signal or the budget: what there is")
+
+/* All but the file itself, what is embedded before what holds it. */
+#define LOADING_STRUCTS(X)                                                                         \
+    X(load_file, LOAD_FILE_FIELDS)                                                                 \
+    X(load_phase, LOAD_PHASE_FIELDS)                                                               \
+    X(load_chunk, LOAD_CHUNK_FIELDS)                                                               \
+    X(load_spread, LOAD_SPREAD_FIELDS)                                                             \
+    X(load_estimate, LOAD_ESTIMATE_FIELDS)                                                         \
+    X(load_sweep, LOAD_SWEEP_FIELDS)                                                               \
+    X(load_evidence, LOAD_EVIDENCE_FIELDS)                                                         \
+    X(load_cause, LOAD_CAUSE_FIELDS)
+
+/* clang-format on */
+
+#endif

@@ -1,0 +1,286 @@
+/* The profile of one way of loading: phases, chunks, their spread, and what the whole would take.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "host/base/clock.h"
+#include "host/base/memory.h"
+#include "host/load/load.h"
+
+#define BINS 20
+
+static double cpu_seconds(void)
+{
+    double s = 0;
+    for (int i = 0; i < 2; i++) {
+        struct rusage u;
+        getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &u);
+        s += (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+             1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    }
+    return s;
+}
+
+/* As much of the array as half of the free memory holds, along its slowest dimension. */
+static enum err choose_box(struct load_session *s)
+{
+    const struct store_array *a = s->array;
+    const size_t most = mem_available() / 2;
+    s->box = engine_all(a);
+    const int slow = a->dims ? a->order[0] : 0;
+    double bytes = s->type.bytes;
+    for (int d = 0; d < a->dims; d++)
+        bytes *= (double)a->shape[d];
+    if (bytes > (double)most && a->dims) {
+        int64_t n = (int64_t)((double)s->box.count[slow] * (double)most / bytes);
+        if (a->chunk[slow] > 0 && n > a->chunk[slow])
+            n -= n % a->chunk[slow];
+        FAIL_IF(n < 1, ERR_MEMORY, "%s: a slice of %s needs more memory than there is",
+                s->request->path, a->name);
+        s->box.count[slow] = n;
+    }
+    s->out_bytes = s->type.bytes;
+    for (int d = 0; d < a->dims; d++)
+        s->out_bytes *= (size_t)s->box.count[d];
+    return ERR_OK;
+}
+
+enum err load_begin(const struct load_request *r, struct load_session *s)
+{
+    *s = (struct load_session){.request = r};
+    int64_t at = clock_ns();
+    TRY(store_open(r->path, &s->store));
+    TRY(store_find(s->store, r->array, &s->array));
+    s->open_ns = clock_ns() - at;
+    at = clock_ns();
+    TRY(store_index(s->store, s->array));
+    s->index_ns = clock_ns() - at;
+    s->type = r->as_float ? (struct store_dtype){'f', 4, 0} : s->array->dtype;
+    s->type.swap = 0;
+    TRY(choose_box(s));
+    at = clock_ns();
+    TRY(engine_shared(s->out_bytes, &s->out));
+    memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
+    s->allocate_ns = clock_ns() - at;
+    return ERR_OK;
+}
+
+void load_end(struct load_session *s)
+{
+    engine_unshare(s->out, s->out_bytes);
+    store_close(s->store);
+    *s = (struct load_session){0};
+}
+
+enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
+                   struct load_run *run, struct engine_time **times)
+{
+    struct engine_options options = *o;
+    struct engine_plan *p;
+    int64_t stride[STORE_DIMS];
+    options.stop = s->request->stop;
+    options.deadline_ns = s->deadline_ns;
+    options.chunks_most = s->request->chunks;
+    load_set_cache(s->store, cache);
+    run->cached_share = load_cached_share(s->store);
+    TRY(engine_plan(s->store, s->array, &s->box, &options, &p));
+    run->facts = *engine_facts(p);
+    struct engine_time *t = NULL;
+    if (times) {
+        t = NULL;
+        const size_t n = (size_t)run->facts.tasks + 1;
+        /* shared, for the workers may be processes */
+        enum err e = engine_shared(n * sizeof *t, (void **)&t);
+        if (e) {
+            engine_plan_free(p);
+            return e;
+        }
+    }
+    engine_strides(s->array, &s->box, s->type.bytes, 1, stride); /* the order of the file */
+    const double cpu = cpu_seconds();
+    const int64_t begin = clock_ns();
+    enum err e = engine_run(p, s->type, s->out, stride, t, &run->result);
+    run->seconds = clock_seconds_since(begin);
+    run->cpu_s = cpu_seconds() - cpu;
+    engine_plan_free(p);
+    if (times && !e)
+        *times = t;
+    else
+        engine_unshare(t, (size_t)(run->facts.tasks + 1) * sizeof *t);
+    return e;
+}
+
+static enum err fill_file(struct load_session *s, struct loading *l)
+{
+    struct load_file *f = &l->file;
+    const struct store_array *a = s->array;
+    char text[200], dtype[16];
+    int n = 0;
+    store_dtype_name(a->dtype, dtype);
+    f->format = arena_text(l->arena, s->store->format);
+    f->array = arena_text(l->arena, a->name);
+    f->dtype = arena_text(l->arena, dtype);
+    f->shape_count = a->dims;
+    f->chunk_count = a->tiles ? 0 : a->dims;
+    f->shape = arena_take(l->arena, sizeof a->shape);
+    f->chunk = arena_take(l->arena, sizeof a->chunk);
+    FAIL_IF(!f->shape || !f->chunk, ERR_MEMORY, "no memory left for the times");
+    memcpy(f->shape, a->shape, sizeof a->shape);
+    memcpy(f->chunk, a->chunk, sizeof a->chunk);
+    f->chunks = a->chunks_count;
+    f->bytes = store_elements(a) * a->dtype.bytes;
+    f->bytes_stored = 0;
+    for (int64_t i = 0; i < a->chunks_count; i++)
+        f->bytes_stored += a->chunks[i].object >= 0 ? a->chunks[i].stored : 0;
+    const struct codec_pipeline *p = &a->pipelines[0];
+    for (int i = 1; i < a->pipelines_count && !p->count; i++)
+        p = &a->pipelines[i];
+    snprintf(text, sizeof text, "none");
+    for (int i = 0; i < p->count && n < 150; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "",
+                      codec_name(p->step[i].codec));
+    f->codec = arena_text(l->arena, text);
+    f->filesystem = load_filesystem(s->request->path);
+    return ERR_OK;
+}
+
+static enum err fill_chunks(struct loading *l, const struct engine_time *t, int64_t n)
+{
+    int64_t done = 0;
+    for (int64_t i = 0; i < n; i++)
+        done += t[i].worker >= 0;
+    TRY(json_items(l->arena, &record_load_chunk, (size_t)done, &l->chunks, &l->chunks_count));
+    for (int64_t i = 0, k = 0; i < n; i++)
+        if (t[i].worker >= 0)
+            l->chunks[k++] = (struct load_chunk){t[i].chunk,  t[i].queue,   t[i].fetch,
+                                                 t[i].decode, t[i].convert, t[i].place,
+                                                 t[i].stored, t[i].decoded, t[i].worker};
+    return ERR_OK;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+static double quantile(const double *x, int n, double q)
+{
+    const double at = q * (n - 1);
+    const int i = (int)at;
+    return i + 1 < n ? x[i] + (at - i) * (x[i + 1] - x[i]) : x[n - 1];
+}
+
+/* Of chunks, whose parts are summed; *error is the standard error of the mean over the mean. */
+static enum err fill_spread(struct loading *l, double *error)
+{
+    struct load_spread *s = &l->spread;
+    double *x = arena_take(l->arena, ((size_t)l->chunks_count + 1) * sizeof *x), sum = 0,
+           squares = 0;
+    s->histogram = arena_take(l->arena, BINS * sizeof *s->histogram);
+    FAIL_IF(!x || !s->histogram, ERR_MEMORY, "no memory left for the times");
+    int n = 0;
+    for (int i = 0; i < l->chunks_count; i++) {
+        const struct load_chunk *c = &l->chunks[i];
+        const double t = 1e-9 * (double)(c->fetch_ns + c->decode_ns + c->convert_ns + c->place_ns);
+        if (i && c->chunk == c[-1].chunk)
+            x[n - 1] += t;
+        else
+            x[n++] = t;
+    }
+    s->n = n;
+    s->histogram_count = BINS;
+    *error = 0;
+    if (!n)
+        return ERR_OK;
+    for (int i = 0; i < n; i++)
+        sum += x[i];
+    for (int i = 0; i < n; i++)
+        squares += (x[i] - sum / n) * (x[i] - sum / n);
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    s->mean_s = sum / n;
+    s->min_s = x[0];
+    s->p5_s = quantile(x, n, 0.05);
+    s->p25_s = quantile(x, n, 0.25);
+    s->p50_s = quantile(x, n, 0.5);
+    s->p75_s = quantile(x, n, 0.75);
+    s->p95_s = quantile(x, n, 0.95);
+    s->max_s = x[n - 1];
+    const double low = log(fmax(x[0], 1e-9)), width = log(fmax(x[n - 1], 1e-9)) - low;
+    for (int i = 0; i < n; i++) {
+        const int bin = width > 0 ? (int)(BINS * (log(fmax(x[i], 1e-9)) - low) / width) : 0;
+        s->histogram[bin < BINS ? bin : BINS - 1]++;
+    }
+    *error = n > 1 && sum > 0 ? sqrt(squares / (n - 1) / n) / (sum / n) : 1;
+    return ERR_OK;
+}
+
+/* The elapsed time of reading is shared out by the workers' times. */
+static enum err fill_phases(struct load_session *s, struct loading *l, double read_s,
+                            double finish_s)
+{
+    double sum[5] = {0}, all = 0;
+    for (int i = 0; i < l->chunks_count; i++) {
+        const struct load_chunk *c = &l->chunks[i];
+        const int64_t ns[] = {c->queue_ns, c->fetch_ns, c->decode_ns, c->convert_ns, c->place_ns};
+        for (int k = 0; k < 5; k++)
+            sum[k] += 1e-9 * (double)ns[k];
+    }
+    for (int k = 1; k < 5; k++)
+        all += sum[k];
+    const double open_s = 1e-9 * (double)s->open_ns, index_s = 1e-9 * (double)s->index_ns,
+                 allocate_s = 1e-9 * (double)s->allocate_ns;
+    const struct load_phase rows[] = {
+        {"open", open_s, open_s},
+        {"index", index_s, index_s},
+        {"allocate", allocate_s, allocate_s},
+        {"queue", sum[0], 0}, /* its batch mates are at work meanwhile */
+        {"fetch", sum[1], all > 0 ? read_s * sum[1] / all : 0},
+        {"decode", sum[2], all > 0 ? read_s * sum[2] / all : 0},
+        {"convert", sum[3], all > 0 ? read_s * sum[3] / all : 0},
+        {"place", sum[4], all > 0 ? read_s * sum[4] / all : 0},
+        {"finish", finish_s, finish_s},
+    };
+    const size_t n = sizeof rows / sizeof *rows;
+    TRY(json_items(l->arena, &record_load_phase, n, &l->phases, &l->phases_count));
+    memcpy(l->phases, rows, sizeof rows);
+    return ERR_OK;
+}
+
+enum err load_profile(struct load_session *s, struct loading *l)
+{
+    struct load_run run;
+    struct engine_time *t;
+    char stamp[17];
+    double error = 0;
+    clock_stamp(stamp);
+    l->timestamp = arena_text(l->arena, stamp);
+    l->processors = engine_processors();
+    l->cache = load_cache_name(s->request->cache);
+    TRY(fill_file(s, l));
+    TRY(load_once(s, &s->request->options, s->request->cache, &run, &t));
+    const int64_t finish = clock_ns();
+    l->file.cached_share = run.cached_share;
+    enum err e = fill_chunks(l, t, run.facts.tasks);
+    engine_unshare(t, (size_t)(run.facts.tasks + 1) * sizeof *t);
+    TRY(e);
+    TRY(fill_spread(l, &error));
+    l->chunks_read = l->spread.n;
+    s->chunks = l->spread.n;
+    l->read_s = run.seconds;
+    l->read_cpu_s = run.cpu_s;
+    l->workers = run.result.workers;
+    l->amplification = run.facts.amplification;
+    l->interrupted = run.result.tasks_done < run.facts.tasks;
+    /* Chunks that were not read take as long as those that were. */
+    const double once = 1e-9 * (double)(s->open_ns + s->index_ns),
+                 factor = l->spread.n ? (double)l->file.chunks / (double)l->spread.n : (double)NAN;
+    const double left = factor > 1 ? factor - 1 : 0, off = 2 * error * left * run.seconds;
+    l->estimate_full_s.mid = once + run.seconds * (1 + left);
+    l->estimate_full_s.low = fmax(once + run.seconds, l->estimate_full_s.mid - off);
+    l->estimate_full_s.high = l->estimate_full_s.mid + off;
+    return fill_phases(s, l, run.seconds, clock_seconds_since(finish));
+}

@@ -1,0 +1,143 @@
+/* What people read: the profile, the table of the sweep, and rootcause.md. */
+#include <math.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "host/base/memory.h"
+#include "host/load/load.h"
+
+static void say_shape(FILE *f, const int64_t *shape, int n)
+{
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%lld", i ? " x " : "", (long long)shape[i]);
+}
+
+static void say_head(const struct loading *l, FILE *f)
+{
+    char bytes[16], stored[16];
+    const struct load_file *x = &l->file;
+    fprintf(f, "%s, array %s: ", x->format, x->array);
+    say_shape(f, x->shape, x->shape_count);
+    fprintf(f, " %s, %s decoded, %s stored\n", x->dtype, mem_human((double)x->bytes, bytes),
+            mem_human((double)x->bytes_stored, stored));
+    fprintf(f, "%lld chunks", (long long)x->chunks);
+    if (x->chunk_count) {
+        fprintf(f, " of ");
+        say_shape(f, x->chunk, x->chunk_count);
+    }
+    fprintf(f, ", codec %s, on %s", x->codec,
+            x->filesystem ? x->filesystem : "an unknown file system");
+    if (isfinite(x->cached_share))
+        fprintf(f, ", %.0f %% of it in the page cache before", 100 * x->cached_share);
+    fprintf(f, "\n\n");
+}
+
+static void say_phases(const struct loading *l, FILE *f)
+{
+    double all = 0;
+    for (int i = 0; i < l->phases_count; i++)
+        all += l->phases[i].wall_s;
+    fprintf(f, "phase       workers, s   elapsed, s   share\n");
+    for (int i = 0; i < l->phases_count; i++) {
+        const struct load_phase *p = &l->phases[i];
+        fprintf(f, "%-9s %12.6f %12.6f %6.1f %%\n", p->name, p->worker_s, p->wall_s,
+                all > 0 ? 100 * p->wall_s / all : 0);
+    }
+    const struct load_spread *s = &l->spread;
+    fprintf(f, "\n%lld of %lld chunks in %.6f s with %lld worker%s (%.6f s of CPU)\n",
+            (long long)l->chunks_read, (long long)l->file.chunks, l->read_s, (long long)l->workers,
+            l->workers == 1 ? "" : "s", l->read_cpu_s);
+    if (!s->n)
+        return;
+    fprintf(f, "one chunk: p5 %.6f  p50 %.6f  p95 %.6f  max %.6f s\n", s->p5_s, s->p50_s, s->p95_s,
+            s->max_s);
+    fprintf(f, "whole array: %.4f s (%.4f to %.4f)\n", l->estimate_full_s.mid,
+            l->estimate_full_s.low, l->estimate_full_s.high);
+}
+
+static void say_number(FILE *f, const char *format, int width, double v)
+{
+    if (isfinite(v))
+        fprintf(f, format, width, v);
+    else
+        fprintf(f, "%*s", width, "-");
+}
+
+static void say_sweep(const struct loading *l, FILE *f)
+{
+    fprintf(f, "\n%-7s %-11s %5s %-8s %10s %8s %9s %9s %9s %9s\n", "fetch", "workers", "batch",
+            "order", "seconds", "speed-up", "Mpx/s", "MB/s", "stored", "peak");
+    for (int i = 0; i < l->sweep_count; i++) {
+        const struct load_sweep *r = &l->sweep[i];
+        char workers[32], peak[16] = "-";
+        if (r->peak_bytes != JSON_UNKNOWN)
+            mem_human((double)r->peak_bytes, peak);
+        snprintf(workers, sizeof workers, "%lld %s", (long long)r->workers,
+                 r->processes      ? "process"
+                 : r->workers == 1 ? "thread"
+                                   : "threads");
+        fprintf(f, "%-7s %-11s %5lld %-8s ", r->backend, workers, (long long)r->batch, r->order);
+        say_number(f, "%*.6f ", 10, r->seconds);
+        say_number(f, "%*.2f ", 8, r->speedup);
+        say_number(f, "%*.1f ", 9, r->mpx_per_s);
+        say_number(f, "%*.1f ", 9, r->mbytes_per_s);
+        say_number(f, "%*.1f ", 9, r->stored_mbytes_per_s);
+        fprintf(f, "%9s", peak);
+        if (strcmp(r->status, "ok") || r->reason)
+            fprintf(f, "  %s%s%s", strcmp(r->status, "ok") ? r->status : "", r->reason ? ": " : "",
+                    r->reason ? r->reason : "");
+        fprintf(f, "\n");
+    }
+    fprintf(f,
+            "Medians, page cache %s. The speed-up is against one thread, one chunk after the "
+            "other.\n",
+            l->cache);
+}
+
+static void say_causes(const struct loading *l, FILE *f)
+{
+    for (int i = 0; i < l->causes_count; i++) {
+        const struct load_cause *c = &l->causes[i];
+        fprintf(f, "\n%s: %s\n", c->rule, c->statement);
+        for (int k = 0; k < c->evidence_count; k++)
+            fprintf(f, "- %s: %.4g %s\n", c->evidence[k].name, c->evidence[k].value,
+                    c->evidence[k].unit);
+        fprintf(f, "- Refuted by: %s.\n", c->refuted_by);
+        for (int k = 0; k < c->actions_count; k++)
+            fprintf(f, "- To do: %s.\n", c->actions[k]);
+    }
+}
+
+enum err load_text(const struct loading *l, FILE *out, int causes)
+{
+    say_head(l, out);
+    say_phases(l, out);
+    if (l->sweep_count)
+        say_sweep(l, out);
+    if (causes)
+        say_causes(l, out);
+    if (l->recommended) {
+        fprintf(out, "\nRecommended: %s", l->recommended);
+        if (isfinite(l->recommended_speedup))
+            fprintf(out, " (%.2f times as fast as sequential, measured again%s)",
+                    l->recommended_speedup,
+                    l->recommended_speedup < 1.05 ? ": not a gain on this machine now" : "");
+        fprintf(out, "\n");
+    }
+    return ERR_OK;
+}
+
+enum err load_rootcause(const struct loading *l, const char *path)
+{
+    struct outfile f;
+    TRY(outfile_open(&f, path));
+    fprintf(f.stream, "# Where the time of loading goes\n\n");
+    fprintf(f.stream, "The whole array takes %.4f s (%.4f to %.4f).\n\n```\n",
+            l->estimate_full_s.mid, l->estimate_full_s.low, l->estimate_full_s.high);
+    load_text(l, f.stream, 0);
+    fprintf(f.stream, "```\n\n## Causes\n");
+    if (!l->causes_count)
+        fprintf(f.stream, "\nNo rule fired.\n");
+    say_causes(l, f.stream);
+    return outfile_commit(&f);
+}

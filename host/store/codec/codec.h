@@ -1,0 +1,83 @@
+/* Codecs of chunks: each turns a block of bytes into another one. A pipeline is a list of them in
+ * the order of decoding. The size of what comes out is known beforehand and never exceeded. */
+#ifndef TP_STORE_CODEC_CODEC_H
+#define TP_STORE_CODEC_CODEC_H
+
+#include <stddef.h>
+
+#include "host/base/err.h"
+
+#define CODEC_STEPS 6
+
+/* name, function, bytes that the encoded form has more than the decoded one (-1: compresses) */
+#define CODEC_LIST(X)                                                                              \
+    X(CODEC_ZLIB, "zlib", codec_zlib, -1)                                                          \
+    X(CODEC_GZIP, "gzip", codec_gzip, -1)      /* all members, to their end */                     \
+    X(CODEC_GZIP_PART, "gzip", codec_gzip, -1) /* as far as is wanted */                           \
+    X(CODEC_ZSTD, "zstd", codec_zstd, -1)                                                          \
+    X(CODEC_CZI_ZSTD0, "zstd", codec_czi, -1)  /* a short frame is filled up with zeros */         \
+    X(CODEC_CZI_ZSTD1, "zstd1", codec_czi, -1) /* CZI: header, frame, bytes split high and low */  \
+    X(CODEC_BLOSC, "blosc", codec_blosc, -1)                                                       \
+    X(CODEC_LZ4, "lz4", codec_lz4, -1)      /* numcodecs: the size before the block */             \
+    X(CODEC_LZ4_HDF5, "lz4", codec_lz4, -1) /* HDF5's filter 32004: sizes, blocks */               \
+    X(CODEC_LZF, "lzf", codec_lzf, -1)                                                             \
+    X(CODEC_PACKBITS, "packbits", codec_packbits, -1)                                              \
+    X(CODEC_LZW, "lzw", codec_lzw, -1) /* TIFF's */                                                \
+    X(CODEC_SHUFFLE, "shuffle", codec_shuffle, 0)                                                  \
+    X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
+    X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
+    X(CODEC_FLETCHER32, "fletcher32", codec_fletcher32, 4)                                         \
+    X(CODEC_CRC32C, "crc32c", codec_crc32c, 4)
+
+enum codec {
+#define X(name, text, function, grows) name,
+    CODEC_LIST(X)
+#undef X
+        CODEC_COUNT
+};
+
+struct codec_step {
+    enum codec codec;
+    int item; /* bytes of an element: shuffle, predictors, blosc */
+    int row;  /* elements of a row, samples of a pixel: predictors */
+    int samples;
+    int swap;  /* predictor 2: elements are big-endian */
+    int level; /* encoders */
+};
+
+struct codec_pipeline {
+    int count;
+    struct codec_step step[CODEC_STEPS]; /* in the order of decoding */
+};
+
+/* What a thread keeps between blocks; all zero at first. */
+struct codec_worker {
+    void *inflate, *zstd;
+    unsigned char *spare[2]; /* between two steps */
+    size_t spare_room[2];
+};
+void codec_worker_free(struct codec_worker *w);
+
+struct codec_call {
+    struct codec_worker *worker;
+    const struct codec_step *step;
+    const unsigned char *in;
+    size_t in_bytes;
+    unsigned char *out;
+    size_t out_bytes; /* that are wanted, no more and no less */
+};
+
+const char *codec_name(enum codec codec);
+/* 0: not in this build; *library is what it needs. */
+int codec_available(enum codec codec, const char **library);
+
+/* `in` through the pipeline to exactly `out_bytes` bytes. ERR_INPUT: damaged; ERR_UNSUPPORTED: a
+ * library is missing. */
+enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                      size_t in_bytes, void *out, size_t out_bytes);
+
+/* The way back, for zlib, gzip, zstd, shuffle and crc32c: *out is malloc'ed. */
+enum err codec_encode(const struct codec_pipeline *p, const void *in, size_t in_bytes, void **out,
+                      size_t *out_bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/* The functions of codec.h's list, and what their files share. */
+#ifndef TP_STORE_CODEC_CODECS_H
+#define TP_STORE_CODEC_CODECS_H
+
+#include <stdint.h>
+
+#include "host/store/codec/codec.h"
+
+typedef enum err codec_fn(const struct codec_call *c);
+codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
+    codec_packbits, codec_lzw, codec_shuffle, codec_predict, codec_fletcher32, codec_crc32c;
+
+/* Encoders: `out` has room for codec_bound; *got is what was written. */
+size_t zlib_bound(size_t bytes);
+enum err zlib_encode(const struct codec_step *s, const void *in, size_t n, void *out, size_t room,
+                     size_t *got);
+size_t zstd_bound(size_t bytes);
+enum err zstd_encode(const struct codec_step *s, const void *in, size_t n, void *out, size_t room,
+                     size_t *got);
+void shuffle_encode(int item, const void *in, size_t n, void *out);
+uint32_t crc32c(const void *in, size_t n);
+
+/* libdeflate, where it is in this build. */
+int fast_inflate_available(void);
+/* One member from `in`; 0: done, *used and *got are set; 1: damaged; 2: no room or no library. */
+int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
+                 size_t *used, size_t *got);
+void fast_inflate_free(struct codec_worker *w);
+
+/* Room in spare[which] of the worker. */
+enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
+
+int zstd_available(void), blosc_available(void), lz4_available(void);
+void zstd_free(struct codec_worker *w);
+
+#define CODEC_DAMAGED(c, what)                                                                     \
+    FAIL(ERR_INPUT, "its %s data are damaged (%s)", codec_name((c)->step->codec), what)
+
+#endif

@@ -1,0 +1,96 @@
+/* zlib and gzip: whole blocks by libdeflate where it is there, parts of a stream by zlib. */
+#include <string.h>
+#include <zlib.h>
+
+#include "host/store/codec/codecs.h"
+
+#define PIECE ((size_t)1 << 30) /* zlib counts in 32 bits */
+
+/* Members one after the other until out_bytes are there; *used of the input. */
+static enum err inflate_stream(const struct codec_call *c, int gzip, size_t from, size_t done)
+{
+    z_stream z = {0};
+    FAIL_IF(inflateInit2(&z, gzip ? 15 + 16 : 15) != Z_OK, ERR_MEMORY, "no memory left for zlib");
+    int r = Z_OK;
+    size_t left = c->in_bytes - from;
+    z.next_in = (Bytef *)(uintptr_t)(c->in + from);
+    while (done < c->out_bytes) {
+        size_t give = left < PIECE ? left : PIECE;
+        size_t room = c->out_bytes - done < PIECE ? c->out_bytes - done : PIECE;
+        z.avail_in = (uInt)give;
+        z.avail_out = (uInt)room;
+        z.next_out = c->out + done;
+        r = inflate(&z, Z_NO_FLUSH);
+        left -= give - z.avail_in;
+        done += room - z.avail_out;
+        if (r == Z_STREAM_END && done < c->out_bytes && left && gzip)
+            r = inflateReset(&z);
+        else if (r != Z_OK || (give == z.avail_in && room == z.avail_out))
+            break;
+    }
+    inflateEnd(&z);
+    if (done < c->out_bytes)
+        return CODEC_DAMAGED(c, r == Z_DATA_ERROR ? "not a deflate stream" : "it ends early");
+    return ERR_OK;
+}
+
+enum err codec_zlib(const struct codec_call *c)
+{
+    size_t used, got;
+    int r = fast_inflate(c->worker, 0, c->in, c->in_bytes, c->out, c->out_bytes, &used, &got);
+    if (r == 0 && got == c->out_bytes)
+        return ERR_OK;
+    if (r == 0 || (r == 2 && fast_inflate_available()))
+        return CODEC_DAMAGED(c, r ? "it holds more than the chunk" : "it ends early");
+    if (r == 1)
+        return CODEC_DAMAGED(c, "not a deflate stream");
+    return inflate_stream(c, 0, 0, 0);
+}
+
+enum err codec_gzip(const struct codec_call *c)
+{
+    size_t from = 0, done = 0;
+    uint32_t whole = 0; /* of the last member, modulo 2^32 */
+    if (c->step->codec == CODEC_GZIP_PART && c->in_bytes >= sizeof whole)
+        memcpy(&whole, c->in + c->in_bytes - sizeof whole, sizeof whole);
+    /* libdeflate decodes whole members only: a part of a large one is zlib's. */
+    while (fast_inflate_available() && done < c->out_bytes && whole <= c->out_bytes) {
+        size_t used = 0, got = 0;
+        int r = fast_inflate(c->worker, 1, c->in + from, c->in_bytes - from, c->out + done,
+                             c->out_bytes - done, &used, &got);
+        if (r == 1)
+            return CODEC_DAMAGED(c, "not a deflate stream");
+        if (r == 2) /* a part of this member is wanted */
+            break;
+        from += used;
+        done += got;
+        if (from >= c->in_bytes && done < c->out_bytes)
+            return CODEC_DAMAGED(c, "it ends early");
+    }
+    return done < c->out_bytes ? inflate_stream(c, 1, from, done) : ERR_OK;
+}
+
+size_t zlib_bound(size_t bytes)
+{
+    return compressBound(bytes) + 32;
+}
+
+enum err zlib_encode(const struct codec_step *s, const void *in, size_t n, void *out, size_t room,
+                     size_t *got)
+{
+    z_stream z = {0};
+    FAIL_IF(n > PIECE, ERR_UNSUPPORTED, "chunks above 1 GiB are not written with %s",
+            codec_name(s->codec));
+    FAIL_IF(deflateInit2(&z, s->level, Z_DEFLATED, s->codec == CODEC_GZIP ? 15 + 16 : 15, 8,
+                         Z_DEFAULT_STRATEGY) != Z_OK,
+            ERR_MEMORY, "no memory left for zlib");
+    z.next_in = (Bytef *)(uintptr_t)in;
+    z.avail_in = (uInt)n;
+    z.next_out = out;
+    z.avail_out = (uInt)(room < 2 * PIECE ? room : 2 * PIECE);
+    int r = deflate(&z, Z_FINISH);
+    *got = z.total_out;
+    deflateEnd(&z);
+    FAIL_IF(r != Z_STREAM_END, ERR_INTERNAL, "zlib left %u bytes over", z.avail_in);
+    return ERR_OK;
+}

@@ -1,0 +1,174 @@
+/* Workers of a plan: threads, or child processes that share the output. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/log.h"
+#include "host/store/engine/parts.h"
+#include "host/store/engine/worker.h"
+
+int engine_processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+
+enum err engine_shared(size_t bytes, void **out)
+{
+    *out = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (*out != MAP_FAILED)
+        return ERR_OK;
+    *out = NULL;
+    return FAIL(ERR_MEMORY, "no memory left to share %zu bytes between processes", bytes);
+}
+
+void engine_unshare(void *p, size_t bytes)
+{
+    if (p)
+        munmap(p, bytes + 1);
+}
+
+static void *on_thread(void *w)
+{
+    worker_run(w);
+    return NULL;
+}
+
+static void run_threads(struct engine_job *job, int n)
+{
+    struct engine_worker *w = calloc((size_t)n, sizeof *w);
+    pthread_t *threads = calloc((size_t)n, sizeof *threads);
+    int started = 0;
+    for (int i = 0; w && i < n; i++)
+        w[i] = (struct engine_worker){.job = job, .number = i};
+    for (int i = 1; w && threads && i < n; i++, started++)
+        if (pthread_create(&threads[i], NULL, on_thread, &w[i]))
+            break;
+    struct engine_worker alone = {.job = job};
+    worker_run(w ? &w[0] : &alone);
+    for (int i = 1; i <= started; i++)
+        pthread_join(threads[i], NULL);
+    job->workers = 1 + started;
+    free(threads);
+    free(w);
+}
+
+static void run_processes(struct engine_job *job, int n)
+{
+    pid_t children[256];
+    int started = 0;
+    fflush(stdout);
+    for (; started < n && started < 256; started++) {
+        children[started] = fork();
+        if (children[started] < 0)
+            break;
+        if (children[started] == 0) {
+            struct engine_worker w = {.job = job, .number = started};
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            log_forked();
+            worker_run(&w);
+            _exit(0);
+        }
+    }
+    job->workers = started;
+    if (!started)
+        worker_fail(job, FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno)));
+    for (int i = 0; i < started; i++) {
+        int status = 0;
+        while (waitpid(children[i], &status, 0) < 0 && errno == EINTR)
+            ;
+        if (WIFSIGNALED(status))
+            worker_fail(job, FAIL(ERR_FAILED, "a loading process ended with signal %d (%s)",
+                                  WTERMSIG(status), strsignal(WTERMSIG(status))));
+    }
+}
+
+static enum err end(struct engine_job *job, struct engine_result *result)
+{
+    const struct engine_plan *p = job->plan;
+    result->tasks_done = job->tasks_done;
+    result->buffer_bytes = job->buffer_bytes;
+    result->workers = job->workers;
+    result->way = job->fallback[0] ? fetch_pread.name
+                  : p->options.way ? p->options.way->name
+                                   : fetch_pread.name;
+    memcpy(result->fallback, job->fallback, sizeof result->fallback);
+    if (job->e)
+        return FAIL(job->e, "%s", job->text);
+    const int may_stop = p->options.stop || p->options.deadline_ns;
+    FAIL_IF(!may_stop && job->tasks_done != p->facts.tasks, ERR_INTERNAL,
+            "%s: %ld of %ld parts were read", p->store->name, (long)job->tasks_done,
+            (long)p->facts.tasks);
+    return ERR_OK;
+}
+
+enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
+                    const int64_t *stride, struct engine_time *times, struct engine_result *result)
+{
+    struct engine_result unused;
+    struct engine_job *job;
+    const int processes = p->options.processes;
+    FAIL_IF(!engine_converts(p->array->dtype, type), ERR_UNSUPPORTED,
+            "%s: %s holds complex or wide numbers, which are not converted", p->store->name,
+            p->array->name);
+    TRY(engine_shared(sizeof *job, (void **)&job));
+    result = result ? result : &unused;
+    *result = (struct engine_result){0};
+    job->plan = p;
+    job->type = type;
+    job->out = out;
+    job->times = times;
+    if (stride)
+        memcpy(job->stride, stride, (size_t)p->array->dims * sizeof *stride);
+    else
+        engine_strides(p->array, &p->box, type.bytes, 0, job->stride);
+    for (int64_t i = 0; times && i < p->facts.tasks; i++)
+        times[i] = (struct engine_time){.chunk = p->tasks[i].chunk, .worker = -1};
+    int n = processes ? processes : p->options.threads ? p->options.threads : engine_processors();
+    if (n > p->groups_count)
+        n = (int)p->groups_count;
+    const int64_t begin = clock_ns();
+    job->begin_ns = begin;
+    if (p->array->tiles) /* between them */
+        worker_fill(job);
+    if (processes)
+        run_processes(job, n < 1 ? 1 : n);
+    else
+        run_threads(job, n < 1 ? 1 : n);
+    result->wall_ns = clock_ns() - begin;
+    enum err e = end(job, result);
+    engine_unshare(job, sizeof *job);
+    return e;
+}
+
+enum err engine_read(struct store *s, struct store_array *a, const struct engine_box *box,
+                     struct store_dtype type, void *out, const int64_t *stride)
+{
+    const struct engine_box all = engine_all(a);
+    struct engine_plan *p;
+    TRY(engine_plan(s, a, box ? box : &all, NULL, &p));
+    enum err e = engine_run(p, type, out, stride, NULL, NULL);
+    engine_plan_free(p);
+    return e;
+}
+
+void engine_strides(const struct store_array *a, const struct engine_box *box, int bytes,
+                    int as_stored, int64_t stride[STORE_DIMS])
+{
+    int64_t n = bytes;
+    for (int k = a->dims - 1; k >= 0; k--) {
+        const int d = as_stored ? a->order[k] : k;
+        stride[d] = n;
+        n *= box->count[d];
+    }
+}

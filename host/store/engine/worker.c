@@ -1,0 +1,362 @@
+/* One worker: fetches the parts of a group together, then decodes, converts and places each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/clock.h"
+#include "host/base/memory.h"
+#include "host/store/engine/worker.h"
+
+#define DIRECT_BYTES 16384 /* parts from this size on are read straight into their place */
+
+void worker_fail(struct engine_job *job, enum err e)
+{
+    if (__atomic_exchange_n(&job->failed, 1, __ATOMIC_ACQ_REL))
+        return;
+    snprintf(job->text, sizeof job->text, "%s", err_text());
+    job->e = e;
+}
+
+/* Room in one of the worker's buffers, aligned for O_DIRECT; large ones are asked for first. */
+static enum err room(struct engine_worker *w, unsigned char **buffer, size_t *have, size_t need)
+{
+    if (*have >= need)
+        return ERR_OK;
+    need = (need + need / 8 + FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
+    if (need > (size_t)64 << 20)
+        TRY(mem_require("a chunk of the file", need, NULL));
+    free(*buffer);
+    __atomic_fetch_add(&w->job->buffer_bytes, (int64_t)(need - *have), __ATOMIC_RELAXED);
+    *buffer = aligned_alloc(FETCH_ALIGN, need);
+    *have = *buffer ? need : 0;
+    FAIL_IF(!*buffer, ERR_MEMORY, "no memory left for %zu bytes of chunks", need);
+    return ERR_OK;
+}
+
+static unsigned char *target_of(const struct engine_job *job, const struct engine_task *t)
+{
+    unsigned char *out = job->out;
+    for (int d = 0; d < job->plan->array->dims; d++)
+        out += (t->start[d] - job->plan->box.start[d]) * job->stride[d];
+    return out;
+}
+
+/* Of a box of `shape` in the order of the array's chunks, in bytes. */
+static void packed(const struct store_array *a, const int64_t shape[STORE_DIMS], int64_t bytes,
+                   int64_t stride[STORE_DIMS])
+{
+    for (int k = a->dims - 1; k >= 0; k--) {
+        stride[a->order[k]] = bytes;
+        bytes *= shape[a->order[k]];
+    }
+}
+
+static int64_t elements(const struct store_array *a, const struct engine_task *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < a->dims; d++)
+        n *= t->count[d];
+    return n;
+}
+
+/* Whether the part's bytes in the file are its bytes in the output. */
+static int is_direct(const struct engine_worker *w, const struct engine_task *t)
+{
+    const struct engine_job *job = w->job;
+    const struct store_array *a = job->plan->array;
+    int64_t stride[STORE_DIMS];
+    const int same = a->dtype.kind == job->type.kind && a->dtype.bytes == job->type.bytes &&
+                     !a->dtype.swap && !a->tiles;
+    if (!same || !w->fetch.way->any_memory || t->bytes < DIRECT_BYTES ||
+        a->pipelines[a->chunks[t->chunk].pipeline].count ||
+        t->bytes != elements(a, t) * a->dtype.bytes)
+        return 0;
+    packed(a, t->count, a->dtype.bytes, stride);
+    for (int d = 0; d < a->dims; d++)
+        if (t->count[d] > 1 && stride[d] != job->stride[d])
+            return 0;
+    return 1;
+}
+
+/* A part goes into the request before it when it follows closely in the same file. */
+static int follows(const struct engine_worker *w, const struct fetch_request *r,
+                   const struct store_object *o, const struct engine_task *t)
+{
+    const int64_t gap = w->job->plan->options.gap ? w->job->plan->options.gap : 4096,
+                  end = r->offset + r->bytes;
+    return gap >= 0 && r->object == o && t->offset >= r->offset && t->offset <= end + gap &&
+           r->to == NULL;
+}
+
+/* Requests of tasks [first, last); request_of says which one each has, -1: none. */
+static int plan_requests(struct engine_worker *w, int64_t first, int64_t last, int64_t *buffer)
+{
+    const struct engine_plan *p = w->job->plan;
+    int n = 0;
+    *buffer = 0;
+    for (int64_t i = first; i < last; i++) {
+        const struct engine_task *t = &p->tasks[i];
+        const int32_t object = p->array->chunks[t->chunk].object;
+        w->request_of[i - first] = -1;
+        if (object < 0 || !t->bytes)
+            continue;
+        const struct store_object *o = &p->store->objects[object];
+        struct fetch_request *r = n ? &w->requests[n - 1] : NULL;
+        const int direct = is_direct(w, t);
+        if (!direct && r && follows(w, r, o, t)) {
+            const int64_t end = t->offset + t->bytes - r->offset;
+            r->bytes = end > r->bytes ? end : r->bytes;
+        } else {
+            w->requests[n++] = (struct fetch_request){.object = o,
+                                                      .offset = t->offset,
+                                                      .bytes = t->bytes,
+                                                      .to = direct ? target_of(w->job, t) : NULL};
+        }
+        w->request_of[i - first] = n - 1;
+    }
+    for (int i = 0; i < n; i++)
+        if (!w->requests[i].to)
+            *buffer += (w->requests[i].bytes + 3 * FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
+    return n;
+}
+
+static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last)
+{
+    int64_t buffer;
+    if (last - first > w->requests_room) {
+        free(w->requests);
+        free(w->request_of);
+        w->requests_room = last - first;
+        w->requests = calloc((size_t)w->requests_room, sizeof *w->requests);
+        w->request_of = calloc((size_t)w->requests_room, sizeof *w->request_of);
+        FAIL_IF(!w->requests || !w->request_of, ERR_MEMORY, "no memory left for a batch");
+    }
+    const int n = plan_requests(w, first, last, &buffer);
+    TRY(room(w, &w->stored, &w->stored_room, (size_t)buffer));
+    unsigned char *to = w->stored;
+    int plain = 0; /* requests of files; what lies in memory needs no reading */
+    for (int i = 0; i < n; i++) {
+        struct fetch_request *r = &w->requests[i];
+        if (!r->to) {
+            r->to = to;
+            to += (r->bytes + 3 * FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
+        }
+        plain += !r->object->memory;
+    }
+    if (plain == n)
+        return n ? fetch_read(&w->fetch, w->requests, n) : ERR_OK;
+    for (int i = 0; i < n; i++) {
+        struct fetch_request *r = &w->requests[i];
+        if (!r->object->memory) {
+            TRY(fetch_read(&w->fetch, r, 1));
+            continue;
+        }
+        r->begin_ns = clock_ns();
+        r->data = memcpy(r->to, (const char *)r->object->memory + r->offset, (size_t)r->bytes);
+        r->end_ns = clock_ns();
+    }
+    return ERR_OK;
+}
+
+/* Bytes of the chunk that the part needs from its beginning on: streams are not decoded further. */
+static int64_t needed(const struct store_array *a, const struct engine_task *t,
+                      const int64_t stride[STORE_DIMS], int64_t whole)
+{
+    const struct codec_pipeline *p = &a->pipelines[a->chunks[t->chunk].pipeline];
+    int64_t last = t->first;
+    if (p->count != 1 || p->step[0].codec != CODEC_GZIP_PART)
+        return whole;
+    for (int d = 0; d < a->dims; d++)
+        last += (t->count[d] - 1) * stride[d] / a->dtype.bytes;
+    return (last + 1) * a->dtype.bytes;
+}
+
+/* Where the part's first element is, and the strides between its elements. */
+static enum err decode(struct engine_worker *w, const struct engine_task *t,
+                       const struct fetch_request *r, const unsigned char **from,
+                       int64_t stride[STORE_DIMS])
+{
+    const struct store_array *a = w->job->plan->array;
+    const struct store_chunk *c = &a->chunks[t->chunk];
+    int64_t start[STORE_DIMS], shape[STORE_DIMS];
+    store_chunk_box(a, t->chunk, start, shape);
+    packed(a, shape, a->dtype.bytes, stride);
+    if (a->pipelines[c->pipeline].count == 0) {
+        *from = r->data + (t->offset - r->offset) + t->first * a->dtype.bytes;
+        return ERR_OK;
+    }
+    if (w->decoded_chunk != t->chunk) {
+        const int64_t bytes = needed(a, t, stride, store_chunk_bytes(a, t->chunk));
+        w->decoded_chunk = -1;
+        TRY(room(w, &w->decoded, &w->decoded_room, (size_t)(c->skip + bytes)));
+        TRY(codec_decode(&w->codecs, &a->pipelines[c->pipeline], r->data + (t->offset - r->offset),
+                         (size_t)t->bytes, w->decoded, (size_t)(c->skip + bytes)));
+        w->decoded_chunk = a->tiles ? t->chunk : -1;
+    }
+    *from = w->decoded + c->skip + t->first * a->dtype.bytes;
+    return ERR_OK;
+}
+
+/* The part's elements in the wanted type, one after the other. */
+static enum err convert(struct engine_worker *w, const struct engine_task *t,
+                        const unsigned char **from, int64_t stride[STORE_DIMS])
+{
+    const struct engine_job *job = w->job;
+    const struct store_array *a = job->plan->array;
+    if (a->dtype.kind == job->type.kind && a->dtype.bytes == job->type.bytes && !a->dtype.swap)
+        return ERR_OK;
+    const int64_t n = elements(a, t), stored = n * a->dtype.bytes;
+    int64_t tight[STORE_DIMS];
+    int gaps = 0;
+    packed(a, t->count, a->dtype.bytes, tight);
+    for (int d = 0; d < a->dims; d++)
+        gaps |= t->count[d] > 1 && tight[d] != stride[d];
+    TRY(room(w, &w->converted, &w->converted_room,
+             (size_t)(n * job->type.bytes + (gaps ? stored + 64 : 0))));
+    if (gaps) {
+        unsigned char *pieces = w->converted + (n * job->type.bytes + 63) / 64 * 64;
+        struct place p = {.dims = a->dims, .bytes = a->dtype.bytes};
+        memcpy(p.count, t->count, sizeof p.count);
+        memcpy(p.from, stride, sizeof p.from);
+        memcpy(p.to, tight, sizeof p.to);
+        place_box(p, *from, pieces);
+        *from = pieces;
+    }
+    convert_run(a->dtype, job->type, *from, w->converted, n);
+    *from = w->converted;
+    packed(a, t->count, job->type.bytes, stride);
+    return ERR_OK;
+}
+
+static void place(const struct engine_job *job, const struct engine_task *t,
+                  const unsigned char *from, const int64_t stride[STORE_DIMS])
+{
+    struct place p = {.dims = job->plan->array->dims, .bytes = job->type.bytes};
+    memcpy(p.count, t->count, sizeof p.count);
+    memcpy(p.from, stride, sizeof p.from);
+    memcpy(p.to, job->stride, sizeof p.to);
+    place_box(p, from, target_of(job, t));
+}
+
+/* The fill value in the wanted type, at every element of a box (strides of 0 on its side). */
+static void place_fill(const struct engine_job *job, const struct engine_task *t)
+{
+    const struct store_array *a = job->plan->array;
+    unsigned char value[16];
+    int64_t none[STORE_DIMS] = {0};
+    if (a->dtype.kind == job->type.kind && a->dtype.bytes == job->type.bytes && !a->dtype.swap)
+        memcpy(value, a->fill, sizeof value);
+    else
+        convert_run(a->dtype, job->type, a->fill, value, 1);
+    place(job, t, value, none);
+}
+
+void worker_fill(struct engine_job *job)
+{
+    struct engine_task all = {0};
+    memcpy(all.start, job->plan->box.start, sizeof all.start);
+    memcpy(all.count, job->plan->box.count, sizeof all.count);
+    place_fill(job, &all);
+}
+
+static enum err task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
+                     int64_t *now)
+{
+    struct engine_job *job = w->job;
+    const struct engine_task *t = &job->plan->tasks[number];
+    const unsigned char *from = NULL;
+    int64_t stride[STORE_DIMS], at[4] = {*now};
+    if (!r) {
+        place_fill(job, t);
+        at[1] = at[2] = at[0];
+    } else if (r->to == target_of(job, t)) {
+        at[1] = at[2] = at[0]; /* it is there */
+    } else {
+        TRY(decode(w, t, r, &from, stride));
+        at[1] = clock_ns();
+        TRY(convert(w, t, &from, stride));
+        at[2] = clock_ns();
+        place(job, t, from, stride);
+    }
+    at[3] = clock_ns();
+    if (job->times) {
+        const struct store_array *a = job->plan->array;
+        const int64_t share = r && r->bytes ? t->bytes : 0;
+        job->times[number] =
+            (struct engine_time){.chunk = t->chunk,
+                                 .queue = r ? at[0] - r->end_ns : 0,
+                                 .fetch = r ? (int64_t)((double)(r->end_ns - r->begin_ns) *
+                                                        (double)share / (double)r->bytes)
+                                            : 0,
+                                 .decode = at[1] - at[0],
+                                 .convert = at[2] - at[1],
+                                 .place = at[3] - at[2],
+                                 .stored = t->bytes,
+                                 .decoded = elements(a, t) * a->dtype.bytes,
+                                 .worker = w->number};
+    }
+    *now = at[3];
+    return ERR_OK;
+}
+
+static enum err group_run(struct engine_worker *w, int64_t first, int64_t last)
+{
+    struct engine_job *job = w->job;
+    w->decoded_chunk = -1;
+    TRY(fetch_group(w, first, last));
+    int64_t now = clock_ns();
+    for (int64_t i = first; i < last; i++) {
+        const int64_t r = w->request_of[i - first];
+        enum err e = task(w, i, r < 0 ? NULL : &w->requests[r], &now);
+        if (e)
+            return err_prefix(e, "%s: chunk %lld of %s", job->plan->store->name,
+                              (long long)job->plan->tasks[i].chunk, job->plan->array->name);
+        __atomic_fetch_add(&job->tasks_done, 1, __ATOMIC_RELAXED);
+    }
+    return ERR_OK;
+}
+
+static int is_over(const struct engine_job *job)
+{
+    const struct engine_options *o = &job->plan->options;
+    return __atomic_load_n(&job->failed, __ATOMIC_ACQUIRE) || (o->stop && *o->stop) ||
+           (o->deadline_ns && clock_ns() >= o->deadline_ns);
+}
+
+void worker_run(struct engine_worker *w)
+{
+    struct engine_job *job = w->job;
+    const struct engine_plan *p = job->plan;
+    const struct fetch_way *way = p->options.way ? p->options.way : &fetch_pread;
+    char reason[200];
+    int64_t longest = 1;
+    for (int64_t g = 0; g < p->groups_count; g++)
+        if (p->groups[g + 1] - p->groups[g] > longest)
+            longest = p->groups[g + 1] - p->groups[g];
+    enum err e = fetch_start(&w->fetch, way, longest < 256 ? (int)longest : 256, reason);
+    if (reason[0] && !__atomic_exchange_n(&job->refused, 1, __ATOMIC_ACQ_REL))
+        memcpy(job->fallback, reason, sizeof reason);
+    while (!e && !is_over(job)) {
+        const int64_t g = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+        if (g >= p->groups_count)
+            break;
+        e = group_run(w, p->groups[g], p->groups[g + 1]);
+        if (e == ERR_UNSUPPORTED && w->fetch.way == &fetch_direct) { /* tmpfs, overlays */
+            fetch_end(&w->fetch);
+            if (!__atomic_exchange_n(&job->refused, 1, __ATOMIC_ACQ_REL))
+                snprintf(job->fallback, sizeof job->fallback,
+                         "O_DIRECT is refused by this file system");
+            e = fetch_start(&w->fetch, &fetch_pread, 1, reason);
+            e = e ? e : group_run(w, p->groups[g], p->groups[g + 1]);
+        }
+    }
+    if (e)
+        worker_fail(job, e);
+    fetch_end(&w->fetch);
+    codec_worker_free(&w->codecs);
+    free(w->stored);
+    free(w->decoded);
+    free(w->converted);
+    free(w->requests);
+    free(w->request_of);
+}

@@ -1,0 +1,41 @@
+/* A worker of the engine: takes groups of parts until none is left. */
+#ifndef TP_STORE_ENGINE_WORKER_H
+#define TP_STORE_ENGINE_WORKER_H
+
+#include "host/store/engine/parts.h"
+
+/* What all workers of a run share; in shared memory, for they may be processes. */
+struct engine_job {
+    const struct engine_plan *plan;
+    struct store_dtype type;
+    void *out;
+    int64_t stride[STORE_DIMS];
+    struct engine_time *times;
+    int64_t begin_ns;
+    int64_t next, tasks_done, buffer_bytes; /* atomic */
+    int failed, refused;                    /* atomic: the first one writes */
+    enum err e;
+    char text[1024], fallback[200];
+    int workers;
+};
+
+struct engine_worker {
+    struct engine_job *job;
+    int number;
+    struct fetch_worker fetch;
+    struct codec_worker codecs;
+    unsigned char *stored, *decoded, *converted;
+    size_t stored_room, decoded_room, converted_room;
+    int64_t decoded_chunk; /* that `decoded` holds; -1: none */
+    struct fetch_request *requests;
+    int64_t *request_of; /* of each part of a group */
+    int64_t requests_room;
+};
+
+void worker_run(struct engine_worker *w);
+/* Keeps the first error for the caller. */
+void worker_fail(struct engine_job *job, enum err e);
+/* The fill value everywhere in the output. */
+void worker_fill(struct engine_job *job);
+
+#endif

@@ -1,0 +1,48 @@
+/* How readers fill a store: everything is checked here, once, so that no reader can hand a box
+ * outside of an array or a chunk outside of a file to the engine. */
+#ifndef TP_STORE_MANIFEST_MANIFEST_H
+#define TP_STORE_MANIFEST_MANIFEST_H
+
+#include "host/store/store.h"
+
+enum err store_make(const char *name, const char *format, struct store **out);
+
+/* A file. `relative` is put behind the folder `base` (NULL: it is a path of the user's) and must
+ * not leave it: absolute names, .. and empty parts are ERR_INPUT. */
+enum err store_object_add(struct store *s, const char *base, const char *relative, int32_t *index);
+/* The same where the file may be missing: then *index is -1. */
+enum err store_object_find(struct store *s, const char *base, const char *relative, int32_t *index);
+/* Bytes in memory, copied. */
+enum err store_memory_add(struct store *s, const char *name, const void *bytes, size_t n,
+                          int32_t *index);
+/* Size of an object; asked once. ERR_INPUT: not there. */
+enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes);
+/* Reads exactly `n` bytes. ERR_INPUT: the object ends before. */
+enum err store_object_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n);
+
+/* A new array, all zero but its name; slope 1. */
+enum err store_array_add(struct store *s, const char *name, struct store_array **out);
+/* After dtype, dims, shape, chunk, pipelines were set: checks them, fills grid, order and
+ * chunks_count. */
+enum err store_array_check(struct store *s, struct store_array *a);
+/* Room for a->chunks, all not stored. ERR_INPUT above 2^24 of them. */
+enum err store_chunks_room(struct store *s, struct store_array *a);
+/* Offset, sizes and ratio of a chunk against its object and the array. */
+enum err store_chunk_set(struct store *s, struct store_array *a, int64_t chunk,
+                         struct store_chunk where);
+
+/* Of an array whose chunks form no grid: a->tiles lie inside of it. */
+enum err store_tiles_check(struct store *s, const struct store_array *a);
+
+/* An array in one piece, uncompressed, at `offset`: cut into chunks of about 1 MiB of whole rows
+ * along the slowest dimensions, and all of them set. a->order is set before. */
+enum err store_contiguous(struct store *s, struct store_array *a, int32_t object, int64_t offset);
+
+enum err store_note_add(struct store *s, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+const char *store_text(struct store *s, const char *text); /* kept; NULL stays NULL */
+
+/* "<u2", "|u1", ">f4"; 0: of another kind. */
+int store_dtype_parse(const char *text, struct store_dtype *out);
+
+#endif

@@ -1,0 +1,147 @@
+/* Objects of a store: files under names that were checked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/arena.h"
+#include "host/store/manifest/manifest.h"
+
+#define OPEN_MOST 64 /* files of a store that stay open */
+
+/* A name that stays below its folder. */
+static int is_inside(const char *name)
+{
+    if (!*name || *name == '/' || strlen(name) > 4000)
+        return 0;
+    for (const char *part = name;;) {
+        size_t n = strcspn(part, "/");
+        if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && !memcmp(part, "..", 2)))
+            return 0;
+        if (!part[n])
+            break;
+        part += n + 1;
+    }
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        if (*c < ' ' || *c == '\\' || *c == 127)
+            return 0;
+    return 1;
+}
+
+static enum err add(struct store *s, struct store_object o, int32_t *index)
+{
+    FAIL_IF(s->objects_count == INT32_MAX || !o.name, ERR_MEMORY,
+            "%s: no memory left for its files", s->name);
+    TRY(array_room(&s->objects, &s->objects_room, (size_t)s->objects_count + 1,
+                   sizeof *s->objects));
+    *index = s->objects_count;
+    s->objects[s->objects_count++] = o;
+    return ERR_OK;
+}
+
+enum err store_object_add(struct store *s, const char *base, const char *relative, int32_t *index)
+{
+    char path[8192];
+    FAIL_IF(base && !is_inside(relative), ERR_INPUT,
+            "%s: names the file \"%.200s\", which would lie outside of its folder: refused",
+            s->name, relative);
+    snprintf(path, sizeof path, "%s%s%s", base ? base : "", base ? "/" : "", relative);
+    return add(s, (struct store_object){.name = arena_text(s->arena, path), .bytes = -1, .fd = -1},
+               index);
+}
+
+enum err store_object_find(struct store *s, const char *base, const char *relative, int32_t *index)
+{
+    struct stat st;
+    TRY(store_object_add(s, base, relative, index));
+    struct store_object *o = &s->objects[*index];
+    if (stat(o->name, &st)) {
+        FAIL_IF(errno != ENOENT && errno != ENOTDIR, ERR_INPUT, "%s: cannot read: %s", o->name,
+                strerror(errno));
+        s->objects_count--;
+        *index = -1;
+        return ERR_OK;
+    }
+    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a regular file", o->name);
+    o->bytes = st.st_size;
+    return ERR_OK;
+}
+
+enum err store_memory_add(struct store *s, const char *name, const void *bytes, size_t n,
+                          int32_t *index)
+{
+    void *copy = arena_take(s->arena, n + 1);
+    FAIL_IF(!copy, ERR_MEMORY, "%s: no memory left for %s", s->name, name);
+    memcpy(copy, bytes, n);
+    return add(
+        s,
+        (struct store_object){
+            .name = arena_text(s->arena, name), .memory = copy, .bytes = (int64_t)n, .fd = -1},
+        index);
+}
+
+static enum err object_open(struct store *s, int32_t object, int *fd)
+{
+    struct store_object *o = &s->objects[object];
+    struct stat st;
+    *fd = o->fd;
+    if (o->fd >= 0)
+        return ERR_OK;
+    *fd = open(o->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FAIL_IF(*fd < 0, ERR_INPUT, "%s: cannot read: %s", o->name, strerror(errno));
+    if (fstat(*fd, &st) || !S_ISREG(st.st_mode)) {
+        close(*fd);
+        return FAIL(ERR_INPUT, "%s: is not a regular file", o->name);
+    }
+    o->bytes = st.st_size;
+    if (object < OPEN_MOST)
+        o->fd = *fd;
+    return ERR_OK;
+}
+
+enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
+{
+    int fd;
+    struct store_object *o = &s->objects[object];
+    if (o->bytes < 0) {
+        TRY(object_open(s, object, &fd));
+        if (o->fd < 0)
+            close(fd);
+    }
+    *bytes = o->bytes;
+    return ERR_OK;
+}
+
+enum err store_object_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n)
+{
+    struct store_object *o = &s->objects[object];
+    int64_t bytes;
+    int fd;
+    TRY(store_object_bytes(s, object, &bytes));
+    FAIL_IF(offset < 0 || offset > bytes || (int64_t)n > bytes - offset, ERR_INPUT,
+            "%s: ends before byte %" PRId64 ": it is cut short or damaged", o->name,
+            offset > INT64_MAX - (int64_t)n ? offset : offset + (int64_t)n);
+    if (o->memory) {
+        memcpy(to, (const char *)o->memory + offset, n);
+        return ERR_OK;
+    }
+    TRY(object_open(s, object, &fd));
+    enum err e = ERR_OK;
+    for (size_t done = 0; done < n && !e;) {
+        ssize_t got = pread(fd, (char *)to + done, n - done, offset + (int64_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            e = FAIL(ERR_IO, "%s: reading failed: %s", o->name,
+                     got ? strerror(errno) : "it became shorter");
+        else
+            done += (size_t)got;
+    }
+    if (o->fd < 0)
+        close(fd);
+    return e;
+}

@@ -1,0 +1,255 @@
+/* NIfTI-1 and -2: .nii, pairs of .hdr and .img, and .nii.gz, whose blocks are found where bgzip
+ * wrote them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "host/base/arena.h"
+#include "host/store/format/nifti.h"
+#include "host/store/manifest/manifest.h"
+#include "host/store/reader/reader.h"
+
+#define PIECE  ((int64_t)4 << 20) /* decoded bytes of a chunk of BGZF: some 64 of its blocks */
+#define HEADER 18                 /* of a BGZF block */
+#define HEAD   1024               /* decoded bytes that hold a header */
+
+static int is_gzip(const struct reader_file *f)
+{
+    return f->head_bytes >= HEADER && f->head[0] == 0x1f && f->head[1] == 0x8b;
+}
+
+static int knows(const struct reader_file *f)
+{
+    int32_t first = 0;
+    memcpy(&first, f->head, f->head_bytes < 4 ? f->head_bytes : 4);
+    const int32_t swapped = (int32_t)__builtin_bswap32((uint32_t)first);
+    return !f->is_folder &&
+           (first == 348 || first == 540 || swapped == 348 || swapped == 540 || is_gzip(f));
+}
+
+static size_t inflate_head(const struct reader_file *f, unsigned char out[HEAD])
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)f->head,
+                  .avail_in = (uInt)f->head_bytes,
+                  .next_out = out,
+                  .avail_out = HEAD};
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return 0;
+    inflate(&z, Z_SYNC_FLUSH);
+    inflateEnd(&z);
+    return HEAD - z.avail_out;
+}
+
+static int set_type(const struct nifti_header *h, struct store_array *a)
+{
+    static const struct {
+        int code;
+        char kind;
+        unsigned char bytes;
+    } types[] = {{2, 'u', 1},    {4, 'i', 2},     {8, 'i', 4},   {16, 'f', 4},  {32, 'c', 8},
+                 {64, 'f', 8},   {256, 'i', 1},   {512, 'u', 2}, {768, 'u', 4}, {1024, 'i', 8},
+                 {1280, 'u', 8}, {1792, 'c', 16}, {128, 'u', 1}, {2304, 'u', 1}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].code == h->datatype) {
+            a->dtype.kind = types[i].kind;
+            a->dtype.bytes = types[i].bytes;
+            a->dtype.swap = h->big_endian && types[i].bytes > 1;
+            return 1;
+        }
+    return 0;
+}
+
+static enum err set_array(struct store *s, struct store_array *a, const struct nifti_header *h)
+{
+    static const char *const axes[] = {"x", "y", "z", "t", "u", "v", "w"};
+    FAIL_IF(!set_type(h, a), ERR_UNSUPPORTED,
+            "%s: datatype %d (%d bits) is not read; convert it to float64", s->name, h->datatype,
+            h->bits);
+    const int colours = h->datatype == 128 ? 3 : h->datatype == 2304 ? 4 : 0;
+    a->dims = h->dims + (colours > 0);
+    for (int i = 0; i < h->dims; i++) {
+        a->shape[i] = h->shape[i];
+        a->axis[i] = axes[i];
+        a->spacing[i] = h->spacing[i];
+        a->unit[i] = i < 3 ? "mm" : NULL;
+        a->order[i] = h->dims - 1 - i;
+    }
+    if (colours) {
+        a->shape[h->dims] = colours;
+        a->axis[h->dims] = "c";
+        a->order[h->dims] = h->dims;
+    }
+    if (h->slope != 0) {
+        a->slope = h->slope;
+        a->intercept = h->intercept;
+    }
+    return store_note_add(s, "version", "%d", h->version);
+}
+
+/* Offsets of blocks in the file and in what they hold. */
+struct blocks {
+    int64_t *file, *decoded;
+    size_t count, file_room, decoded_room;
+};
+
+/* "BC" in the extra field gives a block's length; 0: not such a block. */
+static int block_bytes(const unsigned char h[HEADER])
+{
+    if (h[0] != 0x1f || h[1] != 0x8b || h[2] != 8 || !(h[3] & 4) || h[10] != 6 || h[11] != 0 ||
+        h[12] != 'B' || h[13] != 'C' || h[14] != 2 || h[15] != 0)
+        return 0;
+    return (h[16] | h[17] << 8) + 1;
+}
+
+/* Each read takes the size of one block's content and the next one's header. */
+static enum err find_blocks(struct store *s, int32_t object, struct blocks *b)
+{
+    int64_t bytes, at = 0, decoded = 0;
+    unsigned char ends[4 + HEADER];
+    TRY(store_object_bytes(s, object, &bytes));
+    TRY(store_object_read(s, object, 0, ends + 4, HEADER));
+    for (;;) {
+        TRY(array_room(&b->file, &b->file_room, b->count + 1, sizeof *b->file));
+        TRY(array_room(&b->decoded, &b->decoded_room, b->count + 1, sizeof *b->decoded));
+        b->file[b->count] = at;
+        b->decoded[b->count] = decoded;
+        if (at == bytes)
+            return ERR_OK;
+        b->count++;
+        const int length = block_bytes(ends + 4);
+        FAIL_IF(length < HEADER + 8 || length > bytes - at, ERR_INPUT,
+                "%s: block at byte %lld is damaged", s->name, (long long)at);
+        at += length;
+        TRY(store_object_read(s, object, at - 4, ends, at + HEADER <= bytes ? 4 + HEADER : 4));
+        FAIL_IF(at < bytes && at + HEADER > bytes, ERR_INPUT, "%s: it ends within a block",
+                s->name);
+        uint32_t size;
+        memcpy(&size, ends, sizeof size);
+        FAIL_IF(size > 65536, ERR_INPUT, "%s: a block claims %u bytes; at most 65536 are known",
+                s->name, size);
+        decoded += size;
+    }
+}
+
+/* The block that holds decoded byte `at`. */
+static size_t block_of(const struct blocks *b, int64_t at)
+{
+    size_t low = 0, high = b->count;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (b->decoded[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whole rows along the slowest dimensions, as in store_contiguous, some 4 MiB each. */
+static enum err set_blocks(struct store *s, struct store_array *a, int32_t object, int64_t offset,
+                           const struct blocks *b)
+{
+    int64_t piece = a->dtype.bytes, at = offset;
+    for (int k = a->dims - 1; k >= 0; k--) {
+        const int d = a->order[k];
+        const int64_t fits = piece < PIECE ? PIECE / piece : 1;
+        a->chunk[d] = a->shape[d] < fits ? a->shape[d] : fits;
+        if (__builtin_mul_overflow(piece, a->shape[d], &piece))
+            piece = INT64_MAX;
+    }
+    a->cut_edges = 1;
+    TRY(store_array_check(s, a));
+    TRY(store_chunks_room(s, a));
+    int64_t index[STORE_DIMS] = {0};
+    for (int64_t n = 0; n < a->chunks_count; n++) {
+        int64_t chunk = 0;
+        for (int i = 0; i < a->dims; i++)
+            chunk = chunk * a->grid[i] + index[i];
+        const int64_t bytes = store_chunk_bytes(a, chunk);
+        FAIL_IF(at + bytes > b->decoded[b->count], ERR_INPUT,
+                "%s: is cut short: its blocks hold %lld bytes", s->name,
+                (long long)b->decoded[b->count]);
+        const size_t first = block_of(b, at), last = block_of(b, at + bytes - 1);
+        const struct store_chunk c = {.object = object,
+                                      .offset = b->file[first],
+                                      .stored = b->file[last + 1] - b->file[first],
+                                      .skip = at - b->decoded[first]};
+        TRY(store_chunk_set(s, a, chunk, c));
+        at += bytes;
+        for (int k = a->dims - 1; k >= 0 && ++index[a->order[k]] == a->grid[a->order[k]]; k--)
+            index[a->order[k]] = 0;
+    }
+    return ERR_OK;
+}
+
+static enum err set_gzip(struct store *s, struct store_array *a, const struct reader_file *f,
+                         int32_t object, int64_t offset)
+{
+    struct blocks b = {0};
+    int64_t bytes;
+    a->pipelines_count = 1;
+    a->pipelines[0] = (struct codec_pipeline){1, {{.codec = CODEC_GZIP_PART}}};
+    if (block_bytes(f->head)) {
+        enum err e = find_blocks(s, object, &b);
+        if (!e)
+            e = set_blocks(s, a, object, offset, &b);
+        free(b.file);
+        free(b.decoded);
+        return e;
+    }
+    memcpy(a->chunk, a->shape, sizeof a->chunk);
+    TRY(store_array_check(s, a));
+    TRY(store_chunks_room(s, a));
+    TRY(store_object_bytes(s, object, &bytes));
+    return store_chunk_set(s, a, 0,
+                           (struct store_chunk){.object = object, .stored = bytes, .skip = offset});
+}
+
+/* x.hdr -> x.img */
+static void image_name(const char *path, char *out, size_t room)
+{
+    size_t n = strlen(path);
+    snprintf(out, room, "%.*s.img", (int)(n > 4 && path[n - 4] == '.' ? n - 4 : n), path);
+}
+
+static enum err fill(struct store *s, const struct reader_file *f)
+{
+    struct nifti_header h;
+    struct store_array *a;
+    unsigned char bytes[HEAD];
+    char image[4200];
+    int32_t object;
+    const int gzip = is_gzip(f);
+    size_t n = f->head_bytes < HEAD ? f->head_bytes : HEAD;
+    if (gzip)
+        n = inflate_head(f, bytes);
+    else
+        memcpy(bytes, f->head, n);
+    TRY(nifti_parse(f->path, bytes, n, &h));
+    TRY(store_array_add(s, "data", &a));
+    TRY(set_array(s, a, &h));
+    const unsigned char *magic = bytes + (h.version == 1 ? 344 : 4);
+    const int pair = magic[1] == 'i';
+    FAIL_IF(pair && gzip, ERR_UNSUPPORTED, "%s: a compressed pair of .hdr and .img is not read",
+            f->path);
+    image_name(f->path, image, sizeof image);
+    TRY(store_object_add(s, NULL, pair ? image : f->path, &object));
+    if (gzip)
+        return set_gzip(s, a, f, object, h.data_offset);
+    return store_contiguous(s, a, object, h.data_offset);
+}
+
+static enum err open_nifti(const struct reader_file *f, struct store **out)
+{
+    TRY(store_make(f->path, "NIfTI volume", out));
+    enum err e = fill(*out, f);
+    if (e) {
+        store_close(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
+const struct reader reader_nifti = {"NIfTI volume", knows, open_nifti};

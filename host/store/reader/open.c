@@ -1,0 +1,96 @@
+/* Opens by content: the table of readers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/file.h"
+#include "host/store/manifest/manifest.h"
+#include "host/store/reader/reader.h"
+
+#define HEAD_BYTES 65536
+
+static const struct reader *const readers[] = {
+    &reader_npy,  &reader_hdf5, &reader_tiff,       &reader_czi,   &reader_txrm,
+    &reader_zarr, &reader_refs, &reader_tiff_stack, &reader_nifti,
+};
+
+static enum err unknown(const struct reader_file *f)
+{
+    char bytes[16] = "";
+    int n = 0;
+    for (size_t i = 0; i < 4 && i < f->head_bytes; i++)
+        n += snprintf(bytes + n, sizeof bytes - (size_t)n, "%s%02x", i ? " " : "", f->head[i]);
+    if (f->is_folder)
+        return FAIL(ERR_INPUT,
+                    "%s: a folder without .zarray, .zgroup, zarr.json or numbered .tif files",
+                    f->path);
+    return FAIL(
+        ERR_INPUT,
+        "%s: of no known format (it begins with the bytes %s); known are .npy, NIfTI, TIFF, "
+        "HDF5, Zarr, CZI, TXRM and kerchunk references",
+        f->path, f->head_bytes ? bytes : "of an empty file");
+}
+
+static enum err open_known(const struct reader_file *f, struct store **out)
+{
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (readers[i]->knows(f))
+            return readers[i]->open(f, out);
+    return unknown(f);
+}
+
+enum err store_open(const char *name, struct store **out)
+{
+    struct reader_file f = {.path = name};
+    struct stat st;
+    *out = NULL;
+    FAIL_IF(stat(name, &st), ERR_INPUT, "%s: cannot read: %s", name, strerror(errno));
+    f.is_folder = S_ISDIR(st.st_mode);
+    unsigned char *head = calloc(1, HEAD_BYTES + 1);
+    FAIL_IF(!head, ERR_MEMORY, "%s: no memory left to open it", name);
+    f.head = head;
+    enum err e = ERR_OK;
+    FILE *file = NULL;
+    if (!f.is_folder && !(e = file_open(name, &file))) {
+        f.head_bytes = fread(head, 1, HEAD_BYTES, file);
+        fclose(file);
+    }
+    if (!e)
+        e = open_known(&f, out);
+    free(head);
+    if (!e && (*out)->arrays_count == 0) {
+        e = FAIL(ERR_INPUT, "%s: %s without arrays of numbers", name, (*out)->format);
+        store_close(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
+enum err store_find(struct store *s, const char *name, struct store_array **out)
+{
+    char names[400];
+    int n = 0;
+    for (int i = 0; i < s->arrays_count; i++)
+        if (!name || !strcmp(s->arrays[i]->name, name)) {
+            *out = s->arrays[i];
+            return ERR_OK;
+        }
+    for (int i = 0; i < s->arrays_count && n < (int)sizeof names - 100; i++)
+        n += snprintf(names + n, sizeof names - (size_t)n, "%s%.80s", i ? ", " : "",
+                      s->arrays[i]->name);
+    return FAIL(ERR_INPUT, "%s: has no array %s; it has %s", s->name, name, names);
+}
+
+enum err store_index(struct store *s, struct store_array *a)
+{
+    if (a->chunks || !a->index)
+        return ERR_OK;
+    enum err e = a->index(s, a);
+    if (e)
+        a->chunks = NULL;
+    return e;
+}

@@ -1,0 +1,164 @@
+/* Zeiss TXRM and XRM scans: compound files with a stream for each view. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/store/manifest/manifest.h"
+#include "host/store/reader/cfb.h"
+#include "host/store/reader/reader.h"
+
+#define VIEWS_MOST (1 << 20)
+
+static int knows(const struct reader_file *f)
+{
+    return f->head_bytes >= 512 && !memcmp(f->head, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8);
+}
+
+/* A number of 4 bytes; 0: the stream is not there. */
+static int number(const struct cfb *c, const char *path, void *out)
+{
+    const struct cfb_stream *t = cfb_find(c, path);
+    return t && t->bytes >= 4 && cfb_read(c, t, out, 4) == ERR_OK;
+}
+
+static int set_type(uint32_t code, struct store_dtype *out)
+{
+    *out = code == 5    ? (struct store_dtype){'u', 2, 0}
+           : code == 3  ? (struct store_dtype){'u', 1, 0}
+           : code == 10 ? (struct store_dtype){'f', 4, 0}
+                        : (struct store_dtype){0};
+    return out->bytes;
+}
+
+/* A view in one piece is read in place; of others a copy is kept. */
+static enum err set_view(struct store *s, struct store_array *a, const struct cfb *c, int64_t chunk,
+                         const char *path)
+{
+    const struct cfb_stream *t = cfb_find(c, path);
+    const int64_t bytes = store_chunk_bytes(a, chunk);
+    struct store_chunk where = {.object = 0, .stored = bytes};
+    FAIL_IF(!t || t->bytes < bytes, ERR_INPUT, "%s: view %s has %lld bytes, %lld are needed",
+            s->name, path, t ? (long long)t->bytes : 0, (long long)bytes);
+    where.offset = cfb_offset(c, t);
+    if (where.offset < 0) {
+        void *copy = malloc((size_t)bytes + 1);
+        FAIL_IF(!copy, ERR_MEMORY, "%s: no memory left for %s", s->name, path);
+        enum err e = cfb_read(c, t, copy, (size_t)bytes);
+        if (!e)
+            e = store_memory_add(s, path, copy, (size_t)bytes, &where.object);
+        free(copy);
+        TRY(e);
+        where.offset = 0;
+    }
+    return store_chunk_set(s, a, chunk, where);
+}
+
+static enum err add_image(struct store *s, const struct cfb *c, const char *name, uint32_t type,
+                          int64_t views, int64_t rows, int64_t columns, const char *single)
+{
+    struct store_array *a;
+    char path[64];
+    int64_t bytes;
+    TRY(store_object_bytes(s, 0, &bytes));
+    TRY(store_array_add(s, name, &a));
+    FAIL_IF(!set_type(type, &a->dtype), ERR_UNSUPPORTED,
+            "%s: its data type %u is not read; 3 (uint8), 5 (uint16) and 10 (float32) are", s->name,
+            type);
+    FAIL_IF(views < 1 || views > VIEWS_MOST || rows < 1 || columns < 1 ||
+                rows > bytes / columns, /* each view is in the file */
+            ERR_INPUT, "%s: has %lld views of %lld x %lld", s->name, (long long)views,
+            (long long)rows, (long long)columns);
+    const int64_t shape[] = {views, rows, columns};
+    static const char *const axes[] = {"theta", "y", "x"};
+    const int skip = single != NULL;
+    a->dims = 3 - skip;
+    for (int i = 0; i < a->dims; i++) {
+        a->shape[i] = shape[i + skip];
+        a->chunk[i] = i + skip ? shape[i + skip] : 1;
+        a->axis[i] = axes[i + skip];
+    }
+    a->pipelines_count = 1;
+    TRY(store_array_check(s, a));
+    TRY(store_chunks_room(s, a));
+    if (single)
+        return set_view(s, a, c, 0, single);
+    for (int64_t i = 0; i < views; i++) { /* views are numbered from 1, 100 in a folder */
+        snprintf(path, sizeof path, "ImageData%lld/Image%lld", (long long)(i / 100 + 1),
+                 (long long)(i + 1));
+        TRY(set_view(s, a, c, i, path));
+    }
+    return ERR_OK;
+}
+
+/* Values per view: angles in degrees, shifts in pixels. */
+static enum err add_values(struct store *s, const struct cfb *c, const char *name, const char *path,
+                           int64_t views)
+{
+    const struct cfb_stream *t = cfb_find(c, path);
+    struct store_array *a;
+    int32_t object;
+    if (!t || t->bytes < 4 * views)
+        return ERR_OK;
+    float *x = malloc((size_t)views * sizeof *x);
+    FAIL_IF(!x, ERR_MEMORY, "%s: no memory left for %s", s->name, path);
+    enum err e = cfb_read(c, t, x, (size_t)views * sizeof *x);
+    if (!e)
+        e = store_memory_add(s, path, x, (size_t)views * sizeof *x, &object);
+    free(x);
+    TRY(e);
+    TRY(store_array_add(s, name, &a));
+    a->dtype = (struct store_dtype){'f', 4, 0};
+    a->dims = 1;
+    a->shape[0] = views;
+    a->axis[0] = "theta";
+    return store_contiguous(s, a, object, 0);
+}
+
+static enum err fill_from(struct store *s, const struct cfb *c)
+{
+    uint32_t width, height, views, type;
+    float value;
+    FAIL_IF(!number(c, "ImageInfo/ImageWidth", &width) ||
+                !number(c, "ImageInfo/ImageHeight", &height) ||
+                !number(c, "ImageInfo/NoOfImages", &views) ||
+                !number(c, "ImageInfo/DataType", &type),
+            ERR_INPUT, "%s: a compound file without ImageInfo: not a TXRM scan", s->name);
+    TRY(add_image(s, c, "data", type, views, height, width, NULL));
+    TRY(add_values(s, c, "angles", "ImageInfo/Angles", views));
+    TRY(add_values(s, c, "x_shifts", "alignment/x-shifts", views));
+    TRY(add_values(s, c, "y_shifts", "alignment/y-shifts", views));
+    if (cfb_find(c, "ReferenceData/Image") && number(c, "ReferenceData/DataType", &type))
+        TRY(add_image(s, c, "reference", type, 1, height, width, "ReferenceData/Image"));
+    static const struct {
+        const char *name, *path;
+    } numbers[] = {{"pixel_size_um", "ImageInfo/PixelSize"},
+                   {"detector_pixel_size_um", "ImageInfo/CamPixelSize"},
+                   {"source_iso_distance", "ImageInfo/StoRADistance"},
+                   {"detector_iso_distance", "ImageInfo/DtoRADistance"},
+                   {"center_shift", "ReconSettings/CenterShift"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (number(c, numbers[i].path, &value))
+            TRY(store_note_add(s, numbers[i].name, "%.9g", (double)value));
+    return ERR_OK;
+}
+
+static enum err open_txrm(const struct reader_file *f, struct store **out)
+{
+    struct cfb c;
+    int32_t object;
+    TRY(store_make(f->path, "Zeiss TXRM", out));
+    enum err e = store_object_add(*out, NULL, f->path, &object);
+    if (!e)
+        e = cfb_open(*out, object, &c);
+    if (!e) {
+        e = fill_from(*out, &c);
+        cfb_close(&c);
+    }
+    if (e) {
+        store_close(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
+const struct reader reader_txrm = {"Zeiss TXRM", knows, open_txrm};

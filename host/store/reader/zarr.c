@@ -1,0 +1,222 @@
+/* Zarr stores: arrays and groups below a folder, and OME-Zarr's axes. */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/arena.h"
+#include "host/base/file.h"
+#include "host/store/manifest/manifest.h"
+#include "host/store/reader/reader.h"
+#include "host/store/reader/zarr.h"
+
+#define TEXT_MOST   ((size_t)16 << 20)
+#define ARRAYS_MOST 4096
+#define DEPTH_MOST  6
+
+static enum err parse_key(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                          const char *name, cJSON **out)
+{
+    char key[4096], *text;
+    *out = NULL;
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    TRY(keys->text(s, keys->state, key, &text));
+    if (!text)
+        return ERR_OK;
+    *out = cJSON_Parse(text);
+    free(text);
+    FAIL_IF(!*out, ERR_INPUT, "%s: %s is not JSON", s->name, key);
+    return ERR_OK;
+}
+
+/* xarray's names of dimensions. */
+static enum err set_dimensions(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                               struct store_array *a)
+{
+    cJSON *attributes;
+    const cJSON *v;
+    int i = 0;
+    TRY(parse_key(s, keys, prefix, ".zattrs", &attributes));
+    cJSON_ArrayForEach (v, cJSON_GetObjectItemCaseSensitive(attributes, "_ARRAY_DIMENSIONS")) {
+        if (i < a->dims && cJSON_IsString(v))
+            a->axis[i] = store_text(s, v->valuestring);
+        i++;
+    }
+    cJSON_Delete(attributes);
+    return ERR_OK;
+}
+
+enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *prefix, int *found)
+{
+    cJSON *two = NULL, *three = NULL;
+    struct store_array *a;
+    char name[4096];
+    TRY(parse_key(s, keys, prefix, ".zarray", &two));
+    if (!two)
+        TRY(parse_key(s, keys, prefix, "zarr.json", &three));
+    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(three, "node_type");
+    *found = two || (cJSON_IsString(kind) && !strcmp(kind->valuestring, "array"));
+    enum err e = ERR_OK;
+    if (*found) {
+        snprintf(name, sizeof name, "%s", *prefix ? prefix : "data");
+        if (*prefix && *name)
+            name[strlen(name) - 1] = 0;
+        struct zarr_array *z = arena_take(s->arena, sizeof *z);
+        e = z ? store_array_add(s, name, &a) : FAIL(ERR_MEMORY, "%s: no memory left", s->name);
+        if (!e) {
+            z->keys = keys;
+            z->prefix = store_text(s, prefix);
+            a->reader = z;
+            a->index = zarr_index;
+            e = two ? zarr_parse2(s, a, two) : zarr_parse3(s, a, three);
+        }
+        if (!e && two)
+            e = set_dimensions(s, keys, prefix, a);
+        if (e == ERR_UNSUPPORTED) { /* others of the group may be readable */
+            s->arrays_count--;
+            if (s->arrays_count || *prefix)
+                e = store_note_add(s, "unreadable", "%s", err_text());
+        }
+    }
+    cJSON_Delete(two);
+    cJSON_Delete(three);
+    return e;
+}
+
+static void set_axes(struct store *s, struct store_array *a, const cJSON *axes, const cJSON *scale)
+{
+    for (int i = 0; i < a->dims; i++) {
+        const cJSON *axis = cJSON_GetArrayItem(axes, i), *v = cJSON_GetArrayItem(scale, i);
+        const cJSON *name = cJSON_IsString(axis) ? axis
+                                                 : cJSON_GetObjectItemCaseSensitive(axis, "name"),
+                    *unit = cJSON_GetObjectItemCaseSensitive(axis, "unit");
+        if (cJSON_IsString(name))
+            a->axis[i] = store_text(s, name->valuestring);
+        if (cJSON_IsString(unit))
+            a->unit[i] = store_text(s, unit->valuestring);
+        if (cJSON_IsNumber(v))
+            a->spacing[i] = v->valuedouble;
+    }
+}
+
+static void set_levels(struct store *s, const char *prefix, const cJSON *image)
+{
+    const cJSON *axes = cJSON_GetObjectItemCaseSensitive(image, "axes"), *level, *change;
+    char name[4096];
+    cJSON_ArrayForEach (level, cJSON_GetObjectItemCaseSensitive(image, "datasets")) {
+        const cJSON *path = cJSON_GetObjectItemCaseSensitive(level, "path"), *scale = NULL;
+        cJSON_ArrayForEach (change,
+                            cJSON_GetObjectItemCaseSensitive(level, "coordinateTransformations"))
+            if (!scale)
+                scale = cJSON_GetObjectItemCaseSensitive(change, "scale");
+        if (!cJSON_IsString(path))
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, path->valuestring);
+        for (int i = 0; i < s->arrays_count; i++)
+            if (!strcmp(s->arrays[i]->name, name))
+                set_axes(s, s->arrays[i], axes, scale);
+    }
+}
+
+/* Version 0.4 has them in .zattrs, 0.5 below attributes.ome of zarr.json. */
+enum err zarr_multiscales(struct store *s, const struct zarr_keys *keys, const char *prefix)
+{
+    cJSON *j;
+    TRY(parse_key(s, keys, prefix, ".zattrs", &j));
+    const cJSON *from = j, *image;
+    if (!j) {
+        TRY(parse_key(s, keys, prefix, "zarr.json", &j));
+        from = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(j, "attributes"),
+                                                "ome");
+    }
+    cJSON_ArrayForEach (image, cJSON_GetObjectItemCaseSensitive(from, "multiscales")) {
+        set_levels(s, prefix, image);
+        s->format = "OME-Zarr";
+    }
+    cJSON_Delete(j);
+    return ERR_OK;
+}
+
+static enum err folder_text(struct store *s, void *state, const char *key, char **out)
+{
+    char path[8192];
+    struct stat st;
+    size_t bytes;
+    (void)s;
+    *out = NULL;
+    snprintf(path, sizeof path, "%s/%s", (const char *)state, key);
+    return stat(path, &st) ? ERR_OK : file_read_all(path, TEXT_MOST, out, &bytes);
+}
+
+static enum err folder_place(struct store *s, void *state, const char *key, struct store_chunk *out)
+{
+    TRY(store_object_find(s, state, key, &out->object));
+    if (out->object >= 0)
+        out->stored = s->objects[out->object].bytes;
+    return ERR_OK;
+}
+
+static int has(const char *folder, const char *name)
+{
+    char path[8192];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int knows(const struct reader_file *f)
+{
+    return f->is_folder &&
+           (has(f->path, ".zarray") || has(f->path, ".zgroup") || has(f->path, "zarr.json"));
+}
+
+static int is_name(const struct dirent *d)
+{
+    return d->d_name[0] != '.' && d->d_type != DT_REG;
+}
+
+/* Arrays below a group, in the order of their names. */
+static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix, int depth)
+{
+    char path[8192];
+    struct dirent **names;
+    int found;
+    TRY(zarr_add(s, keys, prefix, &found));
+    if (found || depth == DEPTH_MOST)
+        return ERR_OK;
+    snprintf(path, sizeof path, "%s/%s", (const char *)keys->state, prefix);
+    const int n = scandir(path, &names, is_name, versionsort);
+    enum err e = ERR_OK;
+    for (int i = 0; i < n; i++) {
+        char below[4096];
+        const int fits = snprintf(below, sizeof below, "%s%s/", prefix, names[i]->d_name) <
+                         (int)sizeof below - 512;
+        if (!e && fits && s->arrays_count < ARRAYS_MOST)
+            e = walk(s, keys, below, depth + 1);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return e ? e : zarr_multiscales(s, keys, prefix);
+}
+
+static enum err open_zarr(const struct reader_file *f, struct store **out)
+{
+    TRY(store_make(f->path, has(f->path, "zarr.json") ? "Zarr 3" : "Zarr 2", out));
+    struct store *s = *out;
+    struct zarr_keys *keys = arena_take(s->arena, sizeof *keys);
+    enum err e = keys ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", f->path);
+    if (keys) {
+        *keys = (struct zarr_keys){(void *)(uintptr_t)s->name, folder_text, folder_place};
+        e = walk(s, keys, "", 0);
+    }
+    if (e) {
+        store_close(s);
+        *out = NULL;
+    }
+    return e;
+}
+
+const struct reader reader_zarr = {"Zarr", knows, open_zarr};

@@ -1,0 +1,106 @@
+/* Where the chunks of Zarr arrays lie: a key for each, or a table in each shard. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/store/codec/codecs.h"
+#include "host/store/manifest/manifest.h"
+#include "host/store/reader/zarr.h"
+
+#define MISSING UINT64_MAX
+
+static void chunk_key(const struct store_array *a, const struct zarr_array *z,
+                      const int64_t at[STORE_DIMS], char *out, size_t room)
+{
+    int n = snprintf(out, room, "%s%s", z->prefix, z->v3_keys ? "c" : "");
+    for (int i = 0; i < a->dims; i++)
+        n += snprintf(out + n, room - (size_t)n, "%.*s%lld", z->v3_keys || i, &z->separator,
+                      (long long)at[i]);
+    if (a->dims == 0 && !z->v3_keys)
+        snprintf(out + n, room - (size_t)n, "0");
+}
+
+static enum err read_table(struct store *s, const struct store_array *a, const struct zarr_array *z,
+                           const struct store_chunk *where, int64_t entries, uint64_t *table)
+{
+    const int64_t bytes = entries * 16, whole = bytes + (z->index_sum ? 4 : 0);
+    uint32_t sum = 0;
+    FAIL_IF(where->stored < whole, ERR_INPUT, "%s: a shard of %s is cut short", s->name, a->name);
+    const int64_t at = where->offset + (z->index_first ? 0 : where->stored - whole);
+    TRY(store_object_read(s, where->object, at, table, (size_t)bytes));
+    if (!z->index_sum)
+        return ERR_OK;
+    TRY(store_object_read(s, where->object, at + bytes, &sum, sizeof sum));
+    FAIL_IF(sum != crc32c(table, (size_t)bytes), ERR_INPUT,
+            "%s: the index of a shard of %s is damaged (its checksum differs)", s->name, a->name);
+    return ERR_OK;
+}
+
+/* The chunks of the shard at `shard` (in shards). */
+static enum err set_shard(struct store *s, struct store_array *a, const struct store_chunk *where,
+                          const int64_t shard[STORE_DIMS], const uint64_t *table)
+{
+    const struct zarr_array *z = a->reader;
+    int64_t in[STORE_DIMS] = {0}, per[STORE_DIMS], entries = 1;
+    for (int d = 0; d < a->dims; d++) {
+        per[d] = z->shard[d] / a->chunk[d];
+        entries *= per[d];
+    }
+    for (int64_t n = 0; n < entries; n++) {
+        int64_t chunk = 0;
+        int inside = 1;
+        for (int d = 0; d < a->dims; d++) {
+            const int64_t at = shard[d] * per[d] + in[d];
+            inside &= at < a->grid[d];
+            chunk = chunk * a->grid[d] + at;
+        }
+        const uint64_t offset = table[2 * n], bytes = table[2 * n + 1];
+        if (inside && !(offset == MISSING && bytes == MISSING)) {
+            FAIL_IF(offset > (uint64_t)where->stored || bytes > (uint64_t)where->stored - offset,
+                    ERR_INPUT, "%s: a chunk of %s lies outside of its shard", s->name, a->name);
+            TRY(store_chunk_set(s, a, chunk,
+                                (struct store_chunk){.object = where->object,
+                                                     .offset = where->offset + (int64_t)offset,
+                                                     .stored = (int64_t)bytes}));
+        }
+        for (int d = a->dims - 1; d >= 0 && ++in[d] == per[d]; d--)
+            in[d] = 0;
+    }
+    return ERR_OK;
+}
+
+/* Objects: chunks, or shards with a table of chunks each. */
+enum err zarr_index(struct store *s, struct store_array *a)
+{
+    const struct zarr_array *z = a->reader;
+    int64_t at[STORE_DIMS] = {0}, grid[STORE_DIMS], count = 1, entries = 1;
+    uint64_t *table = NULL;
+    char key[4096];
+    TRY(store_chunks_room(s, a));
+    for (int d = 0; d < a->dims; d++) {
+        const int64_t size = z->sharded ? z->shard[d] : a->chunk[d];
+        grid[d] = (a->shape[d] - 1) / size + 1;
+        count *= grid[d];
+        entries *= z->sharded ? z->shard[d] / a->chunk[d] : 1;
+        FAIL_IF(entries > (int64_t)1 << 26, ERR_INPUT, "%s: a shard of %s has too many chunks",
+                s->name, a->name);
+    }
+    if (z->sharded && !(table = malloc((size_t)entries * 16)))
+        return FAIL(ERR_MEMORY, "%s: no memory left for the index of %s", s->name, a->name);
+    enum err e = ERR_OK;
+    for (int64_t n = 0; n < count && !e; n++) {
+        struct store_chunk where = {.object = -1};
+        chunk_key(a, z, at, key, sizeof key);
+        e = z->keys->place(s, z->keys->state, key, &where);
+        if (!e && where.object >= 0 && !z->sharded)
+            e = store_chunk_set(s, a, n, where);
+        else if (!e && where.object >= 0) {
+            e = read_table(s, a, z, &where, entries, table);
+            e = e ? e : set_shard(s, a, &where, at, table);
+        }
+        for (int d = a->dims - 1; d >= 0 && ++at[d] == grid[d]; d--)
+            at[d] = 0;
+    }
+    free(table);
+    return e;
+}

@@ -1,0 +1,101 @@
+/* Files, folders and URLs as named arrays of chunks. A chunk is a range of bytes of an object (a
+ * file) and a pipeline of codecs; what is known of it comes from headers and indices, not from its
+ * data. One engine reads any box of any array (engine/engine.h). */
+#ifndef TP_STORE_STORE_H
+#define TP_STORE_STORE_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+#include "host/store/codec/codec.h"
+
+#define STORE_DIMS      8
+#define STORE_PIPELINES 8 /* of an array */
+/* A chunk that claims more than this many times its stored bytes is refused: zstd reaches 43,690.
+ * Of deflate it is 1,040, of LZW 4,096. Chunks below STORE_SMALL decoded bytes are not judged. */
+#define STORE_RATIO 65536
+#define STORE_SMALL ((int64_t)1 << 20)
+
+struct store_dtype {
+    char kind;                 /* 'b' bool, 'i', 'u', 'f', 'c' complex */
+    unsigned char bytes, swap; /* swap: stored big-endian */
+};
+
+struct store_chunk {
+    int32_t object;   /* index of store->objects; -1: not stored, all of it is the fill value */
+    int16_t pipeline; /* index of the array's pipelines */
+    int64_t offset, stored;
+    int64_t skip; /* decoded bytes before the chunk's own (BGZF members) */
+};
+
+/* Where a chunk lies in arrays whose chunks form no grid. */
+struct store_tile {
+    int64_t start[STORE_DIMS], shape[STORE_DIMS];
+};
+
+struct store;
+struct store_array {
+    const char *name;
+    struct store_dtype dtype;
+    int dims;
+    int64_t shape[STORE_DIMS], chunk[STORE_DIMS], grid[STORE_DIMS]; /* grid: chunks per dimension */
+    int cut_edges;         /* chunks at the upper edges hold no more than the array */
+    int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
+    const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
+    double spacing[STORE_DIMS];                      /* 0: unknown */
+    double slope, intercept;                         /* value = slope * stored + intercept */
+    unsigned char fill[16];
+    int pipelines_count;
+    struct codec_pipeline pipelines[STORE_PIPELINES];
+
+    int64_t chunks_count;
+    struct store_chunk *chunks; /* in the order of the grid, last dimension fastest; store_index */
+    struct store_tile *tiles;   /* NULL: a grid */
+    enum err (*index)(struct store *s, struct store_array *a); /* of the reader; NULL: none */
+    void *reader;                                              /* what it keeps for that */
+};
+
+struct store_object {
+    const char *name;   /* a path, or a URL */
+    const void *memory; /* bytes that the reader holds already (small arrays inside of headers) */
+    int64_t bytes;      /* -1: not asked yet */
+    int fd;             /* -1: closed */
+};
+
+/* Facts that belong to no array: for `info`, and for what `convert` cannot keep. */
+struct store_note {
+    const char *name, *value;
+};
+
+struct store {
+    const char *name, *format; /* "NumPy array", ... */
+    int arrays_count, notes_count;
+    int32_t objects_count;
+    struct store_array **arrays; /* the first is the largest that holds numbers of interest */
+    struct store_object *objects;
+    struct store_note *notes;
+    struct arena *arena; /* of all names, chunks and tables */
+    void *reader;
+    void (*close)(struct store *s); /* of the reader; NULL: none */
+    size_t arrays_room, objects_room, notes_room;
+};
+
+/* Opens by content. ERR_INPUT names what was found where no reader knows it. */
+enum err store_open(const char *name, struct store **out);
+void store_close(struct store *s); /* NULL is fine */
+
+/* By name, NULL: the first. ERR_INPUT lists the names. */
+enum err store_find(struct store *s, const char *name, struct store_array **out);
+/* Fills a->chunks where it is not yet there: reads indices (HDF5's trees, shards' tables). */
+enum err store_index(struct store *s, struct store_array *a);
+
+int64_t store_elements(const struct store_array *a);
+/* Shape of a chunk as it is decoded, and its place. */
+void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[STORE_DIMS],
+                     int64_t shape[STORE_DIMS]);
+int64_t store_chunk_bytes(const struct store_array *a, int64_t chunk);
+
+/* "uint16", "float32"; big-endian ones as ">u2" in JSON only. */
+void store_dtype_name(struct store_dtype t, char out[16]);
+
+#endif

@@ -1,0 +1,59 @@
+/* Arrays into files of another format: written beside, read back, compared, then renamed. */
+#ifndef TP_STORE_WRITER_WRITER_H
+#define TP_STORE_WRITER_WRITER_H
+
+#include "host/base/file.h"
+#include "host/store/store.h"
+
+struct writer_options {
+    const char *array;         /* NULL: the first */
+    struct store_dtype type;   /* bytes 0: as it is stored, little-endian */
+    int64_t chunk[STORE_DIMS]; /* of Zarr; chunk_dims 0: about 1 MiB */
+    int chunk_dims;
+    struct codec_step codec; /* of Zarr; has_codec 0: zstd where it is there, else gzip */
+    int has_codec, raw;
+    int zarr; /* 2 or 3; 0: 3 */
+};
+
+struct writer_result {
+    const char *array;
+    int64_t bytes;   /* decoded, that were compared */
+    int references;  /* nothing was copied or compared */
+    char lost[2000]; /* names of what the target cannot hold, "" when nothing */
+};
+
+/* ERR_USAGE where the end of `out` names no format; ERR_FAILED where what was read back differs. */
+enum err store_convert(const char *in, const char *out, const struct writer_options *o,
+                       struct writer_result *result);
+
+/* For the formats: what is written. Dimensions are those of the target. */
+struct writer {
+    const char *path;
+    const struct writer_options *options;
+    const struct store_array *source; /* axes, spacing; dimension i is from[i] there */
+    struct store_dtype type;
+    int dims, from[STORE_DIMS];
+    int64_t shape[STORE_DIMS];
+    int fortran;  /* first dimension fastest: slabs are along the last one */
+    int64_t step; /* elements along the slabs' dimension that come together */
+    struct outfile file;
+    char made[4300]; /* what is there before the rename: a file or a folder */
+    void *state;
+};
+
+struct writer_format {
+    const char *suffix;
+    int fortran;
+    enum err (*begin)(struct writer *w); /* sets made, step */
+    enum err (*slab)(struct writer *w, int64_t first, int64_t count, const void *data);
+    enum err (*finish)(struct writer *w, enum err e); /* closes: e is returned, or what failed */
+};
+extern const struct writer_format write_npy, write_nifti, write_zarr, write_tiff;
+
+/* References to the bytes of `in`: a Zarr 2 view of it. */
+enum err store_references(const char *in, const char *out, struct writer_result *result);
+
+/* "<u2" */
+void writer_dtype(struct store_dtype t, char out[8]);
+
+#endif

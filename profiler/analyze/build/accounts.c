@@ -1,0 +1,92 @@
+/* CPU time that no sample can stand for, by the accounts of the processes and of the launcher:
+ * before the library was loaded, while it set itself up, and after its last record. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/analyze/attribute/sites.h"
+#include "profiler/analyze/build/build.h"
+
+static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "[tomoprof]";
+
+int account_is_row(const char *module)
+{
+    return !strcmp(module, startup) || !strcmp(module, shutdown) || !strcmp(module, own);
+}
+
+enum err account_keep(struct image *im)
+{
+    struct account *a = &im->account;
+    a->pid = im->header.pid;
+    a->start = im->header.start_ns;
+    a->execs = im->header.end == TRACE_EXEC;
+    a->ended = im->header.end != TRACE_RUNNING;
+    a->thread = -1;
+    a->name = "main";
+    for (size_t i = 0; i < im->threads.count; i++)
+        if (im->threads.items[i].main) {
+            const char *name = im->threads.items[i].name;
+            a->thread = im->threads.items[i].row;
+            a->name = name && *name ? run_text(im->run, name) : a->name;
+        }
+    return vector_add(&im->run->accounts, *a);
+}
+
+/* The time from one moment to another; *ns grows by it. */
+static enum err row(struct run *r, const struct account *a, const char *name,
+                    struct cpu_moment from, struct cpu_moment to, double *ns)
+{
+    double user = to.user > from.user ? to.user - from.user : 0,
+           sys = to.sys > from.sys ? to.sys - from.sys : 0,
+           all = to.user + to.sys - from.user - from.sys;
+    if (!to.known || !from.known || all <= 0 || a->thread < 0)
+        return ERR_OK;
+    user *= all / (user + sys); /* the parts are estimates: one of them may have shrunk */
+    sys = all - user;
+    *ns += all;
+    struct model_thread *t = &r->threads.items[a->thread];
+    t->user_s = (isnan(t->user_s) ? 0 : t->user_s) + seconds(user);
+    t->sys_s = (isnan(t->sys_s) ? 0 : t->sys_s) + seconds(sys);
+    if (!isnan(t->kernel_cpu_s) && name != own) /* which is in the thread's own account */
+        t->kernel_cpu_s += seconds(all);
+    if (t->kernel_cpu_s > 0)
+        t->coverage = (t->user_s + t->sys_s) / t->kernel_cpu_s;
+    return attribute_account(r, a->name, a->thread, name, user, sys);
+}
+
+/* What the process had used when the program before this one, in the same process, left it. */
+static struct cpu_moment before(const struct run *r, const struct account *a)
+{
+    struct cpu_moment at = {.known = 1};
+    uint64_t latest = 0;
+    for (size_t i = 0; i < r->accounts.count; i++) {
+        const struct account *b = &r->accounts.items[i];
+        if (b->pid == a->pid && b->execs && b->start < a->start && b->start >= latest &&
+            b->at[TRACE_AT_END].known) {
+            latest = b->start;
+            at = b->at[TRACE_AT_END];
+        }
+    }
+    return at;
+}
+
+enum err build_accounts(struct run *r)
+{
+    const struct analyze_launch *l = &r->options->launch;
+    double unused = 0;
+    const struct cpu_moment end = {1e9 * l->own_user_s, 1e9 * l->own_system_s,
+                                   l->own_user_s + l->own_system_s > 0};
+    for (size_t i = 0; i < r->accounts.count && r->has_cpu; i++) {
+        const struct account *a = &r->accounts.items[i];
+        if (a->at[TRACE_AT_LOAD].known) {
+            TRY(row(r, a, startup, before(r, a), a->at[TRACE_AT_LOAD], &r->startup_ns));
+            TRY(row(r, a, own, a->at[TRACE_AT_LOAD], a->at[TRACE_AT_START], &unused));
+        }
+        if (!a->at[TRACE_AT_LOAD].known) /* a fork */
+            TRY(row(r, a, startup, (struct cpu_moment){.known = 1}, a->at[TRACE_AT_START],
+                    &r->startup_ns));
+        if (a->pid == l->pid && a->ended && !a->execs)
+            TRY(row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,222 @@
+/* The critical path of the run's wall time, and the call tree of own code as rows of the model.
+ * The path is looked at in MOMENTS moments: the main thread of the first process that lives has
+ * each of them. Where it waits for others (a lock, a join, a child), those have it who work or wait
+ * for something else meanwhile. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/build/build.h"
+
+enum { MOMENTS = 16384 };
+#define GAP_NS                                                                                     \
+    100000000 /* a thread of which nothing is known for less is where it was: sleeps are told */
+#define WORKING   0.05 /* of its time on a CPU: more than a thread that beats the time */
+#define NO_THREAD (-1)
+
+struct doing { /* of a thread at one moment */
+    const struct moment_of *at;
+    double part; /* busy share of the interval */
+};
+struct walk {
+    struct run *r;
+    VECTOR(size_t) active;
+    size_t next;
+    struct doing *threads;  /* by row */
+    VECTOR(int) rows;       /* those that were seen */
+    struct moment_of *last; /* by row, on a CPU */
+    double step;            /* ns */
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct moment_of *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Who does what at time t. */
+static enum err look(struct walk *w, uint64_t t)
+{
+    struct run *r = w->r;
+    for (; w->next < r->moments.count && r->moments.items[w->next].start <= t; w->next++)
+        TRY(vector_add(&w->active, w->next));
+    for (size_t i = 0; i < w->rows.count; i++)
+        w->threads[w->rows.items[i]].at = NULL;
+    w->rows.count = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *m = &r->moments.items[w->active.items[i]];
+        if (!m->waiting && (m->end > w->last[m->thread].end || !w->last[m->thread].end))
+            w->last[m->thread] = *m;
+        if (m->end <= t)
+            continue;
+        w->active.items[kept++] = w->active.items[i];
+        struct doing *s = &w->threads[m->thread];
+        double part = m->end > m->start ? (double)m->busy / (double)(m->end - m->start) : 0;
+        if (!s->at)
+            TRY(vector_add(&w->rows, m->thread));
+        int exact = s->at && s->at->waiting && !m->waiting; /* ends of waits are seen late */
+        if (!s->at || part > s->part || (exact && part >= s->part))
+            *s = (struct doing){m, part};
+    }
+    w->active.count = kept;
+    return ERR_OK;
+}
+
+/* A thread that is ready for a CPU is where it computed last. */
+static int computes(const struct moment_of *m)
+{
+    return !m->waiting || m->waits == WAITS_READY;
+}
+
+static void give(struct walk *w, const struct moment_of *m, double part)
+{
+    const struct moment_of *at = m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
+    struct own_node *own = &w->r->own.items[at->end ? at->own : 0];
+    if (computes(m)) {
+        own->path_cpu += part * w->step;
+        return;
+    }
+    own->path_wait[m->waits] += part * w->step;
+}
+
+/* 1: `m` is waited for by a thread that waits for others. */
+static int leads(const struct moment_of *m, const struct moment_of *root)
+{
+    int elsewhere = !root || m->process != root->process;
+    if (m == root)
+        return 0;
+    if (computes(m))
+        return !root || root->waits >= WAITS_EVENTS || elsewhere;
+    if (m->waits == WAITS_LOCK || m->waits == WAITS_DEVICE || !root)
+        return 0;
+    return root->waits == WAITS_LOCK ||
+           (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
+}
+
+static int works(const struct walk *w, int row)
+{
+    const struct model_thread *t = &w->r->threads.items[row];
+    double cpu = (t->user_s > 0 ? t->user_s : 0) + (t->sys_s > 0 ? t->sys_s : 0);
+    return cpu > WORKING * (cpu + (t->wait_s > 0 ? t->wait_s : 0));
+}
+
+/* Those that lead share the moment; threads that work go before those that only wait. */
+static int give_to_others(struct walk *w, const struct moment_of *root)
+{
+    for (int strict = 1; strict >= 0; strict--) {
+        int n = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t i = 0; i < w->rows.count; i++) {
+                const struct moment_of *m = w->threads[w->rows.items[i]].at;
+                if (!leads(m, root) || (strict && !works(w, m->thread)))
+                    continue;
+                n += !pass;
+                if (pass)
+                    give(w, m, 1.0 / n);
+            }
+        if (n)
+            return 1;
+    }
+    return 0;
+}
+
+/* The main thread of the first process that lives at `t`. */
+static int main_thread(const struct run *r, double t, const int *mains)
+{
+    for (size_t p = 0; p < r->processes.count; p++)
+        if (r->processes.items[p].start_s <= t && t < r->processes.items[p].end_s)
+            return mains[p];
+    return NO_THREAD;
+}
+
+static enum err follow(struct walk *w, const int *mains)
+{
+    struct run *r = w->r;
+    int starting = 0, importing = 0;
+    for (int i = 0; i < MOMENTS; i++) {
+        uint64_t t = (uint64_t)((i + 0.5) * w->step);
+        TRY(look(w, t));
+        int row = main_thread(r, seconds((double)t), mains);
+        const struct moment_of *root = row >= 0 ? w->threads[row].at : NULL;
+        const struct moment_of *last = row >= 0 ? &w->last[row] : NULL;
+        if (!root && last && last->end && t >= last->end && t - last->end < GAP_NS)
+            root = last;
+        const char *kind = root ? r->own.items[root->own].kind : "none";
+        importing |= !strcmp(kind, "import");
+        starting += !strcmp(kind, "import") || !strcmp(kind, "run");
+        if (importing && starting > i / 2 && !strcmp(kind, "import"))
+            r->imports_s = seconds((double)t + w->step);
+        if (root && (computes(root) || root->waits == WAITS_SLEEP || root->waits == WAITS_DEVICE))
+            give(w, root, 1);
+        else if (!give_to_others(w, root) && root)
+            give(w, root, 1);
+    }
+    return ERR_OK;
+}
+
+static enum err critical_path(struct run *r)
+{
+    if (r->last <= r->origin || !r->own.count)
+        return ERR_OK;
+    vector_sort(&r->moments, by_start);
+    struct walk w = {.r = r, .step = (double)(r->last - r->origin) / MOMENTS};
+    int *mains = calloc(r->processes.count + 1, sizeof *mains);
+    w.threads = calloc(r->threads.count + 1, sizeof *w.threads);
+    w.last = calloc(r->threads.count + 1, sizeof *w.last);
+    enum err e =
+        mains && w.threads && w.last ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the critical path");
+    for (size_t p = 0; p < r->processes.count && e == ERR_OK; p++)
+        mains[p] = NO_THREAD;
+    for (size_t i = 0; i < r->threads.count && e == ERR_OK; i++)
+        if (r->threads.items[i].main)
+            mains[r->threads.items[i].process] = (int)i;
+    if (e == ERR_OK)
+        e = follow(&w, mains);
+    free(mains);
+    free(w.threads);
+    free(w.last);
+    vector_free(&w.active);
+    vector_free(&w.rows);
+    return e;
+}
+
+static int64_t integer(double v)
+{
+    return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
+}
+
+enum err build_own(struct run *r)
+{
+    static const char *const names[WAITS] = {[WAITS_SLEEP] = "sleep",
+                                             [WAITS_IO] = "io",
+                                             [WAITS_EVENTS] = "events",
+                                             [WAITS_LOCK] = "lock"};
+    TRY(critical_path(r));
+    TRY(model_list(r->m, model_own, r->m, own, r->own.count));
+    for (size_t i = 0; i < r->own.count; i++) {
+        const struct own_node *n = &r->own.items[i];
+        double wait = 0;
+        int most = WAITS_SLEEP;
+        for (int k = WAITS_SLEEP; k < WAITS; k++) { /* what the device did is told as such */
+            wait += n->path_wait[k];
+            most = n->path_wait[k] > n->path_wait[most] ? k : most;
+        }
+        const struct site *site = n->site >= 0 ? &r->sites.items[n->site] : NULL;
+        r->m->own[i] = (struct model_own){
+            .parent = n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
+            .kind = n->kind,
+            .file = site ? r->sources.items[site->file].path : NULL,
+            .line = site ? site->line : MODEL_UNKNOWN,
+            .function = n->name,
+            .module = n->module,
+            .cpu_ns = integer(n->cpu),
+            .samples = integer(n->samples),
+            .wait_ns = integer(n->wait),
+            .gpu_ns = integer(n->gpu),
+            .path_cpu_ns = integer(n->path_cpu),
+            .path_wait_ns = integer(wait),
+            .waits_for = wait > 0 ? names[most] : NULL,
+        };
+    }
+    return ERR_OK;
+}

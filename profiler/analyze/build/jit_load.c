@@ -1,0 +1,119 @@
+/* Finds the files in which a process described the code that it made. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/symbols/jit_files.h"
+
+#define CODE_BYTES_MAX (64u << 20) /* the recorder keeps less */
+
+static enum err doubted(struct run *r, const char *what, const char *path, const char *why)
+{
+    char text[512];
+    struct model_item row;
+    json_blank(&record_model_item, &row);
+    snprintf(text, sizeof text, "The %s %.300s is not used: %s.", what, path, why);
+    row.id = "jit.refused";
+    row.text = rules_words(r, run_text(r, text));
+    row.severity = "warning";
+    row.count = 1;
+    row.effect = "Functions that were made at run time have no names.";
+    row.fix = "Remove it, and record again.";
+    return vector_add(&r->q.notes, row);
+}
+
+enum err jit_mark(struct image *im, const char *text)
+{
+    struct jit_mark mark;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64, &mark.bytes, &mark.time_ns) != 2)
+        return ERR_OK;
+    return vector_add(&im->jit_marks, mark);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct jit_mark *x = a, *y = b;
+    return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/* A map that became smaller was begun anew: the marks before that are another one's. */
+static size_t first_mark(struct image *im)
+{
+    size_t first = 0;
+    vector_sort(&im->jit_marks, by_time);
+    for (size_t i = 1; i < im->jit_marks.count; i++)
+        if (im->jit_marks.items[i].bytes < im->jit_marks.items[i - 1].bytes)
+            first = i;
+    return first;
+}
+
+/* The launcher has put a copy beside the trace; a recording without launcher left it in /tmp. */
+static enum err load_map(struct image *im)
+{
+    char path[4200];
+    size_t bytes;
+    const char *why;
+    struct run *r = im->run;
+    snprintf(path, sizeof path, "%.4096s/perf-%d.map", r->folder, (int)im->header.pid);
+    char *text = jit_file_read(path, 0, &bytes, &why);
+    if (!text) {
+        jit_map_path(im->header.pid, path);
+        text = jit_file_read(path, im->header.start_realtime_ns, &bytes, &why);
+    }
+    size_t first = first_mark(im);
+    enum err e = text  ? symbols_jit_map(r->symbols, im->index, text, bytes,
+                                        im->jit_marks.count ? im->jit_marks.items + first : NULL,
+                                         im->jit_marks.count - first)
+                 : why ? doubted(r, "perf map", path, why)
+                       : ERR_OK;
+    free(text);
+    return e;
+}
+
+static int by_entry_and_time(const void *a, const void *b)
+{
+    const struct trace_jit_code *x = a, *y = b;
+    if (x->entry != y->entry)
+        return x->entry < y->entry ? -1 : 1;
+    if (x->r.time_ns != y->r.time_ns)
+        return x->r.time_ns < y->r.time_ns ? -1 : 1;
+    return (y->gone > x->gone) - (y->gone < x->gone); /* withdrawn, and another one in its place */
+}
+
+/* Each is there until the next record of its entry. */
+static enum err load_codes(struct image *im)
+{
+    char path[4200];
+    const struct trace_jit_code *codes = im->jit_codes.items;
+    vector_sort(&im->jit_codes, by_entry_and_time);
+    for (size_t i = 0; i < im->jit_codes.count; i++) {
+        const struct trace_jit_code *c = &codes[i], *next = c + 1;
+        int ends = i + 1 < im->jit_codes.count && next->entry == c->entry;
+        if (c->gone || c->bytes > CODE_BYTES_MAX)
+            continue;
+        snprintf(path, sizeof path, "%.4096s/%d-%" PRIx64 ".jit", im->run->folder, (int)c->file_pid,
+                 c->file_start);
+        TRY(symbols_jit_code(im->run->symbols, im->index, c->r.time_ns,
+                             ends ? next->r.time_ns : UINT64_MAX, path, c->offset, c->bytes));
+    }
+    return ERR_OK;
+}
+
+enum err jit_load(struct image *im)
+{
+    size_t bytes;
+    const char *why;
+    TRY(load_map(im));
+    TRY(load_codes(im));
+    if (!im->jitdump)
+        return ERR_OK;
+    char *text = jit_file_read(im->jitdump, im->header.start_realtime_ns, &bytes, &why);
+    enum err e =
+        text ? symbols_jit_dump(im->run->symbols, im->index, text, bytes, (uint32_t)im->header.pid)
+             : doubted(im->run, "jitdump", im->jitdump, why ? why : "it is not there");
+    free(text);
+    return e;
+}

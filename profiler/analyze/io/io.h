@@ -1,0 +1,50 @@
+/* Input and output of a run: rows by path, of all processes, from the records of one after the
+ * other. */
+#ifndef TP_ANALYZE_IO_IO_H
+#define TP_ANALYZE_IO_IO_H
+
+#include "profiler/analyze/state/image.h"
+
+extern const struct collector collector_io;
+enum err io_record(struct image *im, const struct trace_item *item);
+
+/* A place of the program, by the costs of one kind of call on one row. */
+struct io_place {
+    int site; /* of its line; -1 none */
+    const char *module;
+    uint32_t row, op;
+    double calls, bytes, ns, waited_ns;
+};
+struct io_point {
+    uint64_t time, offset, bytes;
+    uint32_t op;
+};
+struct io_row {
+    const char *path; /* as recorded */
+    uint32_t kind, flags;
+    uint64_t device, size, resident;
+    int processes, last_process; /* image + 1 */
+    struct {
+        double calls, bytes, ns, waited, waited_bytes, waited_ns, errors;
+    } op[TRACE_IO_OPS];
+    double cell[TRACE_IO_CELLS];
+    double unique, unique_variance, stride;
+    VECTOR(struct io_point) points;
+};
+struct io_mount {
+    uint64_t device;
+    const char *type, *point;
+};
+struct io_run {
+    VECTOR(struct io_row) rows;
+    struct table row_by_key;
+    VECTOR(struct io_place) places;
+    struct table place_by_key;
+    VECTOR(struct io_mount) mounts;
+    double kernel[2], seen[2], storage[2], major_faults, minor_faults,
+        unplaced; /* [2]: read, write */
+    int known;    /* an IO_KERNEL was there for each image */
+};
+void io_free(struct run *r);
+
+#endif

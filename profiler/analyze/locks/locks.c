@@ -1,0 +1,155 @@
+/* Collects an image's waits for locks, and makes rows of the model of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "profiler/analyze/locks/locks_state.h"
+
+enum { WAITS_MAX = 2000000, SAMPLES_MAX = 4000000 };
+
+static enum err create(struct image *im)
+{
+    im->locks = calloc(1, sizeof *im->locks);
+    FAIL_IF(!im->locks, ERR_MEMORY, "no memory for the analysis");
+    return ERR_OK;
+}
+
+static void destroy(struct image *im)
+{
+    struct locks *l = im->locks;
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->rows.count; i++)
+        vector_free(&l->rows.items[i].holders);
+    vector_free(&l->waits);
+    vector_free(&l->samples);
+    vector_free(&l->rows);
+    vector_free(&l->places);
+    table_free(&l->row_by_key);
+    table_free(&l->seen);
+    free(l);
+}
+
+/* [time - ns, time] as far as it is asked for, from the run's origin; 0: none of it. */
+static int clip(struct image *im, uint64_t time, uint64_t ns, uint64_t *start, uint64_t *end)
+{
+    struct run *r = im->run;
+    uint64_t from = time > ns ? time - ns : 0, to = time < r->until ? time : r->until;
+    if (ns > 1ull << 53) {
+        r->q.bad_values++;
+        return 0;
+    }
+    from = from > r->origin ? from : r->origin;
+    if (to < from)
+        return 0;
+    *start = image_time(im, from);
+    *end = image_time(im, to);
+    return 1;
+}
+
+enum err locks_wait(struct image *im, const struct trace_lock *r)
+{
+    struct thread *t;
+    uint32_t stack;
+    struct lock_wait w = {.address = r->address,
+                          .holder = (int)r->holder, /* its number, until all threads are known */
+                          .row = NO_ROW,
+                          .readers = r->readers,
+                          .kind = r->kind,
+                          .flags = r->flags};
+    im->run->has_locks = 1;
+    if (r->kind >= TRACE_LOCK_KINDS) {
+        im->run->q.bad_values++;
+        return ERR_OK;
+    }
+    if (im->locks->waits.count >= WAITS_MAX ||
+        !clip(im, r->r.time_ns, r->wait_ns, &w.start, &w.end))
+        return ERR_OK;
+    TRY(image_thread(im, r->tid, &t));
+    w.thread = (int)(t - im->threads.items);
+    TRY(image_stack(im, r->stack, &stack));
+    w.stack = stack;
+    return vector_add(&im->locks->waits, w);
+}
+
+static enum err add_sample(struct image *im, uint32_t tid, uint64_t stack_id, uint64_t time,
+                           uint64_t ns, enum lock_doing doing)
+{
+    struct thread *t;
+    struct lock_sample s = {.weight = ns, .doing = doing};
+    if (im->locks->samples.count >= SAMPLES_MAX || !clip(im, time, ns, &s.start, &s.end))
+        return ERR_OK;
+    TRY(image_thread(im, tid, &t));
+    s.thread = (int)(t - im->threads.items);
+    if (t->recorder)
+        return ERR_OK;
+    TRY(image_stack(im, stack_id, &s.stack));
+    return vector_add(&im->locks->samples, s);
+}
+
+enum err locks_sample(struct image *im, const struct trace_sample *s)
+{
+    return add_sample(im, s->tid, s->stack, s->r.time_ns, s->weight_ns, DOES_RUN);
+}
+
+enum err locks_sleep(struct image *im, const struct trace_wait *w)
+{
+    int futex = w->state == TRACE_SLEEP && w->syscall == SYS_futex;
+    if (futex && w->weight_ns < 1ull << 53)
+        im->locks->asleep_in_futex += (double)w->weight_ns;
+    if (w->state == TRACE_RUNNABLE)
+        return add_sample(im, w->tid, 0, w->r.time_ns, w->weight_ns, DOES_QUEUE);
+    if (w->state != TRACE_SLEEP && w->state != TRACE_DISK)
+        return ERR_OK;
+    return add_sample(im, w->tid, w->stack, w->r.time_ns, w->weight_ns,
+                      futex ? DOES_FUTEX : DOES_SLEEP);
+}
+
+static enum err put_contention(struct image *im)
+{
+    struct locks *l = im->locks;
+    struct model_contention c;
+    struct table threads = {0};
+    double waits = 0, gil = 0, work = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < l->rows.count; i++) {
+        const struct lock_row *r = &l->rows.items[i];
+        *(r->contention ? &waits : &work) += r->ns;
+        gil += r->contention && r->kind == TRACE_LOCK_GIL ? r->ns : 0;
+    }
+    for (size_t i = 0; i < l->waits.count && e == ERR_OK; i++)
+        if (l->waits.items[i].contention)
+            e = table_put(&threads, (uint64_t)l->waits.items[i].thread + 1, 1);
+    json_blank(&record_model_contention, &c);
+    c.process = im->index;
+    c.threads = (int64_t)threads.count;
+    c.wait_s = waits * 1e-9;
+    c.gil_s = gil * 1e-9;
+    c.any_s = l->any * 1e-9;
+    c.both_s = l->both * 1e-9;
+    if (l->both > 0 && im->run->has_cpu) {
+        c.ran = l->ran / l->both;
+        c.wanted = l->wanted / l->both;
+        c.on_cpu = l->on_cpu / l->both;
+    }
+    if (l->gil_python + l->gil_native > 0)
+        c.python_share = l->gil_python / (l->gil_python + l->gil_native);
+    c.work_s = work * 1e-9;
+    if (im->run->has_wait)
+        c.unseen_s = fmax(0, l->asleep_in_futex - waits - work) * 1e-9;
+    table_free(&threads);
+    return e == ERR_OK ? vector_add(&im->run->contention, c) : e;
+}
+
+static enum err attribute(struct image *im)
+{
+    struct locks *l = im->locks;
+    if (!l->waits.count)
+        return ERR_OK;
+    TRY(lock_places(im));
+    TRY(lock_sweep(im));
+    TRY(lock_rows(im));
+    return put_contention(im);
+}
+
+const struct collector collector_locks = {create, NULL, attribute, destroy};

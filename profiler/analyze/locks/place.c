@@ -1,0 +1,94 @@
+/* Where a thread stands that waits for a lock or holds one: the innermost line of the program's own
+ * code, and the compiled function below it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/locks/locks_state.h"
+
+/* Functions in which programs wait for locks that they build on futexes: Rust, Abseil, parking_lot,
+ * LLVM's OpenMP. */
+static int is_locking(const char *function)
+{
+    static const char *const parts[] = {"lock_contended", "lock_slow", "LockSlow", "Mutex::lock",
+                                        "RwLock",         "SpinLock",  "_raw_lock"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (function && strstr(function, parts[i]))
+            return 1;
+    return 0;
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && !strcmp(text + n - k, end);
+}
+
+/* The innermost own line; else the innermost user's, else any with a line. */
+static const struct resolved *best(const struct resolved *f, int n)
+{
+    const struct resolved *found = NULL;
+    int rank = 0;
+    for (int i = 0; i < n; i++) {
+        int r = !f[i].file ? 0 : f[i].own ? 3 : f[i].class == FRAME_USER ? 2 : 1;
+        r = f[i].class == FRAME_RUNTIME && r == 1 ? 0 : r;
+        if (r > rank) {
+            rank = r;
+            found = &f[i];
+        }
+    }
+    return found;
+}
+
+static const char *text(struct image *im, const char *s)
+{
+    return s ? run_text(im->run, s) : NULL;
+}
+
+static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct lock_place *p)
+{
+    int interpreter, n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter), python = 0;
+    const struct resolved *own = best(f, n);
+    p->known = 1;
+    while (python < n && !f[python].python)
+        python++;
+    for (int i = 0; i < python; i++) {
+        p->locking |= is_locking(f[i].function);
+        if (!interpreter && !p->native && f[i].class != FRAME_RUNTIME && f[i].function)
+            p->native = text(im, f[i].function);
+    }
+    if (!interpreter && !p->native && python && python < n) /* in the C library alone */
+        p->native = text(im, f[0].function);
+    p->signalling = python < n && f[python].file && ends_with(f[python].file, "/threading.py");
+    if (!own) {
+        for (int i = 0; i < n && !p->function; i++)
+            if (f[i].class != FRAME_RUNTIME)
+                p->function = text(im, f[i].function);
+        return;
+    }
+    p->file = rules_path(im->run, own->file);
+    p->line = own->line;
+    p->function = text(im, own->function);
+}
+
+enum err lock_places(struct image *im)
+{
+    struct locks *l = im->locks;
+    struct resolved *room = malloc(RESOLVED_MAX * sizeof *room);
+    FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of locks");
+    enum err e = vector_room(&l->places, im->stacks.count);
+    l->places.count = e == ERR_OK ? im->stacks.count : 0;
+    for (size_t i = 0; i < l->waits.count && e == ERR_OK; i++) {
+        struct lock_place *p = &l->places.items[l->waits.items[i].stack];
+        if (!p->known)
+            resolve(im, l->waits.items[i].stack, room, p);
+    }
+    for (size_t i = 0; i < l->samples.count && e == ERR_OK; i++) {
+        struct lock_place *p = &l->places.items[l->samples.items[i].stack];
+        if (!p->known)
+            resolve(im, l->samples.items[i].stack, room, p);
+    }
+    free(room);
+    return e;
+}

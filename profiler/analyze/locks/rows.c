@@ -1,0 +1,111 @@
+/* Rows of waits: one for each kind of lock and line that waits, and which lines held it. */
+#include <math.h>
+
+#include "profiler/analyze/locks/locks_state.h"
+
+enum { HOLDERS_SHOWN = 20, ROWS_MAX = 2000 };
+
+static const char *const kinds[TRACE_LOCK_KINDS] = {[TRACE_LOCK_GIL] = "gil",
+                                                    [TRACE_LOCK_MUTEX] = "mutex",
+                                                    [TRACE_LOCK_READ] = "rwlock",
+                                                    [TRACE_LOCK_WRITE] = "rwlock",
+                                                    [TRACE_LOCK_CONDITION] = "condition",
+                                                    [TRACE_LOCK_SEMAPHORE] = "semaphore",
+                                                    [TRACE_LOCK_PYTHON] = "python_lock",
+                                                    [TRACE_LOCK_FUTEX] = "futex"};
+
+enum err lock_row_of(struct image *im, const struct lock_wait *w, int *out)
+{
+    struct locks *l = im->locks;
+    const struct lock_place *p = &l->places.items[w->stack];
+    uint64_t key = table_mix((uintptr_t)kinds[w->kind] + (uint64_t)(w->contention != 0),
+                             table_mix((uintptr_t)p->file, (uint64_t)p->line));
+    key = p->file ? key : table_mix(key, (uintptr_t)p->function);
+    uint32_t row = table_get(&l->row_by_key, key);
+    if (row == TABLE_NONE) {
+        row = (uint32_t)l->rows.count;
+        TRY(vector_room(&l->rows, l->rows.count + 1));
+        l->rows.items[l->rows.count++] =
+            (struct lock_row){.kind = w->kind, .contention = w->contention, .at = p};
+        TRY(table_put(&l->row_by_key, key, row));
+    }
+    struct lock_row *r = &l->rows.items[row];
+    const struct {
+        uint64_t key, *count;
+    } different[] = {{table_mix(2 * (uint64_t)row, (uint64_t)w->thread), &r->threads},
+                     {table_mix(2 * (uint64_t)row + 1, w->address), &r->locks}};
+    for (int i = 0; i < 2; i++)
+        if (table_get(&l->seen, different[i].key) == TABLE_NONE) {
+            TRY(table_put(&l->seen, different[i].key, 1));
+            ++*different[i].count;
+        }
+    *out = (int)row;
+    return ERR_OK;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct lock_holder *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static const char *reason_of(const struct lock_row *r, double unknown)
+{
+    if (unknown < 0.01 * r->ns)
+        return NULL;
+    if (r->kind == TRACE_LOCK_FUTEX || r->kind == TRACE_LOCK_PYTHON)
+        return "nothing tells which thread holds a lock of this kind";
+    if (r->readers * 2 > (int)r->waits)
+        return "several threads held it for reading";
+    if (r->no_owner * 2 > (int)r->waits)
+        return "the lock named no owner when the wait began";
+    return "the holder had no sample, or the lock was free and the thread that waited had no CPU";
+}
+
+static enum err put_row(struct image *im, struct lock_row *r)
+{
+    struct run *run = im->run;
+    struct model_lock row;
+    json_blank(&record_model_lock, &row);
+    row.process = im->index;
+    row.kind = kinds[r->kind];
+    row.role = r->contention ? "contention" : "work";
+    row.locks = (int64_t)r->locks;
+    row.file = r->at->file;
+    row.line = r->at->file ? r->at->line : MODEL_UNKNOWN;
+    row.function = r->at->function;
+    row.waits = (int64_t)r->waits;
+    row.threads = (int64_t)r->threads;
+    row.wait_s = r->ns * 1e-9;
+    row.longest_s = r->longest * 1e-9;
+    vector_sort(&r->holders, longest_first);
+    size_t n = r->holders.count < HOLDERS_SHOWN ? r->holders.count : HOLDERS_SHOWN;
+    double scale = r->known > r->ns ? r->ns / r->known : 1; /* samples vary */
+    if (r->contention) {
+        double unknown = r->ns - scale * r->known;
+        row.unknown_s = unknown * 1e-9;
+        row.reason = reason_of(r, unknown);
+        row.cpu_wait_s = fmin(r->queued, r->ns) * 1e-9;
+    }
+    TRY(model_list(run->m, model_holder, &row, holders, n));
+    for (size_t i = 0; i < n; i++) {
+        const struct lock_holder *h = &r->holders.items[i];
+        row.holders[i] = (struct model_holder){
+            .file = h->at->file,
+            .line = h->at->file ? h->at->line : MODEL_UNKNOWN,
+            .function = h->at->function,
+            .native = h->at->native,
+            .asleep = h->asleep,
+            .held_s = scale * h->ns * 1e-9,
+            .share = scale * h->ns / r->ns,
+        };
+    }
+    return run->locks.count < ROWS_MAX ? vector_add(&run->locks, row) : ERR_OK;
+}
+
+enum err lock_rows(struct image *im)
+{
+    for (size_t i = 0; i < im->locks->rows.count; i++)
+        TRY(put_row(im, &im->locks->rows.items[i]));
+    return ERR_OK;
+}

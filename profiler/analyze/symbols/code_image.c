@@ -1,0 +1,155 @@
+/* Reads and settles ELF images of code that was made at run time. */
+#include <elf.h>
+#include <string.h>
+
+#include "profiler/analyze/symbols/code_image.h"
+
+#define SECTION_BYTES_MAX (1ull << 32)
+
+struct view {
+    char *bytes;
+    size_t n;
+    Elf64_Ehdr header;
+};
+
+static int view_of(const void *bytes, size_t n, struct view *v)
+{
+    *v = (struct view){.bytes = (char *)(uintptr_t)bytes, .n = n};
+    if (n < sizeof v->header)
+        return 0;
+    memcpy(&v->header, bytes, sizeof v->header);
+    const Elf64_Ehdr *h = &v->header;
+    return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
+           h->e_ident[EI_DATA] == ELFDATA2LSB && h->e_shentsize == sizeof(Elf64_Shdr) &&
+           h->e_shnum && h->e_shoff <= n && (n - h->e_shoff) / sizeof(Elf64_Shdr) >= h->e_shnum;
+}
+
+/* By copies: nothing in the image need be aligned. */
+static int section(const struct view *v, uint64_t index, Elf64_Shdr *s)
+{
+    if (index >= v->header.e_shnum)
+        return 0;
+    memcpy(s, v->bytes + v->header.e_shoff + index * sizeof *s, sizeof *s);
+    return 1;
+}
+
+/* Its bytes in the image; NULL: they are not all there. */
+static char *content(const struct view *v, const Elf64_Shdr *s)
+{
+    if (s->sh_type == SHT_NOBITS || s->sh_offset > v->n || s->sh_size > v->n - s->sh_offset)
+        return NULL;
+    return v->bytes + s->sh_offset;
+}
+
+/* The table of symbols, NULL: none. */
+static char *symbols_of(const struct view *v, Elf64_Shdr *table)
+{
+    for (uint64_t i = 0; section(v, i, table); i++)
+        if (table->sh_type == SHT_SYMTAB)
+            return content(v, table);
+    return NULL;
+}
+
+static void settle_symbols(const struct view *v)
+{
+    Elf64_Shdr table, of;
+    char *at = symbols_of(v, &table);
+    for (uint64_t i = 0; at && i < table.sh_size / sizeof(Elf64_Sym); i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, at + i * sizeof symbol, sizeof symbol);
+        if (symbol.st_shndx == SHN_UNDEF || !section(v, symbol.st_shndx, &of))
+            continue;
+        symbol.st_value += of.sh_addr;
+        memcpy(at + i * sizeof symbol, &symbol, sizeof symbol);
+    }
+}
+
+/* Bytes of the field that a relocation of debug information fills with symbol + addend; 0: another
+ * kind. */
+static unsigned width_of(unsigned machine, uint64_t type)
+{
+    if (machine == EM_X86_64)
+        return type == R_X86_64_64 ? 8 : type == R_X86_64_32 || type == R_X86_64_32S ? 4 : 0;
+    if (machine == EM_AARCH64)
+        return type == R_AARCH64_ABS64 ? 8 : type == R_AARCH64_ABS32 ? 4 : 0;
+    return 0;
+}
+
+/* What runs was relocated where it runs; its debug information was not. */
+static void settle_section(const struct view *v, const Elf64_Shdr *list)
+{
+    Elf64_Shdr to, table;
+    const char *at = content(v, list), *symbols;
+    char *bytes;
+    if (!at || !section(v, list->sh_info, &to) || to.sh_flags & (SHF_ALLOC | SHF_COMPRESSED) ||
+        to.sh_type != SHT_PROGBITS || !(bytes = content(v, &to)) ||
+        !section(v, list->sh_link, &table) || table.sh_type != SHT_SYMTAB ||
+        !(symbols = content(v, &table)))
+        return;
+    for (uint64_t i = 0; i < list->sh_size / sizeof(Elf64_Rela); i++) {
+        Elf64_Rela r;
+        Elf64_Sym symbol;
+        memcpy(&r, at + i * sizeof r, sizeof r);
+        unsigned width = width_of(v->header.e_machine, ELF64_R_TYPE(r.r_info));
+        if (!width || r.r_offset > to.sh_size || width > to.sh_size - r.r_offset ||
+            ELF64_R_SYM(r.r_info) >= table.sh_size / sizeof symbol)
+            continue;
+        memcpy(&symbol, symbols + ELF64_R_SYM(r.r_info) * sizeof symbol, sizeof symbol);
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= v->header.e_shnum)
+            continue;
+        uint64_t value = symbol.st_value + (uint64_t)r.r_addend; /* little-endian */
+        memcpy(bytes + r.r_offset, &value, width);
+    }
+}
+
+int code_image_settle(void *bytes, size_t n)
+{
+    struct view v;
+    Elf64_Shdr s;
+    if (!view_of(bytes, n, &v))
+        return 0;
+    if (v.header.e_type != ET_REL)
+        return 1;
+    settle_symbols(&v);
+    for (uint64_t i = 0; section(&v, i, &s); i++)
+        if (s.sh_type == SHT_RELA)
+            settle_section(&v, &s);
+    Elf64_Half settled = ET_EXEC;
+    memcpy(v.bytes + offsetof(Elf64_Ehdr, e_type), &settled, sizeof settled);
+    return 1;
+}
+
+size_t code_image_ranges(const void *bytes, size_t n, struct code_range *out, size_t max)
+{
+    struct view v;
+    Elf64_Shdr s;
+    size_t count = 0;
+    if (!view_of(bytes, n, &v))
+        return 0;
+    for (uint64_t i = 0; count < max && section(&v, i, &s); i++)
+        if (s.sh_flags & SHF_ALLOC && s.sh_flags & SHF_EXECINSTR && s.sh_addr && s.sh_size &&
+            s.sh_size < SECTION_BYTES_MAX && s.sh_addr < UINT64_MAX - s.sh_size)
+            out[count++] = (struct code_range){s.sh_addr, s.sh_addr + s.sh_size};
+    return count;
+}
+
+enum err code_image_symbols(const void *bytes, size_t n, struct symtab *t)
+{
+    struct view v;
+    Elf64_Shdr table, names;
+    const char *at = view_of(bytes, n, &v) ? symbols_of(&v, &table) : NULL;
+    const char *texts = at && section(&v, table.sh_link, &names) ? content(&v, &names) : NULL;
+    if (!texts || !names.sh_size || texts[names.sh_size - 1])
+        return ERR_OK;
+    for (uint64_t i = 0; i < table.sh_size / sizeof(Elf64_Sym); i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, at + i * sizeof symbol, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+            symbol.st_name < names.sh_size)
+            TRY(symtab_add(t, symbol.st_value, symbol.st_size,
+                           ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? 1 : 2,
+                           texts + symbol.st_name));
+    }
+    symtab_sort(t);
+    return ERR_OK;
+}

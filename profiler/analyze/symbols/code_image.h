@@ -1,0 +1,23 @@
+/* ELF images of code that a process made and announced by GDB's JIT interface: relocatable objects
+ * whose sections carry the addresses at which the process has them. The bytes are not trusted. */
+#ifndef TP_ANALYZE_SYMBOLS_CODE_IMAGE_H
+#define TP_ANALYZE_SYMBOLS_CODE_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/analyze/symbols/symtab.h"
+
+struct code_range {
+    uint64_t start, end;
+};
+
+/* In place: symbols and debug information get the addresses of the process. 0: it is not a 64-bit
+ * little-endian ELF image whose section table lies within `n` bytes. Once per copy of the bytes. */
+int code_image_settle(void *bytes, size_t n);
+/* Where its code lies; how many, at most `max`. Of a settled image, as all below. */
+size_t code_image_ranges(const void *bytes, size_t n, struct code_range *out, size_t max);
+/* Adds its functions; their names are borrowed from `bytes`. */
+enum err code_image_symbols(const void *bytes, size_t n, struct symtab *t);
+
+#endif

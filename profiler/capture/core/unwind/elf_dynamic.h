@@ -1,0 +1,20 @@
+/* The dynamic symbols of one loaded image, through its GNU hash table: dlsym would wait for a
+ * dlopen that another thread is in. Under the loader's lock (dl_iterate_phdr). */
+#ifndef TP_CAPTURE_CORE_UNWIND_ELF_DYNAMIC_H
+#define TP_CAPTURE_CORE_UNWIND_ELF_DYNAMIC_H
+
+#include <link.h>
+#include <stdint.h>
+
+struct elf_dynamic {
+    const ElfW(Sym) * symbols;
+    const char *names;
+    const uint32_t *hash;
+};
+
+/* 1: it has a table to look into. */
+int elf_dynamic_read(const struct dl_phdr_info *info, struct elf_dynamic *d);
+/* The value of a symbol that the image defines, to which its bias is added; 0 none. */
+uintptr_t elf_dynamic_find(const struct elf_dynamic *d, const char *name);
+
+#endif

@@ -1,0 +1,320 @@
+/* Calls on descriptors: each forwards to the C library's and reports what came of it
+ * (recorders/io). Importers use any of a function's names. What the C library calls inside itself
+ * does not come here: stdio's part of that is in io_stdio.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/io.h"
+
+#define CALLER __builtin_return_address(0)
+
+/* X(type, name, parameters, arguments, op, offset): the descriptor is called fd. */
+#define DATA_CALLS(X)                                                                              \
+    X(ssize_t, read, (int fd, void *b, size_t n), (fd, b, n), READ, IO_HERE)                       \
+    X(ssize_t, __read, (int fd, void *b, size_t n), (fd, b, n), READ, IO_HERE)                     \
+    X(ssize_t, __read_chk, (int fd, void *b, size_t n, size_t room), (fd, b, n, room), READ,       \
+      IO_HERE)                                                                                     \
+    X(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n), READ, IO_HERE)           \
+    X(ssize_t, pread, (int fd, void *b, size_t n, off_t at), (fd, b, n, at), READ, at)             \
+    X(ssize_t, pread64, (int fd, void *b, size_t n, off64_t at), (fd, b, n, at), READ, at)         \
+    X(ssize_t, __pread64, (int fd, void *b, size_t n, off64_t at), (fd, b, n, at), READ, at)       \
+    X(ssize_t, __pread_chk, (int fd, void *b, size_t n, off_t at, size_t room),                    \
+      (fd, b, n, at, room), READ, at)                                                              \
+    X(ssize_t, __pread64_chk, (int fd, void *b, size_t n, off64_t at, size_t room),                \
+      (fd, b, n, at, room), READ, at)                                                              \
+    X(ssize_t, preadv, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), READ, at) \
+    X(ssize_t, preadv64, (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at), READ, \
+      at)                                                                                          \
+    X(ssize_t, preadv2, (int fd, const struct iovec *v, int n, off_t at, int flags),               \
+      (fd, v, n, at, flags), READ, at)                                                             \
+    X(ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off64_t at, int flags),          \
+      (fd, v, n, at, flags), READ, at)                                                             \
+    X(ssize_t, write, (int fd, const void *b, size_t n), (fd, b, n), WRITE, IO_HERE)               \
+    X(ssize_t, __write, (int fd, const void *b, size_t n), (fd, b, n), WRITE, IO_HERE)             \
+    X(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n), WRITE, IO_HERE)         \
+    X(ssize_t, pwrite, (int fd, const void *b, size_t n, off_t at), (fd, b, n, at), WRITE, at)     \
+    X(ssize_t, pwrite64, (int fd, const void *b, size_t n, off64_t at), (fd, b, n, at), WRITE, at) \
+    X(ssize_t, __pwrite64, (int fd, const void *b, size_t n, off64_t at), (fd, b, n, at), WRITE,   \
+      at)                                                                                          \
+    X(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), WRITE,   \
+      at)                                                                                          \
+    X(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),      \
+      WRITE, at)                                                                                   \
+    X(ssize_t, pwritev2, (int fd, const struct iovec *v, int n, off_t at, int flags),              \
+      (fd, v, n, at, flags), WRITE, at)                                                            \
+    X(ssize_t, pwritev64v2, (int fd, const struct iovec *v, int n, off64_t at, int flags),         \
+      (fd, v, n, at, flags), WRITE, at)                                                            \
+    X(int, fsync, (int fd), (fd), SYNC, IO_HERE)                                                   \
+    X(int, fdatasync, (int fd), (fd), SYNC, IO_HERE)                                               \
+    X(int, syncfs, (int fd), (fd), SYNC, IO_HERE)                                                  \
+    X(int, sync_file_range, (int fd, off64_t at, off64_t n, unsigned flags), (fd, at, n, flags),   \
+      SYNC, IO_HERE)
+
+#define DATA(type, name, parameters, arguments, kind, at)                                          \
+    static void *next_##name;                                                                      \
+    type name parameters;                                                                          \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
+        uint64_t begin = io_begin();                                                               \
+        type r = real arguments;                                                                   \
+        if (begin)                                                                                 \
+            io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
+        return r;                                                                                  \
+    }
+DATA_CALLS(DATA)
+
+#define SEEK_CALLS(X) X(lseek, off_t) X(lseek64, off64_t) X(__lseek, off_t) X(llseek, off64_t)
+#define SEEK(name, type)                                                                           \
+    static void *next_##name;                                                                      \
+    type name(int fd, type offset, int from);                                                      \
+    CAPTURE_API type name(int fd, type offset, int from)                                           \
+    {                                                                                              \
+        type (*real)(int, type, int) = (type(*)(int, type, int))raw_next(&next_##name, #name);     \
+        uint64_t begin = io_begin();                                                               \
+        type r = real(fd, offset, from);                                                           \
+        if (begin)                                                                                 \
+            io_seeked(fd, r, begin, CALLER);                                                       \
+        return r;                                                                                  \
+    }
+SEEK_CALLS(SEEK)
+
+/* Descriptors that come to be. */
+#define OPEN_CALLS(X)                                                                              \
+    X(creat, (const char *path, mode_t mode), (path, mode))                                        \
+    X(creat64, (const char *path, mode_t mode), (path, mode))                                      \
+    X(__open_2, (const char *path, int flags), (path, flags))                                      \
+    X(__open64_2, (const char *path, int flags), (path, flags))                                    \
+    X(__openat_2, (int folder, const char *path, int flags), (folder, path, flags))                \
+    X(__openat64_2, (int folder, const char *path, int flags), (folder, path, flags))              \
+    X(mkstemp, (char *path), (path))                                                               \
+    X(mkstemp64, (char *path), (path))                                                             \
+    X(mkostemp, (char *path, int flags), (path, flags))                                            \
+    X(mkostemp64, (char *path, int flags), (path, flags))
+#define OPEN(name, parameters, arguments)                                                          \
+    static void *next_##name;                                                                      \
+    int name parameters;                                                                           \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        int(*real) parameters = (int(*) parameters)raw_next(&next_##name, #name);                  \
+        uint64_t begin = io_begin();                                                               \
+        int fd = real arguments;                                                                   \
+        if (begin)                                                                                 \
+            io_opened(fd, begin, CALLER);                                                          \
+        return fd;                                                                                 \
+    }
+OPEN_CALLS(OPEN)
+
+/* The mode is there only where a file may be made. */
+#define VARIADIC_CALLS(X)                                                                          \
+    X(open, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)    \
+    X(open64, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)  \
+    X(__open, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)  \
+    X(__open64, (const char *path, int flags, ...), (path, flags, mode), const char *, int,        \
+      mode_t)                                                                                      \
+    X(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), int,    \
+      const char *, int, mode_t)                                                                   \
+    X(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), int,  \
+      const char *, int, mode_t)
+#define VARIADIC(name, parameters, arguments, ...)                                                 \
+    static void *next_##name;                                                                      \
+    int name parameters;                                                                           \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        int (*real)(__VA_ARGS__) = (int (*)(__VA_ARGS__))raw_next(&next_##name, #name);            \
+        va_list list;                                                                              \
+        va_start(list, flags);                                                                     \
+        mode_t mode =                                                                              \
+            flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;        \
+        va_end(list);                                                                              \
+        uint64_t begin = io_begin();                                                               \
+        int fd = real arguments;                                                                   \
+        if (begin)                                                                                 \
+            io_opened(fd, begin, CALLER);                                                          \
+        return fd;                                                                                 \
+    }
+VARIADIC_CALLS(VARIADIC)
+
+#define DUPLICATE_CALLS(X)                                                                         \
+    X(dup, (int fd), (fd))                                                                         \
+    X(dup2, (int fd, int to), (fd, to))                                                            \
+    X(__dup2, (int fd, int to), (fd, to))                                                          \
+    X(dup3, (int fd, int to, int flags), (fd, to, flags))
+#define DUPLICATE(name, parameters, arguments)                                                     \
+    static void *next_##name;                                                                      \
+    int name parameters;                                                                           \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        int r = ((int(*) parameters)raw_next(&next_##name, #name))arguments;                       \
+        io_duplicated(fd, r);                                                                      \
+        return r;                                                                                  \
+    }
+DUPLICATE_CALLS(DUPLICATE)
+
+#define CONTROL_CALLS(X) X(fcntl) X(fcntl64)
+#define CONTROL(name)                                                                              \
+    static void *next_##name;                                                                      \
+    int name(int fd, int what, ...);                                                               \
+    CAPTURE_API int name(int fd, int what, ...)                                                    \
+    {                                                                                              \
+        va_list list;                                                                              \
+        va_start(list, what);                                                                      \
+        long given = va_arg(list, long);                                                           \
+        va_end(list);                                                                              \
+        int r = ((int (*)(int, int, long))raw_next(&next_##name, #name))(fd, what, given);         \
+        if (what == F_DUPFD || what == F_DUPFD_CLOEXEC)                                            \
+            io_duplicated(fd, r);                                                                  \
+        return r;                                                                                  \
+    }
+CONTROL_CALLS(CONTROL)
+
+#define CLOSE_CALLS(X) X(close) X(__close)
+#define CLOSE(name)                                                                                \
+    static void *next_##name;                                                                      \
+    int name(int fd);                                                                              \
+    CAPTURE_API int name(int fd)                                                                   \
+    {                                                                                              \
+        int (*real)(int) = (int (*)(int))raw_next(&next_##name, #name);                            \
+        uint64_t begin = io_begin();                                                               \
+        uint32_t file = io_closing(fd, begin);                                                     \
+        int r = real(fd);                                                                          \
+        if (file)                                                                                  \
+            io_closed(file, begin, r, CALLER);                                                     \
+        return r;                                                                                  \
+    }
+CLOSE_CALLS(CLOSE)
+
+static void *next_close_range, *next_closefrom, *next_sendfile, *next_copy, *next_splice,
+    *next_getaddrinfo;
+
+CAPTURE_API int close_range(unsigned first, unsigned last, int flags)
+{
+    int (*real)(unsigned, unsigned, int) =
+        (int (*)(unsigned, unsigned, int))raw_next(&next_close_range, "close_range");
+    if (!(flags & CLOSE_RANGE_CLOEXEC))
+        io_closing_range(first, last);
+    if (real)
+        return real(first, last, flags);
+    errno = ENOSYS;
+    return -1;
+}
+
+void closefrom(int first);
+CAPTURE_API void closefrom(int first)
+{
+    void (*real)(int) = (void (*)(int))raw_next(&next_closefrom, "closefrom");
+    io_closing_range(first > 0 ? (unsigned)first : 0, ~0u);
+    if (real)
+        real(first);
+}
+
+/* From one descriptor to another; `from`, `to`: offsets, NULL where the descriptors stand. Its time
+ * is that of the read. */
+static ssize_t moved(ssize_t r, uint64_t begin, int in, int64_t from, int out, int64_t to,
+                     int no_chars, const void *caller)
+{
+    if (!begin)
+        return r;
+    io_done(&(struct io_call){TRACE_IO_READ, in, r, from, begin, no_chars}, caller);
+    if (r > 0)
+        io_done(&(struct io_call){TRACE_IO_WRITE, out, r, to, trace_now(), no_chars}, caller);
+    return r;
+}
+
+static ssize_t send_file(int out, int in, off64_t *offset, size_t n, const void *caller)
+{
+    ssize_t (*real)(int, int, off64_t *, size_t) =
+        (ssize_t(*)(int, int, off64_t *, size_t))raw_next(&next_sendfile, "sendfile64");
+    int64_t from = offset ? *offset : IO_HERE;
+    uint64_t begin = io_begin();
+    return moved(real(out, in, offset, n), begin, in, from, out, IO_HERE, 0, caller);
+}
+
+CAPTURE_API ssize_t sendfile(int out, int in, off_t *offset, size_t n)
+{
+    return send_file(out, in, offset, n, CALLER);
+}
+
+CAPTURE_API ssize_t sendfile64(int out, int in, off64_t *offset, size_t n)
+{
+    return send_file(out, in, offset, n, CALLER);
+}
+
+CAPTURE_API ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t n,
+                                    unsigned flags)
+{
+    ssize_t (*real)(int, off64_t *, int, off64_t *, size_t, unsigned) =
+        (ssize_t(*)(int, off64_t *, int, off64_t *, size_t, unsigned))raw_next(&next_copy,
+                                                                               "copy_file_range");
+    int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
+    uint64_t begin = io_begin();
+    return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 0, CALLER);
+}
+
+CAPTURE_API ssize_t splice(int in, off64_t *from, int out, off64_t *to, size_t n, unsigned flags)
+{
+    ssize_t (*real)(int, off64_t *, int, off64_t *, size_t, unsigned) =
+        (ssize_t(*)(int, off64_t *, int, off64_t *, size_t, unsigned))raw_next(&next_splice,
+                                                                               "splice");
+    int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
+    uint64_t begin = io_begin();
+    return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 1, CALLER);
+}
+
+CAPTURE_API int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                            struct addrinfo **found)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+        (int (*)(const char *, const char *, const struct addrinfo *, struct addrinfo **))raw_next(
+            &next_getaddrinfo, "getaddrinfo");
+    int r = real(host, service, hints, found);
+    if (!r)
+        io_named(host, *found);
+    return r;
+}
+
+/* Reads, writes and seeks by names that nobody replaces: what is taken out of the program's way. */
+#define OWN(name)                                                                                  \
+    extern __typeof(name) own_##name                                                               \
+        __attribute__((alias(#name), copy(name), visibility("hidden")));
+#define DATA_OWN(t, name, p, a, k, at) OWN(name)
+#define SEEK_OWN(name, type)           OWN(name)
+DATA_CALLS(DATA_OWN)
+SEEK_CALLS(SEEK_OWN)
+
+unsigned io_hooks_take_out(void)
+{
+#define REBIND(name)                      {(void *)own_##name, (void *const *)&next_##name},
+#define DATA_REBIND(t, name, p, a, k, at) REBIND(name)
+#define SEEK_REBIND(name, type)           REBIND(name)
+    static const struct rebind rows[] = {DATA_CALLS(DATA_REBIND) SEEK_CALLS(SEEK_REBIND)};
+    return rebind_all(rows, sizeof rows / sizeof *rows);
+}
+
+void io_hooks_setup(void)
+{
+#define ROW(name)                      {&next_##name, #name},
+#define DATA_ROW(t, name, p, a, k, at) ROW(name)
+#define SEEK_ROW(name, type)           ROW(name)
+#define OPEN_ROW(name, ...)            ROW(name)
+    static const struct {
+        void **slot;
+        const char *name;
+    } rows[] = {DATA_CALLS(DATA_ROW) SEEK_CALLS(SEEK_ROW) OPEN_CALLS(OPEN_ROW)
+                    VARIADIC_CALLS(OPEN_ROW) DUPLICATE_CALLS(OPEN_ROW) CONTROL_CALLS(ROW)
+                        CLOSE_CALLS(ROW) ROW(close_range)
+                            ROW(closefrom){&next_sendfile, "sendfile64"},
+                {&next_copy, "copy_file_range"},
+                ROW(splice) ROW(getaddrinfo)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        raw_next(rows[i].slot, rows[i].name);
+    io_stdio_setup();
+}

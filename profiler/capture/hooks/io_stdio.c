@@ -1,0 +1,139 @@
+/* stdio: calls that may read or write. Calls that the buffer answers cost a comparison. getc,
+ * printf and their like have no hook: what they move is seen with the next of these calls. */
+#include <stdio.h>
+
+#include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/io.h"
+
+#define CALLER __builtin_return_address(0)
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+static int has(const FILE *f, size_t bytes)
+{
+    return f->_IO_read_end > f->_IO_read_ptr &&
+           (size_t)(f->_IO_read_end - f->_IO_read_ptr) >= bytes;
+}
+
+static int has_room(const FILE *f, size_t bytes)
+{
+    return f->_IO_write_end > f->_IO_write_ptr &&
+           (size_t)(f->_IO_write_end - f->_IO_write_ptr) > bytes;
+}
+
+/* X(type, name, parameters, arguments, op, whether the buffer is enough, bytes moved): the stream
+ * is called f, the result r. */
+#define STREAM_CALLS(X)                                                                            \
+    X(size_t, fread, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f), READ, has(f, s *n),     \
+      (int64_t)(r * s))                                                                            \
+    X(size_t, fread_unlocked, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f), READ,          \
+      has(f, s *n), (int64_t)(r * s))                                                              \
+    X(size_t, __fread_chk, (void *b, size_t room, size_t s, size_t n, FILE *f),                    \
+      (b, room, s, n, f), READ, has(f, s *n), (int64_t)(r * s))                                    \
+    X(size_t, __fread_unlocked_chk, (void *b, size_t room, size_t s, size_t n, FILE *f),           \
+      (b, room, s, n, f), READ, has(f, s *n), (int64_t)(r * s))                                    \
+    X(char *, fgets, (char *b, int n, FILE *f), (b, n, f), READ, has(f, (size_t)n),                \
+      r ? (int64_t)strlen(r) : 0)                                                                  \
+    X(char *, fgets_unlocked, (char *b, int n, FILE *f), (b, n, f), READ, has(f, (size_t)n),       \
+      r ? (int64_t)strlen(r) : 0)                                                                  \
+    X(char *, __fgets_chk, (char *b, size_t room, int n, FILE *f), (b, room, n, f), READ,          \
+      has(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                               \
+    X(ssize_t, getline, (char **b, size_t *n, FILE *f), (b, n, f), READ, 0, r)                     \
+    X(ssize_t, getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)      \
+    X(ssize_t, __getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)    \
+    X(size_t, fwrite, (const void *b, size_t s, size_t n, FILE *f), (b, s, n, f), WRITE,           \
+      has_room(f, s *n), (int64_t)(r * s))                                                         \
+    X(size_t, fwrite_unlocked, (const void *b, size_t s, size_t n, FILE *f), (b, s, n, f), WRITE,  \
+      has_room(f, s *n), (int64_t)(r * s))                                                         \
+    X(int, fflush, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)         \
+    X(int, fflush_unlocked, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)
+
+#define STREAM(type, name, parameters, arguments, op, enough, bytes)                               \
+    static void *next_##name;                                                                      \
+    type name parameters;                                                                          \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
+        if (!io_on || (enough))                                                                    \
+            return real arguments;                                                                 \
+        struct io_stream s_ = io_stream_begin(f);                                                  \
+        type r = real arguments;                                                                   \
+        io_stream_end(&s_, f, TRACE_IO_##op, (bytes), CALLER);                                     \
+        return r;                                                                                  \
+    }
+STREAM_CALLS(STREAM)
+
+#define POSITION_CALLS(X)                                                                          \
+    X(int, fseek, (FILE * f, long at, int from), (f, at, from))                                    \
+    X(int, fseeko, (FILE * f, off_t at, int from), (f, at, from))                                  \
+    X(int, fseeko64, (FILE * f, off64_t at, int from), (f, at, from))
+#define POSITION(type, name, parameters, arguments)                                                \
+    static void *next_##name;                                                                      \
+    type name parameters;                                                                          \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
+        struct io_stream s = io_stream_begin(f);                                                   \
+        type r = real arguments;                                                                   \
+        io_stream_seeked(&s, f, CALLER);                                                           \
+        return r;                                                                                  \
+    }
+POSITION_CALLS(POSITION)
+
+static void *next_rewind, *next_fclose;
+
+CAPTURE_API void rewind(FILE *f)
+{
+    struct io_stream s = io_stream_begin(f);
+    ((void (*)(FILE *))raw_next(&next_rewind, "rewind"))(f);
+    io_stream_seeked(&s, f, CALLER);
+}
+
+#define FOPEN_CALLS(X)                                                                             \
+    X(fopen, (const char *path, const char *mode), (path, mode))                                   \
+    X(fopen64, (const char *path, const char *mode), (path, mode))                                 \
+    X(tmpfile, (void), ())                                                                         \
+    X(tmpfile64, (void), ())                                                                       \
+    X(freopen, (const char *path, const char *mode, FILE *old), (path, mode, old))                 \
+    X(freopen64, (const char *path, const char *mode, FILE *old), (path, mode, old))
+#define FOPEN(name, parameters, arguments)                                                         \
+    static void *next_##name;                                                                      \
+    FILE *name parameters;                                                                         \
+    CAPTURE_API FILE *name parameters                                                              \
+    {                                                                                              \
+        FILE *(*real)parameters = (FILE * (*)parameters) raw_next(&next_##name, #name);            \
+        uint64_t begin = io_begin();                                                               \
+        FILE *f = real arguments;                                                                  \
+        if (begin)                                                                                 \
+            io_opened(f ? f->_fileno : -1, begin, CALLER);                                         \
+        return f;                                                                                  \
+    }
+FOPEN_CALLS(FOPEN)
+
+CAPTURE_API int fclose(FILE *f)
+{
+    int (*real)(FILE *) = (int (*)(FILE *))raw_next(&next_fclose, "fclose");
+    if (!io_on || !f)
+        return real(f);
+    struct io_stream s = io_stream_begin(f);
+    uint32_t file = io_stream_closing(&s, f, CALLER);
+    int r = real(f);
+    if (file)
+        io_closed(file, s.begin, r, CALLER);
+    return r;
+}
+
+void io_stdio_setup(void)
+{
+#define ROW(name)                {&next_##name, #name},
+#define STREAM_ROW(t, name, ...) ROW(name)
+#define OPEN_ROW(name, ...)      ROW(name)
+    static const struct {
+        void **slot;
+        const char *name;
+    } rows[] = {STREAM_CALLS(STREAM_ROW) POSITION_CALLS(STREAM_ROW) FOPEN_CALLS(OPEN_ROW)
+                    ROW(rewind) ROW(fclose)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        raw_next(rows[i].slot, rows[i].name);
+}

@@ -1,0 +1,450 @@
+/* One call on a descriptor: its file's counts, its place in the file, the place of the program that
+ * made it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/recorders/io/state.h"
+
+/* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
+ * stack taken and stands for as many. Large and slow calls always do. */
+enum { STACK_SHARE = 200, DOUBLINGS = 16 };
+#define STACK_BURST 5000000ull /* ns */
+#define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
+#define LARGE       (1ll << 20)
+#define SLOW        1000000ull
+
+static int doublings;
+static uint64_t bucket_until, cost_since;
+
+static void keep_share(uint64_t now, uint64_t cost)
+{
+    uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
+    int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    cost = cost < STACK_MOST ? cost : STACK_MOST;
+    uint64_t spent = __atomic_add_fetch(&cost_since, cost, __ATOMIC_RELAXED);
+    if (full <= now && doubled)
+        __atomic_store_n(&doublings, doubled - 1, __ATOMIC_RELAXED);
+    full = (full > now ? full : now) + cost * STACK_SHARE;
+    __atomic_store_n(&bucket_until, full, __ATOMIC_RELAXED);
+    if (full - now > STACK_BURST * STACK_SHARE && spent >= STACK_BURST / 50 &&
+        doubled < DOUBLINGS) {
+        __atomic_store_n(&doublings, doubled + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&cost_since, 0, __ATOMIC_RELAXED);
+    }
+}
+
+/* How many calls the stack of this one stands for; 0: none is taken. */
+static double stands_for(struct capture_thread *t, const struct io_add *a)
+{
+    int d = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << d ||
+        a->end - a->begin >= SLOW << d)
+        return 1;
+    double times = (double)(1u << d);
+    return capture_random(t) * times <= 1 ? times : 0;
+}
+
+/* A call from memory takes up to 20 us, or four times what copies of this size take. */
+static int has_waited(uint64_t ns, uint64_t bytes)
+{
+    return ns > 20000 && ns > 4 * (220 + bytes / 16);
+}
+
+static unsigned size_cell(uint64_t bytes)
+{
+    static const uint64_t most[] = {100,     1 << 10,  10 << 10,  100 << 10, 1 << 20,
+                                    4 << 20, 10 << 20, 100 << 20, 1 << 30};
+    unsigned i = 0;
+    while (i < 9 && bytes > most[i])
+        i++;
+    return i;
+}
+
+static void add_moment(struct io_file *f, const struct io_moment *m)
+{
+    if (f->seen++ & (f->stride ? f->stride - 1 : 0))
+        return;
+    if (!f->stride) {
+        f->stride = 1;
+        f->moment = f->first;
+        f->moment_room = IO_MOMENTS_FIRST;
+    }
+    if (f->moments == f->moment_room && f->moment_room < IO_MOMENTS) {
+        struct io_moment *more = io_take(IO_MOMENTS * sizeof *more);
+        if (more) {
+            memcpy(more, f->moment, f->moments * sizeof *more);
+            f->moment = more;
+            f->moment_room = IO_MOMENTS;
+        }
+    }
+    if (f->moments == f->moment_room) {
+        for (uint32_t i = 0; i < f->moments / 2; i++)
+            f->moment[i] = f->moment[2 * i];
+        f->moments /= 2;
+        f->stride *= 2;
+        if ((f->seen - 1) & (f->stride - 1))
+            return;
+    }
+    f->moment[f->moments++] = *m;
+}
+
+/* Where the call lies among those before it on this descriptor. */
+static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, uint64_t bytes)
+{
+    unsigned next = 0, near = d->streams, at;
+    enum trace_io_place place;
+    while (next < d->streams && offset != d->end[next]) {
+        if (near == d->streams && offset > d->end[next] && offset - d->end[next] <= IO_NEAR)
+            near = next;
+        next++;
+    }
+    if (!d->streams)
+        place = TRACE_IO_FIRST;
+    else if (next < d->streams)
+        place = TRACE_IO_NEXT;
+    else if (near < d->streams)
+        place = TRACE_IO_NEAR;
+    else
+        place = offset > d->end[0] ? TRACE_IO_FORWARD : TRACE_IO_BACK;
+    cell[TRACE_IO_PLACED + place]++;
+    if (place >= TRACE_IO_FORWARD) {
+        uint64_t jump = place == TRACE_IO_FORWARD ? offset - d->end[0] : d->end[0] - offset;
+        unsigned power = jump ? 63u - (unsigned)__builtin_clzll(jump) : 0;
+        cell[TRACE_IO_JUMPS + (power < 39 ? power : 39)]++;
+    } else {
+        cell[TRACE_IO_GOING_ON] += bytes;
+    }
+    at = next < d->streams ? next : near;
+    if (at == d->streams)
+        at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
+    for (; at > 0; at--)
+        d->end[at] = d->end[at - 1];
+    d->end[0] = offset + bytes;
+}
+
+/* The offset at which a call began that moved `bytes`; below 0 unknown. */
+static int64_t offset_of(int fd, struct io_descriptor *d, uint64_t bytes)
+{
+    if (d->known && !d->shared) {
+        int64_t at = (int64_t)d->offset;
+        d->offset += bytes;
+        return at;
+    }
+    long now = syscall(SYS_lseek, fd, 0L, SEEK_CUR);
+    if (now < 0)
+        return -1;
+    d->offset = (uint64_t)now;
+    d->known = 1;
+    return now - (int64_t)bytes;
+}
+
+static struct io_site *site_of(uint32_t file, uint64_t stack, uint32_t op)
+{
+    uint64_t key = (stack ^ ((uint64_t)file << 8 | op) * 0x9e3779b97f4a7c15ull) | 1;
+    for (uint32_t i = 0; i < 32; i++) {
+        struct io_site *s = &io->sites[(key + i) % IO_SITES];
+        uint64_t none = 0;
+        if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) == key)
+            return s;
+        if (__atomic_compare_exchange_n(&s->key, &none, key, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            s->stack = stack;
+            s->file = file;
+            s->op = op;
+            uint32_t at = __atomic_fetch_add(&io->site_count, 1, __ATOMIC_RELAXED);
+            io->site[at < IO_SITES ? at : 0] = (uint32_t)(s - io->sites);
+            return s;
+        }
+        if (none == key)
+            return s;
+    }
+    return stack ? site_of(file, 0, op) : NULL;
+}
+
+static void add_site(struct capture_thread *t, struct io_file *f, const struct io_add *a,
+                     double times, uint64_t stack, int waited)
+{
+    struct io_site *s = site_of((uint32_t)(f - io->files), stack, a->op);
+    double ns = (double)(a->end - a->begin);
+    if (!s)
+        return;
+    s->tid = t->tid;
+    s->taken++;
+    s->calls += times;
+    s->bytes += a->bytes > 0 ? times * (double)a->bytes : 0;
+    s->ns += times * ns;
+    s->waited_ns += waited ? times * ns : 0;
+    s->changed = 1;
+}
+
+static void add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a,
+                     uint32_t tid)
+{
+    uint64_t bytes = (uint64_t)a->bytes;
+    int reads = a->op == TRACE_IO_READ;
+    uint64_t *cell = f->cell + trace_io_part(a->op, 0);
+    cell[TRACE_IO_SIZES + size_cell(bytes)]++;
+    cell[TRACE_IO_TIMES + trace_io_time_cell(a->end - a->begin)]++;
+    if (!bytes || !d->seekable)
+        return;
+    if (a->offset < 0) {
+        cell[TRACE_IO_SOMEWHERE]++;
+        return;
+    }
+    add_place(cell, d, (uint64_t)a->offset, bytes);
+    if (reads)
+        io_pages_add(&f->pages, (uint64_t)a->offset, bytes, io_take);
+    add_moment(
+        f, &(struct io_moment){a->begin, (uint64_t)a->offset, bytes, (uint64_t)tid << 8 | a->op});
+}
+
+static void add_socket(struct io_file *f, struct io_descriptor *d, const struct io_add *a)
+{
+    if (a->op == TRACE_IO_WRITE)
+        d->wrote_ns = a->end;
+    else if (a->op == TRACE_IO_READ && d->wrote_ns) {
+        f->cell[TRACE_IO_REQUESTS]++;
+        f->cell[TRACE_IO_FIRST_BYTE] += a->end - d->wrote_ns;
+        d->wrote_ns = 0;
+    }
+}
+
+void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
+            const struct io_add *a, const void *caller)
+{
+    uint64_t ns = a->end - a->begin, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0, stack = 0;
+    double times = stands_for(t, a);
+    int waited = has_waited(ns, bytes);
+    if (times > 0) {
+        uint64_t begin = trace_now();
+        stack = capture_stack(t, NULL, caller);
+        uint64_t end = trace_now();
+        keep_share(end, end - begin);
+        t->cost_ns[TRACE_PART_IO] += end - begin < STACK_MOST ? end - begin : STACK_MOST;
+    }
+    if (!io_lock(f, t->tid)) {
+        __atomic_fetch_add(&f->missed[a->op][0], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&f->missed[a->op][1], bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&f->missed[a->op][2], ns, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&io_unplaced, 1, __ATOMIC_RELAXED);
+        f->changed = 1;
+        return;
+    }
+    struct trace_io_count *c = &f->op[a->op];
+    c->calls += !a->more;
+    c->bytes += bytes;
+    c->ns += ns;
+    c->errors += a->bytes < 0;
+    if (waited) {
+        c->waited++;
+        c->waited_bytes += bytes;
+        c->waited_ns += ns;
+    }
+    if (a->op <= TRACE_IO_WRITE && a->bytes >= 0) {
+        add_data(f, d, a, t->tid);
+        if (f->kind == TRACE_TO_SOCKET && bytes)
+            add_socket(f, d, a);
+    }
+    if (times > 0)
+        add_site(t, f, a, times, stack, waited);
+    f->changed = 1;
+    io_unlock(f);
+}
+
+struct capture_thread *io_enter(int64_t bytes, int writes)
+{
+    struct capture_thread *t = capture_enter();
+    if (!t && bytes > 0 && capture_self() && capture_self()->busy) /* of the library itself */
+        __atomic_fetch_add(&io_own[writes], (uint64_t)bytes, __ATOMIC_RELAXED);
+    return t;
+}
+
+double io_call_ns;
+
+void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
+{
+    t->cost_calls[TRACE_PART_IO] += calls;
+    t->cost_ns[TRACE_PART_IO] += (uint64_t)(calls * io_call_ns);
+    capture_leave(t, TRACE_PART_IO, 0);
+    errno = saved_errno;
+}
+
+/* The least of some rounds, on row 0, with its two looks at the clock and without a stack. */
+void io_measure(struct capture_thread *t)
+{
+    enum { ROUNDS = 8, LOOP = 50 };
+    struct io_file kept = io->files[0];
+    struct io_descriptor d = {.seekable = 1};
+    uint64_t least = UINT64_MAX;
+    int before = doublings;
+    doublings = DOUBLINGS;
+    for (int r = 0; r < ROUNDS; r++) {
+        uint64_t begin = trace_now();
+        for (int i = 0; i < LOOP; i++) {
+            uint64_t now = trace_now();
+            io_add(t, &d, &io->files[0],
+                   &(struct io_add){.op = TRACE_IO_WRITE,
+                                    .bytes = 1,
+                                    .offset = i * 4096,
+                                    .begin = now,
+                                    .end = trace_now()},
+                   NULL);
+        }
+        uint64_t ns = trace_now() - begin;
+        least = ns < least ? ns : least;
+    }
+    doublings = before;
+    io->files[0] = kept;
+    io_call_ns = (double)least / LOOP;
+}
+
+void io_done(const struct io_call *c, const void *caller)
+{
+    int saved = errno;
+    if (!capture.on)
+        return;
+    uint64_t end = trace_now();
+    struct capture_thread *t = io_enter(c->result, c->op == TRACE_IO_WRITE);
+    struct io_file *f;
+    if (!t) {
+        errno = saved;
+        return;
+    }
+    struct io_descriptor *d = io_descriptor(c->fd, &f);
+    if (d) {
+        struct io_add a = {
+            .op = c->op, .bytes = c->result, .offset = c->offset, .begin = c->begin, .end = end};
+        if (a.op <= TRACE_IO_WRITE && a.offset == IO_HERE && a.bytes > 0 && d->seekable)
+            a.offset = offset_of(c->fd, d, (uint64_t)a.bytes);
+        if (c->no_chars && a.bytes > 0)
+            __atomic_fetch_add(&io_no_chars[c->op == TRACE_IO_WRITE], (uint64_t)a.bytes,
+                               __ATOMIC_RELAXED);
+        io_add(t, d, f, &a, caller);
+    }
+    io_leave(t, 1, saved);
+}
+
+void io_opened(int fd, uint64_t begin, const void *caller)
+{
+    int saved = errno;
+    uint64_t end = begin && capture.on ? trace_now() : 0;
+    struct capture_thread *t = end && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (t) {
+        struct io_file *f = &io->files[0];
+        if (fd >= 0)
+            io_forget(fd);
+        struct io_descriptor *d = fd >= 0 ? io_descriptor(fd, &f) : &io->descriptors[0];
+        if (d && fd >= 0 && d->seekable) {
+            d->known = 1;
+            d->offset = 0;
+        }
+        if (d)
+            io_add(t, d, f,
+                   &(struct io_add){.op = TRACE_IO_OPEN,
+                                    .bytes = fd < 0 ? -1 : 0,
+                                    .offset = -1,
+                                    .begin = begin,
+                                    .end = end},
+                   caller);
+        io_leave(t, 1, saved);
+    }
+    errno = saved;
+}
+
+uint32_t io_closing(int fd, uint64_t begin)
+{
+    int saved = errno;
+    struct io_descriptor *d = begin && capture.on ? io_descriptor_known(fd) : NULL;
+    uint32_t file = 0;
+    struct capture_thread *t = d && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (t) {
+        file = d->file;
+        io_forget(fd);
+        io_leave(t, 0, saved);
+    }
+    errno = saved;
+    return file;
+}
+
+void io_closed(uint32_t file, uint64_t begin, int result, const void *caller)
+{
+    int saved = errno;
+    uint64_t end = file && capture.on ? trace_now() : 0;
+    struct capture_thread *t = end ? io_enter(0, 0) : NULL;
+    if (t) {
+        struct io_descriptor none = {0};
+        io_add(t, &none, &io->files[file - 1],
+               &(struct io_add){
+                   .op = TRACE_IO_OPEN, .bytes = result, .offset = -1, .begin = begin, .end = end},
+               caller);
+        io_leave(t, 1, saved);
+    }
+    errno = saved;
+}
+
+void io_closing_range(unsigned first, unsigned last)
+{
+    struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (!t)
+        return;
+    int saved = errno;
+    for (unsigned fd = first; fd <= last && fd < (unsigned)io->descriptor_count; fd++)
+        io_forget((int)fd);
+    io_leave(t, 0, saved);
+}
+
+void io_duplicated(int from, int to)
+{
+    int saved = errno;
+    struct capture_thread *t =
+        io_on && capture.on && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (!t)
+        return;
+    if (from != to)
+        io_forget(to);
+    struct io_descriptor *d = io_descriptor_known(from);
+    if (d && from != to) {
+        d->shared = 1;
+        if ((unsigned)to < IO_DESCRIPTORS) {
+            io->descriptors[to] = *d;
+            io_set_row(to, d->file);
+            io->descriptors[to].stream = 0;
+        }
+    }
+    io_leave(t, 0, saved);
+}
+
+void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller)
+{
+    int saved = errno;
+    if (!capture.on)
+        return;
+    uint64_t end = trace_now();
+    struct capture_thread *t = io_enter(0, 0);
+    struct io_file *f;
+    if (!t)
+        return;
+    struct io_descriptor *d = io_descriptor(fd, &f);
+    if (d) {
+        if (result >= 0 && d->seekable) {
+            d->offset = (uint64_t)result;
+            d->known = 1;
+        }
+        io_add(t, d, f,
+               &(struct io_add){.op = TRACE_IO_SEEK,
+                                .bytes = result < 0 ? -1 : 0,
+                                .offset = -1,
+                                .begin = begin,
+                                .end = end},
+               caller);
+    }
+    io_leave(t, 1, saved);
+}
+
+void io_ring_call(void)
+{
+    __atomic_fetch_add(&io_ring_calls, 1, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,21 @@
+/* Names of sockets and addresses. */
+#ifndef TP_CAPTURE_RECORDERS_IO_ENDPOINTS_H
+#define TP_CAPTURE_RECORDERS_IO_ENDPOINTS_H
+
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include "profiler/capture/recorders/io/state.h"
+
+/* The name of a socket, and of an address ("" none). */
+union io_peer {
+    struct sockaddr a;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un un;
+    struct sockaddr_storage room;
+};
+void io_peer_name(const union io_peer *p, socklen_t bytes, char *out, size_t room);
+void io_endpoint(int fd, const struct io_descriptor *d, char *out, size_t room);
+
+#endif

@@ -1,0 +1,145 @@
+/* The io recorder: starts the tables, has them written now and then, and at the end. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/io/state.h"
+
+static unsigned ticks, next; /* when they are written: after 1, 2, 4, 8 s, then every 8 s */
+
+static int start(void)
+{
+    struct capture_thread *t = capture_self();
+    io = raw_map(sizeof *io, MAP_NORESERVE);
+    if (!io)
+        return ENOMEM;
+    io->files[0] =
+        (struct io_file){.kind = TRACE_TO_OTHER, .name = "unknown", .resident = ~0ull, .id = 1};
+    if (t) {
+        io_measure(t);
+        io_write_kernel(t, 0);
+    }
+    io_on = 1;
+    return 0;
+}
+
+static unsigned (*take_out)(void);
+static int is_out;
+
+void io_take_out_by(unsigned (*given)(void))
+{
+    take_out = given;
+}
+
+#define FREE_NS 1e9 /* of CPU time on which the share is granted at the start */
+
+/* What the calls cost the program, against the share that they may; stacks keep theirs
+ * themselves. */
+static void keep_share(struct capture_thread *ours)
+{
+    struct timespec spent;
+    double ns = 0;
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
+        ns += s->used ? (double)s->t.cost_calls[TRACE_PART_IO] * io_call_ns : 0;
+    if (is_out || capture.config.calls_share >= 1 ||
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent))
+        return;
+    double cpu = 1e9 * (double)spent.tv_sec + (double)spent.tv_nsec;
+    if (ns <= capture.config.calls_share * (FREE_NS + cpu))
+        return;
+    is_out = 1;
+    capture_note(
+        ours, 1, "io.off",
+        "The program reads and writes in so many small calls that recording them took "
+        "%.1f %% of its CPU time: after %.2f s of CPU time they were taken out of its way. "
+        "What was moved after that is seen in sum, by the kernel's counters. Set "
+        "TOMOPROF_CAPTURE_CALLS=1 to record it at that price.",
+        100 * ns / cpu, 1e-9 * cpu);
+    modules_hold();
+    take_out();
+    modules_release();
+}
+
+static void tick(struct capture_thread *ours)
+{
+    keep_share(ours);
+    unsigned second = (unsigned)capture.config.wait_hz;
+    if (++ticks < (next ? next : second))
+        return;
+    next = next ? next * 2 : 2 * second;
+    if (next > 8 * second) {
+        ticks = 0;
+        next = 8 * second;
+    }
+    io_write(ours, 1);
+    io_write_kernel(ours, 1);
+}
+
+static void thread_ends(struct capture_thread *t)
+{
+    (void)t;
+    io_kernel_thread_ends();
+}
+
+/* Streams whose last calls no hook has seen: getc, printf. */
+static void catch_up(struct capture_thread *t)
+{
+    uint64_t now = trace_now();
+    for (int fd = 0; fd < io->descriptor_count; fd++) {
+        struct io_descriptor *d = io_descriptor_known(fd);
+        long at =
+            d && d->stream && d->seekable && d->known ? syscall(SYS_lseek, fd, 0L, SEEK_CUR) : -1;
+        if (at > 0 && (uint64_t)at > d->offset)
+            io_add(t, d, &io->files[d->file - 1],
+                   &(struct io_add){.op = d->writes ? TRACE_IO_WRITE : TRACE_IO_READ,
+                                    .bytes = at - (int64_t)d->offset,
+                                    .offset = (int64_t)d->offset,
+                                    .begin = now,
+                                    .end = now},
+                   NULL);
+        if (at > 0)
+            d->offset = (uint64_t)at;
+    }
+}
+
+static void stop(void)
+{
+    struct capture_thread *t = capture_self();
+    if (!t)
+        return;
+    catch_up(t);
+    io_mapped_all();
+    io_write(t, 1);
+    io_write_kernel(t, 1);
+}
+
+static void fork_child(void)
+{
+    struct capture_thread *t = capture_self();
+    ticks = next = 0;
+    if (is_out && t)
+        capture_note(t, 1, "io.off",
+                     "The process that made this one had taken reads and writes out of the "
+                     "program's way: they are seen in sum alone.");
+    io_files_forked();
+    io_mapped_forked();
+    io_kernel_forked();
+    if (t)
+        io_write_kernel(t, 0);
+}
+
+const struct recorder io_recorder = {
+    .name = "io",
+    .modes = CAPTURE_IO,
+    .start = start,
+    .thread_end = thread_ends,
+    .tick = tick,
+    .fork_child = fork_child,
+    .stop = stop,
+};

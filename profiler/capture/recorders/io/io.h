@@ -1,0 +1,74 @@
+/* Input and output: what the hooks of calls on descriptors report (hooks/io_*.c). Calls are added
+ * up here by file and by place of the program, in tables of bounded size; records.c writes them now
+ * and then and at the end. Nothing of what is read or written is looked at. All functions keep
+ * errno, wait for nobody, and do nothing in a child of vfork. */
+#ifndef TP_CAPTURE_RECORDERS_IO_IO_H
+#define TP_CAPTURE_RECORDERS_IO_IO_H
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "profiler/capture/core/capture.h"
+
+extern volatile int io_on;
+
+/* Given before the recorder starts: takes the hooks of reads, writes and seeks out of the
+ * program's way, where they cost more than they may. */
+void io_take_out_by(unsigned (*take_out)(void));
+
+/* Before a call: when it begins, 0 where nothing is recorded (any longer: the clock, too, may be
+ * forbidden then). */
+static inline uint64_t io_begin(void)
+{
+    return __builtin_expect(io_on && capture.on, 0) ? trace_now() : 0;
+}
+
+struct io_call {
+    enum trace_io_op op;
+    int fd;
+    int64_t result; /* bytes, 0, or below 0: errno says why */
+    int64_t offset; /* IO_HERE: where the descriptor stood */
+    uint64_t begin;
+    int no_chars; /* the kernel's rchar and wchar do not count it */
+};
+#define IO_HERE (-1)
+/* `caller`: see capture_stack. */
+void io_done(const struct io_call *c, const void *caller);
+
+/* A descriptor came to be, by `open` and its like (`begin` 0: not timed); failed below 0. */
+void io_opened(int fd, uint64_t begin, const void *caller);
+/* Before it is closed; io_closed after it, with what came of it. `begin` as io_begin gave it. */
+uint32_t io_closing(int fd, uint64_t begin);
+void io_closed(uint32_t file, uint64_t begin, int result, const void *caller);
+void io_closing_range(unsigned first, unsigned last);
+void io_duplicated(int from, int to); /* they share an offset now */
+/* lseek came to `result`. */
+void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller);
+
+/* stdio.c: around a call on a stream. */
+struct io_stream {
+    uint64_t begin; /* 0: not recorded */
+    const char *read_at, *read_end, *write_at, *write_base;
+    int64_t pending; /* bytes to be written */
+};
+struct io_stream io_stream_begin(FILE *f);
+/* `bytes`: what the call gave or took. */
+void io_stream_end(const struct io_stream *s, FILE *f, enum trace_io_op op, int64_t bytes,
+                   const void *caller);
+void io_stream_seeked(const struct io_stream *s, FILE *f, const void *caller);
+uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *caller);
+
+/* network.c, endpoints.c */
+void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result, uint64_t begin,
+                  const void *caller);
+void io_accepted(int fd);
+struct addrinfo;
+void io_named(const char *host, const struct addrinfo *found);
+
+/* mapped.c: files in memory. */
+void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, const void *caller);
+void io_unmapping(const void *at, size_t bytes);
+
+void io_ring_call(void); /* io_uring_enter or io_submit: what it moves is not seen here */
+
+#endif

@@ -1,0 +1,135 @@
+/* Files in memory: what is read of them is read by page faults, which no call shows. How much of a
+ * mapping the process has touched is told by its page table, before it is unmapped and at the end;
+ * the kernel maps up to 16 pages at a fault, so that this is an upper bound. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/state.h"
+
+enum { MAPS = 1024, TRIES = 200, WORDS = 512, PAGES_SEEN = 1 << 18 };
+
+struct io_map {
+    uintptr_t start, end;
+    uint32_t file; /* its place + 1 */
+};
+static struct io_map maps[MAPS];
+static uint32_t used, map_lock; /* used: places that ever were */
+
+static int lock(void)
+{
+    uint32_t none = 0;
+    for (int i = 0; i < TRIES; i++, none = 0)
+        if (__atomic_compare_exchange_n(&map_lock, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return 1;
+    return 0;
+}
+
+static void unlock(void)
+{
+    __atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Bytes of [start, end) that are in this process's page table; of a very large one, of one part in
+ * some. */
+static uint64_t touched(uintptr_t start, uintptr_t end)
+{
+    uint64_t word[WORDS], present = 0, seen = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t pages = (end - start + page - 1) / page, every = pages / PAGES_SEEN + 1;
+    long fd = raw_open("/proc/self/pagemap", O_RDONLY);
+    if (fd < 0)
+        return 0;
+    for (uint64_t at = 0; at < pages; at += WORDS * every) {
+        uint64_t n = pages - at < WORDS ? pages - at : WORDS;
+        long got = syscall(SYS_pread64, fd, word, n * 8, (off_t)((start / page + at) * 8));
+        if (got <= 0)
+            break;
+        for (long i = 0; i < got / 8; i++)
+            present += word[i] >> 63;
+        seen += (uint64_t)got / 8;
+    }
+    syscall(SYS_close, fd);
+    return seen ? present * page * pages / seen : 0;
+}
+
+static void add_touched(uint32_t file, uint64_t bytes)
+{
+    struct io_file *f = &io->files[file - 1];
+    __atomic_fetch_add(&f->cell[TRACE_IO_TOUCHED], bytes, __ATOMIC_RELAXED);
+    f->changed = 1;
+}
+
+void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, const void *caller)
+{
+    int saved = errno;
+    uint64_t end = begin && capture.on ? trace_now() : 0;
+    struct capture_thread *t = end ? io_enter(0, 0) : NULL;
+    struct io_file *f;
+    (void)offset;
+    if (!t)
+        return;
+    struct io_descriptor *d = io_descriptor(fd, &f);
+    if (d && d->seekable) {
+        io_add(t, d, f,
+               &(struct io_add){.op = TRACE_IO_MAP,
+                                .bytes = (int64_t)bytes,
+                                .offset = -1,
+                                .begin = begin,
+                                .end = end},
+               caller);
+        if (lock()) {
+            uint32_t i = 0;
+            while (i < used && maps[i].file)
+                i++;
+            if (i < MAPS) {
+                maps[i] = (struct io_map){(uintptr_t)at, (uintptr_t)at + bytes, d->file};
+                used += i == used;
+            }
+            unlock();
+        }
+    }
+    io_leave(t, 1, saved);
+}
+
+void io_unmapping(const void *at, size_t bytes)
+{
+    uintptr_t start = (uintptr_t)at, end = start + bytes;
+    if (!__atomic_load_n(&used, __ATOMIC_RELAXED) || !io_on || !capture.on)
+        return;
+    int saved = errno;
+    struct capture_thread *t = io_enter(0, 0);
+    if (!t)
+        return;
+    uint64_t begin = trace_now();
+    while (lock()) {
+        struct io_map gone = {0};
+        for (uint32_t i = 0; i < used && !gone.file; i++)
+            if (maps[i].file && maps[i].start >= start && maps[i].end <= end) {
+                gone = maps[i];
+                maps[i].file = 0;
+            }
+        unlock();
+        if (!gone.file)
+            break;
+        add_touched(gone.file, touched(gone.start, gone.end));
+    }
+    t->cost_ns[TRACE_PART_IO] += trace_now() - begin;
+    io_leave(t, 0, saved);
+}
+
+void io_mapped_all(void)
+{
+    for (uint32_t i = 0; i < used; i++)
+        if (maps[i].file) {
+            add_touched(maps[i].file, touched(maps[i].start, maps[i].end));
+            maps[i].file = 0;
+        }
+}
+
+void io_mapped_forked(void)
+{
+    map_lock = 0;
+}

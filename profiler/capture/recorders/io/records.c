@@ -1,0 +1,265 @@
+/* What the tables hold, as records. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/state.h"
+
+/* A row as it was, taken out under its lock: its counts begin at zero again. */
+struct taken {
+    struct trace_io_use use;
+    uint64_t cells[TRACE_IO_CELLS];
+};
+static struct taken taken; /* one thread writes at a time */
+static int writing;
+
+static int take_out(struct io_file *f, uint32_t tid)
+{
+    if (!io_lock(f, tid))
+        return 0;
+    struct trace_io_use *u = &taken.use;
+    *u = (struct trace_io_use){.r.kind = TRACE_IO_USE, .file = f->id};
+    memcpy(u->op, f->op, sizeof u->op);
+    memset(f->op, 0, sizeof f->op);
+    for (uint64_t i = 0; i < TRACE_IO_CELLS; i++)
+        if (f->cell[i]) {
+            taken.cells[u->cells++] = i << 48 | (f->cell[i] & ((1ull << 48) - 1));
+            f->cell[i] = 0;
+        }
+    f->changed = 0;
+    io_unlock(f);
+    for (int i = 0; i < TRACE_IO_OPS; i++) {
+        u->op[i].calls += __atomic_exchange_n(&f->missed[i][0], 0, __ATOMIC_RELAXED);
+        u->op[i].bytes += __atomic_exchange_n(&f->missed[i][1], 0, __ATOMIC_RELAXED);
+        u->op[i].ns += __atomic_exchange_n(&f->missed[i][2], 0, __ATOMIC_RELAXED);
+    }
+    return 1;
+}
+
+static void write_file(struct capture_thread *t, struct io_file *f)
+{
+    struct trace_io_file r = {.r.kind = TRACE_IO_FILE,
+                              .id = f->id,
+                              .device = f->device,
+                              .inode = f->inode,
+                              .size = f->size,
+                              .kind = f->kind,
+                              .flags = f->flags,
+                              .resident = f->resident};
+    const char *name = f->name ? f->name : "";
+    r.bytes = (uint32_t)strlen(name);
+    f->defined = trace_put(&t->stream, &r.r, sizeof r, name, r.bytes);
+}
+
+static void write_state(struct capture_thread *t, struct io_file *f)
+{
+    static struct io_moment moment[IO_MOMENTS];
+    struct trace_io_state r = {.r.kind = TRACE_IO_STATE, .file = f->id};
+    if (!f->moments || !io_lock(f, t->tid))
+        return;
+    r.unique = io_pages_bytes(&f->pages, &r.error);
+    r.stride = f->stride;
+    r.n = f->moments;
+    memcpy(moment, f->moment, f->moments * sizeof *moment);
+    io_unlock(f);
+    trace_put(&t->stream, &r.r, sizeof r, moment, r.n * sizeof *moment);
+}
+
+static void write_sites(struct capture_thread *t)
+{
+    uint32_t count = io->site_count < IO_SITES ? io->site_count : IO_SITES;
+    for (uint32_t i = 0; i < count; i++) {
+        struct io_site *s = &io->sites[io->site[i]];
+        struct io_file *f = &io->files[s->file];
+        if (!s->key || !s->changed || !io_lock(f, t->tid))
+            continue;
+        struct trace_io_site r = {.r.kind = TRACE_IO_SITE,
+                                  .file = f->id,
+                                  .stack = s->stack,
+                                  .calls = s->calls,
+                                  .bytes = s->bytes,
+                                  .ns = s->ns,
+                                  .waited_ns = s->waited_ns,
+                                  .op = s->op,
+                                  .tid = s->tid,
+                                  .taken = s->taken};
+        s->calls = s->bytes = s->ns = s->waited_ns = 0;
+        s->taken = 0;
+        s->changed = 0;
+        io_unlock(f);
+        trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+    }
+}
+
+/* /proc/self/mountinfo: "36 35 98:0 /root /mount/point options - ext4 ..." */
+static void write_mount(struct capture_thread *t, const char *text, uint64_t device)
+{
+    char wanted[32];
+    uint64_t numbers[2] = {device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xfff00)};
+    char *p = wanted;
+    for (int i = 0; i < 2; i++) {
+        char digits[12], *d = digits + sizeof digits - 1;
+        *d = 0;
+        do
+            *--d = (char)('0' + numbers[i] % 10);
+        while ((numbers[i] /= 10));
+        *p++ = i ? ':' : ' ';
+        p = stpcpy(p, d);
+    }
+    strcpy(p, " ");
+    for (const char *line = text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *end = strchrnul(line, '\n'), *at = strstr(line, wanted);
+        const char *dash = strstr(line, " - ");
+        if (!at || at > end || !dash || dash > end)
+            continue;
+        at = strchr(at + strlen(wanted), ' ');
+        if (!at || at > end)
+            continue;
+        size_t type = strcspn(dash + 3, " \n"), point = strcspn(at + 1, " \n");
+        char tail[640];
+        if (type + point + 1 > sizeof tail)
+            continue;
+        memcpy(tail, dash + 3, type);
+        tail[type] = 0;
+        memcpy(tail + type + 1, at + 1, point);
+        struct trace_io_mount r = {
+            .r.kind = TRACE_IO_MOUNT, .device = device, .bytes = (uint32_t)(type + 1 + point)};
+        trace_put(&t->stream, &r.r, sizeof r, tail, r.bytes);
+        return;
+    }
+}
+
+static void write_mounts(struct capture_thread *t)
+{
+    static uint64_t told[32];
+    static uint32_t count;
+    static char text[32 << 10];
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < io_file_count(); i++) {
+        uint64_t device = io->files[i].device;
+        uint32_t k = 0;
+        while (k < count && told[k] != device)
+            k++;
+        if (!device || k < count || count == 32)
+            continue;
+        if (!bytes)
+            bytes = raw_read_file("/proc/self/mountinfo", text, sizeof text);
+        told[count++] = device;
+        write_mount(t, text, device);
+    }
+}
+
+void io_write(struct capture_thread *t, int all)
+{
+    if (__atomic_exchange_n(&writing, 1, __ATOMIC_ACQUIRE))
+        return;
+    for (uint32_t i = 0; i < io_file_count(); i++) {
+        struct io_file *f = &io->files[i];
+        if (!f->changed)
+            continue;
+        if (!f->defined)
+            write_file(t, f);
+        if (take_out(f, t->tid))
+            trace_put(&t->stream, &taken.use.r, sizeof taken.use, taken.cells,
+                      taken.use.cells * sizeof *taken.cells);
+        if (all)
+            write_state(t, f);
+    }
+    write_sites(t);
+    if (all)
+        write_mounts(t);
+    __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
+}
+
+/* The kernel's counters of one thread: read_chars to write_bytes, as /proc tells them. */
+enum { NUMBERS = 6 };
+static int read_numbers(uint32_t tid, uint64_t out[NUMBERS])
+{
+    char text[256];
+    const char *p = text;
+    if (!thread_poll_read(tid, "io", text, sizeof text))
+        return 0;
+    for (int i = 0; i < NUMBERS && (p = strchr(p, ':')); i++)
+        p = thread_poll_number(p + 1, &out[i]);
+    return 1;
+}
+
+static uint64_t ended[NUMBERS]; /* of threads that are no more */
+
+void io_kernel_thread_ends(void)
+{
+    uint64_t n[NUMBERS] = {0};
+    if (read_numbers((uint32_t)syscall(SYS_gettid), n))
+        for (int i = 0; i < NUMBERS; i++)
+            __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
+}
+
+void io_kernel_forked(void)
+{
+    memset(ended, 0, sizeof ended);
+    memset(io_own, 0, sizeof io_own);
+    memset(io_no_chars, 0, sizeof io_no_chars);
+    raw_chars[0] = raw_chars[1] = 0;
+    io_unplaced = io_ring_calls = 0;
+    writing = 0;
+}
+
+struct folder_entry { /* as getdents64 gives it */
+    uint64_t inode;
+    int64_t offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+static void sum_threads(uint64_t sum[NUMBERS])
+{
+    _Alignas(8) char room[2048];
+    long fd = raw_open("/proc/self/task", O_RDONLY | O_DIRECTORY), n;
+    while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
+        for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {
+            uint64_t tid, one[NUMBERS] = {0};
+            thread_poll_number(((struct folder_entry *)(room + at))->name, &tid);
+            if (!tid || !read_numbers((uint32_t)tid, one))
+                continue;
+            for (int i = 0; i < NUMBERS; i++)
+                sum[i] += one[i];
+        }
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+}
+
+void io_write_kernel(struct capture_thread *t, uint32_t at)
+{
+    struct rusage u = {0};
+    uint64_t sum[NUMBERS] = {0};
+    uint64_t own_read = raw_chars[0] + io_own[0], own_write = raw_chars[1] + io_own[1];
+    sum_threads(sum);
+    for (int i = 0; i < NUMBERS; i++)
+        sum[i] += __atomic_load_n(&ended[i], __ATOMIC_RELAXED);
+    getrusage(RUSAGE_SELF, &u);
+    struct trace_io_kernel r = {.r.kind = TRACE_IO_KERNEL,
+                                .read_chars = sum[0],
+                                .write_chars = sum[1],
+                                .read_calls = sum[2],
+                                .write_calls = sum[3],
+                                .read_bytes = sum[4],
+                                .write_bytes = sum[5],
+                                .own_read = own_read,
+                                .own_write = own_write,
+                                .no_chars_read = io_no_chars[0],
+                                .no_chars_write = io_no_chars[1],
+                                .major_faults = (uint64_t)u.ru_majflt,
+                                .minor_faults = (uint64_t)u.ru_minflt,
+                                .unplaced = io_unplaced,
+                                .ring_calls = io_ring_calls,
+                                .at = at};
+    trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+}

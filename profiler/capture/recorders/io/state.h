@@ -1,0 +1,118 @@
+/* The tables of the io recorder, shared by its files. */
+#ifndef TP_CAPTURE_RECORDERS_IO_STATE_H
+#define TP_CAPTURE_RECORDERS_IO_STATE_H
+
+#include "profiler/capture/recorders/io/io.h"
+#include "profiler/capture/recorders/io/pages.h"
+
+enum {
+    IO_FILES = 4096, /* rows; from 3/4 of them on, new files share a row by folder and ending */
+    IO_DESCRIPTORS = 65536, /* calls on higher ones count for row 0 */
+    IO_SITES = 16384,
+    IO_STREAMS = 8, /* places in a file that are read on from, of one descriptor */
+    IO_MOMENTS_FIRST = 16,
+    IO_MOMENTS = 512,
+    IO_NEAR = 128 << 10,
+};
+
+struct io_moment {
+    uint64_t time, offset, bytes, what; /* tid << 8 | op */
+};
+
+struct io_file {
+    int lock; /* tid of who changes it; only for moments: io_lock */
+    int changed, defined;
+    uint64_t id, device, inode, born, size, resident;
+    uint32_t kind, flags;
+    const char *name;
+    struct trace_io_count op[TRACE_IO_OPS];
+    uint64_t cell[TRACE_IO_CELLS];
+    uint64_t missed[TRACE_IO_OPS][3];                  /* calls, bytes, ns that found it locked */
+    struct io_pages pages;                             /* what was read of it */
+    struct io_moment first[IO_MOMENTS_FIRST], *moment; /* of one call in `stride` */
+    uint32_t moments, moment_room;
+    uint64_t stride, seen;
+};
+
+struct io_descriptor {
+    uint32_t file;            /* its place in `files`, + 1; 0 unknown */
+    uint8_t shared;           /* others move its offset too: the kernel is asked for it */
+    uint8_t stream;           /* of stdio */
+    uint8_t seekable, known;  /* known: the offset is */
+    uint8_t streams;          /* in use */
+    uint8_t accepted, writes; /* writes: opened for nothing else */
+    uint64_t offset;
+    uint64_t end[IO_STREAMS]; /* the last used first */
+    uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
+};
+
+struct io_site {
+    uint64_t key; /* of file, stack and op; 0 none */
+    uint64_t stack, taken;
+    uint32_t file, op, tid, changed;
+    double calls, bytes, ns, waited_ns;
+};
+
+struct io_tables {
+    struct io_file files[IO_FILES];
+    struct io_descriptor descriptors[IO_DESCRIPTORS];
+    struct io_site sites[IO_SITES];
+    uint32_t site[IO_SITES]; /* the places of those in use */
+    uint32_t site_count;
+    int descriptor_count; /* none in use is higher */
+};
+extern struct io_tables *io; /* NULL: not started */
+extern uint64_t io_unplaced, io_ring_calls, io_own[2], io_no_chars[2];
+
+/* tables.c */
+uint32_t io_file_count(void);
+uint64_t io_mix(uint64_t a, uint64_t b);
+uint32_t io_find(uint64_t key); /* the place of a row + 1; 0 none */
+/* Under the lock of the rows; 0: all are in use. */
+uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name);
+int io_lock_rows(void); /* 0: given up */
+void io_unlock_rows(void);
+/* files.c: the row of a descriptor, found anew where it is not known; NULL: the number is none. */
+struct io_descriptor *io_descriptor(int fd, struct io_file **f);
+struct io_descriptor *io_descriptor_known(int fd); /* NULL: not known */
+void io_set_row(int fd, uint32_t row);             /* place + 1 */
+void io_forget(int fd);
+uint32_t io_row(uint32_t kind, const char *name); /* of what has no inode: its place */
+void io_files_forked(void);
+
+/* Short, and given up where another thread keeps it: 0. */
+int io_lock(struct io_file *f, uint32_t tid);
+void io_unlock(struct io_file *f);
+
+/* calls.c: the same as io_done for who has entered already. */
+struct io_add {
+    enum trace_io_op op;
+    int64_t bytes;  /* below 0: an error */
+    int64_t offset; /* below 0: none */
+    uint64_t begin, end;
+    int more; /* a part of a call that is counted already: bytes alone */
+};
+void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
+            const struct io_add *a, const void *caller);
+
+/* Whether the calling thread is inside of the library: a call of its own, which is counted apart.
+ */
+struct capture_thread *io_enter(int64_t bytes, int writes);
+/* `calls`: of the program that it recorded, for its cost. */
+void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
+void io_measure(struct capture_thread *t); /* at the start: what one of them costs */
+extern double io_call_ns;                  /* without its stack */
+
+/* mapped.c: counts what the process has touched of all mappings that are left. */
+void io_mapped_all(void);
+void io_mapped_forked(void);
+
+/* records.c: what changed since; `all`: also what is written seldom. */
+void io_write(struct capture_thread *t, int all);
+void io_write_kernel(struct capture_thread *t, uint32_t at);
+void io_kernel_thread_ends(void);
+void io_kernel_forked(void);
+
+void *io_take(size_t bytes); /* zeroed, stays; NULL: IO_ROOM is full */
+
+#endif

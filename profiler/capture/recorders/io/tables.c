@@ -1,0 +1,198 @@
+/* The tables: rows of files found by key, descriptors, locks, memory. */
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/state.h"
+
+enum {
+    SLOTS = 2 * IO_FILES,
+    NAMES = 1 << 20,
+    BLOCK = 256 << 10,
+    MOST = 32 << 20, /* of io_take */
+    TRIES = 200,
+};
+
+volatile int io_on;
+struct io_tables *io;
+uint64_t io_unplaced, io_ring_calls, io_own[2], io_no_chars[2];
+
+static uint32_t slots[SLOTS]; /* place of a file + 1, by its key */
+static uint64_t keys[IO_FILES];
+static uint32_t count = 1; /* row 0: what finds no other */
+static char names[NAMES];
+static size_t names_used;
+static int rows_lock, take_word;
+
+static int lock(int *word)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (!__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+            return 1;
+        if (i > TRIES / 2)
+            sched_yield();
+    }
+    return 0;
+}
+
+static void unlock(int *word)
+{
+    __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+int io_lock(struct io_file *f, uint32_t tid)
+{
+    for (int i = 0; i < TRIES; i++) {
+        int none = 0;
+        if (__atomic_compare_exchange_n(&f->lock, &none, (int)tid, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            none == (int)tid) /* left by a jump of this thread */
+            return 1;
+        if (i > TRIES / 2)
+            sched_yield();
+    }
+    return 0;
+}
+
+void io_unlock(struct io_file *f)
+{
+    __atomic_store_n(&f->lock, 0, __ATOMIC_RELEASE);
+}
+
+void *io_take(size_t bytes)
+{
+    static char *block;
+    static size_t left, taken;
+    void *p = NULL;
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (!lock(&take_word))
+        return NULL;
+    if (bytes > left && taken < MOST) {
+        size_t more = bytes > BLOCK ? bytes : BLOCK;
+        block = raw_map(more, MAP_NORESERVE);
+        left = block ? more : 0;
+        taken += left;
+        capture_count_memory((int64_t)left);
+    }
+    if (bytes <= left) {
+        p = block;
+        block += bytes;
+        left -= bytes;
+    }
+    unlock(&take_word);
+    return p;
+}
+
+uint32_t io_file_count(void)
+{
+    return __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+}
+
+uint64_t io_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+    return x ^ x >> 32;
+}
+
+uint32_t io_find(uint64_t key)
+{
+    for (uint32_t i = 0, at = (uint32_t)key % SLOTS; i < SLOTS; i++, at = (at + 1) % SLOTS) {
+        uint32_t f = __atomic_load_n(&slots[at], __ATOMIC_ACQUIRE);
+        if (!f || keys[f - 1] == key)
+            return f;
+    }
+    return 0;
+}
+
+uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name)
+{
+    size_t n = strlen(name) + 1;
+    uint32_t at = (uint32_t)key % SLOTS, row = count;
+    if (count >= IO_FILES || names_used + n > NAMES)
+        return 0;
+    struct io_file *f = &io->files[row];
+    *f = *as;
+    f->name = memcpy(names + names_used, name, n);
+    f->id = trace_hash(name, n, as->device ^ as->inode << 8 ^ as->born);
+    names_used += n;
+    keys[row] = key;
+    while (slots[at])
+        at = (at + 1) % SLOTS;
+    __atomic_store_n(&count, row + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&slots[at], row + 1, __ATOMIC_RELEASE);
+    return row + 1;
+}
+
+int io_lock_rows(void)
+{
+    return lock(&rows_lock);
+}
+
+void io_unlock_rows(void)
+{
+    unlock(&rows_lock);
+}
+
+uint32_t io_row(uint32_t kind, const char *name)
+{
+    uint64_t key = io_mix(trace_hash(name, strlen(name), kind), kind);
+    uint32_t f = io_find(key);
+    if (!f && lock(&rows_lock)) {
+        f = io_find(key);
+        if (!f)
+            f = io_insert(key, &(struct io_file){.kind = kind, .resident = ~0ull}, name);
+        unlock(&rows_lock);
+    }
+    return f ? f - 1 : 0;
+}
+
+struct io_descriptor *io_descriptor_known(int fd)
+{
+    struct io_descriptor *d = (unsigned)fd < IO_DESCRIPTORS ? &io->descriptors[fd] : NULL;
+    return d && d->file ? d : NULL;
+}
+
+void io_set_row(int fd, uint32_t row)
+{
+    int top = __atomic_load_n(&io->descriptor_count, __ATOMIC_RELAXED);
+    while (fd >= top && !__atomic_compare_exchange_n(&io->descriptor_count, &top, fd + 1, 1,
+                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    __atomic_store_n(&io->descriptors[fd].file, row, __ATOMIC_RELEASE);
+}
+
+void io_forget(int fd)
+{
+    if ((unsigned)fd < IO_DESCRIPTORS && io->descriptors[fd].file) {
+        struct io_descriptor none = {0};
+        __atomic_store_n(&io->descriptors[fd].file, 0, __ATOMIC_RELEASE);
+        io->descriptors[fd] = none;
+    }
+}
+
+/* The child's numbers begin at zero; it shares its descriptors' offsets with its parent. */
+void io_files_forked(void)
+{
+    rows_lock = take_word = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct io_file *f = &io->files[i];
+        f->lock = f->changed = f->defined = 0;
+        memset(f->op, 0, sizeof f->op);
+        memset(f->cell, 0, sizeof f->cell);
+        memset(f->missed, 0, sizeof f->missed);
+        if (f->pages.page)
+            memset(f->pages.page, 0, f->pages.room * sizeof *f->pages.page);
+        f->pages.used = f->pages.level = 0;
+        f->moments = 0;
+        f->seen = f->stride = 0;
+    }
+    for (int fd = 0; fd < io->descriptor_count; fd++)
+        if (io->descriptors[fd].file) {
+            io->descriptors[fd].shared = 1;
+            io->descriptors[fd].streams = 0;
+        }
+    for (uint32_t i = 0; i < io->site_count && i < IO_SITES; i++)
+        io->sites[io->site[i]] = (struct io_site){0};
+    io->site_count = 0;
+}

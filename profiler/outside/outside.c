@@ -1,0 +1,224 @@
+/* The recording: a look at all threads, so many times a second, until it is to end. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/recorders/python/python.h"
+#include "profiler/outside/outside.h"
+#include "profiler/outside/process.h"
+
+#define RATE_HZ     100
+#define FIND_NS     50000000u  /* between two searches for new threads */
+#define IMAGES_NS   500000000u /* ... for libraries that came or went */
+#define NAMES_BYTES 4096
+
+const char outside_limits[] =
+    "recorded from outside (--pid): allocations, copies, GPU work, NVTX ranges and child processes "
+    "are not seen";
+
+struct recording {
+    const struct outside_settings *s;
+    struct capture_thread us;
+    struct threads threads;
+    int process; /* a descriptor of it; -1: none */
+    uint64_t begin_ns, interval_ns;
+    struct process_stat begin, last;
+};
+
+char **outside_command(pid_t pid)
+{
+    char text[65536];
+    size_t n = process_read(pid, 0, "cmdline", text, sizeof text), words = 0, at = 0;
+    for (size_t i = 0; i < n; i++)
+        words += !text[i];
+    words += n && text[n - 1]; /* the last one is not ended */
+    char **out = malloc((words + 1) * sizeof *out + n + 1);
+    if (!out)
+        return NULL;
+    char *copy = memcpy(out + words + 1, text, n + 1);
+    for (size_t i = 0; i < words; i++, at += strlen(copy + at) + 1)
+        out[i] = copy + at;
+    out[words] = NULL;
+    return out;
+}
+
+static void link_fact(struct recording *r, const char *key)
+{
+    char path[PROCESS_PATH], target[4096];
+    process_path(path, r->s->pid, key);
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return;
+    target[n] = 0;
+    capture_meta(&r->us, key, target);
+}
+
+static void put_facts(struct recording *r)
+{
+    char text[NAMES_BYTES];
+    struct utsname u;
+    link_fact(r, "exe");
+    link_fact(r, "cwd");
+    size_t n = process_read(r->s->pid, 0, "cmdline", text, sizeof text);
+    for (size_t i = 0; i + 1 < n; i++)
+        text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
+    capture_meta(&r->us, "cmdline", text);
+    if (uname(&u) == 0)
+        capture_meta(&r->us, "kernel", u.release);
+    capture_meta(&r->us, "modes", "cpu,wait,python");
+    snprintf(text, sizeof text, "%.10g", 1e9 / (double)r->interval_ns);
+    capture_meta(&r->us, "cpu.hz", text);
+    capture_meta(&r->us, "wait.hz", text);
+    capture_note(&r->us, 0, "outside", "%s", outside_limits);
+}
+
+static void put_clock(struct recording *r)
+{
+    struct timespec real;
+    uint64_t before = trace_now();
+    struct trace_clock c = {.r.kind = TRACE_CLOCK};
+    clock_gettime(CLOCK_REALTIME, &real);
+    c.bracket_ns = trace_now() - before;
+    c.r.time_ns = before + c.bracket_ns / 2;
+    c.realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    trace_put(&r->us.stream, &c.r, sizeof c, NULL, 0);
+}
+
+static void put_footprint(struct recording *r)
+{
+    char text[128];
+    struct trace_footprint f = {.r.kind = TRACE_FOOTPRINT};
+    unsigned long long pages;
+    if (process_read(r->s->pid, 0, "statm", text, sizeof text) &&
+        sscanf(text, "%*u %llu", &pages) == 1) {
+        f.rss = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        trace_put(&r->us.stream, &f.r, sizeof f, NULL, 0);
+    }
+}
+
+static enum err begin(struct recording *r)
+{
+    uint8_t id[16] = {0};
+    (void)getrandom(id, sizeof id, 0);
+    int why = trace_create(&capture.writer, r->s->folder, id, 0);
+    FAIL_IF(why, ERR_IO, "%s: cannot write a trace there: %s", r->s->folder, strerror(why));
+    capture.writer.header->pid = r->s->pid;
+    capture.writer.header->parent = r->begin.parent;
+    trace_stream_open(&r->us.stream, &capture.writer, (uint32_t)getpid());
+    safe_read_process(r->s->pid);
+    why = stack_start_outside();
+    FAIL_IF(why, ERR_MEMORY, "no memory for stacks: %s", strerror(why));
+    stack_add_frames(python_frames);
+    put_facts(r);
+    put_clock(r);
+    images_refresh(&r->us, r->s->pid);
+    return ERR_OK;
+}
+
+/* Until the next look; 0: the process has ended. */
+static int rest(struct recording *r, uint64_t until)
+{
+    uint64_t now = trace_now(), left = until > now ? until - now : 0;
+    struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+    struct pollfd ended = {r->process, POLLIN, 0};
+    if (ppoll(&ended, 1, &t, NULL) > 0)
+        return 0;
+    return r->process >= 0 || kill(r->s->pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Looks at regular times; one that took long leaves as much time to others before the next. */
+static int look_until_the_end(struct recording *r)
+{
+    uint64_t find = 0, image = 0, second = 0, next = r->begin_ns,
+             end = r->s->seconds > 0 ? r->begin_ns + (uint64_t)(r->s->seconds * 1e9) : UINT64_MAX;
+    for (uint64_t now; (now = trace_now()) < end && !*r->s->stop;) {
+        struct process_stat st;
+        if (now >= find) {
+            threads_find(&r->threads, &r->us);
+            find = now + FIND_NS;
+        }
+        if (now >= image) {
+            images_refresh(&r->us, r->s->pid);
+            put_footprint(r);
+            image = now + IMAGES_NS;
+        }
+        if (now >= second) {
+            put_clock(r);
+            second = now + 1000000000u;
+        }
+        stop_late();
+        threads_look(&r->threads, &r->us, r->interval_ns);
+        if (process_stat(r->s->pid, 0, &st))
+            r->last = st;
+        uint64_t done = trace_now();
+        /* +-10 %, so that no loop of the program keeps step */
+        uint64_t step = (uint64_t)((double)r->interval_ns * (0.9 + 0.2 * capture_random(&r->us)));
+        next = next + step > 2 * done - now ? next + step : 2 * done - now;
+        if (!rest(r, next < end ? next : end) || st.state == 'Z')
+            return 0;
+    }
+    return 1;
+}
+
+/* Where another process has the CPU, this one would get it when that makes a system call, and see
+ * it there too often: 27 % instead of 5 % on a machine with seven times more to do than CPUs. A
+ * class of its own comes at once; its share of a CPU is bounded by the rests between looks. */
+static void be_on_time(int on)
+{
+    const struct sched_param first = {.sched_priority = on ? 1 : 0};
+    /* Where that is not permitted, things stay as they are. */
+    (void)sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &first);
+}
+
+static int64_t peak_of(pid_t pid)
+{
+    char text[4096];
+    process_read(pid, 0, "status", text, sizeof text);
+    const char *at = strstr(text, "\nVmHWM:");
+    return at ? strtoll(at + 7, NULL, 10) * 1024 : 0;
+}
+
+enum err outside_record(const struct outside_settings *s, struct outside_end *out)
+{
+    static struct recording r;
+    r = (struct recording){.s = s, .threads.pid = s->pid, .process = -1};
+    r.interval_ns = (uint64_t)(1e9 / (s->rate_hz > 0 ? s->rate_hz : RATE_HZ));
+    *out = (struct outside_end){0};
+    TRY(outside_check(s->pid));
+    r.process = (int)syscall(SYS_pidfd_open, s->pid, 0u);
+    (void)process_stat(s->pid, 0, &r.begin);
+    r.last = r.begin;
+    r.us.tid = (uint32_t)getpid();
+    r.us.random = trace_now() | 1;
+    TRY(begin(&r));
+    r.begin_ns = trace_now();
+    be_on_time(1);
+    out->still_runs = look_until_the_end(&r);
+    be_on_time(0);
+    out->wall_s = (double)(trace_now() - r.begin_ns) * 1e-9;
+    out->user_s = 1e-9 * (double)process_ticks_ns(r.last.user_ticks - r.begin.user_ticks);
+    out->system_s = 1e-9 * (double)process_ticks_ns(r.last.system_ticks - r.begin.system_ticks);
+    out->peak_rss_bytes = peak_of(s->pid);
+    threads_end(&r.threads, &r.us);
+    stop_late();
+    put_clock(&r);
+    trace_finish(&capture.writer, TRACE_LEFT, 0);
+    trace_stream_close(&r.us.stream);
+    images_forget();
+    if (r.process >= 0)
+        close(r.process);
+    FAIL_IF(capture.writer.failed, ERR_IO, "%s: the trace is incomplete: %s", s->folder,
+            strerror(capture.writer.failed));
+    return ERR_OK;
+}

@@ -1,0 +1,37 @@
+/* Records a running process from outside: nothing is loaded into it. A thread that runs is stopped
+ * for a moment (ptrace) and its stack read through the kernel; one that waits is not touched. What
+ * only the capture library can see is missing: allocations, copies, GPU work, NVTX ranges, child
+ * processes. */
+#ifndef TP_OUTSIDE_OUTSIDE_H
+#define TP_OUTSIDE_OUTSIDE_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host/base/err.h"
+
+/* One sentence on what is missing, for the user and the profile. */
+extern const char outside_limits[];
+
+/* ERR_INPUT: no process has this number. ERR_UNSUPPORTED: it may not be looked at, and what to do.
+ */
+enum err outside_check(pid_t pid);
+
+/* Its command line, ended by NULL; malloc'ed in one piece. NULL: it cannot be read. */
+char **outside_command(pid_t pid);
+
+struct outside_settings {
+    pid_t pid;
+    double seconds, rate_hz; /* 0: until it ends; 100 */
+    const char *folder;      /* absolute; receives the trace file */
+    const volatile sig_atomic_t *stop;
+};
+struct outside_end {
+    double wall_s, user_s, system_s; /* of the process while it was recorded */
+    int64_t peak_rss_bytes;
+    int still_runs;
+};
+enum err outside_record(const struct outside_settings *s, struct outside_end *out);
+
+#endif

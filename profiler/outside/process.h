@@ -1,0 +1,53 @@
+/* What the files of this folder share. */
+#ifndef TP_OUTSIDE_PROCESS_H
+#define TP_OUTSIDE_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <ucontext.h>
+
+#include "host/base/err.h"
+#include "profiler/capture/core/capture.h"
+
+/* process.c: files of /proc/PID, and of its threads (tid 0: of the process). */
+size_t process_read(pid_t pid, pid_t tid, const char *name, char *out, size_t bytes);
+struct process_stat {
+    char state;
+    pid_t parent;
+    uint64_t user_ticks, system_ticks, start_ticks;
+};
+int process_stat(pid_t pid, pid_t tid, struct process_stat *out); /* 0: it is gone */
+uint64_t process_ticks_ns(uint64_t ticks);
+/* Path of a folder or file of /proc/PID. */
+#define PROCESS_PATH 64
+void process_path(char path[PROCESS_PATH], pid_t pid, const char *name);
+
+/* stop.c: stops a thread and reads its registers; 0: it did not stop within some ms, or is gone. A
+ * thread that was stopped must go on; `*system`: it was in a system call. */
+struct stopped {
+    ucontext_t registers;
+    int system, signal; /* signal: that it gets when it goes on */
+};
+int stop_thread(pid_t tid, struct stopped *out);
+void stop_go_on(pid_t tid, struct stopped *s);
+/* Lets go of those that stopped too late. */
+void stop_late(void);
+int stop_errno(pid_t pid); /* whether it may be traced: 0, or why not */
+
+/* images.c: the ELF images of the process, for unwinding, as MODULE records and to find Python. */
+void images_refresh(struct capture_thread *t, pid_t pid);
+void images_forget(void);
+
+/* threads.c */
+struct threads {
+    pid_t pid;
+    struct thread_seen *list;
+    size_t count, room;
+    uint64_t begin_ns, sampled;
+};
+void threads_find(struct threads *s, struct capture_thread *t);
+void threads_look(struct threads *s, struct capture_thread *t, uint64_t interval_ns);
+void threads_end(struct threads *s, struct capture_thread *t);
+
+#endif

@@ -1,0 +1,205 @@
+/* What makes two runs an unfair pair, and the sentence that sums them up. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/report/compare/compare_parts.h"
+
+/* Facts that must agree for times to be judged (`machine` 1), or that one should know (0): what a
+ * person changes on purpose to see what it brings. */
+static const struct fact {
+    const char *key, *what;
+    int machine;
+} of_suite[] =
+    {
+        {"cpu", "CPU", 1},           {"devices", "devices", 1},
+        {"driver", "GPU driver", 1}, {"backend", "back end", 0},
+        {"threads", "threads", 0},   {"isa", "instruction set", 0},
+        {"compiler", "compiler", 0}, {"cuda_version", "CUDA version", 0},
+        {"kernel", "kernel", 0},     {"tomoprof_version", "version of tomoprof", 0},
+},
+  of_program[] = {
+      {"launcher.cpu", "CPU", 1},        {"launcher.cpus", "CPUs", 1},
+      {"kernel", "kernel", 0},           {"python", "Python", 0},
+      {"modes", "what was recorded", 0}, {"cpu.hz", "samples per second of CPU time", 0},
+};
+
+static enum err add(struct comparison *c, int first, char *text)
+{
+    FAIL_IF(!text, ERR_MEMORY, "no memory left for the comparison");
+    char **more = realloc(c->warnings, (size_t)(c->warnings_count + 1) * sizeof *more);
+    if (!more) {
+        free(text);
+        return FAIL(ERR_MEMORY, "no memory left for the comparison");
+    }
+    c->warnings = more;
+    memmove(more + (first ? 1 : c->warnings_count), more + (first ? 0 : c->warnings_count),
+            first ? (size_t)c->warnings_count * sizeof *more : 0);
+    more[first ? 0 : c->warnings_count] = text;
+    c->warnings_count++;
+    return ERR_OK;
+}
+
+__attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
+{
+    char *out;
+    va_list list;
+    va_start(list, format);
+    int n = vasprintf(&out, format, list);
+    va_end(list);
+    return n < 0 ? NULL : out;
+}
+
+static enum err differs(struct comparison *c, const struct fact *f, const char *a, const char *b)
+{
+    if ((!a && !b) || (a && b && !strcmp(a, b)))
+        return ERR_OK;
+    int other = f->machine && a && b; /* unknown on a side: not known to be another */
+    c->machines_differ |= other;
+    return add(c, other,
+               text("%s differs: %s in A, %s in B", f->what, a ? a : "unknown", b ? b : "unknown"));
+}
+
+static const char *environment(const struct model *m, const char *key)
+{
+    for (int i = 0; i < m->environment_count; i++)
+        if (m->environment[i].key && !strcmp(m->environment[i].key, key))
+            return m->environment[i].value;
+    return NULL;
+}
+
+static char *command(const struct model *m)
+{
+    char *out = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&out, &bytes);
+    for (int i = 0; f && i < m->meta.command_count; i++)
+        fprintf(f, "%s%s", i ? " " : "", m->meta.command[i] ? m->meta.command[i] : "?");
+    if (f && !fclose(f))
+        return out;
+    free(out);
+    return NULL;
+}
+
+static enum err programs(struct comparison *c, const struct model *a, const struct model *b)
+{
+    static const struct fact what = {"", "program", 0};
+    for (size_t i = 0; i < sizeof of_program / sizeof *of_program; i++)
+        TRY(differs(c, &of_program[i], environment(a, of_program[i].key),
+                    environment(b, of_program[i].key)));
+    char *x = command(a), *y = command(b);
+    enum err e = differs(c, &what, x, y);
+    free(x);
+    free(y);
+    return e;
+}
+
+static int on_cpu(const struct compare_side *s)
+{
+    const char *name = s->timing->environment.backend;
+    return name && !strcmp(name, "cpu");
+}
+
+enum err compare_warnings(struct comparison *c, const struct compare_side *a,
+                          const struct compare_side *b)
+{
+    int alone = 0;
+    for (size_t i = 0; a->timing && b->timing && i < sizeof of_suite / sizeof *of_suite; i++) {
+        if (!strcmp(of_suite[i].key, "devices") && on_cpu(a) && on_cpu(b))
+            continue; /* the CPU, which has its row, and the number of threads */
+        char *x = compare_environment(a, of_suite[i].key);
+        char *y = compare_environment(b, of_suite[i].key);
+        enum err e = differs(c, &of_suite[i], x, y);
+        free(x);
+        free(y);
+        TRY(e);
+    }
+    if (a->profile && b->profile && !(a->timing && b->timing))
+        TRY(programs(c, a->profile, b->profile));
+    for (int i = 0; i < c->operations_count; i++)
+        alone += c->operations[i].verdict == COMPARE_ONLY_A ||
+                 c->operations[i].verdict == COMPARE_ONLY_B;
+    if (alone)
+        TRY(add(c, 0,
+                text("%d of %d operations and sizes were measured in one of the runs only", alone,
+                     c->operations_count)));
+    return ERR_OK;
+}
+
+static int count(const struct comparison *c, enum compare_verdict v)
+{
+    int n = 0;
+    for (int i = 0; i < c->operations_count; i++)
+        n += c->operations[i].verdict == v;
+    return n;
+}
+
+/* The operation that changed most in the direction of `v`; NULL: none. */
+static const struct compare_operation *most(const struct comparison *c, enum compare_verdict v)
+{
+    const struct compare_operation *found = NULL;
+    for (int i = 0; i < c->operations_count; i++) {
+        const struct compare_operation *o = &c->operations[i];
+        if (o->verdict == v &&
+            (!found || (v == COMPARE_SLOWER ? o->ratio > found->ratio : o->ratio < found->ratio)))
+            found = o;
+    }
+    return found;
+}
+
+static void operations(const struct comparison *c, FILE *out)
+{
+    static const enum compare_verdict order[] = {COMPARE_SLOWER,    COMPARE_FASTER, COMPARE_SAME,
+                                                 COMPARE_UNDECIDED, COMPARE_ONLY_A, COMPARE_ONLY_B};
+    const struct compare_operation *slower = most(c, COMPARE_SLOWER),
+                                   *faster = most(c, COMPARE_FASTER);
+    if (slower)
+        fprintf(out, "%s at size %d takes %.2f times as long. ", slower->name, slower->size,
+                slower->ratio);
+    if (faster)
+        fprintf(out, "%s at size %d takes %.2f of its time. ", faster->name, faster->size,
+                faster->ratio);
+    fprintf(out, "Of %d operations and sizes:", c->operations_count);
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (count(c, order[i])) {
+            fprintf(out, "%s %d %s", comma, count(c, order[i]), compare_verdict_name(order[i]));
+            comma = ",";
+        }
+    fputs(".", out);
+}
+
+static void program(const struct comparison *c, FILE *out)
+{
+    const struct compare_line *line = NULL;
+    fprintf(out, "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
+            c->wall_b, c->wall_a, c->cpu_b, c->cpu_a);
+    if (c->edits_count && c->edits[0].verdict != COMPARE_SAME)
+        fprintf(out, " The edit at %s:%d changed %.3g s to %.3g s.", c->edits[0].file,
+                c->edits[0].b, c->edits[0].a_s, c->edits[0].b_s);
+    for (int i = 0; i < c->lines_count && !line; i++)
+        if (c->lines[i].verdict == COMPARE_SLOWER || c->lines[i].verdict == COMPARE_FASTER)
+            line = &c->lines[i];
+    if (line)
+        fprintf(out, " The line that changed most: %s:%lld, %.3g s instead of %.3g s.", line->file,
+                line->line_b, line->b, line->a);
+}
+
+enum err compare_answer(struct comparison *c)
+{
+    size_t bytes;
+    FILE *out = open_memstream(&c->answer, &bytes);
+    FAIL_IF(!out, ERR_MEMORY, "no memory left for the comparison");
+    if (c->machines_differ)
+        fprintf(out,
+                "These runs are from different machines (%s): their times do not show what a "
+                "change brought. ",
+                c->warnings[0]);
+    if (c->operations_count)
+        operations(c, out);
+    else if (isfinite(c->wall_a) && isfinite(c->wall_b))
+        program(c, out);
+    FAIL_IF(fclose(out), ERR_MEMORY, "no memory left for the comparison");
+    return ERR_OK;
+}

@@ -1,0 +1,18 @@
+/* The parts of compare_runs. */
+#ifndef TP_REPORT_COMPARE_COMPARE_PARTS_H
+#define TP_REPORT_COMPARE_COMPARE_PARTS_H
+
+#include "profiler/report/compare/compare.h"
+#include "profiler/report/compare/compare_read.h"
+
+/* The verdict on an interval of ratios; NaN: undecided. */
+enum compare_verdict compare_judge(double low, double high);
+/* Lines and edits, wall and CPU time of two recorded programs. */
+enum err compare_profiles(struct comparison *c, const struct model *a, const struct model *b);
+/* What else differs: machine, tool chain, program, sampling. */
+enum err compare_warnings(struct comparison *c, const struct compare_side *a,
+                          const struct compare_side *b);
+/* c->answer, from all of the above. */
+enum err compare_answer(struct comparison *c);
+
+#endif

@@ -1,0 +1,217 @@
+/* Lines of two recorded programs, followed through the edits of their files. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/report/compare/align.h"
+#include "profiler/report/compare/compare_parts.h"
+
+#define DIFF_LINES 20
+
+/* The profile's lines by number: [1, length]; NULL where a line cost nothing. */
+struct numbered {
+    const struct model_line **line;
+    int length;
+};
+
+static double known(double x)
+{
+    return isfinite(x) ? x : 0;
+}
+
+static double cpu_of(const struct model_line *l)
+{
+    return l ? known(l->cpu.user) + known(l->cpu.sys) : 0;
+}
+
+static double error_of(const struct model_line *l)
+{
+    return l ? known(l->cpu.error) : 0;
+}
+
+static enum err number(const struct model_file *f, int length, struct numbered *out)
+{
+    *out = (struct numbered){calloc((size_t)length + 1, sizeof *out->line), length};
+    FAIL_IF(!out->line, ERR_MEMORY, "no memory left for the comparison");
+    for (int i = 0; f && i < f->lines_count; i++)
+        if (f->lines[i].line >= 1 && f->lines[i].line <= length)
+            out->line[f->lines[i].line] = &f->lines[i];
+    return ERR_OK;
+}
+
+static const struct model_line *at(const struct numbered *n, int line)
+{
+    return line >= 1 && line <= n->length ? n->line[line] : NULL;
+}
+
+static enum compare_verdict judge(double a, double b, double error)
+{
+    double d = b - a, least = fmax(3 * error, COMPARE_LEAST * fmax(a, b));
+    return fabs(d) <= least ? COMPARE_SAME : d > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
+}
+
+/* What the comparison of one file needs. */
+struct pairing {
+    struct comparison *c;
+    const char *file;
+    struct align texts;
+    struct numbered a, b;
+    double least; /* lines below it on both sides are left out */
+    int edited;   /* the texts of both states are known */
+};
+
+static enum err add_line(struct pairing *p, int a, int b)
+{
+    const struct model_line *before = at(&p->a, a), *after = at(&p->b, b);
+    double most = fmax(cpu_of(before), cpu_of(after));
+    if (!(most > 0) || most < p->least)
+        return ERR_OK;
+    const char *text = b ? p->texts.b[b] : p->texts.a[a];
+    struct compare_line *l = &p->c->lines[p->c->lines_count++];
+    *l = (struct compare_line){.file = strdup(p->file),
+                               .text = text ? strdup(text) : NULL,
+                               .line_a = a,
+                               .line_b = b,
+                               .a = cpu_of(before),
+                               .b = cpu_of(after),
+                               .error = hypot(error_of(before), error_of(after))};
+    FAIL_IF(!l->file, ERR_MEMORY, "no memory left for the comparison");
+    l->verdict = !a   ? p->edited ? COMPARE_ADDED : COMPARE_ONLY_B
+                 : !b ? p->edited ? COMPARE_REMOVED : COMPARE_ONLY_A
+                      : judge(l->a, l->b, l->error);
+    return ERR_OK;
+}
+
+static void diff_side(FILE *out, char sign, const char **text, int first, int count, int *room)
+{
+    for (int i = first; i < first + count; i++, --*room)
+        if (*room > 0)
+            fprintf(out, "%c%s\n", sign, text[i] ? text[i] : "");
+}
+
+static void edit_costs(const struct pairing *p, struct compare_edit *e)
+{
+    for (int i = 0; i < e->a_count; i++) {
+        e->a_s += cpu_of(at(&p->a, e->a + i));
+        e->error = hypot(e->error, error_of(at(&p->a, e->a + i)));
+    }
+    for (int i = 0; i < e->b_count; i++) {
+        e->b_s += cpu_of(at(&p->b, e->b + i));
+        e->error = hypot(e->error, error_of(at(&p->b, e->b + i)));
+    }
+    e->verdict = judge(e->a_s, e->b_s, e->error);
+}
+
+/* An edit that cost something before or after it. */
+static enum err add_edit(struct pairing *p, struct compare_edit e)
+{
+    size_t bytes;
+    int room = DIFF_LINES;
+    edit_costs(p, &e);
+    double most = fmax(e.a_s, e.b_s);
+    if (!p->edited || !(most > 0) || most < p->least)
+        return ERR_OK;
+    FILE *out = open_memstream(&e.diff, &bytes);
+    FAIL_IF(!out, ERR_MEMORY, "no memory left for the comparison");
+    diff_side(out, '-', p->texts.a, e.a, e.a_count, &room);
+    diff_side(out, '+', p->texts.b, e.b, e.b_count, &room);
+    if (room < 0)
+        fprintf(out, "... %d more lines\n", -room);
+    int failed = fclose(out);
+    e.file = strdup(p->file);
+    p->c->edits[p->c->edits_count++] = e;
+    FAIL_IF(failed || !e.file, ERR_MEMORY, "no memory left for the comparison");
+    return ERR_OK;
+}
+
+/* Both states from the top: equal lines in step, between them what was removed and added. */
+static enum err add_file(struct pairing *p)
+{
+    int i = 1, j = 1, na = p->texts.length_a, nb = p->texts.length_b;
+    while (i <= na || j <= nb) {
+        int a = i, b = j;
+        for (; i <= na && !p->texts.to_b[i]; i++)
+            TRY(add_line(p, i, 0));
+        for (; j <= nb && !p->texts.to_a[j]; j++)
+            TRY(add_line(p, 0, j));
+        if (i > a || j > b)
+            TRY(add_edit(
+                p, (struct compare_edit){.a = a, .a_count = i - a, .b = b, .b_count = j - b}));
+        for (; i <= na && j <= nb && p->texts.to_b[i] == j; i++, j++)
+            TRY(add_line(p, i, j));
+    }
+    return ERR_OK;
+}
+
+static const struct model_file *find(const struct model *m, const char *path)
+{
+    for (int i = 0; i < m->files_count; i++)
+        if (!strcmp(m->files[i].path, path))
+            return &m->files[i];
+    return NULL;
+}
+
+/* A line or an edit more for each line of the file, at most. */
+static enum err room(struct comparison *c, int lines)
+{
+    struct compare_line *more =
+        realloc(c->lines, (size_t)(c->lines_count + lines + 1) * sizeof *more);
+    c->lines = more ? more : c->lines;
+    struct compare_edit *edits =
+        realloc(c->edits, (size_t)(c->edits_count + lines + 1) * sizeof *edits);
+    c->edits = edits ? edits : c->edits;
+    FAIL_IF(!more || !edits, ERR_MEMORY, "no memory left for the comparison");
+    return ERR_OK;
+}
+
+static enum err pair_files(struct comparison *c, const struct model_file *a,
+                           const struct model_file *b, double least)
+{
+    struct pairing p = {.c = c, .file = a ? a->path : b->path, .least = least};
+    TRY(align_files(a, b, &p.texts));
+    p.edited = p.texts.by_text;
+    enum err e = room(c, p.texts.length_a + p.texts.length_b);
+    if (!e)
+        e = number(a, p.texts.length_a, &p.a);
+    if (!e)
+        e = number(b, p.texts.length_b, &p.b);
+    if (!e)
+        e = add_file(&p);
+    free(p.a.line);
+    free(p.b.line);
+    align_free(&p.texts);
+    return e;
+}
+
+static int by_difference(const void *x, const void *y)
+{
+    const struct compare_line *a = x, *b = y;
+    double p = fabs(a->b - a->a), q = fabs(b->b - b->a);
+    return (p < q) - (p > q);
+}
+
+static int by_gain(const void *x, const void *y)
+{
+    const struct compare_edit *a = x, *b = y;
+    double p = fabs(a->b_s - a->a_s), q = fabs(b->b_s - b->a_s);
+    return (p < q) - (p > q);
+}
+
+enum err compare_profiles(struct comparison *c, const struct model *a, const struct model *b)
+{
+    c->wall_a = a->meta.wall_s;
+    c->wall_b = b->meta.wall_s;
+    c->cpu_a = a->totals.cpu.user + a->totals.cpu.sys;
+    c->cpu_b = b->totals.cpu.user + b->totals.cpu.sys;
+    double least = 1e-3 * fmin(known(c->cpu_a), known(c->cpu_b));
+    for (int i = 0; i < a->files_count; i++)
+        TRY(pair_files(c, &a->files[i], find(b, a->files[i].path), least));
+    for (int i = 0; i < b->files_count; i++)
+        if (!find(a, b->files[i].path))
+            TRY(pair_files(c, NULL, &b->files[i], least));
+    if (c->lines_count)
+        qsort(c->lines, (size_t)c->lines_count, sizeof *c->lines, by_difference);
+    if (c->edits_count)
+        qsort(c->edits, (size_t)c->edits_count, sizeof *c->edits, by_gain);
+    return ERR_OK;
+}

@@ -1,0 +1,479 @@
+/* The headline and the cards: compares what computes, what waits, imports and findings by the wall
+ * time that each could save at most, and makes a sentence of each. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/common/vector.h"
+#include "profiler/report/findings/findings.h"
+#include "profiler/report/findings/hotspots.h"
+
+enum {
+    ENOUGH = 20, /* samples: below them no line is named */
+    ANSWERS_MAX = 6
+};
+#define SMALL 0.05 /* of the wall time: no card */
+#define BLIND 0.1  /* of the CPU time in own code: below it own lines do not explain the run */
+#define ALONE 0.5  /* of the time: a line that needs no other beside it */
+#define NOBODYS                                                                                    \
+    0.2 /* of the wall time: imports that no own line asks for, the interpreter's own              \
+         */
+#define UNKNOWN ((double)NAN)
+
+struct teller {
+    struct model *m;
+    double wall, cpu;
+    VECTOR(struct model_answer) all;
+};
+
+static const char *text_of(struct teller *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static const char *text_of(struct teller *t, const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return arena_text(t->m->arena, text);
+}
+
+static double positive(double v)
+{
+    return isfinite(v) && v > 0 ? v : 0;
+}
+
+static const struct model_file *file_of(const struct model *m, const char *path)
+{
+    for (int i = 0; i < m->files_count && path; i++)
+        if (!strcmp(m->files[i].path, path))
+            return &m->files[i];
+    return NULL;
+}
+
+static const struct model_line *line_of(const struct model *m, const char *path, int64_t line)
+{
+    const struct model_file *f = file_of(m, path);
+    for (int i = 0; f && i < f->lines_count; i++)
+        if (f->lines[i].line == line)
+            return &f->lines[i];
+    return NULL;
+}
+
+/* "recon.py:12", or "waves (prog)" of a program without line tables. */
+static void place(const struct model_own *at, char out[300])
+{
+    const char *slash = at->module ? strrchr(at->module, '/') : NULL;
+    if (at->file)
+        snprintf(out, 300, "%.200s:%lld", at->file, (long long)at->line);
+    else
+        snprintf(out, 300, "%.200s (%.60s)", at->function ? at->function : "unknown code",
+                 slash        ? slash + 1
+                 : at->module ? at->module
+                              : "no module");
+}
+
+/* The same with the text of the line, cut to some 50 bytes. */
+static void place_and_text(const struct model *m, const struct model_own *at, char out[400])
+{
+    const struct model_line *line = line_of(m, at->file, at->line);
+    const char *text = line && line->text ? line->text : "";
+    char where[300];
+    place(at, where);
+    text += strspn(text, " \t");
+    size_t n = strlen(text), room = 50;
+    while (n > room && (text[room] & 0xC0) == 0x80)
+        room--;
+    if (*text)
+        snprintf(out, 400, "%s `%.*s%s`", where, (int)(n > room ? room : n), text,
+                 n > room ? "..." : "");
+    else
+        snprintf(out, 400, "%s", where);
+}
+
+static struct model_answer blank(const char *kind, const struct model_own *at)
+{
+    struct model_answer a;
+    json_blank(&record_model_answer, &a);
+    a.kind = kind;
+    if (at) {
+        a.file = at->file;
+        a.line = at->line;
+        a.function = at->function;
+    }
+    return a;
+}
+
+static const char *advice_for_cpu(const struct model *m, const struct model_own *at)
+{
+    const struct model_file *f = file_of(m, at->file);
+    const struct model_line *line = line_of(m, at->file, at->line);
+    if (!f)
+        return "Build with -g (it changes no optimisation): then lines are named.";
+    double self = line ? positive(line->cpu.user) + positive(line->cpu.sys) : 0;
+    double whole = line ? positive(line->cpu_incl.user) + positive(line->cpu_incl.sys) : 0;
+    if (f->language && !strcmp(f->language, "python"))
+        return line && self > 0.5 * whole && positive(line->cpu.python) > 0.5 * self
+                   ? "Move this loop into NumPy or compiled code, or run it less often."
+                   : "The time is in the code that this line calls. Call it less often, or with "
+                     "less data.";
+    return "Reduce the operations of this code, or use vector instructions and more threads.";
+}
+
+static enum err computing(struct teller *t)
+{
+    struct hotspots hot;
+    char name[400];
+    if (t->m->totals.cpu.samples < ENOUGH)
+        return ERR_OK;
+    TRY(hotspots_find(t->m, HOTSPOTS_CPU, &hot));
+    double own = 0, path = 0;
+    for (int i = 0; i < hot.count; i++) {
+        own += 1e-9 * hot.found[i].ns;
+        path += hot.found[i].path_ns;
+    }
+    for (int i = 0; i < hot.count && own >= BLIND * t->cpu; i++) {
+        const struct hotspot *s = &hot.found[i];
+        double cost = 1e-9 * s->ns, share = cost / t->cpu;
+        struct model_answer a = blank("cpu", s->at);
+        place_and_text(t->m, s->at, name);
+        a.text = text_of(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name, 100 * share,
+                         cost, t->cpu);
+        a.cost_s = cost;
+        a.share = share;
+        a.of = "CPU time";
+        a.gain_s = path > 0 ? 1e-9 * s->path_ns : fmin(cost, t->wall);
+        a.advice = advice_for_cpu(t->m, s->at);
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
+/* One sentence for the branches of which none holds half of the time; NULL: one holds more. */
+static const char *join_branches(struct teller *t)
+{
+    char text[600], name[300];
+    int n = 0, told = 0;
+    const struct model_answer *first = NULL;
+    for (size_t i = 0; i < t->all.count; i++) {
+        const struct model_answer *a = &t->all.items[i];
+        if (strcmp(a->kind, "cpu") || !a->text || told == 3)
+            continue;
+        first = first ? first : a;
+        if (first->share >= ALONE || a->share < first->share / 4)
+            break;
+        place(&(struct model_own){.file = a->file, .line = a->line, .function = a->function}, name);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.120s takes %.0f %%",
+                      told ? ", " : "The CPU time divides: ", name, 100 * a->share);
+        told++;
+    }
+    return told > 1 ? text_of(t, "%.500s of %.3g s.", text, t->cpu) : NULL;
+}
+
+/* A line at which threads wait for others to finish or to give them work: those are to be told. */
+static int waits_for_work(const struct model *m, const struct model_own *at)
+{
+    for (int i = 0; i < m->locks_count && at->file; i++)
+        if (m->locks[i].line == at->line && m->locks[i].file && m->locks[i].role &&
+            !strcmp(m->locks[i].file, at->file) && !strcmp(m->locks[i].role, "work"))
+            return at->waits_for && !strcmp(at->waits_for, "lock");
+    return 0;
+}
+
+static enum err waiting(struct teller *t)
+{
+    static const struct {
+        const char *kind, *how, *advice;
+    } ways[] = {
+        {"sleep", "sleeps for", "Shorten the sleep, or wait for an event in its place."},
+        {"io", "waits for input or output for",
+         "Read ahead in a thread, read larger blocks, or keep the data in memory."},
+        {"events", "waits for events (a socket, a child, a timer) for",
+         "Find out what it waits for, and start that earlier."},
+        {"lock", "waits for a lock or another thread for",
+         "Hold the lock for a shorter time, or give each thread data of its own."},
+    };
+    struct hotspots hot;
+    char name[400];
+    TRY(hotspots_find(t->m, HOTSPOTS_WAIT, &hot));
+    if (!(1e-9 * hot.total_ns * t->m->meta.wait_hz >= ENOUGH))
+        return ERR_OK;
+    for (int i = 0; i < hot.count && i < 2; i++) {
+        const struct hotspot *s = &hot.found[i];
+        size_t way = 0;
+        while (way + 1 < sizeof ways / sizeof *ways &&
+               (!s->at->waits_for || strcmp(ways[way].kind, s->at->waits_for)))
+            way++;
+        if (waits_for_work(t->m, s->at))
+            continue;
+        struct model_answer a = blank("wait", s->at);
+        place_and_text(t->m, s->at, name);
+        a.cost_s = a.gain_s = 1e-9 * s->ns;
+        a.share = a.cost_s / t->wall;
+        a.of = "wall time";
+        a.text = text_of(t, "%s %s %.3g of the %.3g s that the program ran.", name, ways[way].how,
+                         a.cost_s, t->wall);
+        a.advice = ways[way].advice;
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
+/* Own line above node i; NULL: none. */
+static const struct model_own *importer(const struct model *m, int i)
+{
+    int up = m->own[i].parent;
+    return up >= 0 && m->own[up].file ? &m->own[up] : NULL;
+}
+
+static enum err importing(struct teller *t)
+{
+    const struct model *m = t->m;
+    double all = 0, most = 0;
+    const struct model_own *first = NULL;
+    for (int i = 0; i < m->own_count; i++) {
+        const struct model_own *o = &m->own[i];
+        if (!o->kind || strcmp(o->kind, "import"))
+            continue;
+        double ns = (double)(o->path_cpu_ns > 0 ? o->path_cpu_ns : 0) +
+                    (double)(o->path_wait_ns > 0 ? o->path_wait_ns : 0);
+        all += ns;
+        if (ns > most && importer(m, i)) {
+            most = ns;
+            first = importer(m, i);
+        }
+    }
+    if (m->totals.cpu.samples < ENOUGH || !(all > 0))
+        return ERR_OK;
+    if (!first && 1e-9 * all < NOBODYS * t->wall)
+        return ERR_OK;
+    struct model_answer a = blank("imports", first);
+    char name[300] = "";
+    if (first)
+        place(first, name);
+    a.cost_s = a.gain_s = 1e-9 * all;
+    a.share = a.cost_s / t->wall;
+    a.of = "wall time";
+    a.text = text_of(t, "Start-up takes %.3g of the %.3g s: Python imports modules%s%s%s.",
+                     a.cost_s, t->wall, first ? ", most of them at " : "", name, "");
+    a.advice = "Import inside of the functions that need it. `python -X importtime` lists every "
+               "module; `tomoprof report --after imports` leaves this part out.";
+    return vector_add(&t->all, a);
+}
+
+static enum err on_device(struct teller *t)
+{
+    struct hotspots hot;
+    const struct model_totals *g = &t->m->totals;
+    char name[400];
+    if (!(g->gpu_sum_s > 0))
+        return ERR_OK;
+    TRY(hotspots_find(t->m, HOTSPOTS_GPU, &hot));
+    for (int i = 0; i < hot.count && i < 3; i++) {
+        struct model_answer a = blank("gpu", hot.found[i].at);
+        place_and_text(t->m, hot.found[i].at, name);
+        a.cost_s = 1e-9 * hot.found[i].ns;
+        a.share = a.cost_s / g->gpu_sum_s;
+        a.of = "GPU time";
+        a.gain_s = fmin(t->wall, a.share * positive(g->gpu_busy_s));
+        a.text = text_of(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
+                         100 * a.share, a.cost_s, g->gpu_sum_s);
+        a.advice = "Give the device less work here, or faster kernels: the Kernels tab shows what "
+                   "limits them.";
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
+static int of_lock(const struct model_finding *f)
+{
+    return f->id && !strncmp(f->id, "lock.", 5);
+}
+
+/* What locks cost comes before lines that only wait for them. */
+static enum err locking(struct teller *t)
+{
+    for (int i = 0; i < t->m->findings_count; i++) {
+        const struct model_finding *f = &t->m->findings[i];
+        if (!of_lock(f))
+            continue;
+        struct model_answer a = blank("lock", NULL);
+        if (f->lines_count) {
+            a.file = f->lines[0].file;
+            a.line = f->lines[0].line;
+        }
+        a.text = f->evidence;
+        a.cost_s = f->lines_count ? f->lines[0].value : UNKNOWN;
+        a.share = t->m->contention_count ? t->m->contention[0].any_s / t->wall : UNKNOWN;
+        a.of = "wall time";
+        a.gain_s = f->gain_s > 0 ? fmin(f->gain_s, t->wall) : f->gain_s;
+        a.advice = f->advice;
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
+static int told(const struct teller *t, const char *file, int64_t line)
+{
+    for (size_t i = 0; i < t->all.count && file; i++)
+        if (t->all.items[i].file && !strcmp(t->all.items[i].file, file) &&
+            t->all.items[i].line == line)
+            return 1;
+    return 0;
+}
+
+/* The own line that it is about most, else the first line; NULL: none. */
+static const struct model_place *line_of_finding(const struct model *m,
+                                                 const struct model_finding *f)
+{
+    for (int i = 0; i < f->lines_count; i++) {
+        const struct model_file *file = file_of(m, f->lines[i].file);
+        if (file && file->user)
+            return &f->lines[i];
+    }
+    return f->lines_count ? &f->lines[0] : NULL;
+}
+
+static enum err from_findings(struct teller *t)
+{
+    for (int i = 0; i < t->m->findings_count; i++) {
+        const struct model_finding *f = &t->m->findings[i];
+        const struct model_place *at = line_of_finding(t->m, f);
+        if (!(f->gain_s > 0) || of_lock(f) || (at && told(t, at->file, at->line)))
+            continue;
+        struct model_answer a = blank("finding", NULL);
+        if (at) {
+            a.file = at->file;
+            a.line = at->line;
+        }
+        a.text = text_of(t, "%s: %.400s", f->title, f->evidence);
+        a.cost_s = UNKNOWN;
+        a.gain_s = fmin(f->gain_s, t->wall);
+        a.advice = f->advice;
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
+/* Where own code explains little: the line, or the function, that took most itself. */
+static enum err elsewhere(struct teller *t)
+{
+    const struct model *m = t->m;
+    const struct model_line *line = NULL;
+    const struct model_file *file = NULL;
+    double most = 0;
+    for (int f = 0; f < m->files_count; f++)
+        for (int i = 0; i < m->files[f].lines_count; i++) {
+            const struct model_line *l = &m->files[f].lines[i];
+            double cost = positive(l->cpu.user) + positive(l->cpu.sys);
+            if (cost <= most)
+                continue;
+            most = cost;
+            line = l;
+            file = &m->files[f];
+        }
+    if (m->totals.cpu.samples < ENOUGH || !(most > SMALL * t->cpu))
+        return ERR_OK;
+    struct model_answer a = blank("cpu", NULL);
+    a.file = file->path;
+    a.line = line->line;
+    a.cost_s = most;
+    a.share = most / t->cpu;
+    a.of = "CPU time";
+    a.gain_s = fmin(most, t->wall);
+    a.text = text_of(t,
+                     "%.200s:%lld takes %.0f %% of the CPU time (%.3g of %.3g s). It is "
+                     "a library's line: the program's own lines took little time.",
+                     file->path, (long long)line->line, 100 * a.share, most, t->cpu);
+    a.advice = "Call it less often, or with less data.";
+    return vector_add(&t->all, a);
+}
+
+static enum err too_few(struct teller *t)
+{
+    int64_t n = t->m->totals.cpu.samples;
+    struct model_answer a = blank("none", NULL);
+    if (n == 0)
+        a.text = "No CPU sample was taken, so no hotspot is known.";
+    else if (n != MODEL_UNKNOWN && n < ENOUGH)
+        a.text = text_of(t, "Only %lld CPU samples were taken: too few to name a hotspot.",
+                         (long long)n);
+    else
+        a.text = "No own line took a large part of the time.";
+    a.advice = n != MODEL_UNKNOWN && n < ENOUGH
+                   ? "Record more work, or sample more often: tomoprof record --rate 1000."
+                   : "Look at all lines with `tomoprof report --libraries`.";
+    return vector_add(&t->all, a);
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct model_answer *x = a, *y = b;
+    double p = isfinite(x->gain_s) ? x->gain_s : -1, q = isfinite(y->gain_s) ? y->gain_s : -1;
+    if (p < q || p > q)
+        return p < q ? 1 : -1;
+    return positive(x->share) < positive(y->share) ? 1 : -1;
+}
+
+/* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
+static int leads(const struct teller *t, const struct model_answer *a)
+{
+    int busy = t->m->totals.gpu_busy_s >= ALONE * t->wall;
+    return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu"));
+}
+
+/* Threads that wait for each other for most of the run: their lines cannot be understood alone. */
+static int serialises(const struct teller *t, const struct model_answer *a)
+{
+    return !strcmp(a->kind, "lock") && a->share >= ALONE && a->gain_s > SMALL * t->wall;
+}
+
+static enum err arrange(struct teller *t)
+{
+    size_t n = 0;
+    vector_sort(&t->all, by_gain);
+    while (n < t->all.count && !serialises(t, &t->all.items[n]))
+        n++;
+    for (n = n < t->all.count ? n : 0; n < t->all.count && !leads(t, &t->all.items[n]);)
+        n++;
+    if (n == t->all.count || !(t->all.items[n].gain_s > SMALL * t->wall)) {
+        TRY(too_few(t));
+        n = t->all.count - 1;
+    }
+    struct model_answer first = t->all.items[n];
+    memmove(&t->all.items[1], &t->all.items[0], n * sizeof first);
+    t->all.items[0] = first;
+    n = 1;
+    while (n < t->all.count && n < ANSWERS_MAX && t->all.items[n].gain_s > SMALL * t->wall)
+        n++;
+    TRY(model_list(t->m, model_answer, t->m, answers, n));
+    array_copy(t->m->answers, t->all.items, n, sizeof first);
+    return ERR_OK;
+}
+
+enum err answers_add(struct model *m)
+{
+    static enum err (*const parts[])(struct teller *) = {locking, computing, on_device,
+                                                         waiting, importing, from_findings};
+    struct teller t = {.m = m,
+                       .wall = m->meta.wall_s,
+                       .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys)};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
+        e = parts[i](&t);
+    size_t lines = 0;
+    for (size_t i = 0; i < t.all.count; i++)
+        lines += strcmp(t.all.items[i].kind, "finding") != 0;
+    if (e == ERR_OK && !lines)
+        e = elsewhere(&t);
+    const char *divided = join_branches(&t);
+    if (e == ERR_OK)
+        e = arrange(&t);
+    if (e == ERR_OK)
+        m->headline = divided && !strcmp(m->answers[0].kind, "cpu") ? divided : m->answers[0].text;
+    vector_free(&t.all);
+    return e;
+}

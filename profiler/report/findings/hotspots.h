@@ -1,0 +1,25 @@
+/* Own lines that take most of a run, from its call tree of own code. */
+#ifndef TP_REPORT_FINDINGS_HOTSPOTS_H
+#define TP_REPORT_FINDINGS_HOTSPOTS_H
+
+#include "profiler/analyze/model/model.h"
+
+enum hotspots_of { HOTSPOTS_CPU, HOTSPOTS_GPU, HOTSPOTS_WAIT, HOTSPOTS_KINDS };
+enum { HOTSPOTS_MAX = 8 };
+
+struct hotspot {
+    const struct model_own *at; /* its line, or its function where lines are unknown */
+    double ns;                  /* of what was asked for, with everything that it calls */
+    double path_ns;             /* part of the run's wall time, computing or waiting */
+};
+struct hotspots {
+    struct hotspot found[HOTSPOTS_MAX]; /* no time is in two of them; most first */
+    int count;
+    double total_ns; /* of all code, imports left out */
+};
+
+/* The deepest lines that still hold most of what their callers hold. Where the calls branch, a line
+ * for each large branch. ERR_MEMORY. */
+enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hotspots *out);
+
+#endif

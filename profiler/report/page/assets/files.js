@@ -1,0 +1,55 @@
+// The Files tab: which files and endpoints were waited for, how much of them was read how often, in which order, and by which lines.
+
+const ioKind = (f) => [f.file_system ?? f.kind, f.direct && "direct"].filter(Boolean).join(", ");
+const bigger = (f) => (f.read?.calls >= f.write?.calls ? f.read : f.write);
+
+function ioColumns(of) {
+  return [{ title: "Time in calls", number: true, key: "s", format: seconds }, { title: "Waited", hint: "in calls that took so long that they waited for more than memory", number: true, key: "waited_s", format: seconds },
+    { title: of === "socket" ? "Received" : "Read", number: true, value: (f) => f.read?.mb, format: megabytes }, { title: of === "socket" ? "Reads" : "Read calls", number: true, value: (f) => f.read?.calls, format: count },
+    { title: of === "socket" ? "Sent" : "Written", number: true, value: (f) => f.write?.mb, format: megabytes }, { title: "Write calls", minor: true, number: true, value: (f) => f.write?.calls, format: count }];
+}
+
+const ioPlaces = (f) => table([{ title: "Line", value: (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : plain(p.module ?? "no stack")), show: (p) => (p.file ? lineLink(p.file, p.line) : code(p.module ?? "no stack", 80)) }, { title: "Call", kind: "name", key: "op" },
+  { title: "Calls", hint: "an estimate where stacks were not taken for each call", number: true, key: "calls", format: count }, { title: "Moved", number: true, key: "mb", format: megabytes },
+  { title: "Time", number: true, key: "s", format: seconds }, { title: "Waited", number: true, key: "waited_s", format: seconds }], list(f.lines), { name: `lines of ${plain(f.path)}`, filter: false, sort: 4 });
+
+const SIZES = ["100 B", "1 KiB", "10 KiB", "100 KiB", "1 MiB", "4 MiB", "10 MiB", "100 MiB", "1 GiB", "more"];
+
+// Offset over time: a line that rises is read in order, a cloud at random, lines side by side again and again.
+function ioPicture(f) {
+  const m = f.moments, series = [];
+  for (const [op, name] of [[0, "read"], [1, "written"]]) {
+    const points = list(m?.t_us).map((t, i) => [t * 1e-6, m.offset[i], m.bytes[i], m.op[i]]).filter((p) => p[3] === op);
+    if (points.length) series.push({ name, hollow: op === 1, dots: true, radius: () => 2.5, points, title: (p) => `${name} ${bytes(p[2])} at ${bytes(p[1])}, ${seconds(p[0])}` });
+  }
+  if (!series.length) return [];
+  return [...series.flatMap((s) => [plot(`${plain(f.path)}: offset over time, ${s.name}`, { label: `time of the run, ${s.name}`, format: seconds, zero: false }, { label: "offset in the file", format: bytes }, [s], 300)]),
+    f.moment_stride > 1 && el("p", { class: "note" }, `One call in ${f.moment_stride} is drawn.`)].filter(Boolean);
+}
+
+function ioFile(f) {
+  const c = bigger(f), calls = list(c?.sizes);
+  const order = known(c?.sequential_share) ? `${percent(c.sequential_share)} of the bytes went on from an earlier call; ${count(c.forward + c.back)} calls jumped${known(c.jump_mb) ? `, by ${megabytes(c.jump_mb)} in the middle` : ""}.` : "";
+  return [el("h2", {}, code(f.path, 200)),
+    el("p", {}, [known(f.size_mb) && `${megabytes(f.size_mb)} large`, known(f.cached_share) && `${percent(f.cached_share)} of it in the page cache when it was opened`, known(f.unique_mb) && `${megabytes(f.unique_mb)} were read at least once, each byte ${number(f.reread)} times`,
+      known(f.mapped_mb) && `${megabytes(f.mapped_mb)} mapped, at most ${megabytes(f.touched_mb)} touched`].filter(Boolean).join("; ") + ". " + order),
+    ...ioPicture(f), ioPlaces(f),
+    calls.some((n) => n > 0) && table([{ title: "Size of a call, up to", key: "size" }, { title: "Calls", number: true, key: "n", format: count }], calls.map((n, i) => ({ size: SIZES[i], n })).filter((r) => r.n), { name: `sizes of ${plain(f.path)}`, filter: false }),
+    known(c?.p50_us) && el("p", { class: "note" }, `Half of the calls took at most ${seconds(c.p50_us * 1e-6)}, 95 % at most ${seconds(c.p95_us * 1e-6)}, 99 % at most ${seconds(c.p99_us * 1e-6)}.`)].filter(Boolean);
+}
+
+function filesPanel(profile) {
+  const io = profile.io, detail = el("div", {});
+  const choose = (f) => detail.replaceChildren(...ioFile(f));
+  const node = table([{ title: "File", key: "path", show: (f) => button(plain(f.path), () => { choose(f); detail.scrollIntoView({ block: "nearest" }); }) }, ...ioColumns("file"),
+    { title: "Times read", hint: "bytes read over bytes that were read at least once", number: true, key: "reread", format: (v) => number(v) }, { title: "In order", hint: "bytes that went on from an earlier call", number: true, value: (f) => bigger(f)?.sequential_share, format: percent },
+    { title: "On", value: ioKind }], list(io.files), { caption: "Files, by time in calls", sort: 1, name: "files", limit: 30, rowKey: (f) => plain(f.path) });
+  routes.set("files", (name) => { const f = list(io.files).find((x) => plain(x.path) === name); if (f) choose(f); });
+  if (list(io.files).length) choose(io.files[0]);
+  const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that were not seen. From storage came ${megabytes(io.storage_read_mb)}.` : "";
+  return [el("p", {}, `Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen),
+    node, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail,
+    list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "times that it was read after it had been written", number: true, key: "requests", format: count },
+      { title: "First byte", hint: "mean time from the last write to what was read then", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "Connections", number: true, key: "connects", format: count }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),
+      list(io.endpoints).slice(0, 3).map((e) => [el("h3", {}, code(e.path, 100)), ioPlaces(e)])]].flat(4).filter(Boolean);
+}

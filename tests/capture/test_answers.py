@@ -1,0 +1,188 @@
+"""The headline against the programs' own clocks: what computes, what waits, what imports, and who is named without lines."""
+
+import json
+import re
+import sys
+
+from recorded import command, compiled, main, need_library, newest, of_samples, profile, run, tomoprof
+
+SLEEPER = """import json, time
+a = time.perf_counter()
+def acquire():
+    time.sleep(1.6)
+def work():
+    s = 0
+    while time.process_time() < 0.6:
+        for i in range(1000):
+            s += i
+acquire()
+b = time.perf_counter()
+work()
+print(json.dumps({"waited": b - a, "wall": time.perf_counter() - a, "lines": [4, 8, 9, 10]}))
+"""
+WORKERS = """import json, threading, time
+slept = [0.0, 0.0]
+def worker(k):
+    for _ in range(6):
+        a = time.perf_counter()
+        time.sleep(0.24)
+        slept[k] += time.perf_counter() - a
+        end = time.thread_time() + 0.06
+        while time.thread_time() < end:
+            pass
+a = time.perf_counter()
+threads = [threading.Thread(target=worker, args=(k,)) for k in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(json.dumps({"waited": sum(slept) / 2, "wall": time.perf_counter() - a, "lines": [6, 9, 10]}))
+"""
+TREE = """import json, time
+T = {}
+def timed(name, begin):
+    T[name] = T.get(name, 0) + time.process_time() - begin
+def load(n):
+    return [i * 0.5 for i in range(n)]
+def filtered(rows):
+    return [a * 0.7 + b * 0.3 for a, b in zip(rows, rows[1:])]
+def recon(rows):
+    c = time.process_time()
+    out = filtered(rows)
+    timed(8, c)
+    return out
+def main():
+    while time.process_time() < 1.4:
+        c = time.process_time()
+        rows = load(100000)
+        timed(6, c)
+        recon(rows)
+main()
+print(json.dumps({"lines": T, "cpu": time.process_time()}))
+"""
+IMPORTS = """import json, sys, time
+a = time.perf_counter()
+sys.path.insert(0, "modules")
+import slow
+b = time.perf_counter()
+def work(until):
+    s = 0
+    while time.perf_counter() < until:
+        for i in range(1000):
+            s += i
+work(b + 0.7 * (b - a))
+print(json.dumps({"imports": b - a, "work": time.perf_counter() - b}))
+"""
+PLAIN = """#include <math.h>
+#include <stdio.h>
+#include <time.h>
+static double cpu(void) { return (double)clock() / CLOCKS_PER_SEC; }
+__attribute__((noinline)) static double waves(double until) { double s = 0; for (int i = 0; cpu() < until; i++) for (int k = 0; k < 1000; k++) s += sin(i * 1e3 + k); return s; }
+__attribute__((noinline)) static double other(double until) { double s = 0; while (cpu() < until) for (int k = 0; k < 1000; k++) s += k; return s; }
+int main(void) { double s = waves(0.6), w = cpu(); s += other(0.8); printf("{\\"waves\\": %g, \\"cpu\\": %g, \\"s\\": %g}\\n", w, cpu(), s); return 0; }
+"""
+
+
+def recorded(folder, name, text):
+    (folder / f"{name}.py").write_text(text)
+    return answers(folder, name, sys.executable, f"{name}.py")
+
+
+def answers(folder, name, *words):
+    """What the program said, the answers, the last line of record: the page and the headline."""
+    done = run(command(folder / f"out_{name}", "--", *words), cwd=folder)
+    if done.returncode:
+        sys.exit(f"{name} failed: {done.stderr.decode()}")
+    made, last = profile(folder / f"out_{name}"), done.stderr.decode().splitlines()[-1]
+    if not last.endswith("report.html: " + made["headline"]):
+        sys.exit(f"{name}: the last line is not the page and the headline {made['headline']!r}: {last}")
+    return json.loads(done.stdout or b"{}"), made["answers"], last
+
+
+def the_longer_one_leads(check, said, truth):
+    """The line that waited, or those that worked: a busy machine stretches the work alone, and the program's clocks know."""
+    top, share = said[0], truth["waited"] / truth["wall"]
+    asleep, *awake = truth["lines"]
+    if share > 0.55:
+        check.that((top["kind"], top["line"]) == ("wait", asleep), f"the headline: {top}, truth {truth}")
+    elif share < 0.45:
+        check.that(top["kind"] == "cpu" and top["line"] in awake, f"the headline: {top}, truth {truth}")
+    waits = [a for a in said if a["kind"] == "wait" and a["line"] == asleep]
+    check.that(waits, f"the wait is told: {said}")
+    return waits[0]["cost_s"] if waits else 0
+
+
+@of_samples
+def a_sleep_is_weighed_against_the_work(check, folder):
+    truth, said, last = recorded(folder, "sleeper", SLEEPER)
+    waited = the_longer_one_leads(check, said, truth)
+    check.that(abs(waited - truth["waited"]) < 0.3, f"waited {waited}, truth {truth}")
+    check.that(any(a["kind"] == "cpu" and a["line"] in truth["lines"] for a in said), f"the work is told too: {said}")
+    page = newest(folder / "out_sleeper") / "report.html"
+    check.must(last.startswith(f"tomoprof: {page}: ") and page.exists(), f"the last line: {last}")
+
+
+@of_samples
+def two_workers_that_sleep_are_an_answer(check, folder):
+    truth, said, _ = recorded(folder, "workers", WORKERS)
+    waited = the_longer_one_leads(check, said, truth)
+    check.that(abs(waited - truth["waited"]) < 0.25 * truth["wall"], f"waited {waited}, truth {truth}")
+
+
+@of_samples
+def branches_are_listed(check, folder):
+    truth, said, last = recorded(folder, "tree", TREE)
+    shares = {a["line"]: a["share"] for a in said if a["kind"] == "cpu"}
+    check.that("The CPU time divides: " in last, f"the headline: {last}")
+    for line, seconds in truth["lines"].items():
+        check.that(abs(shares.get(int(line), 0) - seconds / truth["cpu"]) < 0.12, f"line {line}: {shares}, truth {truth}")
+
+
+@of_samples
+def without_lines_the_own_function_is_named_not_the_library_s(check, folder):
+    program = compiled(folder, "plain", PLAIN, "-O1", "-g0")
+    if not program:
+        return
+    truth, said, _ = answers(folder, "plain", program)
+    check.that(said[0]["function"] == "waves" and said[0]["text"].startswith("waves (plain) takes"), f"the headline: {said[0]}")
+    check.that(abs(said[0]["share"] - truth["waves"] / truth["cpu"]) < 0.12, f"{said[0]['share']}, truth {truth}")
+
+
+@of_samples
+def imports_are_an_item_and_can_be_left_out(check, folder):
+    """Modules of a package folder, long ones: to compile them takes a second."""
+    modules = folder / "modules/site-packages"
+    modules.mkdir(parents=True)
+    body = "".join(f"def f{{0}}_{i}(x):\n    return [x + {i}, x * {i}, (x, {i}, 'a{i}')]\n" for i in range(1500))
+    for k in range(8):
+        (modules / f"slow{k}.py").write_text(body.replace("{0}", str(k)))
+    (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)))
+    truth, said, _ = recorded(folder, "imports", IMPORTS.replace('"modules"', '"modules/site-packages"'))
+    top = next((a for a in said if a["kind"] == "imports"), said[0])
+    check.that(top is said[0] or truth["imports"] < 1.3 * truth["work"], f"the headline: {said[0]}, truth {truth}")
+    check.that(top["kind"] == "imports" and top["line"] == 4, f"the imports: {top}, truth {truth}")
+    check.that(0.85 * truth["imports"] - 0.15 < top["cost_s"] < 1.15 * truth["imports"] + 0.6, f"imports {top['cost_s']}, truth {truth}")
+    run_folder = newest(folder / "out_imports")
+    done = tomoprof("report", run_folder, "--after", "imports")
+    check.must(done.returncode == 0, f"--after imports: {done.stderr}")
+    after = profile(folder / "out_imports")
+    check.that(abs(after["meta"]["wall_s"] - truth["work"]) < 0.3 + 0.1 * truth["imports"], f"after the imports {after['meta']['wall_s']} s, truth {truth}")
+    check.that(after["answers"][0]["line"] in (9, 10), f"after the imports: {after['answers'][0]}")
+    done = tomoprof("report", run_folder, "--until", "0.3")
+    check.must(done.returncode == 0 and abs(profile(folder / "out_imports")["meta"]["wall_s"] - 0.3) < 1e-6, f"--until: {done.stderr}")
+    for words, sentence in ((("--from", "900"), "--from 900: the run took only "), (("--after", "lunch"), 'only "imports" is known'),
+                            (("--from", "2", "--until", "1"), "must be later than --from 2")):
+        done = tomoprof("report", run_folder, *words)
+        check.must(done.returncode == 2 and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+    done = tomoprof("report", run_folder)
+    check.must(profile(folder / "out_imports")["meta"]["from_s"] is None, "a report without a part shows a part")
+
+
+@of_samples
+def few_samples_name_no_line(check, folder):
+    _, said, last = recorded(folder, "brief", "print('{}')\n")
+    check.that(said[0]["kind"] == "none" and not said[0]["file"], f"the headline: {said[0]}")
+    check.that(re.search(r"Only \d+ CPU samples were taken: too few to name a hotspot\.$", last), f"the last line: {last}")
+
+
+need_library()
+main(a_sleep_is_weighed_against_the_work, two_workers_that_sleep_are_an_answer, branches_are_listed,
+     without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)

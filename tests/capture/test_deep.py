@@ -1,0 +1,120 @@
+"""Stacks deeper than is kept of one: the callers near the root and the lines near the leaf still get their shares."""
+
+import sys
+
+from recorded import command, compiled, main, need_library, of_samples, profile, run
+
+# 40 % below one line of main, 60 % below another, 6,000 and 20,000 frames deep.
+NATIVE = """#include <stdio.h>
+static volatile double sink;
+__attribute__((noinline)) static double leaf(long n)
+{
+    double x = 1;
+    for (long i = 0; i < n; i++) x = x * 1.0000001 + 1e-9; /* leaf */
+    return x;
+}
+__attribute__((noinline)) static double descend(int depth, long n)
+{
+    double below = depth ? descend(depth - 1, n) : leaf(n); /* again */
+    sink += below; /* or the compiler makes a loop of it */
+    return below;
+}
+int main(void)
+{
+    for (int block = 0; block < 4; block++) {
+        descend(6000, 40000000); /* 40 % */
+        descend(20000, 60000000); /* 60 % */
+    }
+    printf("%.3g\\n", sink);
+    return 0;
+}
+"""
+
+# Frames of Python below one another, and with C between them (key functions of sorted).
+PYTHON = """import sys, time
+sys.setrecursionlimit(20000)
+
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(2000))  # leaf
+
+def plain(depth):
+    if depth:
+        return plain(depth - 1)
+    work(0.3)
+
+def through_c(depth):
+    if depth:
+        return sorted([depth], key=lambda n: through_c(n - 1) or 0)
+    work(0.3)
+
+def main():
+    for block in range(2):
+        plain(1900)  # 30 %
+        through_c(330)  # through C: 30 %, three frames of C and two of Python in each
+        work(0.4)  # 40 %
+
+main()
+"""
+
+DEPTH = 45  # packages that import the next one, each through half a dozen frames of the import system
+IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(2000))\n"
+IMPORTS = IMPORTED.replace("import time", "import time\nimport chain_0  # imports").replace("0.7", "0.3")
+
+
+def inclusive(line):
+    return line["cpu_incl"]["user"] + line["cpu_incl"]["sys"] if line else 0
+
+
+def recorded(check, folder, name, *program):
+    """Profile, and inclusive seconds of each line of the program."""
+    done = run(command(folder / "runs", "--rate", "500", "--", *program))
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()}")
+    data = profile(folder / "runs")
+    found = [file for path, file in data["files"].items() if path.split("/")[-1] == name]
+    return data, {line["line"]: inclusive(line) for file in found for line in file["lines"]}
+
+
+def near(check, lines, source, expected, total):
+    """Shares of the lines that end in a comment with these words."""
+    for mark, percent in expected.items():
+        number = next(i for i, text in enumerate(source.splitlines(), 1) if mark in text)
+        found = 100 * lines.get(number, 0) / total
+        check.that(abs(found - percent) <= 3, f"{mark}: {found:.1f} % of the CPU time, truth {percent} %")
+
+
+@of_samples
+def native_roots(check, folder):
+    program = compiled(folder, "deep", NATIVE, "-O1", "-fno-optimize-sibling-calls")
+    data, lines = recorded(check, folder, "deep.c", program)
+    cpu = data["totals"]["cpu"]
+    near(check, lines, NATIVE, {"/* 40 %": 40, "/* 60 %": 60, "/* again": 100, "/* leaf": 100}, cpu["user"] + cpu["sys"])
+    said = {item["id"]: item for item in data["quality"]["items"]}
+    check.that("stack.deep" in said, f"no word of stacks that are too deep: {sorted(said)}")
+    check.that("stack.cut" not in said, f"stacks reach their root, and yet: {said.get('stack.cut')}")
+    check.that(any("left out" in (name or "") for name in data["frames"]["function"]), "no frame says that others are left out")
+
+
+@of_samples
+def python_roots(check, folder):
+    script = folder / "deep.py"
+    script.write_text(PYTHON)
+    _, lines = recorded(check, folder, "deep.py", sys.executable, script)
+    near(check, lines, PYTHON, {"# 30 %": 30, "# through C": 30, "# 40 %": 40, "# leaf": 100}, lines.get(len(PYTHON.splitlines()), 1e-9))
+
+
+@of_samples
+def chain_of_imports(check, folder):
+    for i in range(DEPTH):
+        (folder / f"chain_{i}").mkdir()
+        (folder / f"chain_{i}" / "__init__.py").write_text("from . import inner\n")
+        (folder / f"chain_{i}" / "inner.py").write_text(f"import chain_{i + 1}\n" if i + 1 < DEPTH else IMPORTED)
+    script = folder / "imports.py"
+    script.write_text(IMPORTS)
+    _, lines = recorded(check, folder, "imports.py", sys.executable, script)
+    near(check, lines, IMPORTS, {"# imports": 70}, max(sum(lines.values()), 1e-9))
+
+
+need_library()
+main(native_roots, python_roots, chain_of_imports)

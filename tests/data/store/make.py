@@ -1,0 +1,275 @@
+"""Writes the small files of this folder with the libraries that own their formats. The value of element i (C order) is
+(i * i + 3 * i) % 1021 in the file's type, modulo 251 for 8 bits: tests/unit/store/test_store.c computes the same.
+Usage: make.py   (pip install numpy h5py hdf5plugin zarr numcodecs tifffile imagecodecs nibabel pylibCZIrw kerchunk)"""
+import gzip
+import pathlib
+import shutil
+import struct
+import zlib
+
+import h5py
+import hdf5plugin
+import nibabel
+import numcodecs
+import numpy as np
+import tifffile
+import zarr
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHAPE = (5, 37, 41)
+CHUNKS = (3, 20, 24)  # of the Zarr arrays
+
+
+def values(dtype, shape=SHAPE):
+    i = np.arange(np.prod(shape), dtype=np.int64)
+    v = (i * i + 3 * i) % 1021
+    dtype = np.dtype(dtype)
+    return (v % 251 if dtype.itemsize == 1 else v).astype(dtype).reshape(shape)
+
+
+def bgzip(raw, path, block=4096):
+    """Members with their length in an extra field, as bgzip (htslib) writes them; smaller, so that there are many."""
+    with open(path, "wb") as out:
+        for at in list(range(0, len(raw), block)) + [None]:
+            part = b"" if at is None else raw[at:at + block]
+            deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+            body = deflate.compress(part) + deflate.flush()
+            out.write(struct.pack("<4BI2BH2BHH", 31, 139, 8, 4, 0, 0, 255, 6, 66, 67, 2, len(body) + 25) + body +
+                      struct.pack("<II", zlib.crc32(part), len(part)))
+
+
+def npy():
+    np.save(HERE / "f4.npy", values("<f4"))
+    np.save(HERE / "u2_big.npy", values(">u2"))
+    np.save(HERE / "i4_fortran.npy", np.asfortranarray(values("<i4")))
+
+
+def nifti():
+    """nibabel shows (x, y, z) and writes x fastest."""
+    for name, kind in (("i2.nii", nibabel.Nifti1Image), ("i2.nii.gz", nibabel.Nifti1Image), ("f4_v2.nii", nibabel.Nifti2Image)):
+        image = kind(values("f4" if name[0] == "f" else "i2"), np.diag([0.5, 0.5, 2, 1]))
+        nibabel.save(image, HERE / name)
+    raw = gzip.decompress((HERE / "i2.nii.gz").read_bytes())
+    bgzip(raw, HERE / "i2_bgzf.nii.gz")
+    half = len(raw) // 2
+    (HERE / "i2_members.nii.gz").write_bytes(gzip.compress(raw[:half], mtime=0) + gzip.compress(raw[half:], mtime=0))
+
+
+def tiff():
+    u2, u1, f4 = values("u2"), values("u1"), values("f4")
+    write = tifffile.imwrite
+    write(HERE / "u2_pages.tif", u2, photometric="minisblack")
+    write(HERE / "u2_big.tif", u2.astype(">u2"), bigtiff=True, byteorder=">", photometric="minisblack")
+    write(HERE / "u2_deflate_tiles.tif", u2, compression="zlib", predictor=True, tile=(16, 32), photometric="minisblack")
+    write(HERE / "u1_lzw.tif", u1, compression="lzw", rowsperstrip=10, photometric="minisblack")
+    write(HERE / "u2_lzw_predict.tif", u2, compression="lzw", predictor=True, rowsperstrip=10, photometric="minisblack")
+    write(HERE / "f4_predict3.tif", f4, compression="zlib", predictor=True, photometric="minisblack")
+    write(HERE / "u1_packbits.tif", u1, compression="packbits", photometric="minisblack")
+    write(HERE / "u2_zstd.tif", u2, compression="zstd", photometric="minisblack")
+    write(HERE / "u2_imagej.tif", u2, imagej=True)
+    folder = HERE / "stack"
+    folder.mkdir()
+    for i, view in enumerate(u2):
+        write(folder / f"view_{i + 8}.tif", view, photometric="minisblack")  # 8, 9, 10: by number, not by letters
+
+
+def hdf5():
+    u2 = values("u2")
+    with h5py.File(HERE / "kinds.h5", "w") as f:
+        chunks = CHUNKS
+        f.create_dataset("contiguous", data=u2)
+        f.create_dataset("gzip", data=u2, chunks=chunks, compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("lzf", data=u2, chunks=chunks, compression="lzf")
+        f.create_dataset("big", data=values(">u2"), chunks=chunks, compression="gzip")
+        f.create_dataset("blosc", data=u2, chunks=chunks, **hdf5plugin.Blosc())
+        f.create_dataset("lz4", data=u2, chunks=chunks, **hdf5plugin.LZ4())
+        f.create_dataset("zstd", data=u2, chunks=chunks, **hdf5plugin.Zstd())
+        f.create_dataset("f8", data=values("f8"), chunks=(5, 37, 41), compression="gzip")
+        part = f.create_dataset("holes", SHAPE, "u2", chunks=chunks, fillvalue=7)
+        part[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
+        f.create_dataset("text", data="not numbers")
+        f["linked"] = h5py.ExternalLink("elsewhere.h5", "/data")
+    with h5py.File(HERE / "skipped_filter.h5", "w") as f:  # chunks that the filter pipeline left as they were
+        d = f.create_dataset("data", SHAPE, "u2", chunks=(1, 37, 41), compression="gzip")
+        for i in range(SHAPE[0]):
+            raw = u2[i].tobytes()
+            d.id.write_direct_chunk((i, 0, 0), raw if i % 2 else zlib.compress(raw), filter_mask=i % 2)
+
+
+def zarr2():
+    root = HERE / "zarr2"
+    u2 = values("u2")
+    kinds = {"raw": dict(compressors=None), "zlib": dict(compressors=numcodecs.Zlib(5)),
+             "gzip": dict(compressors=numcodecs.GZip(5)), "zstd": dict(compressors=numcodecs.Zstd(3)),
+             "blosc": dict(compressors=numcodecs.Blosc("lz4", 5, numcodecs.Blosc.SHUFFLE)),
+             "lz4": dict(compressors=numcodecs.LZ4()), "fortran": dict(compressors=numcodecs.Zlib(5), order="F"),
+             "slash": dict(compressors=None, chunk_key_encoding={"name": "v2", "separator": "/"}),
+             "shuffle": dict(compressors=numcodecs.Zlib(5), filters=[numcodecs.Shuffle(2)])}
+    group = zarr.create_group(root, zarr_format=2)
+    for name, how in kinds.items():
+        a = group.create_array(name, shape=SHAPE, chunks=CHUNKS, dtype="u2", fill_value=0, **how)
+        a[:] = u2
+    a = group.create_array("big", shape=SHAPE, chunks=CHUNKS, dtype=">u2", fill_value=0, compressors=None)
+    a[:] = u2
+    a = group.create_array("holes", shape=SHAPE, chunks=CHUNKS, dtype="u2", fill_value=7, compressors=None)
+    a[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
+
+
+def zarr3():
+    root = HERE / "zarr3"
+    u2 = values("u2")
+    group = zarr.create_group(root, zarr_format=3)
+    codecs = zarr.codecs
+    kinds = {"raw": dict(compressors=None), "gzip": dict(compressors=codecs.GzipCodec(level=5)),
+             "zstd": dict(compressors=codecs.ZstdCodec(level=3)), "zstd_crc": dict(compressors=[codecs.ZstdCodec(level=3), codecs.Crc32cCodec()]),
+             "blosc": dict(compressors=codecs.BloscCodec(cname="zstd", shuffle="shuffle", typesize=2)),
+             "transpose": dict(compressors=codecs.GzipCodec(level=5), filters=[codecs.TransposeCodec(order=(2, 0, 1))]),
+             "big": dict(compressors=None, serializer=codecs.BytesCodec(endian="big")),
+             "sharded": dict(compressors=codecs.ZstdCodec(level=3), shards=(6, 40, 24), chunks=CHUNKS),
+             "v2keys": dict(compressors=None, chunk_key_encoding={"name": "v2", "separator": "."})}
+    for name, how in kinds.items():
+        a = group.create_array(name, shape=SHAPE, dtype="u2", fill_value=0, **{"chunks": CHUNKS, **how})
+        a[:] = u2
+    a = group.create_array("sharded_holes", shape=SHAPE, chunks=CHUNKS, shards=(6, 40, 24), dtype="u2", fill_value=7,
+                           compressors=codecs.GzipCodec(level=5))
+    a[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
+
+
+def ome_zarr():
+    """Two levels with axes and scales, as version 0.4 has them."""
+    group = zarr.create_group(HERE / "ome.zarr", zarr_format=2)
+    u2 = values("u2")
+    for path, data in (("0", u2), ("1", u2[:, ::2, ::2])):
+        a = group.create_array(path, shape=data.shape, chunks=(1, 32, 32), dtype="u2", fill_value=0,
+                               compressors=numcodecs.Zlib(5), chunk_key_encoding={"name": "v2", "separator": "/"})
+        a[:] = data
+    axes = [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": [
+        {"path": str(i), "coordinateTransformations": [{"type": "scale", "scale": [2.0, 0.5 * 2 ** i, 0.5 * 2 ** i]}]} for i in (0, 1)]}]
+
+
+def czi():
+    """Two by two tiles of 40 x 48 that overlap by 8; later ones lie above. pylibCZIrw writes zstd1 with split bytes."""
+    from pylibCZIrw import czi as lib
+    for name, options in (("tiles.czi", "zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack"), ("raw.czi", "uncompressed:"), ("zstd0.czi", "zstd0:ExplicitLevel=2")):
+        (HERE / name).unlink(missing_ok=True)
+        with lib.create_czi(str(HERE / name), compression_options=options) as out:
+            for i in range(2):
+                for j in range(2):
+                    tile = (values("u2", (40, 48)) + 1021 * (2 * i + j)).astype(np.uint16)
+                    out.write(tile[..., None], location=(j * 40, i * 32), plane={"C": 0, "T": 0, "Z": 0})
+
+
+def cfb(streams):
+    """A compound file of version 3 with these streams, {"Folder/Name": bytes}: its short ones in the root's, as the format wants."""
+    none, last, sector = 0xffffffff, 0xfffffffe, 512
+    pad = lambda b, n: b + b"\0" * (-len(b) % n)
+    folders = sorted({name.split("/")[0] for name in streams})
+    entries, small, small_fat, body, chains = [], b"", [], b"", []
+    for name, data in streams.items():
+        if len(data) < 4096:
+            start, count = len(small) // 64, -(-len(data) // 64)
+            small += pad(data, 64)
+            small_fat += [start + i + 1 for i in range(count - 1)] + [last]
+        else:
+            start, count = len(body) // sector, -(-len(data) // sector)
+            body += pad(data, sector)
+            chains.append((start, count))
+        entries.append((name, start, len(data)))
+    def place(data):
+        nonlocal body
+        start, count = len(body) // sector, -(-len(data) // sector)
+        body += pad(data, sector)
+        chains.append((start, count))
+        return start
+    small_start = place(small) if small else last
+    table = place(struct.pack(f"<{len(small_fat)}I", *small_fat) + b"\xff" * (-4 * len(small_fat) % sector)) if small else last
+    rows = [("Root Entry", 5, none, 1, small_start, len(small))] + [(f, 1, none, none, 0, 0) for f in folders]
+    rows = [(n, t, i + 1 if t == 1 and i < len(folders) else none, c, s, b) for i, (n, t, _, c, s, b) in enumerate(rows)]
+    for k, folder in enumerate(folders):
+        mine = [e for e in entries if e[0].split("/")[0] == folder]
+        n, t, r, _, s, b = rows[1 + k]
+        rows[1 + k] = (n, t, r if k + 1 < len(folders) else none, len(rows), s, b)
+        for i, (name, start, size) in enumerate(mine):
+            rows.append((name.split("/")[1], 2, len(rows) + 1 if i + 1 < len(mine) else none, none, start, size))
+    directory = b"".join(pad(n.encode("utf-16le"), 64) + struct.pack("<HBBIII36xIQ", 2 * len(n) + 2, t, 1, none, r, c, s, b) for n, t, r, c, s, b in rows)
+    first = place(pad(directory, sector))
+    fat_at = len(body) // sector
+    fat = [none] * (128 * (-(-(fat_at + 1) // 128)))
+    for start, count in chains:
+        fat[start:start + count] = [start + i + 1 for i in range(count - 1)] + [last]
+    fat[fat_at] = 0xfffffffd
+    head = bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 16 + struct.pack("<HHHHH6xIIIIIIIIII", 62, 3, 0xfffe, 9, 6, 0, 1, first, 0, 4096,
+                                                                       table, 1 if small else 0, last, 0, fat_at)
+    return head + struct.pack("<108I", *[none] * 108) + body + struct.pack(f"<{len(fat)}I", *fat)
+
+
+def txrm(shape):
+    views, rows, columns = shape
+    data = values("u2", shape)
+    streams = {"ImageInfo/" + k: struct.pack("<I", v) for k, v in
+               (("ImageWidth", columns), ("ImageHeight", rows), ("NoOfImages", views), ("DataType", 5))}
+    streams["ImageInfo/Angles"] = np.linspace(-90, 90, views, dtype="<f4").tobytes()
+    streams["ImageInfo/PixelSize"] = struct.pack("<f", 1.5)
+    for i in range(views):
+        streams[f"ImageData{i // 100 + 1}/Image{i + 1}"] = data[i].tobytes()
+    return cfb(streams)
+
+
+def references():
+    """What kerchunk says of the gzip-compressed dataset of kinds.h5."""
+    import json
+    import kerchunk.hdf
+    with open(HERE / "kinds.h5", "rb") as f:
+        found = kerchunk.hdf.SingleHdf5ToZarr(f, "kinds.h5", inline_threshold=0).translate()
+    keep = {k: v for k, v in found["refs"].items() if k == ".zgroup" or k.split("/")[0] in ("contiguous", "f8", "holes", "big")}
+    (HERE / "refs.json").write_text(json.dumps({"version": 1, "refs": keep}))
+
+
+def fuzz():
+    """Small files from which the fuzzers begin."""
+    from pylibCZIrw import czi as lib
+    root = HERE.parents[1] / "fuzz" / "corpus" / "store"
+    shutil.rmtree(root, ignore_errors=True)
+    shape = (2, 5, 7)
+    folder = {name: root / name for name in ("npy", "nifti", "tiff", "czi", "txrm", "refs", "hdf5")}
+    for path in folder.values():
+        path.mkdir(parents=True)
+    u2 = values("u2", shape)
+    np.save(folder["npy"] / "u2.npy", u2)
+    nibabel.save(nibabel.Nifti1Image(values("i2", shape), np.eye(4)), folder["nifti"] / "one.nii.gz")
+    bgzip(gzip.decompress((folder["nifti"] / "one.nii.gz").read_bytes()), folder["nifti"] / "bgzf.nii.gz", 128)
+    tifffile.imwrite(folder["tiff"] / "strips.tif", u2, photometric="minisblack", metadata=None)
+    tifffile.imwrite(folder["tiff"] / "tiles_big.tif", u2, bigtiff=True, tile=(16, 16), compression="zlib", predictor=True, photometric="minisblack", metadata=None)
+    tifffile.imwrite(folder["tiff"] / "lzw.tif", u2, compression="lzw", predictor=True, photometric="minisblack", metadata=None)
+    with h5py.File(folder["hdf5"] / "chunks.h5", "w", libver="latest") as f:
+        f.create_dataset("data", data=u2, chunks=(1, 3, 4), compression="gzip", shuffle=True)
+    with h5py.File(folder["hdf5"] / "old.h5", "w") as f:
+        f.create_dataset("data", data=u2, chunks=(1, 3, 4), compression="lzf", fletcher32=True)
+    (folder["txrm"] / "small.txrm").write_bytes(txrm(shape))
+    with lib.create_czi(str(folder["czi"] / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
+        out.write(values("u2", (6, 7))[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
+        out.write(values("u2", (6, 7))[..., None], location=(5, 0), plane={"C": 0, "T": 0, "Z": 0})
+    import base64, json
+    raw = u2.tobytes()
+    two = {"zarr_format": 2, "shape": shape, "chunks": [2, 5, 7], "dtype": "<u2", "compressor": {"id": "zlib"}, "fill_value": 0, "order": "C", "filters": None}
+    three = json.loads((HERE / "zarr3" / "sharded" / "zarr.json").read_text())
+    packed = "base64:" + base64.b64encode(zlib.compress(raw)).decode()
+    for name, refs in (("two", {".zgroup": '{"zarr_format": 2}', "a/.zarray": json.dumps(two), "a/0.0.0": packed}),
+                       ("three", {"zarr.json": json.dumps(three), "c/0/0/0": "base64:" + base64.b64encode((HERE / "zarr3/sharded/c/0/0/0").read_bytes()[-68:]).decode()}),
+                       ("files", {".zgroup": '{"zarr_format": 2}', "a/.zarray": json.dumps({**two, "compressor": None}), "a/0.0.0": ["../x", 0, 140]})):
+        (folder["refs"] / (name + ".json")).write_text(json.dumps({"version": 1, "refs": refs}))
+
+
+def main():
+    for path in HERE.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix not in (".py", ".md"):
+            path.unlink()
+    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, czi, references, fuzz):
+        make()
+    (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
+
+
+main()

@@ -1,0 +1,196 @@
+"""Times loading beside the libraries that own the formats, on the same files with a warm page cache, in turn in two warm processes.
+
+    python3 tests/peers/loading.py --program BUILD/tests/peers/peers_load --python VENV/bin/python --folder DIR [--markdown FILE]
+
+VENV holds h5py, zarr, tensorstore, tifffile, imagecodecs, nibabel, pylibCZIrw and aicspylibczi. Each call opens the file, reads a box into
+new memory and closes. The sums of bytes must agree: exit 1 where they do not. The program's own name for `worker` mode is --worker."""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+SHAPE = (96, 512, 512)
+FULL, SLICE, ROI = None, ((48, 0, 0), (1, 512, 512)), ((16, 100, 200), (64, 64, 64))
+MOSAIC = (3200, 3200)
+
+
+def make(folder):
+    """Counts of an object with noise, so that codecs have the work of a scan."""
+    import h5py
+    import nibabel
+    import numcodecs
+    import numpy as np
+    import tifffile
+    import zarr
+    from pylibCZIrw import czi
+    z, y, x = np.ogrid[-1:1:SHAPE[0] * 1j, -1:1:SHAPE[1] * 1j, -1:1:SHAPE[2] * 1j]
+    scan = (np.random.default_rng(0).normal(0, 8, SHAPE) + 3000 * (x * x + y * y + z * z < 0.7)).clip(0).astype(np.uint16)
+    with h5py.File(folder / "slices.h5", "w") as f:
+        f.create_dataset("data", data=scan, chunks=(1, 512, 512), compression="gzip", compression_opts=4, shuffle=True)
+    with h5py.File(folder / "blocks.h5", "w") as f:
+        f.create_dataset("data", data=scan, chunks=(32, 64, 64), compression="gzip", compression_opts=4, shuffle=True)
+    for name, version, codec in (("zstd.zarr", 3, zarr.codecs.ZstdCodec(level=3)), ("blosc.zarr", 2, numcodecs.Blosc("lz4", 5, 1))):
+        a = zarr.create_array(folder / name, shape=SHAPE, chunks=(32, 64, 64), dtype="u2", zarr_format=version, compressors=codec)
+        a[:] = scan
+    tifffile.imwrite(folder / "raw.tif", scan, photometric="minisblack")
+    tifffile.imwrite(folder / "deflate.tif", scan, photometric="minisblack", compression="zlib", predictor=True)
+    for name in ("scan.nii", "scan.nii.gz"):
+        nibabel.save(nibabel.Nifti1Image(scan.astype(np.int16), np.eye(4)), folder / name)
+    with czi.create_czi(str(folder / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
+        for i in range(4):
+            for j in range(4):
+                tile = np.random.default_rng(4 * i + j).normal(1000, 60, (800, 800)).astype(np.uint16)
+                out.write(tile[..., None], location=(j * 800, i * 800), plane={"C": 0, "T": 0, "Z": 0})
+
+
+def box(of):
+    import numpy as np
+    return Ellipsis if of is None else tuple(np.s_[s:s + n] for s, n in zip(*of))
+
+
+def read_h5py(path, of):
+    import h5py
+    with h5py.File(path) as f:
+        return f["data"][box(of)]
+
+
+def read_zarr(path, of):
+    import zarr
+    return zarr.open_array(path, mode="r")[box(of)]
+
+
+def read_tensorstore(path, of):
+    import tensorstore
+    driver = "zarr3" if os.path.exists(path + "/zarr.json") else "zarr"
+    return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": path}}).result()[box(of)].read().result()
+
+
+def read_tifffile(path, of):
+    import tifffile
+    if of is None:
+        return tifffile.imread(path)
+    first, count = of
+    pages = tifffile.imread(path, key=range(first[0], first[0] + count[0]))
+    pages = pages if pages.ndim == 3 else pages[None]
+    return pages[(slice(None),) + box(of)[1:]]
+
+
+def read_nibabel(path, of):
+    import nibabel
+    import numpy as np
+    return np.array(nibabel.load(path).dataobj[box(of)], copy=True)
+
+
+def read_pylibczirw(path, of):
+    from pylibCZIrw import czi
+    with czi.open_czi(path) as f:
+        return f.read(plane={"C": 0, "T": 0, "Z": 0})
+
+
+def read_aicspylibczi(path, of):
+    from aicspylibczi import CziFile
+    return CziFile(path).read_mosaic(C=0)
+
+
+CASES = [(name, peer, of) for name, peers in (("slices.h5", ("h5py",)), ("blocks.h5", ("h5py",)), ("zstd.zarr", ("zarr", "tensorstore")),
+                                              ("blosc.zarr", ("zarr", "tensorstore")), ("raw.tif", ("tifffile",)), ("deflate.tif", ("tifffile",)),
+                                              ("scan.nii", ("nibabel",)), ("scan.nii.gz", ("nibabel",)))
+         for peer in peers for of in (FULL, SLICE, ROI)] + [("tiles.czi", p, FULL) for p in ("pylibczirw", "aicspylibczi")]
+
+
+def cpu_seconds():
+    u = resource.getrusage(resource.RUSAGE_SELF)
+    return u.ru_utime + u.ru_stime
+
+
+def worker(folder):
+    import numpy as np
+    for line in sys.stdin:
+        name, peer, of = CASES[int(line)]
+        cpu, begin = cpu_seconds(), time.perf_counter()
+        try:
+            x = globals()["read_" + peer](str(folder / name), of)
+            seconds, used = time.perf_counter() - begin, cpu_seconds() - cpu
+            said = f"{seconds:.9f} {used:.6f} {int(np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8).sum(dtype=np.uint64))}"
+        except Exception as e:  # a peer that fails keeps its row, with the reason
+            said = "error " + repr(e).replace("\n", " ")
+        print(said, flush=True)
+
+
+def ask(process, line):
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    said = process.stdout.readline().split()
+    return ("error", " ".join(said[1:])) if not said or said[0] == "error" else tuple(map(float, said))
+
+
+def measure(o, ours, theirs, number):
+    name, peer, of = CASES[number]
+    words = ["-", "-"] if of is None else [",".join(map(str, part)) for part in of]
+    rows = {"ours": [], "theirs": []}
+    for _ in range(o.pairs + 1):
+        rows["ours"].append(ask(ours, f"{o.folder / name} - {' '.join(words)}"))
+        rows["theirs"].append(ask(theirs, str(number)))
+    for side in rows.values():
+        if side[0][0] == "error":
+            return {"file": name, "peer": peer, "box": str(of), "error": side[0][1]}
+    row = {"file": name, "peer": peer, "box": "full" if of is None else "slice" if of is SLICE else "64^3",
+           "same": rows["ours"][0][2] == rows["theirs"][0][2]}
+    for side, runs in rows.items():  # the first run is not counted: it imports and touches memory
+        row[side] = {"min_s": min(r[0] for r in runs[1:]), "median_s": statistics.median(r[0] for r in runs[1:]),
+                     "cpu_s": statistics.median(r[1] for r in runs[1:])}
+    return row
+
+
+def table(rows):
+    lines = ["| file | box | peer | peer, ms | tomoprof, ms | faster | CPU: peer, ms | tomoprof, ms | same bytes |", "|---|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        if "error" in r:
+            lines.append(f"| {r['file']} | {r['box']} | {r['peer']} | {r['error'][:80]} | | | | | |")
+            continue
+        ours, theirs = r["ours"], r["theirs"]
+        lines.append(f"| {r['file']} | {r['box']} | {r['peer']} | {1e3 * theirs['min_s']:.1f} ({1e3 * theirs['median_s']:.1f}) | "
+                     f"{1e3 * ours['min_s']:.1f} ({1e3 * ours['median_s']:.1f}) | {theirs['min_s'] / ours['min_s']:.1f} | {1e3 * theirs['cpu_s']:.1f} | "
+                     f"{1e3 * ours['cpu_s']:.1f} | {'yes' if r['same'] else 'NO'} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--program", help="peers_load of a build with -DTP_PEERS=ON")
+    p.add_argument("--python", default=sys.executable, help="the Python of the peers")
+    p.add_argument("--folder", type=pathlib.Path, required=True, help="where the files are made")
+    p.add_argument("--pairs", type=int, default=7)
+    p.add_argument("--markdown", help="file for the table")
+    p.add_argument("--worker", action="store_true")
+    o = p.parse_args()
+    if o.worker:
+        return worker(o.folder)
+    o.folder.mkdir(parents=True, exist_ok=True)
+    here = str(pathlib.Path(__file__).resolve())
+    if not (o.folder / "tiles.czi").exists():
+        subprocess.run([o.python, "-c", f"import sys, pathlib; sys.path.insert(0, {os.path.dirname(here)!r}); import loading; "
+                                        f"loading.make(pathlib.Path({str(o.folder)!r}))"], check=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    rows = []
+    with subprocess.Popen([o.program], **pipes) as ours, subprocess.Popen([o.python, here, "--worker", "--folder", o.folder], **pipes) as theirs:
+        for number in range(len(CASES)):
+            rows.append(measure(o, ours, theirs, number))
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+        ours.stdin.close()
+        theirs.stdin.close()
+    text = table(rows)
+    print(text)
+    if o.markdown:
+        pathlib.Path(o.markdown).write_text(text)
+    return 0 if all(r.get("same") for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

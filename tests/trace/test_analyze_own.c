@@ -1,0 +1,251 @@
+/* links: tp_stage tp_report tp_trace */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/check.h"
+#include "tests/trace/stage.h"
+
+static struct stage st;
+static struct model *m;
+
+static int before(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_open(&st, 100, T0);
+    m = NULL;
+    return 0;
+}
+
+static int after(void **state)
+{
+    (void)state;
+    model_destroy(m);
+    stage_end();
+    return 0;
+}
+
+static void analyse(void)
+{
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+}
+
+/* All nodes of a line together; kind "code". */
+static struct model_own own_line(const char *file, int line)
+{
+    struct model_own sum = {0};
+    for (int i = 0; i < m->own_count; i++) {
+        const struct model_own *o = &m->own[i];
+        if (!o->file || strcmp(o->file, file) || o->line != line)
+            continue;
+        sum.cpu_ns += o->cpu_ns;
+        sum.path_cpu_ns += o->path_cpu_ns;
+        sum.path_wait_ns += o->path_wait_ns;
+        sum.waits_for = o->waits_for ? o->waits_for : sum.waits_for;
+    }
+    return sum;
+}
+
+static double ms(int64_t ns)
+{
+    return (double)ns / (double)MS;
+}
+
+#define APP_C  "/src/app.c"
+#define WITHIN 5 /* ms of 10000: the path is looked at in 16384 moments */
+#define SLEEPS(tid, end, line, length)                                                             \
+    stage_wait_in(&st, tid, end, stage_at(&st, AT(APP, line)), length, TRACE_SLEEP,                \
+                  SYS_clock_nanosleep)
+#define LOCKED(tid, end, line, length)                                                             \
+    stage_wait_in(&st, tid, end, stage_at(&st, AT(APP, line)), length, TRACE_SLEEP, SYS_futex)
+
+static void works(int thread, uint64_t from, uint64_t to, int line)
+{
+    uint64_t stack = stage_at(&st, AT(APP, line));
+    for (uint64_t t = from + 10; t <= to; t += 10)
+        stage_sample(&st, thread, t, stack, 10, TRACE_USER);
+}
+
+static void a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile(void **state)
+{
+    (void)state;
+    int a = stage_thread(&st, 101, "a", 0);
+    SLEEPS(100, 700, 110, 700);
+    works(0, 700, 1000, 120);
+    SLEEPS(100, 10000, 190, 9000);
+    works(a, 0, 1000, 130);
+    analyse();
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 700, WITHIN);
+    assert_string_equal(own_line(APP_C, 110).waits_for, "sleep");
+    assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 300, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 0, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).cpu_ns), 1000, 1e-9);
+}
+
+static void who_joins_hands_its_time_to_the_workers(void **state)
+{
+    (void)state;
+    int a = stage_thread(&st, 101, "a", 0), b = stage_thread(&st, 102, "b", 0);
+    LOCKED(100, 1000, 110, 1000);
+    /* each sleeps 600 ms of 1000 and works for the rest, one behind the other */
+    SLEEPS(101, 600, 120, 600);
+    works(a, 600, 1000, 130);
+    works(b, 0, 400, 130);
+    SLEEPS(102, 1000, 120, 600);
+    /* one of a pool that nobody needs */
+    stage_thread(&st, 103, "pool", 0);
+    LOCKED(103, 1000, 140, 1000);
+    /* one that beats the time */
+    stage_thread(&st, 104, "clock", 0);
+    SLEEPS(104, 1000, 150, 1000);
+    analyse();
+    assert_near(ms(own_line(APP_C, 120).path_wait_ns), 600, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 400, WITHIN);
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 0, WITHIN);
+    assert_near(ms(own_line(APP_C, 140).path_wait_ns), 0, WITHIN);
+    assert_near(ms(own_line(APP_C, 150).path_wait_ns), 0, WITHIN);
+}
+
+static void ready_for_a_cpu_is_where_it_computed(void **state)
+{
+    (void)state;
+    works(0, 0, 200, 120);
+    stage_wait(&st, 100, 900, 0, 700, TRACE_RUNNABLE); /* no stack: it was not asked */
+    works(0, 900, 1000, 130);
+    SLEEPS(100, 10000, 190, 9000);
+    analyse();
+    assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 900, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 100, WITHIN);
+}
+
+static uint64_t python(const char *const *files, const int *lines, int n)
+{
+    uint64_t words[1 + 2 * 8] = {AT(EVAL, 1)};
+    for (int i = 0; i < n; i++) {
+        words[1 + 2 * i] = (uint64_t)lines[i] | (i == n - 1 ? TRACE_PYTHON_ENTRY : 0);
+        words[2 + 2 * i] = stage_code(&st, files[i], "f", 1);
+    }
+    return stage_stack(&st, words, 1, n);
+}
+
+static void own_is_what_lies_beside_the_program(void **state)
+{
+    (void)state;
+    static const char *const call[] = {"/home/x/venv/lib/python3.11/site-packages/pkg/core.py",
+                                       "/home/x/work/app.py"},
+                             *const helper[] = {"/home/x/shared/helper.py", "/home/x/work/app.py"},
+                             *const import[] = {"<frozen importlib._bootstrap>",
+                                                "/home/x/work/app.py"},
+                             *const module[] = {"/home/x/work/other.py",
+                                                "<frozen importlib._bootstrap>",
+                                                "/home/x/work/app.py"},
+                             *const starter[] = {"/usr/lib/python3.11/runpy.py",
+                                                 "/home/x/venv/bin/pytest"};
+    static const int in_call[] = {77, 5}, in_helper[] = {3, 6}, in_import[] = {1000, 1},
+                     in_module[] = {9, 1000, 2}, in_starter[] = {88, 8};
+    stage_meta(&st, "exe", "/usr/bin/python3.11");
+    stage_meta(&st, "cwd", "/home/x/work");
+    stage_meta(&st, "cmdline", "python3\napp.py");
+    stage_meta(&st, "python", "3.11.2");
+    stage_sample(&st, 0, 100, python(call, in_call, 2), 100, TRACE_USER);
+    stage_sample(&st, 0, 150, python(helper, in_helper, 2), 50, TRACE_USER);
+    stage_sample(&st, 0, 170, python(import, in_import, 2), 20, TRACE_USER);
+    stage_sample(&st, 0, 180, python(module, in_module, 3), 10, TRACE_USER);
+    stage_sample(&st, 0, 185, python(starter, in_starter, 2), 5, TRACE_USER);
+    analyse();
+    assert_near(ms(own_line("app.py", 5).cpu_ns), 100, 1e-9); /* with the package that it calls */
+    assert_near(ms(own_line("...shared/helper.py", 3).cpu_ns) +
+                    ms(own_line("~/shared/helper.py", 3).cpu_ns),
+                50, 1e-9);
+    assert_near(ms(own_line("other.py", 9).cpu_ns), 10, 1e-9); /* own code that an import runs */
+    double imports = 0;
+    for (int i = 0; i < m->own_count; i++)
+        imports += strcmp(m->own[i].kind, "import") ? 0 : ms(m->own[i].cpu_ns);
+    assert_near(imports, 20, 1e-9);
+    assert_near(ms(m->own[0].cpu_ns), 5, 1e-9); /* the starter of pytest is nobody's own */
+    for (int i = 0; i < m->files_count; i++)
+        assert_int_equal(m->files[i].user, strstr(m->files[i].path, "app.py") ||
+                                               strstr(m->files[i].path, "other.py") ||
+                                               strstr(m->files[i].path, "helper.py"));
+}
+
+static const struct analyze_options part = {.from_s = 0.4, .until_s = 0.8};
+
+static void a_part_of_the_run_holds_what_was_in_it(void **state)
+{
+    (void)state;
+    works(0, 0, 1000, 120);
+    int a = stage_thread(&st, 101, "a", 0);
+    SLEEPS(101, 900, 130, 800); /* from 100 to 900 ms */
+    stage_alloc(&st, 0, 100, stage_at(&st, AT(APP, 140)), 0x1000, 1 << 20, 1 << 20);
+    stage_alloc(&st, 0, 500, stage_at(&st, AT(APP, 150)), 0x2000, 2 << 20, 2 << 20);
+    stage_free(&st, 0, 600, 0x1000);
+    stage_api(&st, a, 100, 110, stage_at(&st, AT(APP, 160)), "cudaLaunchKernel", TRACE_API_LAUNCH,
+              1);
+    stage_api(&st, a, 500, 520, stage_at(&st, AT(APP, 160)), "cudaLaunchKernel", TRACE_API_LAUNCH,
+              2);
+    struct trace_kernel before_it = stage_kernel(&st, 120, 200, "k", 1),
+                        inside = stage_kernel(&st, 530, 600, "k", 2);
+    stage_put(&st, a, &before_it);
+    stage_put(&st, a, &inside);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(&part);
+    assert_true(stage_lawful(m));
+    assert_near(m->meta.wall_s, 0.4, 1e-9);
+    assert_near(m->meta.from_s, 0.4, 0);
+    assert_near(m->meta.until_s, 0.8, 1e-9);
+    assert_near(m->totals.cpu.user, 0.4, 0.011); /* the sample at 400 ms is of the time before */
+    assert_near(stage_line(m, APP_C, 130)->cpu.wait, 0.4, 1e-9);
+    assert_null(stage_line(m, APP_C, 140));
+    assert_near(stage_line(m, APP_C, 150)->mem.alloc_mb, 2, 1e-9);
+    assert_near(stage_line(m, APP_C, 160)->gpu_self_s, 0.07, 1e-9);
+    assert_int_equal(m->totals.launches, 1);
+    assert_non_null(stage_item(m, "part"));
+    assert_null(stage_item(m, "trace.bad_values"));
+}
+
+static void the_start_ends_with_its_imports(void **state)
+{
+    (void)state;
+    static const char *const import[] = {"<frozen importlib._bootstrap>", "/home/x/work/app.py"},
+                             *const work[] = {"/home/x/work/app.py"};
+    static const int in_import[] = {1000, 1}, in_work[] = {5};
+    static const struct analyze_options after = {.after_imports = 1};
+    stage_meta(&st, "cwd", "/home/x/work");
+    uint64_t imports = python(import, in_import, 2), works_at = python(work, in_work, 1);
+    for (uint64_t t = 10; t <= 1000; t += 10) /* a late import is not of the start */
+        stage_sample(&st, 0, t, t <= 300 || t == 900 ? imports : works_at, 10, TRACE_USER);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(&after);
+    assert_near(m->meta.from_s, 0.3, 0.02);
+    assert_near(ms(own_line("app.py", 5).cpu_ns), 690, 11);
+}
+
+static void recursion_is_once_on_a_path_of_own_lines(void **state)
+{
+    (void)state;
+    const uint64_t words[] = {AT(APP, 120), AT(APP, 130), AT(APP, 120), AT(APP, 110)};
+    stage_sample(&st, 0, 10, stage_stack(&st, words, 4, 0), 10, TRACE_USER);
+    analyse();
+    assert_int_equal(m->own_count, 4); /* the run, 110, 130, 120 */
+    assert_int_equal(m->own[3].line, 120);
+    assert_int_equal(m->own[m->own[3].parent].line, 130);
+    assert_near(ms(m->own[3].cpu_ns), 10, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+        TEST(a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile),
+        TEST(who_joins_hands_its_time_to_the_workers),
+        TEST(ready_for_a_cpu_is_where_it_computed),
+        TEST(own_is_what_lies_beside_the_program),
+        TEST(a_part_of_the_run_holds_what_was_in_it),
+        TEST(the_start_ends_with_its_imports),
+        TEST(recursion_is_once_on_a_path_of_own_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

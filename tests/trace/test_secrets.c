@@ -1,0 +1,87 @@
+/* links: tp_trace */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "profiler/trace/secrets.h"
+
+static void values_are_masked_and_nothing_else(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"--token=abc", "--token=***"},
+        {"-token=abc", "-token=***"},
+        {"password=abc", "password=***"},
+        {"API_KEY=abc", "API_KEY=***"},
+        {"AWS_SECRET_ACCESS_KEY=a/b+c==", "AWS_SECRET_ACCESS_KEY=***"},
+        {"https://me:a@b@host:8080/x?y=1", "https://me:***@host:8080/x?y=1"},
+        {"postgres://me:abc@host/db", "postgres://me:***@host/db"},
+        {"https://abc@host/", "https://***@host/"},
+        {"ssh://git@host/x", "ssh://git@host/x"},
+        {"https://host/?a=1&access_token=abc&b=2", "https://host/?a=1&access_token=***&b=2"},
+        {"{\"password\": \"abc\", \"user\": \"me\"}", "{\"password\": \"***\", \"user\": \"me\"}"},
+        {"Authorization: Bearer abc", "Authorization: ***"},
+        {"'authorization': 'Bearer abc', 'x': 1", "'authorization': '***', 'x': 1"},
+        {"X-Api-Key: abc", "X-Api-Key: ***"},
+        {"host=x password=abc port=1", "host=x password=*** port=1"},
+        {"--password=", "--password="},
+        {"--max-tokens=512", "--max-tokens=512"},
+        {"--tokenizer=gpt2", "--tokenizer=gpt2"},
+        {"PWD=/here", "PWD=/here"},
+        {"MYSQL_PWD=abc", "MYSQL_PWD=***"},
+        {"keyboard=us", "keyboard=us"},
+        {"a:b@c", "a:b@c"},
+        {"=:=://@", "=:=://@"},
+        {"", ""},
+    };
+    char out[200];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int next = 0;
+        secrets_mask(rows[i][0], &next, out, sizeof out);
+        assert_string_equal(out, rows[i][1]);
+        assert_int_equal(next, 0);
+    }
+}
+
+static void an_option_masks_the_word_behind_it(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"--password", "-abc",       "--name", "x",
+                                        "--hf-token", "--password", "y"};
+    static const char *const expected[] = {"--password", "***", "--name", "x",
+                                           "--hf-token", "***", "y"};
+    char out[40];
+    int next = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        secrets_mask(words[i], &next, out, sizeof out);
+        assert_string_equal(out, expected[i]);
+    }
+}
+
+static void no_more_than_the_room_is_written(void **state)
+{
+    (void)state;
+    char out[64];
+    for (size_t room = 1; room < 40; room++) {
+        int next = 0;
+        memset(out, '#', sizeof out);
+        size_t n = secrets_mask("--user=x --token=abc https://me:abc@host", &next, out, room);
+        assert_true(n < room && out[n] == 0 && out[room] == '#');
+        assert_null(strstr(out, "abc"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_masked_and_nothing_else),
+        cmocka_unit_test(an_option_masks_the_word_behind_it),
+        cmocka_unit_test(no_more_than_the_room_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* links: tp_base */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "host/base/err.h"
+#include "host/base/plain.h"
+
+static const char *plain(const char *in, enum plain_keep keep)
+{
+    static char out[200];
+    size_t bytes = plain_text(in, keep, out, sizeof out);
+    assert_int_equal(bytes, strlen(out));
+    return out;
+}
+
+static void what_a_terminal_would_obey_is_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *line, *lines;
+    } rows[] = {
+        {"plain Ω é 漢 😀 ~", "plain Ω é 漢 😀 ~", "plain Ω é 漢 😀 ~"},
+        {"a\nb\tc\rd", "a\\nb\\tc\\rd", "a\nb\tc\\rd"},
+        {"\033[2J\a\177", "\\x1b[2J\\x07\\x7f", "\\x1b[2J\\x07\\x7f"},
+        {PLAIN_BOLD "x" PLAIN_END, "\\x1b[1mx\\x1b[0m", PLAIN_BOLD "x" PLAIN_END},
+        {"\033[8m\033[1", "\\x1b[8m\\x1b[1", "\\x1b[8m\\x1b[1"},
+        {"\u202e\u2066\u200f\u2028\xc2\x9b", "\\u202e\\u2066\\u200f\\u2028\\u009b",
+         "\\u202e\\u2066\\u200f\\u2028\\u009b"},
+        {"\x9b\xff\xc0\x80", "\\x9b\\xff\\xc0\\x80", "\\x9b\\xff\\xc0\\x80"},
+        {"\xed\xa0", "\\xed\\xa0", "\\xed\\xa0"},
+        {"\xe2\x80", "\\xe2\\x80", "\\xe2\\x80"},
+        {"", "", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(plain(rows[i].in, PLAIN_LINE), rows[i].line);
+        assert_string_equal(plain(rows[i].in, PLAIN_LINES), rows[i].lines);
+    }
+}
+
+static void a_cut_keeps_whole_characters(void **state)
+{
+    (void)state;
+    char out[8];
+    assert_int_equal(plain_text("ab\033cd", PLAIN_LINE, out, 6), 2);
+    assert_string_equal(out, "ab");
+    assert_int_equal(plain_text("abcdeΩ", PLAIN_LINE, out, 7), 5);
+    assert_string_equal(out, "abcde");
+    assert_int_equal(plain_text("abcdefg", PLAIN_LINE, out, 1), 0);
+}
+
+/* In the child: every byte is a write of its own. */
+static void print_bytes(const char *terminal, const char *text)
+{
+    int fd = open(terminal, O_RDWR | O_NOCTTY);
+    dup2(fd, STDOUT_FILENO);
+    plain_stdout();
+    for (; *text; text++) {
+        putchar(*text);
+        fflush(stdout);
+    }
+    fclose(stdout);
+    _exit(0);
+}
+
+static void a_terminal_gets_the_same_from_any_pieces(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "a\033[2J" PLAIN_RED "Ω" PLAIN_END "\xe2\x80\xae\xf0\x9f\x98\x80\xe2z\033[3\033";
+    char expected[200], got[400];
+    size_t used = 0;
+    ssize_t n;
+    plain_text(text, PLAIN_LINES, expected, sizeof expected);
+    int ours = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(ours >= 0 && !grantpt(ours) && !unlockpt(ours));
+    int theirs = open(ptsname(ours), O_RDWR | O_NOCTTY); /* keeps what was written */
+    pid_t child = fork();
+    if (!child)
+        print_bytes(ptsname(ours), text);
+    waitpid(child, NULL, 0);
+    close(theirs);
+    while (used < sizeof got - 1 && (n = read(ours, got + used, sizeof got - 1 - used)) > 0)
+        used += (size_t)n;
+    close(ours);
+    got[used] = 0;
+    assert_string_equal(got, expected);
+}
+
+/* An error is one line, whatever the names in it. */
+static void an_error_is_one_line(void **state)
+{
+    (void)state;
+    FAIL(ERR_INPUT, "%s: cannot read", "a\n\033[2J\u202e");
+    assert_string_equal(err_text(), "a\\n\\x1b[2J\\u202e: cannot read");
+    err_prefix(ERR_INPUT, "%s", "b\tc");
+    assert_string_equal(err_text(), "b\\tc: a\\n\\x1b[2J\\u202e: cannot read");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_terminal_would_obey_is_shown),
+        cmocka_unit_test(a_cut_keeps_whole_characters),
+        cmocka_unit_test(a_terminal_gets_the_same_from_any_pieces),
+        cmocka_unit_test(an_error_is_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* links: tp_load */
+/* loading.json's schema beside its writer, and rules over made-up measurements. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/file.h"
+#include "host/load/load.h"
+#include "tests/unit/check.h"
+
+#define SCHEMA TP_DATA "/../../host/load/loading.schema.json"
+
+static char path[] = "/tmp/tomoprof-loading.XXXXXX";
+
+static void the_schema_is_that_of_the_fields(void **state)
+{
+    (void)state;
+    char *made, *kept;
+    size_t bytes;
+    assert_ok(loading_schema_write(path));
+    assert_ok(file_read_all(path, 1 << 20, &made, &bytes));
+    assert_ok(file_read_all(SCHEMA, 1 << 20, &kept, &bytes));
+    if (strcmp(made, kept) != 0)
+        fail_msg("loading.schema.json differs from loading_fields.h: run TP_WRITE_SCHEMA=1 %s",
+                 "test_loading");
+    free(made);
+    free(kept);
+}
+
+/* Chunks of 1 ms, of which `share` is decoding and the rest fetching, with `cpu_s` of CPU time. */
+static struct loading *made(double share, double cpu_s)
+{
+    static const char *const names[] = {"open", "index", "fetch", "decode", "convert", "place"};
+    struct loading *l;
+    assert_ok(loading_create(&l));
+    assert_ok(json_items(l->arena, &record_load_phase, 6, &l->phases, &l->phases_count));
+    for (int i = 0; i < 6; i++)
+        l->phases[i] = (struct load_phase){names[i], 0, 0};
+    l->phases[2].worker_s = 1 - share;
+    l->phases[3].worker_s = share;
+    l->read_s = 1;
+    l->workers = 1;
+    l->read_cpu_s = cpu_s;
+    l->amplification = 1;
+    l->spread.n = 1000;
+    l->spread.mean_s = l->spread.p50_s = l->spread.p95_s = 1e-3;
+    return l;
+}
+
+static int fired(const struct loading *l, const char *rule)
+{
+    for (int i = 0; i < l->causes_count; i++)
+        if (!strcmp(l->causes[i].rule, rule))
+            return 1;
+    return 0;
+}
+
+static void rules_fire_on_their_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double share, cpu;
+        const char *rule, *not_that;
+    } rows[] = {
+        {0.1, 0.1, "D-IO", "D-DEC"}, {0.1, 0.9, "D-COPY", "D-IO"}, {0.9, 0.9, "D-DEC", "D-IO"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct loading *l = made(rows[i].share, rows[i].cpu);
+        assert_ok(load_causes(l));
+        assert_true(fired(l, rows[i].rule));
+        assert_false(fired(l, rows[i].not_that));
+        assert_true(l->causes[0].evidence_count > 0 && l->causes[0].actions_count > 0);
+        loading_free(l);
+    }
+    struct loading *l = made(0.5, 0.9);
+    l->amplification = 2;
+    l->spread.p95_s = 2e-3;
+    l->phases[0].worker_s = 0.5;
+    assert_ok(load_causes(l));
+    assert_true(fired(l, "D8") && fired(l, "D6") && fired(l, "D7") && !fired(l, "D4"));
+    loading_free(l);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    close(mkstemp(path));
+    if (getenv("TP_WRITE_SCHEMA"))
+        return loading_schema_write(SCHEMA) != ERR_OK;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_schema_is_that_of_the_fields),
+        cmocka_unit_test(rules_fire_on_their_numbers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

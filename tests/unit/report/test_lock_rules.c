@@ -1,0 +1,75 @@
+/* links: tp_report */
+/* Which lock the finding names, and that none is named where nobody knows who holds it. */
+#include "profiler/report/findings/lock_rules.h"
+#include "tests/unit/check.h"
+
+/* 10 s in which two threads of four could run, held up for `waits` s by a lock of each kind. */
+static struct model *run_of(const char *kind, double waits, int holders)
+{
+    struct model *m;
+    assert_ok(model_create(&m));
+    m->meta.wall_s = 10;
+    assert_ok(model_list(m, model_contention, m, contention, 1));
+    m->contention[0] = (struct model_contention){.threads = 4,
+                                                 .wait_s = waits,
+                                                 .any_s = 9,
+                                                 .both_s = 9,
+                                                 .ran = 1,
+                                                 .on_cpu = 1,
+                                                 .wanted = 4,
+                                                 .python_share = 1};
+    assert_ok(model_list(m, model_lock, m, locks, 2));
+    for (int i = 0; i < 2; i++) {
+        struct model_lock *l = &m->locks[i];
+        l->process = 0;
+        l->kind = i ? kind : "gil";
+        l->role = "contention";
+        l->waits = l->threads = 4;
+        l->wait_s = i ? waits : 1;
+        l->file = "load.py";
+        l->line = 7;
+        assert_ok(model_list(m, model_holder, l, holders, 1));
+        l->holders_count = i ? holders : 1;
+        l->holders[0].function = i ? "fill" : "decode";
+        l->holders[0].file = "load.py";
+        l->holders[0].line = i ? 5 : 3;
+        l->holders[0].asleep = 0;
+        l->holders[0].held_s = l->wait_s;
+    }
+    return m;
+}
+
+static void holds(const char *kind, double waits, int holders, const char *words)
+{
+    struct model *m = run_of(kind, waits, holders);
+    struct model_finding row = {0};
+    int found;
+    assert_ok(lock_rules(m, &row, &found));
+    assert_int_equal(found, 1);
+    if (!strstr(row.evidence, words))
+        fail_msg("\"%s\" does not say \"%s\"", row.evidence, words);
+    model_destroy(m);
+}
+
+static void the_longest_waits_name_their_holder(void **state)
+{
+    (void)state;
+    holds("mutex", 20, 1, "fill() at load.py:5 holds the mutex");
+    holds("mutex", 0.5, 1, "decode() at load.py:3 holds the GIL");
+    holds("futex", 20, 1, "fill() at load.py:5 holds the lock (a futex)");
+}
+
+/* Idle workers of a pool wait in futexes too. */
+static void a_futex_that_nobody_is_known_to_hold_names_nobody(void **state)
+{
+    (void)state;
+    holds("futex", 20, 0, "decode() at load.py:3 holds the GIL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_waits_name_their_holder),
+        cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

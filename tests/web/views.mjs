@@ -1,0 +1,227 @@
+// What the parts of the page show of threads, calls, lines and colours: against sums made here from the files of the run.
+import { readFileSync } from "node:fs";
+
+export function viewTests({ open, that, column, job }) {
+  const profileOf = (name) => JSON.parse(readFileSync(job.pages[name].replace("report.html", "profile.json"), "utf8"));
+  const text = (s) => Number(s.toPrecision(3)).toString();
+  const time = (ns) => (ns >= 1e9 ? `${(ns * 1e-9).toPrecision(3)} s` : `${ns >= 1e8 ? Math.round(ns * 1e-6) : (ns * 1e-6).toPrecision(3)} ms`);
+  const share = (x) => (100 * x >= 9.95 || x === 0 ? (100 * x).toFixed(0) : (100 * x).toPrecision(2)) + " %";
+
+  // Half the width for source, words told apart, heat, own code first.
+  async function source() {
+    for (const [name, width] of [["both", 1280], ["threads", 1280], ["parts", 1280], ["both", 800]]) {
+      const page = await open(name, { hash: "#lines", width });
+      await page.click("text=Open all");
+      await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table")));
+      for (const part of await page.$$eval("#lines .file table", (n) => n.map((t) => t.querySelector("th.source").offsetWidth / t.offsetWidth))) that(part >= 0.5, `${name} at ${width}: source has ${part} of the width`);
+      await page.context().close();
+    }
+    const page = await open("threads", { hash: "#lines" }), profile = profileOf("threads");
+    const others = Object.values(profile.files).filter((f) => !f.user), rest = others.reduce((a, f) => a + f.cpu_share, 0);
+    that((await page.locator("#lines details.others > summary").innerText()).startsWith(`${others.length} other files, ${share(rest)} of CPU time`), `others: ${await page.locator("#lines details.others > summary").innerText()}`);
+    that(await page.locator('#lines details.file[data-path^="site-packages"]').count() === 0, "what is not own code is not folded");
+    await page.click("text=Open all");
+    const row = (path, line) => page.locator(`#lines details.file[data-path="${path}"] tr[data-row="${line}"]`);
+    const words = (path, line, kind) => row(path, line).locator(`.t-${kind}`).allInnerTexts();
+    that(String(await words("recon.py", 5, "keyword")) === "return" && String(await words("recon.py", 8, "number")) === "1" && String(await words("recon.py", 12, "text")) === '"scan.npy"', "Python is not told apart");
+    that(String(await words("src/tomo.cu", 1, "keyword")) === "__global__,void,float,const,float", `CUDA: ${await words("src/tomo.cu", 1, "keyword")}`);
+    // With the libraries that they call: line 10 of the CUDA file launches 78 % of the GPU's work, line 8 takes 0.9 of 2.4 s, line 13 merely calls.
+    for (const [path, line, heat] of [["src/tomo.cu", 10, 8], ["recon.py", 8, Math.round((8 * (0.9 / 2.4)) / (0.51 / 0.65))], ["recon.py", 13, 0]]) that(await row(path, line).getAttribute("class") === `heat-${heat}`, `${path}:${line} is ${await row(path, line).getAttribute("class")}, not heat-${heat}`);
+    that((await page.locator('#lines details.file[data-path="recon.py"] > summary').innerText()).includes("with libraries"), "it is not said what a file takes with libraries");
+    const back = (path, line) => row(path, line).locator("td.source").evaluate((n) => getComputedStyle(n).backgroundColor);
+    that(await back("recon.py", 8) !== await back("recon.py", 9) && await back("recon.py", 9) !== await back("recon.py", 13), "heat is not seen");
+    await page.context().close();
+    const long = await open("long", { hash: "#lines/long.py:99950" });
+    console.log(`100,000 lines: opened at one of them after ${long.opened} ms`);
+    that((await long.locator("#lines tr.chosen").innerText()).includes("x = 99950"), "a line far down is not shown");
+    await long.locator("#lines label", { hasText: "Lines" }).locator("select").selectOption("all");
+    const begun = Date.now();
+    await long.evaluate(() => { location.hash = "#lines/long.py:2"; });
+    await long.waitForSelector('#lines tr.chosen[data-row="2"]');
+    console.log(`100,000 lines: whole file, and another line, after ${Date.now() - begun} ms`);
+    that(String(await long.locator('#lines tr[data-row="2"] td.source code').innerHTML()) === '<span class="t-text">def return 1</span>', "a text over several lines is taken for code");
+    await long.context().close();
+  }
+
+  // Addresses of lines, from a line to the flame graph and back, what is said of a line.
+  async function links() {
+    const page = await open("threads", { hash: "#lines/recon.py:9" }), profile = profileOf("threads");
+    that((await page.locator("#lines tr.chosen").innerText()).includes("irfft"), "the address of a line does not lead to it");
+    const line = profile.files["recon.py"].lines.find((l) => l.line === 9), facts = await page.locator("#lines tr.detail").innerText();
+    for (const want of [`host copies ${text(line.copy.host_mb)} MiB`, `on worker 4712 ${time(240e6)}`, `CPU samples ${line.cpu.samples}`]) that(facts.replace(/\s+/g, " ").includes(want), `${want} is not in: ${facts}`);
+    await page.evaluate(() => { window.copied = ""; navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }; });
+    await page.click("#lines tr.detail >> text=Copy link");
+    const link = await page.evaluate(() => window.copied);
+    that(link.startsWith("file://") && link.endsWith("report.html#lines/recon.py:9"), `copied: ${link}`);
+    await page.click('#lines tr.detail >> text="Flame graph"');
+    const detail = () => page.locator("#flame-detail").innerText();
+    that((await detail()).startsWith("filter_rows") && (await detail()).includes("recon.py"), `the line in the flame graph: ${await detail()}`);
+    const at9 = profile.stacks.frame.reduce((a, f, i) => a + (profile.frames.file[f] === "recon.py" && profile.frames.line[f] === 9 ? profile.stacks.cpu_ns[i] : 0), 0);
+    that((await page.locator("#flame-found").innerText()).length > 0 && at9 === 600e6, `nothing is found for the line (${at9} ns)`);
+    await page.focus("#flame");
+    await page.keyboard.press("o");
+    that(await page.locator("#lines tr.chosen").count() === 1 && /#lines\/recon\.py:[89]$/.test(page.url()), `o does not lead back to a line: ${page.url()}`);
+    await page.goBack();
+    that(await page.locator("#flame-graph").isVisible(), "the browser's Back does not lead back");
+    await page.evaluate(() => { location.hash = "#lines/site-packages/numpy/__init__.py:1"; });
+    that((await page.locator("#lines tr.chosen").innerText()).includes("import core") && await page.locator("#lines details.others[open]").count() === 1, "a line of folded files is not shown");
+    await page.evaluate(() => { location.hash = "#lines/recon.py:1"; });
+    that((await page.locator("#lines tr.chosen").innerText()).includes("import numpy"), "a line that cost nothing has no address");
+    await page.evaluate(() => { location.hash = "#lines/%"; });
+    that((await page.locator("#live").innerText()).includes("not in this report"), "a damaged address is not answered");
+    await page.context().close();
+  }
+
+  // One choice of process and thread for lines, calls, flame graph and timeline.
+  async function filters() {
+    const page = await open("threads", { hash: "#lines" }), profile = profileOf("threads");
+    const menu = (label) => page.locator(".filter label", { hasText: label }).locator("select");
+    const shown = async () => { await page.click("text=Open all"); return Object.fromEntries(await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))); };
+    await menu("Thread").selectOption("1");
+    that(JSON.stringify(await shown()) === '{"recon.py:9":"240 ms"}', `lines of the worker: ${JSON.stringify(await shown())}`);
+    await page.click("#tab-flame-graph");
+    that((await page.locator("#flame-detail").innerText()).startsWith("all: 240 ms"), `flame graph of the worker: ${await page.locator("#flame-detail").innerText()}`);
+    await page.click("#tab-calls");
+    that((await column(page, "#calls table.tree", 1))[0] === "240 ms", "the calls are not those of the worker");
+    await page.click("#tab-time");
+    const rows = async () => { await page.waitForTimeout(60); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
+    that(String(await rows()) === "back_project (python3 4711),worker 4712 · on CPU,worker 4712 · waiting", `rows of the worker: ${await rows()}`);
+    await page.click("text=All threads");
+    await menu("Process").selectOption("1");
+    that((await rows()).includes("python3 4720 · on CPU") && !(await rows()).some((r) => r.includes("worker")), `rows of the second process: ${await rows()}`);
+    await page.click("#tab-lines");
+    that(JSON.stringify(await shown()) === '{"recon.py:8":"300 ms"}', `lines of the second process: ${JSON.stringify(await shown())}`);
+    await menu("Process").selectOption("");
+    that(Object.keys(await shown()).length === Object.values(profile.files).reduce((a, f) => a + f.lines.length, 0), "not all lines come back");
+    await page.context().close();
+  }
+
+  // Callers and callees, inclusive and self, as the stacks have them.
+  async function calls() {
+    const page = await open("threads", { hash: "#calls/filter_rows" }), profile = profileOf("threads"), { stacks, frames } = profile;
+    let incl = 0;
+    const callers = {};
+    stacks.cpu_ns.forEach((ns, i) => {
+      const chain = [];
+      for (let s = i; s !== null; s = stacks.parent[s]) chain.unshift(frames.function[stacks.frame[s]]);
+      const at = chain.indexOf("filter_rows");
+      if (at < 0) return;
+      incl += ns;
+      callers[chain[at - 1]] = (callers[chain[at - 1]] || 0) + ns;
+    });
+    const one = page.locator("#calls-one"), said = await one.innerText();
+    that(said.includes(`Inclusive ${time(incl)}`), `filter_rows takes ${incl} ns: ${said}`);
+    const table = async (name) => page.$$eval(`#calls-one div[aria-label="${name}"] tbody tr`, (rows) => rows.map((r) => [...r.cells].map((c) => c.innerText)));
+    const of = await table("callers");
+    that(of.length === Object.keys(callers).length, `callers: ${of}`);
+    for (const [name, part, ns] of of) that(time(callers[name]) === ns && share(callers[name] / incl) === part, `caller ${name}: ${part}, ${ns}; the stacks have ${callers[name]} of ${incl}`);
+    that((await table("callees")).length === 1 && (await table("callees"))[0][0] === "(itself)", `callees: ${await table("callees")}`);
+    await one.locator("button", { hasText: "main" }).click();
+    that(/filter_rows/.test((await table("callees")).map((r) => r[0])) && (await one.innerText()).includes("Callers and callees of main"), "a caller cannot be chosen");
+    const sum = (await table("callees")).reduce((a, r) => a + parseFloat(r[1]), 0);
+    that(Math.abs(sum - 100) <= 2, `callees and itself are ${sum} %`);
+    const names = async () => column(page, "#calls table.tree", 0);
+    that((await names()).some((n) => n.includes("imports")) && !(await names()).some((n) => /_find_and_load|_start|Py_RunMain/.test(n)), `imports and start-up are not folded: ${await names()}`);
+    await page.click("#calls >> text=Fold imports and start-up");
+    const button = page.locator('#calls table.tree button[aria-label="Calls of _find_and_load"]');
+    that(await button.count() === 1, `imports do not unfold: ${await names()}`);
+    await button.press("Enter");
+    that((await names()).filter((n) => n.includes("<module>")).length === 2 && await page.evaluate(() => document.activeElement.getAttribute("aria-expanded")) === "true", "a call does not open by key");
+    await page.click("#tab-flame-graph");
+    const pixels = () => page.$eval("#flame", (c) => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => { const k = new OffscreenCanvas(1, c.height).getContext("2d", { willReadFrequently: true }); k.drawImage(c, -(c.width >> 1), 0); const d = k.getImageData(0, 0, 1, c.height).data; const out = []; for (let i = 0; i < d.length; i += 4) out.push([d[i], d[i + 1], d[i + 2]].join()); done(out); }))));
+    const before = await pixels();
+    await page.fill('#flame-graph input[type="search"]', "no such function");
+    const dim = await pixels();
+    that(before.length === dim.length && before.filter((c, i) => c !== dim[i]).length > before.length / 3, "what is not found is not dimmed");
+    await page.context().close();
+  }
+
+  // Rows by process, quiet ones folded, Python's frames for waits.
+  async function rows() {
+    const page = await open("threads", { hash: "#time" });
+    const names = async () => { await page.waitForTimeout(60); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
+    const first = await names();
+    that(String(first) === "back_project (python3 4711),python3 4711 · on CPU,python3 4711 · waiting,python3 4711 · ranges,worker 4712 · on CPU,worker 4712 · waiting,GPU 0: NVIDIA GeForce RTX 4090,stream 7 · kernels,stream 7 · copies,python3 4720,python3 4720 · on CPU", `rows: ${first}`);
+    await page.click("#timeline-quiet");
+    that((await names()).includes("idle 4713 · waiting"), "the quiet row does not come");
+    await page.click("#timeline-quiet");
+    await page.focus("#timeline");
+    for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    const said = await page.locator("#live").innerText();
+    that(said.startsWith("worker 4712 · waiting") && said.includes("main (recon.py:12), in __futex_abstimed_wait_common"), `a wait in a futex: ${said}`);
+    for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    that((await names()).length === first.length - 5, `Enter does not fold the process: ${await names()}`);
+    await page.context().close();
+  }
+
+  // Everything is found, and opened, by keys alone.
+  async function searches() {
+    const page = await open("both");
+    const look = async (words) => { await page.keyboard.press("/"); await page.keyboard.type(words); return page.locator("#found li").allInnerTexts(); };
+    const found = await look("rfft(sino");
+    that(found.length === 1 && found[0].includes("recon.py:8") && found[0].startsWith("line"), `a line's text: ${found}`);
+    await page.keyboard.press("Enter");
+    that((await page.locator("#lines tr.chosen").innerText()).includes("rfft"), "a line that was found does not open");
+    for (const [words, kind, part] of [["back_project_kernel", "kernel", "#kernels tr.chosen"], ["pageable memory", "finding", "#finding-0:focus"], ["filter_rows", "function", "#calls-one:has-text('filter_rows')"], ["back_project", "range", "#ranges tr.chosen"], ["cone_mbir_recon", "operation", "#scaling"], ["roofline", "part", "#roofline"]]) {
+      await look(words);
+      const kinds = await page.locator("#found .kind").allInnerTexts(), at = kinds.indexOf(kind);
+      that(at >= 0, `${words}: no ${kind} in ${kinds}`);
+      for (let i = 0; i < at; i++) await page.keyboard.press("ArrowDown");
+      that(await page.locator(`#found-${at}[aria-selected="true"]`).count() === 1 && await page.getAttribute(".find input", "aria-activedescendant") === `found-${at}`, `${words}: the arrow keys do not choose`);
+      await page.keyboard.press("Enter");
+      that(await page.locator(part).first().isVisible(), `${words}: ${kind} does not open`);
+    }
+    await look("no such thing at all");
+    that((await page.locator(".find [role=status]").innerText()) === "0 found", "it is not said that nothing was found");
+    await page.keyboard.press("Escape");
+    that(await page.locator("dialog[open]").count() === 0, "Escape does not close the search");
+    await page.context().close();
+  }
+
+  // A colour means the same wherever it is named.
+  async function colours() {
+    const allowed = { k0: ["native code", "median"], k1: ["Python"], k2: ["GPU kernels"], k3: ["memory", "memory over the run"], k4: ["GPU copies and memsets"], k5: ["system", "system (the kernel)"], k6: ["NVTX ranges"], k7: ["waiting", "waiting for a CPU"], k8: ["waiting for a disk"], k9: ["in CUDA calls", "host waits while the GPU is idle"], knone: ["host only"] };
+    const seen = new Set();
+    for (const name of ["both", "threads"]) {
+      const page = await open(name);
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      for (const [kind, words] of await page.$$eval("ul.legend i[class^=k]", (n) => n.map((i) => [i.className, i.parentElement.textContent.replace(/ [\d.]+ [a-zµ]*s · .*$/, "")]))) {
+        seen.add(kind);
+        that(allowed[kind]?.includes(words), `${name}: ${kind} is named ${words}`);
+      }
+      await page.context().close();
+    }
+    that(seen.size >= 10, `colours that are named: ${[...seen]}`);
+  }
+
+  // Occupancy beside the time; memory added; dots with names; verdicts alone.
+  async function charts() {
+    const page = await open("both", { hash: "#kernels" }), profile = profileOf("both");
+    const heads = await page.$$eval('#kernels div[aria-label="kernels"] thead th', (n) => n.map((h) => h.innerText));
+    const cells = await page.$$eval('#kernels div[aria-label="kernels"] tbody tr:first-child td', (n) => n.map((c) => c.innerText));
+    const kernel = profile.kernels[0].variants[0];
+    that(cells[heads.indexOf("Occupancy")] === `${100 * kernel.occupancy} %` && cells[heads.indexOf("Limited by")] === kernel.limiter, `kernels: ${heads} ${cells}`);
+    await page.click("#tab-locks");
+    const lock = profile.locks[0], row = await page.$$eval('#locks div[aria-label="locks"] tbody tr:first-child td', (n) => n.map((c) => c.innerText));
+    that(row[0] === `${lock.file}:${lock.line}` && row[1] === lock.kind && row[3] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}`, `locks: ${row}`);
+    await page.click("#tab-roofline");
+    const dots = await page.$$eval("#roofline svg.plot circle", (n) => n.length), labels = await page.$$eval("#roofline .dot-label", (n) => n.map((t) => t.textContent)), timing = JSON.parse(readFileSync(job.pages.both.replace("report.html", "timing.json"), "utf8"));
+    const named = new Set(timing.statistics.filter((s) => s.gflops > 0 && s.gbytes_per_s > 0).map((s) => s.operation));
+    that(dots > labels.length && labels.length === named.size && labels.every((l) => named.has(l)), `${labels.length} of ${named.size} operations are named in the roofline`);
+    await page.click("#tab-triage");
+    that(await page.locator("#triage table").count() === 1 && await page.locator("#triage svg, #triage details").count() === 0 && (await page.locator("#triage").innerText()).includes("triage.md"), "the FPGA part is more than its verdicts");
+    await page.context().close();
+    const two = await open("threads", { hash: "#memory" });
+    that((await two.locator("#memory .legend").first().innerText()).includes("all processes together, at most 1.05 GiB"), `memory of both processes: ${await two.locator("#memory .legend").first().innerText()}`); // 780 and 300 MiB at 1.5 s
+    await two.emulateMedia({ media: "print" });
+    await two.setViewportSize({ width: 800, height: 900 });
+    await two.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const wide = await two.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    that(wide <= 0, `in print something is ${wide} px wider than the paper`);
+    that((await two.locator("#lines tbody").first().innerText()).includes("back_project_kernel<<<"), "in print there is no source");
+    await two.context().close();
+  }
+  return [source, links, filters, calls, rows, searches, colours, charts];
+}
