@@ -37,7 +37,7 @@ enum err graph_run(struct cuda_backend *be, struct graph *g, int *usable, graph_
             graph_free(g);
             *usable = 0;
             services->log_line(LOG_WARN,
-                               "the GPU takes no graph (%s): kernels are launched one by one",
+                               "CUDA graphs cannot be used (%s): kernels are launched one by one",
                                cudaGetErrorString(code));
         }
     }

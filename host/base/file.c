@@ -261,7 +261,7 @@ enum err file_read_all(const char *path, size_t limit, char **data, size_t *byte
         n += got;
         if (n > limit) {
             char human[16];
-            e = FAIL(ERR_INPUT, "%s: larger than %s, too large for what it should be", path,
+            e = FAIL(ERR_INPUT, "%s: larger than %s, the most that such a file may have", path,
                      mem_human((double)limit, human));
             goto out;
         }

@@ -116,7 +116,7 @@ static void judge(const struct image_traits *t, int privileged, struct record_ta
         int holds, preload;
         const char *what;
     } rules[] = {
-        {t->foreign, 0, "is no 64-bit program of this processor: nothing of it will be seen"},
+        {t->foreign, 0, "is not a 64-bit program of this processor: it cannot be recorded"},
         {t->musl, 0,
          "uses musl instead of glibc, into which the capture library cannot be loaded: nothing of "
          "it will be seen"},

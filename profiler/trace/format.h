@@ -39,13 +39,13 @@ enum trace_end {                /* how the process image ended, as far as it cou
 /* What could be lost; counted in trace_header.lost where it is lost. Names are part of
  * profile.json. */
 #define TRACE_LOSS_LIST(X)                                                                         \
-    X(RECORDS, "records", "records found no room: disk full or file limit")                        \
+    X(RECORDS, "records", "records were dropped: disk full or file size limit")                    \
     X(SAMPLES, "samples", "CPU samples came too late to say where their time went")                \
     X(THREADS, "threads", "threads could not be sampled")                                          \
     X(FRAMES, "frames", "stacks do not reach their root: not unwindable, or too deep")             \
     X(PYTHON, "python", "Python frames could not be read")                                         \
-    X(ALLOCATIONS, "allocations", "sampled allocations found no room in the table")                \
-    X(GPU_BUFFERS, "gpu_buffers", "CUPTI found no buffer")                                         \
+    X(ALLOCATIONS, "allocations", "sampled allocations did not fit into the table")                \
+    X(GPU_BUFFERS, "gpu_buffers", "CUPTI was out of buffers")                                      \
     X(GPU_DROPPED, "gpu_dropped", "CUPTI dropped activity records")                                \
     X(GPU_UNKNOWN, "gpu_unknown", "CUPTI activity of kinds that are not known")                    \
     X(GPU_ZERO, "gpu_zero_time", "GPU activities came without timestamps")                         \

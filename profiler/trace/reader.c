@@ -68,7 +68,7 @@ static enum err check_header(struct trace_reader *r, size_t got)
             "recorded it",
             r->path, h->version, TRACE_VERSION);
     FAIL_IF(r->file_bytes < TRACE_HEADER_BYTES || got < sizeof *h, ERR_INPUT,
-            "%s: is cut within the header: %llu of %d bytes", r->path,
+            "%s: is truncated within the header: %llu of %d bytes", r->path,
             (unsigned long long)r->file_bytes, TRACE_HEADER_BYTES);
     FAIL_IF(h->header_bytes != TRACE_HEADER_BYTES, ERR_INPUT,
             "%s: the header is damaged: it says that it has %u bytes", r->path, h->header_bytes);

@@ -160,7 +160,7 @@ def simulated_noise(check, folder):
     deviation = (one - clean).std() / np.abs(clean).max()
     # 6912 samples: one sigma of the estimate is 0.9 %.
     check.that(abs(deviation / 0.05 - 1) < 0.05, f"noise of {deviation:.4f} instead of 0.05")
-    refused(check, "the file says that already", "simulate", "--geometry", folder / "noisy.json", "--size", 8)
+    refused(check, "sets it already; leave --size out", "simulate", "--geometry", folder / "noisy.json", "--size", 8)
 
 
 def info(check, folder):

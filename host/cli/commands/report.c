@@ -64,8 +64,9 @@ static enum err check_part(void)
 static enum err check_traces(const char *folder, int named)
 {
     FAIL_IF(is_part() && (named || !has_traces(folder)), ERR_INPUT,
-            "%s: --after, --from and --until read the recording again, and there is not a trace "
-            "folder. Give the folder that `tomoprof record` wrote.",
+            "%s: --after, --from and --until read the recording again, but its trace folder is "
+            "missing. "
+            "Give the folder that `tomoprof record` wrote.",
             folder);
     return ERR_OK;
 }

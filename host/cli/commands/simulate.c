@@ -73,7 +73,8 @@ static enum err build_model(struct ct_model *m)
                 geometry);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             FAIL_IF(given(sizes[i]), ERR_USAGE,
-                    "--%s and --geometry %s: the file says that already", sizes[i], geometry);
+                    "--%s: the geometry file %s sets it already; leave --%s out", sizes[i],
+                    geometry, sizes[i]);
         return ct_model_read(geometry, m);
     }
     ct_model_init(m);

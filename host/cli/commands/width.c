@@ -24,7 +24,7 @@ static enum err run(int words, char **word)
     (void)words, (void)word;
     if (!hls)
         return fpga_widths_measure(&data, &widths, stdout);
-    FAIL_IF(!widths.only, ERR_USAGE, "--hls: say of which primitive with --only NAME");
+    FAIL_IF(!widths.only, ERR_USAGE, "--hls needs --only NAME, the primitive");
     FAIL_IF(!width_primitive_named(widths.only), ERR_USAGE,
             "--only %s: no such primitive; docs/internals/triage-width.md lists them", widths.only);
     return fpga_hls_write(&data, widths.only, hls);

@@ -131,8 +131,7 @@ enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, st
     size_t length = (size_t)head[8] | (size_t)head[9] << 8;
     if (start == 12)
         length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
-    FAIL_IF(length > HEAD_MAX, ERR_INPUT, "%s: its header says to be %zu bytes long, which none is",
-            path, length);
+    FAIL_IF(length > HEAD_MAX, ERR_INPUT, "%s: invalid header length %zu", path, length);
     FAIL_IF(start + length > bytes, ERR_INPUT, "%s: ends within its header", path);
     struct cursor c = {(const char *)head + start, (const char *)head + start + length};
     FAIL_IF(!take_dictionary(&c, h), ERR_INPUT,

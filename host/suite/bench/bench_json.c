@@ -201,7 +201,7 @@ static enum err read_all(const char *path, const cJSON *root, struct bench_resul
     struct environment *e = &head.environment;
     text_of(root, "schema", schema, sizeof schema);
     FAIL_IF(strcmp(schema, SCHEMA), ERR_INPUT,
-            "%s: of the schema \"%s\", not \"" SCHEMA "\": no file of `tomoprof bench --save`",
+            "%s: of the schema \"%s\", not \"" SCHEMA "\": not a file of `tomoprof bench --save`",
             path, schema);
     text_of(root, "timestamp", head.timestamp, sizeof head.timestamp);
     text_of(environment, "backend", e->backend, sizeof e->backend);

@@ -23,7 +23,7 @@
     X(INT, _, end_detail, "its exit code or signal number")                                        \
     X(WORDS, _, modes, "what was recorded")                                                        \
     X(REAL, _, cpu_hz, "samples per second of CPU time of each thread")                            \
-    X(REAL, _, wait_hz, "looks per second at threads that wait")                                   \
+    X(REAL, _, wait_hz, "polls per second of waiting threads")                                   \
     X(REAL, _, alloc_mean_bytes, "mean bytes between sampled allocations")                         \
     X(REAL, _, copy_mean_bytes, "mean bytes between sampled host copies")                          \
     X(INT, _, trace_bytes, "size of the trace files")                                              \

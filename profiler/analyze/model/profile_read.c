@@ -51,7 +51,8 @@ static enum err check_indices(const struct model *m)
 static enum err read_root(const cJSON *root, struct model *m)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    FAIL_IF(!cJSON_IsString(schema), ERR_INPUT, "no profile of tomoprof: it names no schema");
+    FAIL_IF(!cJSON_IsString(schema), ERR_INPUT,
+            "not a profile of tomoprof: it has no key \"schema\"");
     FAIL_IF(strcmp(schema->valuestring, MODEL_SCHEMA) != 0, ERR_INPUT,
             "schema %.40s, this version reads " MODEL_SCHEMA, schema->valuestring);
     TRY(json_read(m->arena, &record_model, root, m, JSON_STRICT));
@@ -65,7 +66,7 @@ enum err profile_read(const char *path, struct model **out)
     struct model *m = NULL;
     enum err e = model_create(&m);
     if (e == ERR_OK)
-        e = cJSON_IsObject(root) ? read_root(root, m) : FAIL(ERR_INPUT, "no valid JSON object");
+        e = cJSON_IsObject(root) ? read_root(root, m) : FAIL(ERR_INPUT, "not a valid JSON object");
     cJSON_Delete(root);
     if (e != ERR_OK) {
         model_destroy(m);

@@ -22,7 +22,7 @@ static const struct config_row {
     {"TOMOPROF_CAPTURE_MODES", "a list of cpu,wait,memory,copies,python,nvtx,cuda,objects,io,locks",
      MODE_LIST, FIELD(modes), 0, 0},
     {"TOMOPROF_CAPTURE_RATE", "samples per second, 1 to 10000", NUMBER, FIELD(cpu_hz), 1, 1e4},
-    {"TOMOPROF_CAPTURE_WAIT_RATE", "looks per second, 1 to 200", NUMBER, FIELD(wait_hz), 1, 200},
+    {"TOMOPROF_CAPTURE_WAIT_RATE", "polls per second, 1 to 200", NUMBER, FIELD(wait_hz), 1, 200},
     {"TOMOPROF_CAPTURE_ALLOC_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(alloc_mean), 1, 1e12},
     {"TOMOPROF_CAPTURE_COPY_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(copy_mean), 1, 1e12},
     {"TOMOPROF_CAPTURE_CALLS", "a share of the CPU time, 0 to 1", NUMBER, FIELD(calls_share), 0, 1},

@@ -139,7 +139,7 @@ void poll_thread_begin(void)
     if (!failed)
         return;
     state = NONE;
-    capture_note(capture_self(), 1, "wait", "waiting threads and memory are not looked at: %s",
+    capture_note(capture_self(), 1, "wait", "waiting threads and memory are not sampled: %s",
                  strerrordesc_np(failed));
 }
 

@@ -38,7 +38,7 @@ static void start(const struct recorder *const *recorders, size_t count)
     facts_write(t);
     facts_clock(t);
     if (*bad)
-        capture_note(t, 1, "configuration", "not understood, so the default holds: %s", bad);
+        capture_note(t, 1, "configuration", "not understood, the default is used: %s", bad);
     if (why)
         capture_note(t, 1, "process", "forks cannot be followed: %s", strerrordesc_np(why));
     recorders_start(recorders, count, t);

@@ -188,7 +188,7 @@ static enum err waiting(struct teller *t)
     static const struct {
         const char *kind, *how, *advice;
     } ways[] = {
-        {"sleep", "sleeps for", "Shorten the sleep, or wait for an event in its place."},
+        {"sleep", "sleeps for", "Shorten the sleep, or wait for an event instead."},
         {"io", "waits for input or output for",
          "Read ahead in a thread, read larger blocks, or keep the data in memory."},
         {"events", "waits for events (a socket, a child, a timer) for",

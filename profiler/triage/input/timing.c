@@ -70,7 +70,7 @@ static int usable(const struct timing_measurement *m, struct notes *notes)
         return 0;
     }
     if (!(m->time > 0) || !isfinite(m->time)) {
-        notes_add(notes, "%s at %g: a time of %s is none and was left out", m->operation, size,
+        notes_add(notes, "%s at %g: %s is not a time; the row was left out", m->operation, size,
                   isnan(m->time) ? "null"
                   : m->time < 0  ? "less than 0"
                                  : "0");

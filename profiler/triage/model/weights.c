@@ -78,7 +78,7 @@ static enum err check_ranges(struct weights *w)
 static enum err read_object(const cJSON *json, struct weights *w)
 {
     FAIL_IF(!cJSON_IsObject(json), ERR_INPUT,
-            "no JSON object of weights: {\"score_share\": 30, ...}");
+            "not a JSON object of weights: {\"score_share\": 30, ...}");
     for (const cJSON *item = json->child; item; item = item->next)
         TRY(take(item, w));
     return check_ranges(w);

@@ -101,7 +101,7 @@ static void wrong_profiles_are_refused(void **state)
 {
     (void)state;
     replaced("tomoprof-profile/1", "tomoprof-profile/9", "tomoprof-profile/9");
-    replaced("\"schema\":", "\"scheme\":", "names no schema");
+    replaced("\"schema\":", "\"scheme\":", "has no key");
     replaced("\"totals\":", "\"total\":", "\"totals\" is missing");
     replaced("\"line\":8,", "\"line\":\"8\",", "\"line\" holds a value of another kind");
     replaced("\"line\":8,", "\"line\":1e300,", "\"line\" holds a value of another kind");
@@ -109,7 +109,7 @@ static void wrong_profiles_are_refused(void **state)
     replaced("\"parent\":[null,0,1", "\"parent\":[null,9,1", "point outside");
     replaced("\"parent\":[null,0,1", "\"parent\":[null,1", "differ in length");
     replaced("\"files\":{", "\"files\":7,\"x\":{", "\"files\" is not an object");
-    replaced("{", "", "no valid JSON");
+    replaced("{", "", "not a valid JSON");
 }
 
 static int set_up(void **state)

@@ -352,7 +352,7 @@ static void weights_are_checked(void **state)
                  {"{\"score_share\": -1}", "must be a number from"},
                  {"{\"score_share\": null}", "must be a number from"},
                  {"{\"memory_low\": 0.9}", "above memory_high"},
-                 {"[1]", "no JSON object"}};
+                 {"[1]", "not a JSON object"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct weights w = weights_default();

@@ -20,9 +20,10 @@ int python_use(struct capture_thread *t, const struct python_symbols *s)
         why = "memory ran out";
     if (why) {
         refused = s->runtime;
-        capture_note(t, 1, "python",
-                     "Python frames cannot be read from interpreter %u.%u: %s; its time shows as C",
-                     r.version >> 24, r.version >> 16 & 0xff, why);
+        capture_note(
+            t, 1, "python",
+            "Python frames cannot be read from interpreter %u.%u: %s; its time is shown as C",
+            r.version >> 24, r.version >> 16 & 0xff, why);
         return 0;
     }
     python_runtime = r;
