@@ -1,5 +1,5 @@
-/* Until a thread sleeps in a call: by the kernel's word, for no time that one gives it is enough on a
- * busy machine. */
+/* Until a thread sleeps in a call: by the kernel's word, for no time that one gives it is enough on
+ * a busy machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -177,7 +177,8 @@ static void *recursive(void *unused)
     return unused;
 }
 
-static pthread_barrier_t here; /* else one could be through with its turns before the next is there */
+static pthread_barrier_t
+    here; /* else one could be through with its turns before the next is there */
 static void *together(void *body)
 {
     pthread_barrier_wait(&here);
