@@ -11,7 +11,7 @@ TARGETS = pathlib.Path(__file__).parent / "targets"
 
 
 def target(folder, name, *flags):
-    return compiled(folder, name, (TARGETS / f"{name}.c").read_text(), "-O1", "-pthread", *flags)
+    return compiled(folder, name, (TARGETS / f"{name}.c").read_text(), "-O1", "-pthread", f"-I{TARGETS}", *flags)
 
 
 def environment(folder, **more):

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
+
 static void say(const char *what, int r)
 {
     printf("%s: %d, errno %d\n", what, r, errno);
@@ -35,6 +37,13 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t semaphore;
 static mtx_t c11;
 static int cleaned;
+static int waiter; /* the thread that waits next, or has the lock that it is to die with */
+static int in_main;
+
+static void comes(int *tid)
+{
+    __atomic_store_n(tid, own_tid(), __ATOMIC_RELEASE);
+}
 
 static void *dies(void *unused)
 {
@@ -44,7 +53,8 @@ static void *dies(void *unused)
 static void *dies_later(void *unused)
 {
     pthread_mutex_lock(&robust);
-    usleep(20000);
+    comes(&waiter);
+    until_asleep(&in_main); /* in its wait for the mutex */
     return unused;
 }
 static void clean(void *mutex)
@@ -57,6 +67,7 @@ static void *waits_for_condition(void *unused)
 {
     pthread_mutex_lock(&plain);
     pthread_cleanup_push(clean, &plain);
+    comes(&waiter);
     for (;;)
         pthread_cond_wait(&never, &plain);
     pthread_cleanup_pop(0);
@@ -65,6 +76,7 @@ static void *waits_for_condition(void *unused)
 static void *waits_for_semaphore(void *unused)
 {
     pthread_cleanup_push(clean, NULL);
+    comes(&waiter);
     for (;;)
         sem_wait(&semaphore);
     pthread_cleanup_pop(0);
@@ -73,6 +85,7 @@ static void *waits_for_semaphore(void *unused)
 static void *locks_once(void *unused)
 {
     int *r = unused;
+    comes(&waiter);
     *r = pthread_mutex_lock(&plain);
     if (!*r)
         pthread_mutex_unlock(&plain);
@@ -82,6 +95,12 @@ static void handler(int number)
 {
     (void)number;
     sem_post(&semaphore);
+}
+static void *rings(void *thread)
+{
+    until_asleep(&in_main);
+    pthread_kill(*(pthread_t *)thread, SIGALRM);
+    return NULL;
 }
 
 static void of_kind(int kind, const char *name)
@@ -106,11 +125,15 @@ static void robust_ones(void *(*body)(void *))
     pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
     pthread_mutexattr_setprotocol(&a, body == dies ? PTHREAD_PRIO_NONE : PTHREAD_PRIO_INHERIT);
     pthread_mutex_init(&robust, &a);
+    waiter = in_main = 0;
     pthread_create(&t, NULL, body, NULL);
     if (body == dies)
         pthread_join(t, NULL);
     else
-        usleep(5000);
+        while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE))
+            usleep(500);
+    errno = 0;
+    comes(&in_main);
     int r = pthread_mutex_lock(&robust);
     say("robust", r);
     if (r == EOWNERDEAD)
@@ -160,8 +183,9 @@ static void cancelled(void *(*body)(void *), const char *name)
 {
     pthread_t t;
     void *result;
+    waiter = 0;
     pthread_create(&t, NULL, body, NULL);
-    usleep(10000);
+    until_asleep(&waiter);
     pthread_cancel(t);
     pthread_join(t, &result);
     printf("%s: cancelled %d, cleaned %d\n", name, result == PTHREAD_CANCELED, cleaned);
@@ -174,8 +198,9 @@ static void forked(void)
     int status, r = -1;
     pthread_t t;
     pthread_mutex_lock(&plain);
+    waiter = 0;
     pthread_create(&t, NULL, locks_once, &r);
-    usleep(5000);
+    until_asleep(&waiter);
     pid_t child = fork();
     if (!child) { /* it has the mutex, as its parent; the thread that waits is not here */
         pthread_mutex_unlock(&plain);
@@ -206,10 +231,14 @@ int main(void)
     forked();
     sigaction(SIGALRM, &act, NULL);
     struct timespec late = soon(CLOCK_REALTIME);
-    late.tv_sec += 5;
-    ualarm(5000, 0);
+    late.tv_sec += 300;
+    pthread_t t, self = pthread_self();
+    in_main = 0;
+    pthread_create(&t, NULL, rings, &self);
+    comes(&in_main);
     int woken = sem_timedwait(&semaphore, &late) == 0 || errno == EINTR;
     errno = 0;
     say("woken by its handler", woken);
+    pthread_join(t, NULL);
     return 0;
 }

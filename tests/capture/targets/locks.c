@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
+
 enum { THREADS = 4, TURNS = 15 };
 static double now(clockid_t clock)
 {
@@ -151,8 +153,10 @@ static void *across_a_sleep(void *unused)
     }
     return unused;
 }
+static int last;
 static void *for_ever(void *unused)
 {
+    __atomic_store_n(&last, own_tid(), __ATOMIC_RELEASE);
     pthread_mutex_lock(&kept); /* waits until the end */
     return unused;
 }
@@ -173,13 +177,22 @@ static void *recursive(void *unused)
     return unused;
 }
 
+static pthread_barrier_t
+    here; /* else one could be through with its turns before the next is there */
+static void *together(void *body)
+{
+    pthread_barrier_wait(&here);
+    return ((void *(*)(void *))body)(NULL);
+}
 static void all(void *(*first)(void *), void *(*others)(void *), int n)
 {
     pthread_t t[THREADS];
+    pthread_barrier_init(&here, NULL, (unsigned)n);
     for (int i = 0; i < n; i++)
-        pthread_create(&t[i], NULL, i ? others : first, NULL);
+        pthread_create(&t[i], NULL, together, (void *)(i ? others : first));
     for (int i = 0; i < n; i++)
         pthread_join(t[i], NULL);
+    pthread_barrier_destroy(&here);
 }
 
 int main(void)
@@ -201,6 +214,7 @@ int main(void)
     pthread_t t;
     pthread_mutex_lock(&kept);
     pthread_create(&t, NULL, for_ever, NULL);
+    until_asleep(&last);
     usleep(200000);
     return 0;
 }
