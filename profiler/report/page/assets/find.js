@@ -36,7 +36,8 @@ function findDialog(profile, timing, parts) {
   const results = el("ul", { role: "listbox", id: "found", "aria-label": "Found" }), told = el("p", { class: "note", role: "status" });
   const input = el("input", { type: "search", role: "combobox", "aria-label": "Search everything", placeholder: "Lines, functions, kernels, ranges, findings", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list", oninput: () => draw() });
   const dialog = el("dialog", { class: "find", "aria-label": "Search" }, input, told, results);
-  const take = (hit) => { dialog.close(); hit.go(); };
+  const shut = () => { dialog.close(); input.blur(); }; // where nothing had the focus before, the field keeps it until the next frame, and a "/" would go there
+  const take = (hit) => { shut(); hit.go(); };
   function mark() {
     [...results.children].forEach((n, i) => n.setAttribute("aria-selected", String(i === at)));
     const node = results.children[at];
@@ -56,7 +57,7 @@ function findDialog(profile, timing, parts) {
   input.addEventListener("keydown", (e) => {
     const n = Math.min(hits.length, FOUND_MAX), to = { ArrowDown: at + 1, ArrowUp: at - 1 }[e.key];
     if (to !== undefined && n) { e.preventDefault(); at = (to + n) % n; mark(); }
-    if (e.key === "Escape") { e.preventDefault(); dialog.close(); } // a search field would empty itself first
+    if (e.key === "Escape") { e.preventDefault(); shut(); } // a search field would empty itself first
     if (e.key === "Enter" && hits[at]) { e.preventDefault(); take(hits[at]); }
   });
   dialog.ask = () => { dialog.showModal(); draw(); input.select(); };

@@ -45,7 +45,7 @@ function transfersPanel(profile) {
   const t = profile.totals;
   return [
     el("p", { class: "note" }, `To the device ${bytes(t.h2d_bytes)}, from it ${bytes(t.d2h_bytes)}; copies take ${seconds(t.copy_s)} of device time.`),
-    table([{ title: "Direction", kind: "name", key: "direction" }, { title: "From", key: "from" }, { title: "To", key: "to" }, { title: "Asynchronous", value: (x) => (x.asynchronous ? "yes" : "no") },
+    table([{ title: "Direction", kind: "name", value: (x) => ({ h2d: "to the device", d2h: "from the device", d2d: "on the device", h2h: "on the host" })[x.direction] ?? x.direction }, { title: "From", key: "from" }, { title: "To", key: "to" }, { title: "Asynchronous", value: (x) => (x.asynchronous ? "yes" : "no") },
       { title: "Bytes", number: true, key: "bytes", format: bytes }, { title: "GB/s", number: true, key: "gb_s", format: (v) => number(v) }, ...statColumns(timeOf)], list(profile.transfers), { caption: "Copies by direction and kind of memory", sort: 4, name: "transfers" }),
     list(profile.memsets).length > 0 && [el("h2", {}, "Memsets"), table([{ title: "Memory", key: "memory" }, { title: "Bytes", number: true, key: "bytes", format: bytes }, ...statColumns(timeOf)], profile.memsets, { name: "memsets" })],
     [["syncs", "Synchronisations"], ["overhead", "Overhead of driver and profiler"], ["unified_memory", "Unified memory"]].map(([key, title]) => list(profile.gpu?.[key]).length > 0 &&
