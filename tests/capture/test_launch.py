@@ -57,7 +57,7 @@ def ignored_signals_stay_ignored(check, folder):
     # As under nohup: a program with a handler of its own gets them all the same, one without ignores them.
     for handler, wanted in ("lambda *a: os._exit(3)", 3), ("signal.SIG_IGN", 0):
         program = (f"import os, signal, sys, time\nsignal.signal(signal.SIGHUP, {handler})\nprint('ready', flush=True)\n"
-                   "sys.stdin.read()\ntime.sleep(5 if len(sys.argv) > 1 else 0)\n")
+                   "sys.stdin.read()\ntime.sleep(300 if len(sys.argv) > 1 else 0)\n")
         p = subprocess.Popen(recorded(folder, sys.executable, "-c", program, *["wait"] * (wanted > 0)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         check.that(p.stdout.readline() == b"ready\n", "the program did not start")
