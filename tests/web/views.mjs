@@ -1,7 +1,7 @@
 // What the parts of the page show of threads, calls, lines and colours: against sums made here from the files of the run.
 import { readFileSync } from "node:fs";
 
-export function viewTests({ open, that, column, job }) {
+export function viewTests({ open, that, column, drawn, job }) {
   const profileOf = (name) => JSON.parse(readFileSync(job.pages[name].replace("report.html", "profile.json"), "utf8"));
   const text = (s) => Number(s.toPrecision(3)).toString();
   const time = (ns) => (ns >= 1e9 ? `${(ns * 1e-9).toPrecision(3)} s` : `${ns >= 1e8 ? Math.round(ns * 1e-6) : (ns * 1e-6).toPrecision(3)} ms`);
@@ -84,7 +84,7 @@ export function viewTests({ open, that, column, job }) {
     await page.click("#tab-calls");
     that((await column(page, "#calls table.tree", 1))[0] === "240 ms", "the calls are not those of the worker");
     await page.click("#tab-time");
-    const rows = async () => { await page.waitForTimeout(60); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
+    const rows = async () => { await drawn(page); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
     that(String(await rows()) === "back_project (python3 4711),worker 4712 · on CPU,worker 4712 · waiting", `rows of the worker: ${await rows()}`);
     await page.click("text=All threads");
     await menu("Process").selectOption("1");
@@ -139,7 +139,7 @@ export function viewTests({ open, that, column, job }) {
   // Rows by process, quiet ones folded, Python's frames for waits.
   async function rows() {
     const page = await open("threads", { hash: "#time" });
-    const names = async () => { await page.waitForTimeout(60); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
+    const names = async () => { await drawn(page); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
     const first = await names();
     that(String(first) === "back_project (python3 4711),python3 4711 · on CPU,python3 4711 · waiting,python3 4711 · ranges,worker 4712 · on CPU,worker 4712 · waiting,GPU 0: NVIDIA GeForce RTX 4090,stream 7 · kernels,stream 7 · copies,python3 4720,python3 4720 · on CPU", `rows: ${first}`);
     await page.click("#timeline-quiet");
