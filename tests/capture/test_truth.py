@@ -2,7 +2,8 @@
 
 The sampler's smallest step is a tick of the kernel (4 ms at 250 Hz), and several where other work gets between. Work comes
 in few blocks of many ticks, so that a share is off by about one step per block, at random: 0.2 points of 100 over 4 s, 0.5
-where a step takes 10 ms. The tolerance is 2 points.
+where a step takes 10 ms. The tolerance is 2 points; 5 beside other work, where a thread may run for many blocks' length between
+two ticks that meet it (3 points were seen on two CPUs with twelve times as much to do).
 """
 
 import json
@@ -13,17 +14,30 @@ import sys
 from recorded import command, compiled, main, need_library, of_samples, profile, run
 
 SHARES = """#include <stdio.h>
+#include <time.h>
 #define WORK(n) for (long i = 0; i < (n); i++) x = x * 1.0000001 + 1e-9 /* latency of multiply and add: equal work */
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
 int main(int argc, char **argv)
 {
-    double x = argc;
+    double x = argc, s[3] = {0};
     long n = 15000000;
     for (int block = 0; block < 8; block++) {
+        double begin = now();
         WORK(7 * n); /* 70 % */
+        double second = now();
         WORK(2 * n); /* 20 % */
+        double third = now();
         WORK(1 * n); /* 10 % */
+        s[0] += second - begin;
+        s[1] += third - second;
+        s[2] += now() - third;
     }
-    printf("%.3g\\n", x);
+    printf("[%.6f, %.6f, %.6f]\\n", s[0], s[1], s[2] + 0 * x);
     return 0;
 }
 """
@@ -283,10 +297,10 @@ def near(check, value, expected, tolerance, what):
 
 @of_samples
 def shares_of_lines(check, folder):
-    data, lines, _ = c_program(check, folder, "shares", SHARES, "--rate", 1000)
-    total = busy(data["totals"])
-    for mark, share in (("70 %", 70), ("20 %", 20), ("10 %", 10)):
-        near(check, 100 * busy(lines.get(marked(SHARES, mark))) / total, share, 2, f"share of the line with {mark}")
+    data, lines, said = c_program(check, folder, "shares", SHARES, "--rate", 1000)
+    total, truth, points = busy(data["totals"]), json.loads(said), 2 if os.getloadavg()[0] < os.cpu_count() else 5
+    for mark, seconds in zip(("70 %", "20 %", "10 %"), truth):
+        near(check, 100 * busy(lines.get(marked(SHARES, mark))) / total, 100 * seconds / sum(truth), points, f"share of the line with {mark}")
     near(check, data["quality"]["cpu_sample_coverage"], 1, 0.05, "sampled of the kernel's CPU time")
 
 

@@ -34,6 +34,12 @@ async function open(name, options = {}) {
 // What was asked for is drawn in the next frame; this is the one after it.
 const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
 
+// A file is filled after it has opened.
+const openAll = async (page) => {
+  await page.click("text=Open all");
+  await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table")));
+};
+
 const tabs = (page) => page.$$eval("[role=tab]", (nodes) => nodes.map((n) => n.id.slice(4)));
 
 async function everyPart(name, options = {}) {
@@ -160,14 +166,13 @@ async function keyboard() {
 async function numbers() {
   const page = await open("both", { hash: "#lines" });
   that(await page.locator("#lines").isVisible(), "#lines in the address does not open the lines");
-  const openAll = async () => { await page.click("text=Open all"); await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table"))); };
-  await openAll();
+  await openAll(page);
   const profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
   const shown = await page.$$eval("#lines details.file", (nodes) => nodes.map((n) => [n.dataset.path, n.querySelectorAll("tbody tr").length]));
   that(shown.length === Object.keys(profile.files).length, "not every file is listed");
   for (const [path, rows] of shown) that(rows === profile.files[path].lines.length, `${path}: ${rows} rows, ${profile.files[path].lines.length} lines`);
   await page.click("text=% of total");
-  await openAll();
+  await openAll(page);
   const share = await page.$$eval("#lines details.file .amount", (nodes) => nodes.reduce((a, n) => a + parseFloat(n.innerText), 0));
   const cpu = profile.totals.cpu.user + profile.totals.cpu.sys, lines = Object.values(profile.files).flatMap((f) => f.lines).reduce((a, l) => a + (l.cpu.user || 0) + (l.cpu.sys || 0), 0);
   that(Math.abs(share - (100 * lines) / cpu) < 3, `the lines' shares add up to ${share} %, the profile's to ${(100 * lines) / cpu} %`);
@@ -181,8 +186,7 @@ async function numbers() {
 async function lines() {
   const page = await open("both", { hash: "#lines" }), profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
   const file = (path) => page.locator(`#lines details.file[data-path="${path}"]`), rows = (path) => file(path).locator("tbody tr");
-  await page.click("text=Open all");
-  await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table")));
+  await openAll(page);
   const curves = await file("recon.py").locator("svg.curve").evaluateAll((n) => n.map((s) => s.getAttribute("aria-label")));
   that(curves.length === profile.files["recon.py"].lines.filter((l) => l.live_mb.length).length, `${curves.length} curves of memory`);
   that(curves[0] === "memory over time: at most 256 MiB at 188 ms, held from 125 ms to 1.50 s", `curve: ${curves[0]}`);
@@ -276,7 +280,7 @@ async function hostile() {
   const page = await everyPart("hostile");
   await page.click("#tab-lines");
   await page.locator("#lines label", { hasText: "Lines" }).locator("select").selectOption("all");
-  await page.click("text=Open all");
+  await openAll(page);
   that(await page.evaluate(() => window.hacked) === undefined, "a text of the profile ran as a script");
   that(await page.$$eval("main img, main script, main iframe, main a[href^=javascript], main a[href^=http]", (n) => n.length) === 0, "a text of the profile became an element");
   const text = await page.evaluate(() => document.body.innerText);
@@ -375,7 +379,7 @@ async function perfetto() {
 }
 
 for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  ...viewTests({ open, that, column, drawn, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
+  ...viewTests({ open, that, column, drawn, openAll, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {

@@ -1,7 +1,7 @@
 // What the parts of the page show of threads, calls, lines and colours: against sums made here from the files of the run.
 import { readFileSync } from "node:fs";
 
-export function viewTests({ open, that, column, drawn, job }) {
+export function viewTests({ open, that, column, drawn, openAll, job }) {
   const profileOf = (name) => JSON.parse(readFileSync(job.pages[name].replace("report.html", "profile.json"), "utf8"));
   const text = (s) => Number(s.toPrecision(3)).toString();
   const time = (ns) => (ns >= 1e9 ? `${(ns * 1e-9).toPrecision(3)} s` : `${ns >= 1e8 ? Math.round(ns * 1e-6) : (ns * 1e-6).toPrecision(3)} ms`);
@@ -11,8 +11,7 @@ export function viewTests({ open, that, column, drawn, job }) {
   async function source() {
     for (const [name, width] of [["both", 1280], ["threads", 1280], ["parts", 1280], ["both", 800]]) {
       const page = await open(name, { hash: "#lines", width });
-      await page.click("text=Open all");
-      await page.waitForFunction(() => [...document.querySelectorAll("#lines details.file")].every((n) => n.querySelector("table")));
+      await openAll(page);
       for (const part of await page.$$eval("#lines .file table", (n) => n.map((t) => t.querySelector("th.source").offsetWidth / t.offsetWidth))) that(part >= 0.5, `${name} at ${width}: source has ${part} of the width`);
       await page.context().close();
     }
@@ -20,7 +19,7 @@ export function viewTests({ open, that, column, drawn, job }) {
     const others = Object.values(profile.files).filter((f) => !f.user), rest = others.reduce((a, f) => a + f.cpu_share, 0);
     that((await page.locator("#lines details.others > summary").innerText()).startsWith(`${others.length} other files, ${share(rest)} of CPU time`), `others: ${await page.locator("#lines details.others > summary").innerText()}`);
     that(await page.locator('#lines details.file[data-path^="site-packages"]').count() === 0, "what is not own code is not folded");
-    await page.click("text=Open all");
+    await openAll(page);
     const row = (path, line) => page.locator(`#lines details.file[data-path="${path}"] tr[data-row="${line}"]`);
     const words = (path, line, kind) => row(path, line).locator(`.t-${kind}`).allInnerTexts();
     that(String(await words("recon.py", 5, "keyword")) === "return" && String(await words("recon.py", 8, "number")) === "1" && String(await words("recon.py", 12, "text")) === '"scan.npy"', "Python is not told apart");
@@ -76,7 +75,7 @@ export function viewTests({ open, that, column, drawn, job }) {
   async function filters() {
     const page = await open("threads", { hash: "#lines" }), profile = profileOf("threads");
     const menu = (label) => page.locator(".filter label", { hasText: label }).locator("select");
-    const shown = async () => { await page.click("text=Open all"); return Object.fromEntries(await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))); };
+    const shown = async () => { await openAll(page); return Object.fromEntries(await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))); };
     await menu("Thread").selectOption("1");
     that(JSON.stringify(await shown()) === '{"recon.py:9":"240 ms"}', `lines of the worker: ${JSON.stringify(await shown())}`);
     await page.click("#tab-flame-graph");
