@@ -157,7 +157,7 @@ static int look_until_the_end(struct recording *r)
             put_clock(r);
             second = now + 1000000000u;
         }
-        stop_late();
+        stop_late(0);
         threads_look(&r->threads, &r->us, r->interval_ns);
         if (process_stat(r->s->pid, 0, &st))
             r->last = st;
@@ -211,7 +211,7 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     out->system_s = 1e-9 * (double)process_ticks_ns(r.last.system_ticks - r.begin.system_ticks);
     out->peak_rss_bytes = peak_of(s->pid);
     threads_end(&r.threads, &r.us);
-    stop_late();
+    stop_late(1);
     put_clock(&r);
     trace_finish(&capture.writer, TRACE_LEFT, 0);
     trace_stream_close(&r.us.stream);

@@ -10,8 +10,9 @@
 
 #include "profiler/outside/process.h"
 
-#define SPIN_NS 100000u   /* a thread on another CPU stops within some us */
-#define WAIT_NS 20000000u /* one that waits for a CPU, or is deep in the kernel */
+#define SPIN_NS 100000u    /* a thread on another CPU stops within some us */
+#define WAIT_NS 20000000u  /* one that waits for a CPU, or is deep in the kernel */
+#define LAST_NS 500000000u /* the same, when no later look comes */
 #define LATE    64
 #define RESTART (-514) /* the kernel's -ERESTARTNOHAND */
 
@@ -43,15 +44,6 @@ static int wait_for_stop(pid_t tid, uint64_t patience_ns, int *status)
             nanosleep(&nap, NULL);
     }
     return 0;
-}
-
-void stop_late(void)
-{
-    for (int i = 0; i < LATE; i++) {
-        int status, got = late[i] ? wait_for_stop(late[i], 0, &status) : 0;
-        if (got < 0 || (got && let_go(late[i], signal_of(status))))
-            late[i] = 0;
-    }
 }
 
 static void keep_late(pid_t tid)
@@ -109,6 +101,23 @@ static int read_registers(pid_t tid, struct stopped *out)
 }
 #endif
 
+/* One that has stopped, goes on as if it had not. */
+static int release(pid_t tid, int status)
+{
+    struct stopped s = {.signal = signal_of(status)};
+    (void)read_registers(tid, &s);
+    return let_go(tid, s.signal);
+}
+
+void stop_late(int last)
+{
+    for (int i = 0; i < LATE; i++) {
+        int status, got = late[i] ? wait_for_stop(late[i], last ? LAST_NS : 0, &status) : 0;
+        if (got < 0 || (got && release(late[i], status)))
+            late[i] = 0;
+    }
+}
+
 int stop_thread(pid_t tid, struct stopped *out)
 {
     int status;
@@ -137,7 +146,7 @@ void stop_go_on(pid_t tid, struct stopped *s)
 int stop_errno(pid_t pid)
 {
     int status;
-    stop_late();
+    stop_late(0);
     if (is_late(pid)) /* it may: it is attached to */
         return 0;
     if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
@@ -145,7 +154,7 @@ int stop_errno(pid_t pid)
     ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
     int got = wait_for_stop(pid, WAIT_NS, &status);
     if (got > 0)
-        let_go(pid, signal_of(status));
+        release(pid, status);
     else if (!got)
         keep_late(pid);
     return got < 0 ? ESRCH : 0;

@@ -250,7 +250,7 @@ def entries():
 
 def blocked_in_sleep(ready):
     ready.set()
-    time.sleep(3)
+    time.sleep(600)
 
 
 def blocked_in_lock(ready, lock):
@@ -264,7 +264,10 @@ def other_thread(target, *args):
     thread = threading.Thread(target=target, args=(ready, *args), daemon=True)
     thread.start()
     ready.wait()
-    time.sleep(0.2)
+    # until it sleeps in the line behind ready.set()
+    while (open(f"/proc/self/task/{thread.native_id}/stat").read().rpartition(") ")[2][0] != "S" or
+           (frame := sys._current_frames()[thread.ident]).f_code is not target.__code__ or frame.f_lineno != frame.f_code.co_firstlineno + 2):
+        time.sleep(0.001)
     mine = python_view(sys._current_frames()[thread.ident])
     seen = probe.probe_other(thread.native_id, buffer, len(buffer))
     flags, natives, got = parse(buffer.value)
@@ -276,10 +279,10 @@ def other_thread(target, *args):
 def others():
     lock = threading.Lock()
     lock.acquire()
-    threads = [other_thread(blocked_in_sleep), other_thread(blocked_in_lock, lock)]
+    other_thread(blocked_in_sleep)  # it sleeps on
+    thread = other_thread(blocked_in_lock, lock)
     lock.release()
-    for thread in threads:
-        thread.join()
+    thread.join()
 
 
 def busy(seconds):

@@ -36,8 +36,8 @@ sys.setrecursionlimit(20000)
 
 def work(seconds):
     end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        sum(range(2000))  # leaf
+    while time.thread_time() < end:  # a call of the kernel: where that is dear, 4 % beside shorter sums
+        sum(range(20000))  # leaf
 
 def plain(depth):
     if depth:
@@ -59,7 +59,7 @@ main()
 """
 
 DEPTH = 45  # packages that import the next one, each through half a dozen frames of the import system
-IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(2000))\n"
+IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(20000))\n"
 IMPORTS = IMPORTED.replace("import time", "import time\nimport chain_0  # imports").replace("0.7", "0.3")
 
 

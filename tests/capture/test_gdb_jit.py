@@ -58,7 +58,8 @@ def as_by_its_clocks(check, data, own, what):
     found = functions(data)
     for name, seconds in own.items():
         share, truth = found.get(name, 0) / sum(own.values()), seconds / sum(own.values())
-        check.that(abs(share - truth) <= 0.05, f"{what}: {name} has {share:.3f} of the program's time, by its own clocks {truth:.3f}")
+        # 0.6 s hold 150 ticks of the kernel, at which it looks at timers: 4 points of standard error; 5 points held where nothing else ran
+        check.that(abs(share - truth) <= 0.1, f"{what}: {name} has {share:.3f} of the program's time, by its own clocks {truth:.3f}")
 
 
 @of_samples

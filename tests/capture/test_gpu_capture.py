@@ -48,7 +48,7 @@ def recordings_come_home_small(check, folder):
     expected = json.loads((kept / "expected.json").read_text())
     check.that(code == 0 and 0 < size < 2 << 20 and not expected["cut"], f"{code}: {size} bytes, cut: {expected['cut']}")
     check.that(expected["totals"]["kernels"] == rows["known"]["kernels"]["ours"], f"{expected['totals']}")
-    again = subprocess.run([TOMOPROF, "report", kept, "--reanalyze"], capture_output=True, text=True, timeout=100)
+    again = subprocess.run([TOMOPROF, "report", kept, "--reanalyze"], capture_output=True, text=True, timeout=300)
     check.that(again.returncode == 0, f"the kept recording cannot be analysed again: {again.stderr}")
 
 
@@ -82,7 +82,7 @@ def a_program_that_changes_when_recorded_fails(check, folder):
 def without_a_gpu_it_is_skipped_with_the_reason(check, folder):
     environment = dict(os.environ, PATH=str(folder))
     words = [sys.executable, str(CAPTURE), str(BUILD), str(folder / "out")]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
     check.that(done.returncode == 77 and "skipped: no nvidia-smi" in done.stdout, f"{done}")
 
 

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 2; i++)
             fprintf(f, "%lx %lx %s\n", (long)at[i], (long)(at[i + 1] - at[i]), names[i]);
         fclose(f);
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 20; i++) {
             ((void (*)(void))at[0])(); /* seven */
             ((void (*)(void))at[1])();
         }
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
             fwrite((void *)at[i], next - at[i], 1, f);
         }
         fclose(f);
-        for (int i = 0; i < 10; i++)
+        for (int i = 0; i < 20; i++)
             ((void (*)(void))at[2])(); /* both */
     }
     printf("%d\n", (int)getpid());
@@ -133,7 +133,9 @@ def recorded(check, folder, *words):
 
 
 def near(check, value, expected, what):
-    check.that(abs(value - expected) <= 0.03, f"{what}: {value:.3f}, expected {expected}")
+    """The kernel looks at timers at its ticks, of 4 ms mostly: 0.6 s hold 150, of which a third has a standard error of 4 points.
+    Within 3 points held only where nothing else ran; what is asked is which code has the larger part."""
+    check.that(abs(value - expected) <= 0.1, f"{what}: {value:.3f}, expected {expected}")
 
 
 def total(data):

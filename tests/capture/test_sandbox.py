@@ -53,7 +53,7 @@ def page_of(browser, folder, name, wrap, options):
         os.chown(place, NOBODY, NOBODY)
     words = [*map(str, wrap(place)), browser, "--headless", *options, "--dump-dom", f"--user-data-dir={place}/data", f"file://{folder}/page.html"]
     try:
-        return subprocess.run(words, capture_output=True, timeout=60, cwd=place, env={**os.environ, "HOME": str(place)}, **user)
+        return subprocess.run(words, capture_output=True, timeout=300, cwd=place, env={**os.environ, "HOME": str(place)}, **user)
     except subprocess.TimeoutExpired as late:
         return subprocess.CompletedProcess(words, 124, late.stdout or b"", late.stderr or b"")
 

@@ -2,7 +2,8 @@
 
 The sampler's smallest step is a tick of the kernel (4 ms at 250 Hz), and several where other work gets between. Work comes
 in few blocks of many ticks, so that a share is off by about one step per block, at random: 0.2 points of 100 over 4 s, 0.5
-where a step takes 10 ms. The tolerance is 2 points.
+where a step takes 10 ms. The tolerance is 2 points; 5 beside other work, where a thread may run for many blocks' length between
+two ticks that meet it (3 points were seen on two CPUs with twelve times as much to do).
 """
 
 import json
@@ -13,17 +14,30 @@ import sys
 from recorded import command, compiled, main, need_library, of_samples, profile, run
 
 SHARES = """#include <stdio.h>
+#include <time.h>
 #define WORK(n) for (long i = 0; i < (n); i++) x = x * 1.0000001 + 1e-9 /* latency of multiply and add: equal work */
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
 int main(int argc, char **argv)
 {
-    double x = argc;
+    double x = argc, s[3] = {0};
     long n = 15000000;
     for (int block = 0; block < 8; block++) {
+        double begin = now();
         WORK(7 * n); /* 70 % */
+        double second = now();
         WORK(2 * n); /* 20 % */
+        double third = now();
         WORK(1 * n); /* 10 % */
+        s[0] += second - begin;
+        s[1] += third - second;
+        s[2] += now() - third;
     }
-    printf("%.3g\\n", x);
+    printf("[%.6f, %.6f, %.6f]\\n", s[0], s[1], s[2] + 0 * x);
     return 0;
 }
 """
@@ -191,10 +205,7 @@ int main(int argc, char **argv)
 """
 
 PYTHON_SHARES = """
-def work(n):
-    x = 0
-    for i in range(n): x = x * 5 % 7
-    return x
+from time import thread_time as now
 
 def a(n):
     for i in range(n): pass  # 70 %
@@ -205,11 +216,13 @@ def b(n):
 def c(n):
     for i in range(n): pass  # 10 %
 
+took = [0, 0, 0]
 for block in range(6):
-    a(17500000)
-    b(5000000)
-    c(2500000)
-print("done")
+    for which, function, n in ((0, a, 17500000), (1, b, 5000000), (2, c, 2500000)):
+        begin = now()
+        function(n)
+        took[which] += now() - begin
+print(took)
 """
 
 PYTHON_SPLIT = """
@@ -277,16 +290,21 @@ def late():
     return 0.15 if os.getloadavg()[0] < 2 * os.cpu_count() else 0.6
 
 
+def points():
+    """Of 100, by which a share may be off."""
+    return 2 if os.getloadavg()[0] < os.cpu_count() else 5
+
+
 def near(check, value, expected, tolerance, what):
     check.that(value is not None and abs(value - expected) <= tolerance, f"{what}: {value}, expected {expected} +- {tolerance:.3g}")
 
 
 @of_samples
 def shares_of_lines(check, folder):
-    data, lines, _ = c_program(check, folder, "shares", SHARES, "--rate", 1000)
-    total = busy(data["totals"])
-    for mark, share in (("70 %", 70), ("20 %", 20), ("10 %", 10)):
-        near(check, 100 * busy(lines.get(marked(SHARES, mark))) / total, share, 2, f"share of the line with {mark}")
+    data, lines, said = c_program(check, folder, "shares", SHARES, "--rate", 1000)
+    total, truth = busy(data["totals"]), json.loads(said)
+    for mark, seconds in zip(("70 %", "20 %", "10 %"), truth):
+        near(check, 100 * busy(lines.get(marked(SHARES, mark))) / total, 100 * seconds / sum(truth), points(), f"share of the line with {mark}")
     near(check, data["quality"]["cpu_sample_coverage"], 1, 0.05, "sampled of the kernel's CPU time")
 
 
@@ -379,12 +397,12 @@ def libraries_in_turn_at_one_place(check, folder):
 def python_lines(check, folder):
     script = folder / "shares.py"
     script.write_text(PYTHON_SHARES)
-    data, _ = recorded(check, folder, [sys.executable, script], "--rate", 1000)
-    lines = lines_of(data, "shares.py")
+    data, said = recorded(check, folder, [sys.executable, script], "--rate", 1000)
+    lines, truth = lines_of(data, "shares.py"), json.loads(said)
     total = sum(map(busy, lines.values()))
-    for mark, share in (("70 %", 70), ("20 %", 20), ("10 %", 10)):
+    for mark, seconds in zip(("70 %", "20 %", "10 %"), truth):
         line = lines.get(marked(PYTHON_SHARES, mark))
-        near(check, 100 * busy(line) / total, share, 2, f"share of the line with {mark}")
+        near(check, 100 * busy(line) / total, 100 * seconds / sum(truth), points(), f"share of the line with {mark}")
         if line:
             near(check, line["cpu"]["python"] / max(busy(line), 1e-9), 1, 0.1, f"interpreter's part of {mark}")
 

@@ -74,7 +74,7 @@ def stopped(f):
             f.pause(0.02)
             send(program, signal.SIGCONT)
             f.pause(0.01)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while p.poll() is None and time.monotonic() < deadline:  # the launcher has stopped with it, as a shell wants to see
         send(p.pid, signal.SIGCONT)
         send(program, signal.SIGCONT)

@@ -27,7 +27,7 @@ def pretend(folder):
 
 
 def sass(*words):
-    return subprocess.run([sys.executable, SASS, *map(str, words)], text=True, capture_output=True, timeout=60)
+    return subprocess.run([sys.executable, SASS, *map(str, words)], text=True, capture_output=True, timeout=300)
 
 
 def a_walk_is_the_shortest_that_does_so_much(check, folder):

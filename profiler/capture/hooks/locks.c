@@ -154,10 +154,13 @@ LOCK_LIST(LOCK)
  * are readers that wait. */
 enum { WRITE_PHASE = 1, WRITE_LOCKED = 2, READER_SHIFT = 3 };
 
+/* A reader sleeps on the word of the phase while that is 1; a writer that the lock was handed to
+ * has not signed before it runs. Flags: a kind of which writers that wait go first. */
 static struct capture_thread *rwlock_begins(const pthread_rwlock_t *l, enum trace_lock_kind kind)
 {
-    if (kind == TRACE_LOCK_READ && !l->__data.__cur_writer && !l->__data.__flags)
-        return NULL; /* flags: a kind of which writers that wait go first */
+    if (kind == TRACE_LOCK_READ && !l->__data.__cur_writer && !l->__data.__wrphase_futex &&
+        !l->__data.__flags)
+        return NULL;
     uint32_t state = l->__data.__readers, readers = state >> READER_SHIFT;
     int free =
         kind == TRACE_LOCK_READ ? !(state & WRITE_LOCKED) : !(state & WRITE_LOCKED) && !readers;

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -145,9 +146,9 @@ static void *with_semaphore(void *unused)
 static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
 static void *across_a_sleep(void *unused)
 {
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
         TIMED(6, pthread_mutex_lock(&kept)); /* waits for a sleeper */
-        usleep(30000);                       /* sleeps with the mutex */
+        usleep(120000);                      /* sleeps with the mutex */
         pthread_mutex_unlock(&kept);
         usleep(1000);
     }
@@ -159,6 +160,37 @@ static void *for_ever(void *unused)
     __atomic_store_n(&last, own_tid(), __ATOMIC_RELEASE);
     pthread_mutex_lock(&kept); /* waits until the end */
     return unused;
+}
+
+/* The lock is the writer's, who does not run yet and so has not signed it: as on a busy machine. */
+static int next_writer, in_handler;
+static void naps(int number)
+{
+    (void)number;
+    __atomic_store_n(&in_handler, 1, __ATOMIC_RELEASE);
+    usleep(100000);
+}
+static void *writes_next(void *unused)
+{
+    __atomic_store_n(&next_writer, own_tid(), __ATOMIC_RELEASE);
+    pthread_rwlock_wrlock(&rwlock);
+    pthread_rwlock_unlock(&rwlock);
+    return unused;
+}
+static void handed_over(void)
+{
+    pthread_t t;
+    signal(SIGUSR1, naps);
+    pthread_rwlock_rdlock(&rwlock);
+    pthread_create(&t, NULL, writes_next, NULL);
+    until_asleep(&next_writer);
+    pthread_kill(t, SIGUSR1);
+    while (!__atomic_load_n(&in_handler, __ATOMIC_ACQUIRE))
+        usleep(500);
+    pthread_rwlock_unlock(&rwlock);
+    TIMED(7, pthread_rwlock_rdlock(&rwlock)); /* waits for one that is to write */
+    pthread_rwlock_unlock(&rwlock);
+    pthread_join(t, NULL);
 }
 
 /* One thread, and again and again its own mutex: nothing waits. */
@@ -177,8 +209,8 @@ static void *recursive(void *unused)
     return unused;
 }
 
-static pthread_barrier_t
-    here; /* else one could be through with its turns before the next is there */
+/* Else one could be through with its turns before the next is there. */
+static pthread_barrier_t here;
 static void *together(void *body)
 {
     pthread_barrier_wait(&here);
@@ -197,8 +229,8 @@ static void all(void *(*first)(void *), void *(*others)(void *), int n)
 
 int main(void)
 {
-    static const char *const names[] = {"mutex", "write",     "read",   "condition",
-                                        "futex", "semaphore", "sleeper"};
+    static const char *const names[] = {"mutex", "write",     "read",    "condition",
+                                        "futex", "semaphore", "sleeper", "handed"};
     sem_init(&semaphore, 0, 1);
     all(with_mutex, with_mutex, THREADS);
     all(writer, reader, 3);
@@ -207,7 +239,8 @@ int main(void)
     all(with_semaphore, with_semaphore, 3);
     all(across_a_sleep, across_a_sleep, 2);
     all(recursive, recursive, 1);
-    for (int i = 0; i < 7; i++)
+    handed_over();
+    for (int i = 0; i < 8; i++)
         printf("%s\"%s\": [%ld, %.6f, %.6f]", i ? ", " : "{", names[i], count[i], total[i],
                longest[i]);
     printf("}\n");

@@ -48,6 +48,19 @@ static int shares(void)
                   seconds(CLOCK_THREAD_CPUTIME_ID) - begin, calls[0], calls[1], calls[2], x) < 0;
 }
 
+/* For which this thread waited for a CPU. */
+static double queued(void)
+{
+    unsigned long long ns = 0;
+    FILE *f = fopen("/proc/thread-self/schedstat", "r");
+    if (f && fscanf(f, "%*u %llu", &ns) != 1)
+        ns = 0;
+    if (f)
+        fclose(f);
+    return 1e-9 * (double)ns;
+}
+
+/* usleep lasts longer by the time that one who is woken waits for a CPU: that is no sleep. */
 static int sleeps(void)
 {
     double cpu = 0, asleep = 0;
@@ -57,9 +70,11 @@ static int sleeps(void)
         while (seconds(CLOCK_THREAD_CPUTIME_ID) < begin + 0.1)
             x = alone(x);
         cpu += seconds(CLOCK_THREAD_CPUTIME_ID) - begin;
+        double waited = queued();
         begin = seconds(CLOCK_MONOTONIC);
         usleep(150000);
         asleep += seconds(CLOCK_MONOTONIC) - begin;
+        asleep -= queued() - waited;
     }
     return printf("{\"cpu\": %.6f, \"asleep\": %.6f, \"x\": %u}\n", cpu, asleep, x) < 0;
 }
@@ -119,13 +134,19 @@ static void *wait_here(void *p)
     return p;
 }
 
+static void *naps_here(void *p)
+{
+    usleep(800000);
+    return p;
+}
+
 /* A thread that ends after a sleep, and a program that does. */
 static int naps(void)
 {
     pthread_t t;
-    pthread_create(&t, NULL, wait_here, NULL);
+    pthread_create(&t, NULL, naps_here, NULL);
     pthread_join(t, NULL);
-    usleep(300000);
+    usleep(800000);
     return 0;
 }
 
