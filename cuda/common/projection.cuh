@@ -29,9 +29,20 @@ extern "C" {
 /* Added to a number below 2^21, it leaves no bits behind the point. */
 #define ROUNDING 12582912.f
 
-struct view_pose {
-    double cos, sin; /* of the float32 angle */
-    double z_shift;
+/* What is constant in a view. Positions: that of pixel (0, 0), and the steps of i and j. */
+struct parallel_pose {
+    int64_t from, along_i, along_j; /* in 2^-shift channels */
+    float width, height;            /* of every footprint */
+};
+struct cone_pose {
+    double x, x_i, x_j, gain, gain_i, gain_j; /* across the axis, in channels; 1 / magnification */
+    double bottom;                            /* edge of the lowest slice, in slices */
+    float z;                                  /* middle of the first slice */
+    float cos, sin;                           /* of the float32 angle */
+};
+union view_pose {
+    struct parallel_pose parallel;
+    struct cone_pose cone;
 };
 
 /* A scan and a volume as kernels see them. Offsets are 64-bit; single sizes fit 31 bits. */
@@ -40,20 +51,23 @@ struct geometry {
     int views, rows, channels;
     int cols, slices;
     int window_back, window_forward; /* host/geom/windows.h */
-    double delta, delta_row, i0, j0;
-    double inverse_cell, centre; /* channel = u * inverse_cell + centre */
-    double source_detector, source_iso, inverse_m, inverse_d;
-    double rows_per_slice, row_centre; /* of a pixel with magnification 1 */
-    double slice_zero, slices_per_shift;
-    double z_first, dz;
+    int shift;               /* positions count 2^-shift channels */
+    float first_offset;      /* taps / 2 - 1 */
+    double scale, furthest;  /* 2^shift, largest position */
+    double first_centre;     /* middle of the detector, as a first channel of taps */
+    float delta, delta_row, pixel_area, inverse_cell;
+    double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
+    float cell_tangent, inverse_d, dz;
+    double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
+    double row_centre;
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
-    const struct view_pose *view;
+    const union view_pose *view;
 };
 
 struct projector {
     struct geometry g;
     int64_t serial;          /* tells it from one that was at the same address */
-    struct view_pose *views; /* device */
+    union view_pose *views; /* device */
     struct workspace table;
 };
 

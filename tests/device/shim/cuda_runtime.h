@@ -222,6 +222,10 @@ static inline int max(int a, int b)
 {
     return a > b ? a : b;
 }
+static inline float reciprocal_approx(float x)
+{
+    return 1 / x;
+}
 static inline float rsqrt_approx(float x)
 {
     return 1 / sqrtf(x);
