@@ -22,6 +22,9 @@ extern "C" {
  * Without a number ptxas spills to reach one more block. */
 #define WARPS 4 /* of a projection's block: they share columns (back) or pixels (forward) in L1 */
 
+/* Channels under a tile of pixels (parallel/tiles.cu) that its shared memory has room for. */
+#define WIDEST_TILE 40
+
 /* Cells of one grid per cell of the other that the overlap of two or three cells can serve; below
  * the 2 that the narrowest tap window holds, so that what stays within it is never clipped. */
 #define WIDEST 1.9f
@@ -49,7 +52,8 @@ union view_pose {
 struct geometry {
     int cone, curved, taps;
     int views, rows, channels;
-    int cols, slices;
+    int image_rows, cols, slices;
+    int tile_span; /* parallel: channels that hold the footprints of 8 x 8 pixels */
     int window_back, window_forward; /* host/geom/windows.h */
     int shift;               /* positions count 2^-shift channels */
     float first_offset;      /* taps / 2 - 1 */
@@ -76,6 +80,7 @@ struct pixel_list {
     const int32_t *indices; /* NULL: all */
     int64_t count;
     int packed;
+    int ascending; /* without repeats, for certain */
 };
 
 /* Views [view, view + views) of a projection. */

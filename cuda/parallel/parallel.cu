@@ -91,5 +91,7 @@ enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, struct batch b, const float *y, int power,
                          int set, float *x)
 {
+    if (tiles_serve(be, p, pixels))
+        return tiles_spread(be, p, pixels, b, y, power, set, x);
     return spread_with<straight_back>(be, p, pixels, b, y, power, set, x);
 }

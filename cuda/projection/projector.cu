@@ -60,6 +60,13 @@ static void set_cone(const struct scan *s, const struct volume *v, struct geomet
     g->bias = ROUNDING;
 }
 
+/* From the first channel of a tile of 8 x 8 pixels to the last one: at most so many. */
+static int tile_span_of(const struct scan *s, const struct volume *v, int taps)
+{
+    const double diagonal = 7 * hypot(v->delta, volume_delta_row(v)) / s->delta_channel;
+    return (int)fmin(ceil(diagonal) + 1 + taps, 1e6);
+}
+
 struct geometry geometry_of(const struct scan *s, const struct volume *v)
 {
     const struct tap_windows windows = tap_windows(s, v);
@@ -70,6 +77,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.views = (int)s->views;
     g.rows = (int)s->rows;
     g.channels = (int)s->channels;
+    g.image_rows = (int)v->rows;
     g.cols = (int)v->cols;
     g.slices = (int)v->slices;
     g.window_back = windows.back;
@@ -86,6 +94,8 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
                      (double)g.first_offset;
     if (g.cone)
         set_cone(s, v, &g);
+    else
+        g.tile_span = tile_span_of(s, v, g.taps);
     return g;
 }
 

@@ -116,7 +116,7 @@ static struct projector projector_of(const struct subset_job *j)
 
 static struct moving moving_of(const struct subset_job *j, int parity)
 {
-    return moving{{j->slot[parity], j->length, 1},
+    return moving{{j->slot[parity], j->length, 1, 0},
                   j->kept ? &j->progress->kept[parity] : NULL,
                   j->delta[parity],
                   {0, &j->progress->step[parity]}};
@@ -174,7 +174,7 @@ static enum err finish(struct cuda_backend *be, const struct subset_job *j)
 {
     const struct projector p = projector_of(j);
     const struct moving last = moving_of(j, j->parity);
-    const struct pixel_list none = {NULL, 0, 1};
+    const struct pixel_list none = {NULL, 0, 1, 0};
     return update_launch(be, &p, &j->update, &last, j->e, j->w, &none, j->delta[!j->parity]);
 }
 
@@ -211,7 +211,7 @@ static enum err hold_state(struct cuda_backend *be, const struct vcd_iteration *
 static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
                              const struct vcd_iteration *s, struct subset_job *j)
 {
-    const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1});
+    const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1, 0});
     const int64_t sums = most(subset_blocks(&subset), gather_warps(p, p->g.views));
     const int64_t listed = j->kept ? -1 : s->length;
     TRY(reduce_hold(be, sums, 2, &j->partial));
