@@ -16,8 +16,8 @@ static __device__ inline int opaque(int x)
 }
 
 struct footprint {
-    int start;           /* first of the taps' channels, at most 1 + taps channels off the detector */
-    float offset;        /* of the position from it */
+    int start;    /* first of the taps' channels, at most 1 + taps channels off the detector */
+    float offset; /* of the position from it */
     float width, height; /* of the trapezoid: cells, and the path length through the voxel */
 };
 

@@ -48,12 +48,12 @@ static __device__ inline void finish(const struct sample_sink &s, int64_t at, co
                                      bool last, struct finishing *f)
 {
     float e[ROWS], w[ROWS];
-    if (s.mode == SINK_STORE) {
+    if (s.y)
         for (int i = 0; i < ROWS; i++)
             if (i < ROWS - 1 || last)
                 s.y[at + i * WARP] = d[i];
+    if (s.mode == SINK_STORE)
         return;
-    }
     for (int i = 0; i < ROWS; i++)
         e[i] = i < ROWS - 1 || last ? s.e[at + i * WARP] : 0;
     for (int i = 0; i < ROWS; i++)
@@ -138,8 +138,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
             for (; TAPS && bin < h->bin; bin++) {
                 const int channel = bin - a.g.taps;
                 if (channel >= c0)
-                    finish<ROWS>(a.sink,
-                                 ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
+                    finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
                                  sum[0], last_row, &finishing);
                 for (int i = 0; i < ROWS; i++) {
                     for (int t = 0; t + 1 < TAPS; t++)

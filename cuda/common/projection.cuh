@@ -55,10 +55,10 @@ struct geometry {
     int image_rows, cols, slices;
     int tile_span; /* parallel: channels that hold the footprints of 8 x 8 pixels */
     int window_back, window_forward; /* host/geom/windows.h */
-    int shift;               /* positions count 2^-shift channels */
-    float first_offset;      /* taps / 2 - 1 */
-    double scale, furthest;  /* 2^shift, largest position */
-    double first_centre;     /* middle of the detector, as a first channel of taps */
+    int shift;                       /* positions count 2^-shift channels */
+    float first_offset;              /* taps / 2 - 1 */
+    double scale, furthest;          /* 2^shift, largest position */
+    double first_centre;             /* middle of the detector, as a first channel of taps */
     float delta, delta_row, pixel_area, inverse_cell;
     double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
     float cell_tangent, inverse_d, dz;
@@ -70,7 +70,7 @@ struct geometry {
 
 struct projector {
     struct geometry g;
-    int64_t serial;          /* tells it from one that was at the same address */
+    int64_t serial;         /* tells it from one that was at the same address */
     union view_pose *views; /* device */
     struct workspace table;
 };
@@ -112,7 +112,7 @@ struct scalar {
 enum sink_mode { SINK_STORE, SINK_DOTS, SINK_UPDATE };
 struct sample_sink {
     enum sink_mode mode;
-    float *y;        /* STORE: y = d; the batch's first view */
+    float *y;        /* STORE, and DOTS if not NULL: y = d; the batch's first view */
     float *e;        /* DOTS: <w e, d>, <w d, d>; UPDATE: e -= alpha d */
     const float *w;  /* NULL: ones */
     float *weighted; /* UPDATE: w e afterwards; NULL: not wanted */

@@ -88,8 +88,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
         const int n = a.batch.views - view < a.views ? a.batch.views - view : a.views;
         __syncthreads();
         for (int k = threadIdx.x; k < n * PIXELS; k += THREADS) {
-            const struct parallel_pose &v =
-                a.g.view[a.batch.view + view + k / PIXELS].parallel;
+            const struct parallel_pose &v = a.g.view[a.batch.view + view + k / PIXELS].parallel;
             const struct cell at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
             const struct footprint f = parallel_footprint(a.g, v, at);
             for (int t = 0; t < TAPS; t++)
@@ -163,8 +162,8 @@ int tiles_serve(const struct cuda_backend *be, const struct projector *p,
 {
     const struct geometry *g = &p->g;
     const int64_t all = (int64_t)g->image_rows * g->cols;
-    const int64_t blocks = ceil_div(g->image_rows, SIDE) * ceil_div(g->cols, SIDE) *
-                           ceil_div(g->slices, DEPTH * WARP);
+    const int64_t blocks =
+        ceil_div(g->image_rows, SIDE) * ceil_div(g->cols, SIDE) * ceil_div(g->slices, DEPTH * WARP);
     return taps_of(g->taps) && g->tile_span <= WIDEST_TILE && blocks >= be->multiprocessors &&
            pixels->ascending && 2 * pixels->count > all;
 }
@@ -175,8 +174,8 @@ enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
 {
     const struct geometry *g = &p->g;
     const int groups = (int)ceil_div(g->slices, WARP), chunks = (int)ceil_div(groups, DEPTH);
-    const struct tiles a = {*g, *pixels, b, y, x, power, set, (int)ceil_div(g->cols, SIDE),
-                            chunks, 0, g->tile_span};
+    const struct tiles a = {
+        *g, *pixels, b, y, x, power, set, (int)ceil_div(g->cols, SIDE), chunks, 0, g->tile_span};
     const int depth = (int)ceil_div(groups, chunks);
     return taps_of(g->taps) == 2   ? tiler::depth<2>(be, a, depth)
            : taps_of(g->taps) == 3 ? tiler::depth<3>(be, a, depth)

@@ -35,7 +35,8 @@ static int count_taps(const struct scan *s, const struct volume *v, int window)
 /* Channels between the middle of the detector and the furthest pixel of any view, at least. */
 static double reach_of(const struct scan *s, const struct volume *v)
 {
-    const double reach = hypot(v->delta * (double)v->cols, volume_delta_row(v) * (double)v->rows) / 2;
+    const double reach =
+        hypot(v->delta * (double)v->cols, volume_delta_row(v) * (double)v->rows) / 2;
     return (reach / s->delta_channel + fabs(s->channel_offset) / s->delta_channel +
             (double)s->channels + 16);
 }
