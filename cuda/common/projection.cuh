@@ -157,6 +157,10 @@ static inline int bins_of(const struct geometry *g)
     return g->channels + g->taps + 1;
 }
 
+/* Views of a batch: what the plan has room for, and what one launch may take. */
+int views_at_once(const struct cuda_backend *be, const struct projector *p,
+                  const struct projection_plan *plan, int64_t pixels);
+
 /* Warps that gather_views launches for a batch. */
 int64_t gather_warps(const struct projector *p, int views);
 enum err gather_views(struct cuda_backend *be, const struct projector *p,

@@ -35,8 +35,9 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p,
                      const struct projection_plan *plan, const struct moving *m, const float *e,
                      const float *w, double *partial, double *out)
 {
-    for (int view = 0; view < p->g.views; view += plan->views) {
-        const struct batch b = {view, (int)least(plan->views, p->g.views - view)};
+    const int views = views_at_once(be, p, plan, m->pixels.count);
+    for (int view = 0; view < p->g.views; view += views) {
+        const struct batch b = {view, (int)least(views, p->g.views - view)};
         const int64_t at = plane_of(p, view);
         struct sample_sink sink = {};
         sink.mode = SINK_DOTS;
@@ -124,7 +125,7 @@ enum err update_launch(struct cuda_backend *be, const struct projector *p,
                        const struct projection_plan *plan, const struct moving *m, float *e,
                        const float *w, const struct pixel_list *list, float *x)
 {
-    const int views = (int)most(1, least(plan->views, INT_MAX / p->g.channels));
+    const int views = views_at_once(be, p, plan, most(list->count, m ? m->pixels.count : 0));
     for (int view = 0; view < p->g.views; view += views) {
         const struct batch b = {view, (int)least(views, p->g.views - view)};
         const int64_t at = plane_of(p, view);

@@ -178,6 +178,32 @@ static void a_sinogram_keeps_its_order(void **state)
     rig_close(&r);
 }
 
+/* Launches of a few views each, as a display's watchdog may ask for. */
+static void short_launches_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const struct test_case shapes[] = {
+        {"parallel", .views = 70, .rows = 5, .channels = 12, .shape = {9, 10, 5}},
+        {"cone", .beam = BEAM_CONE, .views = 70, .rows = 5, .channels = 12, .source_detector = 200,
+         .source_iso = 100, .shape = {9, 10, 5}}};
+    for (int i = 0; i < 2; i++) {
+        float *whole[RESULTS], *pieces[RESULTS];
+        int64_t n[2], launches[3] = {shim_counts().launches};
+        compute("cuda", &shapes[i], whole, &n[0], &n[1]);
+        launches[1] = shim_counts().launches;
+        setenv("TOMOPROF_CUDA_LAUNCH", "1e-9", 1);
+        compute("cuda", &shapes[i], pieces, &n[0], &n[1]);
+        unsetenv("TOMOPROF_CUDA_LAUNCH");
+        launches[2] = shim_counts().launches;
+        assert_true(launches[2] - launches[1] > 2 * (launches[1] - launches[0]));
+        for (int k = 0; k < RESULTS; k++) {
+            assert_memory_equal(whole[k], pieces[k], (size_t)n[k >= BACK] * sizeof(float));
+            free(whole[k]);
+            free(pieces[k]);
+        }
+    }
+}
+
 /* More tables on their way than fit into the pinned memory where they wait. */
 static void tables_wait_for_their_turn(void **state)
 {
@@ -214,6 +240,7 @@ int main(void)
         cmocka_unit_test(every_shape_gives_what_the_cpu_gives),
         cmocka_unit_test(the_proximal_prior_is_the_cpus),
         cmocka_unit_test(a_sinogram_keeps_its_order),
+        cmocka_unit_test(short_launches_give_the_same_bits),
         cmocka_unit_test(tables_wait_for_their_turn),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
