@@ -28,7 +28,7 @@ static struct call_memory of_projection(const struct scan *s, const struct volum
     const struct geometry g = geometry_of(s, v);
     const double samples = (double)s->views * (double)s->rows * (double)s->channels;
     const double voxels = sorted ? (double)pixels * (double)v->slices : 0;
-    struct call_memory m = {(size_t)s->views * sizeof(struct view_pose), 0};
+    struct call_memory m = {(size_t)s->views * sizeof(union view_pose), 0};
     m.kept += v->ror == ROR_NONE ? 0 : (size_t)pixels * sizeof(int32_t);
     m.shared =
         scratch_of(&g, sorted ? pixels : -1, fmax(SCRATCH_LEAST, 4.0 * (samples + voxels) / 10));

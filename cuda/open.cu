@@ -65,9 +65,13 @@ static enum err take_device(struct cuda_backend *be)
 }
 
 /* What is kept between calls, in the order in which it is given back. */
-static const struct device_cache *const caches[] = {&vcd_state_cache,   &sorted_pixels_cache,
-                                                    &pixel_lists_cache, &fft_plans_cache,
-                                                    &ramp_plan_cache,   NULL};
+static const struct device_cache *const caches[] = {&vcd_state_cache,
+                                                    &sorted_pixels_cache,
+                                                    &pixel_lists_cache,
+                                                    &fft_plans_cache,
+                                                    &ramp_plan_cache,
+                                                    &transfer_ring_cache,
+                                                    NULL};
 
 static void close_device(struct backend *base)
 {
@@ -85,6 +89,17 @@ static void close_device(struct backend *base)
     free(be);
 }
 
+/* Updates (voxel x view) of one launch for each multiprocessor: a tenth to half a second on cards
+ * that are known, of the two seconds that a display's watchdog gives. */
+#define UPDATES_OF_LAUNCH 1e9
+
+static void bound_launches(struct cuda_backend *be)
+{
+    const char *const wanted = getenv("TOMOPROF_CUDA_LAUNCH");
+    const double share = wanted ? strtod(wanted, NULL) : 1;
+    be->launch_updates = UPDATES_OF_LAUNCH * be->multiprocessors * (share > 0 ? share : 1);
+}
+
 static enum err open_device(const struct backend_options *options, struct backend **out)
 {
     TRY(check_driver());
@@ -95,6 +110,7 @@ static enum err open_device(const struct backend_options *options, struct backen
     be->base.threads = options->threads > 0 ? options->threads : 1; /* of the host: it waits */
     be->limit = options->device_memory;
     const enum err e = take_device(be);
+    bound_launches(be);
     if (e)
         close_device(&be->base);
     else

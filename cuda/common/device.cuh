@@ -21,11 +21,12 @@ struct device_cache {
     void (*forget)(struct cuda_backend *be, int64_t serial);
 };
 
-struct fft_plans;    /* filter.cu */
-struct ramp_plan;    /* ramp.cu */
-struct pixel_cache;  /* pixels.cu */
-struct sorted_cache; /* sorted_pixels.cu */
-struct vcd_state;    /* iteration.cu */
+struct fft_plans;     /* filter.cu */
+struct ramp_plan;     /* ramp.cu */
+struct pixel_cache;   /* pixels.cu */
+struct sorted_cache;  /* sorted_pixels.cu */
+struct vcd_state;     /* iteration.cu */
+struct transfer_ring; /* transfer.cu */
 
 #define UNPINNED 8
 
@@ -48,6 +49,8 @@ struct cuda_backend {
     struct pixel_cache *pixels; /* the last two pixel lists */
     struct sorted_cache *sorted;
     struct vcd_state *vcd;
+    struct transfer_ring *ring;
+    double launch_updates; /* of one launch at most, where views can be shared out */
     const struct device_cache *const *caches; /* of all files, up to a NULL */
     int64_t projectors;                       /* made so far */
 };
@@ -90,8 +93,11 @@ enum err device_put(struct cuda_backend *be, void *to, const void *from, size_t 
 
 enum err cuda_alloc(struct backend *be, const char *what, size_t bytes, struct buffer *out);
 void cuda_release(struct backend *be, struct buffer *b);
+/* transfer.cu */
+extern const struct device_cache transfer_ring_cache;
 enum err cuda_upload(struct backend *be, const void *host, size_t bytes, struct buffer *out);
 enum err cuda_download(struct backend *be, const struct buffer *b, void *host, size_t bytes);
+/* memory.cu */
 enum err cuda_zero(struct backend *be, struct buffer *b);
 enum err cuda_copy(struct backend *be, const struct buffer *from, struct buffer *to);
 enum err cuda_sync(struct backend *be);

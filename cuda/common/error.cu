@@ -26,12 +26,14 @@ enum err cuda_failed(cudaError_t code, const char *doing)
         return FAIL(ERR_FAILED, "the GPU was lost while %s (%s): nvidia-smi may say why", doing,
                     cudaGetErrorString(code));
     case cudaErrorLaunchTimeout:
-        return FAIL(ERR_FAILED,
-                    "the GPU was stopped while %s: it also drives a display, and the system ends "
-                    "work that takes seconds. Use a smaller size or --backend cpu, another GPU "
-                    "(CUDA_VISIBLE_DEVICES), or raise the limit (Windows: TdrDelay; X: Option "
-                    "\"Interactive\" \"0\")",
-                    doing);
+        return FAIL(
+            ERR_FAILED,
+            "the GPU was stopped while %s: it also drives a display, and the system ends "
+            "work that takes seconds. Set TOMOPROF_CUDA_LAUNCH=0.1 for shorter launches, use "
+            "another GPU (CUDA_VISIBLE_DEVICES) or --backend cpu, or raise the limit (Windows: "
+            "TdrDelay; X: Option "
+            "\"Interactive\" \"0\")",
+            doing);
     default:
         return FAIL(ERR_FAILED, "the GPU failed while %s: %s (%s)", doing, cudaGetErrorString(code),
                     cudaGetErrorName(code));

@@ -1,7 +1,8 @@
 /* Footprints of pixels on detector channels: operators.md's tau(W, t), the overlap of a unit cell
- * with a box of width W. Positions in float64 (a channel coordinate near 1000 has an error of 6e-5
- * in float32), written with explicit fused operations so that every kernel finds the same bits;
- * weights in float32. */
+ * with a box of width W. A channel coordinate near 1000 has an error of 6e-5 in float32: positions
+ * are integers of 2^-shift channels, of which all kernels find the same bits. Parallel beams add
+ * them up from the view's constants; cone beams work out the fan in float64, and what is no
+ * position in float32, as weights are. */
 #ifndef TP_CUDA_COMMON_FOOTPRINT_CUH
 #define TP_CUDA_COMMON_FOOTPRINT_CUH
 
@@ -15,69 +16,93 @@ static __device__ inline int opaque(int x)
 }
 
 struct footprint {
-    double position;     /* on the axis of channels */
+    int start;    /* first of the taps' channels, at most 1 + taps channels off the detector */
+    float offset; /* of the position from it */
     float width, height; /* of the trapezoid: cells, and the path length through the voxel */
-    double gain;         /* cone: magnification */
 };
 
-struct centre {
-    double x, y;
+/* What the vertical fan takes from the horizontal one. */
+struct fan_gain {
+    double gain, inverse; /* magnification */
 };
 
-static __device__ inline struct centre pixel_centre(const struct geometry &g, int pixel)
+struct cell {
+    int i, j;
+};
+
+static __device__ inline struct cell cell_of(const struct geometry &g, int pixel)
 {
-    const int i = pixel / g.cols, j = pixel - i * g.cols;
-    return centre{g.delta * ((double)j - g.j0), g.delta_row * ((double)i - g.i0)};
+    const int i = pixel / g.cols;
+    return cell{i, pixel - i * g.cols};
+}
+
+/* First channel of the taps around a position, to which 1 - taps / 2 is added already, and the
+ * position from it on. */
+static __device__ inline void place(const struct geometry &g, int64_t at, struct footprint *f)
+{
+    const int start = (int)(at >> 32) >> (g.shift - 32);
+    const unsigned rest = (unsigned)((uint64_t)at >> (g.shift - 32));
+    f->start = start < -g.taps ? -g.taps : start > g.channels ? g.channels : start;
+    f->offset = (float)rest * 2.3283064365386963e-10f + g.first_offset; /* 2^-32 */
 }
 
 static __device__ inline struct footprint
-parallel_footprint(const struct geometry &g, const struct view_pose &v, struct centre at)
+parallel_footprint(const struct geometry &g, const struct parallel_pose &v, struct cell at)
 {
-    const double c = v.cos * g.inverse_cell, s = v.sin * g.inverse_cell;
-    const double along = fabs(v.cos) * g.delta, across = fabs(v.sin) * g.delta_row;
-    const double shadow = along > across ? along : across;
+    const uint64_t to = (uint64_t)v.from + (uint64_t)v.along_i * (unsigned)at.i +
+                        (uint64_t)v.along_j * (unsigned)at.j;
     struct footprint f;
-    f.position = fma(c, at.x, fma(-s, at.y, g.centre));
-    f.width = (float)(shadow * g.inverse_cell);
-    f.height = (float)(g.delta * g.delta_row * reciprocal(shadow));
-    f.gain = 1;
+    f.width = v.width;
+    f.height = v.height;
+    place(g, (int64_t)to, &f);
     return f;
 }
 
-static __device__ inline struct footprint
-cone_footprint(const struct geometry &g, const struct view_pose &v, struct centre at)
+/* 1 / x and 1 / sqrt(x) of normal float32 numbers, within 1e-7. */
+static __device__ inline float reciprocal_of(float x)
 {
-    const double x = fma(v.cos, at.x, -(v.sin * at.y)), y = fma(v.sin, at.x, v.cos * at.y);
-    const double gain = reciprocal(fma(-y, g.inverse_d, g.inverse_m));
-    const double tangent = g.curved ? x * reciprocal(g.source_iso - y) : gain * x * g.inverse_d;
-    const double root = fma(tangent, tangent, 1.0);
-    const double cosine = inverse_root(root), sine = tangent * cosine;
-    const double along = fabs(fma(v.cos, cosine, v.sin * sine)) * g.delta;
-    const double across = fabs(fma(v.sin, cosine, -(v.cos * sine))) * g.delta_row;
-    const double shadow = along > across ? along : across;
-    const double u = g.curved ? g.source_detector * atan2(x, g.source_iso - y) : gain * x;
+    const float y = reciprocal_approx(x);
+    return (1 - x * y) * y + y;
+}
+
+static __device__ inline float inverse_root_of(float x)
+{
+    const float y = rsqrt_approx(x);
+    return (0.5f - 0.5f * x * y * y) * y + y;
+}
+
+static __device__ inline struct footprint cone_footprint(const struct geometry &g,
+                                                         const struct cone_pose &v, struct cell at,
+                                                         struct fan_gain *fan)
+{
+    const double i = (double)at.i, j = (double)at.j;
+    const double x = fma(v.x_j, j, fma(v.x_i, i, v.x)); /* in channels at magnification 1 */
+    const double inverse = fma(v.gain_j, j, fma(v.gain_i, i, v.gain));
+    const double gain = reciprocal(inverse), flat = gain * x;
+    const double u = g.curved ? g.fan_channels * atan2(x * g.inverse_fan_channels, inverse) : flat;
+    const float tangent = (float)flat * g.cell_tangent;
+    const float root = tangent * tangent + 1, cosine = inverse_root_of(root);
+    const float along = fabsf(v.cos + v.sin * tangent) * g.delta;
+    const float across = fabsf(v.cos * tangent - v.sin) * g.delta_row;
+    const float shadow = (along > across ? along : across) * cosine;
     struct footprint f;
-    f.position = fma(u, g.inverse_cell, g.centre);
-    f.width = (float)(gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine));
-    f.height = (float)(g.delta * g.delta_row * reciprocal(shadow));
-    f.gain = gain;
+    f.width = (float)gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine);
+    f.height = g.pixel_area * reciprocal_of(shadow);
+    *fan = fan_gain{gain, inverse};
+    place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest), &f);
     return f;
 }
 
-template <int CONE>
-static __device__ inline struct footprint footprint_of(const struct geometry &g, int view,
-                                                       int pixel)
+static __device__ inline struct footprint cone_footprint_of(const struct geometry &g, int view,
+                                                            int pixel, struct fan_gain *fan)
 {
-    const struct view_pose v = g.view[view];
-    const struct centre at = pixel_centre(g, pixel);
-    return CONE ? cone_footprint(g, v, at) : parallel_footprint(g, v, at);
+    return cone_footprint(g, g.view[view].cone, cell_of(g, pixel), fan);
 }
 
-/* First of the `taps` channels that hold every tap; -taps or channels when all of them miss. */
-static __device__ inline int first_channel(const struct geometry &g, double position)
+static __device__ inline struct footprint parallel_footprint_of(const struct geometry &g, int view,
+                                                                int pixel)
 {
-    const double first = floor(position + (1 - 0.5 * g.taps));
-    return (int)fmin(fmax(first, -(double)g.taps), (double)g.channels);
+    return parallel_footprint(g, g.view[view].parallel, cell_of(g, pixel));
 }
 
 /* Entry of A (or its square) of the horizontal fan in the channel at this distance. */
@@ -92,17 +117,16 @@ static __device__ inline float entry(const struct footprint &f, float distance, 
  * centred at integers. */
 struct vertical {
     double edge, width;
-    double slope; /* tangent of the cone angle / z */
+    float slope; /* tangent of the cone angle / z */
 };
 
 static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
                                                       double gain)
 {
     struct vertical f;
-    const double bottom = fma(g.view[view].z_shift, g.slices_per_shift, g.slice_zero);
     f.width = gain * g.rows_per_slice;
-    f.edge = fma(-f.width, bottom, g.row_centre);
-    f.slope = gain * g.inverse_d;
+    f.edge = fma(-f.width, g.view[view].cone.bottom, g.row_centre);
+    f.slope = (float)gain * g.inverse_d;
     return f;
 }
 
@@ -122,8 +146,8 @@ struct tilt {
 static __device__ inline struct tilt tilt_at(const struct geometry &g, int view,
                                              const struct vertical &v, int first)
 {
-    const double z = fma((double)first, g.dz, g.z_first - g.view[view].z_shift);
-    return tilt{(float)(v.slope * z), (float)(v.slope * g.dz)};
+    const float z = (float)first * g.dz + g.view[view].cone.z;
+    return tilt{v.slope * z, v.slope * g.dz};
 }
 
 static __device__ inline float tangent_of(const struct tilt &t, float i)

@@ -35,32 +35,49 @@ static __device__ inline const float *cylinder_of(const struct gather &a, int64_
     return a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices;
 }
 
-/* One finished sample. */
-static __device__ inline void finish(const struct sample_sink &s, int64_t at, float d,
-                                     float *linear, float *quadratic)
+/* What a lane does to its finished samples. */
+struct finishing {
+    float alpha;             /* UPDATE */
+    float linear, quadratic; /* DOTS */
+};
+
+/* One channel's samples, every 32nd from `at` on. All that is read is asked for before any of it is
+ * used: bytes in flight are what memory waits for. `last`: there is one in the last group. */
+template <int ROWS>
+static __device__ inline void finish(const struct sample_sink &s, int64_t at, const float d[ROWS],
+                                     bool last, struct finishing *f)
 {
-    if (s.mode == SINK_STORE) {
-        s.y[at] = d;
+    float e[ROWS], w[ROWS];
+    if (s.y)
+        for (int i = 0; i < ROWS; i++)
+            if (i < ROWS - 1 || last)
+                s.y[at + i * WARP] = d[i];
+    if (s.mode == SINK_STORE)
         return;
+    for (int i = 0; i < ROWS; i++)
+        e[i] = i < ROWS - 1 || last ? s.e[at + i * WARP] : 0;
+    for (int i = 0; i < ROWS; i++)
+        w[i] = s.w && (i < ROWS - 1 || last) ? s.w[at + i * WARP] : 1;
+    for (int i = 0; i < ROWS; i++) {
+        const bool exists = i < ROWS - 1 || last;
+        if (s.mode == SINK_DOTS && exists) {
+            const float wd = w[i] * d[i];
+            f->linear += wd * e[i];
+            f->quadratic += wd * d[i];
+        } else if (exists) {
+            e[i] -= f->alpha * d[i];
+            s.e[at + i * WARP] = e[i];
+            if (s.weighted)
+                s.weighted[at + i * WARP] = w[i] * e[i];
+        }
     }
-    const float w = s.w ? s.w[at] : 1;
-    if (s.mode == SINK_DOTS) {
-        const float wd = w * d;
-        *linear += wd * s.e[at];
-        *quadratic += wd * d;
-        return;
-    }
-    const float e = s.e[at] - number(s.alpha) * d;
-    s.e[at] = e;
-    if (s.weighted)
-        s.weighted[at] = w * e;
 }
 
 /* The sums of a warp's samples in float32: at most 144 terms a lane. */
-static __device__ inline void finish_dots(const struct sample_sink &s, int64_t warp, float linear,
-                                          float quadratic)
+static __device__ inline void finish_dots(const struct sample_sink &s, int64_t warp,
+                                          const struct finishing &f)
 {
-    double a = (double)linear, b = (double)quadratic;
+    double a = (double)f.linear, b = (double)f.quadratic;
     for (int step = WARP / 2; step > 0; step /= 2) {
         a += __shfl_down_sync(ALL_LANES, a, step);
         b += __shfl_down_sync(ALL_LANES, b, step);
@@ -106,7 +123,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const FAN fan(a, view, rows, lane, window);
 
     float sum[TAPS ? TAPS : 1][ROWS] = {};
-    float linear = 0, quadratic = 0;
+    struct finishing finishing = {a.sink.mode == SINK_UPDATE ? number(a.sink.alpha) : 0, 0, 0};
     int bin = TAPS ? c0 + 1 : 0;
     for (int32_t at = begin;; at += WARP) {
         const int n = end - at < WARP ? (int)(end - at) : WARP;
@@ -120,12 +137,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
         for (int left = n;; left--, h++) {
             for (; TAPS && bin < h->bin; bin++) {
                 const int channel = bin - a.g.taps;
+                if (channel >= c0)
+                    finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
+                                 sum[0], last_row, &finishing);
                 for (int i = 0; i < ROWS; i++) {
-                    if (channel >= c0 && (i < ROWS - 1 || last_row))
-                        finish(a.sink,
-                               ((int64_t)view * a.g.channels + channel) * a.g.rows + row0 +
-                                   i * WARP,
-                               sum[0][i], &linear, &quadratic);
                     for (int t = 0; t + 1 < TAPS; t++)
                         sum[t][i] = sum[t + 1][i];
                     sum[TAPS ? TAPS - 1 : 0][i] = 0;
@@ -144,13 +159,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
             break;
     }
     if (!TAPS)
-        for (int i = 0; i < ROWS; i++) {
-            if (i < ROWS - 1 || last_row)
-                finish(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0 + i * WARP,
-                       sum[0][i], &linear, &quadratic);
-        }
+        finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0, sum[0],
+                     last_row, &finishing);
     if (a.sink.mode == SINK_DOTS)
-        finish_dots(a.sink, warp, linear, quadratic);
+        finish_dots(a.sink, warp, finishing);
 }
 
 /* Entries of the horizontal fan at the channels of a hit; its bin. */
@@ -158,14 +170,12 @@ template <int TAPS>
 static __device__ inline void weigh(const struct geometry &g, const struct footprint &f, int c0,
                                     float factor, struct hit<TAPS> *h)
 {
-    const int start = first_channel(g, f.position);
-    h->bin = start + g.taps;
+    h->bin = f.start + g.taps;
     if (TAPS) {
-        const float offset = (float)(f.position - (double)start);
         for (int t = 0; t < TAPS; t++)
-            h->weight[t] = factor * entry(f, offset - (float)t, 1);
+            h->weight[t] = factor * entry(f, f.offset - (float)t, 1);
     } else {
-        h->weight[0] = factor * entry(f, (float)(f.position - (double)c0), 1);
+        h->weight[0] = factor * entry(f, f.offset + (float)(f.start - c0), 1);
     }
 }
 

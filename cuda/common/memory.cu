@@ -160,35 +160,6 @@ enum err cuda_sync(struct backend *be)
     return ERR_OK;
 }
 
-enum err cuda_upload(struct backend *be, const void *host, size_t bytes, struct buffer *out)
-{
-    TRY(cuda_alloc(be, "an array to compute with", bytes, out));
-    mark_push("upload", bytes);
-    const cudaError_t code =
-        cudaMemcpyAsync(out->ptr, host, bytes, cudaMemcpyHostToDevice, device_of(be)->stream);
-    const enum err e = code ? cuda_failed(code, "receiving an array") : cuda_sync(be);
-    mark_pop();
-    if (e)
-        cuda_release(be, out);
-    else
-        be->uploaded_bytes += bytes;
-    return e;
-}
-
-enum err cuda_download(struct backend *be, const struct buffer *b, void *host, size_t bytes)
-{
-    FAIL_IF(bytes > b->bytes, ERR_INTERNAL, "download of %zu bytes from a buffer of %zu", bytes,
-            b->bytes);
-    mark_push("download", bytes);
-    const cudaError_t code =
-        cudaMemcpyAsync(host, b->ptr, bytes, cudaMemcpyDeviceToHost, device_of(be)->stream);
-    const enum err e = code ? cuda_failed(code, "sending a result") : cuda_sync(be);
-    mark_pop();
-    if (!e)
-        be->downloaded_bytes += bytes;
-    return e;
-}
-
 enum err cuda_zero(struct backend *be, struct buffer *b)
 {
     if (b->bytes)

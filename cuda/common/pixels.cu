@@ -11,6 +11,7 @@
 struct kept {
     int32_t *copy; /* host memory */
     int64_t count, room;
+    int ascending;
     uint64_t used;
     struct workspace device;
 };
@@ -32,6 +33,14 @@ static void free_lists(struct cuda_backend *be)
 
 const struct device_cache pixel_lists_cache = {free_lists, 1, NULL, NULL};
 
+static int ascends(const struct pixel_set *pixels)
+{
+    for (int64_t q = 1; q < pixels->count; q++)
+        if (pixels->indices[q] <= pixels->indices[q - 1])
+            return 0;
+    return 1;
+}
+
 static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
 {
     const size_t bytes = (size_t)pixels->count * sizeof(int32_t);
@@ -48,6 +57,7 @@ static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel
     TRY(device_put(be, k->device.ptr, pixels->indices, bytes));
     memcpy(k->copy, pixels->indices, bytes);
     k->count = pixels->count;
+    k->ascending = ascends(pixels);
     return ERR_OK;
 }
 
@@ -59,7 +69,7 @@ static int holds(const struct kept *k, const struct pixel_set *pixels)
 
 enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struct pixel_list *out)
 {
-    *out = pixel_list{NULL, pixels->count, pixels->packed};
+    *out = pixel_list{NULL, pixels->count, pixels->packed, 1};
     if (!pixels->indices || !pixels->count)
         return ERR_OK;
     if (!be->pixels)
@@ -72,6 +82,7 @@ enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struc
     if (!holds(k, pixels))
         TRY(fill(be, k, pixels));
     k->used = ++be->pixels->clock;
+    out->ascending = k->ascending;
     out->indices = static_cast<const int32_t *>(k->device.ptr);
     return ERR_OK;
 }

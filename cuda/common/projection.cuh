@@ -22,6 +22,9 @@ extern "C" {
  * Without a number ptxas spills to reach one more block. */
 #define WARPS 4 /* of a projection's block: they share columns (back) or pixels (forward) in L1 */
 
+/* Channels under a tile of pixels (parallel/tiles.cu) that its shared memory has room for. */
+#define WIDEST_TILE 40
+
 /* Cells of one grid per cell of the other that the overlap of two or three cells can serve; below
  * the 2 that the narrowest tap window holds, so that what stays within it is never clipped. */
 #define WIDEST 1.9f
@@ -29,31 +32,46 @@ extern "C" {
 /* Added to a number below 2^21, it leaves no bits behind the point. */
 #define ROUNDING 12582912.f
 
-struct view_pose {
-    double cos, sin; /* of the float32 angle */
-    double z_shift;
+/* What is constant in a view. Positions: that of pixel (0, 0), and the steps of i and j. */
+struct parallel_pose {
+    int64_t from, along_i, along_j; /* in 2^-shift channels */
+    float width, height;            /* of every footprint */
+};
+struct cone_pose {
+    double x, x_i, x_j, gain, gain_i, gain_j; /* across the axis, in channels; 1 / magnification */
+    double bottom;                            /* edge of the lowest slice, in slices */
+    float z;                                  /* middle of the first slice */
+    float cos, sin;                           /* of the float32 angle */
+};
+union view_pose {
+    struct parallel_pose parallel;
+    struct cone_pose cone;
 };
 
 /* A scan and a volume as kernels see them. Offsets are 64-bit; single sizes fit 31 bits. */
 struct geometry {
     int cone, curved, taps;
     int views, rows, channels;
-    int cols, slices;
+    int image_rows, cols, slices;
+    int tile_span; /* parallel: channels that hold the footprints of 8 x 8 pixels */
     int window_back, window_forward; /* host/geom/windows.h */
-    double delta, delta_row, i0, j0;
-    double inverse_cell, centre; /* channel = u * inverse_cell + centre */
-    double source_detector, source_iso, inverse_m, inverse_d;
-    double rows_per_slice, row_centre; /* of a pixel with magnification 1 */
-    double slice_zero, slices_per_shift;
-    double z_first, dz;
+    int shift;                       /* positions count 2^-shift channels */
+    float first_offset;              /* taps / 2 - 1 */
+    double scale, furthest;          /* 2^shift, largest position */
+    double first_centre;             /* middle of the detector, as a first channel of taps */
+    float delta, delta_row, pixel_area, inverse_cell;
+    double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
+    float cell_tangent, inverse_d, dz;
+    double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
+    double row_centre;
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
-    const struct view_pose *view;
+    const union view_pose *view;
 };
 
 struct projector {
     struct geometry g;
-    int64_t serial;          /* tells it from one that was at the same address */
-    struct view_pose *views; /* device */
+    int64_t serial;         /* tells it from one that was at the same address */
+    union view_pose *views; /* device */
     struct workspace table;
 };
 
@@ -62,6 +80,7 @@ struct pixel_list {
     const int32_t *indices; /* NULL: all */
     int64_t count;
     int packed;
+    int ascending; /* without repeats, for certain */
 };
 
 /* Views [view, view + views) of a projection. */
@@ -93,7 +112,7 @@ struct scalar {
 enum sink_mode { SINK_STORE, SINK_DOTS, SINK_UPDATE };
 struct sample_sink {
     enum sink_mode mode;
-    float *y;        /* STORE: y = d; the batch's first view */
+    float *y;        /* STORE, and DOTS if not NULL: y = d; the batch's first view */
     float *e;        /* DOTS: <w e, d>, <w d, d>; UPDATE: e -= alpha d */
     const float *w;  /* NULL: ones */
     float *weighted; /* UPDATE: w e afterwards; NULL: not wanted */
@@ -137,6 +156,10 @@ static inline int bins_of(const struct geometry *g)
 {
     return g->channels + g->taps + 1;
 }
+
+/* Views of a batch: what the plan has room for, and what one launch may take. */
+int views_at_once(const struct cuda_backend *be, const struct projector *p,
+                  const struct projection_plan *plan, int64_t pixels);
 
 /* Warps that gather_views launches for a batch. */
 int64_t gather_warps(const struct projector *p, int views);

@@ -29,27 +29,24 @@ static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+static __device__ inline float reciprocal_approx(float x) /* off by 1.2e-7 at most */
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 /* A pointer read from shared memory: that it leads to global memory, which spares the test. */
 static __device__ inline const float *in_global(const float *p)
 {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* 1 / x and 1 / sqrt(x) of normal float64 numbers, from 20 bits by two steps of Newton: division
- * and root are calls, around which registers are spilled. */
-static __device__ inline double reciprocal(double x)
+/* 1 / x within 2^-20 or so: of the upper half of x, into the upper half of the result. */
+static __device__ inline double reciprocal_approx(double x)
 {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(y, fma(-x, y, 1.0), y);
-    return fma(y, fma(-x, y, 1.0), y);
-}
-static __device__ inline double inverse_root(double x)
-{
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(0.5 * y, fma(-x * y, y, 1.0), y);
-    return fma(0.5 * y, fma(-x * y, y, 1.0), y);
+    return y;
 }
 #endif
 
@@ -60,15 +57,16 @@ static inline const float *in_global(const float *p)
 {
     return p;
 }
-static inline double reciprocal(double x)
-{
-    return 1 / x;
-}
-static inline double inverse_root(double x)
-{
-    return 1 / sqrt(x);
-}
 #endif
+
+/* 1 / x of a normal float64 number, by two steps of Newton: division is a call, around which
+ * registers are spilled. */
+static __device__ inline double reciprocal(double x)
+{
+    double y = reciprocal_approx(x);
+    y = fma(y, fma(-x, y, 1.0), y);
+    return fma(y, fma(-x, y, 1.0), y);
+}
 
 #define WARP      32
 #define ALL_LANES 0xffffffffu

@@ -37,9 +37,9 @@ template <int TAPS>
 static __device__ inline void weigh_column(const struct spread &a, const struct footprint &f,
                                            int local_view, struct column<TAPS> *c)
 {
-    const int start = first_channel(a.g, f.position), most_base = a.g.channels - TAPS;
+    const int start = f.start, most_base = a.g.channels - TAPS;
     const int base = start < 0 ? 0 : start > most_base ? most_base : start;
-    const float offset = (float)(f.position - (double)base);
+    const float offset = f.offset + (float)(start - base);
     for (int t = 0; t < TAPS; t++) {
         const int tap = base + t - start;
         c->weight[t] = tap >= 0 && tap < TAPS ? entry(f, offset - (float)t, a.power) : 0;
@@ -51,11 +51,11 @@ template <>
 __device__ inline void weigh_column<0>(const struct spread &a, const struct footprint &f,
                                        int local_view, struct column<0> *c)
 {
-    const int start = first_channel(a.g, f.position), end = start + a.g.taps;
+    const int start = f.start, end = start + a.g.taps;
     const int from = start < 0 ? 0 : start, to = end < a.g.channels ? end : a.g.channels;
     c->taps = to > from ? to - from : 0;
     c->y = column_at(a, local_view, c->taps ? from : 0);
-    c->offset = (float)(f.position - (double)from);
+    c->offset = f.offset + (float)(start - from);
     c->width = f.width;
     c->height = f.height;
 }

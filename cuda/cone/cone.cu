@@ -27,13 +27,16 @@ struct resample_grid {
     float width, high, low; /* width = high + low, high with 12 bits */
 };
 
+/* In integers of 2^-32 cells, up to 2^30 cells away. */
 static __device__ inline struct resample_grid resample_grid_at(double edge, double width)
 {
     struct resample_grid g;
-    const double nearest = floor(edge + 0.5);
-    g.cell = (int)fmin(fmax(nearest, -2e9), 2e9);
-    g.fraction = (float)(edge - nearest);
-    g.half = (float)(0.5 - (edge - nearest));
+    const double within = fmin(fmax(edge, -1073741824.0), 1073741824.0);
+    const uint64_t at = (uint64_t)(int64_t)(within * 4294967296.0) + 0x80000000u;
+    const unsigned rest = (unsigned)at - 0x80000000u; /* signed */
+    g.cell = (int)(at >> 32);
+    g.fraction = (float)(int)rest * 2.3283064365386963e-10f;
+    g.half = (float)(0x40000000u - (unsigned)((int)rest >> 1)) * 4.656612873077393e-10f;
     g.width = (float)width;
     g.high = __int_as_float(__float_as_int(g.width) & ~0xfff);
     g.low = (float)(width - (double)g.high);
@@ -104,9 +107,10 @@ template <int TAPS, int ROWS> struct fan_forward {
     __device__ void prepare(int q, int c0, struct hit *h) const
     {
         h->pixel = a.pixels.indices ? a.pixels.indices[q] : q;
-        const struct footprint f = footprint_of<1>(a.g, view, h->pixel);
-        const struct vertical v = vertical_fan(a.g, view, f.gain);
-        const double slices = reciprocal(v.width);
+        struct fan_gain fan;
+        const struct footprint f = cone_footprint_of(a.g, view, h->pixel, &fan);
+        const struct vertical v = vertical_fan(a.g, view, fan.gain);
+        const double slices = fan.inverse * a.g.slices_per_row;
         const int wide = (float)slices > WIDEST;
         weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
         h->grid = resample_grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
@@ -147,9 +151,11 @@ template <int TAPS, int ROWS> struct fan_forward {
 
     __device__ float value_wide(const struct hit &h, int row) const
     {
-        const struct footprint f = footprint_of<1>(a.g, view, h.pixel);
-        const struct vertical v = vertical_fan(a.g, view, f.gain);
-        const double middle = rint(((double)row - v.edge) * reciprocal(v.width) - 0.5);
+        struct fan_gain fan;
+        cone_footprint_of(a.g, view, h.pixel, &fan);
+        const struct vertical v = vertical_fan(a.g, view, fan.gain);
+        const double slices = fan.inverse * a.g.slices_per_row;
+        const double middle = rint(((double)row - v.edge) * slices - 0.5);
         const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
         const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
         double sum = 0;
@@ -200,8 +206,9 @@ template <int TAPS, int SLICES> struct fan_back {
     __device__ void prepare(int pixel, int local_view, struct column *c) const
     {
         c->view = a.batch.view + local_view;
-        const struct footprint f = footprint_of<1>(a.g, c->view, pixel);
-        const struct vertical v = vertical_fan(a.g, c->view, f.gain);
+        struct fan_gain fan;
+        const struct footprint f = cone_footprint_of(a.g, c->view, pixel, &fan);
+        const struct vertical v = vertical_fan(a.g, c->view, fan.gain);
         weigh_column<TAPS>(a, f, local_view, c);
         c->grid = resample_grid_at(fma(v.width, (double)slice0, v.edge), v.width);
         c->tilt = tilt_at(a.g, c->view, v, slice0);
@@ -265,8 +272,9 @@ template <int TAPS, int SLICES> struct fan_back {
 
     __device__ float value_wide(const struct column &c, int pixel, int i) const
     {
-        const struct footprint f = footprint_of<1>(a.g, c.view, pixel);
-        const struct vertical v = vertical_fan(a.g, c.view, f.gain);
+        struct fan_gain fan;
+        cone_footprint_of(a.g, c.view, pixel, &fan);
+        const struct vertical v = vertical_fan(a.g, c.view, fan.gain);
         const double row = v.edge + v.width * ((double)(slice0 + i) + 0.5), middle = rint(row);
         const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
         const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);

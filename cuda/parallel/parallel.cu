@@ -30,7 +30,7 @@ template <int TAPS, int ROWS> struct straight {
     __device__ void prepare(int q, int c0, struct hit *h) const
     {
         const int pixel = a.pixels.indices ? a.pixels.indices[q] : q;
-        weigh<TAPS>(a.g, footprint_of<0>(a.g, view, pixel), c0, 1, h);
+        weigh<TAPS>(a.g, parallel_footprint_of(a.g, view, pixel), c0, 1, h);
         h->cylinder = cylinder_of(a, q, pixel);
     }
 
@@ -70,8 +70,8 @@ template <int TAPS, int SLICES> struct straight_back {
 
     __device__ void prepare(int pixel, int local_view, column *c) const
     {
-        weigh_column<TAPS>(a, footprint_of<0>(a.g, a.batch.view + local_view, pixel), local_view,
-                           c);
+        weigh_column<TAPS>(a, parallel_footprint_of(a.g, a.batch.view + local_view, pixel),
+                           local_view, c);
     }
 
     __device__ void add(const column &c, int, float sum[SLICES]) const
@@ -91,5 +91,7 @@ enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, struct batch b, const float *y, int power,
                          int set, float *x)
 {
+    if (tiles_serve(be, p, pixels))
+        return tiles_spread(be, p, pixels, b, y, power, set, x);
     return spread_with<straight_back>(be, p, pixels, b, y, power, set, x);
 }

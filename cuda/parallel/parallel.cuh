@@ -12,4 +12,11 @@ enum err parallel_spread(struct cuda_backend *be, const struct projector *p,
                          const struct pixel_list *pixels, struct batch b, const float *y, int power,
                          int set, float *x);
 
+/* tiles.cu: the same for lists of most of the image's pixels. */
+int tiles_serve(const struct cuda_backend *be, const struct projector *p,
+                const struct pixel_list *pixels);
+enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
+                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                      int set, float *x);
+
 #endif

@@ -22,9 +22,10 @@ struct sort {
 static __device__ inline int bin_of(const struct sort &s, int view, int64_t q)
 {
     const int pixel = s.pixels.indices ? s.pixels.indices[q] : (int)q;
-    const struct footprint f =
-        s.g.cone ? footprint_of<1>(s.g, view, pixel) : footprint_of<0>(s.g, view, pixel);
-    return first_channel(s.g, f.position) + s.g.taps;
+    struct fan_gain fan;
+    const struct footprint f = s.g.cone ? cone_footprint_of(s.g, view, pixel, &fan)
+                                        : parallel_footprint_of(s.g, view, pixel);
+    return f.start + s.g.taps;
 }
 
 /* Counts (place = 0) or places the pixels of one segment in one view; a warp each. */

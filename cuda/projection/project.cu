@@ -107,6 +107,15 @@ static int64_t plane_of(const struct projector *p, int view)
     return (int64_t)view * p->g.rows * p->g.channels;
 }
 
+int views_at_once(const struct cuda_backend *be, const struct projector *p,
+                  const struct projection_plan *plan, int64_t pixels)
+{
+    const double each = (double)most(1, pixels) * (double)most(p->g.slices, p->g.rows);
+    /* A warp takes 32 views at a time. */
+    const double bound = fmin(ceil(be->launch_updates / each / WARP), INT_MAX / WARP) * WARP;
+    return (int)most(1, least(plan->views, least((int64_t)bound, INT_MAX / p->g.channels)));
+}
+
 static enum err forward(struct cuda_backend *be, const struct projector *p,
                         const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
@@ -115,8 +124,9 @@ static enum err forward(struct cuda_backend *be, const struct projector *p,
     struct projection_plan plan;
     TRY(list_put(be, pixels, &list));
     TRY(plan_create(be, p, pixels->count, transposed, &plan));
-    for (int view = 0; view < p->g.views; view += plan.views) {
-        const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
+    const int views = views_at_once(be, p, &plan, list.count);
+    for (int view = 0; view < p->g.views; view += views) {
+        const struct batch b = {view, (int)least(views, p->g.views - view)};
         float *const to = floats_of(y.data) + plane_of(p, view);
         struct sample_sink sink = {};
         struct bins bins;
@@ -152,8 +162,8 @@ static enum err back(struct cuda_backend *be, const struct projector *p,
     struct projection_plan plan;
     TRY(list_put(be, pixels, &list));
     TRY(plan_create(be, p, -1, !direct, &plan));
-    const int64_t views = most(1, least(plan.views, INT_MAX / p->g.channels));
-    for (int view = 0; view < p->g.views; view += (int)views) {
+    const int views = views_at_once(be, p, &plan, list.count);
+    for (int view = 0; view < p->g.views; view += views) {
         const struct batch b = {view, (int)least(views, p->g.views - view)};
         const int64_t at = plane_of(p, view);
         if (!direct)

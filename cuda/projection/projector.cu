@@ -28,16 +28,44 @@ static int count_taps(const struct scan *s, const struct volume *v, int window)
     return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * window + 1);
 }
 
-static void set_vertical(const struct scan *s, const struct volume *v, struct geometry *g)
+/* Binary places of a position: as many as leave room for the furthest pixel, between 32 and 40. */
+#define MOST_PLACES  40
+#define LEAST_PLACES 32
+
+/* Channels between the middle of the detector and the furthest pixel of any view, at least. */
+static double reach_of(const struct scan *s, const struct volume *v)
 {
-    const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
+    const double reach =
+        hypot(v->delta * (double)v->cols, volume_delta_row(v) * (double)v->rows) / 2;
+    return (reach / s->delta_channel + fabs(s->channel_offset) / s->delta_channel +
+            (double)s->channels + 16);
+}
+
+static int places_of(const struct scan *s, const struct volume *v)
+{
+    const int most = 62 - (int)ceil(log2(reach_of(s, v)));
+    return s->beam == BEAM_CONE || most > MOST_PLACES ? MOST_PLACES : most;
+}
+
+static void set_cone(const struct scan *s, const struct volume *v, struct geometry *g)
+{
+    const double dz = volume_delta_slice(v);
+    g->fan_channels = s->source_detector / s->delta_channel;
+    g->inverse_fan_channels = 1 / g->fan_channels;
+    g->cell_tangent = (float)g->inverse_fan_channels;
+    g->inverse_d = (float)(1 / s->source_detector);
     g->rows_per_slice = dz / s->delta_row;
+    g->slices_per_row = s->delta_row / dz;
     g->row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
-    g->slice_zero = 0.5 * (double)v->slices - v->slice_offset / dz;
-    g->slices_per_shift = 1 / dz;
-    g->dz = dz;
-    g->z_first = v->slice_offset - dz * middle;
+    g->dz = (float)dz;
     g->bias = ROUNDING;
+}
+
+/* From the first channel of a tile of 8 x 8 pixels to the last one: at most so many. */
+static int tile_span_of(const struct scan *s, const struct volume *v, int taps)
+{
+    const double diagonal = 7 * hypot(v->delta, volume_delta_row(v)) / s->delta_channel;
+    return (int)fmin(ceil(diagonal) + 1 + taps, 1e6);
 }
 
 struct geometry geometry_of(const struct scan *s, const struct volume *v)
@@ -50,38 +78,88 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.views = (int)s->views;
     g.rows = (int)s->rows;
     g.channels = (int)s->channels;
+    g.image_rows = (int)v->rows;
     g.cols = (int)v->cols;
     g.slices = (int)v->slices;
     g.window_back = windows.back;
     g.window_forward = windows.forward;
-    g.delta = v->delta;
-    g.delta_row = volume_delta_row(v);
-    g.i0 = 0.5 * (double)(v->rows - 1);
-    g.j0 = 0.5 * (double)(v->cols - 1);
-    g.inverse_cell = 1 / s->delta_channel;
-    g.centre = s->channel_offset / s->delta_channel + 0.5 * (double)(s->channels - 1);
-    g.source_detector = s->source_detector;
-    g.source_iso = s->source_iso;
-    g.inverse_m = 1 / scan_magnification(s);
-    g.inverse_d = g.cone ? 1 / s->source_detector : 0;
+    g.shift = places_of(s, v);
+    g.scale = ldexp(1, g.shift);
+    g.furthest = ldexp(1, 62);
+    g.delta = (float)v->delta;
+    g.delta_row = (float)volume_delta_row(v);
+    g.pixel_area = (float)(v->delta * volume_delta_row(v));
+    g.inverse_cell = (float)(1 / s->delta_channel);
+    g.first_offset = 0.5f * (float)g.taps - 1;
+    g.first_centre = s->channel_offset / s->delta_channel + 0.5 * (double)(s->channels - 1) -
+                     (double)g.first_offset;
     if (g.cone)
-        set_vertical(s, v, &g);
+        set_cone(s, v, &g);
+    else
+        g.tile_span = tile_span_of(s, v, g.taps);
     return g;
 }
 
-static enum err put_views(struct cuda_backend *be, const struct scan *s, struct projector *p)
+/* Channels at magnification 1 that a step of i and one of j moves a pixel; the middle pixel. */
+struct steps {
+    double i, j, i0, j0;
+};
+
+static struct steps steps_of(const struct scan *scan, const struct volume *v, double c, double s)
 {
-    const size_t bytes = (size_t)s->views * sizeof(struct view_pose);
-    struct view_pose *table = static_cast<struct view_pose *>(malloc(bytes));
+    return steps{-s * volume_delta_row(v) / scan->delta_channel, c * v->delta / scan->delta_channel,
+                 0.5 * (double)(v->rows - 1), 0.5 * (double)(v->cols - 1)};
+}
+
+static struct parallel_pose parallel_pose_of(const struct geometry *g, const struct scan *scan,
+                                             const struct volume *v, double c, double s)
+{
+    const struct steps step = steps_of(scan, v, c, s);
+    const double from = g->first_centre - step.i * step.i0 - step.j * step.j0;
+    const double shadow = fmax(fabs(c) * v->delta, fabs(s) * volume_delta_row(v));
+    return parallel_pose{llrint(from * g->scale), llrint(step.i * g->scale),
+                         llrint(step.j * g->scale), (float)(shadow / scan->delta_channel),
+                         (float)(v->delta * volume_delta_row(v) / shadow)};
+}
+
+static struct cone_pose cone_pose_of(const struct scan *scan, const struct volume *v, double c,
+                                     double s, double shift)
+{
+    const struct steps step = steps_of(scan, v, c, s);
+    const double dz = volume_delta_slice(v), away = scan->source_detector;
+    struct cone_pose p = {};
+    p.x_i = step.i;
+    p.x_j = step.j;
+    p.x = -step.i * step.i0 - step.j * step.j0;
+    p.gain_i = -c * volume_delta_row(v) / away;
+    p.gain_j = -s * v->delta / away;
+    p.gain = 1 / scan_magnification(scan) - p.gain_i * step.i0 - p.gain_j * step.j0;
+    p.bottom = (shift - v->slice_offset) / dz + 0.5 * (double)v->slices;
+    p.z = (float)(v->slice_offset - dz * 0.5 * (double)(v->slices - 1) - shift);
+    p.cos = (float)c;
+    p.sin = (float)s;
+    return p;
+}
+
+static enum err put_views(struct cuda_backend *be, const struct scan *s, const struct volume *v,
+                          struct projector *p)
+{
+    const size_t bytes = (size_t)s->views * sizeof(union view_pose);
+    union view_pose *table = static_cast<union view_pose *>(calloc(1, bytes));
     FAIL_IF(!table, ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
-    for (int64_t i = 0; i < s->views; i++)
-        table[i] = view_pose{cos((double)s->angles[i]), sin((double)s->angles[i]),
-                             s->z_shifts ? (double)s->z_shifts[i] : 0};
+    for (int64_t i = 0; i < s->views; i++) {
+        const double cosine = cos((double)s->angles[i]), sine = sin((double)s->angles[i]);
+        if (p->g.cone)
+            table[i].cone =
+                cone_pose_of(s, v, cosine, sine, s->z_shifts ? (double)s->z_shifts[i] : 0);
+        else
+            table[i].parallel = parallel_pose_of(&p->g, s, v, cosine, sine);
+    }
     enum err e = workspace_hold(be, "the table of views", bytes, &be->views);
     if (e == ERR_OK) {
         p->table = be->views;
         be->views = workspace{};
-        p->views = static_cast<struct view_pose *>(p->table.ptr);
+        p->views = static_cast<union view_pose *>(p->table.ptr);
         e = device_put(be, p->views, table, bytes);
     }
     free(table);
@@ -91,11 +169,15 @@ static enum err put_views(struct cuda_backend *be, const struct scan *s, struct 
 enum err cuda_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                                struct projector **out)
 {
+    FAIL_IF(places_of(s, v) < LEAST_PLACES, ERR_INPUT,
+            "pixels lie up to %.3g channels from the middle of the detector; the GPU computes up "
+            "to 2^30: use smaller voxels, or --backend cpu",
+            reach_of(s, v));
     struct projector *p = static_cast<struct projector *>(calloc(1, sizeof *p));
     FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");
     p->g = geometry_of(s, v);
     p->serial = ++device_of(be)->projectors;
-    const enum err e = put_views(device_of(be), s, p);
+    const enum err e = put_views(device_of(be), s, v, p);
     p->g.view = p->views;
     if (e)
         cuda_projector_free(be, p);

@@ -35,17 +35,19 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p,
                      const struct projection_plan *plan, const struct moving *m, const float *e,
                      const float *w, double *partial, double *out)
 {
-    for (int view = 0; view < p->g.views; view += plan->views) {
-        const struct batch b = {view, (int)least(plan->views, p->g.views - view)};
+    const int views = views_at_once(be, p, plan, m->pixels.count);
+    for (int view = 0; view < p->g.views; view += views) {
+        const struct batch b = {view, (int)least(views, p->g.views - view)};
         const int64_t at = plane_of(p, view);
         struct sample_sink sink = {};
         sink.mode = SINK_DOTS;
         sink.e = const_cast<float *>(e) + at;
         sink.w = w ? w + at : NULL;
         sink.partial = partial + 2 * gather_warps(p, view);
+        sink.y = m->product ? m->product + at : NULL;
         TRY(project_batch(be, p, plan, m, b, sink));
     }
-    declare(&be->base, p, m->pixels.count, 1, w ? 2 : 1);
+    declare(&be->base, p, m->pixels.count, 1, (w ? 2 : 1) + (m->product ? 1 : 0));
     return reduce_launch(be, partial, gather_warps(p, p->g.views), 2, 2, out);
 }
 
@@ -53,7 +55,7 @@ static enum err forward_dots(struct cuda_backend *be, const struct projector *p,
                              const struct pixel_set *pixels, const float *x, const float *e,
                              const float *w, struct vcd_sums *sums)
 {
-    struct moving m = {{}, NULL, x, {}};
+    struct moving m = {{}, NULL, x, {}, NULL};
     struct projection_plan plan;
     double *partial, total[2];
     const int64_t warps = gather_warps(p, p->g.views);
@@ -77,12 +79,36 @@ enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct
     return result;
 }
 
+#define THREADS 256
+
+/* e -= alpha d, and w e, as a projection does with its samples (gather.cuh). */
+static __global__ void __launch_bounds__(THREADS)
+    subtract_kernel(const float *d, struct scalar step, const float *w, int64_t n, float *e,
+                    float *weighted)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const float alpha = number(step);
+    if (i < n) {
+        const float left = e[i] - alpha * d[i];
+        e[i] = left;
+        if (weighted)
+            weighted[i] = w[i] * left;
+    }
+}
+
 /* A batch of pass two: e -= alpha d; returns in *data what is to be back projected. */
 static enum err move_batch(struct cuda_backend *be, const struct projector *p,
                            const struct projection_plan *plan, struct batch b,
                            const struct moving *m, float *e, const float *w, const float **data)
 {
     *data = w ? plan->tile : e;
+    if (m && m->product) {
+        const int64_t n = plane_of(p, b.views);
+        LAUNCH(be, subtract_kernel, ceil_div(n, THREADS), THREADS, 0,
+               (const float *)(m->product + plane_of(p, b.view)), m->alpha, w, n, e,
+               w ? plan->tile : NULL);
+        return ERR_OK;
+    }
     if (m) {
         struct sample_sink sink = {};
         sink.mode = SINK_UPDATE;
@@ -99,7 +125,7 @@ enum err update_launch(struct cuda_backend *be, const struct projector *p,
                        const struct projection_plan *plan, const struct moving *m, float *e,
                        const float *w, const struct pixel_list *list, float *x)
 {
-    const int views = (int)most(1, least(plan->views, INT_MAX / p->g.channels));
+    const int views = views_at_once(be, p, plan, most(list->count, m ? m->pixels.count : 0));
     for (int view = 0; view < p->g.views; view += views) {
         const struct batch b = {view, (int)least(views, p->g.views - view)};
         const int64_t at = plane_of(p, view);
@@ -108,7 +134,9 @@ enum err update_launch(struct cuda_backend *be, const struct projector *p,
         if (list->count)
             TRY(spread_views(be, p, list, b, data, 1, view == 0, x));
     }
-    declare(&be->base, p, list->count + (m ? m->pixels.count : 0), 1, (w ? 2 : 1) + (m ? 1 : 0));
+    const int kept = m && m->product;
+    declare(&be->base, p, list->count + (m && !kept ? m->pixels.count : 0), 1,
+            (w ? 2 : 1) + (m ? 1 : 0) + kept);
     return ERR_OK;
 }
 

@@ -38,6 +38,7 @@ struct subset_job {
     struct projection_plan update, dots;
     struct means means;
     double *partial;
+    float *product; /* A delta of the last subset, or NULL */
     struct progress *progress;
 };
 
@@ -51,7 +52,8 @@ struct vcd_state {
     struct recorded jobs[JOBS];
     uint64_t clock;
     int graphs; /* 0: $TOMOPROF_CUDA_GRAPHS is 0, or the driver refuses them */
-    struct workspace state;
+    int busy;   /* product is in use */
+    struct workspace state, product;
 };
 
 /* One phase on the profiler's timeline; returns from the caller when it fails. */
@@ -116,10 +118,11 @@ static struct projector projector_of(const struct subset_job *j)
 
 static struct moving moving_of(const struct subset_job *j, int parity)
 {
-    return moving{{j->slot[parity], j->length, 1},
+    return moving{{j->slot[parity], j->length, 1, 0},
                   j->kept ? &j->progress->kept[parity] : NULL,
                   j->delta[parity],
-                  {0, &j->progress->step[parity]}};
+                  {0, &j->progress->step[parity]},
+                  j->product};
 }
 
 static enum err find_direction(struct cuda_backend *be, const struct subset_job *j,
@@ -174,7 +177,7 @@ static enum err finish(struct cuda_backend *be, const struct subset_job *j)
 {
     const struct projector p = projector_of(j);
     const struct moving last = moving_of(j, j->parity);
-    const struct pixel_list none = {NULL, 0, 1};
+    const struct pixel_list none = {NULL, 0, 1, 0};
     return update_launch(be, &p, &j->update, &last, j->e, j->w, &none, j->delta[!j->parity]);
 }
 
@@ -211,7 +214,7 @@ static enum err hold_state(struct cuda_backend *be, const struct vcd_iteration *
 static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
                              const struct vcd_iteration *s, struct subset_job *j)
 {
-    const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1});
+    const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1, 0});
     const int64_t sums = most(subset_blocks(&subset), gather_warps(p, p->g.views));
     const int64_t listed = j->kept ? -1 : s->length;
     TRY(reduce_hold(be, sums, 2, &j->partial));
@@ -221,6 +224,26 @@ static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
         if (j->damping)
             TRY(means_hold(be, &subset, &j->means));
     }
+    return ERR_OK;
+}
+
+/* Cone beams: the projection of a step is kept from its sums to its end where half of what is left
+ * holds it, instead of being made again. Parallel beams make it faster than memory returns it;
+ * positivity changes the step in between. */
+static enum err hold_product(struct cuda_backend *be, const struct projector *p,
+                             struct subset_job *j)
+{
+    struct workspace *const w = &be->vcd->product;
+    const size_t bytes =
+        (size_t)p->g.views * (size_t)p->g.rows * (size_t)p->g.channels * sizeof(float);
+    size_t left = 0;
+    if (!p->g.cone || j->r.positivity)
+        return ERR_OK;
+    TRY(device_available(be, &left));
+    if (w->bytes < bytes && bytes > (left + w->bytes) / 2)
+        return ERR_OK;
+    TRY(workspace_hold(be, "the projection of a step", bytes, w));
+    j->product = static_cast<float *>(w->ptr);
     return ERR_OK;
 }
 
@@ -248,6 +271,8 @@ static enum err prepare(struct cuda_backend *be, const struct projector *p,
     TRY(sorted_get(be, p, s, &fresh.sorted));
     j->kept = fresh.sorted.first.list != NULL;
     TRY(hold_scratch(be, p, s, j));
+    TRY(hold_product(be, p, j));
+    be->vcd->busy = 1;
     fresh.order = order;
     LAUNCH(be, start_kernel, 1, WARP, 0, j->progress, fresh);
     return ERR_OK;
@@ -320,6 +345,7 @@ enum err cuda_vcd_iteration(struct backend *base, struct projector *p,
     if (e == ERR_OK)
         e = take_numbers(be, job.progress->total, 2, total);
     sorted_done(be);
+    be->vcd->busy = 0;
     if (e == ERR_OK)
         *totals = vcd_totals{total[0], total[1]};
     return e;
@@ -330,10 +356,20 @@ static void free_state(struct cuda_backend *be)
     for (int i = 0; be->vcd && i < JOBS; i++)
         for (struct graph &g : be->vcd->jobs[i].graph)
             graph_free(&g);
-    if (be->vcd)
+    if (be->vcd) {
         workspace_drop(be, &be->vcd->state);
+        workspace_drop(be, &be->vcd->product);
+    }
     free(be->vcd);
     be->vcd = NULL;
 }
 
-const struct device_cache vcd_state_cache = {free_state, 0, NULL, NULL};
+static int shrink(struct cuda_backend *be)
+{
+    const int some = be->vcd && !be->vcd->busy && be->vcd->product.ptr;
+    if (some)
+        workspace_drop(be, &be->vcd->product);
+    return some;
+}
+
+const struct device_cache vcd_state_cache = {free_state, 0, shrink, NULL};

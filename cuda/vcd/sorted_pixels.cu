@@ -137,7 +137,7 @@ static enum err sort(struct cuda_backend *be, const struct projector *p, const s
     for (int subset = 0; subset < subsets; subset++)
         for (int view = 0; view < p->g.views; view += plan.views) {
             const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
-            const struct pixel_list pixels = {s->indices + subset * length, length, 1};
+            const struct pixel_list pixels = {s->indices + subset * length, length, 1, 0};
             struct projection_plan into = plan;
             struct bins bins;
             into.list =

@@ -49,6 +49,7 @@ struct moving {
     const struct kept_bins *kept;
     const float *delta;
     struct scalar alpha;
+    float *product; /* A delta, which dots_launch writes and update_launch reads; NULL: not kept */
 };
 enum err dots_launch(struct cuda_backend *be, const struct projector *p,
                      const struct projection_plan *plan, const struct moving *m, const float *e,

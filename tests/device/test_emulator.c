@@ -55,8 +55,25 @@ static void what_a_gpu_would_punish_is_seen(void **state)
     assert_int_equal(misuse(SHIM_MISUSES, said, sizeof said), 0); /* the rest of it is sound */
 }
 
+/* As PTX's specification has them; what is built on them loses none of it. */
+static void approximations_are_as_far_off_as_a_gpus(void **state)
+{
+    (void)state;
+    static const double least[] = {
+        [SHIM_RECIPROCAL] = 6e-8, [SHIM_ROOT] = 1.2e-7, [SHIM_ROUGH] = 5e-7};
+    static const double most[] = {[SHIM_RECIPROCAL] = 1.8e-7,
+                                  [SHIM_ROOT] = 1.9e-7, /* with the rounding of the result */
+                                  [SHIM_ROUGH] = 2e-6,
+                                  [SHIM_NEWTON] = 4e-16};
+    for (int i = SHIM_RECIPROCAL; i <= SHIM_ROUGH; i++)
+        assert_true(shim_worst_error(i) > least[i]);
+    for (int i = SHIM_RECIPROCAL; i <= SHIM_NEWTON; i++)
+        assert_true(shim_worst_error(i) < most[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_gpu_would_punish_is_seen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_gpu_would_punish_is_seen),
+                                       cmocka_unit_test(approximations_are_as_far_off_as_a_gpus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

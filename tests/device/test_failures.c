@@ -192,6 +192,43 @@ static int64_t fail_each_call(enum err (*run)(void), int sticky, int64_t step)
     }
 }
 
+/* More than two pinned buffers hold, there and back. */
+static enum err large_copy(void)
+{
+    const size_t n = ((size_t)33 << 20) / sizeof(uint32_t);
+    uint32_t *there = malloc(n * sizeof *there), *back = malloc(n * sizeof *back);
+    struct buffer y = {0};
+    struct backend *be = NULL;
+    assert_non_null(there);
+    assert_non_null(back);
+    for (size_t i = 0; i < n; i++)
+        there[i] = (uint32_t)i * 2654435761u;
+    enum err e = open_device(0, &be);
+    if (!e && !(e = be->ops->upload(be, there, n * sizeof *there, &y)) &&
+        !(e = be->ops->download(be, &y, back, n * sizeof *back))) {
+        assert_memory_equal(there, back, n * sizeof *there);
+        assert_int_equal(be->uploaded_bytes, n * sizeof *there);
+        assert_int_equal(be->downloaded_bytes, n * sizeof *there);
+    }
+    if (be)
+        be->ops->release(be, &y);
+    backend_close(be);
+    free(there);
+    free(back);
+    return e;
+}
+
+static void large_arrays_pass_through_pinned_memory(void **state)
+{
+    (void)state;
+    assert_ok(large_copy());
+    shim_faults = (struct shim_faults){.pin = 1, .pin_all = 1};
+    assert_ok(large_copy()); /* a system that pins nothing */
+    shim_faults = (struct shim_faults){0};
+    assert_int_equal(shim_counts().live, 0);
+    assert_true(fail_each_call(large_copy, 0, 1) > 25);
+}
+
 static void every_failing_call_ends_in_a_sentence(void **state)
 {
     (void)state;
@@ -320,6 +357,7 @@ int main(void)
         cmocka_unit_test(every_failing_launch_ends_in_a_sentence),
         cmocka_unit_test(a_lost_device_ends_in_a_sentence),
         cmocka_unit_test(every_failing_call_ends_in_a_sentence),
+        cmocka_unit_test(large_arrays_pass_through_pinned_memory),
         cmocka_unit_test(the_host_cannot_touch_device_memory),
         cmocka_unit_test(fresh_memory_holds_nan),
         cmocka_unit_test(wrong_sizes_are_refused),

@@ -103,10 +103,10 @@ static void assert_same(const float *a, const float *b, const struct wish *wish)
     ct_model_free(&m);
 }
 
-static const struct wish wishes[] = {{&parallel, 1, 0, .5, 0}, {&cone, 0, 1, .1, 0}};
+static const struct wish wishes[] = {{&parallel, 0, 1, .1, 0}, {&cone, 1, 0, .5, 0}};
 #define WISHES (int)(sizeof wishes / sizeof *wishes)
 
-/* Three roads to the same bits, and the same declared work. */
+/* Three roads to the same bits, and the declared work of each. */
 static void graphs_launches_and_pieces_agree(void **state)
 {
     (void)state;
@@ -122,8 +122,13 @@ static void graphs_launches_and_pieces_agree(void **state)
             assert_int_equal(after.graphs - before.graphs, graphs);
             /* Even and odd turns of four lengths of subsets. */
             assert_int_equal(after.recordings - before.recordings, graphs ? 8 : 0);
-            assert_near(work[how].flops / work[0].flops, 1, 1e-12);
-            assert_near(work[how].bytes_min / work[0].bytes_min, 1, 1e-12);
+            /* Cone beams without positivity project each step once, pieces twice. */
+            const int once = how != PIECES && wishes[i].geometry == &cone && !wishes[i].positivity;
+            const double flops = work[how].flops / work[0].flops;
+            if (once ? flops < .5 || flops > .97 : fabs(flops - 1) > 1e-12)
+                fail_msg("%s: %.6f of the work of its pieces", wishes[i].geometry->name, flops);
+            if (!once)
+                assert_near(work[how].bytes_min / work[0].bytes_min, 1, 1e-12);
         }
         assert_same(x[PIECES], x[PLAIN], &wishes[i]);
         assert_same(x[PIECES], x[GRAPHS], &wishes[i]);

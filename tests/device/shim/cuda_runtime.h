@@ -222,10 +222,11 @@ static inline int max(int a, int b)
 {
     return a > b ? a : b;
 }
-static inline float rsqrt_approx(float x)
-{
-    return 1 / sqrtf(x);
-}
+
+/* The approximations of the special-function unit, as far off as PTX allows (approximate.cpp). */
+float reciprocal_approx(float x);
+double reciprocal_approx(double x);
+float rsqrt_approx(float x);
 
 /* Launches. A kernel's arguments must not lead to host memory. */
 void shim_check_argument(const char *kernel, const void *bytes, size_t size);

@@ -62,6 +62,11 @@ enum shim_misuse {
 };
 void shim_misuse(enum shim_misuse what);
 
+/* Largest relative error of an approximation: 1 / x and 1 / sqrt(x) in float32, the rough 1 / x in
+ * float64, and what two steps of Newton make of that (cuda/common/runtime.cuh). */
+enum shim_approximation { SHIM_RECIPROCAL, SHIM_ROOT, SHIM_ROUGH, SHIM_NEWTON };
+double shim_worst_error(enum shim_approximation which);
+
 /* Since the start: what lives (allocations, pinned memory, streams, events, graphs, plans),
  * launches, cudaMalloc calls, bytes copied to and from, graphs launched (their kernels are no
  * launches here), recordings of graphs, waits of the host. Since shim_reset_peaks: most bytes

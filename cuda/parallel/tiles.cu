@@ -1,0 +1,183 @@
+/* Back projection of parallel beams over whole images: a block owns 8 x 8 pixels and some slices,
+ * a warp of it one row of pixels, with the sums in registers. The channels under the tile, a dozen
+ * for 64 pixels, come into shared memory once for some views at a time, where spread.cuh reads two
+ * for each pixel. Sums have the order of spread.cuh, and its bits. */
+#include "cuda/common/footprint.cuh"
+#include "cuda/common/kernel_table.cuh"
+#include "cuda/parallel/parallel.cuh"
+
+#define SIDE    8
+#define PIXELS  (SIDE * SIDE)
+#define THREADS (SIDE * WARP)
+#define DEPTH   4  /* groups of 32 slices that a block has at most */
+#define VIEWS   16 /* in shared memory at once, at most */
+#define ROOM    ((size_t)48 << 10)
+
+struct tiles {
+    struct geometry g;
+    struct pixel_list pixels;
+    struct batch batch;
+    const float *y; /* [views][channels][rows] */
+    float *x;
+    int power, set;
+    int across, chunks; /* tiles along j; parts of the slices */
+    int views, span;    /* views at once; channels that hold a tile's footprints */
+};
+
+template <int TAPS> struct alignas(16) tap_row {
+    float weight[TAPS];
+    int at; /* of the first in the view's channels, floats */
+};
+
+/* Where a pixel's cylinder is in x: its place in an ascending list; -1 if it is not in it. */
+static __device__ inline int place_of(const struct tiles &a, int i, int j)
+{
+    const struct pixel_list &list = a.pixels;
+    const int pixel = i * a.g.cols + j;
+    int low = 0, high = (int)list.count;
+    if (i >= a.g.image_rows || j >= a.g.cols)
+        return -1;
+    if (!list.indices)
+        return pixel;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (list.indices[middle] < pixel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == (int)list.count || list.indices[low] != pixel)
+        return -1;
+    return list.packed ? low : pixel;
+}
+
+/* The first channel under a tile: positions are linear, so a corner has it. */
+static __device__ inline int first_under(const struct geometry &g, const struct parallel_pose &v,
+                                         int i0, int j0)
+{
+    int first = g.channels;
+    for (int corner = 0; corner < 4; corner++) {
+        const struct cell at = {i0 + corner / 2 * (SIDE - 1), j0 + corner % 2 * (SIDE - 1)};
+        const int start = parallel_footprint(g, v, at).start;
+        first = start < first ? start : first;
+    }
+    return first;
+}
+
+template <int TAPS, int GROUPS>
+static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_constant__ tiles a)
+{
+    SHARED_ARRAY(char, shared);
+    const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
+    const int length = GROUPS * WARP;
+    struct tap_row<TAPS> *const rows = reinterpret_cast<struct tap_row<TAPS> *>(shared);
+    float *const channels = reinterpret_cast<float *>(rows + a.views * PIXELS);
+
+    const int tile = (int)(blockIdx.x / a.chunks);
+    const int slice0 = (int)(blockIdx.x % a.chunks) * length + lane;
+    const int i0 = tile / a.across * SIDE, j0 = tile % a.across * SIDE;
+    float sum[SIDE][GROUPS];
+    for (int p = 0; p < SIDE; p++) {
+        const int place = a.set ? -1 : place_of(a, i0 + own, j0 + p);
+        const float *const x = a.x + (int64_t)place * a.g.slices + slice0;
+        for (int n = 0; n < GROUPS; n++)
+            sum[p][n] = place >= 0 && slice0 + n * WARP < a.g.slices ? x[n * WARP] : 0;
+    }
+
+    for (int view = 0; view < a.batch.views; view += a.views) {
+        const int n = a.batch.views - view < a.views ? a.batch.views - view : a.views;
+        __syncthreads();
+        for (int k = threadIdx.x; k < n * PIXELS; k += THREADS) {
+            const struct parallel_pose &v = a.g.view[a.batch.view + view + k / PIXELS].parallel;
+            const struct cell at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
+            const struct footprint f = parallel_footprint(a.g, v, at);
+            for (int t = 0; t < TAPS; t++)
+                rows[k].weight[t] = entry(f, f.offset - (float)t, a.power);
+            rows[k].at = (f.start - first_under(a.g, v, i0, j0)) * length;
+        }
+        for (int k = own; k < n * a.span; k += SIDE) {
+            const int at = view + k / a.span;
+            const struct parallel_pose &v = a.g.view[a.batch.view + at].parallel;
+            const int channel = first_under(a.g, v, i0, j0) + k % a.span;
+            const float *const from =
+                a.y + ((int64_t)at * a.g.channels + channel) * a.g.rows + slice0;
+            for (int i = 0; i < GROUPS; i++)
+                channels[k * length + i * WARP + lane] =
+                    (unsigned)channel < (unsigned)a.g.channels && slice0 + i * WARP < a.g.rows
+                        ? from[i * WARP]
+                        : 0;
+        }
+        __syncthreads();
+        const struct tap_row<TAPS> *row = rows + own * SIDE;
+        const float *under = channels + lane;
+        NOT_UNROLLED
+        for (int left = n; left > 0; left--, row += PIXELS, under += a.span * length)
+            for (int p = 0; p < SIDE; p++) {
+                const struct tap_row<TAPS> h = row[p];
+                const float *const from = under + h.at;
+                for (int t = 0; t < TAPS; t++)
+                    for (int i = 0; i < GROUPS; i++)
+                        sum[p][i] += h.weight[t] * from[t * length + i * WARP];
+            }
+    }
+    for (int p = 0; p < SIDE; p++) {
+        const int place = place_of(a, i0 + own, j0 + p);
+        float *const x = a.x + (int64_t)place * a.g.slices + slice0;
+        for (int n = 0; n < GROUPS; n++)
+            if (place >= 0 && slice0 + n * WARP < a.g.slices)
+                x[n * WARP] = sum[p][n];
+    }
+}
+
+struct tiler {
+    template <int TAPS, int GROUPS> static enum err launch(struct cuda_backend *be, struct tiles a)
+    {
+        const size_t view = PIXELS * sizeof(struct tap_row<TAPS>) +
+                            (size_t)(a.span * GROUPS * WARP) * sizeof(float);
+        void (*const back_projection_tiles)(struct tiles) = tile_kernel<TAPS, GROUPS>;
+        a.views = (int)least(VIEWS, (int64_t)(ROOM / view));
+        const int64_t down = ceil_div(a.g.image_rows, SIDE);
+        LAUNCH(be, back_projection_tiles, down * a.across * a.chunks, THREADS,
+               (size_t)a.views * view, a);
+        return ERR_OK;
+    }
+
+    template <int TAPS> static enum err depth(struct cuda_backend *be, const struct tiles &a, int n)
+    {
+        switch (n) {
+        case 1:
+            return launch<TAPS, 1>(be, a);
+        case 2:
+            return launch<TAPS, 2>(be, a);
+        case 3:
+            return launch<TAPS, 3>(be, a);
+        default:
+            return launch<TAPS, DEPTH>(be, a);
+        }
+    }
+};
+
+int tiles_serve(const struct cuda_backend *be, const struct projector *p,
+                const struct pixel_list *pixels)
+{
+    const struct geometry *g = &p->g;
+    const int64_t all = (int64_t)g->image_rows * g->cols;
+    const int64_t blocks =
+        ceil_div(g->image_rows, SIDE) * ceil_div(g->cols, SIDE) * ceil_div(g->slices, DEPTH * WARP);
+    return taps_of(g->taps) && g->tile_span <= WIDEST_TILE && blocks >= be->multiprocessors &&
+           pixels->ascending && 2 * pixels->count > all;
+}
+
+enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
+                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
+                      int set, float *x)
+{
+    const struct geometry *g = &p->g;
+    const int groups = (int)ceil_div(g->slices, WARP), chunks = (int)ceil_div(groups, DEPTH);
+    const struct tiles a = {
+        *g, *pixels, b, y, x, power, set, (int)ceil_div(g->cols, SIDE), chunks, 0, g->tile_span};
+    const int depth = (int)ceil_div(groups, chunks);
+    return taps_of(g->taps) == 2   ? tiler::depth<2>(be, a, depth)
+           : taps_of(g->taps) == 3 ? tiler::depth<3>(be, a, depth)
+                                   : tiler::depth<4>(be, a, depth);
+}
