@@ -15,7 +15,7 @@ struct sweep {
     struct model_track track;
     VECTOR(struct open_slice) open;
     int64_t at; /* time before this was given away */
-    double covered; /* by the outermost slices, for the check */
+    double covered; /* by any slice, for the check */
     int64_t until;
 };
 
@@ -52,10 +52,29 @@ static enum err close_until(struct sweep *w, int64_t now)
     return w->open.count ? give(w, now) : ERR_OK;
 }
 
+/* Events of one thread should nest. Where one reaches out of another, the one that loses less is shortened: the outer one to
+ * where the inner begins, or the inner one to where the outer ends. */
+static enum err make_nest(struct sweep *w, struct import_slices *s, struct import_slice *slice)
+{
+    while (w->open.count && slice->end > w->open.items[w->open.count - 1].end) {
+        struct open_slice *top = &w->open.items[w->open.count - 1];
+        s->clipped++;
+        if (top->end - slice->start > slice->end - top->end) {
+            slice->end = top->end;
+            return ERR_OK;
+        }
+        TRY(give(w, slice->start));
+        w->open.count--;
+    }
+    return ERR_OK;
+}
+
 static enum err enter(struct sweep *w, struct import_slices *s, struct import_slice *slice)
 {
     int32_t parent;
     TRY(close_until(w, slice->start));
+    if (!slice->bytes)
+        TRY(make_nest(w, s, slice));
     if (w->open.count)
         parent = w->open.items[w->open.count - 1].node;
     else
@@ -64,12 +83,9 @@ static enum err enter(struct sweep *w, struct import_slices *s, struct import_sl
         slice->node = parent;
         return builder_cost(w->b, parent, IMPORT_ALLOC, slice->bytes, 0);
     }
-    if (w->open.count && slice->end > w->open.items[w->open.count - 1].end) {
-        s->clipped++;
-        slice->end = w->open.items[w->open.count - 1].end;
-    }
-    if (slice->start > w->until || !w->open.count)
-        w->covered += (double)(slice->end - slice->start), w->until = slice->end;
+    int64_t from = slice->start > w->until ? slice->start : w->until;
+    w->covered += slice->end > from ? (double)(slice->end - from) : 0;
+    w->until = slice->end > w->until ? slice->end : w->until;
     TRY(builder_node(w->b, parent, slice->frame, &slice->node));
     w->at = slice->start;
     FAIL_IF(w->open.count >= 100000, ERR_INPUT, "%s: more than 100,000 nested events", w->b->base);
@@ -98,8 +114,8 @@ static enum err note_clipped(struct builder *b, int64_t n)
     item.id = "import_clipped";
     item.severity = "warning";
     item.count = n;
-    item.text = "Events ended after the event in which they began.";
-    item.effect = "They were shortened to the end of the outer event.";
+    item.text = "Events of one thread overlapped without nesting.";
+    item.effect = "The one that lost less by it was shortened.";
     return n ? builder_item(b, &item) : ERR_OK;
 }
 

@@ -13,7 +13,7 @@ struct import_slice {
 };
 struct import_slices {
     VECTOR(struct import_slice) list;
-    int64_t clipped; /* reached out of the one that they began in */
+    int64_t clipped; /* overlapped without nesting */
 };
 
 /* Adds self times as costs of `kind`, and what ran when to the timeline. The order of the list

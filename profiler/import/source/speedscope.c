@@ -205,7 +205,7 @@ static enum err add_samples(struct speedscope *s, const struct profile *p, int32
         }
         double amount = (double)p->weights.items[i] * 1e-9 * unit;
         *sum += amount > 0 ? amount : 0;
-        TRY(add(s, node, cost, amount, 1));
+        TRY(add(s, node, cost, amount, s->exporter && !strcmp(s->exporter, "tomoprof") ? 0 : 1)); /* stacks of our own are sums */
     }
     return ERR_OK;
 }
