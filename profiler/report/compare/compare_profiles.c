@@ -201,8 +201,8 @@ enum err compare_profiles(struct comparison *c, const struct model *a, const str
 {
     c->wall_a = a->meta.wall_s;
     c->wall_b = b->meta.wall_s;
-    c->cpu_a = a->totals.cpu.user + a->totals.cpu.sys;
-    c->cpu_b = b->totals.cpu.user + b->totals.cpu.sys;
+    c->cpu_a = known(a->totals.cpu.user) + known(a->totals.cpu.sys);
+    c->cpu_b = known(b->totals.cpu.user) + known(b->totals.cpu.sys);
     double least = 1e-3 * fmin(known(c->cpu_a), known(c->cpu_b));
     for (int i = 0; i < a->files_count; i++)
         TRY(pair_files(c, &a->files[i], find(b, a->files[i].path), least));

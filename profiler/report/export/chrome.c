@@ -1,31 +1,9 @@
 /* Trace events for Perfetto and chrome://tracing: microseconds since the start of the run, one
  * track per thread or stream. */
 #include <math.h>
-#include <string.h>
 
 #include "host/base/jsonw.h"
 #include "profiler/report/export/export.h"
-
-/* What an event of a track is called, by the track's kind. */
-static const char *event_name(const struct model *m, const struct model_track *t, int32_t what)
-{
-    const char *name = NULL;
-    if (what < 0)
-        return "?";
-    if (strcmp(t->kind, "kernel") == 0)
-        name = what < m->kernels_count ? m->kernels[what].name : NULL;
-    else if (strcmp(t->kind, "copy") == 0)
-        name = what < m->transfers_count ? m->transfers[what].direction : NULL;
-    else if (strcmp(t->kind, "set") == 0)
-        name = what < m->memsets_count ? "memset" : NULL;
-    else if (strcmp(t->kind, "range") == 0)
-        name = what < m->ranges_count ? m->ranges[what].name : NULL;
-    else if (strcmp(t->kind, "api") == 0)
-        name = what < m->apis_count ? m->apis[what].name : NULL;
-    else if (what < m->stacks_count && m->stacks[what].frame >= 0)
-        name = export_frame_name(&m->frames[m->stacks[what].frame]);
-    return name ? name : "?";
-}
 
 static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t tid,
                          const char *name)
@@ -88,13 +66,7 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
     int slices = nests(t);
     int64_t at = 0;
     char name[256];
-    if (t->thread >= 0 && t->thread < m->threads_count)
-        snprintf(name, sizeof name, "%s %lld: %s",
-                 m->threads[t->thread].name ? m->threads[t->thread].name : "thread",
-                 (long long)m->threads[t->thread].tid, t->kind);
-    else
-        snprintf(name, sizeof name, "device %d stream %lld: %s", t->device, (long long)t->stream,
-                 t->kind);
+    export_track_name(m, t, name);
     put_metadata(w, "thread_name", pid, index + 1, name);
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
@@ -102,7 +74,7 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
         double begin = (double)at, end = (double)(at + e->length);
         if (end < from || begin > to || end - begin < o->min_s * 1e9)
             continue;
-        const char *what = event_name(m, t, e->what);
+        const char *what = export_event_name(m, t, e->what);
         if (slices) {
             put_event(w, "X", t, what, pid, index + 1, begin, end - begin, 0);
         } else {

@@ -8,9 +8,10 @@
 #include "profiler/report/export/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
-    export_callgrind;
-const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,    &export_folded,
-                                            &export_csv,        &export_callgrind, NULL};
+    export_callgrind, export_pprof, export_perfetto, export_firefox, export_nvtx;
+const struct exporter *const exporters[] = {
+    &export_speedscope, &export_chrome,   &export_folded,  &export_csv,  &export_callgrind,
+    &export_pprof,      &export_perfetto, &export_firefox, &export_nvtx, NULL};
 
 const struct exporter *exporter_find(const char *name)
 {
@@ -18,6 +19,12 @@ const struct exporter *exporter_find(const char *name)
         if (strcmp(exporters[i]->name, name) == 0)
             return exporters[i];
     return NULL;
+}
+
+int exporter_compresses(const struct exporter *x)
+{
+    size_t n = strlen(x->suffix);
+    return n > 3 && !strcmp(x->suffix + n - 3, ".gz");
 }
 
 /* stdio stream whose bytes pass through deflate into `to` */
@@ -62,7 +69,7 @@ enum err export_file(const struct model *m, const struct exporter *x,
 {
     struct outfile f = {0};
     TRY(outfile_open(&f, path));
-    if (!gzip) {
+    if (!gzip && !exporter_compresses(x)) {
         x->write(m, o, f.stream);
         return outfile_commit(&f);
     }

@@ -30,11 +30,16 @@ struct exporter {
 };
 extern const struct exporter *const exporters[]; /* ends with NULL */
 const struct exporter *exporter_find(const char *name);
+int exporter_compresses(const struct exporter *x); /* 1: the format is gzipped by itself */
 
 /* Writes `path`, whole or not at all; gzip 1: compressed. ERR_UNSUPPORTED-free: every model has an
  * export, maybe an empty one. */
 enum err export_file(const struct model *m, const struct exporter *x,
                      const struct export_options *o, int gzip, const char *path);
+
+/* What a track, and an event of it (`what` of model_event), are called. */
+void export_track_name(const struct model *m, const struct model_track *t, char name[256]);
+const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what);
 
 /* Readable name of a frame: function, else module, else "[unknown]". */
 const char *export_frame_name(const struct model_frame *f);

@@ -1,4 +1,6 @@
-/* What exporters share: what a node of the stacks weighs, and its readable name. */
+/* What exporters share: what a node of the stacks weighs, and readable names. */
+#include <string.h>
+
 #include "profiler/report/export/export.h"
 
 const struct export_unit export_units[EXPORT_WEIGHTS] = {
@@ -17,4 +19,34 @@ int64_t export_weight(const struct model_stack *s, enum export_weight w)
 const char *export_frame_name(const struct model_frame *f)
 {
     return f->function ? f->function : f->module ? f->module : "[unknown]";
+}
+
+const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what)
+{
+    const char *name = NULL;
+    if (what < 0)
+        return "?";
+    if (strcmp(t->kind, "kernel") == 0)
+        name = what < m->kernels_count ? m->kernels[what].name : NULL;
+    else if (strcmp(t->kind, "copy") == 0)
+        name = what < m->transfers_count ? m->transfers[what].direction : NULL;
+    else if (strcmp(t->kind, "set") == 0)
+        name = what < m->memsets_count ? "memset" : NULL;
+    else if (strcmp(t->kind, "range") == 0)
+        name = what < m->ranges_count ? m->ranges[what].name : NULL;
+    else if (strcmp(t->kind, "api") == 0)
+        name = what < m->apis_count ? m->apis[what].name : NULL;
+    else if (what < m->stacks_count && m->stacks[what].frame >= 0)
+        name = export_frame_name(&m->frames[m->stacks[what].frame]);
+    return name ? name : "?";
+}
+
+void export_track_name(const struct model *m, const struct model_track *t, char name[256])
+{
+    if (t->thread >= 0 && t->thread < m->threads_count)
+        snprintf(name, 256, "%s %lld: %s",
+                 m->threads[t->thread].name ? m->threads[t->thread].name : "thread",
+                 (long long)m->threads[t->thread].tid, t->kind);
+    else
+        snprintf(name, 256, "device %d stream %lld: %s", t->device, (long long)t->stream, t->kind);
 }

@@ -95,9 +95,11 @@ static void summary(const struct sheet *s)
         styled(s, BOLD, "%.3g s", wall);
     fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
-        fprintf(s->out, ", %.3g s CPU (%.3g user, %.3g system)", t->cpu.user + t->cpu.sys,
-                t->cpu.user, t->cpu.sys);
-        cpus_used(s, t->cpu.user + t->cpu.sys);
+        double cpu = t->cpu.user + positive(t->cpu.sys);
+        fprintf(s->out, ", %.3g s CPU", cpu);
+        if (isfinite(t->cpu.sys)) /* imported captures do not always tell */
+            fprintf(s->out, " (%.3g user, %.3g system)", t->cpu.user, t->cpu.sys);
+        cpus_used(s, cpu);
     }
     if (isfinite(t->gpu_busy_s))
         fprintf(s->out, ", GPU busy %.3g s", t->gpu_busy_s);
@@ -191,7 +193,7 @@ static void lines_table(const struct sheet *s, const struct text_row *rows, size
            gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
     for (size_t i = 0; i < count && (int)i < s->top; i++) {
         const struct model_line *l = rows[i].line;
-        double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
+        double cpu = positive(s->m->totals.cpu.user) + positive(s->m->totals.cpu.sys);
         int hot = positive(l->cpu.share) > 0.2 || positive(l->gpu.share) > 0.2;
         if (s->colour && hot)
             fputs(RED, s->out);
@@ -251,7 +253,7 @@ static enum err functions_table(const struct sheet *s)
 {
     struct function_row *rows;
     size_t count;
-    double cpu = s->m->totals.cpu.user + s->m->totals.cpu.sys;
+    double cpu = positive(s->m->totals.cpu.user) + positive(s->m->totals.cpu.sys);
     int most = s->top < FUNCTIONS || summary_lacks_lines(s->m) ? s->top : FUNCTIONS;
     int where = s->width >= 120 ? 50 : 38;
     TRY(functions_find(s->m, &rows, &count));

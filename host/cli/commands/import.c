@@ -1,0 +1,67 @@
+/* The command `import`: a capture of another tool becomes a run with profile.json and report.html. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/log.h"
+#include "host/base/run_folder.h"
+#include "host/cli/cli.h"
+#include "host/cli/runs/captured.h"
+#include "host/cli/runs/profile.h"
+
+static const char *out = "output";
+static double rate;
+
+static struct opt options[] = {
+    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_NUMBER("rate", 'r', rate, "HZ",
+                  "samples per second, for captures that count samples without a time", 0.001, 1e9),
+    {0},
+};
+
+static enum err run(int words, char **word)
+{
+    char folder[RUN_PATH], page[RUN_PATH + 16], top[256] = "";
+    struct model *m = NULL;
+    long long bytes;
+    (void)words;
+    const struct import_options o = {.rate_hz = rate};
+    TRY(captured_read(word[0], &o, &m));
+    enum err e = run_make(out, folder);
+    run_private();
+    if (!e)
+        e = captured_write(m, folder);
+    if (!e)
+        e = profile_page(folder, page, &bytes);
+    if (!e)
+        profile_top(folder, m, top);
+    model_destroy(m);
+    TRY(e);
+    if (run_latest(folder)) /* the run itself is whole */
+        log_warn("%s", err_text());
+    log_info("tomoprof: %s%s%s", page, *top ? ": " : "", top);
+    return ERR_OK;
+}
+
+const struct command cmd_import = {
+    .name = "import",
+    .summary = "Turns a capture of another tool into a run with a report.",
+    .words = "FILE",
+    .text = "FILE is one of these; its content decides, not its name:\n\n"
+            "  Nsight Systems   SQLite export, or .nsys-rep where nsys is installed\n"
+            "  PyTorch          the JSON of torch.profiler, plain or gzip\n"
+            "  JAX              perfetto_trace.json.gz, or HOST.xplane.pb\n"
+            "  perf             the output of `perf script --ns -F +pid`, or perf.data where perf is\n"
+            "                   installed\n"
+            "  others           speedscope, pprof, folded stacks, Chrome trace events\n\n"
+            "Writes DIR/<stamp>/profile.json and report.html. What the capture does not hold is null,\n"
+            "with its reason under \"Data quality\". report, compare and export read the run as their own.\n\n"
+            "Examples:\n"
+            "  tomoprof import capture.sqlite\n"
+            "  tomoprof import --rate 100 pyspy.folded\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,139 @@
+/* One sweep over the slices of each thread: what is innermost has the time. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/import/build/internal.h"
+#include "profiler/import/build/slices.h"
+
+struct open_slice {
+    int64_t end;
+    int32_t node;
+};
+struct sweep {
+    struct builder *b;
+    enum import_cost kind;
+    struct model_track track;
+    VECTOR(struct open_slice) open;
+    int64_t at; /* time before this was given away */
+    double covered; /* by any slice, for the check */
+    int64_t until;
+};
+
+static int by_thread(const void *x, const void *y)
+{
+    const struct import_slice *a = x, *b = y;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->end != b->end)
+        return a->end > b->end ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+static enum err give(struct sweep *w, int64_t to)
+{
+    const struct open_slice *top = &w->open.items[w->open.count - 1];
+    if (to <= w->at)
+        return ERR_OK;
+    TRY(builder_cost(w->b, top->node, w->kind, to - w->at, 0));
+    TRY(builder_event(w->b, &w->track, w->at, to, top->node));
+    w->at = to;
+    return ERR_OK;
+}
+
+/* Ends what is over at `now`. */
+static enum err close_until(struct sweep *w, int64_t now)
+{
+    while (w->open.count && w->open.items[w->open.count - 1].end <= now) {
+        TRY(give(w, w->open.items[w->open.count - 1].end));
+        w->open.count--;
+    }
+    return w->open.count ? give(w, now) : ERR_OK;
+}
+
+/* Events of one thread should nest. Where one reaches out of another, the one that loses less is shortened: the outer one to
+ * where the inner begins, or the inner one to where the outer ends. */
+static enum err make_nest(struct sweep *w, struct import_slices *s, struct import_slice *slice)
+{
+    while (w->open.count && slice->end > w->open.items[w->open.count - 1].end) {
+        struct open_slice *top = &w->open.items[w->open.count - 1];
+        s->clipped++;
+        if (top->end - slice->start > slice->end - top->end) {
+            slice->end = top->end;
+            return ERR_OK;
+        }
+        TRY(give(w, slice->start));
+        w->open.count--;
+    }
+    return ERR_OK;
+}
+
+static enum err enter(struct sweep *w, struct import_slices *s, struct import_slice *slice)
+{
+    int32_t parent;
+    TRY(close_until(w, slice->start));
+    if (!slice->bytes)
+        TRY(make_nest(w, s, slice));
+    if (w->open.count)
+        parent = w->open.items[w->open.count - 1].node;
+    else
+        TRY(builder_root(w->b, slice->thread, &parent));
+    if (slice->bytes > 0) {
+        slice->node = parent;
+        return builder_cost(w->b, parent, IMPORT_ALLOC, slice->bytes, 0);
+    }
+    int64_t from = slice->start > w->until ? slice->start : w->until;
+    w->covered += slice->end > from ? (double)(slice->end - from) : 0;
+    w->until = slice->end > w->until ? slice->end : w->until;
+    TRY(builder_node(w->b, parent, slice->frame, &slice->node));
+    w->at = slice->start;
+    FAIL_IF(w->open.count >= 100000, ERR_INPUT, "%s: more than 100,000 nested events", w->b->base);
+    return vector_add(&w->open, (struct open_slice){slice->end, slice->node});
+}
+
+static enum err sweep(struct sweep *w, struct import_slices *s)
+{
+    for (size_t i = 0; i < s->list.count; i++) {
+        struct import_slice *slice = &s->list.items[i];
+        if (!i || slice->thread != s->list.items[i - 1].thread) {
+            TRY(close_until(w, INT64_MAX));
+            w->at = w->until = INT64_MIN;
+            w->track.thread = slice->thread;
+            w->track.process = w->b->threads.items[slice->thread].process;
+        }
+        TRY(enter(w, s, slice));
+    }
+    return close_until(w, INT64_MAX);
+}
+
+static enum err note_clipped(struct builder *b, int64_t n)
+{
+    struct model_item item;
+    json_blank(&record_model_item, &item);
+    item.id = "import_clipped";
+    item.severity = "warning";
+    item.count = n;
+    item.text = "Events of one thread overlapped without nesting.";
+    item.effect = "The one that lost less by it was shortened.";
+    return n ? builder_item(b, &item) : ERR_OK;
+}
+
+enum err builder_slices(struct builder *b, struct import_slices *s, enum import_cost kind)
+{
+    struct sweep w = {.b = b, .kind = kind};
+    int64_t before = b->added[kind];
+    for (size_t i = 0; i < s->list.count; i++)
+        s->list.items[i].order = (uint32_t)i;
+    json_blank(&record_model_track, &w.track);
+    w.track.kind = kind == IMPORT_WAIT ? "wait" : "cpu";
+    vector_sort(&s->list, by_thread);
+    enum err e = sweep(&w, s);
+    vector_free(&w.open);
+    if (!e)
+        e = note_clipped(b, s->clipped);
+    if (!e && s->list.count)
+        e = builder_check(b, "slices_kept", w.covered, (double)(b->added[kind] - before), 0,
+                          "self times of events add up to the time that outermost events cover, ns");
+    return e;
+}

@@ -1,0 +1,16 @@
+/* A capture of another tool to our model. */
+#ifndef TP_IMPORT_IMPORT_H
+#define TP_IMPORT_IMPORT_H
+
+#include "profiler/analyze/model/model.h"
+#include "profiler/import/source/source.h"
+
+/* ERR_INPUT where no source knows the bytes. */
+enum err import_file(const char *path, const struct import_options *o, struct model **out);
+/* The same of bytes in memory. */
+enum err import_bytes(const char *path, const void *data, size_t bytes,
+                      const struct import_options *o, struct model **out);
+
+extern const struct import_source *const import_sources[]; /* ends with NULL */
+
+#endif

@@ -1,0 +1,187 @@
+/* The only file that knows libsqlite3. The bytes are opened in memory: no journal, no second file, nothing of the database's own
+ * SQL is run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/import/read/sqlite.h"
+
+#ifdef TP_SQLITE
+#include <sqlite3.h>
+
+#define STEPS_PER_LOOK 100000
+#define LOOKS          200000 /* 2e10 steps of its machine: hours of legal data, not for ever */
+
+struct database {
+    sqlite3 *db;
+    sqlite3_stmt *rows;
+    const char *path;
+    long looks;
+};
+
+int database_available(void)
+{
+    return 1;
+}
+
+static int look(void *context)
+{
+    struct database *d = context;
+    return ++d->looks > LOOKS;
+}
+
+static enum err failed(const struct database *d, const char *what)
+{
+    return FAIL(ERR_INPUT, "%s: %s: SQLite says \"%s\". The file is damaged: export it again.", d->path, what, sqlite3_errmsg(d->db));
+}
+
+static enum err check(struct database *d)
+{
+    int code;
+    if (sqlite3_prepare_v2(d->db, "PRAGMA quick_check(1)", -1, &d->rows, NULL) != SQLITE_OK)
+        return failed(d, "cannot be read");
+    code = sqlite3_step(d->rows);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(d->rows, 0) : NULL;
+    FAIL_IF(!text || strcmp(text, "ok"), ERR_INPUT, "%s: a damaged database (%.100s). Export it again.", d->path, text ? text : sqlite3_errmsg(d->db));
+    return ERR_OK;
+}
+
+enum err database_open(const struct input *in, struct database **out)
+{
+    struct database *d = calloc(1, sizeof *d);
+    FAIL_IF(!d, ERR_MEMORY, "no memory for the import");
+    *out = d;
+    d->path = in->path;
+    if (sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        return failed(d, "cannot be opened");
+    /* Views, triggers and functions in the schema are not trusted. */
+    sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, 16 << 20);
+    sqlite3_limit(d->db, SQLITE_LIMIT_SQL_LENGTH, 100000);
+    sqlite3_progress_handler(d->db, STEPS_PER_LOOK, look, d);
+    if (sqlite3_deserialize(d->db, "main", (unsigned char *)in->data, (sqlite3_int64)in->bytes, (sqlite3_int64)in->bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+        return failed(d, "cannot be opened");
+    sqlite3_exec(d->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
+    return check(d);
+}
+
+void database_close(struct database *d)
+{
+    if (!d)
+        return;
+    sqlite3_finalize(d->rows);
+    sqlite3_close(d->db);
+    free(d);
+}
+
+static int prepare(struct database *d, const char *sql)
+{
+    sqlite3_finalize(d->rows);
+    d->rows = NULL;
+    return sqlite3_prepare_v2(d->db, sql, -1, &d->rows, NULL) == SQLITE_OK;
+}
+
+int database_has(struct database *d, const char *table)
+{
+    if (!prepare(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"))
+        return 0;
+    sqlite3_bind_text(d->rows, 1, table, -1, SQLITE_STATIC);
+    return sqlite3_step(d->rows) == SQLITE_ROW;
+}
+
+static int has_column(struct database *d, const char *table, const char *column)
+{
+    return sqlite3_table_column_metadata(d->db, "main", table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+enum err database_select(struct database *d, const char *table, const char *const *columns, int count, const char *order)
+{
+    char sql[2048] = "SELECT ";
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(sql);
+        int there = has_column(d, table, columns[i]);
+        snprintf(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "", there ? "\"" : "", there ? columns[i] : "NULL", there ? "\"" : "");
+    }
+    size_t used = strlen(sql);
+    snprintf(sql + used, sizeof sql - used, " FROM main.\"%s\"%s%s", table, order ? " ORDER BY " : "", order ? order : "");
+    return prepare(d, sql) ? ERR_OK : failed(d, table);
+}
+
+int database_next(struct database *d, enum err *e)
+{
+    int code = sqlite3_step(d->rows);
+    if (code == SQLITE_ROW)
+        return 1;
+    *e = code == SQLITE_DONE ? ERR_OK : failed(d, "cannot be read further");
+    return 0;
+}
+
+int64_t database_int(struct database *d, int column, int64_t otherwise)
+{
+    return sqlite3_column_type(d->rows, column) == SQLITE_INTEGER ? sqlite3_column_int64(d->rows, column) : otherwise;
+}
+
+const char *database_text(struct database *d, int column)
+{
+    return sqlite3_column_type(d->rows, column) == SQLITE_TEXT ? (const char *)sqlite3_column_text(d->rows, column) : NULL;
+}
+
+int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise)
+{
+    char sql[256];
+    if (!database_has(d, table) || !has_column(d, table, column))
+        return otherwise;
+    snprintf(sql, sizeof sql, "SELECT min(\"%s\") FROM main.\"%s\" WHERE typeof(\"%s\") = 'integer'", column, table, column);
+    return prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW ? database_int(d, 0, otherwise) : otherwise;
+}
+
+#else
+
+int database_available(void)
+{
+    return 0;
+}
+
+enum err database_open(const struct input *in, struct database **out)
+{
+    *out = NULL;
+    return FAIL(ERR_UNSUPPORTED, "%s: a database of Nsight Systems, and this build has no libsqlite3. Install it (Debian: libsqlite3-dev) and build again.", in->path);
+}
+
+void database_close(struct database *d)
+{
+    (void)d;
+}
+
+int database_has(struct database *d, const char *table)
+{
+    return (void)d, (void)table, 0;
+}
+
+enum err database_select(struct database *d, const char *table, const char *const *columns, int count, const char *order)
+{
+    (void)d, (void)columns, (void)count, (void)order;
+    return FAIL(ERR_UNSUPPORTED, "%s: this build has no libsqlite3", table);
+}
+
+int database_next(struct database *d, enum err *e)
+{
+    return (void)d, (void)e, 0;
+}
+
+int64_t database_int(struct database *d, int column, int64_t otherwise)
+{
+    return (void)d, (void)column, otherwise;
+}
+
+const char *database_text(struct database *d, int column)
+{
+    return (void)d, (void)column, NULL;
+}
+
+int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise)
+{
+    return (void)d, (void)table, (void)column, otherwise;
+}
+#endif

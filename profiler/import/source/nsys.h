@@ -1,0 +1,41 @@
+/* What the two files of Nsight Systems' importer share. */
+#ifndef TP_IMPORT_SOURCE_NSYS_H
+#define TP_IMPORT_SOURCE_NSYS_H
+
+#include "profiler/import/build/builder.h"
+#include "profiler/import/read/sqlite.h"
+
+struct nsys_on_cpu { /* a stretch of a thread on a CPU */
+    int64_t start, end;
+    uint64_t thread;
+};
+struct nsys_thread {
+    uint64_t id; /* globalTid */
+    int64_t cpu, samples;
+    size_t first, count; /* in on_cpu */
+};
+struct nsys_call { /* of CUDA's runtime, by correlation */
+    int64_t start, end;
+    int32_t node;
+};
+struct nsys {
+    struct builder *b;
+    struct database *d;
+    struct table strings, threads, process_names, thread_names, domains, correlations;
+    VECTOR(const char *) texts;
+    VECTOR(struct nsys_thread) thread_list;
+    VECTOR(struct nsys_on_cpu) on_cpu;
+    VECTOR(struct nsys_call) calls;
+    int64_t damaged, broken, unresolved, open_ranges;
+    double rate_hz;
+};
+
+const char *nsys_string(const struct nsys *n, int64_t id);
+enum err nsys_place(struct nsys *n, uint64_t global_tid, int32_t *thread); /* row of the builder */
+/* The node of a call chain: its rows have columns symbol, module, kernelMode, unresolved at `from` on. */
+enum err nsys_note(struct nsys *n, int64_t count, const char *id, const char *severity, const char *text, const char *effect);
+
+enum err nsys_ranges(struct nsys *n);
+enum err nsys_cuda(struct nsys *n);
+
+#endif

@@ -1,0 +1,259 @@
+/* pprof's profile.proto, usually gzipped: samples with their stacks, leaf first. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/import/read/protobuf.h"
+#include "profiler/import/source/source.h"
+
+struct pprof {
+    struct builder *b;
+    VECTOR(const char *) texts;
+    VECTOR(struct model_frame) frames; /* of lines */
+    VECTOR(int32_t) chain;             /* of locations: frames innermost first, -1 ends each */
+    struct table locations, functions, mappings;
+    VECTOR(struct proto_field) function_list, location_list, mapping_list, samples, types;
+    int64_t period, duration, damaged;
+    int32_t root;
+};
+
+static const char *text(const struct pprof *p, uint64_t i)
+{
+    return i && i < p->texts.count ? p->texts.items[i] : NULL;
+}
+
+/* The number of field `number` in a message, 0: not there. */
+static uint64_t value_in(const struct proto_field *message, uint32_t number)
+{
+    struct proto m = proto_in(message);
+    struct proto_field f;
+    while (proto_next(&m, &f))
+        if (f.number == number && f.type == 0)
+            return f.value;
+    return 0;
+}
+
+static enum err top(struct pprof *p, const struct input *in)
+{
+    struct proto m = proto_start(in->data, in->bytes);
+    struct proto_field f;
+    while (proto_next(&m, &f)) {
+        if (f.number == 6 && f.type == 2)
+            TRY(vector_add(&p->texts, f.bytes ? builder_text(p->b, f.data, f.bytes) : NULL));
+        else if (f.number == 1 && f.type == 2)
+            TRY(vector_add(&p->types, f));
+        else if (f.number == 2 && f.type == 2)
+            TRY(vector_add(&p->samples, f));
+        else if (f.number == 3 && f.type == 2)
+            TRY(vector_add(&p->mapping_list, f));
+        else if (f.number == 4 && f.type == 2)
+            TRY(vector_add(&p->location_list, f));
+        else if (f.number == 5 && f.type == 2)
+            TRY(vector_add(&p->function_list, f));
+        else if (f.number == 10 && f.type == 0)
+            p->duration = (int64_t)f.value;
+        else if (f.number == 12 && f.type == 0)
+            p->period = (int64_t)f.value;
+    }
+    FAIL_IF(m.bad, ERR_INPUT, "%s: not whole pprof data: a field is damaged at byte %zu", in->path, (size_t)(m.at - (const unsigned char *)in->data));
+    return ERR_OK;
+}
+
+static enum err one_line(struct pprof *p, const struct proto_field *line, const char *module)
+{
+    uint32_t at = table_get(&p->functions, value_in(line, 1));
+    struct model_frame f = {.line = MODEL_UNKNOWN, .module = module, .kind = "native", .thread = -1};
+    if (at != TABLE_NONE) {
+        const struct proto_field *function = &p->function_list.items[at];
+        const char *file = text(p, value_in(function, 4));
+        int64_t number = (int64_t)value_in(line, 2);
+        f.function = text(p, value_in(function, 2));
+        f.file = file ? builder_path(p->b, file, strlen(file)) : NULL;
+        f.line = number > 0 && number < INT32_MAX ? number : MODEL_UNKNOWN;
+        size_t n = f.file ? strlen(f.file) : 0;
+        if (n > 3 && !strcmp(f.file + n - 3, ".py"))
+            f.kind = "python";
+    }
+    TRY(vector_add(&p->chain, (int32_t)p->frames.count));
+    return vector_add(&p->frames, f);
+}
+
+static enum err location(struct pprof *p, const struct proto_field *l)
+{
+    uint32_t at = table_get(&p->mappings, value_in(l, 2));
+    const char *module = at != TABLE_NONE ? text(p, value_in(&p->mapping_list.items[at], 5)) : NULL;
+    const char *slash = module ? strrchr(module, '/') : NULL;
+    struct proto m = proto_in(l);
+    struct proto_field f;
+    int lines = 0;
+    TRY(table_put(&p->locations, value_in(l, 1), (uint32_t)p->chain.count));
+    for (; proto_next(&m, &f); lines += f.number == 4)
+        if (f.number == 4 && f.type == 2)
+            TRY(one_line(p, &f, slash ? slash + 1 : module));
+    if (!lines)
+        TRY(one_line(p, &(struct proto_field){.type = 2}, slash ? slash + 1 : module));
+    return vector_add(&p->chain, -1);
+}
+
+static enum err tables(struct pprof *p)
+{
+    for (size_t i = 0; i < p->function_list.count; i++)
+        TRY(table_put(&p->functions, value_in(&p->function_list.items[i], 1), (uint32_t)i));
+    for (size_t i = 0; i < p->mapping_list.count; i++)
+        TRY(table_put(&p->mappings, value_in(&p->mapping_list.items[i], 1), (uint32_t)i));
+    for (size_t i = 0; i < p->location_list.count; i++)
+        TRY(location(p, &p->location_list.items[i]));
+    return ERR_OK;
+}
+
+#define NUMBERS 4096
+
+/* Numbers of a repeated field, packed or not. */
+static size_t numbers(const struct proto_field *message, uint32_t number, uint64_t out[NUMBERS])
+{
+    struct proto m = proto_in(message);
+    struct proto_field f;
+    size_t n = 0;
+    while (proto_next(&m, &f)) {
+        if (f.number != number)
+            continue;
+        struct proto packed = proto_in(&f);
+        if (f.type == 0 && n < NUMBERS)
+            out[n++] = f.value;
+        while (f.type == 2 && n < NUMBERS && packed.at < packed.end && proto_packed(&packed, &out[n]))
+            n++;
+    }
+    return n;
+}
+
+/* What a column of values is: its cost, and one unit in ns or bytes; 0: not of use here. */
+static double unit_of(const struct pprof *p, const struct proto_field *type, enum import_cost *cost)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
+    const char *name = text(p, value_in(type, 1)), *unit = text(p, value_in(type, 2));
+    *cost = IMPORT_CPU;
+    if (!name || !unit)
+        return 0;
+    if (!strcmp(name, "wait") || !strcmp(name, "delay"))
+        *cost = IMPORT_WAIT;
+    else if (!strcmp(name, "gpu"))
+        *cost = IMPORT_GPU;
+    else if (!strcmp(name, "alloc_space") || !strcmp(name, "alloc"))
+        *cost = IMPORT_ALLOC;
+    else if (strcmp(name, "cpu") && strcmp(name, "wall"))
+        return 0;
+    if (*cost == IMPORT_ALLOC)
+        return !strcmp(unit, "bytes");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcmp(unit, units[i].unit))
+            return units[i].ns;
+    return 0;
+}
+
+static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *room, double sums[IMPORT_COSTS])
+{
+    size_t n = numbers(s, 1, room);
+    int32_t node = p->root;
+    while (n-- > 0) { /* leaf first: from the root on */
+        uint32_t at = table_get(&p->locations, room[n]);
+        if (at == TABLE_NONE) {
+            p->damaged++;
+            continue;
+        }
+        uint32_t end = at;
+        while (p->chain.items[end] >= 0)
+            end++;
+        while (end-- > at)
+            TRY(builder_call(p->b, node, &p->frames.items[p->chain.items[end]], &node));
+    }
+    n = numbers(s, 2, room);
+    for (size_t i = 0; i < n && i < p->types.count; i++) {
+        enum import_cost cost;
+        double unit = unit_of(p, &p->types.items[i], &cost), amount = (double)(int64_t)room[i] * unit;
+        if (unit == 0)
+            continue;
+        if (!(amount >= 0 && amount < 9e15)) {
+            p->damaged++;
+            continue;
+        }
+        sums[cost] += amount;
+        TRY(builder_cost(p->b, node, cost, llround(amount), 0));
+    }
+    return ERR_OK;
+}
+
+static enum err read_all(struct pprof *p, const struct input *in)
+{
+    double sums[IMPORT_COSTS] = {0};
+    int32_t process, thread;
+    TRY(top(p, in));
+    TRY(tables(p));
+    TRY(builder_process(p->b, 0, NULL, &process));
+    TRY(builder_thread(p->b, process, 0, "all threads", &thread));
+    TRY(builder_root(p->b, thread, &p->root));
+    uint64_t *room = malloc(NUMBERS * sizeof *room);
+    FAIL_IF(!room, ERR_MEMORY, "no memory for the import");
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < p->samples.count && !e; i++)
+        e = sample(p, &p->samples.items[i], room, sums);
+    free(room);
+    TRY(e);
+    int any = 0;
+    for (int k = 0; k < IMPORT_COSTS; k++)
+        any |= p->b->known[k];
+    FAIL_IF(!any, ERR_INPUT, "%s: pprof data without a column of time or memory that is known (cpu, wall, wait, delay, gpu, alloc_space)", in->path);
+    TRY(builder_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9, "CPU values of all samples are in the stacks, ns"));
+    if (p->duration > 0 && p->duration < 1ll << 53)
+        p->b->m->meta.wall_s = (double)p->duration * 1e-9;
+    struct model_item item;
+    json_blank(&record_model_item, &item);
+    item.id = "import_damaged";
+    item.severity = "warning";
+    item.count = p->damaged;
+    item.text = "Locations were missing, or values out of range; they were left out.";
+    if (p->damaged)
+        TRY(builder_item(p->b, &item));
+    return source_is(p->b, "pprof", NULL);
+}
+
+static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+{
+    struct pprof p = {.b = b};
+    (void)o;
+    enum err e = read_all(&p, in);
+    vector_free(&p.texts);
+    vector_free(&p.frames);
+    vector_free(&p.chain);
+    vector_free(&p.function_list);
+    vector_free(&p.location_list);
+    vector_free(&p.mapping_list);
+    vector_free(&p.samples);
+    vector_free(&p.types);
+    table_free(&p.locations);
+    table_free(&p.functions);
+    table_free(&p.mappings);
+    return e;
+}
+
+/* A text table whose first entry is empty, and a sample type of two numbers. */
+static int is_it(const struct input *in)
+{
+    struct proto m = proto_start(in->data, in->bytes);
+    struct proto_field f, g;
+    int types = 0;
+    while (proto_next(&m, &f)) {
+        if (f.number == 6 && f.type == 2)
+            return types > 0 && f.bytes == 0;
+        if (f.number == 1) {
+            struct proto type = proto_in(&f);
+            if (!f.bytes || !proto_next(&type, &g) || g.type != 0)
+                return 0;
+            types++;
+        }
+    }
+    return 0;
+}
+
+const struct import_source import_pprof = {"pprof", "pprof's profile.proto", is_it, read};

@@ -1,0 +1,31 @@
+/* The events of Chrome's trace format, as PyTorch's profiler, JAX and tomoprof write it. */
+#ifndef TP_IMPORT_SOURCE_TRACE_EVENTS_H
+#define TP_IMPORT_SOURCE_TRACE_EVENTS_H
+
+#include "profiler/import/build/slices.h"
+#include "profiler/import/read/input.h"
+#include "profiler/import/read/json_pull.h"
+
+struct trace_event {
+    char phase;
+    const char *name, *category;
+    int64_t pid, tid, ts, duration; /* ns; duration -1: none */
+    int64_t id;                     /* of b and e */
+    int64_t correlation, device, stream, context, bytes, device_type; /* -1: not there */
+    int64_t total_allocated, total_reserved, registers, shared;
+    int64_t grid[3], block[3];
+    const char *label; /* args.name of metadata */
+};
+struct trace_events {
+    struct builder *b;
+    VECTOR(struct trace_event) list;
+    VECTOR(const char *) pid_texts; /* pids that are not numbers, see trace_events_read */
+    const char *schema;             /* schemaVersion of Kineto; NULL */
+    int64_t damaged;                /* events without what they need */
+    int64_t repaired;               /* 1: the file ends early */
+};
+
+/* Events in the order of the file. A pid that is a text gets a number below -1000. */
+enum err trace_events_read(struct trace_events *t, const struct input *in);
+
+#endif

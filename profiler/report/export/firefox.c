@@ -1,0 +1,322 @@
+/* The Firefox Profiler's processed format, version 49, which profiler.firefox.com upgrades: samples of each thread in order of
+ * time, ranges as markers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/jsonw.h"
+#include "profiler/report/export/export.h"
+
+#define FORMAT_VERSION 49
+#define CATEGORY_CODE  1
+
+/* Rows of a thread's own tables. */
+struct rows {
+    const struct model *m;
+    int *stack, *frame;        /* by node and frame of the model: row, -1 not of this thread */
+    int *stacks, *frames;      /* by row: node and frame */
+    int stacks_count, frames_count;
+    const struct model_track *cpu;
+    int thread;
+};
+
+static int of_thread(const struct model_track *t, const char *kind, int thread)
+{
+    return t->thread == thread && t->kind && !strcmp(t->kind, kind);
+}
+
+/* Nodes of the samples with all towards the root, parents first: the model has them in that order. */
+static void number_rows(struct rows *r)
+{
+    const struct model *m = r->m;
+    r->stacks_count = r->frames_count = 0;
+    for (int i = 0; i < m->stacks_count; i++)
+        r->stack[i] = -1;
+    for (int i = 0; i < m->frames_count; i++)
+        r->frame[i] = -1;
+    for (int i = 0; i < r->cpu->events_count; i++)
+        for (int32_t s = r->cpu->events[i].what; s >= 0 && s < m->stacks_count && r->stack[s] < 0; s = m->stacks[s].parent)
+            r->stack[s] = 0;
+    for (int i = 0; i < m->stacks_count; i++) {
+        int32_t frame = m->stacks[i].frame;
+        if (r->stack[i] < 0 || frame < 0) {
+            r->stack[i] = -1;
+            continue;
+        }
+        r->stack[i] = r->stacks_count;
+        r->stacks[r->stacks_count++] = i;
+        if (r->frame[frame] < 0) {
+            r->frame[frame] = r->frames_count;
+            r->frames[r->frames_count++] = frame;
+        }
+    }
+}
+
+static void column(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+}
+
+/* A column of one value. */
+static void constant(struct jsonw *w, const char *key, int n, int value, int null)
+{
+    column(w, key);
+    for (int i = 0; i < n; i++)
+        null ? jsonw_null(w) : jsonw_int(w, value);
+    jsonw_end(w);
+}
+
+static void put_samples(struct jsonw *w, const struct rows *r)
+{
+    const struct model_track *t = r->cpu;
+    int64_t at = 0;
+    jsonw_key(w, "samples");
+    jsonw_object(w);
+    jsonw_kint(w, "length", t->events_count);
+    jsonw_kstring(w, "weightType", "tracing-ms");
+    column(w, "stack");
+    for (int i = 0; i < t->events_count; i++) {
+        int32_t s = t->events[i].what;
+        s >= 0 && s < r->m->stacks_count && r->stack[s] >= 0 ? jsonw_int(w, r->stack[s]) : jsonw_null(w);
+    }
+    jsonw_end(w);
+    column(w, "time");
+    for (int i = 0; i < t->events_count; i++)
+        jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
+    jsonw_end(w);
+    column(w, "weight");
+    for (int i = 0; i < t->events_count; i++)
+        jsonw_number(w, 1e-6 * (double)t->events[i].busy);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static void put_stacks(struct jsonw *w, const struct rows *r)
+{
+    const struct model *m = r->m;
+    jsonw_key(w, "stackTable");
+    jsonw_object(w);
+    jsonw_kint(w, "length", r->stacks_count);
+    column(w, "prefix");
+    for (int i = 0; i < r->stacks_count; i++) {
+        int32_t parent = m->stacks[r->stacks[i]].parent;
+        parent >= 0 && r->stack[parent] >= 0 ? jsonw_int(w, r->stack[parent]) : jsonw_null(w);
+    }
+    jsonw_end(w);
+    column(w, "frame");
+    for (int i = 0; i < r->stacks_count; i++)
+        jsonw_int(w, r->frame[m->stacks[r->stacks[i]].frame]);
+    jsonw_end(w);
+    constant(w, "category", r->stacks_count, CATEGORY_CODE, 0);
+    constant(w, "subcategory", r->stacks_count, 0, 0);
+    jsonw_end(w);
+}
+
+/* Text 2i is the name of row i, 2i + 1 its file. */
+static void put_frames(struct jsonw *w, const struct rows *r)
+{
+    int n = r->frames_count;
+    static const char *const nulls[] = {"nativeSymbol", "innerWindowID", "implementation", "column"};
+    jsonw_key(w, "frameTable");
+    jsonw_object(w);
+    jsonw_kint(w, "length", n);
+    constant(w, "address", n, -1, 0);
+    constant(w, "inlineDepth", n, 0, 0);
+    constant(w, "category", n, CATEGORY_CODE, 0);
+    constant(w, "subcategory", n, 0, 0);
+    for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+        constant(w, nulls[i], n, 0, 1);
+    column(w, "func");
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, i);
+    jsonw_end(w);
+    column(w, "line");
+    for (int i = 0; i < n; i++) {
+        const struct model_frame *f = &r->m->frames[r->frames[i]];
+        f->file && f->line > 0 ? jsonw_int(w, f->line) : jsonw_null(w);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+    jsonw_key(w, "funcTable");
+    jsonw_object(w);
+    jsonw_kint(w, "length", n);
+    column(w, "name");
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, 2 * i);
+    jsonw_end(w);
+    column(w, "fileName");
+    for (int i = 0; i < n; i++)
+        r->m->frames[r->frames[i]].file ? jsonw_int(w, 2 * i + 1) : jsonw_null(w);
+    jsonw_end(w);
+    column(w, "isJS");
+    for (int i = 0; i < n; i++)
+        jsonw_bool(w, 0);
+    jsonw_end(w);
+    column(w, "relevantForJS");
+    for (int i = 0; i < n; i++)
+        jsonw_bool(w, 0);
+    jsonw_end(w);
+    constant(w, "resource", n, -1, 0);
+    constant(w, "lineNumber", n, 0, 1);
+    constant(w, "columnNumber", n, 0, 1);
+    jsonw_end(w);
+}
+
+static const struct model_track *ranges_of(const struct model *m, int thread)
+{
+    for (int i = 0; i < m->timeline_count; i++)
+        if (of_thread(&m->timeline[i], "range", thread))
+            return &m->timeline[i];
+    return NULL;
+}
+
+static void put_markers(struct jsonw *w, const struct rows *r)
+{
+    const struct model_track *t = ranges_of(r->m, r->thread);
+    int n = t ? t->events_count : 0;
+    int64_t at = 0;
+    jsonw_key(w, "markers");
+    jsonw_object(w);
+    jsonw_kint(w, "length", n);
+    column(w, "name");
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, 2 * r->frames_count + i);
+    jsonw_end(w);
+    column(w, "startTime");
+    for (int i = 0; i < n; i++)
+        jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
+    jsonw_end(w);
+    column(w, "endTime");
+    at = 0;
+    for (int i = 0; i < n; i++) {
+        at += t->events[i].start;
+        jsonw_number(w, 1e-6 * (double)(at + t->events[i].length));
+    }
+    jsonw_end(w);
+    constant(w, "phase", n, 1, 0);
+    constant(w, "category", n, CATEGORY_CODE, 0);
+    constant(w, "data", n, 0, 1);
+    jsonw_end(w);
+}
+
+static void put_texts(struct jsonw *w, const struct rows *r)
+{
+    const struct model_track *t = ranges_of(r->m, r->thread);
+    column(w, "stringArray");
+    for (int i = 0; i < r->frames_count; i++) {
+        const struct model_frame *f = &r->m->frames[r->frames[i]];
+        const char *thread = f->kind && !strcmp(f->kind, "thread") ? r->m->threads[r->thread].name : NULL;
+        jsonw_string(w, thread ? thread : export_frame_name(f));
+        jsonw_string(w, f->file ? f->file : "");
+    }
+    for (int i = 0; t && i < t->events_count; i++)
+        jsonw_string(w, export_event_name(r->m, t, t->events[i].what));
+    jsonw_end(w);
+}
+
+static void put_empty(struct jsonw *w, const char *key, const char *const *columns)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+    jsonw_kint(w, "length", 0);
+    for (; *columns; columns++) {
+        column(w, *columns);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void put_thread(struct jsonw *w, struct rows *r)
+{
+    static const char *const resources[] = {"lib", "name", "host", "type", NULL}, *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
+    const struct model_thread *t = &r->m->threads[r->thread];
+    const struct model_process *p = t->process >= 0 && t->process < r->m->processes_count ? &r->m->processes[t->process] : NULL;
+    char pid[32];
+    snprintf(pid, sizeof pid, "%lld", p ? (long long)p->pid : 0ll);
+    number_rows(r);
+    jsonw_object(w);
+    jsonw_kstring(w, "processType", "default");
+    jsonw_kstring(w, "processName", p && p->program ? p->program : "?");
+    jsonw_kint(w, "processStartupTime", 0);
+    jsonw_knull(w, "processShutdownTime");
+    jsonw_kint(w, "registerTime", 0);
+    jsonw_knull(w, "unregisterTime");
+    column(w, "pausedRanges");
+    jsonw_end(w);
+    jsonw_kstring(w, "name", t->name ? t->name : "thread");
+    jsonw_kbool(w, "isMainThread", t->main);
+    jsonw_kstring(w, "pid", pid);
+    jsonw_kint(w, "tid", t->tid);
+    put_samples(w, r);
+    put_markers(w, r);
+    put_stacks(w, r);
+    put_frames(w, r);
+    put_empty(w, "resourceTable", resources);
+    put_empty(w, "nativeSymbols", symbols);
+    put_texts(w, r);
+    jsonw_end(w);
+}
+
+static void put_category(struct jsonw *w, const char *name, const char *colour)
+{
+    jsonw_object(w);
+    jsonw_kstring(w, "name", name);
+    jsonw_kstring(w, "color", colour);
+    column(w, "subcategories");
+    jsonw_string(w, "Other");
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static void put_meta(struct jsonw *w, const struct model *m)
+{
+    jsonw_key(w, "meta");
+    jsonw_object(w);
+    jsonw_kint(w, "version", 24);
+    jsonw_kint(w, "preprocessedProfileVersion", FORMAT_VERSION);
+    jsonw_knumber(w, "interval", m->meta.cpu_hz > 0 ? 1e3 / m->meta.cpu_hz : 1);
+    jsonw_kint(w, "startTime", 0); /* when it was recorded is not told */
+    jsonw_kint(w, "processType", 0);
+    jsonw_kint(w, "stackwalk", 1);
+    jsonw_kstring(w, "product", "tomoprof");
+    jsonw_kbool(w, "debug", 0);
+    jsonw_kbool(w, "symbolicationNotSupported", 1);
+    jsonw_kbool(w, "usesOnlyOneStackType", 1);
+    jsonw_kbool(w, "doesNotUseFrameImplementation", 1);
+    column(w, "categories");
+    put_category(w, "Other", "grey");
+    put_category(w, "Code", "blue");
+    jsonw_end(w);
+    column(w, "markerSchema");
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *out)
+{
+    struct jsonw w;
+    size_t stacks = (size_t)m->stacks_count + 1, frames = (size_t)m->frames_count + 1;
+    struct rows r = {.m = m, .stack = malloc(stacks * sizeof(int)), .stacks = malloc(stacks * sizeof(int)), .frame = malloc(frames * sizeof(int)), .frames = malloc(frames * sizeof(int))};
+    (void)o;
+    jsonw_init(&w, out, 0);
+    jsonw_object(&w);
+    put_meta(&w, m);
+    column(&w, "libs");
+    jsonw_end(&w);
+    column(&w, "threads");
+    for (int i = 0; i < m->timeline_count && r.stack && r.stacks && r.frame && r.frames; i++) {
+        r.cpu = &m->timeline[i];
+        r.thread = r.cpu->thread;
+        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread))
+            put_thread(&w, &r);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    fputc('\n', out);
+    free(r.stack);
+    free(r.stacks);
+    free(r.frame);
+    free(r.frames);
+}
+
+const struct exporter export_firefox = {"firefox", ".firefox.json", "the Firefox Profiler's format, for profiler.firefox.com", write};

@@ -1,0 +1,145 @@
+/* Perfetto's own trace format: a track for each thread and stream, memory as counters. Smaller than the JSON of chrome.c. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/report/export/export.h"
+#include "profiler/report/export/proto_write.h"
+
+/* Fields of TracePacket, TrackDescriptor and TrackEvent, and values of the last one's type. */
+enum { TIMESTAMP = 8, SEQUENCE = 10, TRACK_EVENT = 11, FLAGS = 13, DESCRIPTOR = 60 };
+enum { UUID = 1, NAME = 2, PROCESS = 3, PARENT = 5, COUNTER = 8 };
+enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_CATEGORIES = 22, EVENT_NAME = 23, EVENT_COUNTER = 44 };
+enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
+
+#define LANES        64 /* of one track: events that overlap lie on different ones */
+#define TRACK_UUID   1000
+#define COUNTER_UUID 0x4000000
+
+struct out {
+    struct proto_out trace, packet, inner, part;
+    FILE *stream;
+    int first;
+};
+
+static void end_packet(struct out *o)
+{
+    proto_number(&o->packet, SEQUENCE, 1);
+    if (!o->first)
+        proto_number(&o->packet, FLAGS, 1); /* this sequence begins here */
+    o->first = 1;
+    proto_message(&o->trace, 1, &o->packet);
+    if (!o->trace.failed)
+        fwrite(o->trace.data, 1, o->trace.bytes, o->stream);
+    o->trace.bytes = 0;
+}
+
+static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *name, int64_t pid, int counter)
+{
+    proto_number(&o->inner, UUID, uuid);
+    if (parent)
+        proto_number(&o->inner, PARENT, parent);
+    proto_text(&o->inner, NAME, name);
+    if (pid >= 0) {
+        proto_number(&o->part, 1, (uint64_t)pid);
+        proto_text(&o->part, 6, name);
+        proto_message(&o->inner, PROCESS, &o->part);
+    }
+    if (counter) {
+        proto_number(&o->part, 3, 3); /* unit: bytes */
+        proto_message(&o->inner, COUNTER, &o->part);
+    }
+    proto_message(&o->packet, DESCRIPTOR, &o->inner);
+    end_packet(o);
+}
+
+static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name, const char *category)
+{
+    proto_number(&o->packet, TIMESTAMP, (uint64_t)at);
+    proto_number(&o->inner, EVENT_TYPE, (uint64_t)type);
+    proto_number(&o->inner, EVENT_TRACK, uuid);
+    if (category)
+        proto_text(&o->inner, EVENT_CATEGORIES, category);
+    if (name)
+        proto_text(&o->inner, EVENT_NAME, name);
+    proto_message(&o->packet, TRACK_EVENT, &o->inner);
+    end_packet(o);
+}
+
+/* The lane of an event that begins at `at`: the first that is over by then; the last one takes the rest. */
+static int lane_for(const int64_t ends[LANES], int64_t at)
+{
+    for (int i = 0; i < LANES - 1; i++)
+        if (ends[i] <= at)
+            return i;
+    return LANES - 1;
+}
+
+static int selected(const struct export_options *o, int64_t at, int64_t length)
+{
+    double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
+    return (double)(at + length) >= from && (double)at <= to && (double)length >= o->min_s * 1e9;
+}
+
+static void put_track(struct out *out, const struct model *m, const struct export_options *o, int index)
+{
+    const struct model_track *t = &m->timeline[index];
+    int64_t ends[LANES], at = 0;
+    int made[LANES] = {0};
+    char name[256];
+    for (int i = 0; i < LANES; i++)
+        ends[i] = INT64_MIN;
+    export_track_name(m, t, name);
+    for (int i = 0; i < t->events_count; i++) {
+        const struct model_event *e = &t->events[i];
+        at += e->start;
+        if (!selected(o, at, e->length))
+            continue;
+        int lane = lane_for(ends, at);
+        uint64_t uuid = TRACK_UUID + (uint64_t)index * LANES + (uint64_t)lane;
+        if (!made[lane]++)
+            describe(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
+        int64_t begin = at > ends[lane] ? at : ends[lane]; /* on the last lane alone it moves */
+        int64_t end = at + e->length > begin ? at + e->length : begin;
+        ends[lane] = end;
+        event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind);
+        event(out, uuid, TYPE_END, end, NULL, NULL);
+    }
+}
+
+static void put_series(struct out *out, uint64_t uuid, const double *t_s, const double *mb, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!isfinite(mb[i]) || !isfinite(t_s[i]) || t_s[i] < 0)
+            continue;
+        proto_number(&out->packet, TIMESTAMP, (uint64_t)(t_s[i] * 1e9));
+        proto_number(&out->inner, EVENT_TYPE, TYPE_COUNTER);
+        proto_number(&out->inner, EVENT_TRACK, uuid);
+        proto_real(&out->inner, EVENT_COUNTER, mb[i] * 1048576);
+        proto_message(&out->packet, TRACK_EVENT, &out->inner);
+        end_packet(out);
+    }
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *stream)
+{
+    struct out out = {.stream = stream};
+    for (int i = 0; i < m->processes_count; i++)
+        describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?", m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
+    for (int i = 0; i < m->timeline_count; i++)
+        put_track(&out, m, o, i);
+    for (int i = 0; i < m->memory.series_count; i++) {
+        const struct model_series *s = &m->memory.series[i];
+        uint64_t uuid = COUNTER_UUID + 2 * (uint64_t)i, parent = s->process >= 0 ? (uint64_t)s->process + 1 : 0;
+        describe(&out, uuid, parent, "resident memory", -1, 1);
+        put_series(&out, uuid, s->t_s, s->rss_mb, s->t_s_count < s->rss_mb_count ? s->t_s_count : s->rss_mb_count);
+        describe(&out, uuid + 1, parent, "live heap", -1, 1);
+        put_series(&out, uuid + 1, s->t_s, s->heap_mb, s->t_s_count < s->heap_mb_count ? s->t_s_count : s->heap_mb_count);
+    }
+    proto_out_free(&out.trace);
+    proto_out_free(&out.packet);
+    proto_out_free(&out.inner);
+    proto_out_free(&out.part);
+}
+
+const struct exporter export_perfetto = {"perfetto", ".pftrace", "Perfetto's trace format for ui.perfetto.dev", write};

@@ -1,0 +1,99 @@
+/* pprof's profile.proto, always gzipped: CPU time, GPU time, waiting and allocations by stack. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/report/export/export.h"
+#include "profiler/report/export/proto_write.h"
+
+/* Fields of profile.proto. */
+enum { SAMPLE_TYPE = 1, SAMPLE, LOCATION = 4, FUNCTION, STRING, DURATION = 10, PERIOD_TYPE, PERIOD, DEFAULT_TYPE = 14 };
+
+struct texts { /* index 0 is "" */
+    struct proto_out table;
+    uint64_t count;
+};
+
+static uint64_t text(struct texts *t, const char *s)
+{
+    if (!s || !*s)
+        return 0;
+    proto_text(&t->table, STRING, s);
+    return t->count++;
+}
+
+static void put_type(struct proto_out *out, struct proto_out *inner, struct texts *t, int field, enum export_weight w)
+{
+    static const char *const names[EXPORT_WEIGHTS] = {"cpu", "gpu", "wait", "alloc_space"};
+    proto_number(inner, 1, text(t, names[w]));
+    proto_number(inner, 2, text(t, export_units[w].unit));
+    proto_message(out, field, inner);
+}
+
+/* Location and function i + 1 are frame i. */
+static void put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner, struct texts *t)
+{
+    struct proto_out line = {0};
+    for (int i = 0; i < m->frames_count; i++) {
+        const struct model_frame *f = &m->frames[i];
+        const char *name = f->kind && !strcmp(f->kind, "thread") && f->thread >= 0 && f->thread < m->threads_count ? m->threads[f->thread].name : NULL;
+        proto_number(inner, 1, (uint64_t)i + 1);
+        proto_number(&line, 1, (uint64_t)i + 1);
+        if (f->file && f->line > 0)
+            proto_number(&line, 2, (uint64_t)f->line);
+        proto_message(inner, 4, &line);
+        proto_message(out, LOCATION, inner);
+        proto_number(inner, 1, (uint64_t)i + 1);
+        proto_number(inner, 2, text(t, name ? name : export_frame_name(f)));
+        proto_number(inner, 4, text(t, f->file ? f->file : f->module));
+        proto_message(out, FUNCTION, inner);
+    }
+    proto_out_free(&line);
+}
+
+static void put_stacks(const struct model *m, struct proto_out *out, struct proto_out *inner)
+{
+    struct proto_out packed = {0};
+    for (int i = 0; i < m->stacks_count; i++) {
+        int64_t any = 0;
+        for (int w = 0; w < EXPORT_WEIGHTS; w++)
+            any |= export_weight(&m->stacks[i], (enum export_weight)w);
+        if (!any)
+            continue;
+        for (int32_t s = i; s >= 0; s = m->stacks[s].parent) /* leaf first */
+            if (m->stacks[s].frame >= 0)
+                proto_varint(&packed, (uint64_t)m->stacks[s].frame + 1);
+        proto_message(inner, 1, &packed);
+        for (int w = 0; w < EXPORT_WEIGHTS; w++)
+            proto_varint(&packed, (uint64_t)export_weight(&m->stacks[i], (enum export_weight)w));
+        proto_message(inner, 2, &packed);
+        proto_message(out, SAMPLE, inner);
+    }
+    proto_out_free(&packed);
+}
+
+static void write(const struct model *m, const struct export_options *o, FILE *stream)
+{
+    struct proto_out out = {0}, inner = {0};
+    struct texts t = {.count = 1};
+    (void)o;
+    proto_text(&t.table, STRING, "");
+    for (int w = 0; w < EXPORT_WEIGHTS; w++)
+        put_type(&out, &inner, &t, SAMPLE_TYPE, (enum export_weight)w);
+    put_stacks(m, &out, &inner);
+    put_frames(m, &out, &inner, &t);
+    if (m->meta.wall_s > 0)
+        proto_number(&out, DURATION, (uint64_t)(m->meta.wall_s * 1e9));
+    put_type(&out, &inner, &t, PERIOD_TYPE, EXPORT_CPU);
+    if (m->meta.cpu_hz > 0)
+        proto_number(&out, PERIOD, (uint64_t)(1e9 / m->meta.cpu_hz));
+    proto_number(&out, DEFAULT_TYPE, text(&t, "cpu"));
+    if (!out.failed && !t.table.failed && !inner.failed) { /* else the file stays empty, which no reader takes for a profile */
+        fwrite(out.data, 1, out.bytes, stream);
+        fwrite(t.table.data, 1, t.table.bytes, stream);
+    }
+    proto_out_free(&out);
+    proto_out_free(&inner);
+    proto_out_free(&t.table);
+}
+
+const struct exporter export_pprof = {"pprof", ".pb.gz", "profile.proto for go tool pprof", write};

@@ -1,0 +1,229 @@
+"""Captures of other tools become runs that hold what the captures hold. tests/data/import has real ones, made by the tools
+themselves; the CUDA tables of Nsight Systems are made here, with its column names, because no GPU was at hand."""
+
+import collections
+import csv
+import gzip
+import json
+import re
+import sqlite3
+
+import jsonschema
+
+from tool import DATA, main, newest, tomoprof
+
+HERE = DATA / "import"
+SCHEMA = json.loads((DATA.parents[1] / "profiler/analyze/model/profile.schema.json").read_text())
+
+
+def imported(check, folder, file, *args, out="out"):
+    done = tomoprof("import", "--out", folder / out, *args, file)
+    if not check.that(done.returncode == 0, f"{file}: {done.returncode} {done.stderr}"):
+        return None
+    run = newest(folder / out)
+    check.that((run / "report.html").stat().st_size > 10000, f"{file}: no page")
+    profile = json.loads((run / "profile.json").read_text())
+    jsonschema.validate(profile, SCHEMA)
+    for c in profile["quality"]["checks"]:
+        check.that(c["ok"], f"{file}: {c}")
+    return profile
+
+
+def total(profile, column):
+    return sum(v or 0 for v in profile["stacks"][column])
+
+
+def names_of(profile, node):
+    """Functions from the leaf to the root."""
+    stacks, frames = profile["stacks"], profile["frames"]
+    while node is not None:
+        yield frames["function"][stacks["frame"][node]], frames["kind"][stacks["frame"][node]]
+        node = stacks["parent"][node]
+
+
+def by_function(profile, column, inclusive):
+    sums = collections.Counter()
+    for node, value in enumerate(profile["stacks"][column]):
+        names = [name for name, _ in names_of(profile, node)]
+        for name in set(names) if inclusive else names[:1]:
+            sums[name] += value or 0
+    return sums
+
+
+def nsys_sums_are_its_own(check, folder):
+    file = HERE / "three_parts.sqlite.gz"
+    done = tomoprof("import", "--out", folder / "probe", file)
+    if "libsqlite3" in done.stderr:
+        print("this build has no libsqlite3: Nsight Systems' captures were not read")
+        return
+    profile = imported(check, folder, file)
+    database = sqlite3.connect(":memory:")
+    database.deserialize(gzip.decompress(file.read_bytes()))
+    # CPU time of the threads that have samples, by the scheduler's events
+    since, cpu = {}, collections.Counter()
+    for at, scheduled, thread in database.execute("SELECT start, isSchedIn, globalTid FROM SCHED_EVENTS ORDER BY start"):
+        if scheduled:
+            since[thread] = at
+        elif thread in since:
+            cpu[thread] += at - since.pop(thread)
+    stop = database.execute("SELECT stopTime FROM ANALYSIS_DETAILS").fetchone()[0]
+    for thread, at in since.items():
+        cpu[thread] += max(stop - at, 0)
+    sampled = {t for (t,) in database.execute("SELECT DISTINCT globalTid FROM COMPOSITE_EVENTS")}
+    expected = sum(cpu[t] for t in sampled)
+    check.that(abs(total(profile, "cpu_ns") - expected) <= 0.03 * expected, f"CPU {total(profile, 'cpu_ns')}, the scheduler's events say {expected}")
+    check.that(by_function(profile, "cpu_ns", True)["work"] > 0.9 * total(profile, "cpu_ns"), "work has not most of the time")
+    check.that(sum(v or 0 for v in [profile["totals"]["cpu"]["samples"]]) == database.execute("SELECT count(*) FROM COMPOSITE_EVENTS").fetchone()[0], "samples")
+    waited = by_function(profile, "wait_ns", True)["nanosleep"] or by_function(profile, "wait_ns", True)["clock_nanosleep"]
+    check.that(0.095e9 < waited < 0.16e9, f"five sleeps of 20 ms: {waited} ns")
+    done = tomoprof("export", newest(folder / "out"), "--to", "nvtx", "--out", folder / "nvtx.csv")
+    theirs = list(csv.DictReader((HERE / "three_parts_nvtx.csv").open()))
+    ours = list(csv.DictReader((folder / "nvtx.csv").open()))
+    check.that(done.returncode == 0 and ours == theirs, f"NVTX statistics {ours}, nsys stats prints {theirs}")
+
+
+def torch_operators_are_its_table(check, folder):
+    profile = imported(check, folder, HERE / "torch_step.json.gz")
+    own = by_function(profile, "cpu_ns", False)
+    table = sorted(json.loads((HERE / "torch_step_table.json").read_text()), key=lambda r: -r["self_cpu_us"])
+    # Annotations around Python code (record_function) are left out: with stacks, PyTorch's table counts only some of the Python in them.
+    operators = [row for row in table if "::" in row["name"] or row["name"].endswith("Backward0")]
+    check.that(len(operators) >= 20, f"{len(operators)} operators")
+    for row in operators:
+        check.that(abs(own[row["name"]] / 1e3 - row["self_cpu_us"]) <= 1 + 0.01 * row["self_cpu_us"], f"{row['name']}: {own[row['name']] / 1e3} us, its table has {row['self_cpu_us']}")
+    check.that(profile["totals"]["cpu"]["sys"] is None and profile["totals"]["cpu"]["wait"] is None, "what the capture does not tell is not null")
+    check.that(profile["totals"]["alloc_mb"] > 1, "no allocations")
+    step = next(r for r in profile["ranges"] if r["name"] == "step")
+    check.that(step["time"]["n"] == 2, f"{step}")
+    lines = {(path, line["line"]) for path, f in profile["files"].items() for line in f["lines"]}
+    check.that(any(path.endswith("step.py") for path, _ in lines), f"{lines}")
+
+
+def jax_twice_the_same(check, folder):
+    a = imported(check, folder, HERE / "jax_step.json.gz", out="a")
+    b = imported(check, folder, HERE / "jax_step.xplane.pb", out="b")
+    fa, fb = by_function(a, "cpu_ns", False), by_function(b, "cpu_ns", False)
+    check.that(total(a, "cpu_ns") > 0 and abs(total(a, "cpu_ns") - total(b, "cpu_ns")) < 1000 * len(fa), f"{total(a, 'cpu_ns')} and {total(b, 'cpu_ns')} ns")
+    check.that(set(fa) == set(fb), f"only in one: {set(fa) ^ set(fb)}")
+    check.that("jaxrun.py" in " ".join(a["files"]), "no line of the program")
+
+
+def perf_counts_every_sample(check, folder):
+    text = (HERE / "three_parts.perf.txt").read_text()
+    profile = imported(check, folder, HERE / "three_parts.perf.txt")
+    periods = [int(m) for m in re.findall(r"^\S.*?\d+\.\d+:\s+(\d+) cpu-clock", text, re.M)]
+    check.that(periods and total(profile, "cpu_ns") == sum(periods), f"{total(profile, 'cpu_ns')} ns, the text has {sum(periods)}")
+    check.that(profile["totals"]["cpu"]["samples"] == len(periods), "number of samples")
+    shares = by_function(profile, "cpu_ns", True)
+    check.that(shares["work"] > 0.8 * sum(periods), f"{shares}")
+
+
+def stacks_with_lines(check, folder):
+    counts = [line.rsplit(" ", 1) for line in (HERE / "pyspy.folded").read_text().splitlines()]
+    profile = imported(check, folder, HERE / "pyspy.folded", "--rate", "100")
+    check.that(total(profile, "cpu_ns") == 10**7 * sum(int(n) for _, n in counts), "folded: not its counts")
+    line = next(l for path, f in profile["files"].items() if path.endswith("pyprog.py") for l in f["lines"] if l["line"] == 3)
+    want = sum(int(n) for stack, n in counts if stack.endswith("(pyprog.py:3)")) / 100
+    check.that(abs(line["cpu"]["user"] - want) < 1e-9, f"line 3: {line['cpu']['user']}, not {want}")
+    file = json.loads((HERE / "pyspy.speedscope.json").read_text())
+    profile = imported(check, folder, HERE / "pyspy.speedscope.json")
+    want = sum(sum(p["weights"]) for p in file["profiles"])
+    check.that(abs(total(profile, "cpu_ns") - 1e9 * want) < 1000, f"speedscope: {total(profile, 'cpu_ns')}, not {want} s")
+
+
+GLOBAL = 1 << 48 | 77 << 24
+CUDA = {
+    "META_DATA_EXPORT": ("name TEXT, value TEXT", [("EXPORT_PRODUCT_VERSION", "made")]),
+    "StringIds": ("id INTEGER, value TEXT", [(1, "cudaLaunchKernel_v7000"), (2, "back_project(float *)"), (3, "cudaMemcpy_v3020")]),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": ("start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER",
+                                    [(1000, 1500, GLOBAL | 77, 5, 1, 0), (2000, 9000, GLOBAL | 77, 6, 3, 0)]),
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+                                   "demangledName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER",
+                                   [(1800, 5800, 0, 1, 7, 5, GLOBAL, 2, 32, 8, 4, 1, 256, 1, 1)]),
+    "CUPTI_ACTIVITY_KIND_MEMCPY": ("start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, "
+                                   "srcKind INTEGER, dstKind INTEGER", [(5000, 8000, 0, 8, 6, GLOBAL, 4096, 1, 1, 2)]),
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": ("start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, globalPid INTEGER, graphId INTEGER", [(10000, 12000, 0, 7, GLOBAL, 3)]),
+    "TARGET_INFO_GPU": ("id INTEGER, name TEXT, totalMemory INTEGER, smCount INTEGER", [(0, "Made GPU", 1 << 30, 10)]),
+}
+
+
+def database(path, tables):
+    db = sqlite3.connect(path)
+    for name, (columns, rows) in tables.items():
+        db.execute(f"CREATE TABLE {name} ({columns.replace('end ', chr(34) + 'end' + chr(34) + ' ')})")
+        for row in rows:
+            db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
+    db.commit()
+    db.close()
+    return path
+
+
+def cuda_tables_of_nsys(check, folder):
+    path = database(folder / "made.sqlite", CUDA)
+    if "libsqlite3" in tomoprof("import", "--out", folder / "probe", path).stderr:
+        return
+    profile = imported(check, folder, path)
+    kernels = {k["name"]: k for k in profile["kernels"]}
+    check.that(abs(kernels["back_project(float *)"]["time"]["total_s"] - 4e-6) < 1e-12, f"{kernels}")
+    check.that(kernels["back_project(float *)"]["variants"][0]["grid"] == [8, 4, 1], f"{kernels}")
+    check.that(abs(kernels["back_project(float *)"]["queue_s"] - 0.3e-6) < 1e-12, "queue")
+    copy = profile["transfers"][0]
+    check.that((copy["direction"], copy["from"], copy["to"], copy["bytes"]) == ("h2d", "pinned", "device", 4096), f"{copy}")
+    check.that(abs(profile["totals"]["gpu_busy_s"] - 8.2e-6) < 1e-12 and abs(profile["totals"]["gpu_sum_s"] - 9e-6) < 1e-12, f"{profile['totals']}")
+    check.that({a["name"] for a in profile["apis"]} == {"cudaLaunchKernel", "cudaMemcpy"}, "versions of calls")
+    check.that(by_function(profile, "gpu_ns", True)["cudaLaunchKernel"] == 4000, "the kernel is not below the call that launched it")
+    check.that(any(i["id"] == "import_graphs" for i in profile["quality"]["items"]), "nothing says that graphs were traced whole")
+    check.that(profile["devices"][0]["name"] == "Made GPU", f"{profile['devices']}")
+
+
+def hostile_databases(check, folder):
+    if "libsqlite3" in tomoprof("import", "--out", folder / "probe", database(folder / "x.sqlite", CUDA)).stderr:
+        return
+    tables = {k: v for k, v in CUDA.items() if k not in ("StringIds", "TARGET_INFO_GPU")}
+    path = database(folder / "view.sqlite", tables)
+    db = sqlite3.connect(path)
+    db.execute("CREATE VIEW StringIds AS SELECT 1 AS id, 'x' AS value")  # a view where a table should be
+    db.commit()
+    db.close()
+    done = tomoprof("import", "--out", folder / "out", path)
+    check.that(done.returncode == 2 and "did not export" in done.stderr, f"a view: {done.returncode} {done.stderr}")
+    odd = dict(CUDA)
+    odd["CUPTI_ACTIVITY_KIND_KERNEL"] = (CUDA["CUPTI_ACTIVITY_KIND_KERNEL"][0].replace(" INTEGER", ""), [("soon", None, "gpu", 1, 7, 5, GLOBAL, 2, 32, 8, 4, 1, 256, 1, 1)])
+    profile = imported(check, folder, database(folder / "odd.sqlite", odd))
+    check.that(any(i["id"] == "import_damaged" and i["count"] == 1 for i in profile["quality"]["items"]), "a row without times is not counted")
+
+
+def exports_come_back(check, folder):
+    first = imported(check, folder, HERE / "three_parts.perf.txt")
+    run = newest(folder / "out")
+    for name in ("speedscope", "pprof", "folded", "chrome"):
+        file = folder / f"back.{name}"
+        done = tomoprof("export", run, "--to", name, "--out", file)
+        check.that(done.returncode == 0, f"{name}: {done.stderr}")
+        back = imported(check, folder, file, out=name)
+        if name != "chrome":  # of a timeline, where samples of one thread overlap
+            check.that(total(back, "cpu_ns") == total(first, "cpu_ns"), f"{name}: {total(back, 'cpu_ns')}, not {total(first, 'cpu_ns')}")
+        check.that("work" in " ".join(f or "" for f in back["frames"]["function"]), f"{name}: work is gone")
+
+
+def wrong_files_say_what_is_wrong(check, folder):
+    torch = (HERE / "torch_step.json.gz").read_bytes()
+    cases = {"cut.json.gz": (torch[:5000], 2, "gzip"), "noise": (bytes(range(1, 200)), 2, "first bytes"), "empty": (b"", 2, "0 bytes"),
+             "events.json": (b'{"traceEvents": []}', 2, "no events"), "counts.json": (b'{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]}, '
+                              b'"profiles": [{"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1, "samples": [[0]], "weights": [1]}]}', 2, "--rate")}
+    for name, (data, code, word) in cases.items():
+        (folder / name).write_bytes(data)
+        done = tomoprof("import", "--out", folder / "out", folder / name)
+        check.that(done.returncode == code and word in done.stderr and done.stderr.count("\n") == 1, f"{name}: {done.returncode} {done.stderr}")
+    check.that(not (folder / "out").exists(), "a refused file left a run")
+    (folder / "perf.data").write_bytes(b"PERFILE2" + bytes(100))
+    done = tomoprof("import", "--out", folder / "out", folder / "perf.data", env={"PATH": str(folder)})
+    check.that(done.returncode == 1 and "perf is not installed" in done.stderr, f"without perf: {done.returncode} {done.stderr}")
+    (folder / "x.nsys-rep").write_bytes(b"closed")
+    done = tomoprof("import", "--out", folder / "out", folder / "x.nsys-rep", env={"PATH": str(folder)})
+    check.that(done.returncode == 1 and "nsys is not installed" in done.stderr, f"without nsys: {done.returncode} {done.stderr}")
+
+
+if __name__ == "__main__":
+    main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
+         hostile_databases, exports_come_back, wrong_files_say_what_is_wrong)
