@@ -81,6 +81,9 @@
     X(TEXT, _, statement, "")                                                                      \
     X(LIST, load_evidence, evidence, "the numbers that fired the rule")                            \
     X(TEXT, _, refuted_by, "a measurement that would prove it wrong")                              \
+    X(TEXT, _, test, "the command that makes it")                                                  \
+    X(REAL, _, gain_low_s, "of the whole array's time")                                            \
+    X(REAL, _, gain_high_s, "estimated upper limit of what can be saved")                          \
     X(WORDS, _, actions, "")
 
 #define LOADING_FIELDS(X)                                                                          \

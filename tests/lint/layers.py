@@ -10,7 +10,8 @@ MAY_INCLUDE = {
     "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/store": {"host/base", "host/geom"},
-    "host/load": {"host/base", "host/json", "host/geom", "host/store"},
+    "host/rootcause": {"host/base", "host/json"},
+    "host/load": {"host/base", "host/json", "host/geom", "host/store", "host/rootcause"},
     "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "profiler/mark": set(),
@@ -22,7 +23,7 @@ MAY_INCLUDE = {
     "profiler/outside": {"host/base", "profiler/trace", "profiler/capture"},
     "profiler/analyze": {"host/base", "host/json", "profiler/trace"},
     "profiler/triage": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"host/base", "host/json", "host/timing", "host/rootcause", "profiler/trace", "profiler/analyze"},
 }
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
@@ -43,7 +44,7 @@ INSIDE = {
     "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "gpu", "build"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
     "profiler/fpga": ["width", "embed", "hls", "verilog"],
-    "profiler/report": ["findings", "text", "export", "page", "compare"],
+    "profiler/report": ["findings", "causes", "text", "export", "page", "compare"],
 }
 
 # Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.
@@ -53,7 +54,7 @@ FOREIGN = {
     r"hdf5.*": {"host/store"},
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report"},
     r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h": {"host/store"},
-    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
+    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/rootcause", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},
