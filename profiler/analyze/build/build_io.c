@@ -224,6 +224,9 @@ static enum err file_row(struct run *r, struct io_row *row, int pictured, struct
         out->requests = count(requests);
         if (requests > 0)
             out->first_byte_ms = 1e-6 * row->cell[TRACE_IO_FIRST_BYTE] / requests;
+        if (row->cell[TRACE_IO_IN_FLIGHT] > 0) /* requests without an answer are left out */
+            out->in_flight =
+                fmax(1, row->cell[TRACE_IO_FIRST_BYTE] / row->cell[TRACE_IO_IN_FLIGHT]);
     }
     if (pictured)
         TRY(moments_of(r, row, out));
@@ -320,5 +323,7 @@ enum err build_io(struct run *r)
     array_sort(rows, n, sizeof *rows, by_time);
     enum err e = lists(r, rows, n);
     free(rows);
+    if (e == ERR_OK)
+        e = build_reading(r);
     return e == ERR_OK ? say_unseen(r) : e;
 }

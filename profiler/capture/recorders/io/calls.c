@@ -203,11 +203,16 @@ static void add_data(struct io_file *f, struct io_descriptor *d, const struct io
 
 static void add_socket(struct io_file *f, struct io_descriptor *d, const struct io_add *a)
 {
-    if (a->op == TRACE_IO_WRITE)
+    if (a->op == TRACE_IO_WRITE) {
+        if (!d->wrote_ns && !__atomic_fetch_add(&f->waiting, 1, __ATOMIC_RELAXED))
+            f->waiting_since = a->end;
         d->wrote_ns = a->end;
-    else if (a->op == TRACE_IO_READ && d->wrote_ns) {
+    } else if (a->op == TRACE_IO_READ && d->wrote_ns) {
         f->cell[TRACE_IO_REQUESTS]++;
         f->cell[TRACE_IO_FIRST_BYTE] += a->end - d->wrote_ns;
+        if (f->waiting && __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED) == 1 &&
+            a->end > f->waiting_since)
+            f->cell[TRACE_IO_IN_FLIGHT] += a->end - f->waiting_since;
         d->wrote_ns = 0;
     }
 }
@@ -412,6 +417,7 @@ void io_duplicated(int from, int to)
             io->descriptors[to] = *d;
             io_set_row(to, d->file);
             io->descriptors[to].stream = 0;
+            io->descriptors[to].wrote_ns = 0; /* the request is waited for once */
         }
     }
     io_leave(t, 0, saved);
