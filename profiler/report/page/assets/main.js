@@ -77,7 +77,7 @@ function buildTabs(parts, bar) {
 }
 
 async function start() {
-  const [profile, timing, triage, previews, pair] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare"].map(unpack));
+  const [profile, timing, triage, previews, pair, causes] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare", "data-causes"].map(unpack));
   document.body.append(tip);
   const help = helpDialog();
   document.body.append(help);
@@ -89,6 +89,7 @@ async function start() {
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
+    list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
     profile && ["calls", "Calls", () => callsPanel(profile)],
     profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
