@@ -135,8 +135,8 @@ static enum err judge_chunks(struct loading *l, const struct rule_data *d)
     if (s->mean_s > 0.1)
         TRY(add(l, "D4", "Chunks are slow.", "chunks below 0.1 s in a second run", "mean chunk",
                 s->mean_s, "s", "fetch", 1e2 * d->fetch / d->work, "% of the work", "decode",
-                1e2 * d->decode / d->work, "% of the work", NULL, "smaller chunks, or a faster codec",
-                NULL));
+                1e2 * d->decode / d->work, "% of the work", NULL,
+                "smaller chunks, or a faster codec", NULL));
     if (s->p50_s > 0 && s->p95_s / s->p50_s > 1.5 && s->n >= 20)
         TRY(add(l, "D6",
                 "Chunks differ much in their time: some come from the page cache and some "

@@ -134,8 +134,8 @@ enum err load_rootcause(const struct loading *l, const char *folder)
     FILE *memory = open_memstream(&details, &bytes);
     FAIL_IF(!memory, ERR_MEMORY, "no memory for rootcause.md");
     load_text(l, memory, 0);
-    enum err e = fclose(memory) ? FAIL(ERR_MEMORY, "no memory for rootcause.md")
-                                : rootcause_create(&r);
+    enum err e =
+        fclose(memory) ? FAIL(ERR_MEMORY, "no memory for rootcause.md") : rootcause_create(&r);
     if (!e) {
         e = fill(r, l, details);
         if (!e)

@@ -102,7 +102,8 @@ static void say_causes(const struct loading *l, FILE *f)
             fprintf(f, "- %s: %.4g %s\n", c->evidence[k].name, c->evidence[k].value,
                     c->evidence[k].unit);
         if (isfinite(c->gain_high_s))
-            fprintf(f, "- Gain: %.3g to %.3g s of the whole array.\n", c->gain_low_s, c->gain_high_s);
+            fprintf(f, "- Gain: %.3g to %.3g s of the whole array.\n", c->gain_low_s,
+                    c->gain_high_s);
         fprintf(f, "- Refuted by: %s.\n", c->refuted_by);
         for (int k = 0; k < c->actions_count; k++)
             fprintf(f, "- To do: %s.\n", c->actions[k]);

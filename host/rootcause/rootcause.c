@@ -194,8 +194,11 @@ enum err rootcause_schema_write(const char *path)
         ROOTCAUSE_STRUCTS(X)
 #undef X
     };
-    const struct json_schema s = {"rootcause.json", "Why something takes its time",
-                                  ROOTCAUSE_SCHEMA, &record_rootcause,
-                                  types,            sizeof types / sizeof *types};
+    const struct json_schema s = {"rootcause.json",
+                                  "Why something takes its time",
+                                  ROOTCAUSE_SCHEMA,
+                                  &record_rootcause,
+                                  types,
+                                  sizeof types / sizeof *types};
     return json_schema_write(&s, path);
 }

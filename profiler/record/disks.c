@@ -91,8 +91,8 @@ static void one_second(const struct disks_now *before, const struct disks_now *n
     for (int i = 0; i < disks.first.count && ms > 0.5 * SECOND_MS; i++) {
         const struct record_disk *a = same(before, disks.first.row[i].name),
                                  *b = same(now, disks.first.row[i].name);
-        double busy = a && b && b->busy_ms > a->busy_ms ? (double)(b->busy_ms - a->busy_ms) / ms
-                                                        : 0;
+        double busy =
+            a && b && b->busy_ms > a->busy_ms ? (double)(b->busy_ms - a->busy_ms) / ms : 0;
         if (busy > disks.most[i])
             disks.most[i] = busy < 1 ? busy : 1;
         else if (disks.most[i] < 0)
@@ -161,7 +161,7 @@ void record_disks_begin(void)
     for (int i = 0; i < RECORD_DISKS; i++)
         disks.most[i] = -1;
     if (pipe2(disks.wake, O_CLOEXEC))
-        return; /* the sums are known without the seconds */
+        return;       /* the sums are known without the seconds */
     sigfillset(&all); /* signals are the launcher's */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     disks.running = !pthread_create(&disks.thread, NULL, each_second, NULL);

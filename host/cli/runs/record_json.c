@@ -204,9 +204,9 @@ static enum err disks_from_file(const struct launch_file *file, struct record_fa
         snprintf(to->name, sizeof to->name, "%s", x->name ? x->name : "?");
         const int64_t from[] = {x->reads,         x->read_sectors, x->read_ms, x->writes,
                                 x->write_sectors, x->write_ms,     x->busy_ms, x->queue_ms};
-        uint64_t *const into[] = {&to->reads,         &to->read_sectors, &to->read_ms,
-                                  &to->writes,        &to->write_sectors, &to->write_ms,
-                                  &to->busy_ms,       &to->queue_ms};
+        uint64_t *const into[] = {&to->reads,   &to->read_sectors,  &to->read_ms,
+                                  &to->writes,  &to->write_sectors, &to->write_ms,
+                                  &to->busy_ms, &to->queue_ms};
         for (int k = 0; k < 8; k++)
             *into[k] = from[k] > 0 ? (uint64_t)from[k] : 0;
         to->busy_most = isfinite(x->busy_most) ? x->busy_most : -1;

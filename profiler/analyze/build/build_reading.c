@@ -11,7 +11,7 @@
 
 enum { SHOWN = 20, CODECS = 8 };
 
-struct reader {
+struct reading_line {
     struct model_reading row;
     struct {
         const char *name;
@@ -19,16 +19,17 @@ struct reader {
     } codec[CODECS];
 };
 struct readers {
-    VECTOR(struct reader) all;
+    VECTOR(struct reading_line) all;
     struct table by_line, own; /* lines; paths of the program's own files */
 };
 
-static enum err reader_of(struct readers *t, const char *file, int64_t line, struct reader **out)
+static enum err reader_of(struct readers *t, const char *file, int64_t line,
+                          struct reading_line **out)
 {
     uint64_t key = table_mix(file ? table_hash(file, strlen(file)) : 1, (uint64_t)line);
     uint32_t at = table_get(&t->by_line, key);
     if (at == TABLE_NONE) {
-        struct reader r = {0};
+        struct reading_line r = {0};
         r.row.file = file;
         r.row.line = file ? line : MODEL_UNKNOWN;
         at = (uint32_t)t->all.count;
@@ -41,15 +42,16 @@ static enum err reader_of(struct readers *t, const char *file, int64_t line, str
 
 static enum err add_calls(struct run *r, struct readers *t)
 {
-    for (size_t i = 0; i < r->io->places.count; i++) {
-        const struct io_place *p = &r->io->places.items[i];
+    for (size_t i = 0; i < r->io->owns.count; i++) {
+        const struct io_own *p = &r->io->owns.items[i];
         const struct io_row *row = &r->io->rows.items[p->row];
-        struct reader *to;
-        if (p->op != TRACE_IO_READ ||
-            (row->kind != TRACE_TO_FILE && row->kind != TRACE_TO_MEMORY &&
-             row->kind != TRACE_TO_SOCKET))
+        const struct own_node *own = p->own < r->own.count ? &r->own.items[p->own] : NULL;
+        struct reading_line *to;
+        if ((row->kind != TRACE_TO_FILE && row->kind != TRACE_TO_MEMORY &&
+             row->kind != TRACE_TO_SOCKET) ||
+            (own && !strcmp(own->kind, "import")))
             continue;
-        const struct site *s = p->site >= 0 ? &r->sites.items[p->site] : NULL;
+        const struct site *s = own && own->site >= 0 ? &r->sites.items[own->site] : NULL;
         TRY(reader_of(t, s ? r->sources.items[s->file].path : NULL, s ? s->line : 0, &to));
         double waited = seconds(p->waited_ns);
         to->row.calls += p->calls;
@@ -69,7 +71,7 @@ static enum err find_own(const struct run *r, struct readers *t)
     return ERR_OK;
 }
 
-static void add_codec(struct reader *to, const char *name, double s)
+static void add_codec(struct reading_line *to, const char *name, double s)
 {
     for (int i = 0; i < CODECS; i++)
         if (!to->codec[i].name || !strcmp(to->codec[i].name, name)) {
@@ -85,7 +87,7 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
     const struct model_frame *own = NULL;
     enum frame_work work = WORK_OTHER;
     const char *codec = NULL;
-    struct reader *to;
+    struct reading_line *to;
     double s = seconds((double)leaf->cpu_ns);
     for (const struct model_stack *at = leaf; !own;) {
         const struct model_frame *f =
@@ -119,7 +121,7 @@ static double time_of(const struct model_reading *x)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct reader *x = a, *y = b;
+    const struct reading_line *x = a, *y = b;
     double p = time_of(&x->row), q = time_of(&y->row);
     if (p < q || p > q)
         return p < q ? 1 : -1;
@@ -139,7 +141,7 @@ static enum err rows(struct run *r, struct readers *t)
     n = n < SHOWN ? n : SHOWN;
     TRY(model_list(r->m, model_reading, &r->m->io, reading, n));
     for (size_t i = 0; i < n; i++) {
-        struct reader *from = &t->all.items[i];
+        struct reading_line *from = &t->all.items[i];
         double most = 0;
         for (int k = 0; k < CODECS && from->codec[k].name; k++)
             if (from->codec[k].s > most) {

@@ -4,26 +4,29 @@
 #include "profiler/analyze/model/codecs.h"
 
 /* Parts of names. */
-static const char *const codecs[][2] = {
-    {"libz.", "zlib"},       {"inflate", "zlib"},    {"zlib", "zlib"},
-    {"zstd", "zstd"},        {"ZSTD_", "zstd"},      {"HUF_", "zstd"},
-    {"lzma", "lzma"},        {"bz2", "bzip2"},       {"blosc", "blosc"},
-    {"lz4", "lz4"},          {"LZ4", "lz4"},         {"isal", "ISA-L"},
-    {"deflate", "deflate"},  {"jpeg", "JPEG"},       {"openjp2", "JPEG 2000"},
-    {"jxr", "JPEG XR"},      {"JXR", "JPEG XR"},     {"imagecodecs", "imagecodecs"},
-    {"webp", "WebP"},        {"brotli", "Brotli"},   {"snappy", "Snappy"},
-    {"crc32_z", "zlib"},     {"adler32", "zlib"},    {"bitshuffle", "bitshuffle"},
-    {"libjxr", "JPEG XR"},   {"ImageStrDec", "JPEG XR"}};
-static const char *const conversions[] = {"astype",   "_cast_",        "cast_",     "convert",
-                                          "byteswap", "strided_to_",   "_swap_",    "ConvertType",
-                                          "rescale",  "H5T_",          "_to_contig"};
-static const char *const copies[] = {"memcpy", "memmove", "__memset", "raw_array_assign",
-                                     "PyArray_CopyInto", "array_assign", "CopyWithOffset",
-                                     "H5D__gather", "H5D__scatter"};
-static const char *const reads[] = {"read",       "pread",       "pread64",   "readv",
-                                    "preadv",     "recv",        "recvmsg",   "recvfrom",
-                                    "__read",     "__GI___read", "__libc_read", "__libc_pread64",
-                                    "__pread64",  "__libc_recv", "fread"};
+static const char *const codecs[][2] = {{"libz.", "zlib"},        {"inflate", "zlib"},
+                                        {"zlib", "zlib"},         {"zstd", "zstd"},
+                                        {"ZSTD_", "zstd"},        {"HUF_", "zstd"},
+                                        {"lzma", "lzma"},         {"bz2", "bzip2"},
+                                        {"blosc", "blosc"},       {"lz4", "lz4"},
+                                        {"LZ4", "lz4"},           {"isal", "ISA-L"},
+                                        {"deflate", "deflate"},   {"jpeg", "JPEG"},
+                                        {"openjp2", "JPEG 2000"}, {"jxr", "JPEG XR"},
+                                        {"JXR", "JPEG XR"},       {"imagecodecs", "imagecodecs"},
+                                        {"webp", "WebP"},         {"brotli", "Brotli"},
+                                        {"snappy", "Snappy"},     {"crc32_z", "zlib"},
+                                        {"adler32", "zlib"},      {"bitshuffle", "bitshuffle"},
+                                        {"libjxr", "JPEG XR"},    {"ImageStrDec", "JPEG XR"}};
+static const char *const conversions[] = {"astype",   "_cast_",      "cast_",     "convert",
+                                          "byteswap", "strided_to_", "_swap_",    "ConvertType",
+                                          "rescale",  "H5T_",        "_to_contig"};
+static const char *const copies[] = {"memcpy",           "memmove",          "__memset",
+                                     "raw_array_assign", "PyArray_CopyInto", "array_assign",
+                                     "CopyWithOffset",   "H5D__gather",      "H5D__scatter"};
+static const char *const reads[] = {"read",      "pread",       "pread64",     "readv",
+                                    "preadv",    "recv",        "recvmsg",     "recvfrom",
+                                    "__read",    "__GI___read", "__libc_read", "__libc_pread64",
+                                    "__pread64", "__libc_recv", "fread"};
 
 static int any(const char *name, const char *const *parts, size_t n)
 {

@@ -16,15 +16,15 @@ static const struct {
     const char *id, *rule;
     double effort_days;
 } rules[] = {
-    {"io.storage", "D-IO", 1},       {"io.decode", "D-DEC", 1},      {"io.not_storage", "D-DEC?", 1},
-    {"io.placing", "D1", 1},         {"io.processes", "D3", 0.1},    {"io.slow_part", "D4", 1},
-    {"io.memory", "D5", 0.1},        {"io.uneven", "D6", 0.1},       {"io.open", "D7", 1},
-    {"io.reread", "D8", 1},          {"io.requests", "D9", 0.1},     {"io.small", "IO1", 0.1},
-    {"io.jumps", "IO2", 1},          {"io.sync", "IO7", 1},          {"lock.gil_native", "D2", 1},
-    {"lock.gil_python", "D2", 1},    {"lock.asleep", "D2", 1},       {"lock.contention", "D2", 1},
-    {"gpu.gaps", "G1", 1},           {"gpu.sync", "G1", 1},          {"gpu.small_kernels", "G1", 1},
-    {"gpu.transfers", "G2", 1},      {"copy.pageable", "G2", 0.1},   {"copy.pageable_async", "G2", 0.1},
-    {"gpu.first", "G4", 0.1},        {"gpu.jit", "G4", 0.1},         {"gpu.hidden", "G6", 0.1},
+    {"io.storage", "D-IO", 1},    {"io.decode", "D-DEC", 1},    {"io.not_storage", "D-DEC?", 1},
+    {"io.placing", "D1", 1},      {"io.processes", "D3", 0.1},  {"io.slow_part", "D4", 1},
+    {"io.memory", "D5", 0.1},     {"io.uneven", "D6", 0.1},     {"io.open", "D7", 1},
+    {"io.reread", "D8", 1},       {"io.requests", "D9", 0.1},   {"io.small", "IO1", 0.1},
+    {"io.jumps", "IO2", 1},       {"io.sync", "IO7", 1},        {"lock.gil_native", "D2", 1},
+    {"lock.gil_python", "D2", 1}, {"lock.asleep", "D2", 1},     {"lock.contention", "D2", 1},
+    {"gpu.gaps", "G1", 1},        {"gpu.sync", "G1", 1},        {"gpu.small_kernels", "G1", 1},
+    {"gpu.transfers", "G2", 1},   {"copy.pageable", "G2", 0.1}, {"copy.pageable_async", "G2", 0.1},
+    {"gpu.first", "G4", 0.1},     {"gpu.jit", "G4", 0.1},       {"gpu.hidden", "G6", 0.1},
 };
 
 static const char *say(struct rootcause *r, const char *format, ...)
@@ -80,12 +80,10 @@ static void add_reading(struct rootcause *r, const struct model *m)
         const struct {
             const char *what;
             double s;
-        } parts[] = {{"waits for storage", x->storage_s},
-                     {"waits for the network", x->network_s},
-                     {"copies from the page cache", x->copy_s},
-                     {"decodes", x->decode_s},
-                     {"changes types", x->convert_s},
-                     {"copies within memory", x->place_s}};
+        } parts[] = {
+            {"waits for storage", x->storage_s},       {"waits for the network", x->network_s},
+            {"copies from the page cache", x->copy_s}, {"decodes", x->decode_s},
+            {"changes types", x->convert_s},           {"copies within memory", x->place_s}};
         for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
             if (parts[k].s > 0.005 * m->meta.wall_s)
                 rootcause_number(r, say(r, "%.140s %s", line, parts[k].what), parts[k].s, "s",
@@ -124,9 +122,9 @@ static void add_evidence(struct rootcause *r, const struct model *m)
     rootcause_number(r, "CPU time", known(m->totals.cpu.user) + known(m->totals.cpu.sys), "s",
                      say(r, "%d threads, %d processes", m->threads_count, m->processes_count));
     if (isfinite(io->read.s)) {
-        rootcause_number(r, "reads waited", io->read.waited_s, "s",
-                         say(r, "%lld of %lld calls", (long long)io->read.waited,
-                             (long long)io->read.calls));
+        rootcause_number(
+            r, "reads waited", io->read.waited_s, "s",
+            say(r, "%lld of %lld calls", (long long)io->read.waited, (long long)io->read.calls));
         rootcause_number(r, "read", io->read.mb, "MiB", NULL);
         rootcause_number(r, "from storage", io->storage_read_mb, "MiB", "by the kernel");
         rootcause_number(r, "a read, median", io->read.p50_us, "us", NULL);
@@ -169,8 +167,9 @@ static void add_checks(struct rootcause *r, const struct model *m)
                         say(r, "%.4g of %.4g MiB read were not seen", unseen, kernel));
     if (m->totals.peak_rss_mb > 0)
         rootcause_check(r, "memory", "unknown",
-                        say(r, "%.4g MiB resident at most, processes added; a change must stay "
-                               "near it",
+                        say(r,
+                            "%.4g MiB resident at most, processes added; a change must stay "
+                            "near it",
                             m->totals.peak_rss_mb));
     rootcause_check(r, "the recording is complete", m->quality.complete ? "holds" : "fails",
                     m->quality.complete ? "nothing is known to be missing"
@@ -181,8 +180,9 @@ static void add_questions(struct rootcause *r, const struct model *m)
 {
     const struct model_io_file *f = largest_read(m);
     if (f && f->file_system)
-        rootcause_question(r, say(r, "%.200s lies on %.40s: which device or server is behind it, "
-                                     "and do other users share it?",
+        rootcause_question(r, say(r,
+                                  "%.200s lies on %.40s: which device or server is behind it, "
+                                  "and do other users share it?",
                                   f->path, f->file_system));
     if (f && !(f->cached_share >= 0))
         rootcause_question(r, "Was the file in the page cache? A cold and a warm run differ.");
@@ -269,8 +269,7 @@ static void check_later(struct rootcause *r, const struct model *a, const struct
 {
     const struct model_io_file *f = largest_read(a), *g = largest_read(b);
     int room = r->checks_count;
-    struct rootcause_check *more =
-        arena_take(r->arena, ((size_t)room + 2) * sizeof *more);
+    struct rootcause_check *more = arena_take(r->arena, ((size_t)room + 2) * sizeof *more);
     if (!more)
         return;
     int n = 0;

@@ -71,8 +71,8 @@ static int first_call(const struct model *m, struct model_finding *out, char tex
     double most = 0;
     for (int i = 0; i < m->ranges_count; i++) {
         const struct model_range *r = &m->ranges[i];
-        double first = r->time.n >= 4 && r->time.max_s > 10 * r->time.median_s ? first_of(m, i)
-                                                                               : (double)NAN;
+        double first =
+            r->time.n >= 4 && r->time.max_s > 10 * r->time.median_s ? first_of(m, i) : (double)NAN;
         double lost = first - r->time.median_s;
         if (!(first > 10 * r->time.median_s) || !(lost > 0.05 * m->meta.wall_s) || lost <= most)
             continue;
@@ -107,8 +107,8 @@ static int hidden(const struct model *m, struct model_finding *out, char text[40
 
 enum err gpu_rules(struct model *m, struct model_finding *rows, int *count)
 {
-    static int (*const rules[])(const struct model *, struct model_finding *, char *) = {
-        transfers, first_call, hidden};
+    static int (*const rules[])(const struct model *, struct model_finding *,
+                                char *) = {transfers, first_call, hidden};
     *count = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char text[400];

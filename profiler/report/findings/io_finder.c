@@ -54,8 +54,7 @@ static void command_of(const struct model *m, char *out, size_t room)
         snprintf(out, room, "tomoprof record -- COMMAND");
 }
 
-static enum err texts(struct io_finder *f, const struct io_finding *what,
-                      struct model_finding *row)
+static enum err texts(struct io_finder *f, const struct io_finding *what, struct model_finding *row)
 {
     char command[400], test[900];
     const char *at = what->test ? strstr(what->test, "%s") : NULL;

@@ -25,7 +25,7 @@ struct io_finding {
 };
 
 void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding *rows, int most);
-/* A row with `format` as its evidence; none where there is no room. ERR_MEMORY. */
+/* A row with `format` as its evidence; left out where the list is full. ERR_MEMORY. */
 enum err io_found(struct io_finder *f, const struct io_finding *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -309,8 +309,8 @@ static const struct model_line *reading_line(const struct io_finder *f, const ch
     for (int i = 0; i < f->m->files_count; i++)
         for (int k = 0; k < f->m->files[i].lines_count; k++) {
             const struct model_line *l = &f->m->files[i].lines[k];
-            double s = io_known(l->cpu_incl.user) + io_known(l->cpu_incl.sys) +
-                       io_known(l->cpu_incl.wait);
+            double s =
+                io_known(l->cpu_incl.user) + io_known(l->cpu_incl.sys) + io_known(l->cpu_incl.wait);
             if (!l->io || !(l->io->read_mb > 0) || s <= largest)
                 continue;
             largest = s;
