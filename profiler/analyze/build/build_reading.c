@@ -21,6 +21,7 @@ struct reading_line {
 struct readers {
     VECTOR(struct reading_line) all;
     struct table by_line, own; /* lines; paths of the program's own files */
+    struct codec_modules codecs;
 };
 
 static enum err reader_of(struct readers *t, const char *file, int64_t line,
@@ -87,6 +88,7 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
     const struct model_frame *own = NULL;
     enum frame_work work = WORK_OTHER;
     const char *codec = NULL;
+    int unnamed = 0;
     struct reading_line *to;
     double s = seconds((double)leaf->cpu_ns);
     for (const struct model_stack *at = leaf; !own;) {
@@ -96,7 +98,7 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
             table_get(&t->own, table_hash(f->file, strlen(f->file))) != TABLE_NONE)
             own = f;
         if (f && work == WORK_OTHER)
-            work = frame_work(f, &codec);
+            work = frame_work(f, &t->codecs, &codec, &unnamed);
         if (at->parent < 0)
             break;
         at = &m->stacks[at->parent];
@@ -111,6 +113,7 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
     *sums[work] += s;
     if (codec)
         add_codec(to, codec, s);
+    to->row.unnamed_s += codec && unnamed ? s : 0;
     return ERR_OK;
 }
 
@@ -149,8 +152,8 @@ static enum err rows(struct run *r, struct readers *t)
                 from->row.codec = from->codec[k].name;
             }
         if (!r->has_cpu)
-            from->row.decode_s = from->row.convert_s = from->row.place_s = from->row.other_s =
-                (double)NAN;
+            from->row.decode_s = from->row.unnamed_s = from->row.convert_s = from->row.place_s =
+                from->row.other_s = (double)NAN;
         r->m->io.reading[i] = from->row;
     }
     return ERR_OK;
@@ -159,6 +162,7 @@ static enum err rows(struct run *r, struct readers *t)
 enum err build_reading(struct run *r)
 {
     struct readers t = {0};
+    codec_modules(r->m, &t.codecs);
     enum err e = find_own(r, &t);
     if (e == ERR_OK)
         e = add_calls(r, &t);

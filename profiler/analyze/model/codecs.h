@@ -6,8 +6,18 @@
 
 enum frame_work { WORK_OTHER, WORK_CALL, WORK_DECODE, WORK_CONVERT, WORK_PLACE };
 
+enum { CODEC_MODULES = 16 };
+/* Libraries in which a function of a codec was seen that is named after none: their functions
+ * without a name count as decoding too. */
+struct codec_modules {
+    const char *module[CODEC_MODULES], *codec[CODEC_MODULES];
+    int count;
+};
+void codec_modules(const struct model *m, struct codec_modules *out);
+
 /* `codec`: the name of what decodes, for WORK_DECODE. WORK_CALL: in a call of the kernel that
- * reads, whose time the recorder took itself. */
-enum frame_work frame_work(const struct model_frame *f, const char **codec);
+ * reads, whose time the recorder took itself. `unnamed`: decoding by its library alone. */
+enum frame_work frame_work(const struct model_frame *f, const struct codec_modules *in,
+                           const char **codec, int *unnamed);
 
 #endif

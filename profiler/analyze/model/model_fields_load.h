@@ -16,6 +16,7 @@
     X(REAL, _, network_s, "calls on sockets that waited")                                          \
     X(REAL, _, copy_s, "the other calls: copies from the page cache")                              \
     X(REAL, _, decode_s, "CPU time in codecs")                                                     \
+    X(REAL, _, unnamed_s, "part of decode_s: functions without a name, in a library with a codec") \
     X(TEXT, _, codec, "that took most of it")                                                      \
     X(REAL, _, convert_s, "CPU time in changes of type")                                           \
     X(REAL, _, place_s, "CPU time in copies within memory")                                        \

@@ -9,6 +9,7 @@
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
 #include "profiler/report/findings/gpu_rules.h"
+#include "profiler/report/findings/io_finder.h"
 #include "profiler/report/findings/io_rules.h"
 #include "profiler/report/findings/lock_rules.h"
 
@@ -372,6 +373,12 @@ static enum err contention(struct finder *f)
     struct model_finding row;
     int found;
     TRY(lock_rules(f->m, &row, &found));
+    if (found) { /* whose holders decode */
+        struct io_finder of;
+        io_finder_begin(&of, f->m, NULL, 0);
+        if (of.decode_s > 0.5 * of.cpu)
+            row.title = "Decoding is serialised by a lock";
+    }
     return found ? vector_add(&f->found, row) : ERR_OK;
 }
 

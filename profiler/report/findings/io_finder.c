@@ -10,13 +10,17 @@
 static void find_decoding(struct io_finder *f)
 {
     double largest = 0;
+    struct codec_modules in;
+    codec_modules(f->m, &in);
     for (int i = 0; i < f->m->stacks_count; i++) {
         const struct model_stack *s = &f->m->stacks[i];
         const char *codec;
+        int unnamed;
         if (!(s->cpu_ns > 0) || s->frame < 0 || s->frame >= f->m->frames_count)
             continue;
-        if (frame_work(&f->m->frames[s->frame], &codec) != WORK_DECODE)
+        if (frame_work(&f->m->frames[s->frame], &in, &codec, &unnamed) != WORK_DECODE)
             continue;
+        f->unnamed_s += unnamed ? 1e-9 * (double)s->cpu_ns : 0;
         f->decode_s += 1e-9 * (double)s->cpu_ns;
         if ((double)s->cpu_ns > largest) {
             largest = (double)s->cpu_ns;

@@ -11,8 +11,9 @@ struct io_finder {
     struct model_finding *rows;
     int count, most;
     double wall, cpu;
-    double waited;   /* in reads and writes of files and sockets */
-    double decode_s; /* CPU time in codec libraries */
+    double waited;    /* in reads and writes of files and sockets */
+    double decode_s;  /* CPU time in codec libraries */
+    double unnamed_s; /* part of it: functions without a name */
     const char *codec;
 };
 

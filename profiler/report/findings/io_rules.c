@@ -73,18 +73,24 @@ static enum err decoding(struct io_finder *f)
         .id = "io.decode",
         .severity = "warning",
         .title = "Decoding bound",
-        .confidence = "high",
+        .confidence = f->unnamed_s > 0.5 * f->decode_s ? "medium" : "high",
         .gain = fmin(f->decode_s, f->wall),
         .gain_low = 0,
         .advice = "Decode with more threads or processes, or store the data with a faster codec or "
                   "none (tomoprof convert).",
         .refuted_by = "Refuted if an uncompressed copy of the file is read as slowly.",
         .test = "tomoprof convert FILE COPY --codec none, then with COPY: %s."};
+    char unnamed[120] = "";
+    if (f->unnamed_s > 0.05 * f->decode_s)
+        snprintf(unnamed, sizeof unnamed,
+                 " (%.3g s of it in functions without a name, in the codec's library)",
+                 f->unnamed_s);
     return io_found(f, &what,
-                    "%s took %.3g s of %.3g s of CPU time (%.0f %%); reads and writes waited only "
-                    "%.3g s of the run's %.3g s. Two threads that decode would save about half of "
-                    "it.",
-                    f->codec, f->decode_s, f->cpu, 100 * f->decode_s / f->cpu, f->waited, f->wall);
+                    "%s took %.3g s of %.3g s of CPU time (%.0f %%)%s; reads and writes waited "
+                    "only %.3g s of the run's %.3g s. Two threads that decode would save about "
+                    "half of it.",
+                    f->codec, f->decode_s, f->cpu, 100 * f->decode_s / f->cpu, unnamed, f->waited,
+                    f->wall);
 }
 
 static int is_compressed(const char *path)
@@ -301,21 +307,39 @@ static enum err requests(struct io_finder *f)
     return ERR_OK;
 }
 
-/* The line that reads and takes most of the run, with all that it calls. */
-static const struct model_line *reading_line(const struct io_finder *f, const char **path)
+static double taken_by(const struct model_line *l)
 {
-    const struct model_line *most = NULL;
-    double largest = 0;
+    return io_known(l->cpu_incl.user) + io_known(l->cpu_incl.sys) + io_known(l->cpu_incl.wait);
+}
+
+/* What the line that reads and takes most of the run reads, with all that it calls. */
+struct reads_of {
+    const char *path;
+    const struct model_line *line;
+    double mb, waited;
+};
+
+/* Own lines; where the recording names none, lines that read themselves. */
+static struct reads_of reading_line(const struct io_finder *f)
+{
+    struct reads_of most = {0};
     for (int i = 0; i < f->m->files_count; i++)
         for (int k = 0; k < f->m->files[i].lines_count; k++) {
             const struct model_line *l = &f->m->files[i].lines[k];
-            double s =
-                io_known(l->cpu_incl.user) + io_known(l->cpu_incl.sys) + io_known(l->cpu_incl.wait);
-            if (!l->io || !(l->io->read_mb > 0) || s <= largest)
-                continue;
-            largest = s;
-            most = l;
-            *path = f->m->files[i].path;
+            struct reads_of one = {f->m->files[i].path, l, 0, 0};
+            if (l->io && !f->m->io.reading_count) {
+                one.mb = io_known(l->io->read_mb);
+                one.waited = io_known(l->io->waited_s);
+            }
+            for (int n = 0; n < f->m->io.reading_count; n++) {
+                const struct model_reading *r = &f->m->io.reading[n];
+                if (r->line == l->line && r->file && !strcmp(r->file, one.path)) {
+                    one.mb = io_known(r->mb);
+                    one.waited = io_known(r->storage_s) + io_known(r->network_s);
+                }
+            }
+            if (one.mb > 0 && (!most.line || taken_by(l) > taken_by(most.line)))
+                most = one;
         }
     return most;
 }
@@ -324,13 +348,12 @@ static const struct model_line *reading_line(const struct io_finder *f, const ch
  * to 15 ms) bound what the jumps could cost. */
 static enum err not_storage(struct io_finder *f)
 {
-    const char *path = NULL;
-    const struct model_line *l = reading_line(f, &path);
-    if (!l)
+    const struct reads_of r = reading_line(f);
+    if (!r.line)
         return ERR_OK;
-    double cpu = io_known(l->cpu_incl.user) + io_known(l->cpu_incl.sys);
-    double s = cpu + io_known(l->cpu_incl.wait), storage_s = io_known(l->io->waited_s), jumped = 0;
-    if (!(s > 0.5 * f->wall) || !(storage_s < 0.2 * s))
+    double cpu = io_known(r.line->cpu_incl.user) + io_known(r.line->cpu_incl.sys);
+    double s = taken_by(r.line), jumped = 0;
+    if (!(s > 0.5 * f->wall) || !(r.waited < 0.2 * s))
         return ERR_OK;
     const struct model_io_file *file = NULL;
     for (int i = 0; i < f->m->io.files_count; i++) {
@@ -345,7 +368,7 @@ static enum err not_storage(struct io_finder *f)
         .title = "Decode or lock bound, not storage",
         .confidence = f->decode_s > 0.3 * s ? "high" : "medium",
         .file = file,
-        .gain = fmin(s - storage_s, f->wall),
+        .gain = fmin(s - r.waited, f->wall),
         .gain_low = 0,
         .advice = "Look at what the line calls: a codec, a lock (the GIL), a conversion.",
         .refuted_by = "Refuted if the same calls on a file in /dev/shm are much faster.",
@@ -353,11 +376,11 @@ static enum err not_storage(struct io_finder *f)
     return io_found(f, &what,
                     "%.200s:%lld reads %.4g MiB and takes %.3g of the run's %.3g s, but its reads "
                     "waited only %.3g s (%.0f %%). %.0f jumps of 5 to 15 ms on a slow disk would "
-                    "take %.3g to %.3g s: seeks explain %.1f %% at most. CPU time of the line: "
-                    "%.3g s%s.",
-                    path, (long long)l->line, l->io->read_mb, s, f->wall, storage_s,
-                    100 * storage_s / s, jumped, 0.005 * jumped, 0.015 * jumped,
-                    100 * fmin(1, 0.015 * jumped / f->wall), cpu,
+                    "take %.3g to %.3g s, and never more than reads waited: seeks explain %.1f %% "
+                    "at most. CPU time of the line: %.3g s%s.",
+                    r.path, (long long)r.line->line, r.mb, s, f->wall, r.waited, 100 * r.waited / s,
+                    jumped, 0.005 * jumped, 0.015 * jumped,
+                    100 * fmin(r.waited, 0.015 * jumped) / f->wall, cpu,
                     f->decode_s > 0.3 * cpu ? ", most of it a codec's" : "");
 }
 

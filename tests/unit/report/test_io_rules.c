@@ -67,7 +67,7 @@ static void seeks_do_not_explain_what_a_phase_called_read_takes(void **state)
 {
     (void)state;
     struct model *m = run_of(723 * 0.768, 723 * 0.768 * 0.97, "slide.czi");
-    reads(m, 5300, 14, 6);
+    reads(m, 5300, 16, 12);
     m->files[0].lines[0].cpu_incl.wait = 10;
     m->io.files[0].read.forward = 400;
     m->io.files[0].read.back = 323;

@@ -43,7 +43,7 @@ function readingTable(io) {
   const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "threads without own code");
   return list(io.reading).length > 0 && table([{ title: "Line", kind: "name", value: name, show: (r) => (r.file ? lineLink(r.file, r.line) : code(name(r))) }, { title: "Read", number: true, key: "mb", format: megabytes },
     { title: "Storage", hint: "reads that waited for more than memory", number: true, key: "storage_s", format: seconds }, { title: "Network", hint: "the same of sockets", number: true, key: "network_s", format: seconds }, { title: "Page cache", hint: "reads that did not wait: copies", number: true, key: "copy_s", format: seconds },
-    { title: "Decoding", hint: "CPU time in codecs", number: true, key: "decode_s", format: seconds }, { title: "Codec", kind: "name", value: (r) => r.codec ?? "" }, { title: "Conversion", hint: "CPU time in changes of type", number: true, key: "convert_s", format: seconds },
+    { title: "Decoding", hint: "CPU time in codecs, and in functions without a name of their libraries", number: true, key: "decode_s", format: seconds }, { title: "Codec", kind: "name", value: (r) => r.codec ?? "" }, { title: "Conversion", hint: "CPU time in changes of type", number: true, key: "convert_s", format: seconds },
     { title: "Placing", hint: "CPU time in copies within memory", number: true, key: "place_s", format: seconds }, { title: "Other CPU", number: true, key: "other_s", format: seconds }], io.reading, { caption: "Lines that read, with what they call", name: "reading", filter: false });
 }
 
