@@ -97,19 +97,20 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
         if (f && f->file && f->line > 0 &&
             table_get(&t->own, table_hash(f->file, strlen(f->file))) != TABLE_NONE)
             own = f;
+        if (f && !own && f->function && !strcmp(f->function, "_find_and_load"))
+            return ERR_OK; /* Python's imports */
         if (f && work == WORK_OTHER)
             work = frame_work(f, &t->codecs, &codec, &unnamed);
         if (at->parent < 0)
             break;
         at = &m->stacks[at->parent];
     }
-    if (work == WORK_CALL || (!own && work != WORK_DECODE))
+    if (work == WORK_CALL)
         return ERR_OK;
     TRY(reader_of(t, own ? own->file : NULL, own ? own->line : 0, &to));
-    double *sums[] = {[WORK_OTHER] = &to->row.other_s,
-                      [WORK_DECODE] = &to->row.decode_s,
-                      [WORK_CONVERT] = &to->row.convert_s,
-                      [WORK_PLACE] = &to->row.place_s};
+    double *sums[] = {[WORK_OTHER] = &to->row.other_s,     [WORK_CALL] = &to->row.other_s,
+                      [WORK_ENCODE] = &to->row.other_s,    [WORK_DECODE] = &to->row.decode_s,
+                      [WORK_CONVERT] = &to->row.convert_s, [WORK_PLACE] = &to->row.place_s};
     *sums[work] += s;
     if (codec)
         add_codec(to, codec, s);

@@ -62,6 +62,14 @@ static int is_python(const struct model_frame *f)
     return f->kind && !strcmp(f->kind, "python");
 }
 
+/* Functions that compress: what a program writes. */
+static int encodes(const char *name)
+{
+    int packs =
+        name && strstr(name, "ompress") && !strstr(name, "ecompress") && !strstr(name, "ncompress");
+    return packs || (name && (!strncmp(name, "deflate", 7) || strstr(name, "longest_match")));
+}
+
 static const char *codec_of(const char *name)
 {
     for (size_t i = 0; name && i < COUNT(codecs); i++)
@@ -76,8 +84,8 @@ void codec_modules(const struct model *m, struct codec_modules *out)
     for (int i = 0; i < m->frames_count && out->count < CODEC_MODULES; i++) {
         const char *module = base_of(&m->frames[i]), *codec = codec_of(m->frames[i].function);
         int k = 0;
-        if (is_python(&m->frames[i]) || !module || !codec || strstr(module, "python3") ||
-            !strncmp(module, "libc.", 5))
+        if (is_python(&m->frames[i]) || !module || !codec || encodes(m->frames[i].function) ||
+            strstr(module, "python3") || !strncmp(module, "libc.", 5))
             continue;
         while (k < out->count && strcmp(out->module[k], module))
             k++;
@@ -99,6 +107,8 @@ enum frame_work frame_work(const struct model_frame *f, const struct codec_modul
     for (size_t i = 0; i < COUNT(reads); i++)
         if (f->function && !strcmp(f->function, reads[i]))
             return WORK_CALL;
+    if (encodes(f->function))
+        return WORK_ENCODE;
     *codec = codec_of(f->function);
     *codec = *codec ? *codec : codec_of(module);
     for (int i = 0; i < in->count && !*codec && !f->function && module; i++)

@@ -4,7 +4,7 @@
 
 #include "profiler/analyze/model/model.h"
 
-enum frame_work { WORK_OTHER, WORK_CALL, WORK_DECODE, WORK_CONVERT, WORK_PLACE };
+enum frame_work { WORK_OTHER, WORK_CALL, WORK_DECODE, WORK_ENCODE, WORK_CONVERT, WORK_PLACE };
 
 enum { CODEC_MODULES = 16 };
 /* Libraries in which a function of a codec was seen that is named after none: their functions

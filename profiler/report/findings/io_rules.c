@@ -103,14 +103,19 @@ static int is_compressed(const char *path)
     return 0;
 }
 
-/* Decoding of what was read again: by the share of a compressed file in all that was read. */
+/* Decoding of what is read from a file, by its share of the bytes: of files whose names say that
+ * they are compressed, or else of all that were read. */
 static double decoding_of(const struct io_finder *f, const struct model_io_file *file)
 {
-    double all = 0;
-    for (int i = 0; i < f->m->io.files_count; i++)
-        if (is_compressed(f->m->io.files[i].path))
-            all += io_known(f->m->io.files[i].read.mb);
-    return is_compressed(file->path) && all > 0 ? f->decode_s * io_known(file->read.mb) / all : 0;
+    double named = 0, all = 0;
+    for (int i = 0; i < f->m->io.files_count; i++) {
+        double mb = io_known(f->m->io.files[i].read.mb);
+        named += is_compressed(f->m->io.files[i].path) ? mb : 0;
+        all += mb;
+    }
+    if (named > 0)
+        return is_compressed(file->path) ? f->decode_s * io_known(file->read.mb) / named : 0;
+    return all > 0 ? f->decode_s * io_known(file->read.mb) / all : 0;
 }
 
 /* IO3, D8: the same bytes are read again and again. */
@@ -137,8 +142,8 @@ static enum err reread(struct io_finder *f)
         .title = "The same bytes are read again",
         .confidence = "medium",
         .file = worst,
-        .gain = most,
-        .gain_low = most / 2,
+        .gain = fmin(most, f->wall),
+        .gain_low = fmin(most, f->wall) / 2,
         .advice = from_start ? "Decode it once and keep the result, or store it in chunks or "
                                "uncompressed: a stream like this can be read from its beginning "
                                "alone."
@@ -291,8 +296,11 @@ static enum err requests(struct io_finder *f)
             .file = e,
             .gain = s * 7 / 8,
             .gain_low = s / 2,
-            .advice = "Ask for more in one request, or send requests without waiting for the last "
-                      "answer.",
+            .advice = e->connects > e->requests / 2
+                          ? "Keep connections open between requests. Ask for more in one request, "
+                            "or send requests without waiting for the last answer."
+                          : "Ask for more in one request, or send requests without waiting for the "
+                            "last answer.",
             .refuted_by = "Refuted if eight at a time take as long: then the server limits.",
             .test = "Set the number of concurrent requests to 8, then: %s."};
         return io_found(f, &what,
