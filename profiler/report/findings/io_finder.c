@@ -29,12 +29,25 @@ static void find_decoding(struct io_finder *f)
     }
 }
 
+/* A read from memory that lost its CPU looks as if it had waited. Where the kernel fetched next to
+ * nothing from storage, time that threads were ready without a CPU is taken off. */
+static double real_share(const struct model *m, double waited)
+{
+    double mb = io_known(m->io.read.waited_mb) + io_known(m->io.write.waited_mb);
+    double ready = io_known(m->totals.wait.runnable);
+    if (!(waited > 0) || !(m->io.storage_read_mb < 0.1 * mb))
+        return 1;
+    return ready < waited ? 1 - ready / waited : 0;
+}
+
 void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding *rows, int most)
 {
     *f = (struct io_finder){.m = m, .rows = rows, .most = most};
     f->wall = m->meta.wall_s;
     f->cpu = io_known(m->totals.cpu.user) + io_known(m->totals.cpu.sys);
     f->waited = io_known(m->io.read.waited_s) + io_known(m->io.write.waited_s);
+    f->real = real_share(m, f->waited);
+    f->waited *= f->real;
     find_decoding(f);
 }
 

@@ -11,7 +11,8 @@ struct io_finder {
     struct model_finding *rows;
     int count, most;
     double wall, cpu;
-    double waited;    /* in reads and writes of files and sockets */
+    double waited;    /* in reads and writes of files and sockets, without waits for a CPU */
+    double real;      /* share of waits that were not for a CPU */
     double decode_s;  /* CPU time in codec libraries */
     double unnamed_s; /* part of it: functions without a name */
     const char *codec;

@@ -56,11 +56,15 @@ static enum err storage(struct io_finder *f)
         .refuted_by = "Refuted if a second run, with the files in the page cache, takes as long.",
         .test = "Record it again at once: %s; then tomoprof compare RUN1 RUN2."};
     double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
+    char ready[100] = "";
+    if (f->real < 0.95)
+        snprintf(ready, sizeof ready, " (without %.3g s in which threads waited for a CPU)",
+                 s * (1 / f->real - 1));
     say_disk(f, disk);
     return io_found(f, &what,
-                    "Reads and writes waited %.3g s of %.3g s (%.0f %%) for %.4g MiB, %.3g MiB/s; "
-                    "the CPU worked %.3g s; %s.",
-                    s, f->wall, 100 * s / f->wall, mb, mb / s, f->cpu, disk);
+                    "Reads and writes waited %.3g s%s of %.3g s (%.0f %%) for %.4g MiB, %.3g "
+                    "MiB/s; the CPU worked %.3g s; %s.",
+                    s, ready, f->wall, 100 * s / f->wall, mb, mb / s, f->cpu, disk);
 }
 
 /* D-DEC: codecs take the CPU time, and storage is not what it waits for. */
@@ -337,13 +341,13 @@ static struct reads_of reading_line(const struct io_finder *f)
             struct reads_of one = {f->m->files[i].path, l, 0, 0};
             if (l->io && !f->m->io.reading_count) {
                 one.mb = io_known(l->io->read_mb);
-                one.waited = io_known(l->io->waited_s);
+                one.waited = f->real * io_known(l->io->waited_s);
             }
             for (int n = 0; n < f->m->io.reading_count; n++) {
                 const struct model_reading *r = &f->m->io.reading[n];
                 if (r->line == l->line && r->file && !strcmp(r->file, one.path)) {
                     one.mb = io_known(r->mb);
-                    one.waited = io_known(r->storage_s) + io_known(r->network_s);
+                    one.waited = f->real * (io_known(r->storage_s) + io_known(r->network_s));
                 }
             }
             if (one.mb > 0 && (!most.line || taken_by(l) > taken_by(most.line)))

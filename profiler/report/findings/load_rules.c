@@ -151,8 +151,9 @@ static enum err uneven(struct io_finder *f)
         const struct model_io_calls *c = &file->read;
         double n = io_known((double)c->calls), waited = io_known((double)c->waited);
         double fast = io_known(c->s) - io_known(c->waited_s);
-        if (n < 20 || !(c->p95_us > UNEVEN * c->p50_us) || !(waited > 0.02 * n) ||
-            !(waited < 0.98 * n) || !(c->waited_s > 2 * WORTH * f->wall))
+        if (!file->kind || strcmp(file->kind, "file") || n < 20 ||
+            !(c->p95_us > UNEVEN * c->p50_us) || !(waited > 0.02 * n) || !(waited < 0.98 * n) ||
+            !(f->real * c->waited_s > 2 * WORTH * f->wall))
             continue;
         const struct io_finding what = {
             .id = "io.uneven",
@@ -160,7 +161,7 @@ static enum err uneven(struct io_finder *f)
             .title = "Some reads wait and some do not",
             .confidence = "medium",
             .file = file,
-            .gain = fmin(c->waited_s, f->wall),
+            .gain = fmin(f->real * c->waited_s, f->wall),
             .gain_low = 0,
             .advice = "Compare runs of the same cache state only. Read ahead what is read next.",
             .refuted_by = "Refuted if a run with the whole file in the page cache differs as "

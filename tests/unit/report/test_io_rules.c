@@ -93,6 +93,23 @@ static void a_disk_that_is_waited_for_is_storage_bound(void **state)
     model_destroy(m);
 }
 
+/* As much as it waited its threads were ready without a CPU, and nothing came from storage. */
+static void waiting_for_a_cpu_is_not_storage(void **state)
+{
+    (void)state;
+    struct model *m = run_of(10, 1, "slide.czi");
+    reads(m, 800, 8.2, 8);
+    m->files[0].lines[0].cpu_incl.wait = 8.5;
+    m->io.storage_read_mb = 1;
+    m->totals.wait.runnable = 7.5;
+    assert_ok(findings_add(m));
+    assert_null(found(m, "io.storage"));
+    m->io.storage_read_mb = 700;
+    assert_ok(findings_add(m));
+    assert_non_null(found(m, "io.storage"));
+    model_destroy(m);
+}
+
 /* inflate() takes most of the CPU time; each slice decodes the file from its beginning. */
 static void decoding_and_reading_again_are_told(void **state)
 {
@@ -146,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seeks_do_not_explain_what_a_phase_called_read_takes),
         cmocka_unit_test(a_disk_that_is_waited_for_is_storage_bound),
+        cmocka_unit_test(waiting_for_a_cpu_is_not_storage),
         cmocka_unit_test(decoding_and_reading_again_are_told),
         cmocka_unit_test(many_small_calls_count_by_their_time),
     };

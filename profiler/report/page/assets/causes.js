@@ -29,7 +29,7 @@ function causesPanel(causes) {
       { title: "Measured", hint: "what its cause cost less in the later run of `tomoprof compare`", number: true, key: "measured_s", format: seconds }], list(causes.actions), { name: "actions", filter: false }),
     ...beforeAfter(causes.later),
     el("h2", {}, "What a change must keep"),
-    table([{ title: "What", kind: "name", key: "what" }, { title: "State", kind: "name", value: (c) => marks[c.state] ?? plain(c.state) }, { title: "How it is known", key: "text" }], list(causes.checks), { name: "checks", filter: false }),
+    table([{ title: "What", kind: "name", key: "what" }, { title: "State", kind: "name", value: (c) => marks[c.state] ?? plain(c.state) }, { title: "How it is known", key: "text" }], list(causes.checks), { name: "what a change must keep", filter: false }),
     list(causes.questions).length > 0 && [el("h2", {}, "Open questions"), el("ol", {}, list(causes.questions).map((q) => el("li", {}, plain(q))))],
   ].flat(2).filter(Boolean);
 }

@@ -89,7 +89,6 @@ async function start() {
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
-    list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
     profile && ["calls", "Calls", () => callsPanel(profile)],
     profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
@@ -99,6 +98,7 @@ async function start() {
     list(profile?.locks).length > 0 && ["locks", "Locks", () => locksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
+    list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],
     profile && ["memory", "Memory", () => memoryPanel(profile)],
     timing && ["roofline", "Roofline", () => rooflinePanel(timing)],
     timing && ["scaling", "Scaling", () => scalingPanel(timing)],
