@@ -9,8 +9,9 @@
 #include "profiler/capture/recorders/io/state.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
- * stack taken and stands for as many. Large and slow calls always do. */
-enum { STACK_SHARE = 200, DOUBLINGS = 16 };
+ * stack taken and stands for as many. Large and slow calls always do, and the first read and write
+ * of each file: after a start-up with many calls, a file that is read in two would have no line. */
+enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
 #define STACK_BURST 5000000ull /* ns */
 #define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
 #define LARGE       (1ll << 20)
@@ -37,11 +38,14 @@ static void keep_share(uint64_t now, uint64_t cost)
 }
 
 /* How many calls the stack of this one stands for; 0: none is taken. */
-static double stands_for(struct capture_thread *t, const struct io_add *a)
+static double stands_for(struct capture_thread *t, const struct io_file *f, const struct io_add *a)
 {
     int d = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
-    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << d ||
-        a->end - a->begin >= SLOW << d)
+    int large = d < LARGE_DOUBLINGS ? d : LARGE_DOUBLINGS;
+    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
+        a->end - a->begin >= SLOW << large)
+        return 1;
+    if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0)
         return 1;
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
@@ -221,7 +225,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
             const struct io_add *a, const void *caller)
 {
     uint64_t ns = a->end - a->begin, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0, stack = 0;
-    double times = stands_for(t, a);
+    double times = stands_for(t, f, a);
     int waited = has_waited(ns, bytes);
     if (times > 0) {
         uint64_t begin = trace_now();
@@ -243,6 +247,8 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
     c->bytes += bytes;
     c->ns += ns;
     c->errors += a->bytes < 0;
+    if (a->op <= TRACE_IO_WRITE && bytes)
+        f->begun[a->op] = 1;
     if (waited) {
         c->waited++;
         c->waited_bytes += bytes;

@@ -34,6 +34,7 @@ struct io_file {
     uint64_t stride, seen;
     uint64_t waiting_since; /* of an endpoint: since when requests wait for their first byte */
     uint32_t waiting;       /* how many */
+    uint8_t begun[2];       /* it was read, written */
 };
 
 struct io_descriptor {

@@ -182,6 +182,7 @@ void io_files_forked(void)
         struct io_file *f = &io->files[i];
         f->lock = f->changed = f->defined = 0;
         f->waiting = 0;
+        f->begun[0] = f->begun[1] = 0;
         memset(f->op, 0, sizeof f->op);
         memset(f->cell, 0, sizeof f->cell);
         memset(f->missed, 0, sizeof f->missed);
