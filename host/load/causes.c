@@ -61,6 +61,8 @@ static enum err add(struct loading *l, const char *rule, const char *statement,
     c->rule = rule;
     c->statement = statement;
     c->refuted_by = refuted_by;
+    c->test = NULL;
+    c->gain_low_s = c->gain_high_s = (double)NAN;
     c->evidence_count = c->actions_count = 0;
     va_start(args, refuted_by);
     while ((name = va_arg(args, const char *)) && c->evidence_count < EVIDENCE_MOST) {
@@ -127,6 +129,80 @@ static enum err judge_sweep(struct loading *l, const struct rule_data *d)
     return ERR_OK;
 }
 
+static enum err judge_chunks(struct loading *l, const struct rule_data *d)
+{
+    const struct load_spread *s = &l->spread;
+    if (s->mean_s > 0.1)
+        TRY(add(l, "D4", "Chunks are slow.", "chunks below 0.1 s in a second run", "mean chunk",
+                s->mean_s, "s", "fetch", 1e2 * d->fetch / d->work, "% of the work", "decode",
+                1e2 * d->decode / d->work, "% of the work", NULL,
+                "smaller chunks, or a faster codec", NULL));
+    if (s->p50_s > 0 && s->p95_s / s->p50_s > 1.5 && s->n >= 20)
+        TRY(add(l, "D6",
+                "Chunks differ much in their time: some come from the page cache and some "
+                "from the disk, or they are compressed differently.",
+                "a run with a warm cache that differs as much", "p95 over p50", s->p95_s / s->p50_s,
+                "", "file in the page cache", 100 * l->file.cached_share, "%", NULL,
+                "load --cache cold and --cache warm beside each other", NULL));
+    if (d->open + d->index > 0.05 * (d->open + d->index + l->read_s))
+        TRY(add(l, "D7", "Opening and reading the index are a large part; they come once per file.",
+                "the same share when all chunks are read", "open and index",
+                1e3 * (d->open + d->index), "ms", "reading", 1e3 * l->read_s, "ms", "chunks",
+                (double)l->chunks_read, "", NULL, "keep the file open between reads", NULL));
+    if (l->amplification > 1.5)
+        TRY(add(l, "D8",
+                "More is decoded than is wanted: chunks do not fit the box, or tiles "
+                "overlap.",
+                "a box of whole chunks with the same factor", "bytes decoded over wanted",
+                l->amplification, "", NULL, "chunks of the shape that is read most often", NULL));
+    if (d->mean_stored < 65536 && l->chunks_count > 100)
+        TRY(add(l, "D9", "Many small requests.", "a sweep in which batches do not help",
+                "mean request", d->mean_stored, "bytes", "requests", (double)l->chunks_count, "",
+                NULL, "batches (--batch 50)", "shards or larger chunks (tomoprof convert)", NULL));
+    return ERR_OK;
+}
+
+struct expected {
+    const char *rule;
+    double low, high; /* seconds of what was read */
+    const char *test;
+};
+
+/* What each cause may cost, scaled to the whole array, and the command that tests it. By Amdahl's
+ * law at most all of its part is saved. */
+static void expect(struct loading *l, const struct rule_data *d)
+{
+    const double each = d->work > 0 ? l->read_s / d->work : 0, none = (double)NAN;
+    const double threads = d->threads ? d->threads->seconds : none;
+    const struct load_spread *s = &l->spread;
+    const struct expected rows[] = {
+        {"D-IO", 0, d->fetch * each, "tomoprof load FILE --sweep medium --cache warm"},
+        {"D-COPY", 0, d->fetch * each / 2, "tomoprof load FILE --cache cold"},
+        {"D-DEC", 0, d->decode * each, "tomoprof load FILE --threads 0"},
+        {"D1", 0, d->place * each, "tomoprof load FILE --order offset"},
+        {"D2", 0, d->sequential ? threads - d->sequential->seconds : none,
+         "tomoprof load FILE --threads 1"},
+        {"D3", 0, d->processes ? d->processes->seconds - threads : none,
+         "tomoprof load FILE --processes 4 --batch 50"},
+        {"D4", none, none, "tomoprof load FILE --cache warm"},
+        {"D6", 0, (double)s->n * (s->mean_s - s->p50_s) / (double)(l->workers > 0 ? l->workers : 1),
+         "tomoprof load FILE --cache warm"},
+        {"D7", 0, d->open + d->index, "tomoprof load FILE"},
+        {"D8", 0, l->read_s * (1 - 1 / l->amplification), "tomoprof load FILE"},
+        {"D9", none, none, "tomoprof load FILE --batch 50"},
+    };
+    const double whole = l->estimate_full_s.mid;
+    const double scale = isfinite(whole) && l->read_s > 0 ? whole / l->read_s : 1;
+    for (int i = 0; i < l->causes_count; i++)
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            if (!strcmp(l->causes[i].rule, rows[k].rule)) {
+                double once = !strcmp(rows[k].rule, "D7") ? 1 : scale; /* opening comes once */
+                l->causes[i].gain_low_s = rows[k].low * once;
+                l->causes[i].gain_high_s = rows[k].high * once;
+                l->causes[i].test = rows[k].test;
+            }
+}
+
 enum err load_causes(struct loading *l)
 {
     struct rule_data d;
@@ -137,33 +213,7 @@ enum err load_causes(struct loading *l)
         return ERR_OK;
     TRY(judge_work(l, &d));
     TRY(judge_sweep(l, &d));
-    const struct load_spread *s = &l->spread;
-    if (s->mean_s > 0.1)
-        TRY(add(l, "D4", "Chunks are slow.", "chunks below 0.1 s in a second run", "mean chunk",
-                s->mean_s, "s", "fetch", 1e2 * d.fetch / d.work, "% of the work", "decode",
-                1e2 * d.decode / d.work, "% of the work", NULL, "smaller chunks, or a faster codec",
-                NULL));
-    if (s->p50_s > 0 && s->p95_s / s->p50_s > 1.5 && s->n >= 20)
-        TRY(add(l, "D6",
-                "Chunks differ much in their time: some come from the page cache and some "
-                "from the disk, or they are compressed differently.",
-                "a run with a warm cache that differs as much", "p95 over p50", s->p95_s / s->p50_s,
-                "", "file in the page cache", 100 * l->file.cached_share, "%", NULL,
-                "load --cache cold and --cache warm beside each other", NULL));
-    if (d.open + d.index > 0.05 * (d.open + d.index + l->read_s))
-        TRY(add(l, "D7", "Opening and reading the index are a large part; they come once per file.",
-                "the same share when all chunks are read", "open and index",
-                1e3 * (d.open + d.index), "ms", "reading", 1e3 * l->read_s, "ms", "chunks",
-                (double)l->chunks_read, "", NULL, "keep the file open between reads", NULL));
-    if (l->amplification > 1.5)
-        TRY(add(l, "D8",
-                "More is decoded than is wanted: chunks do not fit the box, or tiles "
-                "overlap.",
-                "a box of whole chunks with the same factor", "bytes decoded over wanted",
-                l->amplification, "", NULL, "chunks of the shape that is read most often", NULL));
-    if (d.mean_stored < 65536 && l->chunks_count > 100)
-        TRY(add(l, "D9", "Many small requests.", "a sweep in which batches do not help",
-                "mean request", d.mean_stored, "bytes", "requests", (double)l->chunks_count, "",
-                NULL, "batches (--batch 50)", "shards or larger chunks (tomoprof convert)", NULL));
+    TRY(judge_chunks(l, &d));
+    expect(l, &d);
     return ERR_OK;
 }

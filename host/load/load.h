@@ -62,8 +62,8 @@ const char *load_filesystem(const char *path);
 const char *load_cache_name(enum load_cache cache);
 const char *load_order_name(enum engine_order order);
 
-/* For people: the profile and the table on `out`; rootcause.md. */
+/* For people: the profile and the table on `out`; rootcause.json and rootcause.md in `folder`. */
 enum err load_text(const struct loading *l, FILE *out, int causes);
-enum err load_rootcause(const struct loading *l, const char *path);
+enum err load_rootcause(const struct loading *l, const char *folder);
 
 #endif

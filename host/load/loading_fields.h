@@ -33,9 +33,8 @@
     X(INT, _, decoded, "bytes")                                                                    \
     X(INDEX, _, worker, "")
 
-/* Work on one chunk: fetch, decode, convert and place. */
 #define LOAD_SPREAD_FIELDS(X)                                                                      \
-    X(INT, _, n, "")                                                                               \
+    X(INT, _, n, "chunks; of the work on one: fetch, decode, convert and place")                   \
     X(REAL, _, mean_s, "")                                                                         \
     X(REAL, _, min_s, "")                                                                          \
     X(REAL, _, p5_s, "")                                                                           \
@@ -81,6 +80,9 @@
     X(TEXT, _, statement, "")                                                                      \
     X(LIST, load_evidence, evidence, "the numbers that fired the rule")                            \
     X(TEXT, _, refuted_by, "a measurement that would prove it wrong")                              \
+    X(TEXT, _, test, "the command that makes it")                                                  \
+    X(REAL, _, gain_low_s, "")                                                                     \
+    X(REAL, _, gain_high_s, "estimated upper limit of what can be saved")                          \
     X(WORDS, _, actions, "")
 
 #define LOADING_FIELDS(X)                                                                          \
@@ -103,7 +105,6 @@
     X(REAL, _, recommended_speedup, "measured again beside the sequential way")                    \
     X(FLAG, _, interrupted, "by a signal or the budget: what there is")
 
-/* All but the file itself, what is embedded before what holds it. */
 #define LOADING_STRUCTS(X)                                                                         \
     X(load_file, LOAD_FILE_FIELDS)                                                                 \
     X(load_phase, LOAD_PHASE_FIELDS)                                                               \

@@ -1,8 +1,7 @@
-/* What people read: the profile, the table of the sweep, and rootcause.md. */
+/* What people read: the profile and the table of the sweep. */
 #include <math.h>
 #include <string.h>
 
-#include "host/base/file.h"
 #include "host/base/memory.h"
 #include "host/load/load.h"
 
@@ -102,6 +101,9 @@ static void say_causes(const struct loading *l, FILE *f)
         for (int k = 0; k < c->evidence_count; k++)
             fprintf(f, "- %s: %.4g %s\n", c->evidence[k].name, c->evidence[k].value,
                     c->evidence[k].unit);
+        if (isfinite(c->gain_high_s))
+            fprintf(f, "- Gain: %.3g to %.3g s of the whole array.\n", c->gain_low_s,
+                    c->gain_high_s);
         fprintf(f, "- Refuted by: %s.\n", c->refuted_by);
         for (int k = 0; k < c->actions_count; k++)
             fprintf(f, "- To do: %s.\n", c->actions[k]);
@@ -125,19 +127,4 @@ enum err load_text(const struct loading *l, FILE *out, int causes)
         fprintf(out, "\n");
     }
     return ERR_OK;
-}
-
-enum err load_rootcause(const struct loading *l, const char *path)
-{
-    struct outfile f;
-    TRY(outfile_open(&f, path));
-    fprintf(f.stream, "# Where the time of loading goes\n\n");
-    fprintf(f.stream, "The whole array takes %.4f s (%.4f to %.4f).\n\n```\n",
-            l->estimate_full_s.mid, l->estimate_full_s.low, l->estimate_full_s.high);
-    load_text(l, f.stream, 0);
-    fprintf(f.stream, "```\n\n## Causes\n");
-    if (!l->causes_count)
-        fprintf(f.stream, "\nNo rule fired.\n");
-    say_causes(l, f.stream);
-    return outfile_commit(&f);
 }

@@ -45,6 +45,25 @@ struct record_end {
  * 0, 0 unknown. */
 void record_own_account(int pid, double *user_s, double *system_s);
 
+/* disks.c: the kernel's counters of block devices and of this process's control group, read before,
+ * after and each second meanwhile by a thread of this process. */
+enum { RECORD_DISKS = 64 };
+struct record_disk { /* since the begin */
+    char name[40];
+    uint64_t reads, read_sectors, read_ms, writes, write_sectors, write_ms, busy_ms, queue_ms;
+    double busy_most; /* of the busiest second; below 0: the run was shorter */
+};
+struct record_disks {
+    struct record_disk row[RECORD_DISKS];
+    int count;
+    double seconds;
+    char reason[120], group_reason[120];            /* "" it is known */
+    uint64_t group_reads, group_read, group_writes, /* requests and bytes */
+        group_write;
+};
+void record_disks_begin(void);
+void record_disks_end(struct record_disks *out);
+
 /* When the recording ends before the program does. */
 struct record_until {
     double seconds; /* 0: it does not */

@@ -60,7 +60,9 @@ enum trace_io_cell {
     TRACE_IO_FIRST_BYTE, /* ns from the last write to the end of that read */
     TRACE_IO_OF_READS,   /* enum trace_io_part, of reads; then of writes */
     TRACE_IO_OF_WRITES = TRACE_IO_OF_READS + 256,
-    TRACE_IO_CELLS = TRACE_IO_OF_WRITES + 256
+    TRACE_IO_IN_FLIGHT = TRACE_IO_OF_WRITES + 256, /* of an endpoint: ns while a request waited for
+                                                      its first byte */
+    TRACE_IO_CELLS
 };
 enum trace_io_part {
     TRACE_IO_PLACED,                                       /* calls by enum trace_io_place */

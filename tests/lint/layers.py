@@ -10,7 +10,8 @@ MAY_INCLUDE = {
     "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
     "host/store": {"host/base", "host/geom"},
-    "host/load": {"host/base", "host/json", "host/geom", "host/store"},
+    "host/rootcause": {"host/base", "host/json"},
+    "host/load": {"host/base", "host/json", "host/geom", "host/store", "host/rootcause"},
     "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "profiler/mark": set(),
@@ -23,7 +24,7 @@ MAY_INCLUDE = {
     "profiler/analyze": {"host/base", "host/json", "profiler/trace"},
     "profiler/import": {"host/base", "host/json", "profiler/trace", "profiler/analyze"},
     "profiler/triage": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"host/base", "host/json", "host/timing", "host/rootcause", "profiler/trace", "profiler/analyze"},
 }
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
@@ -45,7 +46,7 @@ INSIDE = {
     "profiler/import": ["read", "build", "source"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
     "profiler/fpga": ["width", "embed", "hls", "verilog"],
-    "profiler/report": ["findings", "text", "export", "page", "compare"],
+    "profiler/report": ["findings", "causes", "text", "export", "page", "compare"],
 }
 
 # Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.
@@ -56,7 +57,7 @@ FOREIGN = {
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report", "profiler/import"},
     r"sqlite3\.h": {"profiler/import"},
     r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h": {"host/store"},
-    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
+    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/rootcause", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},

@@ -22,7 +22,7 @@ def loaded(check, folder, *args):
     jsonschema.validate(said, SCHEMA)
     written = pathlib.Path(done.stderr.strip().splitlines()[-1])
     check.that(json.loads(written.read_text()) == said, "loading.json differs from what --json prints")
-    check.that((written.parent / "rootcause.md").read_text().startswith("# Where"), "rootcause.md")
+    check.that((written.parent / "rootcause.md").read_text().startswith("# Root causes"), "rootcause.md")
     return said
 
 

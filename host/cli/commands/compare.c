@@ -99,7 +99,8 @@ const struct command cmd_compare = {
         "it lies within 10 % of 1, all else is `undecided`. Lines are judged by the sampling error "
         "of\n"
         "their CPU time and followed through edits. Differences of machine and program are named "
-        "first.\n\n"
+        "first.\n"
+        "Of recordings, rootcause.md of A gets what its causes cost less in B.\n\n"
         "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
     .options = options,
     .min_words = 2,

@@ -90,6 +90,8 @@ struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
     struct record_target target;
     struct record_end bare, end;
+    struct record_disks disks;
+    int looked; /* at the disks */
     char note[256];
     char **word; /* the command */
 };
@@ -116,7 +118,8 @@ static enum err write_facts(struct record_session *s, const struct record_end *e
                                        .rate_hz = rate,
                                        .modes = modes,
                                        .cpu = *cpu ? cpu : NULL,
-                                       .cpus = usable_cpus()};
+                                       .cpus = usable_cpus(),
+                                       .disks = s->looked ? &s->disks : NULL};
     TRY(record_facts_write(s->folder, &facts));
     if (run_latest(s->folder)) /* the run itself is whole */
         log_warn("%s", err_text());
@@ -162,8 +165,11 @@ static enum err run_program(struct record_session *s, char **word)
     }
     s->word = word;
     const struct record_until until = {seconds, recording_ended, s};
+    record_disks_begin();
     if (!e)
         e = record_launch(s->target.path, word, environment, 0, &until, &s->end);
+    record_disks_end(&s->disks);
+    s->looked = 1;
     record_environment_free(environment);
     return e;
 }
@@ -285,8 +291,9 @@ const struct command cmd_record = {
         "and transfer to the line that launched it. CMD's input, output, signals and exit code do "
         "not change.\n"
         "The recording survives crashes and kills.\n"
-        "Writes DIR/<stamp>/trace, record.json, profile.json and report.html; DIR/latest leads to "
-        "the newest.\n"
+        "Writes DIR/<stamp>/trace, record.json, profile.json and report.html, rootcause.md where a "
+        "cause\n"
+        "was found; DIR/latest leads to the newest.\n"
         "The last line names the page and the line of the program that matters most.\n\n"
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"

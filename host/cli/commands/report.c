@@ -105,11 +105,22 @@ static int has_times_only(const char *folder)
     return is_file(path, &st);
 }
 
+/* Runs of before rootcause.md was written have none: an existing one keeps what `compare` measured.
+ */
+static enum err add_causes(const char *folder, const struct model *m)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/rootcause.json", folder);
+    return m && !is_file(path, &st) ? profile_causes(folder, m) : ERR_OK;
+}
+
 /* The page and the headline. */
 static enum err conclude(const char *folder, const struct model *m)
 {
     char page[RUN_PATH + 16], line[256] = "";
     long long bytes;
+    TRY(add_causes(folder, m));
     TRY(profile_page(folder, page, &bytes));
     profile_top(folder, m, line);
     log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
@@ -168,7 +179,9 @@ const struct command cmd_report = {
             "Analyses the\n"
             "traces where profile.json is missing or older than them, and writes report.html into "
             "the folder:\n"
-            "one file that opens offline. --text prints its tables too.\n\n"
+            "one file that opens offline. --text prints its tables too. rootcause.md lists causes, "
+            "their tests\n"
+            "and actions where a finding has a test.\n\n"
             "Examples:\n"
             "  tomoprof report latest --text\n"
             "  tomoprof report latest --after imports\n"

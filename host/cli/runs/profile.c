@@ -14,6 +14,7 @@
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
 #include "host/timing/timing.h"
+#include "profiler/report/causes/causes.h"
 #include "profiler/report/findings/findings.h"
 #include "profiler/report/page/html.h"
 
@@ -67,7 +68,15 @@ static enum err make(const char *folder, struct analyze_options *options, struct
         e = answers_add(*out);
     record_facts_free(&facts);
     snprintf(path, sizeof path, "%s/profile.json", folder);
-    return e ? e : profile_write(*out, path);
+    if (!e)
+        e = profile_write(*out, path);
+    return e ? e : profile_causes(folder, *out);
+}
+
+enum err profile_causes(const char *folder, const struct model *m)
+{
+    int written;
+    return causes_write(m, folder, &written);
 }
 
 enum err profile_make(const char *folder, const struct profile_options *o, struct model **out)

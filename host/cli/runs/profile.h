@@ -34,6 +34,9 @@ enum err profile_make_apart(const char *folder, const struct profile_options *o,
 /* The same in this process, with the model in hand; folder/profile.json is written. */
 enum err profile_make(const char *folder, const struct profile_options *o, struct model **out);
 
+/* rootcause.md and rootcause.json of a run from its model; none where no finding has a test. */
+enum err profile_causes(const char *folder, const struct model *m);
+
 /* The headline: "recon.py:12 takes 34 % of the CPU time (1.2 of 3.5 s).", of the suite's runs that
  * of their times; "" without answers. `m` may be NULL. */
 void profile_top(const char *folder, const struct model *m, char top[256]);

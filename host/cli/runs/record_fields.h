@@ -16,6 +16,24 @@
     X(INT, _, peak_rss_bytes, "")                                                                  \
     X(INT, _, left_running, "processes of it that live on")
 
+/* While it ran, of the whole machine. */
+#define LAUNCH_DISK_FIELDS(X)                                                                      \
+    X(TEXT, _, name, "")                                                                           \
+    X(INT, _, reads, "")                                                                           \
+    X(INT, _, read_sectors, "of 512 bytes")                                                        \
+    X(INT, _, read_ms, "requests added")                                                           \
+    X(INT, _, writes, "")                                                                          \
+    X(INT, _, write_sectors, "")                                                                   \
+    X(INT, _, write_ms, "")                                                                        \
+    X(INT, _, busy_ms, "")                                                                         \
+    X(INT, _, queue_ms, "")                                                                        \
+    X(REAL, _, busy_most, "share of the busiest second; null: a shorter run")
+#define LAUNCH_GROUP_FIELDS(X)                                                                     \
+    X(INT, _, reads, "")                                                                           \
+    X(INT, _, read_bytes, "")                                                                      \
+    X(INT, _, writes, "")                                                                          \
+    X(INT, _, write_bytes, "")
+
 #define LAUNCH_FILE_FIELDS(X)                                                                      \
     X(TEXT, _, schema, "")                                                                         \
     X(TEXT, _, tomoprof_version, "")                                                               \
@@ -27,7 +45,12 @@
     X(REAL, _, rate_hz, "null: the capture library's own")                                         \
     X(MAYBE, launch_end, end, "")                                                                  \
     X(MAYBE, launch_end, baseline, "of a bare run before it")                                      \
-    X(WORDS, _, notes, "what could not be had")
+    X(WORDS, _, notes, "what could not be had")                                                    \
+    X(REAL, _, disks_s, "time of disks")                                                           \
+    X(LIST, launch_disk, disks, "that had requests")                                               \
+    X(TEXT, _, disks_reason, "why disks are not known; null where they are")                       \
+    X(MAYBE, launch_group, group, "of the control group's io.stat")                                \
+    X(TEXT, _, group_reason, "why that is null")
 
 /* clang-format on */
 

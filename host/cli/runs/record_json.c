@@ -20,10 +20,16 @@
 
 /* clang-format off */
 JSON_DEFINE(launch_end, LAUNCH_END_FIELDS)
+JSON_DEFINE(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_DEFINE(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_DEFINE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_DECLARE(launch_end, LAUNCH_END_FIELDS)
+JSON_DECLARE(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_DECLARE(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_DECLARE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_RECORD(launch_end, LAUNCH_END_FIELDS)
+JSON_RECORD(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_RECORD(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
 /* clang-format on */
 
@@ -73,6 +79,37 @@ static char **masked(const char *const *words)
     return copy;
 }
 
+/* `rows` [RECORD_DISKS] and `group` are what `file` points to. */
+static void disks_to_file(const struct record_disks *d, struct launch_disk *rows,
+                          struct launch_group *group, struct launch_file *file)
+{
+    file->disks_s = UNKNOWN;
+    file->disks_reason = file->group_reason = "not looked at";
+    if (!d)
+        return;
+    for (int i = 0; i < d->count; i++) {
+        const struct record_disk *x = &d->row[i];
+        rows[i] = (struct launch_disk){x->name,
+                                       (int64_t)x->reads,
+                                       (int64_t)x->read_sectors,
+                                       (int64_t)x->read_ms,
+                                       (int64_t)x->writes,
+                                       (int64_t)x->write_sectors,
+                                       (int64_t)x->write_ms,
+                                       (int64_t)x->busy_ms,
+                                       (int64_t)x->queue_ms,
+                                       x->busy_most < 0 ? UNKNOWN : x->busy_most};
+    }
+    *group = (struct launch_group){(int64_t)d->group_reads, (int64_t)d->group_read,
+                                   (int64_t)d->group_writes, (int64_t)d->group_write};
+    file->disks = rows;
+    file->disks_count = d->count;
+    file->disks_s = d->seconds > 0 ? d->seconds : UNKNOWN;
+    file->disks_reason = *d->reason ? d->reason : NULL;
+    file->group_reason = *d->group_reason ? d->group_reason : NULL;
+    file->group = *d->group_reason ? NULL : group;
+}
+
 enum err record_facts_write(const char *folder, const struct record_facts *facts)
 {
     char path[RUN_PATH + 16];
@@ -81,7 +118,9 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
     char **command = masked(facts->command);
     FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
-    const struct launch_file file = {
+    struct launch_disk disks[RECORD_DISKS];
+    struct launch_group group;
+    struct launch_file file = {
         .schema = RECORD_SCHEMA,
         .tomoprof_version = TP_VERSION,
         .command = (const char **)command,
@@ -96,6 +135,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         .notes = (const char **)facts->notes,
         .notes_count = words_in((const char *const *)facts->notes),
     };
+    disks_to_file(facts->disks, disks, &group, &file);
     snprintf(path, sizeof path, "%s/record.json", folder);
     enum err e = outfile_open(&f, path);
     if (!e) {
@@ -145,6 +185,41 @@ static const char **words_from_file(struct arena *a, const char **words, int cou
     return out;
 }
 
+static enum err disks_from_file(const struct launch_file *file, struct record_facts *out)
+{
+    struct record_disks *d = arena_take(out->arena, sizeof *d);
+    FAIL_IF(!d, ERR_MEMORY, "no memory for record.json");
+    memset(d, 0, sizeof *d);
+    out->disks = d;
+    d->seconds = real(file->disks_s);
+    const char *why = file->disks_reason, *why_group = file->group_reason;
+    snprintf(d->reason, sizeof d->reason, "%s", why ? why : d->seconds > 0 ? "" : "not looked at");
+    snprintf(d->group_reason, sizeof d->group_reason, "%s",
+             why_group     ? why_group
+             : file->group ? ""
+                           : "not looked at");
+    for (int i = 0; i < file->disks_count && d->count < RECORD_DISKS; i++) {
+        const struct launch_disk *x = &file->disks[i];
+        struct record_disk *to = &d->row[d->count++];
+        snprintf(to->name, sizeof to->name, "%s", x->name ? x->name : "?");
+        const int64_t from[] = {x->reads,         x->read_sectors, x->read_ms, x->writes,
+                                x->write_sectors, x->write_ms,     x->busy_ms, x->queue_ms};
+        uint64_t *const into[] = {&to->reads,   &to->read_sectors,  &to->read_ms,
+                                  &to->writes,  &to->write_sectors, &to->write_ms,
+                                  &to->busy_ms, &to->queue_ms};
+        for (int k = 0; k < 8; k++)
+            *into[k] = from[k] > 0 ? (uint64_t)from[k] : 0;
+        to->busy_most = isfinite(x->busy_most) ? x->busy_most : -1;
+    }
+    if (file->group) {
+        d->group_reads = file->group->reads > 0 ? (uint64_t)file->group->reads : 0;
+        d->group_read = file->group->read_bytes > 0 ? (uint64_t)file->group->read_bytes : 0;
+        d->group_writes = file->group->writes > 0 ? (uint64_t)file->group->writes : 0;
+        d->group_write = file->group->write_bytes > 0 ? (uint64_t)file->group->write_bytes : 0;
+    }
+    return ERR_OK;
+}
+
 static enum err from_file(const char *path, const cJSON *root, struct record_facts *out)
 {
     struct launch_file file;
@@ -160,7 +235,7 @@ static enum err from_file(const char *path, const cJSON *root, struct record_fac
     end_from_file(file.end, &out->end);
     out->end.pid = whole(file.pid);
     end_from_file(file.baseline, &out->bare);
-    return ERR_OK;
+    return disks_from_file(&file, out);
 }
 
 enum err record_facts_read(const char *folder, struct record_facts *out)
@@ -252,6 +327,55 @@ static enum err add_end(struct model *m, const char *who, const struct record_en
     return add_facts(m, who, facts, n);
 }
 
+static int most_busy_first(const void *a, const void *b)
+{
+    const struct model_disk *x = a, *y = b;
+    return x->busy < y->busy || x->busy > y->busy ? (x->busy < y->busy ? 1 : -1)
+                                                  : strcmp(x->name, y->name);
+}
+
+static double for_each(uint64_t sum, uint64_t n)
+{
+    return n ? (double)sum / (double)n : UNKNOWN;
+}
+
+/* Of the whole machine, to the model's part about input and output. */
+static enum err add_disks(struct model *m, const struct record_disks *d)
+{
+    struct model_io *io = &m->io;
+    if (!d || !isfinite(io->read.s))
+        return ERR_OK;
+    TRY(model_list(m, model_disk, io, disks, (size_t)d->count));
+    for (int i = 0; i < d->count; i++) {
+        const struct record_disk *x = &d->row[i];
+        double s = d->seconds > 0 ? d->seconds : UNKNOWN;
+        io->disks[i] = (struct model_disk){.name = arena_text(m->arena, x->name),
+                                           .reads = (int64_t)x->reads,
+                                           .read_mb = (double)x->read_sectors / 2048,
+                                           .read_wait_ms = for_each(x->read_ms, x->reads),
+                                           .reads_per_s = (double)x->reads / s,
+                                           .writes = (int64_t)x->writes,
+                                           .write_mb = (double)x->write_sectors / 2048,
+                                           .write_wait_ms = for_each(x->write_ms, x->writes),
+                                           .busy = fmin(1, 1e-3 * (double)x->busy_ms / s),
+                                           .busy_most = x->busy_most < 0 ? UNKNOWN : x->busy_most,
+                                           .queue = 1e-3 * (double)x->queue_ms / s};
+        FAIL_IF(!io->disks[i].name, ERR_MEMORY, "no memory for the profile");
+    }
+    if (d->count)
+        qsort(io->disks, (size_t)d->count, sizeof *io->disks, most_busy_first);
+    io->disks_reason = *d->reason ? arena_text(m->arena, d->reason) : NULL;
+    io->group_reason = *d->group_reason ? arena_text(m->arena, d->group_reason) : NULL;
+    if (*d->group_reason)
+        return ERR_OK;
+    int one;
+    TRY(model_items(m, &record_model_group_io, 1, &io->group, &one));
+    *io->group =
+        (struct model_group_io){(int64_t)d->group_reads, (double)d->group_read / 1048576,
+                                (int64_t)d->group_writes, (double)d->group_write / 1048576};
+    return ERR_OK;
+}
+
 enum err record_facts_add(const struct record_facts *f, struct model *m)
 {
     struct model_item items[8];
@@ -260,6 +384,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
     if (!f->command)
         return ERR_OK;
     TRY(add_end(m, "launcher", &f->end, f));
+    TRY(add_disks(m, f->disks));
     for (char **note = f->notes; *note && n < 6; note++)
         items[n++] = (struct model_item){.id = "launcher_note",
                                          .severity = "warning",

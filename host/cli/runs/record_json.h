@@ -13,6 +13,7 @@ struct record_facts {
     const char *modes;           /* NULL: all */
     const char *cpu;             /* model of the processor; NULL unknown */
     int cpus;                    /* that the program could use; 0 unknown */
+    struct record_disks *disks;  /* NULL: not looked at */
     struct arena *arena;         /* of what was read */
 };
 

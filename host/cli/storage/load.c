@@ -71,8 +71,7 @@ static enum err write_results(const struct loading *l)
     TRY(run_make(out, folder));
     snprintf(path, sizeof path, "%s/loading.json", folder);
     TRY(loading_write(l, path));
-    snprintf(path, sizeof path, "%s/rootcause.md", folder);
-    TRY(load_rootcause(l, path));
+    TRY(load_rootcause(l, folder));
     log_info("%s/loading.json", folder);
     return ERR_OK;
 }

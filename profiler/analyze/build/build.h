@@ -30,6 +30,7 @@ enum err build_kernels(struct run *r); /* of build_gpu */
 enum err build_timeline(struct run *r);
 enum err build_memory(struct run *r);
 enum err build_io(struct run *r);
+enum err build_reading(struct run *r); /* of build_io: lines that read, by what takes their time */
 enum err build_locks(struct run *r);
 enum err build_own(struct run *r); /* the call tree of own code, with the critical path */
 enum err build_quality(struct run *r);

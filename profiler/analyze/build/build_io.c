@@ -224,6 +224,9 @@ static enum err file_row(struct run *r, struct io_row *row, int pictured, struct
         out->requests = count(requests);
         if (requests > 0)
             out->first_byte_ms = 1e-6 * row->cell[TRACE_IO_FIRST_BYTE] / requests;
+        if (row->cell[TRACE_IO_IN_FLIGHT] > 0) /* requests without an answer are left out */
+            out->in_flight =
+                fmax(1, row->cell[TRACE_IO_FIRST_BYTE] / row->cell[TRACE_IO_IN_FLIGHT]);
     }
     if (pictured)
         TRY(moments_of(r, row, out));
@@ -291,6 +294,52 @@ static enum err say_unseen(struct run *r)
     return vector_add(&r->q.notes, row);
 }
 
+/* A stack that was taken for one call in many stands for all of them; of few large calls such sums
+ * miss by far. What a row moved in all is exact, so its places are scaled to that. */
+static enum err scale_places(struct run *r)
+{
+    struct io_run *io = r->io;
+    size_t n = io->rows.count * TRACE_IO_OPS;
+    struct sums {
+        double calls, bytes, ns, waited_ns;
+    } *sum = calloc(n + 1, sizeof *sum);
+    FAIL_IF(!sum, ERR_MEMORY, "no memory for the profile");
+    for (size_t i = 0; i < io->places.count; i++) {
+        const struct io_place *p = &io->places.items[i];
+        struct sums *s = &sum[p->row * TRACE_IO_OPS + p->op];
+        s->calls += p->calls;
+        s->bytes += p->bytes;
+        s->ns += p->ns;
+        s->waited_ns += p->waited_ns;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct io_row *row = &io->rows.items[i / TRACE_IO_OPS];
+        const size_t op = i % TRACE_IO_OPS;
+        sum[i] = (struct sums){sum[i].calls > 0 ? row->op[op].calls / sum[i].calls : 1,
+                               sum[i].bytes > 0 ? row->op[op].bytes / sum[i].bytes : 1,
+                               sum[i].ns > 0 ? row->op[op].ns / sum[i].ns : 1,
+                               sum[i].waited_ns > 0 ? row->op[op].waited_ns / sum[i].waited_ns : 1};
+    }
+    for (size_t i = 0; i < io->places.count; i++) {
+        struct io_place *p = &io->places.items[i];
+        const struct sums *s = &sum[p->row * TRACE_IO_OPS + p->op];
+        p->calls *= s->calls;
+        p->bytes *= s->bytes;
+        p->ns *= s->ns;
+        p->waited_ns *= s->waited_ns;
+    }
+    for (size_t i = 0; i < io->owns.count; i++) {
+        struct io_own *p = &io->owns.items[i];
+        const struct sums *s = &sum[p->row * TRACE_IO_OPS + TRACE_IO_READ];
+        p->calls *= s->calls;
+        p->bytes *= s->bytes;
+        p->ns *= s->ns;
+        p->waited_ns *= s->waited_ns;
+    }
+    free(sum);
+    return ERR_OK;
+}
+
 enum err build_io(struct run *r)
 {
     struct model_io *io = &r->m->io;
@@ -298,6 +347,7 @@ enum err build_io(struct run *r)
     if (!r->has_io || !run)
         return ERR_OK;
     TRY(add_up(r));
+    TRY(scale_places(r));
     if (!(r->options->from_s > 0) && !(r->options->until_s > 0)) {
         io->kernel_read_mb = megabytes(run->kernel[0]);
         io->kernel_write_mb = megabytes(run->kernel[1]);
@@ -320,5 +370,7 @@ enum err build_io(struct run *r)
     array_sort(rows, n, sizeof *rows, by_time);
     enum err e = lists(r, rows, n);
     free(rows);
+    if (e == ERR_OK)
+        e = build_reading(r);
     return e == ERR_OK ? say_unseen(r) : e;
 }

@@ -60,6 +60,8 @@ void io_free(struct run *r)
     vector_free(&r->io->mounts);
     table_free(&r->io->row_by_key);
     table_free(&r->io->place_by_key);
+    vector_free(&r->io->owns);
+    table_free(&r->io->own_by_key);
     free(r->io);
 }
 
@@ -277,6 +279,23 @@ static const char *module_of(struct image *im, uint32_t stack, struct resolved *
     return n && frames[0].module ? rules_path(im->run, frames[0].module) : NULL;
 }
 
+static enum err add_own(struct io_run *io, const struct site_calls *s, uint32_t own)
+{
+    uint64_t key = table_mix((uint64_t)s->file, own);
+    uint32_t at = table_get(&io->own_by_key, key);
+    if (at == TABLE_NONE) {
+        at = (uint32_t)io->owns.count;
+        TRY(vector_add(&io->owns, (struct io_own){own, s->file, 0, 0, 0, 0}));
+        TRY(table_put(&io->own_by_key, key, at));
+    }
+    struct io_own *o = &io->owns.items[at];
+    o->calls += s->calls;
+    o->bytes += s->bytes;
+    o->ns += s->ns;
+    o->waited_ns += s->waited_ns;
+    return ERR_OK;
+}
+
 static enum err attribute(struct image *im)
 {
     struct io_run *io = im->run->io;
@@ -297,6 +316,8 @@ static enum err attribute(struct image *im)
             if (e == ERR_OK)
                 e = table_put(&io->place_by_key, key, at);
         }
+        if (e == ERR_OK && s->op == TRACE_IO_READ)
+            e = add_own(io, s, c->own);
         if (e != ERR_OK)
             break;
         struct io_place *p = &io->places.items[at];

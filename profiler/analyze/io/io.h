@@ -15,6 +15,11 @@ struct io_place {
     uint32_t row, op;
     double calls, bytes, ns, waited_ns;
 };
+/* Reads of one row below a node of the call tree of own code. */
+struct io_own {
+    uint32_t own, row;
+    double calls, bytes, ns, waited_ns;
+};
 struct io_point {
     uint64_t time, offset, bytes;
     uint32_t op;
@@ -40,6 +45,8 @@ struct io_run {
     struct table row_by_key;
     VECTOR(struct io_place) places;
     struct table place_by_key;
+    VECTOR(struct io_own) owns;
+    struct table own_by_key;
     VECTOR(struct io_mount) mounts;
     double kernel[2], seen[2], storage[2], major_faults, minor_faults,
         unplaced; /* [2]: read, write */

@@ -439,6 +439,9 @@
     X(model_io_place, MODEL_IO_PLACE_FIELDS)                                                       \
     X(model_io_moment, MODEL_IO_MOMENT_FIELDS)                                                     \
     X(model_io_file, MODEL_IO_FILE_FIELDS)                                                         \
+    X(model_reading, MODEL_READING_FIELDS)                                                         \
+    X(model_disk, MODEL_DISK_FIELDS)                                                               \
+    X(model_group_io, MODEL_GROUP_IO_FIELDS)                                                       \
     X(model_io, MODEL_IO_FIELDS)                                                                   \
     X(model_holder, MODEL_HOLDER_FIELDS)                                                           \
     X(model_lock, MODEL_LOCK_FIELDS)                                                               \

@@ -3,6 +3,8 @@
 #ifndef TP_ANALYZE_MODEL_MODEL_FIELDS_IO_H
 #define TP_ANALYZE_MODEL_MODEL_FIELDS_IO_H
 
+#include "profiler/analyze/model/model_fields_load.h"
+
 /* clang-format off */
 
 #define MODEL_IO_CALLS_FIELDS(X)                                                                   \
@@ -65,6 +67,7 @@
     X(REAL, _, reread, "read.mb / unique_mb: how often each byte was read")                        \
     X(INT, _, requests, "of a socket: times that it was read after it had been written")           \
     X(REAL, _, first_byte_ms, "mean time from the last write to what was read then")               \
+    X(REAL, _, in_flight, "requests that waited for their first byte, mean while there was one")   \
     X(LIST, model_io_place, lines, "where the calls are made, at most 20, by s")                   \
     X(INT, _, moment_stride, "moments are one call in so many")                                    \
     X(TABLE, model_io_moment, moments, "calls over time; of the 32 files with most time")
@@ -86,7 +89,12 @@
     X(REAL, _, storage_write_mb, "that will go to storage, or went")                               \
     X(INT, _, major_faults, "page faults that waited for storage")                                 \
     X(INT, _, minor_faults, "other page faults")                                                   \
-    X(INT, _, unplaced, "calls that found their file's row in use: in no histogram")
+    X(INT, _, unplaced, "calls that found their file's row in use: in no histogram")               \
+    X(LIST, model_reading, reading, "lines that read, by time, at most 20")                        \
+    X(LIST, model_disk, disks, "of /proc/diskstats, that had requests, by time busy")              \
+    X(TEXT, _, disks_reason, "why disks are not known; null where they are")                       \
+    X(MAYBE, model_group_io, group, "of the control group's io.stat")                              \
+    X(TEXT, _, group_reason, "why that is null")
 /* Of a line or a function, self. */
 #define MODEL_LINE_IO_FIELDS(X)                                                                    \
     X(REAL, _, calls, "estimated where stacks were not taken for each call")                       \

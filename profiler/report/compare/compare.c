@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/log.h"
+#include "profiler/report/causes/causes.h"
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"
 
@@ -75,6 +77,16 @@ static enum err add_operations(struct comparison *c, const struct compare_side *
     return ERR_OK;
 }
 
+/* In A's folder, which may not be ours to write: the comparison is whole without. */
+static void fill_causes(struct comparison *c, const struct compare_side *a,
+                        const struct compare_side *b)
+{
+    const char *name = strrchr(b->path, '/');
+    if (causes_compare(a->path, a->profile, b->path, b->profile,
+                       name && name[1] ? name + 1 : b->path, &c->causes_filled))
+        log_warn("rootcause.md of %s was not filled: %s", a->path, err_text());
+}
+
 enum err compare_runs(const char *a, const char *b, struct comparison **out)
 {
     struct compare_side sides[2] = {{0}};
@@ -100,7 +112,9 @@ enum err compare_runs(const char *a, const char *b, struct comparison **out)
     if (sides[0].profile && sides[1].profile)
         TRY_OUT(compare_profiles(c, sides[0].profile, sides[1].profile));
     TRY_OUT(compare_warnings(c, &sides[0], &sides[1]));
-    e = compare_answer(c);
+    TRY_OUT(compare_answer(c));
+    if (sides[0].profile && sides[1].profile)
+        fill_causes(c, &sides[0], &sides[1]);
 out:
     compare_side_free(&sides[0]);
     compare_side_free(&sides[1]);

@@ -65,6 +65,7 @@ struct comparison {
     struct compare_edit *edits; /* by the size of the difference; of files with lines as above */
     int operations_count, lines_count, edits_count;
     double wall_a, wall_b, cpu_a, cpu_b; /* of recorded programs, s; NaN: no profile on a side */
+    int causes_filled;                   /* 1: rootcause.md of A got its measured column */
     char **warnings; /* what makes the two runs an unfair pair: machine, tool chain, program */
     int warnings_count;
     int machines_differ; /* 1: some warning means that times must not be judged */

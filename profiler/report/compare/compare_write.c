@@ -85,6 +85,11 @@ void compare_text(const struct comparison *c, FILE *out, int top)
     fprintf(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
     for (int i = 0; i < c->warnings_count; i++)
         fprintf(out, "! %s\n", c->warnings[i]);
+    if (c->causes_filled)
+        fprintf(out,
+                "rootcause.md of A now says what was measured; tomoprof report %s puts it into its "
+                "page.\n",
+                c->a);
     if (c->operations_count)
         operations_text(c, out);
     if (c->edits_count)

@@ -8,6 +8,8 @@
 
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
+#include "profiler/report/findings/gpu_rules.h"
+#include "profiler/report/findings/io_finder.h"
 #include "profiler/report/findings/io_rules.h"
 #include "profiler/report/findings/lock_rules.h"
 
@@ -371,6 +373,12 @@ static enum err contention(struct finder *f)
     struct model_finding row;
     int found;
     TRY(lock_rules(f->m, &row, &found));
+    if (found) { /* whose holders decode */
+        struct io_finder of;
+        io_finder_begin(&of, f->m, NULL, 0);
+        if (of.decode_s > 0.5 * of.cpu)
+            row.title = "Decoding is serialised by a lock";
+    }
     return found ? vector_add(&f->found, row) : ERR_OK;
 }
 
@@ -384,9 +392,19 @@ static enum err input_output(struct finder *f)
     return ERR_OK;
 }
 
+static enum err device(struct finder *f)
+{
+    struct model_finding rows[GPU_RULES_MOST];
+    int count;
+    TRY(gpu_rules(f->m, rows, &count));
+    for (int i = 0; i < count; i++)
+        TRY(vector_add(&f->found, rows[i]));
+    return ERR_OK;
+}
+
 static enum err (*const rules[])(struct finder *) = {
-    pageable,    synchronising, gaps,        small_kernels, compiling,  occupancy,   churn,
-    host_copies, leaking,       kernel_time, interpreter,   contention, input_output};
+    pageable,    synchronising, gaps,        small_kernels, compiling,  occupancy,    churn,
+    host_copies, leaking,       kernel_time, interpreter,   contention, input_output, device};
 
 static int by_gain(const void *a, const void *b)
 {
@@ -404,6 +422,7 @@ enum err findings_add(struct model *m)
     if (e == ERR_OK)
         e = model_list(m, model_finding, m, findings, f.found.count);
     if (e == ERR_OK) {
+        gpu_rules_refute(f.found.items, (int)f.found.count);
         vector_sort(&f.found, by_gain);
         array_copy(m->findings, f.found.items, f.found.count, sizeof *f.found.items);
     }

@@ -4,10 +4,14 @@
 
 #include "profiler/analyze/model/model.h"
 
-enum { IO_RULES_MOST = 10 };
+enum { IO_RULES_MOST = 16 };
 
-/* Fills at most IO_RULES_MOST rows. Each has its numbers, the gain as a range whose upper end is
- * gain_s, and the test that would refute it. ERR_MEMORY. */
+/* Fills at most IO_RULES_MOST rows. Each has its numbers, the gain as a range, and the test that
+ * would refute it. ERR_MEMORY. */
 enum err io_rules(struct model *m, struct model_finding *rows, int *count);
+
+/* load_rules.c, of io_rules: placing, processes, slow and uneven requests, memory. */
+struct io_finder;
+enum err load_rules(struct io_finder *f);
 
 #endif

@@ -22,6 +22,7 @@ static const struct page_part {
     {"data-profile", "profile.json", "tomoprof-profile/"},
     {"data-timing", "timing.json", "tomoprof-timing/"},
     {"data-triage", "triage.json", "tomoprof-triage/"},
+    {"data-causes", "rootcause.json", "tomoprof-rootcause/"},
     {"data-previews", NULL, NULL}, /* of report_pictures */
     {"data-compare", NULL, NULL},  /* of report_html_compare */
 };

@@ -9,8 +9,9 @@
 #include "profiler/capture/recorders/io/state.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
- * stack taken and stands for as many. Large and slow calls always do. */
-enum { STACK_SHARE = 200, DOUBLINGS = 16 };
+ * stack taken and stands for as many. Large and slow calls always do, and the first read and write
+ * of each file: after a start-up with many calls, a file that is read in two would have no line. */
+enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
 #define STACK_BURST 5000000ull /* ns */
 #define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
 #define LARGE       (1ll << 20)
@@ -37,11 +38,14 @@ static void keep_share(uint64_t now, uint64_t cost)
 }
 
 /* How many calls the stack of this one stands for; 0: none is taken. */
-static double stands_for(struct capture_thread *t, const struct io_add *a)
+static double stands_for(struct capture_thread *t, const struct io_file *f, const struct io_add *a)
 {
     int d = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
-    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << d ||
-        a->end - a->begin >= SLOW << d)
+    int large = d < LARGE_DOUBLINGS ? d : LARGE_DOUBLINGS;
+    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
+        a->end - a->begin >= SLOW << large)
+        return 1;
+    if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0)
         return 1;
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
@@ -203,11 +207,16 @@ static void add_data(struct io_file *f, struct io_descriptor *d, const struct io
 
 static void add_socket(struct io_file *f, struct io_descriptor *d, const struct io_add *a)
 {
-    if (a->op == TRACE_IO_WRITE)
+    if (a->op == TRACE_IO_WRITE) {
+        if (!d->wrote_ns && !__atomic_fetch_add(&f->waiting, 1, __ATOMIC_RELAXED))
+            f->waiting_since = a->end;
         d->wrote_ns = a->end;
-    else if (a->op == TRACE_IO_READ && d->wrote_ns) {
+    } else if (a->op == TRACE_IO_READ && d->wrote_ns) {
         f->cell[TRACE_IO_REQUESTS]++;
         f->cell[TRACE_IO_FIRST_BYTE] += a->end - d->wrote_ns;
+        if (f->waiting && __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED) == 1 &&
+            a->end > f->waiting_since)
+            f->cell[TRACE_IO_IN_FLIGHT] += a->end - f->waiting_since;
         d->wrote_ns = 0;
     }
 }
@@ -216,7 +225,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
             const struct io_add *a, const void *caller)
 {
     uint64_t ns = a->end - a->begin, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0, stack = 0;
-    double times = stands_for(t, a);
+    double times = stands_for(t, f, a);
     int waited = has_waited(ns, bytes);
     if (times > 0) {
         uint64_t begin = trace_now();
@@ -238,6 +247,8 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
     c->bytes += bytes;
     c->ns += ns;
     c->errors += a->bytes < 0;
+    if (a->op <= TRACE_IO_WRITE && bytes)
+        f->begun[a->op] = 1;
     if (waited) {
         c->waited++;
         c->waited_bytes += bytes;
@@ -412,6 +423,7 @@ void io_duplicated(int from, int to)
             io->descriptors[to] = *d;
             io_set_row(to, d->file);
             io->descriptors[to].stream = 0;
+            io->descriptors[to].wrote_ns = 0; /* the request is waited for once */
         }
     }
     io_leave(t, 0, saved);

@@ -166,6 +166,9 @@ void io_forget(int fd)
 {
     if ((unsigned)fd < IO_DESCRIPTORS && io->descriptors[fd].file) {
         struct io_descriptor none = {0};
+        struct io_file *f = &io->files[io->descriptors[fd].file - 1];
+        if (io->descriptors[fd].wrote_ns && f->waiting) /* closed before its answer came */
+            __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&io->descriptors[fd].file, 0, __ATOMIC_RELEASE);
         io->descriptors[fd] = none;
     }
@@ -178,6 +181,8 @@ void io_files_forked(void)
     for (uint32_t i = 0; i < count; i++) {
         struct io_file *f = &io->files[i];
         f->lock = f->changed = f->defined = 0;
+        f->waiting = 0;
+        f->begun[0] = f->begun[1] = 0;
         memset(f->op, 0, sizeof f->op);
         memset(f->cell, 0, sizeof f->cell);
         memset(f->missed, 0, sizeof f->missed);

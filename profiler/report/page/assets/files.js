@@ -38,6 +38,23 @@ function ioFile(f) {
     known(c?.p50_us) && el("p", { class: "note" }, `Half of the calls took at most ${seconds(c.p50_us * 1e-6)}, 95 % at most ${seconds(c.p95_us * 1e-6)}, 99 % at most ${seconds(c.p99_us * 1e-6)}.`)].filter(Boolean);
 }
 
+// Where the time of each line that reads goes; the shares of one line are drawn as in the summary.
+function readingTable(io) {
+  const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "threads without own code");
+  return list(io.reading).length > 0 && table([{ title: "Line", kind: "name", value: name, show: (r) => (r.file ? lineLink(r.file, r.line) : code(name(r))) }, { title: "Read", number: true, key: "mb", format: megabytes },
+    { title: "Storage", hint: "reads that waited for more than memory", number: true, key: "storage_s", format: seconds }, { title: "Network", hint: "the same of sockets", number: true, key: "network_s", format: seconds }, { title: "Page cache", hint: "reads that did not wait: copies", number: true, key: "copy_s", format: seconds },
+    { title: "Decoding", hint: "CPU time in codecs, and in functions without a name of their libraries", number: true, key: "decode_s", format: seconds }, { title: "Codec", kind: "name", value: (r) => r.codec ?? "" }, { title: "Conversion", hint: "CPU time in changes of type", number: true, key: "convert_s", format: seconds },
+    { title: "Placing", hint: "CPU time in copies within memory", number: true, key: "place_s", format: seconds }, { title: "Other CPU", number: true, key: "other_s", format: seconds }], io.reading, { caption: "Lines that read, with what they call", name: "reading", filter: false });
+}
+
+function diskTable(io) {
+  if (!list(io.disks).length) return io.disks_reason ? [el("p", { class: "note" }, `Disks: ${plain(io.disks_reason)}.`)] : [];
+  return [table([{ title: "Disk", kind: "name", key: "name" }, { title: "Read", number: true, key: "read_mb", format: megabytes }, { title: "A read", hint: "mean time in queue and device", number: true, key: "read_wait_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) },
+    { title: "Reads/s", number: true, key: "reads_per_s", format: (v) => number(v) }, { title: "Written", number: true, key: "write_mb", format: megabytes }, { title: "Busy", number: true, key: "busy", format: percent },
+    { title: "Busiest second", number: true, key: "busy_most", format: percent }, { title: "Queue", number: true, key: "queue", format: (v) => number(v) }], io.disks, { caption: "Disks of the whole machine meanwhile, all programs together", name: "disks", filter: false }),
+  io.group_reason && el("p", { class: "note" }, `Control group: ${plain(io.group_reason)}.`)].filter(Boolean);
+}
+
 function filesPanel(profile) {
   const io = profile.io, detail = el("div", {});
   const choose = (f) => detail.replaceChildren(...ioFile(f));
@@ -48,8 +65,9 @@ function filesPanel(profile) {
   if (list(io.files).length) choose(io.files[0]);
   const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that were not seen. From storage came ${megabytes(io.storage_read_mb)}.` : "";
   return [el("p", {}, `Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen),
-    node, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail,
+    readingTable(io), node, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail, diskTable(io),
     list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "times that it was read after it had been written", number: true, key: "requests", format: count },
-      { title: "First byte", hint: "mean time from the last write to what was read then", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "Connections", number: true, key: "connects", format: count }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),
+      { title: "First byte", hint: "mean time from the last write to what was read then", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "In flight", hint: "requests that waited for their first byte, mean while there was one", number: true, key: "in_flight", format: (v) => number(v) },
+      { title: "Connections", number: true, key: "connects", format: count }, { title: "Each request", hint: "received for each request", number: true, value: (f) => (f.requests > 0 ? f.read?.mb / f.requests : null), format: megabytes }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),
       list(io.endpoints).slice(0, 3).map((e) => [el("h3", {}, code(e.path, 100)), ioPlaces(e)])]].flat(4).filter(Boolean);
 }

@@ -77,7 +77,7 @@ function buildTabs(parts, bar) {
 }
 
 async function start() {
-  const [profile, timing, triage, previews, pair] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare"].map(unpack));
+  const [profile, timing, triage, previews, pair, causes] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare", "data-causes"].map(unpack));
   document.body.append(tip);
   const help = helpDialog();
   document.body.append(help);
@@ -98,6 +98,7 @@ async function start() {
     list(profile?.locks).length > 0 && ["locks", "Locks", () => locksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
+    list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],
     profile && ["memory", "Memory", () => memoryPanel(profile)],
     timing && ["roofline", "Roofline", () => rooflinePanel(timing)],
     timing && ["scaling", "Scaling", () => scalingPanel(timing)],

@@ -242,7 +242,8 @@ function summaryPanel(profile, timing, triage) {
     profile && whereTheTimeWent(profile),
     list(profile?.findings).length > 0 && [el("h2", {}, "Findings"), profile.findings.slice(0, 8).map((f, i) => el("div", { class: "finding", id: `finding-${i}`, tabindex: "-1" },
       el("h3", {}, plain(f.title)), el("p", {}, plain(f.evidence)), findingLines(f),
-      el("p", {}, plain(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`)))],
+      el("p", {}, plain(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`),
+      f.refuted_by && f.test && el("p", { class: "note" }, `${plain(f.refuted_by)} ${plain(f.test)}`)))],
     timing && [el("h2", {}, "Operations"), operationTable(timing, triage)],
     profile && [el("h2", {}, !(timing && partOf(profile, timing, "operations")) && withoutLines(profile) ? "Top functions" : "Top lines"), topLines(profile, timing)],
   ].flat(3).filter(Boolean);

@@ -1,0 +1,124 @@
+/* Names of codecs, conversions and copies, as libraries call their functions. */
+#include <string.h>
+
+#include "profiler/analyze/model/codecs.h"
+
+/* Parts of names. */
+static const char *const codecs[][2] = {{"libz.", "zlib"},        {"inflate", "zlib"},
+                                        {"zlib", "zlib"},         {"zstd", "zstd"},
+                                        {"ZSTD_", "zstd"},        {"HUF_", "zstd"},
+                                        {"lzma", "lzma"},         {"bz2", "bzip2"},
+                                        {"blosc", "blosc"},       {"lz4", "lz4"},
+                                        {"LZ4", "lz4"},           {"isal", "ISA-L"},
+                                        {"deflate", "deflate"},   {"jpeg", "JPEG"},
+                                        {"openjp2", "JPEG 2000"}, {"jxr", "JPEG XR"},
+                                        {"JXR", "JPEG XR"},       {"imagecodecs", "imagecodecs"},
+                                        {"webp", "WebP"},         {"brotli", "Brotli"},
+                                        {"snappy", "Snappy"},     {"crc32_z", "zlib"},
+                                        {"adler32", "zlib"},      {"bitshuffle", "bitshuffle"},
+                                        {"libjxr", "JPEG XR"},    {"ImageStrDec", "JPEG XR"}};
+static const char *const conversions[] = {"astype",   "_cast_",      "cast_",     "convert",
+                                          "byteswap", "strided_to_", "_swap_",    "ConvertType",
+                                          "rescale",  "H5T_",        "_to_contig"};
+static const char *const copies[] = {"memcpy",           "memmove",          "__memset",
+                                     "raw_array_assign", "PyArray_CopyInto", "array_assign",
+                                     "CopyWithOffset",   "H5D__gather",      "H5D__scatter"};
+static const char *const reads[] = {"read",
+                                    "pread",
+                                    "pread64",
+                                    "readv",
+                                    "preadv",
+                                    "recv",
+                                    "recvmsg",
+                                    "recvfrom",
+                                    "__GI___libc_read",
+                                    "__GI___libc_pread64",
+                                    "__read",
+                                    "__GI___read",
+                                    "__libc_read",
+                                    "__libc_pread64",
+                                    "__pread64",
+                                    "__libc_recv",
+                                    "fread"};
+
+static int any(const char *name, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; name && i < n; i++)
+        if (strstr(name, parts[i]))
+            return 1;
+    return 0;
+}
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const char *base_of(const struct model_frame *f)
+{
+    const char *slash = f->module ? strrchr(f->module, '/') : NULL;
+    return slash ? slash + 1 : f->module;
+}
+
+static int is_python(const struct model_frame *f)
+{
+    return f->kind && !strcmp(f->kind, "python");
+}
+
+/* Functions that compress: what a program writes. */
+static int encodes(const char *name)
+{
+    int packs =
+        name && strstr(name, "ompress") && !strstr(name, "ecompress") && !strstr(name, "ncompress");
+    return packs || (name && (!strncmp(name, "deflate", 7) || strstr(name, "longest_match")));
+}
+
+static const char *codec_of(const char *name)
+{
+    for (size_t i = 0; name && i < COUNT(codecs); i++)
+        if (strstr(name, codecs[i][0]))
+            return codecs[i][1];
+    return NULL;
+}
+
+void codec_modules(const struct model *m, struct codec_modules *out)
+{
+    out->count = 0;
+    for (int i = 0; i < m->frames_count && out->count < CODEC_MODULES; i++) {
+        const char *module = base_of(&m->frames[i]), *codec = codec_of(m->frames[i].function);
+        int k = 0;
+        if (is_python(&m->frames[i]) || !module || !codec || encodes(m->frames[i].function) ||
+            strstr(module, "python3") || !strncmp(module, "libc.", 5))
+            continue;
+        while (k < out->count && strcmp(out->module[k], module))
+            k++;
+        if (k == out->count) {
+            out->module[out->count] = module;
+            out->codec[out->count++] = codec;
+        }
+    }
+}
+
+enum frame_work frame_work(const struct model_frame *f, const struct codec_modules *in,
+                           const char **codec, int *unnamed)
+{
+    const char *module = base_of(f);
+    *codec = NULL;
+    *unnamed = 0;
+    if (is_python(f))
+        return WORK_OTHER;
+    for (size_t i = 0; i < COUNT(reads); i++)
+        if (f->function && !strcmp(f->function, reads[i]))
+            return WORK_CALL;
+    if (encodes(f->function))
+        return WORK_ENCODE;
+    *codec = codec_of(f->function);
+    *codec = *codec ? *codec : codec_of(module);
+    for (int i = 0; i < in->count && !*codec && !f->function && module; i++)
+        if (!strcmp(in->module[i], module)) {
+            *codec = in->codec[i];
+            *unnamed = 1;
+        }
+    if (*codec)
+        return WORK_DECODE;
+    if (any(f->function, copies, COUNT(copies)))
+        return WORK_PLACE;
+    return any(f->function, conversions, COUNT(conversions)) ? WORK_CONVERT : WORK_OTHER;
+}

@@ -1,0 +1,23 @@
+/* What a frame of machine code does with data that is loaded, by its function and its library. */
+#ifndef TP_ANALYZE_MODEL_CODECS_H
+#define TP_ANALYZE_MODEL_CODECS_H
+
+#include "profiler/analyze/model/model.h"
+
+enum frame_work { WORK_OTHER, WORK_CALL, WORK_DECODE, WORK_ENCODE, WORK_CONVERT, WORK_PLACE };
+
+enum { CODEC_MODULES = 16 };
+/* Libraries in which a function of a codec was seen that is named after none: their functions
+ * without a name count as decoding too. */
+struct codec_modules {
+    const char *module[CODEC_MODULES], *codec[CODEC_MODULES];
+    int count;
+};
+void codec_modules(const struct model *m, struct codec_modules *out);
+
+/* `codec`: the name of what decodes, for WORK_DECODE. WORK_CALL: in a call of the kernel that
+ * reads, whose time the recorder took itself. `unnamed`: decoding by its library alone. */
+enum frame_work frame_work(const struct model_frame *f, const struct codec_modules *in,
+                           const char **codec, int *unnamed);
+
+#endif

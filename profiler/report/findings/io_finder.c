@@ -1,0 +1,122 @@
+/* Rows of findings about loading, with the command that would refute them. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/analyze/model/codecs.h"
+#include "profiler/report/findings/io_finder.h"
+
+static void find_decoding(struct io_finder *f)
+{
+    double largest = 0;
+    struct codec_modules in;
+    codec_modules(f->m, &in);
+    for (int i = 0; i < f->m->stacks_count; i++) {
+        const struct model_stack *s = &f->m->stacks[i];
+        const char *codec;
+        int unnamed;
+        if (!(s->cpu_ns > 0) || s->frame < 0 || s->frame >= f->m->frames_count)
+            continue;
+        if (frame_work(&f->m->frames[s->frame], &in, &codec, &unnamed) != WORK_DECODE)
+            continue;
+        f->unnamed_s += unnamed ? 1e-9 * (double)s->cpu_ns : 0;
+        f->decode_s += 1e-9 * (double)s->cpu_ns;
+        if ((double)s->cpu_ns > largest) {
+            largest = (double)s->cpu_ns;
+            f->codec = codec;
+        }
+    }
+}
+
+/* A read from memory that lost its CPU looks as if it had waited. Where the kernel fetched next to
+ * nothing from storage, time that threads were ready without a CPU is taken off. */
+static double real_share(const struct model *m, double waited)
+{
+    double mb = io_known(m->io.read.waited_mb) + io_known(m->io.write.waited_mb);
+    double ready = io_known(m->totals.wait.runnable);
+    if (!(waited > 0) || !(m->io.storage_read_mb < 0.1 * mb))
+        return 1;
+    return ready < waited ? 1 - ready / waited : 0;
+}
+
+void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding *rows, int most)
+{
+    *f = (struct io_finder){.m = m, .rows = rows, .most = most};
+    f->wall = m->meta.wall_s;
+    f->cpu = io_known(m->totals.cpu.user) + io_known(m->totals.cpu.sys);
+    f->waited = io_known(m->io.read.waited_s) + io_known(m->io.write.waited_s);
+    f->real = real_share(m, f->waited);
+    f->waited *= f->real;
+    find_decoding(f);
+}
+
+/* The command as a shell takes it. */
+static void command_of(const struct model *m, char *out, size_t room)
+{
+    size_t n = (size_t)snprintf(out, room, "tomoprof record --");
+    for (int i = 0; i < m->meta.command_count && n < room; i++) {
+        const char *word = m->meta.command[i] ? m->meta.command[i] : "";
+        int plain = *word != 0;
+        for (const char *c = word; *c; c++)
+            plain &= isalnum((unsigned char)*c) || strchr("-_./=:,+%@", *c);
+        if (plain || strchr(word, '\''))
+            n += (size_t)snprintf(out + n, room - n, plain ? " %s" : " \"%s\"", word);
+        else
+            n += (size_t)snprintf(out + n, room - n, " '%s'", word);
+    }
+    if (!m->meta.command_count && n < room)
+        snprintf(out + n, room - n, " COMMAND");
+    else if (n >= room)
+        snprintf(out, room, "tomoprof record -- COMMAND");
+}
+
+static enum err texts(struct io_finder *f, const struct io_finding *what, struct model_finding *row)
+{
+    char command[400], test[900];
+    const char *at = what->test ? strstr(what->test, "%s") : NULL;
+    command_of(f->m, command, sizeof command);
+    if (at)
+        snprintf(test, sizeof test, "%.*s%s%.300s", (int)(at - what->test), what->test, command,
+                 at + 2);
+    else
+        snprintf(test, sizeof test, "%.600s", what->test ? what->test : "");
+    row->advice = what->advice;
+    row->refuted_by = what->refuted_by;
+    row->test = arena_text(f->m->arena, test);
+    FAIL_IF(!row->test, ERR_MEMORY, "no memory for the findings");
+    return ERR_OK;
+}
+
+enum err io_found(struct io_finder *f, const struct io_finding *what, const char *format, ...)
+{
+    char text[700];
+    va_list args;
+    if (f->count == f->most)
+        return ERR_OK;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct model_finding *row = &f->rows[f->count++];
+    json_blank(&record_model_finding, row);
+    row->id = what->id;
+    row->severity = what->severity;
+    row->title = what->title;
+    row->confidence = what->confidence;
+    row->gain_s = what->gain;
+    row->gain_low_s = what->gain_low;
+    row->evidence = arena_text(f->m->arena, text);
+    FAIL_IF(!row->evidence, ERR_MEMORY, "no memory for the findings");
+    TRY(texts(f, what, row));
+    int n = 0;
+    for (int i = 0; what->file && i < what->file->lines_count; i++)
+        n += what->file->lines[i].file != NULL;
+    TRY(model_list(f->m, model_place, row, lines, (size_t)n));
+    n = 0;
+    for (int i = 0; what->file && i < what->file->lines_count; i++) {
+        const struct model_io_place *p = &what->file->lines[i];
+        if (p->file)
+            row->lines[n++] = (struct model_place){p->file, p->line, (int64_t)p->calls, p->s};
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,185 @@
+/* links: tp_report */
+/* Rules D1, D3 to D6, D9, G2, G4 and G6 on made-up runs: each fires on its numbers, and not on
+ * those beside them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/report/findings/findings.h"
+#include "tests/unit/check.h"
+
+/* 10 s, 9 of them on a CPU; one file was read, nothing waited. */
+static struct model *run_of(void)
+{
+    struct model *m;
+    assert_ok(model_create(&m));
+    assert_ok(model_list(m, model_io_file, &m->io, files, 1));
+    struct model_io_file *f = &m->io.files[0];
+    f->path = "scan.raw";
+    f->kind = "file";
+    f->read = (struct model_io_calls){.calls = 100, .mb = 50, .s = 0.1, .p50_us = 10, .p95_us = 12};
+    f->unique_mb = 50;
+    f->reread = 1;
+    m->io.read.s = m->io.read.mb = 50;
+    m->io.read.waited_s = m->io.write.waited_s = 0;
+    m->meta.wall_s = 10;
+    m->totals.cpu.user = 9;
+    m->totals.cpu.sys = 0;
+    return m;
+}
+
+static const struct model_finding *found(struct model *m, const char *id)
+{
+    assert_ok(findings_add(m));
+    for (int i = 0; i < m->findings_count; i++)
+        if (!strcmp(m->findings[i].id, id)) {
+            assert_non_null(m->findings[i].refuted_by);
+            assert_non_null(strstr(m->findings[i].test, "tomoprof"));
+            return &m->findings[i];
+        }
+    return NULL;
+}
+
+static void placing_longer_than_reading(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        assert_ok(model_list(m, model_reading, &m->io, reading, 1));
+        m->io.reading[0] = (struct model_reading){.file = "a.py",
+                                                  .line = 3,
+                                                  .mb = 50,
+                                                  .copy_s = 1,
+                                                  .decode_s = 1,
+                                                  .place_s = 1.5 + fires};
+        const struct model_finding *f = found(m, "io.placing");
+        assert_true(fires ? f && f->gain_s > 2.4 && f->gain_s < 2.6 : !f);
+        model_destroy(m);
+    }
+}
+
+static void processes_that_cost_their_start(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        assert_ok(model_list(m, model_process, m, processes, 5));
+        for (int i = 0; i < 5; i++) {
+            m->processes[i].python = "3.12";
+            m->processes[i].parent = i ? 1 : 0;
+        }
+        assert_ok(model_list(m, model_own, m, own, 1));
+        m->own[0].kind = "import";
+        m->own[0].cpu_ns = fires ? 4000000000 : 1000000000;
+        const struct model_finding *f = found(m, "io.processes");
+        assert_true(fires ? f && strstr(f->evidence, "4 processes") != NULL : !f);
+        model_destroy(m);
+    }
+}
+
+static void ranges_that_are_slow_or_begin_slowly(void **state)
+{
+    (void)state;
+    struct model *m = run_of();
+    assert_ok(model_list(m, model_range, m, ranges, 2));
+    m->ranges[0].name = "tile";
+    m->ranges[0].time = (struct model_stat){
+        .n = 10, .total_s = 5, .min_s = 0.4, .median_s = 0.5, .p95_s = 0.6, .max_s = 0.6};
+    m->ranges[1].name = "filter";
+    m->ranges[1].time = (struct model_stat){
+        .n = 10, .total_s = 1.1, .min_s = 0.01, .median_s = 0.01, .p95_s = 1, .max_s = 1};
+    assert_ok(model_list(m, model_track, m, timeline, 1));
+    m->timeline[0].kind = "range";
+    m->timeline[0].resolution_ns = 0;
+    assert_ok(model_list(m, model_event, &m->timeline[0], events, 2));
+    m->timeline[0].events[0] = (struct model_event){0, 1000000000, 1000000000, 1, 1};
+    m->timeline[0].events[1] = (struct model_event){2000000000, 10000000, 10000000, 1, 1};
+    const struct model_finding *slow = found(m, "io.slow_part");
+    assert_non_null(slow);
+    assert_non_null(strstr(slow->evidence, "tile ran 10 times, 0.5 s in the middle"));
+    assert_non_null(strstr(found(m, "gpu.first")->evidence, "the first of 10 calls took 1 s"));
+    m->timeline[0].events[0].length = 10000000; /* another one was the slow one */
+    assert_null(found(m, "gpu.first"));
+    model_destroy(m);
+}
+
+static void memory_beyond_what_is_read(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        m->totals.peak_rss_mb = fires ? 4000 : 400;
+        assert_true(fires ? found(m, "io.memory") != NULL : !found(m, "io.memory"));
+        model_destroy(m);
+    }
+}
+
+static void reads_of_which_some_wait(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        struct model_io_calls *c = &m->io.files[0].read;
+        c->waited = fires ? 30 : 100; /* all waited: nothing is uneven */
+        c->waited_s = 3;
+        c->s = 3.1;
+        c->p95_us = 1e5;
+        const struct model_finding *f = found(m, "io.uneven");
+        assert_true(fires ? f && strstr(f->evidence, "30 of 100 reads waited, 100 ms each") != NULL
+                          : !f);
+        model_destroy(m);
+    }
+}
+
+static void transfers_and_launches(void **state)
+{
+    (void)state;
+    struct model *m = run_of();
+    m->totals.kernel_s = 4;
+    m->totals.copy_s = 1;
+    m->totals.launches = 100;
+    m->totals.launches_without_record = 2;
+    assert_null(found(m, "gpu.transfers"));
+    assert_null(found(m, "gpu.hidden"));
+    m->totals.copy_s = 3;
+    m->totals.launches_without_record = 50;
+    assert_near(found(m, "gpu.transfers")->gain_s, 3, 1e-9);
+    assert_non_null(found(m, "gpu.hidden"));
+    model_destroy(m);
+}
+
+/* 1000 requests of 50 ms: one after the other 50 s, ten at a time 5 s. */
+static void requests_count_by_how_many_are_in_flight(void **state)
+{
+    (void)state;
+    for (int depth = 1; depth <= 10; depth += 9) {
+        struct model *m = run_of();
+        m->meta.wall_s = 60;
+        assert_ok(model_list(m, model_io_file, &m->io, endpoints, 1));
+        struct model_io_file *e = &m->io.endpoints[0];
+        e->path = "store:443";
+        e->requests = 1000;
+        e->connects = 4;
+        e->first_byte_ms = 50;
+        e->in_flight = depth;
+        e->read.mb = 200;
+        const struct model_finding *f = found(m, "io.requests");
+        assert_non_null(f);
+        assert_near(f->gain_s, 50.0 / depth * 7 / 8, 1e-6);
+        assert_non_null(strstr(f->evidence, "1000 requests over 4 connections (250 each)"));
+        model_destroy(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(placing_longer_than_reading),
+        cmocka_unit_test(processes_that_cost_their_start),
+        cmocka_unit_test(ranges_that_are_slow_or_begin_slowly),
+        cmocka_unit_test(memory_beyond_what_is_read),
+        cmocka_unit_test(reads_of_which_some_wait),
+        cmocka_unit_test(transfers_and_launches),
+        cmocka_unit_test(requests_count_by_how_many_are_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
