@@ -1,0 +1,23 @@
+/* Steps on volumes: the entry of the back end's table (host/backend/backend.h), and its parts. */
+#ifndef TP_CPU_VOLUME_VOLUME_H
+#define TP_CPU_VOLUME_VOLUME_H
+
+#include "host/backend/backend.h"
+
+enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
+                         const struct buffer *in, struct buffer *out);
+
+/* The parts: checked, allocated, in and out apart. `stream`: the result is written past the caches.
+ */
+struct volume_job {
+    const struct volume_step *step;
+    const float *in;
+    void *out;
+    int threads, stream;
+};
+enum err volume_map(const struct volume_job *j);
+void volume_place(const struct volume_job *j);
+enum err volume_resample(const struct volume_job *j);
+void volume_halve(const struct volume_job *j);
+
+#endif
