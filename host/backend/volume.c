@@ -39,6 +39,35 @@ double volume_step_flops(const struct volume_step *s)
     }
 }
 
+/* Sign, exponent, fraction. */
+static double small_float(unsigned bits, int fraction_bits)
+{
+    const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const int exponent = (int)(bits >> fraction_bits & ((1u << exponent_bits) - 1));
+    const double fraction = bits & ((1u << fraction_bits) - 1), sign = bits & 0x8000 ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1)
+        return fraction > 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, 1 - bias - fraction_bits);
+    return sign * ldexp(fraction + ldexp(1, fraction_bits), exponent - bias - fraction_bits);
+}
+
+double volume_value(enum volume_dtype t, const void *array, int64_t i)
+{
+    switch (t) {
+    case VOLUME_F16:
+        return small_float(((const uint16_t *)array)[i], 10);
+    case VOLUME_BF16:
+        return small_float(((const uint16_t *)array)[i], 7);
+    case VOLUME_I16:
+        return ((const int16_t *)array)[i];
+    case VOLUME_U8:
+        return ((const uint8_t *)array)[i];
+    default:
+        return (double)((const float *)array)[i];
+    }
+}
+
 void volume_moments_add(struct volume_moments *m, double k, double n, double s, double q)
 {
     if (n == 0)

@@ -47,6 +47,9 @@ double volume_step_bytes(const struct volume_step *s);
 /* Floating-point operations of an ideal machine. */
 double volume_step_flops(const struct volume_step *s);
 
+/* What element i of an array of that type says. */
+double volume_value(enum volume_dtype t, const void *array, int64_t i);
+
 /* What is subtracted, multiplied and added, and the bounds: found by a first pass over a box. */
 struct volume_map {
     float less, factor, plus, low, high;

@@ -8,17 +8,24 @@
 #include "host/cli/runs/triage_files.h"
 #include "host/suite/run/suite.h"
 
-static const char *ops, *sizes, *backend = "auto", *out = "output";
+static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
 static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
-static int quick, list, no_trace, no_triage;
+static int quick, large, list, no_trace, no_triage;
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
-    OPTION_TEXT("sizes", 0, sizes, "N,M,...", "edges N of the N^3 volume (default 32,64,128,256)"),
+    OPTION_TEXT("group", 0, group, "NAME",
+                "operations of one group: projection, filter, reconstruction,\nutility, volume"),
+    OPTION_TEXT("sizes", 0, sizes, "N,M,...",
+                "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
     OPTION_INT("runs", 0, runs, "N",
                "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
+    OPTION_FLAG("large", 0, large, "512 and, where there is memory, 1024 too"),
+    OPTION_TEXT("gate", 0, gate, "FILE",
+                "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
+                "1 when one is missed"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     OPTION_NUMBER(
@@ -95,6 +102,9 @@ static enum err run(int words, char **word)
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     struct suite_plan plan = {
         .ops = ops,
+        .group = group,
+        .large = large,
+        .gate = gate,
         .sizes = quick ? "32,64" : sizes,
         .runs = runs,
         .backend = backend,

@@ -26,12 +26,13 @@ JSON_RECORD(target, TARGET_FIELDS)
 JSON_RECORD(targets, TARGETS_FILE_FIELDS)
 /* clang-format on */
 
-enum { INPUT, OUTPUT, COPY, MILLISECONDS, MEASURES };
+enum { INPUT, OUTPUT, COPY, OUTPUT_COPY, MILLISECONDS, MEASURES };
 static const struct {
     const char *name, *unit;
 } measures[MEASURES] = {[INPUT] = {"input_mb_per_s", "MB/s in"},
                         [OUTPUT] = {"output_mb_per_s", "MB/s out"},
                         [COPY] = {"copy_share", "of copy"},
+                        [OUTPUT_COPY] = {"output_copy_share", "of copy"},
                         [MILLISECONDS] = {"milliseconds", "ms"}};
 
 static int measure_of(const struct target *t)
@@ -54,7 +55,7 @@ static enum err check(const char *name, const struct targets *t)
                 "%s: target %d has no operation or no measure", name, i + 1);
         FAIL_IF(measure_of(one) == MEASURES, ERR_INPUT,
                 "%s: target %d has the measure \"%s\"; known are input_mb_per_s, output_mb_per_s, "
-                "copy_share, milliseconds",
+                "copy_share, output_copy_share, milliseconds",
                 name, i + 1, one->measure);
         FAIL_IF(isnan(one->at_least) == isnan(one->at_most), ERR_INPUT,
                 "%s: target %d (%s) needs either at_least or at_most", name, i + 1, one->operation);
@@ -102,7 +103,9 @@ static double measured(const struct target *t, const struct target_row *row)
     case OUTPUT:
         return row->bytes_out / row->seconds * 1e-6;
     case COPY:
-        return (row->bytes_in + row->bytes_out) / row->seconds / row->copy_bytes_per_s;
+        return row->bytes_moved / row->seconds / row->copy_bytes_per_s;
+    case OUTPUT_COPY:
+        return 2 * row->bytes_out / row->seconds / row->copy_bytes_per_s;
     default:
         return row->seconds * 1e3;
     }

@@ -10,11 +10,12 @@
 #define TARGETS_SCHEMA  "tomoprof-targets/1"
 #define TARGETS_SHIPPED "shipped" /* the name of the file that is part of the program */
 
-/* input_mb_per_s, output_mb_per_s: bytes of the arrays over the median, MB = 10^6. copy_share:
- * input and output over the copy rate of arrays of that size. milliseconds: the median. */
+/* input_mb_per_s, output_mb_per_s: bytes of the arrays over the median, MB = 10^6. copy_share: the
+ * bytes that must move over the copy rate of arrays of that size; output_copy_share: the result's
+ * bytes twice, as a copy of it. milliseconds: the median. */
 #define TARGET_FIELDS(X)                                                                           \
     X(TEXT, _, operation, "name; * and ? as in a shell")                                           \
-    X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, milliseconds")               \
+    X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, ...")               \
     X(EXTRA, _, at_least, "this or at_most")                                                       \
     X(EXTRA, _, at_most, "")                                                                       \
     X(EXTRA, _, from_size, "smaller volumes are not judged")                                       \
@@ -41,7 +42,7 @@ void targets_free(struct targets *t); /* all zero is fine */
 struct target_row {
     const char *operation, *shape; /* "256", "512x512x30" */
     double size;
-    double seconds, bytes_in, bytes_out, copy_bytes_per_s;
+    double seconds, bytes_in, bytes_out, bytes_moved, copy_bytes_per_s;
     int implausible;    /* faster than the machine can be: passes nothing */
     const char *reason; /* why there is no time; NULL: there is */
 };

@@ -23,7 +23,7 @@ static enum err read_text(const char *text, struct targets *t)
 #define ONE(rest) "{\"schema\": \"tomoprof-targets/1\", \"targets\": [{" rest "}]}"
 
 /* 1 GB in, 2 GB out in half a second, where a copy reaches 12 GB/s. */
-static const struct target_row row = {"volume_flip", "256", 256, 0.5, 1e9, 2e9, 12e9, 0, NULL};
+static const struct target_row row = {"volume_flip", "256", 256, 0.5, 1e9, 2e9, 3e9, 12e9, 0, NULL};
 
 static void limits_are_compared(void **state)
 {
