@@ -89,11 +89,15 @@ enum err volume_map(const struct volume_job *j)
         TRY(z_norm(j, &v, &map));
     else if (s->norm == VOLUME_RESCALE)
         map = rescale(j, &v);
-#pragma omp parallel for num_threads(j->threads) schedule(static)
-    for (int64_t i = 0; i < v.count; i++) {
-        int64_t n;
-        const float *x = span(&v, i, &n);
-        k->map(x, n, &map, s->dtype, (char *)j->out + i * v.length * bytes, j->stream);
+#pragma omp parallel num_threads(j->threads)
+    {
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < v.count; i++) {
+            int64_t n;
+            const float *x = span(&v, i, &n);
+            k->map(x, n, &map, s->dtype, (char *)j->out + i * v.length * bytes, j->stream);
+        }
+        k->fence();
     }
     return ERR_OK;
 }

@@ -9,17 +9,19 @@ static int64_t source(const struct volume_step *s, int a, int64_t i)
     return s->start[a] + s->turn[a] * i;
 }
 
-static void place_row(const struct volume_job *j, const struct volume_kernels *k, int64_t row)
+static void place_row(const struct volume_job *j, const void *context, int64_t row, float *out,
+                      int stream)
 {
+    const struct volume_kernels *k = ISA_PICK(volume_kernels);
+    (void)context;
     const struct volume_step *s = j->step;
     int64_t at[3] = {0, 0, 0};
     const int64_t n = s->out[2], r = source(s, 0, row / s->out[1]),
                   c = source(s, 1, row % s->out[1]);
-    float *out = (float *)j->out + row * n;
     at[s->from[0]] = r;
     at[s->from[1]] = c;
     if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
-        k->zero(n, out, j->stream);
+        k->zero(n, out, stream);
         return;
     }
     /* Voxels [first, end) of the row have a source. */
@@ -28,17 +30,17 @@ static void place_row(const struct volume_job *j, const struct volume_kernels *k
     const int64_t end = least(n, s->turn[2] > 0 ? length - start : start + 1);
     const float *in = j->in + (at[0] * s->in[1] + at[1]) * length;
     if (end <= first) {
-        k->zero(n, out, j->stream);
+        k->zero(n, out, stream);
         return;
     }
     if (first)
-        k->zero(first, out, j->stream);
+        k->zero(first, out, stream);
     if (s->turn[2] > 0)
-        k->copy(in + start + first, end - first, out + first, j->stream);
+        k->copy(in + start + first, end - first, out + first, stream);
     else
-        k->reverse(in + start - end + 1, end - first, out + first, j->stream);
+        k->reverse(in + start - end + 1, end - first, out + first, stream);
     if (end < n)
-        k->zero(n - end, out + end, j->stream);
+        k->zero(n - end, out + end, stream);
 }
 
 #define TILE 16 /* a line of 64 bytes either way */
@@ -81,13 +83,8 @@ static void transpose(const struct volume_job *j)
 
 void volume_place(const struct volume_job *j)
 {
-    const struct volume_kernels *k = ISA_PICK(volume_kernels);
-    const int64_t rows = j->step->out[0] * j->step->out[1];
-    if (j->step->from[2] != 2) {
+    if (j->step->from[2] == 2)
+        volume_rows(j, place_row, NULL);
+    else
         transpose(j);
-        return;
-    }
-#pragma omp parallel for num_threads(j->threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++)
-        place_row(j, k, row);
 }
