@@ -42,9 +42,7 @@ struct measured {
     double bytes_in, bytes_out;
 };
 
-/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
- * its ceiling when they fit the caches. 0 when it cannot be measured. */
-static double cached_copy(struct backend *be, const struct operation *op, const struct ct_model *m)
+double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m)
 {
     size_t bytes = 0;
     const enum array arrays[] = {op->input, op->output};
@@ -86,7 +84,7 @@ static enum err calibrate(struct child_run *c)
         log_warn("no calibration: %s", err_text());
         peak = (struct peak){0, 0};
     }
-    double cached = cached_copy(s->be, s->op, &s->model);
+    double cached = suite_copy_rate(s->be, s->op, &s->model);
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;
