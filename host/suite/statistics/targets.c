@@ -15,14 +15,14 @@
 #define TARGETS_LIMIT ((size_t)1 << 20)
 
 /* targets.json of the sources, as it is. */
-__asm__(".section .rodata\n"
+__asm__(".pushsection .rodata\n"
         "tp_targets_shipped: .incbin \"" TP_TARGETS "\"\n"
         ".byte 0\n"
-        ".previous\n");
+        ".popsection\n");
 extern const char tp_targets_shipped[] __attribute__((visibility("hidden")));
 
 /* clang-format off */
-JSON_RECORD(target, TARGET_FIELDS)
+JSON_RECORD(speed_target, TARGET_FIELDS)
 JSON_RECORD(targets, TARGETS_FILE_FIELDS)
 /* clang-format on */
 
@@ -35,7 +35,7 @@ static const struct {
                         [OUTPUT_COPY] = {"output_copy_share", "of copy"},
                         [MILLISECONDS] = {"milliseconds", "ms"}};
 
-static int measure_of(const struct target *t)
+static int measure_of(const struct speed_target *t)
 {
     int i = 0;
     while (i < MEASURES && strcmp(measures[i].name, t->measure))
@@ -50,7 +50,7 @@ static enum err check(const char *name, const struct targets *t)
             t->schema ? t->schema : "");
     FAIL_IF(!t->targets_count, ERR_INPUT, "%s: it holds no targets", name);
     for (int i = 0; i < t->targets_count; i++) {
-        const struct target *one = &t->targets[i];
+        const struct speed_target *one = &t->targets[i];
         FAIL_IF(!one->operation || !one->measure, ERR_INPUT,
                 "%s: target %d has no operation or no measure", name, i + 1);
         FAIL_IF(measure_of(one) == MEASURES, ERR_INPUT,
@@ -95,7 +95,7 @@ void targets_free(struct targets *t)
     *t = (struct targets){0};
 }
 
-static double measured(const struct target *t, const struct target_row *row)
+static double measured(const struct speed_target *t, const struct target_row *row)
 {
     switch (measure_of(t)) {
     case INPUT:
@@ -111,7 +111,7 @@ static double measured(const struct target *t, const struct target_row *row)
     }
 }
 
-enum target_verdict target_judge(const struct target *t, const struct target_row *row,
+enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
                                  double *value)
 {
     *value = NAN;
@@ -130,7 +130,7 @@ enum target_verdict target_judge(const struct target *t, const struct target_row
 
 #define LINE "%-26s %-11s %11s %11s %-8s %-11s %s"
 
-static void print_line(const struct target *t, const struct target_row *row, double value,
+static void print_line(const struct speed_target *t, const struct target_row *row, double value,
                        enum target_verdict verdict)
 {
     static const char *const words[] = {[TARGET_PASSED] = "pass", [TARGET_MISSED] = "missed",

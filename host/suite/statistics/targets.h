@@ -23,10 +23,10 @@
 
 #define TARGETS_FILE_FIELDS(X)                                                                     \
     X(TEXT, _, schema, "")                                                                         \
-    X(LIST, target, targets, "")
+    X(LIST, speed_target, targets, "")
 
 /* clang-format off */
-JSON_DEFINE(target, TARGET_FIELDS)
+JSON_DEFINE(speed_target, TARGET_FIELDS)
 struct targets {
     TARGETS_FILE_FIELDS(JSON_MEMBER)
     struct arena *arena;
@@ -50,7 +50,7 @@ struct target_row {
 enum target_verdict { TARGET_ELSEWHERE, TARGET_PASSED, TARGET_MISSED, TARGET_UNKNOWN };
 /* *value: what is held against the limit. ELSEWHERE: the target is not about this row. UNKNOWN: it
  * was not measured, which is no pass. */
-enum target_verdict target_judge(const struct target *t, const struct target_row *row,
+enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
                                  double *value);
 
 /* A table on stderr with a line for each target and row; how many were met, missed and unknown. */
