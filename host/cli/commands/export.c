@@ -7,6 +7,7 @@
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/flame_files.h"
 #include "profiler/report/export/export.h"
 
 static const char *to, *out;
@@ -25,7 +26,7 @@ static struct opt options[] = {
         OPTION_NUMBER("until", 0, until, "SECONDS", "chrome: leave out what began after", 0, 1e9),
     [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
                                 "chrome: leave out shorter events", 0, 1e9),
-    OPTION_TEXT("to", 't', to, "FORMAT", "speedscope, chrome, folded, csv or callgrind"),
+    OPTION_TEXT("to", 't', to, "FORMAT", "speedscope, chrome, folded, csv, callgrind or svg"),
     OPTION_OUTPUT("out", 'o', out, "FILE",
                   "where to write (default: beside profile.json, named after the format)"),
     OPTION_FLAG("gzip", 'z', gzip, "compress; all viewers of chrome and speedscope take it"),
@@ -76,6 +77,12 @@ static enum err run(int words, char **word)
     TRY(find_profile(word[0], path));
     struct model *m;
     TRY(profile_read(path, &m));
+    if (!strcmp(x->name, "svg") && flame_is_suite(path)) {
+        enum err e = gzip ? FAIL(ERR_USAGE, "--gzip is not for the flame graphs of a suite")
+                          : flame_files(path, m, out);
+        model_destroy(m);
+        return e;
+    }
     char *file = NULL;
     enum err e = ERR_OK;
     const char *slash = strrchr(path, '/');
@@ -107,7 +114,9 @@ const struct command cmd_export = {
             "  chrome       timeline for ui.perfetto.dev\n"
             "  folded       one stack per line for flamegraph.pl and inferno\n"
             "  csv          one row per source line\n"
-            "  callgrind    for KCachegrind and callgrind_annotate\n\n"
+            "  callgrind    for KCachegrind and callgrind_annotate\n"
+            "  svg          a flame graph; of a run of the suite one for each operation and size,\n"
+            "               flamegraphs/OPERATION_SIZE.svg, and --out is that folder\n\n"
             "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
     .options = options,
     .min_words = 1,

@@ -74,6 +74,8 @@ static double weight(int64_t size)
 /* A cold run and one like all others. */
 static int64_t traced_runs(const struct suite_plan *options)
 {
+    if (options->traced_runs)
+        return options->traced_runs;
     return options->runs < 2 ? options->runs : 2;
 }
 

@@ -21,6 +21,7 @@ struct suite_plan {
     const char *group;   /* its operations alone, or NULL */
     int large;           /* 512 and 1024 too */
     const char *gate;    /* file of targets, or NULL */
+    int64_t traced_runs; /* of the traced pass; 0: two */
     int64_t runs;        /* >= 1; run 1 is cold */
     const char *backend; /* auto | cpu | cuda */
     int64_t threads;     /* 0 = all */

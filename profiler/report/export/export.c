@@ -8,9 +8,11 @@
 #include "profiler/report/export/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
-    export_callgrind;
-const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,    &export_folded,
-                                            &export_csv,        &export_callgrind, NULL};
+    export_callgrind, export_svg;
+const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,
+                                            &export_folded,     &export_csv,
+                                            &export_callgrind,  &export_svg,
+                                            NULL};
 
 const struct exporter *exporter_find(const char *name)
 {
