@@ -12,6 +12,7 @@
 #include "cuda/streams.cuh"
 #include "cuda/vcd/sorted_pixels.cuh"
 #include "cuda/vcd/vcd.cuh"
+#include "cuda/volume/volume.cuh"
 
 #define OLDEST 75 /* compute capability */
 
@@ -146,6 +147,7 @@ const struct backend_ops cuda_backend_ops = {
     NULL, /* back_voxel */
     cuda_ramp_filter,
     cuda_median3,
+    cuda_volume_step,
     cuda_prior_terms,
     cuda_vcd_direction,
     cuda_weighted_dots,

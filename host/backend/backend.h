@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/backend/volume.h"
 #include "host/base/err.h"
 #include "host/geom/scan.h"
 
@@ -151,6 +152,10 @@ struct backend_ops {
     /* 3x3x3 median with replicated edges; in and out differ. */
     enum err (*median3)(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
                         const struct buffer *in, struct buffer *out);
+
+    /* One step on a volume; in and out differ. */
+    enum err (*volume_step)(struct backend *be, const struct volume_step *step,
+                            const struct buffer *in, struct buffer *out);
 
     /* Pieces of VCD. Arrays named with a capital P below are packed (count, slices). */
     /* Gradient gP and curvature hP of the prior at the pixels of x. */

@@ -16,6 +16,7 @@
 #include "host/cpu/median/median.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
+#include "host/cpu/volume/volume.h"
 #include "profiler/mark/mark.h"
 
 /* More threads than any single machine has: a larger wish is a typing error. */
@@ -134,6 +135,7 @@ const struct backend_ops cpu_backend = {
     .back_voxel = cpu_back_voxel,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
+    .volume_step = cpu_volume_step,
     .prior_terms = cpu_prior_terms,
     .vcd_direction = cpu_vcd_direction,
     .weighted_dots = cpu_weighted_dots,

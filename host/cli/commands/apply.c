@@ -11,6 +11,7 @@
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
 #include "host/cli/commands/apply_report.h"
+#include "host/cli/commands/apply_size.h"
 #include "host/geom/ct_model.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
@@ -18,10 +19,11 @@
 #include "host/suite/run/plan.h"
 #include "host/suite/statistics/stats.h"
 
-static const char *geometry, *in, *out, *weights, *initial, *backend = "auto";
+static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *backend = "auto";
 static int64_t seed, iterations = 15, subsets, threads, repeat;
 static double threshold = 0.2;
 static int json;
+static const char *settings; /* KEY=VALUE KEY=VALUE */
 
 /* Rows that not every operation takes, by place in options[]. */
 enum {
@@ -54,6 +56,14 @@ static struct opt options[] = {
                             "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)",
                             0, 4294967295.0),
     [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition", 1, 2147483647),
+    OPTION_TEXT("set", 0, settings, "KEY=VALUE",
+                "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
+                "min, max, dtype"),
+    OPTION_TEXT("size", 0, size_text, "N",
+                "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
+                "ITERATIONS`"),
+    OPTION_TEXT("gate", 0, gate, "FILE",
+                "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
     OPTION_INT("repeat", 0, repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
@@ -144,6 +154,10 @@ static enum err check_options(const char *name, const struct operation *op)
                 name, row->name);
         log_warn("%s does not use --%s", name, row->name);
     }
+    FAIL_IF(gate, ERR_USAGE, "--gate needs a SIZE: targets are about synthetic inputs");
+    FAIL_IF(op->finish, ERR_USAGE,
+            "%s times a file of its own: give it a SIZE; `tomoprof convert` reads and writes yours",
+            name);
     int any_shape = op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
     if (any_shape && geometry)
         log_warn("%s does not use --geometry", name);
@@ -176,8 +190,8 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
     ct_model_shape(&s->model, array, shape);
     for (int i = 0; i < 3; i++)
         shape[i] = shape[i] ? shape[i] : -1; /* no model: any size */
-    TRY(npy_read(path, 3, shape, array == ARRAY_VOLUME ? volume_names : sinogram_names, 1,
-                 &a->host));
+    TRY(npy_read(path, 3, shape, array == ARRAY_VOLUME ? volume_names : sinogram_names,
+                 !s->op->step, &a->host));
     if (!s->model.scan.angles) {
         s->model.volume = (struct volume){.rows = shape[0], .cols = shape[1], .slices = shape[2]};
         TRY(state_place(s, 0, 0));
@@ -216,11 +230,14 @@ static enum err load(struct run_state *s)
 
 static enum err write_result(struct run_state *s, struct apply_report *r)
 {
+    static const char *const descr[] = {"<f4", "<f2", "<u2", "<i2", "|u1"};
     const int partition = s->op->output == ARRAY_PARTITION;
     const float *data;
     float *copy;
     r->dims = partition ? 2 : 3;
     ct_model_shape(&s->model, s->op->output, r->shape);
+    if (s->op->step)
+        memcpy(r->shape, s->step.out, sizeof r->shape);
     if (partition) {
         r->shape[0] = s->partition.subsets;
         r->shape[1] = s->partition.length;
@@ -230,7 +247,9 @@ static enum err write_result(struct run_state *s, struct apply_report *r)
     if (partition)
         return npy_write_int32(out, 2, r->shape, s->partition.indices);
     TRY(state_result(s, &data, &copy));
-    enum err e = npy_write(out, 3, r->shape, data);
+    enum err e = s->op->step ? npy_write_type(out, descr[s->step.dtype],
+                                              volume_dtype_bytes(s->step.dtype), 3, r->shape, data)
+                             : npy_write(out, 3, r->shape, data);
     mem_free(copy);
     return e;
 }
@@ -282,8 +301,11 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     TRY(write_result(s, r));
     if (json)
         apply_report_print(r);
-    else
-        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
+    if (size_text)
+        return apply_size_report(r, size_text, gate);
+    if (json)
+        return ERR_OK;
+    log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
                  out ? out : "");
     return ERR_OK;
 }
@@ -291,9 +313,11 @@ static enum err measure(struct run_state *s, struct apply_report *r)
 static enum err compute(struct run_state *s)
 {
     struct apply_report r = {.state = s};
-    TRY(load(s));
     s->seed = (uint64_t)seed;
-    s->subsets = subsets;
+    if (settings)
+        TRY(apply_settings(s, settings));
+    TRY(size_text ? state_prepare(s) : load(s));
+    s->subsets = size_text ? s->subsets : subsets;
     s->mbir = (struct mbir_options){.max_iterations = iterations,
                                     .stop_threshold_percent = threshold,
                                     .seed = (uint32_t)seed,
@@ -303,18 +327,46 @@ static enum err compute(struct run_state *s)
     return e;
 }
 
+/* `apply NAME SIZE ITERATIONS`, or with options: iterations are timed runs, but MBIR's own. */
+static enum err take_size(int words, char **word, const struct operation *op)
+{
+    struct opt *row = &options[ROW_ITERATIONS];
+    char *end = NULL;
+    FAIL_IF(words > 1 && size_text, ERR_USAGE, "the size is there twice: %s and --size %s", word[1],
+            size_text);
+    size_text = words > 1 ? word[1] : size_text;
+    if (!size_text)
+        return ERR_OK;
+    if (words > 2) {
+        repeat = strtoll(word[2], &end, 10);
+        FAIL_IF(end == word[2] || *end || repeat < 1 || repeat > 1000000, ERR_USAGE,
+                "%s iterations are not accepted: 1 to 1000000", word[2]);
+    } else if (!repeat) {
+        repeat = row->seen && !(op->takes & TAKES_ITERATIONS) ? iterations : 10;
+    }
+    FAIL_IF(in || geometry || weights || initial, ERR_USAGE,
+            "with a SIZE the input is made here: --in, --geometry, --weights and --init are for "
+            "files of yours");
+    FAIL_IF(out && op->finish, ERR_USAGE, "%s writes no --out", op->name);
+    return ERR_OK;
+}
+
 static enum err run(int words, char **word)
 {
-    (void)words;
     struct run_state s = {0};
     struct backend_options o = {.threads = (int)threads};
     struct backend *be = NULL;
     enum err e;
     TRY(look_up(word[0], &s.op));
-    TRY(check_options(word[0], s.op));
+    TRY(take_size(words, word, s.op));
+    FAIL_IF(settings && !s.op->step, ERR_USAGE, "%s takes no --set", word[0]);
+    if (!size_text)
+        TRY(check_options(word[0], s.op));
     TRY(backend_open(backend, &o, &be));
     s.be = be;
-    if (strcmp(s.op->geometry, "any") || s.op->input == ARRAY_NONE) {
+    if (size_text) {
+        TRY_OUT(apply_size_model(&s, size_text));
+    } else if (strcmp(s.op->geometry, "any") || s.op->input == ARRAY_NONE) {
         TRY_OUT(ct_model_read(geometry, &s.model));
         TRY_OUT(match_beam(word[0], s.model.scan.beam, &s.op));
     }
@@ -330,7 +382,7 @@ const struct command cmd_apply = {
     .name = "apply",
     .older = "op",
     .summary = "Runs one operator on your own arrays.",
-    .words = "NAME",
+    .words = "NAME [SIZE [ITERATIONS]]",
     .text = "Arrays are NumPy .npy files, float32, C order: volume (rows, columns, slices), "
             "sinogram and weights\n"
             "(views, detector rows, channels). NAME is one of `tomoprof run --list`, with or "
@@ -342,6 +394,11 @@ const struct command cmd_apply = {
             "hessian_diagonal takes --weights and no --in; median_filter3d needs no geometry; "
             "gen_pixel_partition\n"
             "writes int32 (subsets, length).\n\n"
+            "With a SIZE it is timed on a synthetic input of that edge (volume operations: or of a "
+            "shape like\n"
+            "512x512x30), ITERATIONS times after a warm-up. The volume_ operations take --set; "
+            "volume_cast\n"
+            "writes bf16 as the uint16 of its bits.\n\n"
             "The geometry file holds MBIRJAX's parameters; three are required (cone: the two "
             "distances as well):\n"
             "  {\"geometry\": \"cone\", \"sinogram_shape\": [V, Mr, Nc], \"angles\": [radians],\n"
@@ -351,9 +408,12 @@ const struct command cmd_apply = {
             "  tomoprof apply mbir_recon --geometry g.json --in y.npy --weights w.npy --seed 7 "
             "--iterations 3 \\\n"
             "    --stop-threshold 0 --out x.npy --json\n"
-            "  tomoprof apply back_project --geometry g.json --in y.npy --repeat 5 --json\n",
+            "  tomoprof apply back_project --geometry g.json --in y.npy --repeat 5 --json\n"
+            "  tomoprof apply volume_z_norm 256 20 --gate shipped\n"
+            "  tomoprof apply volume_crop --in x.npy --out y.npy --set \"start=0,0,8 "
+            "shape=64,64,32\"\n",
     .options = options,
     .min_words = 1,
-    .max_words = 1,
+    .max_words = 3,
     .run = run,
 };

@@ -2,13 +2,14 @@
 #include "host/cli/cli.h"
 #include "host/suite/run/suite.h"
 
-static const char *op, *previews, *backend = "cpu";
+static const char *op, *shape, *previews, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
 static int bench, traced;
 
 static struct opt options[] = {
     OPTION_TEXT("op", 0, op, "NAME", "operation of the catalogue"),
     OPTION_INT("size", 0, size, "N", "edge of the volume", 1, 65536),
+    OPTION_TEXT("shape", 0, shape, "RxCxS", "volume that is no cube"),
     OPTION_INT("runs", 0, runs, "N", "runs, the first is cold", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
@@ -29,6 +30,7 @@ static enum err run(int words, char **word)
     const struct child_plan plan = {.op = op,
                                     .backend = backend,
                                     .size = size,
+                                    .shape = shape,
                                     .runs = runs,
                                     .threads = threads,
                                     .seed = (uint64_t)seed,

@@ -7,6 +7,7 @@
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/flame_files.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/timing_export.h"
 
@@ -22,8 +23,8 @@ static struct opt options[] = {
     [ROW_FROM] = OPTION_NUMBER(
         "from", 0, from, "SECONDS",
         "chrome, perfetto: leave out what ended before, counted from the start of the run", 0, 1e9),
-    [ROW_UNTIL] =
-        OPTION_NUMBER("until", 0, until, "SECONDS", "chrome, perfetto: leave out what began after", 0, 1e9),
+    [ROW_UNTIL] = OPTION_NUMBER("until", 0, until, "SECONDS",
+                                "chrome, perfetto: leave out what began after", 0, 1e9),
     [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
                                 "chrome, perfetto: leave out shorter events", 0, 1e9),
     OPTION_TEXT("to", 't', to, "FORMAT", "one of those above"),
@@ -93,7 +94,8 @@ static enum err export_times(const struct timing_exporter *x, const char *word)
     char *file = file_name(path, "timing", x->suffix, 0);
     if (!out)
         run_private();
-    enum err e = file ? timing_export_file(t, x, file) : FAIL(ERR_MEMORY, "no memory left for a file name");
+    enum err e =
+        file ? timing_export_file(t, x, file) : FAIL(ERR_MEMORY, "no memory left for a file name");
     if (e == ERR_OK)
         log_info("%s: %s", file, x->summary);
     free(file);
@@ -126,6 +128,12 @@ static enum err run(int words, char **word)
     TRY(find_file(word[0], "profile.json", path));
     struct model *m;
     TRY(profile_read(path, &m));
+    if (!strcmp(x->name, "svg") && flame_is_suite(path)) {
+        enum err e = gzip ? FAIL(ERR_USAGE, "--gzip is not for the flame graphs of a suite")
+                          : flame_files(path, m, out);
+        model_destroy(m);
+        return e;
+    }
     char *file = file_name(path, "profile", x->suffix, gzip && !exporter_compresses(x));
     if (!out)
         run_private();
@@ -155,6 +163,8 @@ const struct command cmd_export = {
             "  perfetto     Perfetto's own format: the timeline, smaller than chrome\n"
             "  firefox      for profiler.firefox.com: samples by thread, ranges as markers\n"
             "  nvtx         statistics of NVTX ranges, as nsys stats prints them\n"
+            "  svg          a flame graph; of a run of the suite one for each operation and size,\n"
+            "               flamegraphs/OPERATION_SIZE.svg, and --out is that folder\n"
             "  openmetrics  times of the suite for Prometheus (of timing.json)\n"
             "  junit        operations of the suite as test cases for CI (of timing.json)\n\n"
             "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",

@@ -3,22 +3,30 @@
 
 #include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/flame_files.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/trace_folder.h"
 #include "host/cli/runs/triage_files.h"
 #include "host/suite/run/suite.h"
 
-static const char *ops, *sizes, *backend = "auto", *out = "output";
+static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
 static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
-static int quick, list, no_trace, no_triage;
+static int quick, large, flamegraph, list, no_trace, no_triage;
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
-    OPTION_TEXT("sizes", 0, sizes, "N,M,...", "edges N of the N^3 volume (default 32,64,128,256)"),
+    OPTION_TEXT("group", 0, group, "NAME",
+                "operations of one group: projection, filter, reconstruction,\nutility, volume"),
+    OPTION_TEXT("sizes", 0, sizes, "N,M,...",
+                "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
     OPTION_INT("runs", 0, runs, "N",
                "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
+    OPTION_FLAG("large", 0, large, "512 and, where there is memory, 1024 too"),
+    OPTION_TEXT("gate", 0, gate, "FILE",
+                "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
+                "1 when one is missed"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     OPTION_NUMBER(
@@ -29,6 +37,9 @@ static struct opt options[] = {
                0, 4294967295.0),
     OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
+    OPTION_FLAG("flamegraph", 0, flamegraph,
+                "a flame graph of each operation and size:\nflamegraphs/OPERATION_SIZE.svg; the profiled "
+                "pass makes all --runs"),
     OPTION_FLAG("no-triage", 0, no_triage, "no verdicts on FPGAs (triage.json, .md and .svg)"),
     OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
@@ -69,6 +80,11 @@ static void finish(int whole)
     enum err e = *folder ? ERR_OK : run_find(out, folder);
     if (*tracing_run())
         analyse(folder);
+    if (flamegraph && e == ERR_OK && !cli_stop) {
+        snprintf(page, sizeof page, "%s/profile.json", folder);
+        if (flame_files(page, NULL, NULL))
+            log_warn("no flame graphs: %s", err_text());
+    }
     if (whole && !cli_stop) {
         if (e == ERR_OK && !no_triage)
             judge(folder);
@@ -92,9 +108,15 @@ static enum err run(int words, char **word)
     if (list)
         return ERR_OK;
     run_private();
+    FAIL_IF(flamegraph && no_trace, ERR_USAGE,
+            "--flamegraph needs the profiled pass: leave out --no-trace");
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     struct suite_plan plan = {
         .ops = ops,
+        .group = group,
+        .large = large,
+        .gate = gate,
+        .traced_runs = flamegraph ? runs : 0,
         .sizes = quick ? "32,64" : sizes,
         .runs = runs,
         .backend = backend,

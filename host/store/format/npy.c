@@ -308,10 +308,10 @@ static size_t make_header(char out[512], const char *dtype, int dims, const int6
     return total;
 }
 
-static enum err write_array(const char *path, const char *dtype, int dims, const int64_t *shape,
-                            const void *data)
+enum err npy_write_type(const char *path, const char *dtype, int element, int dims,
+                        const int64_t *shape, const void *data)
 {
-    int64_t bytes = 4;
+    int64_t bytes = element;
     FAIL_IF(dims < 1 || dims > NPY_DIMS, ERR_INTERNAL, "%s: %d dimensions", path, dims);
     for (int i = 0; i < dims; i++)
         FAIL_IF(shape[i] < 0 || __builtin_mul_overflow(bytes, shape[i], &bytes), ERR_INTERNAL,
@@ -331,12 +331,12 @@ out:
 
 enum err npy_write(const char *path, int dims, const int64_t *shape, const float *data)
 {
-    return write_array(path, "<f4", dims, shape, data);
+    return npy_write_type(path, "<f4", 4, dims, shape, data);
 }
 
 enum err npy_write_int32(const char *path, int dims, const int64_t *shape, const int32_t *data)
 {
-    return write_array(path, "<i4", dims, shape, data);
+    return npy_write_type(path, "<i4", 4, dims, shape, data);
 }
 
 struct npy_slabs {

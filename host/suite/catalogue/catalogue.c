@@ -6,6 +6,7 @@
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/volume.h"
 
 static const struct buffer *given(const struct array_pair *a)
 {
@@ -223,7 +224,10 @@ static const char *const bench_names[] = {
 
 const struct operation *operation_at(int index)
 {
-    return index >= 0 && index < COUNT(operations) ? &operations[index] : NULL;
+    if (index >= 0 && index < COUNT(operations))
+        return &operations[index];
+    index -= COUNT(operations);
+    return index >= 0 && index < volume_operations_count ? &volume_operations[index] : NULL;
 }
 
 static const struct operation *find(const struct operation *rows, int n, const char *name)
@@ -236,7 +240,8 @@ static const struct operation *find(const struct operation *rows, int n, const c
 
 const struct operation *operation_named(const char *name)
 {
-    return find(operations, COUNT(operations), name);
+    const struct operation *op = find(operations, COUNT(operations), name);
+    return op ? op : find(volume_operations, volume_operations_count, name);
 }
 
 const struct operation *bench_operation_named(const char *name)
@@ -277,7 +282,9 @@ static double array_bytes(const struct ct_model *m, enum array array)
 
 double operation_run_bytes(const struct operation *op, const struct ct_model *m)
 {
-    double bytes = array_bytes(m, op->input) + array_bytes(m, op->output);
+    /* Volumes made larger: by 5/4 along each axis where no setting says more. */
+    const double larger = op->output == ARRAY_STEP ? 1.96 : 1;
+    double bytes = array_bytes(m, op->input) + larger * array_bytes(m, op->output);
     bytes += op->scratch == SCRATCH_SINOGRAM ? array_bytes(m, ARRAY_SINOGRAM) : 0;
     return bytes + (op->scratch == SCRATCH_MBIR ? (double)mbir_scratch_bytes(m) : 0);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "host/base/jsonw.h"
+#include "host/base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/state.h"
 
@@ -13,6 +14,26 @@ static double index_at(const void *indices, int64_t i)
 static double float_at(const void *floats, int64_t i)
 {
     return (double)((const float *)floats)[i];
+}
+
+static double f16_at(const void *array, int64_t i)
+{
+    return volume_value(VOLUME_F16, array, i);
+}
+
+static double bf16_at(const void *array, int64_t i)
+{
+    return volume_value(VOLUME_BF16, array, i);
+}
+
+static double i16_at(const void *array, int64_t i)
+{
+    return ((const int16_t *)array)[i];
+}
+
+static double u8_at(const void *array, int64_t i)
+{
+    return ((const uint8_t *)array)[i];
 }
 
 static void host_fingerprint(double (*at)(const void *array, int64_t i), const void *array,
@@ -30,12 +51,27 @@ static void host_fingerprint(double (*at)(const void *array, int64_t i), const v
     out->l2 = sqrt(squares);
 }
 
+/* Of a step's result of any type. */
+static enum err step_fingerprint(struct run_state *s, struct fingerprint *out)
+{
+    static double (*const at[])(const void *, int64_t) = {float_at, f16_at, bf16_at, i16_at, u8_at};
+    const float *data;
+    float *copy;
+    TRY(state_result(s, &data, &copy));
+    host_fingerprint(at[s->step.dtype], data, volume_step_voxels(s->step.out), out);
+    mem_free(copy);
+    return ERR_OK;
+}
+
 enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
 {
-    const struct buffer *b = &s->out.buffer;
+    /* Of a file that was written: what it holds. */
+    const struct buffer *b = s->op->output == ARRAY_FILE ? &s->in.buffer : &s->out.buffer;
     const struct partition *p = &s->partition;
     if (s->op->output == ARRAY_PARTITION)
         host_fingerprint(index_at, p->indices, p->subsets * p->length, out);
+    else if (s->step.dtype != VOLUME_F32)
+        return step_fingerprint(s, out);
     else if (s->large)
         host_fingerprint(float_at, b->ptr, (int64_t)(b->bytes / sizeof(float)), out);
     else

@@ -35,9 +35,10 @@ void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]
 {
     const struct volume *v = &m->volume;
     const struct scan *s = &m->scan;
-    shape[0] = array == ARRAY_VOLUME ? v->rows : array == ARRAY_SINOGRAM ? s->views : 0;
-    shape[1] = array == ARRAY_VOLUME ? v->cols : array == ARRAY_SINOGRAM ? s->rows : 0;
-    shape[2] = array == ARRAY_VOLUME ? v->slices : array == ARRAY_SINOGRAM ? s->channels : 0;
+    const int volume = array == ARRAY_VOLUME || array == ARRAY_STEP || array == ARRAY_VIEW;
+    shape[0] = volume ? v->rows : array == ARRAY_SINOGRAM ? s->views : 0;
+    shape[1] = volume ? v->cols : array == ARRAY_SINOGRAM ? s->rows : 0;
+    shape[2] = volume ? v->slices : array == ARRAY_SINOGRAM ? s->channels : 0;
 }
 
 enum err state_host_array(struct array_pair *a, const char *what, const int64_t shape[3])
@@ -74,12 +75,45 @@ static enum err allocate(struct run_state *s, const char *what, enum array array
     return s->be->ops->alloc(s->be, what, bytes, &a->buffer);
 }
 
+/* Whole floats, for fingerprints and the host's arrays. */
+static enum err allocate_step(struct run_state *s)
+{
+    const int64_t *n = s->step.out;
+    size_t bytes;
+    TRY(mem_size("volume", n[0], n[1], n[2], (size_t)volume_dtype_bytes(s->step.dtype), &bytes));
+    bytes = (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+    if (!s->large)
+        return s->be->ops->alloc(s->be, "volume", bytes, &s->out.buffer);
+    TRY(state_host_array(&s->out, "volume", n));
+    return state_upload(s, &s->out, n);
+}
+
+double state_bytes_out(const struct run_state *s)
+{
+    if (s->op->step)
+        return (double)volume_step_voxels(s->step.out) * volume_dtype_bytes(s->step.dtype);
+    return (double)s->out.buffer.bytes;
+}
+
+double state_bytes_in(const struct run_state *s)
+{
+    return s->in.buffer.ptr ? (double)s->in.buffer.bytes : 0;
+}
+
 enum err state_allocate_output(struct run_state *s)
 {
-    static const char *const names[] = {"", "volume", "sinogram", ""};
-    if (s->op->output == ARRAY_PARTITION)
+    if (s->op->step)
+        TRY(s->op->step(s));
+    switch (s->op->output) {
+    case ARRAY_VOLUME:
+        return allocate(s, "volume", ARRAY_VOLUME, &s->out);
+    case ARRAY_SINOGRAM:
+        return allocate(s, "sinogram", ARRAY_SINOGRAM, &s->out);
+    case ARRAY_STEP:
+        return allocate_step(s);
+    default:
         return ERR_OK;
-    return allocate(s, names[s->op->output], s->op->output, &s->out);
+    }
 }
 
 enum err state_allocate_scratch(struct run_state *s)
@@ -89,6 +123,8 @@ enum err state_allocate_scratch(struct run_state *s)
 
 void state_free(struct run_state *s)
 {
+    if (s->op && s->op->finish)
+        s->op->finish(s);
     struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->out, &s->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->buffer.ptr)

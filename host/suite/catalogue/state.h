@@ -12,13 +12,30 @@
 struct operation;
 
 /* volume (R, C, S) and sinogram (V, Mr, Nc) are float32, partition (subsets, length) int32. */
-enum array { ARRAY_NONE, ARRAY_VOLUME, ARRAY_SINOGRAM, ARRAY_PARTITION };
+enum array {
+    ARRAY_NONE,
+    ARRAY_VOLUME,
+    ARRAY_SINOGRAM,
+    ARRAY_PARTITION,
+    ARRAY_STEP, /* the result of s->step */
+    ARRAY_VIEW, /* memory that the operation maps */
+    ARRAY_FILE  /* none: a file is written */
+};
 
 /* An array on the host (mem_alloc; NULL when only the back end has one) and the same for the back
  * end. Empty: buffer.ptr is NULL. */
 struct array_pair {
     float *host;
     struct buffer buffer;
+};
+
+/* What operations on files hold between prepare and finish. */
+#define VOLUME_PATH 4200
+struct volume_file {
+    char folder[VOLUME_PATH - 32];
+    int has_folder, opened, fd;
+    int64_t bytes;
+    void *map[2]; /* of this run and of the one before */
 };
 
 /* Zeroed, then op, be and the model are set, then the arrays by state_prepare (the suite's phantom)
@@ -35,6 +52,10 @@ struct run_state {
     uint64_t seed;              /* of the noise and of the partition's generator */
     int64_t subsets;            /* of gen_pixel_partition */
     struct partition partition; /* its result */
+    struct volume_step step;    /* of group volume: filled by op->step */
+    const char *const *settings; /* KEY=VALUE, for op->step */
+    int settings_count;
+    struct volume_file file;
 };
 
 /* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over
@@ -42,8 +63,13 @@ struct run_state {
  * one. */
 enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m);
 
-/* Shape of an array of this model; all 0 for ARRAY_NONE and ARRAY_PARTITION. */
+/* Shape of an array of this model; all 0 for ARRAY_NONE, ARRAY_PARTITION and ARRAY_FILE. Of
+ * ARRAY_STEP the volume's, before s->step says more. */
 void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]);
+
+/* Bytes of the latest result, and of what it was made from. */
+double state_bytes_out(const struct run_state *s);
+double state_bytes_in(const struct run_state *s);
 
 /* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
  * threshold 0, 4 subsets. */

@@ -20,6 +20,7 @@
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/cycles.h"
 #include "host/suite/catalogue/preview.h"
+#include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "profiler/mark/mark.h"
 
@@ -38,11 +39,10 @@ struct measured {
     struct fingerprint fingerprint;
     uint64_t uploaded, downloaded, device_peak;
     size_t peak;
+    double bytes_in, bytes_out;
 };
 
-/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
- * its ceiling when they fit the caches. 0 when it cannot be measured. */
-static double cached_copy(struct backend *be, const struct operation *op, const struct ct_model *m)
+double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m)
 {
     size_t bytes = 0;
     const enum array arrays[] = {op->input, op->output};
@@ -84,7 +84,7 @@ static enum err calibrate(struct child_run *c)
         log_warn("no calibration: %s", err_text());
         peak = (struct peak){0, 0};
     }
-    double cached = cached_copy(s->be, s->op, &s->model);
+    double cached = suite_copy_rate(s->be, s->op, &s->model);
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;
@@ -108,6 +108,8 @@ static enum err take(struct child_run *c, int64_t start, double cycles, struct m
     m->cycles = cycles_now(&c->cycles) - cycles;
     m->work = s->op->work(s);
     m->peak = mem_peak();
+    m->bytes_in = state_bytes_in(s);
+    m->bytes_out = state_bytes_out(s);
     m->device_peak = s->be->device_peak;
     m->uploaded = s->be->uploaded_bytes;
     m->downloaded = s->be->downloaded_bytes;
@@ -158,6 +160,8 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_knumber(&w, "flops", m->work.flops);
     jsonw_knumber(&w, "bytes", m->work.bytes_min);
     jsonw_knumber(&w, "bytes_ideal_cache", m->work.bytes_ideal_cache);
+    jsonw_knumber(&w, "bytes_in", m->bytes_in);
+    jsonw_knumber(&w, "bytes_out", m->bytes_out);
     jsonw_kint(&w, "h2d_bytes", (int64_t)m->uploaded);
     jsonw_kint(&w, "d2h_bytes", (int64_t)m->downloaded);
     jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
@@ -275,6 +279,17 @@ static void report_error(FILE *out)
     fputc('\n', out);
 }
 
+/* Operations that take shapes look at the volume's sizes alone. */
+static enum err take_shape(const char *text, struct volume *v)
+{
+    int64_t n[3];
+    FAIL_IF(!shape_parse(text, n), ERR_USAGE, "--shape %s: ROWSxCOLUMNSxSLICES is needed", text);
+    v->rows = n[0];
+    v->cols = n[1];
+    v->slices = n[2];
+    return ERR_OK;
+}
+
 enum err suite_child(const struct child_plan *p)
 {
     struct child_run c = {.plan = p, .cycles = {.fd = -1}};
@@ -292,6 +307,8 @@ enum err suite_child(const struct child_plan *p)
     c.s.be = be;
     if (!e)
         e = model_for_size(c.s.op, p->size, &c.s.model);
+    if (!e && p->shape)
+        e = take_shape(p->shape, &c.s.model.volume);
     if (!e)
         e = run_all(&c);
     if (e)

@@ -48,8 +48,10 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
     snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }
 
-static void take_row(struct run_row *row, const cJSON *line)
+static void take_row(struct cell *cell, struct run_row *row, const cJSON *line)
 {
+    cell->bytes_in = number(line, "bytes_in");
+    cell->bytes_out = number(line, "bytes_out");
     row->status = ROW_OK;
     row->seconds = number(line, "time");
     row->work = (struct work){number(line, "flops"), number(line, "bytes"),
@@ -73,7 +75,7 @@ static void on_line(void *context, char *text)
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
     else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
-        take_row(&c->cell->rows[c->done++], line);
+        take_row(c->cell, &c->cell->rows[c->done++], line);
     cJSON_Delete(line);
 }
 
@@ -152,19 +154,24 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
     struct child_rows c = {cell, o->runs, 0, tick, context};
     if (!fits(&c))
         return;
-    char size[24], runs[24], threads[24], seed[24], fd[8];
+    char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8];
     snprintf(size, sizeof size, "%" PRId64, cell->size);
     snprintf(runs, sizeof runs, "%" PRId64, o->runs);
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", PROCESS_FD);
-    const char *argv[20] = {
+    const char *argv[24] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
         "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
     int n = 16;
     if (o->previews) {
         argv[n++] = "--previews";
         argv[n++] = o->previews;
+    }
+    if (cell->shape[0]) {
+        shape_text(cell->size, cell->shape, shape);
+        argv[n++] = "--shape";
+        argv[n++] = shape;
     }
     if (o->bench || o->traced)
         argv[n] = o->bench ? "--bench" : "--traced";

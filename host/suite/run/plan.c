@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +42,13 @@ static enum err unknown_operation(const struct menu *menu, const char *name)
                 menu->list);
 }
 
-/* Marks in wanted[] what one item of the list names. */
+/* Marks in wanted[] what one item of the list names; NULL: what belongs to every run. */
 static enum err choose(const struct menu *menu, const char *item, int wanted[PLAN_OPS])
 {
     int found = 0;
     const struct operation *op;
     for (int i = 0; i < PLAN_OPS && (op = menu->at(i)); i++)
-        if (!fnmatch(item, op->name, 0))
+        if (item ? !fnmatch(item, op->name, 0) : !op->apart)
             wanted[i] = found = 1;
     return found ? ERR_OK : unknown_operation(menu, item);
 }
@@ -94,23 +95,74 @@ static char *next_item(char **list)
     return item;
 }
 
-static enum err add_numbers(const struct comma_list *l, const char *text)
+int shape_parse(const char *text, int64_t shape[3])
+{
+    for (int a = 0; a < 3; a++) {
+        char *end;
+        errno = 0;
+        const long long n = strtoll(text, &end, 10);
+        if (end == text || errno || n < 1 || n > SIZE_MAX_EDGE || *end != (a < 2 ? 'x' : 0))
+            return 0;
+        shape[a] = n;
+        text = end + 1;
+    }
+    return 1;
+}
+
+void shape_text(int64_t size, const int64_t shape[3], char out[SHAPE_TEXT])
+{
+    if (shape[0])
+        snprintf(out, SHAPE_TEXT, "%" PRId64 "x%" PRId64 "x%" PRId64, shape[0], shape[1], shape[2]);
+    else
+        snprintf(out, SHAPE_TEXT, "%" PRId64, size);
+}
+
+/* A shape waits in `shapes` until all edges are there. */
+struct shapes {
+    int64_t items[PLAN_SIZES][3];
+    int count;
+};
+
+static enum err add_numbers(const struct comma_list *l, const char *text, struct shapes *shapes)
 {
     enum err e = ERR_OK;
     char *copy = strdup(text), *rest = copy, *item;
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
     while (!e && (item = next_item(&rest)))
-        e = add_number(l, item);
+        if (shapes && shapes->count < l->room && shape_parse(item, shapes->items[shapes->count]))
+            shapes->count++;
+        else
+            e = add_number(l, item);
     free(copy);
     return e;
+}
+
+/* The edge of a cube of as many voxels stands for the size of a shape. */
+static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
+{
+    FAIL_IF(out->size_count + shapes->count > PLAN_SIZES, ERR_USAGE, "--sizes: more than %d sizes",
+            PLAN_SIZES);
+    for (int i = 0; i < shapes->count; i++) {
+        const int64_t *n = shapes->items[i];
+        memcpy(out->shapes[out->size_count], n, sizeof out->shapes[0]);
+        out->sizes[out->size_count++] = llround(cbrt((double)n[0] * (double)n[1] * (double)n[2]));
+    }
+    for (int i = 0; i < out->op_count && shapes->count; i++)
+        FAIL_IF(!out->ops[i]->step, ERR_USAGE,
+                "--sizes: shapes like %" PRId64 "x%" PRId64 "x%" PRId64
+                " are for the operations of --group volume, %s takes edges",
+                shapes->items[0][0], shapes->items[0][1], shapes->items[0][2], out->ops[i]->name);
+    return ERR_OK;
 }
 
 static enum err add_operations(const struct menu *menu, const char *text, struct run_plan *out)
 {
     enum err e = ERR_OK;
     int wanted[PLAN_OPS] = {0};
-    char *copy = strdup(text), *rest = copy, *item;
+    char *copy = strdup(text ? text : ""), *rest = text ? copy : NULL, *item;
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
+    if (!text)
+        e = choose(menu, NULL, wanted);
     while (!e && (item = next_item(&rest)))
         e = *item ? choose(menu, item, wanted)
                   : FAIL(ERR_USAGE, "--ops \"%s\": an item of the list is empty", text);
@@ -121,14 +173,42 @@ static enum err add_operations(const struct menu *menu, const char *text, struct
     return e;
 }
 
+static enum err add_sizes(const char *sizes, struct run_plan *out)
+{
+    const struct comma_list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
+                                 out->sizes, &out->size_count, PLAN_SIZES};
+    struct shapes shapes = {.count = 0};
+    TRY(add_numbers(&l, sizes, &shapes));
+    return add_shapes(&shapes, out);
+}
+
 enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
                     struct run_plan *out)
 {
     memset(out, 0, sizeof *out);
-    const struct comma_list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
-                                 out->sizes, &out->size_count, PLAN_SIZES};
-    TRY(add_operations(menu, ops ? ops : "*", out));
-    return add_numbers(&l, sizes ? sizes : menu->sizes);
+    TRY(add_operations(menu, ops, out));
+    return add_sizes(sizes ? sizes : menu->sizes, out);
+}
+
+enum err plan_parse_group(const struct menu *menu, const char *group, const char *ops,
+                          const char *sizes, int large, struct run_plan *out)
+{
+    static const char volumes[] = "32,128,256,512x512x30,256x256x170";
+    const char *usual = group && !strcmp(group, "volume") ? volumes : menu->sizes;
+    char all[256];
+    FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "--sizes: the list is too long");
+    snprintf(all, sizeof all, "%s%s", sizes ? sizes : usual, large ? ",512,1024" : "");
+    memset(out, 0, sizeof *out);
+    TRY(add_operations(menu, group && !ops ? "*" : ops, out));
+    int n = 0;
+    for (int i = 0; i < out->op_count; i++)
+        if (!group || !strcmp(out->ops[i]->group, group))
+            out->ops[n++] = out->ops[i];
+    FAIL_IF(!n, ERR_USAGE,
+            "--group %s: %s; the groups are in the second column of `tomoprof run --list`", group,
+            ops ? "--ops names none of it" : "there is no such group");
+    out->op_count = n;
+    return add_sizes(all, out);
 }
 
 enum err plan_parse_threads(const char *text, int all, int64_t out[PLAN_THREADS], int *count)
@@ -137,5 +217,5 @@ enum err plan_parse_threads(const char *text, int all, int64_t out[PLAN_THREADS]
     char both[32];
     snprintf(both, sizeof both, "1,%d", all);
     *count = 0;
-    return add_numbers(&l, text ? text : both);
+    return add_numbers(&l, text ? text : both, NULL);
 }

@@ -7,7 +7,7 @@
 #include "host/base/err.h"
 #include "host/suite/catalogue/catalogue.h"
 
-#define PLAN_OPS     64 /* more than a menu holds */
+#define PLAN_OPS     128 /* more than a menu holds */
 #define PLAN_SIZES   64
 #define PLAN_THREADS 16
 
@@ -20,9 +20,16 @@
 struct run_plan {
     const struct operation *ops[PLAN_OPS]; /* in the order of the catalogue, no repeats */
     int op_count;
-    int64_t sizes[PLAN_SIZES]; /* ascending, no repeats */
+    int64_t sizes[PLAN_SIZES]; /* edges: ascending, no repeats; then those of other shapes */
+    int64_t shapes[PLAN_SIZES][3]; /* 0: a cube; else the size is the edge of as many voxels */
     int size_count;
 };
+
+/* "256" or "512x512x30" into `out`. */
+#define SHAPE_TEXT 40
+void shape_text(int64_t size, const int64_t shape[3], char out[SHAPE_TEXT]);
+/* 512x512x30, each 1 to SIZE_MAX_EDGE; 0: it is none. */
+int shape_parse(const char *text, int64_t shape[3]);
 
 /* What a command offers. */
 struct menu {
@@ -35,7 +42,11 @@ int operations_with(const char *part, const char *const *names, int n, char out[
 
 extern const struct menu suite_menu, bench_menu;
 
-/* Comma lists; NULL means the default (all operations of the menu, its sizes). A name may hold *
+/* Of a group: its operations alone, apart ones too, and its sizes where `sizes` is NULL. */
+enum err plan_parse_group(const struct menu *menu, const char *group, const char *ops,
+                          const char *sizes, int large, struct run_plan *out);
+
+/* Comma lists; NULL means the default (all operations of the menu that are not apart, its sizes). A name may hold *
  * and ? as in a shell. ERR_USAGE names the item that is wrong and the nearest right one. */
 enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
                     struct run_plan *out);

@@ -29,6 +29,7 @@ enum err results_create(const struct run_plan *plan, const struct suite_plan *op
         struct cell *c = &out->cells[i];
         c->op = plan->ops[i / plan->size_count];
         c->size = plan->sizes[i % plan->size_count];
+        memcpy(c->shape, plan->shapes[i % plan->size_count], sizeof c->shape);
         strcpy(c->reason, "not reached");
         c->rows = calloc((size_t)out->runs, sizeof *c->rows);
         if (!c->rows) {
@@ -95,7 +96,7 @@ void results_summarise(struct results *r)
         for (int s = 0; s < r->plan.size_count; s++) {
             struct cell *c = results_cell(r, op, s);
             cell_summarise(c, r->runs);
-            if (c->statistics.n && c->statistics.median > 0) {
+            if (c->statistics.n && c->statistics.median > 0 && !c->shape[0]) {
                 size[n] = (double)c->size;
                 seconds[n++] = c->statistics.median;
             }

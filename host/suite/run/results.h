@@ -37,7 +37,8 @@ struct calibration {
 /* `reason` belongs to all rows that are not ok. Calibrated in the process that ran the rows. */
 struct cell {
     const struct operation *op;
-    int64_t size;
+    int64_t size, shape[3]; /* shape: 0 for a cube */
+    double bytes_in, bytes_out;
     struct run_row *rows; /* [runs] */
     char reason[256];
     struct calibration before, after; /* after: bench alone */

@@ -89,6 +89,12 @@ static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run
     const struct run_row *row = &c->rows[run];
     m->operation = c->op->name;
     m->volume_size = c->size;
+    if (c->shape[0]) {
+        char *text = arena_take(t->arena, SHAPE_TEXT);
+        FAIL_IF(!text, ERR_MEMORY, "no memory left for the times");
+        shape_text(c->size, c->shape, text);
+        m->shape = text;
+    }
     m->run = run + 1;
     m->traced = traced;
     m->cold = run == 0;

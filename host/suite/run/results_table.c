@@ -13,8 +13,8 @@
 #define YELLOW PLAIN_YELLOW
 #define OFF    PLAIN_END
 
-/* 26 + 6 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 86 columns. */
-#define LINE "%-26s %6s %10s %8s %11s %11s %8s"
+/* 26 + 11 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 91 columns. */
+#define LINE "%-26s %11s %10s %8s %11s %11s %8s"
 
 static void human_time(double seconds, char out[16])
 {
@@ -42,12 +42,12 @@ static void human_rate(const struct rates *r, char out[16])
 
 static void print_cell(const struct cell *c, const struct fit *fit, int first)
 {
-    char size[24], median[16], spread[16], rate[16], peak[16] = "-", growth[24] = "";
+    char size[SHAPE_TEXT], median[16], spread[16], rate[16], peak[16] = "-", growth[24] = "";
     int colour = log_colour();
-    snprintf(size, sizeof size, "%lld", (long long)c->size);
+    shape_text(c->size, c->shape, size);
     if (!c->statistics.n) {
         int failed = c->rows[0].status == ROW_FAILED;
-        log_info("%-26s %6s %s%s%s: %.56s", first ? c->op->name : "", size,
+        log_info("%-26s %11s %s%s%s: %.51s", first ? c->op->name : "", size,
                  colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
                  colour ? OFF : "", c->reason);
         return;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/backend/registry.h"
@@ -12,12 +13,14 @@
 #include "host/suite/run/parent.h"
 #include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"
+#include "host/suite/statistics/targets.h"
 
 struct suite_session {
     const struct suite_plan *options;
     struct results results, traced; /* traced: empty without a traced pass */
     FILE *log;
     char folder[RUN_PATH], previews[RUN_PATH + 16];
+    struct targets targets; /* of --gate; none without it */
     double done, total; /* of the progress line: children weighted by their share of the work */
 };
 
@@ -71,6 +74,8 @@ static double weight(int64_t size)
 /* A cold run and one like all others. */
 static int64_t traced_runs(const struct suite_plan *options)
 {
+    if (options->traced_runs)
+        return options->traced_runs;
     return options->runs < 2 ? options->runs : 2;
 }
 
@@ -167,6 +172,39 @@ static enum err run_traced(struct suite_session *s)
     return e ? e : write_timing(s);
 }
 
+static enum err judge_targets(const struct suite_session *s)
+{
+    const struct results *r = &s->results;
+    const int n = r->plan.op_count * r->plan.size_count;
+    struct target_row *rows = calloc((size_t)n, sizeof *rows);
+    char(*shapes)[SHAPE_TEXT] = calloc((size_t)n, sizeof *shapes);
+    struct targets_count count = {0, 0, 0};
+    for (int i = 0; i < n && rows && shapes; i++) {
+        const struct cell *c = &r->cells[i];
+        shape_text(c->size, c->shape, shapes[i]);
+        rows[i] = (struct target_row){.operation = c->op->name,
+                                      .shape = shapes[i],
+                                      .size = (double)c->size,
+                                      .seconds = c->statistics.median,
+                                      .bytes_in = c->bytes_in,
+                                      .bytes_out = c->bytes_out,
+                                      .bytes_moved = c->rows[0].work.bytes_min,
+                                      .copy_bytes_per_s = c->before.cached_bytes_per_s,
+                                      .implausible = c->rates.implausible,
+                                      .reason = c->statistics.n ? NULL : c->reason};
+    }
+    if (rows && shapes)
+        count = targets_print(&s->targets, rows, n);
+    free(rows);
+    free(shapes);
+    FAIL_IF(!count.passed && !count.missed && !count.unknown, ERR_FAILED,
+            "--gate: none of the %d targets of %s is about what was run", s->targets.targets_count,
+            s->options->gate);
+    FAIL_IF(count.missed, ERR_FAILED, "--gate: %d of %d targets missed", count.missed,
+            count.passed + count.missed + count.unknown);
+    return ERR_OK;
+}
+
 static enum err conclude(const struct suite_session *s)
 {
     const struct results *r = &s->results;
@@ -182,7 +220,7 @@ static enum err conclude(const struct suite_session *s)
     FAIL_IF(failed, ERR_FAILED,
             "%d of %d rows failed: the reasons are in %s/timing.json and log.txt", failed, all,
             s->folder);
-    return ERR_OK;
+    return s->options->gate ? judge_targets(s) : ERR_OK;
 }
 
 /* Refuses a back end that cannot work before anything is written, and learns what it runs on. */
@@ -205,7 +243,10 @@ enum err suite_run(const struct suite_plan *options)
     struct suite_session s = {.options = options};
     struct environment environment;
     struct run_plan plan;
-    TRY(plan_parse(&suite_menu, options->ops, options->sizes, &plan));
+    TRY(plan_parse_group(&suite_menu, options->group, options->ops, options->sizes, options->large,
+                         &plan));
+    if (options->gate)
+        TRY(targets_read(options->gate, &s.targets));
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
     s.results.environment = environment;
@@ -227,5 +268,6 @@ enum err suite_run(const struct suite_plan *options)
         fclose(s.log);
     results_free(&s.results);
     results_free(&s.traced);
+    targets_free(&s.targets);
     return e;
 }

@@ -17,7 +17,11 @@ struct suite_tracer {
 
 struct suite_plan {
     const char *ops;     /* comma list or NULL = all */
-    const char *sizes;   /* comma list or NULL = 32,64,128,256 */
+    const char *sizes;   /* comma list or NULL = 32,64,128,256, or the group's */
+    const char *group;   /* its operations alone, or NULL */
+    int large;           /* 512 and 1024 too */
+    const char *gate;    /* file of targets, or NULL */
+    int64_t traced_runs; /* of the traced pass; 0: two */
     int64_t runs;        /* >= 1; run 1 is cold */
     const char *backend; /* auto | cpu | cuda */
     int64_t threads;     /* 0 = all */
@@ -43,6 +47,7 @@ enum err suite_run(const struct suite_plan *plan);
 struct child_plan {
     const char *op, *backend;
     int64_t size, runs, threads;
+    const char *shape; /* "512x512x30"; NULL: a cube */
     uint64_t seed;
     int fd;
     const char *previews; /* folder for the picture of a reconstruction, NULL: none */
@@ -52,9 +57,15 @@ struct child_plan {
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares operation `op` at
+ * [--shape RxCxS] [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares operation `op` at
  * `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
+
+/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
+ * its ceiling when they fit the caches. 0 when it cannot be measured. */
+struct operation;
+struct ct_model;
+double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
  * most 100 columns. Returns 0 past the end. */

@@ -8,10 +8,18 @@
 #include "profiler/report/export/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
-    export_callgrind, export_pprof, export_perfetto, export_firefox, export_nvtx;
-const struct exporter *const exporters[] = {
-    &export_speedscope, &export_chrome,   &export_folded,  &export_csv,  &export_callgrind,
-    &export_pprof,      &export_perfetto, &export_firefox, &export_nvtx, NULL};
+    export_callgrind, export_pprof, export_perfetto, export_firefox, export_nvtx, export_svg;
+const struct exporter *const exporters[] = {&export_speedscope,
+                                            &export_chrome,
+                                            &export_folded,
+                                            &export_csv,
+                                            &export_callgrind,
+                                            &export_pprof,
+                                            &export_perfetto,
+                                            &export_firefox,
+                                            &export_nvtx,
+                                            &export_svg,
+                                            NULL};
 
 const struct exporter *exporter_find(const char *name)
 {

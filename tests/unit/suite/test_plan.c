@@ -29,7 +29,10 @@ static void names_are_the_public_ones(void **state)
         assert_non_null(operation_named(names[i]));
         assert_string_equal(operation_at((int)i)->name, names[i]);
     }
-    assert_null(operation_at(16));
+    int n = 0;
+    for (const struct operation *op; (op = operation_at(n)); n++)
+        assert_int_equal(op->apart, !strncmp(op->name, "volume_", 7));
+    assert_null(operation_at(n));
     assert_null(operation_at(-1));
     assert_null(operation_named("forward_project"));
 }
@@ -50,6 +53,38 @@ static void every_row_is_complete(void **state)
         if (strcmp(op->geometry, "any"))
             assert_int_equal(strncmp(op->name, op->geometry, strlen(op->geometry)), 0);
     }
+}
+
+static void a_group_has_its_operations_and_sizes(void **state)
+{
+    (void)state;
+    struct run_plan p;
+    assert_ok(plan_parse_group(&suite_menu, "volume", NULL, NULL, 0, &p));
+    for (int i = 0; i < p.op_count; i++)
+        assert_string_equal(p.ops[i]->group, "volume");
+    assert_int_equal(p.op_count, 18);
+    assert_int_equal(p.size_count, 5);
+    assert_int_equal(p.shapes[2][0], 0);
+    static const int64_t slab[3] = {512, 512, 30};
+    assert_memory_equal(p.shapes[3], slab, sizeof slab);
+    assert_int_equal(p.sizes[3], 199); /* 199^3 is nearest to 512 x 512 x 30 */
+    char text[SHAPE_TEXT];
+    shape_text(p.sizes[3], p.shapes[3], text);
+    assert_string_equal(text, "512x512x30");
+    assert_ok(plan_parse_group(&suite_menu, "volume", "*_nii*", "64", 1, &p));
+    assert_int_equal(p.op_count, 6);
+    assert_int_equal(p.size_count, 3);
+    assert_int_equal(p.sizes[2], 1024);
+    assert_ok(plan_parse_group(&suite_menu, NULL, NULL, NULL, 0, &p));
+    assert_int_equal(p.size_count, 4);
+    assert_error(plan_parse_group(&suite_menu, "volumes", NULL, NULL, 0, &p), ERR_USAGE,
+                 "there is no such group");
+    assert_error(plan_parse_group(&suite_menu, "volume", "cone_*", NULL, 0, &p), ERR_USAGE,
+                 "--ops names none of it");
+    assert_error(plan_parse_group(&suite_menu, "filter", NULL, "8x9x10", 0, &p), ERR_USAGE,
+                 "8x9x10 are for the operations of --group volume");
+    assert_error(plan_parse_group(&suite_menu, "volume", NULL, "8x9", 0, &p), ERR_USAGE,
+                 "\"8x9\" is not a whole number");
 }
 
 static void lists_are_ordered_and_without_repeats(void **state)
@@ -151,6 +186,7 @@ int main(void)
         cmocka_unit_test(the_default_is_everything),
         cmocka_unit_test(names_are_the_public_ones),
         cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(a_group_has_its_operations_and_sizes),
         cmocka_unit_test(lists_are_ordered_and_without_repeats),
         cmocka_unit_test(stars_choose_several),
         cmocka_unit_test(wrong_lists_are_named),

@@ -1,0 +1,111 @@
+/* What back ends share of the steps on volumes: declared work, and the numbers of a map. */
+#include "host/backend/volume.h"
+
+#include <math.h>
+
+double volume_step_bytes(const struct volume_step *s)
+{
+    const double out = (double)volume_step_voxels(s->out);
+    double in = (double)volume_step_voxels(s->in);
+    if (s->kind == VOLUME_MAP)
+        in = out;
+    if (s->kind == VOLUME_PLACE) {
+        in = 1;
+        for (int a = 0; a < 3; a++) {
+            int64_t first = s->turn[a] > 0 ? s->start[a] : s->start[a] - s->out[a] + 1;
+            int64_t end = first + s->out[a], n = s->in[s->from[a]];
+            first = first < 0 ? 0 : first;
+            end = end > n ? n : end;
+            in *= end > first ? (double)(end - first) : 0;
+        }
+    }
+    if (s->kind == VOLUME_NEAREST && in > out)
+        in = out;
+    return 4 * in + volume_dtype_bytes(s->dtype) * out;
+}
+
+double volume_step_flops(const struct volume_step *s)
+{
+    const double out = (double)volume_step_voxels(s->out);
+    switch (s->kind) {
+    case VOLUME_MAP: /* z-norm: a difference, two sums, a square; then three of the map */
+        return s->norm == VOLUME_Z_NORM ? 7 * out : s->norm == VOLUME_RESCALE ? 5 * out : 0;
+    case VOLUME_LINEAR: /* a blend of 3 operations along each dimension that changes */
+        return 3 * out * (1 + (s->in[0] != s->out[0]) + (s->in[1] != s->out[1]));
+    case VOLUME_HALVE:
+        return 8 * out;
+    default:
+        return 0;
+    }
+}
+
+/* Sign, exponent, fraction. */
+static double small_float(unsigned bits, int fraction_bits)
+{
+    const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const int exponent = (int)(bits >> fraction_bits & ((1u << exponent_bits) - 1));
+    const double fraction = bits & ((1u << fraction_bits) - 1), sign = bits & 0x8000 ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1)
+        return fraction > 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, 1 - bias - fraction_bits);
+    return sign * ldexp(fraction + ldexp(1, fraction_bits), exponent - bias - fraction_bits);
+}
+
+double volume_value(enum volume_dtype t, const void *array, int64_t i)
+{
+    switch (t) {
+    case VOLUME_F16:
+        return small_float(((const uint16_t *)array)[i], 10);
+    case VOLUME_BF16:
+        return small_float(((const uint16_t *)array)[i], 7);
+    case VOLUME_I16:
+        return ((const int16_t *)array)[i];
+    case VOLUME_U8:
+        return ((const uint8_t *)array)[i];
+    default:
+        return (double)((const float *)array)[i];
+    }
+}
+
+void volume_moments_add(struct volume_moments *m, double k, double n, double s, double q)
+{
+    if (n == 0)
+        return;
+    const double mean = k + s / n, apart = mean - m->mean, all = m->count + n;
+    m->squares += q - s / n * s + apart * apart * (m->count * n / all);
+    m->mean += apart * (n / all);
+    m->count = all;
+}
+
+struct volume_map volume_map_z_norm(const struct volume_moments *m)
+{
+    struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
+    const double std = m->count > 0 ? sqrt(fmax(m->squares, 0) / m->count) : 1;
+    if (m->count == 0)
+        return map;
+    if (isnan(m->mean) || isnan(m->squares) || isinf(m->mean))
+        map.less = NAN; /* an infinite value: there is no mean */
+    else
+        map.less = (float)m->mean;
+    /* The rest of the mean, which float32 loses, counts where std is small beside it. A std at the
+     * rounding of the mean is that of a constant. */
+    const int constant = std <= fabs(m->mean) * 1e-12;
+    map.factor = constant ? 0 : (float)(1 / std);
+    map.plus = constant || isnan(map.less) ? 0 : (float)(((double)map.less - m->mean) / std);
+    return map;
+}
+
+struct volume_map volume_map_rescale(const struct volume_step *s, float low, float high)
+{
+    const double from = s->low < s->high ? s->low : s->high, to = s->low + s->high - from;
+    struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
+    if (low > high)
+        return map;
+    map.less = low;
+    map.factor = high > low ? (float)((s->high - s->low) / ((double)high - (double)low)) : 0;
+    map.plus = (float)s->low;
+    map.low = (float)from;
+    map.high = (float)to;
+    return map;
+}

@@ -1,0 +1,90 @@
+/* Crop, pad, flip and exchange of axes: rows are copied where they stay rows, else tiles are
+ * transposed. */
+#include "host/cpu/common/arithmetic.h"
+#include "host/cpu/volume/volume.h"
+#include "host/cpu/volume/volume_kernel.h"
+
+static int64_t source(const struct volume_step *s, int a, int64_t i)
+{
+    return s->start[a] + s->turn[a] * i;
+}
+
+static void place_row(const struct volume_job *j, const void *context, int64_t row, float *out,
+                      int stream)
+{
+    const struct volume_kernels *k = ISA_PICK(volume_kernels);
+    (void)context;
+    const struct volume_step *s = j->step;
+    int64_t at[3] = {0, 0, 0};
+    const int64_t n = s->out[2], r = source(s, 0, row / s->out[1]),
+                  c = source(s, 1, row % s->out[1]);
+    at[s->from[0]] = r;
+    at[s->from[1]] = c;
+    if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
+        k->zero(n, out, stream);
+        return;
+    }
+    /* Voxels [first, end) of the row have a source. */
+    const int64_t start = s->start[2], length = s->in[2];
+    const int64_t first = most(0, s->turn[2] > 0 ? -start : start - length + 1);
+    const int64_t end = least(n, s->turn[2] > 0 ? length - start : start + 1);
+    const float *in = j->in + (at[0] * s->in[1] + at[1]) * length;
+    if (end <= first) {
+        k->zero(n, out, stream);
+        return;
+    }
+    if (first)
+        k->zero(first, out, stream);
+    if (s->turn[2] > 0)
+        k->copy(in + start + first, end - first, out + first, stream);
+    else
+        k->reverse(in + start - end + 1, end - first, out + first, stream);
+    if (end < n)
+        k->zero(n - end, out + end, stream);
+}
+
+#define TILE 16 /* a line of 64 bytes either way */
+
+/* Voxels [i, i + TILE) x [k, k + TILE) of dimension `a` (the input's fastest) and the last one. */
+static void transpose_tile(const struct volume_job *j, int a, const int64_t stride[3],
+                           const int64_t place[3], int64_t i, int64_t k)
+{
+    const struct volume_step *s = j->step;
+    const int64_t ends = least(i + TILE, s->out[a]), last = least(k + TILE, s->out[2]);
+    const int64_t width = a == 0 ? s->out[1] * s->out[2] : s->out[2];
+    const int64_t other = (int64_t)(1 - a);
+    const int64_t fixed = other == 0 ? s->out[1] * s->out[2] : s->out[2];
+    const float *in = j->in + place[0] + place[other + 1] * stride[other];
+    float *out = (float *)j->out + place[other + 1] * fixed;
+    for (int64_t x = i; x < ends; x++)
+        for (int64_t z = k; z < last; z++)
+            out[x * width + z] = in[x * stride[a] + z * stride[2]];
+}
+
+static void transpose(const struct volume_job *j)
+{
+    const struct volume_step *s = j->step;
+    const int64_t steps[3] = {s->in[1] * s->in[2], s->in[2], 1};
+    int64_t stride[3], base = 0;
+    for (int a = 0; a < 3; a++) {
+        stride[a] = steps[s->from[a]] * s->turn[a];
+        base += s->start[a] * steps[s->from[a]];
+    }
+    const int a = s->from[0] == 2 ? 0 : 1, other = 1 - a;
+    const int64_t along = (s->out[a] + TILE - 1) / TILE, across = (s->out[2] + TILE - 1) / TILE;
+#pragma omp parallel for num_threads(j->threads) schedule(static)
+    for (int64_t t = 0; t < s->out[other] * along; t++) {
+        int64_t place[3] = {base, 0, 0};
+        place[other + 1] = t / along;
+        for (int64_t k = 0; k < across; k++)
+            transpose_tile(j, a, stride, place, t % along * TILE, k * TILE);
+    }
+}
+
+void volume_place(const struct volume_job *j)
+{
+    if (j->step->from[2] == 2)
+        volume_rows(j, place_row, NULL);
+    else
+        transpose(j);
+}

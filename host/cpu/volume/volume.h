@@ -1,0 +1,29 @@
+/* Steps on volumes: the entry of the back end's table (host/backend/backend.h), and its parts. */
+#ifndef TP_CPU_VOLUME_VOLUME_H
+#define TP_CPU_VOLUME_VOLUME_H
+
+#include "host/backend/backend.h"
+
+enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
+                         const struct buffer *in, struct buffer *out);
+
+/* The parts: checked, allocated, in and out apart. `stream`: the result is written past the caches.
+ */
+struct volume_job {
+    const struct volume_step *step;
+    const float *in;
+    void *out;
+    int threads, stream;
+};
+/* Row after row of n floats of the result, each by `make`. Short ones are made in a nearby cache and
+ * leave it together: past the caches, a line that is written in parts costs many times its time. */
+typedef void volume_row(const struct volume_job *j, const void *context, int64_t row, float *out,
+                        int stream);
+void volume_rows(const struct volume_job *j, volume_row *make, const void *context);
+
+enum err volume_map(const struct volume_job *j);
+void volume_place(const struct volume_job *j);
+enum err volume_resample(const struct volume_job *j);
+void volume_halve(const struct volume_job *j);
+
+#endif

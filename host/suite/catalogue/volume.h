@@ -1,0 +1,45 @@
+/* The operations on volumes: rows of the catalogue, and what `apply --set` says to them. */
+#ifndef TP_SUITE_CATALOGUE_VOLUME_H
+#define TP_SUITE_CATALOGUE_VOLUME_H
+
+#include "host/suite/catalogue/catalogue.h"
+
+extern const struct operation volume_operations[];
+extern const int volume_operations_count;
+
+/* Fills s->step, and the shapes in bytes, from the model's volume and s->settings. ERR_USAGE names
+ * the setting that is wrong. In the order of the rows (volume_step.c). */
+enum err step_z_norm(struct run_state *s);
+enum err step_rescale(struct run_state *s);
+enum err step_crop(struct run_state *s);
+enum err step_crop_or_pad(struct run_state *s);
+enum err step_flip(struct run_state *s);
+enum err step_flip_all(struct run_state *s);
+enum err step_rot90(struct run_state *s);
+enum err step_nearest(struct run_state *s);
+enum err step_linear(struct run_state *s);
+enum err step_halve(struct run_state *s);
+enum err step_cast(struct run_state *s);
+enum err step_fused(struct run_state *s);
+enum err step_same(struct run_state *s); /* the volume as it is: load and save */
+
+/* Some hundred voxels of the result, each computed anew in float64 (volume_check.c). */
+enum err check_volume(struct run_state *s);
+
+/* Files of the operation's own making, in $TMPDIR (volume_file.c). */
+enum err prepare_nii(struct run_state *s);
+enum err prepare_nii_gz(struct run_state *s);
+enum err run_map(struct run_state *s);
+enum err run_touch(struct run_state *s);
+enum err run_load(struct run_state *s);
+enum err run_save_nii(struct run_state *s);
+enum err run_save_nii_gz(struct run_state *s);
+enum err check_loaded(struct run_state *s);
+enum err check_saved(struct run_state *s);
+enum err prepare_save(struct run_state *s);
+void volume_finish(struct run_state *s);
+struct work work_map(struct run_state *s);
+struct work work_touch(struct run_state *s);
+struct work work_file(struct run_state *s);
+
+#endif

@@ -1,0 +1,62 @@
+/* Targets of speed: a JSON file of them (tomoprof-targets/1), and what a run's rows say to each.
+ *   {"schema": "tomoprof-targets/1", "targets": [
+ *     {"operation": "volume_flip*", "measure": "output_mb_per_s", "at_least": 500, "source": ".."}]}
+ */
+#ifndef TP_SUITE_STATISTICS_TARGETS_H
+#define TP_SUITE_STATISTICS_TARGETS_H
+
+#include "host/json/json.h"
+
+#define TARGETS_SCHEMA  "tomoprof-targets/1"
+#define TARGETS_SHIPPED "shipped" /* the name of the file that is part of the program */
+
+/* input_mb_per_s, output_mb_per_s: bytes of the arrays over the median, MB = 10^6. copy_share: the
+ * bytes that must move over the copy rate of arrays of that size; output_copy_share: the result's
+ * bytes twice, as a copy of it. milliseconds: the median. */
+#define TARGET_FIELDS(X)                                                                           \
+    X(TEXT, _, operation, "name; * and ? as in a shell")                                           \
+    X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, ...")               \
+    X(EXTRA, _, at_least, "this or at_most")                                                       \
+    X(EXTRA, _, at_most, "")                                                                       \
+    X(EXTRA, _, from_size, "smaller volumes are not judged")                                       \
+    X(TEXT, _, source, "whose target it is")
+
+#define TARGETS_FILE_FIELDS(X)                                                                     \
+    X(TEXT, _, schema, "")                                                                         \
+    X(LIST, speed_target, targets, "")
+
+/* clang-format off */
+JSON_DEFINE(speed_target, TARGET_FIELDS)
+struct targets {
+    TARGETS_FILE_FIELDS(JSON_MEMBER)
+    struct arena *arena;
+};
+/* clang-format on */
+
+/* `name`: a file, or TARGETS_SHIPPED. ERR_INPUT for an unknown measure, a target without a limit
+ * and the like. */
+enum err targets_read(const char *name, struct targets *out);
+void targets_free(struct targets *t); /* all zero is fine */
+
+/* One operation at one size; unknown numbers are NaN. */
+struct target_row {
+    const char *operation, *shape; /* "256", "512x512x30" */
+    double size;
+    double seconds, bytes_in, bytes_out, bytes_moved, copy_bytes_per_s;
+    int implausible;    /* faster than the machine can be: passes nothing */
+    const char *reason; /* why there is no time; NULL: there is */
+};
+
+enum target_verdict { TARGET_ELSEWHERE, TARGET_PASSED, TARGET_MISSED, TARGET_UNKNOWN };
+/* *value: what is held against the limit. ELSEWHERE: the target is not about this row. UNKNOWN: it
+ * was not measured, which is no pass. */
+enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
+                                 double *value);
+
+/* A table on stderr with a line for each target and row; how many were met, missed and unknown. */
+struct targets_count {
+    int passed, missed, unknown;
+};
+struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n);
+
+#endif

@@ -1,0 +1,161 @@
+/* The exporter of flame graphs: of a whole recording, and one for each operation of the suite. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "profiler/report/export/export.h"
+#include "profiler/report/export/flame.h"
+
+static void write(const struct model *m, const struct export_options *o, FILE *out)
+{
+    int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
+    for (int i = 0; i < m->stacks_count && weights; i++)
+        weights[i] = export_weight(&m->stacks[i], EXPORT_CPU);
+    (void)o;
+    if (weights)
+        flame_write(m, weights, "run", out);
+    free(weights);
+}
+
+const struct exporter export_svg = {"svg", ".svg", "flame graph", write};
+
+/* Spans of time of one process in which the operation ran; ns since the first process began. */
+struct spans {
+    struct span {
+        int64_t begin, end;
+    } *items;
+    int count;
+};
+
+static int is_named(const struct model *m, int32_t range, const char *name)
+{
+    return range >= 0 && range < m->ranges_count && m->ranges[range].name &&
+           !strcmp(m->ranges[range].name, name);
+}
+
+/* Of process p; items NULL: only counted. */
+static int spans_of(const struct model *m, int p, const char *name, struct span *items)
+{
+    int n = 0;
+    for (int i = 0; i < m->timeline_count; i++) {
+        const struct model_track *t = &m->timeline[i];
+        int64_t at = 0;
+        if (t->process != p || strcmp(t->kind, "range"))
+            continue;
+        for (int k = 0; k < t->events_count; k++) {
+            at += t->events[k].start;
+            if (!is_named(m, t->events[k].what, name))
+                continue;
+            if (items)
+                items[n] = (struct span){at, at + t->events[k].length};
+            n++;
+        }
+    }
+    return n;
+}
+
+static int64_t overlap(const struct spans *s, int64_t begin, int64_t end)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->count; i++) {
+        const int64_t from = begin > s->items[i].begin ? begin : s->items[i].begin;
+        const int64_t to = end < s->items[i].end ? end : s->items[i].end;
+        sum += to > from ? to - from : 0;
+    }
+    return sum;
+}
+
+/* CPU time by stack of process p within the spans; returns the sum. */
+static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_t *weights)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < m->timeline_count; i++) {
+        const struct model_track *t = &m->timeline[i];
+        int64_t at = 0;
+        if (t->process != p || strcmp(t->kind, "cpu"))
+            continue;
+        for (int k = 0; k < t->events_count; k++) {
+            const struct model_event *e = &t->events[k];
+            at += e->start;
+            const int64_t part = overlap(s, at, at + e->length);
+            if (part && e->what >= 0 && e->what < m->stacks_count) {
+                weights[e->what] += part;
+                sum += part;
+            }
+        }
+    }
+    return sum;
+}
+
+static enum err write_graph(const struct model *m, const int64_t *weights, const char *folder,
+                            const char *name)
+{
+    struct outfile f = {0};
+    char *path;
+    FAIL_IF(asprintf(&path, "%s/%s.svg", folder, name) < 0, ERR_MEMORY,
+            "no memory left for a file name");
+    enum err e = outfile_open(&f, path);
+    if (!e) {
+        flame_write(m, weights, name, f.stream);
+        e = outfile_commit(&f);
+    }
+    free(path);
+    return e;
+}
+
+static enum err process_graph(const struct model *m, int p, const char *operation,
+                              const char *label, const char *folder, int *written)
+{
+    struct spans s = {.count = spans_of(m, p, operation, NULL)};
+    int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
+    char name[160];
+    s.items = calloc((size_t)s.count + 1, sizeof *s.items);
+    enum err e = weights && s.items ? ERR_OK : FAIL(ERR_MEMORY, "no memory left for a flame graph");
+    if (!e) {
+        spans_of(m, p, operation, s.items);
+        snprintf(name, sizeof name, "%.80s_%.60s", operation, label);
+        if (weigh(m, p, &s, weights)) {
+            e = write_graph(m, weights, folder, name);
+            *written += !e;
+        }
+    }
+    free(weights);
+    free(s.items);
+    return e;
+}
+
+/* A process runs one operation at one size, the sizes of an operation one after the other: the
+ * traced cells of timing.json, in their order, are the processes with that range in theirs. */
+enum err flame_operations(const struct model *m, const struct timing_file *t, const char *folder,
+                          int *written)
+{
+    *written = 0;
+    TRY(dir_make(folder));
+    const char *operation = "";
+    int p = 0, cells = 0;
+    for (int i = 0; i < t->measurements_count; i++) {
+        const struct timing_measurement *r = &t->measurements[i];
+        char label[40];
+        if (r->traced != 1 || r->run != 1 || !r->operation)
+            continue;
+        cells++;
+        if (strcmp(r->operation, operation))
+            p = 0;
+        operation = r->operation;
+        if (!r->status || strcmp(r->status, "ok"))
+            continue;
+        while (p < m->processes_count && !spans_of(m, p, operation, NULL))
+            p++;
+        if (p == m->processes_count)
+            continue;
+        if (r->shape)
+            snprintf(label, sizeof label, "%.39s", r->shape);
+        else
+            snprintf(label, sizeof label, "%lld", (long long)r->volume_size);
+        TRY(process_graph(m, p++, operation, label, folder, written));
+    }
+    FAIL_IF(!cells, ERR_INPUT,
+            "timing.json has no traced operation: `tomoprof run --flamegraph` makes one graph for "
+            "each");
+    return ERR_OK;
+}
