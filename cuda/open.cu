@@ -130,6 +130,7 @@ const struct backend_ops cuda_backend_ops = {
     NULL, /* back_voxel */
     cuda_ramp_filter,
     cuda_median3,
+    cuda_make_weights,
     cuda_prior_terms,
     cuda_vcd_direction,
     cuda_weighted_dots,

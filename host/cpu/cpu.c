@@ -134,6 +134,7 @@ const struct backend_ops cpu_backend = {
     .back_voxel = cpu_back_voxel,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
+    .make_weights = cpu_make_weights,
     .prior_terms = cpu_prior_terms,
     .vcd_direction = cpu_vcd_direction,
     .weighted_dots = cpu_weighted_dots,

@@ -26,6 +26,13 @@ enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model
 /* y = A x over the region of reconstruction. */
 enum err forward_project(struct backend *be, const struct ct_model *m, const struct buffer *x,
                          struct buffer *y);
+/* y = A x, and x = A' y with 0 elsewhere, for some pixels alone. */
+enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
+                                const struct pixel_set *pixels, const struct buffer *x,
+                                struct buffer *y);
+enum err sparse_back_project(struct backend *be, const struct ct_model *m,
+                             const struct pixel_set *pixels, const struct buffer *y,
+                             struct buffer *x);
 /* x = A' y inside the region of reconstruction, 0 outside. */
 enum err back_project(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *x);
@@ -63,6 +70,9 @@ struct mbir_options {
     uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
     const struct buffer *weights; /* NULL = ones */
     const struct buffer *initial; /* NULL = direct_recon with a fitted scale */
+    const struct buffer *prox_target; /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
+                                         place of qGGMRF (optional) */
+    int compat_06; /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
     const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand, x as it is then

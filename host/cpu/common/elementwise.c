@@ -155,3 +155,28 @@ enum err cpu_scale_slices(struct backend *be, const struct volume *v, const floa
     backend_declare(be, (double)volume_voxels(v), 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
     return ERR_OK;
 }
+
+/* An exponential is 20 operations. */
+enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
+                          const struct buffer *y, const struct buffer *metal, struct buffer *w)
+{
+    const int64_t n = floats(y);
+    const float *a = y->ptr, *m = metal ? metal->ptr : y->ptr;
+    const float threshold = (float)rule->threshold, scale = (float)(-1 / rule->beta);
+    const float dense = (float)(1 + rule->gamma);
+    const enum weights_kind kind = rule->kind;
+    float *out = w->ptr;
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == WEIGHTS_MAR)
+            out[i] = expf(scale * a[i] * (m[i] > threshold ? dense : 1));
+        else
+            out[i] = kind == WEIGHTS_TRANSMISSION ? expf(-a[i])
+                     : kind == WEIGHTS_ROOT       ? expf(-0.5f * a[i])
+                     : kind == WEIGHTS_EMISSION   ? 1 / (fabsf(a[i]) + 0.1f)
+                                                  : 1;
+    }
+    const double bytes = (double)y->bytes * (metal ? 3 : 2);
+    backend_declare(be, 20.0 * (double)n, bytes, bytes);
+    return ERR_OK;
+}

@@ -6,7 +6,15 @@
 #include "host/backend/backend.h"
 #include "host/suite/catalogue/state.h"
 
-enum { TAKES_WEIGHTS = 1, TAKES_ITERATIONS = 2, TAKES_SEED = 4, TAKES_SUBSETS = 8 };
+enum {
+    TAKES_WEIGHTS = 1,
+    TAKES_ITERATIONS = 2, /* and --stop-threshold */
+    TAKES_SEED = 4,
+    TAKES_SUBSETS = 8,
+    TAKES_INIT = 16,
+    TAKES_PROX = 32,
+    TAKES_COMPAT = 64
+};
 
 /* Memory that an operation needs beside its input and output: a second sinogram (only where the
  * input must survive), or what mbir_scratch_bytes says. */
@@ -25,6 +33,7 @@ struct operation {
     enum err (*run)(struct run_state *s);     /* the timed part: no transfer, no check */
     enum err (*check)(struct run_state *s);   /* ERR_FAILED with a sentence: the result is wrong */
     struct work (*work)(struct run_state *s); /* declared since the last call */
+    enum err (*ready)(struct run_state *s);   /* before the first run, not timed (optional) */
     /* Voxel-view updates of one run; NULL where the unit makes no sense. */
     enum err (*updates)(const struct run_state *s, double *out);
     void (*set_up)(struct ct_model *m,
@@ -33,6 +42,13 @@ struct operation {
      * run is a call. */
     int first_iteration;
 };
+
+/* Rows of one theme, in a file of their own. */
+struct operation_rows {
+    const struct operation *rows;
+    int count;
+};
+extern const struct operation_rows published_operations;
 
 /* Row `index` of the catalogue, NULL past the end. */
 const struct operation *operation_at(int index);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/backend/backend.h"
+#include "host/recon/denoise.h"
 #include "host/recon/partition.h"
 #include "host/recon/recon.h"
 
@@ -28,13 +29,14 @@ struct run_state {
     struct backend *be;    /* not owned */
     int large;             /* arrays stay in host memory and pass the device in slabs */
     struct ct_model model; /* owned; operations of geometry "any" use its volume sizes only */
-    struct array_pair in, weights, initial, out;
+    struct array_pair in, weights, initial, prox, out; /* prox: what prox_map stays near */
     struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
     struct mbir_options mbir;   /* its weights and initial come from the above */
     struct mbir_report report;  /* of the latest mbir_recon */
     uint64_t seed;              /* of the noise and of the partition's generator */
     int64_t subsets;            /* of gen_pixel_partition */
-    struct partition partition; /* its result */
+    struct partition partition; /* its result; of sparse operations its first subset */
+    struct denoise_report denoised; /* of the latest qggmrf_denoise */
 };
 
 /* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over
@@ -44,6 +46,9 @@ enum err model_for_size(const struct operation *op, int64_t size, struct ct_mode
 
 /* Shape of an array of this model; all 0 for ARRAY_NONE and ARRAY_PARTITION. */
 void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]);
+
+/* Of gen_pixel_partition and the sparse operations in the published set-up. */
+#define SUITE_SUBSETS 4
 
 /* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
  * threshold 0, 4 subsets. */

@@ -14,7 +14,7 @@
 #define OFF    PLAIN_END
 
 /* 26 + 6 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 86 columns. */
-#define LINE "%-26s %6s %10s %8s %11s %11s %8s"
+#define LINE "%-30s %6s %10s %8s %11s %11s %8s"
 
 static void human_time(double seconds, char out[16])
 {
@@ -47,7 +47,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     snprintf(size, sizeof size, "%lld", (long long)c->size);
     if (!c->statistics.n) {
         int failed = c->rows[0].status == ROW_FAILED;
-        log_info("%-26s %6s %s%s%s: %.56s", first ? c->op->name : "", size,
+        log_info("%-30s %6s %s%s%s: %.56s", first ? c->op->name : "", size,
                  colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
                  colour ? OFF : "", c->reason);
         return;

@@ -25,7 +25,7 @@ int suite_describe(int index, char line[SUITE_LINE])
 {
     const struct operation *op = operation_at(index);
     if (op)
-        snprintf(line, SUITE_LINE, "%-26s %-15s %-8s %s", op->name, op->group, op->access_pattern,
+        snprintf(line, SUITE_LINE, "%-30s %-14s %-7s %s", op->name, op->group, op->access_pattern,
                  op->help);
     return op != NULL;
 }
