@@ -75,7 +75,13 @@ struct prior {
 };
 
 /* Weights of MBIR from a sinogram y: how certain each sample is. */
-enum weights_kind { WEIGHTS_ONE, WEIGHTS_TRANSMISSION, WEIGHTS_ROOT, WEIGHTS_EMISSION, WEIGHTS_MAR };
+enum weights_kind {
+    WEIGHTS_ONE,
+    WEIGHTS_TRANSMISSION,
+    WEIGHTS_ROOT,
+    WEIGHTS_EMISSION,
+    WEIGHTS_MAR
+};
 struct weights_rule {
     enum weights_kind kind;
     double beta, gamma, threshold; /* of WEIGHTS_MAR: samples of metal lie above the threshold */
@@ -159,8 +165,8 @@ struct backend_ops {
     enum err (*median3)(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
                         const struct buffer *in, struct buffer *out);
 
-    /* w = 1, exp(-y), exp(-y/2), 1/(|y| + 0.1) or exp(-y (1 + gamma m)/beta), m = 1 where `metal` (y
-     * where that is NULL) is above the threshold, else 0. */
+    /* w = 1, exp(-y), exp(-y/2), 1/(|y| + 0.1) or exp(-y (1 + gamma m)/beta), m = 1 where `metal`
+     * (y where that is NULL) is above the threshold, else 0. */
     enum err (*make_weights)(struct backend *be, const struct weights_rule *rule,
                              const struct buffer *y, const struct buffer *metal, struct buffer *w);
 

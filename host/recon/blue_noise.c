@@ -27,7 +27,8 @@ static void make_energies(void)
         for (int j = 0; j < BLUE_NOISE_EDGE; j++) {
             const int a = i < BLUE_NOISE_EDGE / 2 ? i : BLUE_NOISE_EDGE - i;
             const int b = j < BLUE_NOISE_EDGE / 2 ? j : BLUE_NOISE_EDGE - j;
-            near[i * BLUE_NOISE_EDGE + j] = llround(UNIT * exp(-(a * a + b * b) / (2 * SIGMA * SIGMA)));
+            near[i * BLUE_NOISE_EDGE + j] =
+                llround(UNIT * exp(-(a * a + b * b) / (2 * SIGMA * SIGMA)));
         }
 }
 

@@ -183,11 +183,10 @@ static enum err update_subset(struct denoiser *d, const struct pixel_set *pixels
     PHASE("direction", ops->vcd_direction(be, d->v, pixels, d->r.sigma_y, NULL, &d->hessian,
                                           &d->gradient, &d->curvature, &d->delta, &priors));
     TRY(ops->weighted_dots(be, NULL, &d->error, &d->delta, &data));
-    const double alpha =
-        fmin(fmax((inverse * data.linear - priors.linear) /
-                      (inverse * data.quadratic + priors.quadratic + eps),
-                  eps),
-             d->r.max_overrelaxation);
+    const double alpha = fmin(fmax((inverse * data.linear - priors.linear) /
+                                       (inverse * data.quadratic + priors.quadratic + eps),
+                                   eps),
+                              d->r.max_overrelaxation);
     PHASE("recon update", ops->add_cylinders(be, d->v, pixels, alpha, &d->delta, x, &moved));
     totals->moved += moved;
     totals->alpha += alpha;

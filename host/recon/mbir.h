@@ -8,8 +8,8 @@
 
 #define PARTITIONS 11
 
-/* All partitions of the granularity of 0.7 or 0.6, drawn in order after one seeding: which of them the
- * iterations use does not change what the generator gives to them. */
+/* All partitions of the granularity of 0.7 or 0.6, drawn in order after one seeding: which of them
+ * the iterations use does not change what the generator gives to them. */
 struct schedule {
     struct rng rng;
     int compat_06;

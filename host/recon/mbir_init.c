@@ -139,10 +139,10 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
             " pixels is empty: set use_ror_mask to false",
             v->rows, v->cols);
     if (y->place == PLACE_HOST)
-        TRY(mem_require("MBIR (beside sinogram, weights and volume)",
-                        scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1,
-                                      t->options->compat_06),
-                        "try a smaller volume or fewer views"));
+        TRY(mem_require(
+            "MBIR (beside sinogram, weights and volume)",
+            scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
+            "try a smaller volume or fewer views"));
     PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
                                         t->options->compat_06, &t->schedule));
     if (!t->options->compat_06)

@@ -7,8 +7,8 @@
 static const int64_t granularity[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128};
 static const int64_t granularity_06[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-/* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. 0.6: 0 2 4 6,
- * then 7. */
+/* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. 0.6: 0 2 4
+ * 6, then 7. */
 static int partition_index(int64_t iteration, int compat_06)
 {
     if (compat_06)

@@ -65,7 +65,8 @@ static void extremes(const struct labelled *l, int64_t *least, int64_t *most)
     }
 }
 
-/* Rows of equal length: place j behind the pixels of row s takes pixel extra[j] of row s + 1 + j. */
+/* Rows of equal length: place j behind the pixels of row s takes pixel extra[j] of row s + 1 + j.
+ */
 static enum err fill_rows(const struct labelled *l, struct rng *r, struct partition *out)
 {
     int64_t least, most;

@@ -68,8 +68,8 @@ struct mbir_options {
     int64_t max_iterations;        /* 15 */
     double stop_threshold_percent; /* 0.2; 0 = exactly max_iterations */
     uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
-    const struct buffer *weights; /* NULL = ones */
-    const struct buffer *initial; /* NULL = direct_recon with a fitted scale */
+    const struct buffer *weights;     /* NULL = ones */
+    const struct buffer *initial;     /* NULL = direct_recon with a fitted scale */
     const struct buffer *prox_target; /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
                                          place of qGGMRF (optional) */
     int compat_06; /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */

@@ -178,7 +178,8 @@ static void check(struct rig *r, const struct published *p, int compat_06)
     r->model.regularisation.automatic = 0; /* sigma_y = sigma_x = 1 */
     struct buffer data = rig_push(r, y, r->samples), weights = rig_push(r, w, r->samples);
     struct buffer out = rig_push(r, blank, r->voxels);
-    const struct mbir_options options = {.max_iterations = 3, .seed = 7, .weights = &weights, .compat_06 = compat_06};
+    const struct mbir_options options = {
+        .max_iterations = 3, .seed = 7, .weights = &weights, .compat_06 = compat_06};
     struct mbir_report report;
     assert_ok(mbir_recon(r->be, &r->model, &data, &options, &out, &report));
     r->be->ops->release(r->be, &data);
@@ -209,10 +210,16 @@ static void vcd_has_the_published_fingerprint(void **state)
 /* The same of version 0.6.17.1: sum, l2 and extremes alone. */
 static const struct published published_06[] = {
     {{"parallel, 0.6", .beam = BEAM_PARALLEL, .views = 128, .rows = 112, .channels = 96},
-     .sum = 5271.71951, .l2 = 21.0190894, .min = -0.104894, .max = 0.1310564},
+     .sum = 5271.71951,
+     .l2 = 21.0190894,
+     .min = -0.104894,
+     .max = 0.1310564},
     {{"cone, 0.6", .beam = BEAM_CONE, .views = 128, .rows = 112, .channels = 96,
       .source_detector = 384, .source_iso = 192, .extent = M_PI},
-     .sum = 10951.6606, .l2 = 36.4721997, .min = -0.172004, .max = 0.2483552},
+     .sum = 10951.6606,
+     .l2 = 36.4721997,
+     .min = -0.172004,
+     .max = 0.2483552},
 };
 
 static void compat_06_has_the_published_fingerprint(void **state)

@@ -51,15 +51,16 @@ static struct opt options[] = {
     [ROW_PROX] = OPTION_INPUT("prox", 0, prox, "FILE", "volume that prox_map stays near"),
     [ROW_COMPAT] = OPTION_TEXT("compat", 0, compat, "0.6|0.7",
                                "MBIRJAX whose subsets mbir_recon and prox_map use\n(default 0.7)"),
-    [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', iterations, "N",
-                                  "at most (default 15, prox_map 3)", 1, 1e6),
+    [ROW_ITERATIONS] =
+        OPTION_INT("iterations", 'n', iterations, "N", "at most (default 15, prox_map 3)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
         "stop-threshold", 0, threshold, "PERCENT",
         "iterations end when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N",
-                            "numpy.random.seed of pixel subsets (default 0)", 0, 4294967295.0),
-    [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition; sparse_: of which the first is used",
-                               1, 2147483647),
+    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of pixel subsets (default 0)",
+                            0, 4294967295.0),
+    [ROW_SUBSETS] =
+        OPTION_INT("subsets", 0, subsets, "N",
+                   "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
     OPTION_INT("repeat", 0, repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),

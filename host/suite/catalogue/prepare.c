@@ -3,8 +3,6 @@
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/state.h"
 
-
-
 enum err state_place(struct run_state *s, int has_weights, double extra)
 {
     enum recon_op op;

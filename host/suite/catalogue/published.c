@@ -1,5 +1,5 @@
-/* Operations of MBIRJAX beside those that the suite began with: pixel subsets, proximal map, weights,
- * denoiser, other partitions. */
+/* Operations of MBIRJAX beside those that the suite began with: pixel subsets, proximal map,
+ * weights, denoiser, other partitions. */
 #include <stdlib.h>
 #include <string.h>
 

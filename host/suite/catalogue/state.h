@@ -30,12 +30,12 @@ struct run_state {
     int large;             /* arrays stay in host memory and pass the device in slabs */
     struct ct_model model; /* owned; operations of geometry "any" use its volume sizes only */
     struct array_pair in, weights, initial, prox, out; /* prox: what prox_map stays near */
-    struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
-    struct mbir_options mbir;   /* its weights and initial come from the above */
-    struct mbir_report report;  /* of the latest mbir_recon */
-    uint64_t seed;              /* of the noise and of the partition's generator */
-    int64_t subsets;            /* of gen_pixel_partition */
-    struct partition partition; /* its result; of sparse operations its first subset */
+    struct array_pair scratch;      /* of direct reconstruction; empty: `in` is overwritten */
+    struct mbir_options mbir;       /* its weights and initial come from the above */
+    struct mbir_report report;      /* of the latest mbir_recon */
+    uint64_t seed;                  /* of the noise and of the partition's generator */
+    int64_t subsets;                /* of gen_pixel_partition */
+    struct partition partition;     /* its result; of sparse operations its first subset */
     struct denoise_report denoised; /* of the latest qggmrf_denoise */
 };
 
