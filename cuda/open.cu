@@ -128,6 +128,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_forward,
     cuda_back,
     NULL, /* back_voxel */
+    NULL, /* fourier_back */
     cuda_ramp_filter,
     cuda_median3,
     cuda_make_weights,

@@ -156,6 +156,12 @@ struct backend_ops {
     enum err (*back_voxel)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                            struct sinogram y, struct buffer *x);
 
+    /* Parallel beams: x = A' y inside the region of reconstruction, 0 outside, through the plane of
+     * frequencies, within about 1e-3 of the direct sum for a filtered sinogram (numerics.md).
+     * Optional: NULL. */
+    enum err (*fourier_back)(struct backend *be, const struct scan *s, const struct volume *v,
+                             const struct buffer *y, struct buffer *x);
+
     /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine
      * y)), h the band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */
     enum err (*ramp_filter)(struct backend *be, const struct scan *s, double scale,

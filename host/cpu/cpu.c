@@ -13,6 +13,7 @@
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/voxel_driven.h"
 #include "host/cpu/filter/filter.h"
+#include "host/cpu/fourier/fourier.h"
 #include "host/cpu/median/median.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
@@ -132,6 +133,7 @@ const struct backend_ops cpu_backend = {
     .forward = cpu_forward,
     .back = cpu_back,
     .back_voxel = cpu_back_voxel,
+    .fourier_back = cpu_fourier_back,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
     .make_weights = cpu_make_weights,

@@ -59,6 +59,11 @@ enum err direct_recon(struct backend *be, const struct ct_model *m, const struct
 enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x);
 
+/* The same for parallel beams with the back end's back projection through the plane of frequencies:
+ * close to direct_recon. ERR_UNSUPPORTED where the back end has none. */
+enum err fourier_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                       struct buffer *scratch, struct buffer *x);
+
 /* 3x3x3 median with replicated edges of a volume of m's size; in and out differ. */
 enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);

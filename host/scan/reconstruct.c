@@ -118,7 +118,7 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
     *large = 0;
     if (mbir)
         bytes += mbir_scratch_bytes(m);
-    return s->request->voxel_driven
+    return s->request->voxel_driven || s->request->method == SCAN_FOURIER
                ? ERR_OK
                : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
 }
@@ -143,7 +143,9 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     if (r->method == SCAN_MBIR)
         TRY(run_mbir(s, a));
     else
-        TRY((r->voxel_driven ? fdk_voxel_recon : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
+        TRY((r->method == SCAN_FOURIER ? fourier_recon
+             : r->voxel_driven         ? fdk_voxel_recon
+                                       : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
     return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 

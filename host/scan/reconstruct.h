@@ -13,7 +13,7 @@
 #include "host/recon/recon.h"
 #include "host/recon/slabs/slab.h"
 
-enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR };
+enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
 
 struct scan_request {
     const char *in;           /* .npy, or HDF5 */

@@ -14,7 +14,7 @@
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
 
-static const char *const method_names[] = {"fbp", "fdk", "mbir"};
+static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *out, *geometry, *rows, *png, *memory, *backend = "auto";
 static int method, weighting, voxel_driven;
@@ -32,8 +32,9 @@ enum {
 };
 
 static struct opt options[] = {
-    [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir",
-                                 "default: fbp for parallel beams, fdk for cone beams"),
+    [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir|fourier",
+                                 "default: fbp for parallel beams, fdk for cone beams;\n"
+                                 "fourier: fbp by gridding and FFT"),
     [ROW_BACKPROJECT] = OPTION_CHOICE(
         "backproject", 0, voxel_driven, "matched|voxel",
         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
@@ -104,9 +105,9 @@ static enum err check_method(enum beam beam)
             "take fbp");
     FAIL_IF(options[ROW_BACKPROJECT].seen && method != SCAN_FDK, ERR_USAGE,
             "--backproject is for --method fdk of cone beams");
-    FAIL_IF(method == SCAN_FBP && beam == BEAM_CONE, ERR_USAGE,
-            "--method fbp is for parallel beams, and %s has a cone beam: take fdk or mbir",
-            geometry);
+    FAIL_IF((method == SCAN_FBP || method == SCAN_FOURIER) && beam == BEAM_CONE, ERR_USAGE,
+            "--method %s is for parallel beams, and %s has a cone beam: take fdk or mbir",
+            method_names[method], geometry);
     return ERR_OK;
 }
 

@@ -72,6 +72,12 @@ static enum err run_filter(struct run_state *s)
     return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
+static enum err run_fourier(struct run_state *s)
+{
+    struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
+    return fourier_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
 static const struct buffer *given(const struct array_pair *a)
 {
     return a->buffer.ptr ? &a->buffer : NULL;
@@ -188,6 +194,10 @@ static const struct operation rows[] = {
     SPARSE(parallel),
     FILTER(parallel),
     PROX(parallel),
+    {.name = "parallel_fourier_recon", .geometry = "parallel", .group = "reconstruction",
+     .access_pattern = "mixed", .help = "sinogram -> volume, FBP by gridding and FFT",
+     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM,
+     .prepare = prepare_sinogram, .run = run_fourier, .check = check_recon, .work = work_declared},
     SPARSE(cone),
     FILTER(cone),
     PROX(cone),
