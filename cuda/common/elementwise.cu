@@ -75,6 +75,30 @@ enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
 }
 
 static __global__ void __launch_bounds__(SUM_THREADS)
+    weigh_kernel(const float *y, const float *factor, int64_t plane, int channels, float *out,
+                 int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
+        out[i] = y[i] * factor[i / plane * channels + i % channels];
+}
+
+enum err cuda_weigh_rays(struct backend *base, const struct scan *s, const float *factor,
+                         const struct buffer *y, struct buffer *out)
+{
+    struct cuda_backend *be = device_of(base);
+    const size_t bytes = (size_t)(s->views * s->channels) * sizeof(float);
+    const int64_t n = scan_samples(s);
+    TRY(workspace_hold(be, "weights of rays", bytes, &be->scratch));
+    float *table = static_cast<float *>(be->scratch.ptr);
+    TRY(device_put(be, table, factor, bytes));
+    LAUNCH(be, weigh_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, floats_of(y),
+           (const float *)table, s->rows * s->channels, (int)s->channels, floats_of(out), n);
+    backend_declare(base, (double)n, 2.0 * (double)y->bytes, 3.0 * (double)y->bytes);
+    return ERR_OK;
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
     weights_kernel(const struct weights_rule rule, const float *y, const float *metal, float *w,
                    int64_t n)
 {

@@ -162,6 +162,10 @@ struct backend_ops {
     enum err (*fourier_back)(struct backend *be, const struct scan *s, const struct volume *v,
                              const struct buffer *y, struct buffer *x);
 
+    /* out = y times the factor (host, [views][channels]) of its view and channel; in place too. */
+    enum err (*weigh_rays)(struct backend *be, const struct scan *s, const float *factor,
+                           const struct buffer *y, struct buffer *out);
+
     /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine
      * y)), h the band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */
     enum err (*ramp_filter)(struct backend *be, const struct scan *s, double scale,

@@ -134,6 +134,7 @@ const struct backend_ops cpu_backend = {
     .back = cpu_back,
     .back_voxel = cpu_back_voxel,
     .fourier_back = cpu_fourier_back,
+    .weigh_rays = cpu_weigh_rays,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
     .make_weights = cpu_make_weights,

@@ -180,3 +180,17 @@ enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
     backend_declare(be, 20.0 * (double)n, bytes, bytes);
     return ERR_OK;
 }
+
+enum err cpu_weigh_rays(struct backend *be, const struct scan *s, const float *factor,
+                        const struct buffer *y, struct buffer *out)
+{
+    const int64_t n = s->channels;
+    const float *from = y->ptr;
+    float *to = out->ptr;
+#pragma omp parallel for num_threads(cpu_team(be, scan_samples(s))) schedule(static)
+    for (int64_t row = 0; row < s->views * s->rows; row++)
+        for (int64_t c = 0; c < n; c++)
+            to[row * n + c] = from[row * n + c] * factor[row / s->rows * n + c];
+    backend_declare(be, (double)scan_samples(s), 2.0 * (double)y->bytes, 3.0 * (double)y->bytes);
+    return ERR_OK;
+}

@@ -38,6 +38,7 @@ struct operation {
     enum err (*updates)(const struct run_state *s, double *out);
     void (*set_up)(struct ct_model *m,
                    int64_t size); /* changes the published set-up; NULL: nothing */
+    double turn;                  /* radians that its views cover; 0: the published set-up */
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;

@@ -16,6 +16,7 @@ enum err check_partition(struct run_state *s);  /* every pixel there, rows ascen
 
 enum err check_sparse_forward(struct run_state *s); /* <A x, r> = <x, A' r> over the subset */
 enum err check_sparse_back(struct run_state *s);    /* the same, and 0 elsewhere */
+enum err check_rays(struct run_state *s);           /* opposite rays count once together */
 enum err check_weights(struct run_state *s);        /* the formula in float64 */
 enum err check_mar(struct run_state *s);            /* two branches, cut at one value */
 enum err check_denoise(struct run_state *s);        /* the cost is lower than the input's */

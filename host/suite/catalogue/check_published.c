@@ -108,6 +108,46 @@ enum err check_sparse_back(struct run_state *s)
     return e;
 }
 
+/* Factors of all views of a channel: their mean. */
+static double mean_factor(const struct run_state *s, const float *y, int64_t channel)
+{
+    const struct scan *scan = &s->model.scan;
+    double sum = 0;
+    for (int64_t view = 0; view < scan->views; view++) {
+        double in = 0, out = 0;
+        for (int64_t row = 0; row < scan->rows; row++) {
+            const int64_t at = (view * scan->rows + row) * scan->channels + channel;
+            in += fabs((double)s->in.host[at]);
+            out += fabs((double)y[at]);
+        }
+        sum += in > 0 ? out / in : 1;
+    }
+    return sum / (double)scan->views;
+}
+
+/* Parker: over the views every ray is met once on average. Wang: at u and -u once on average. */
+enum err check_rays(struct run_state *s)
+{
+    const struct scan *scan = &s->model.scan;
+    const int64_t shift = (int64_t)(2 * scan->channel_offset / scan->delta_channel);
+    const float *y;
+    float *copy;
+    double worst = 0;
+    TRY(state_result(s, &y, &copy));
+    for (int64_t c = 0; c < scan->channels; c++) {
+        const int64_t mirrored = scan->channels - 1 + shift - c;
+        if (mirrored >= 0 && mirrored < scan->channels)
+            worst = fmax(worst,
+                         fabs(0.5 * mean_factor(s, y, c) + 0.5 * mean_factor(s, y, mirrored) - 1));
+    }
+    mem_free(copy);
+    const double limit = 0.001 + 1 / (double)(scan->views * scan->views);
+    FAIL_IF(!(worst <= limit), ERR_FAILED,
+            "wrong result: opposite rays count %.3g too much or too little (limit %.3g)", worst,
+            limit);
+    return ERR_OK;
+}
+
 static double weight_of(const char *kind, double y)
 {
     return !strcmp(kind, "transmission")        ? exp(-y)

@@ -1,10 +1,12 @@
 /* Operations of MBIRJAX beside those that the suite began with: pixel subsets, proximal map,
  * weights, denoiser, other partitions. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/geom/ct_model.h"
 #include "host/recon/denoise.h"
+#include "host/recon/redundancy.h"
 #include "host/recon/weights.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
@@ -76,6 +78,28 @@ static enum err run_fourier(struct run_state *s)
 {
     struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
     return fourier_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
+static enum err run_parker(struct run_state *s)
+{
+    return redundancy_weigh(s->be, &s->model, REDUNDANCY_PARKER, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_wang(struct run_state *s)
+{
+    return redundancy_weigh(s->be, &s->model, REDUNDANCY_WANG, &s->in.buffer, &s->out.buffer);
+}
+
+/* A short scan, and a detector that is moved by a quarter of its width. */
+static void set_up_parker(struct ct_model *m, int64_t size)
+{
+    m->scan.views = size < 16 ? 16 : size;
+}
+
+static void set_up_wang(struct ct_model *m, int64_t size)
+{
+    m->scan.views = size < 16 ? 16 : size;
+    m->scan.channel_offset = -(double)(size / 4);
 }
 
 static const struct buffer *given(const struct array_pair *a)
@@ -201,6 +225,14 @@ static const struct operation rows[] = {
     SPARSE(cone),
     FILTER(cone),
     PROX(cone),
+    {.name = "cone_parker_weights", .geometry = "cone", .group = "filter", .access_pattern = "stream",
+     .help = "sinogram -> sinogram, for FDK of short scans", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_parker, .check = check_rays,
+     .work = work_declared, .set_up = set_up_parker, .turn = 1.25 * M_PI},
+    {.name = "cone_wang_weights", .geometry = "cone", .group = "filter", .access_pattern = "stream",
+     .help = "sinogram -> sinogram, for FDK, axis off-centre", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_wang, .check = check_rays,
+     .work = work_declared, .set_up = set_up_wang},
     WEIGHTS(transmission, "exp(-y)"),
     WEIGHTS(transmission_root, "exp(-y/2)"),
     WEIGHTS(emission, "1/(|y| + 0.1)"),

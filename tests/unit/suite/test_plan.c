@@ -74,7 +74,7 @@ static void stars_choose_several(void **state)
     (void)state;
     struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
-    assert_int_equal(p.op_count, 11);
+    assert_int_equal(p.op_count, 13);
     assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen_pixel*", "32", &p), ERR_OK);
     assert_int_equal(p.op_count, 5);
 }
