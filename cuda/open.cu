@@ -145,9 +145,12 @@ const struct backend_ops cuda_backend_ops = {
     cuda_forward,
     cuda_back,
     NULL, /* back_voxel */
+    NULL, /* fourier_back */
+    cuda_weigh_rays,
     cuda_ramp_filter,
     cuda_median3,
     cuda_volume_step,
+    cuda_make_weights,
     cuda_prior_terms,
     cuda_vcd_direction,
     cuda_weighted_dots,

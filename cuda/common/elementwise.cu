@@ -74,6 +74,61 @@ enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
     return ERR_OK;
 }
 
+static __global__ void __launch_bounds__(SUM_THREADS)
+    weigh_kernel(const float *y, const float *factor, int64_t plane, int channels, float *out,
+                 int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS)
+        out[i] = y[i] * factor[i / plane * channels + i % channels];
+}
+
+enum err cuda_weigh_rays(struct backend *base, const struct scan *s, const float *factor,
+                         const struct buffer *y, struct buffer *out)
+{
+    struct cuda_backend *be = device_of(base);
+    const size_t bytes = (size_t)(s->views * s->channels) * sizeof(float);
+    const int64_t n = scan_samples(s);
+    TRY(workspace_hold(be, "weights of rays", bytes, &be->scratch));
+    float *table = static_cast<float *>(be->scratch.ptr);
+    TRY(device_put(be, table, factor, bytes));
+    LAUNCH(be, weigh_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, floats_of(y),
+           (const float *)table, s->rows * s->channels, (int)s->channels, floats_of(out), n);
+    backend_declare(base, (double)n, 2.0 * (double)y->bytes, 3.0 * (double)y->bytes);
+    return ERR_OK;
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    weights_kernel(const struct weights_rule rule, const float *y, const float *metal, float *w,
+                   int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * SUM_CHUNK;
+    const float threshold = (float)rule.threshold, scale = (float)(-1 / rule.beta);
+    const float dense = (float)(1 + rule.gamma);
+    for (int64_t i = first + threadIdx.x; i < n && i < first + SUM_CHUNK; i += SUM_THREADS) {
+        const float a = y[i];
+        if (rule.kind == WEIGHTS_MAR)
+            w[i] = expf(scale * a * (metal[i] > threshold ? dense : 1));
+        else
+            w[i] = rule.kind == WEIGHTS_TRANSMISSION ? expf(-a)
+                   : rule.kind == WEIGHTS_ROOT       ? expf(-0.5f * a)
+                   : rule.kind == WEIGHTS_EMISSION   ? 1 / (fabsf(a) + 0.1f)
+                                                     : 1;
+    }
+}
+
+enum err cuda_make_weights(struct backend *base, const struct weights_rule *rule,
+                           const struct buffer *y, const struct buffer *metal, struct buffer *w)
+{
+    struct cuda_backend *be = device_of(base);
+    const int64_t n = count(y);
+    LAUNCH(be, weights_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, *rule, floats_of(y),
+           floats_of(metal ? metal : y), floats_of(w), n);
+    const double bytes = (double)y->bytes * (metal ? 3 : 2);
+    backend_declare(base, 20.0 * (double)n, bytes, bytes);
+    return ERR_OK;
+}
+
 /* sum, sum of squares, minimum, -maximum; a NaN is not an extreme. */
 static __global__ void __launch_bounds__(SUM_THREADS)
     fingerprint_kernel(const float *x, int64_t n, double *partial)

@@ -8,6 +8,10 @@ enum err cuda_scale(struct backend *be, double alpha, struct buffer *x);
 enum err cuda_scale_slices(struct backend *be, const struct volume *v, const float *factor,
                            struct buffer *x);
 enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
+enum err cuda_make_weights(struct backend *be, const struct weights_rule *rule,
+                           const struct buffer *y, const struct buffer *metal, struct buffer *w);
+enum err cuda_weigh_rays(struct backend *be, const struct scan *s, const float *factor,
+                         const struct buffer *y, struct buffer *out);
 enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                           double *min, double *max);
 

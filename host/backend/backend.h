@@ -75,6 +75,19 @@ struct prior {
     const struct buffer *prox_target; /* volume; non-NULL selects the proximal prior (optional) */
 };
 
+/* Weights of MBIR from a sinogram y: how certain each sample is. */
+enum weights_kind {
+    WEIGHTS_ONE,
+    WEIGHTS_TRANSMISSION,
+    WEIGHTS_ROOT,
+    WEIGHTS_EMISSION,
+    WEIGHTS_MAR
+};
+struct weights_rule {
+    enum weights_kind kind;
+    double beta, gamma, threshold; /* of WEIGHTS_MAR: samples of metal lie above the threshold */
+};
+
 /* Sums over one subset of VCD, float64. */
 struct vcd_sums {
     double linear, quadratic;
@@ -144,6 +157,16 @@ struct backend_ops {
     enum err (*back_voxel)(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                            struct sinogram y, struct buffer *x);
 
+    /* Parallel beams: x = A' y inside the region of reconstruction, 0 outside, through the plane of
+     * frequencies, within about 1e-3 of the direct sum for a filtered sinogram (numerics.md).
+     * Optional: NULL. */
+    enum err (*fourier_back)(struct backend *be, const struct scan *s, const struct volume *v,
+                             const struct buffer *y, struct buffer *x);
+
+    /* out = y times the factor (host, [views][channels]) of its view and channel; in place too. */
+    enum err (*weigh_rays)(struct backend *be, const struct scan *s, const float *factor,
+                           const struct buffer *y, struct buffer *out);
+
     /* Ramp filter along channels, y -> out (may be the same buffer): out = scale * (h * (cosine
      * y)), h the band-limited ramp of 2*channels-1 taps, cosine weights for cone beams. */
     enum err (*ramp_filter)(struct backend *be, const struct scan *s, double scale,
@@ -156,6 +179,10 @@ struct backend_ops {
     /* One step on a volume; in and out differ. */
     enum err (*volume_step)(struct backend *be, const struct volume_step *step,
                             const struct buffer *in, struct buffer *out);
+    /* w = 1, exp(-y), exp(-y/2), 1/(|y| + 0.1) or exp(-y (1 + gamma m)/beta), m = 1 where `metal`
+     * (y where that is NULL) is above the threshold, else 0. */
+    enum err (*make_weights)(struct backend *be, const struct weights_rule *rule,
+                             const struct buffer *y, const struct buffer *metal, struct buffer *w);
 
     /* Pieces of VCD. Arrays named with a capital P below are packed (count, slices). */
     /* Gradient gP and curvature hP of the prior at the pixels of x. */

@@ -13,6 +13,7 @@
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/voxel_driven.h"
 #include "host/cpu/filter/filter.h"
+#include "host/cpu/fourier/fourier.h"
 #include "host/cpu/median/median.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
@@ -133,9 +134,12 @@ const struct backend_ops cpu_backend = {
     .forward = cpu_forward,
     .back = cpu_back,
     .back_voxel = cpu_back_voxel,
+    .fourier_back = cpu_fourier_back,
+    .weigh_rays = cpu_weigh_rays,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,
     .volume_step = cpu_volume_step,
+    .make_weights = cpu_make_weights,
     .prior_terms = cpu_prior_terms,
     .vcd_direction = cpu_vcd_direction,
     .weighted_dots = cpu_weighted_dots,

@@ -48,6 +48,22 @@ enum err direct_recon(struct backend *be, const struct ct_model *m, const struct
     return recon_with(back_project, be, m, y, scratch, x);
 }
 
+static enum err fourier_back(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                             struct buffer *x)
+{
+    return be->ops->fourier_back(be, &m->scan, &m->volume, y, x);
+}
+
+enum err fourier_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                       struct buffer *scratch, struct buffer *x)
+{
+    FAIL_IF(m->scan.beam != BEAM_PARALLEL, ERR_USAGE,
+            "Fourier reconstruction is for parallel beams: use fdk");
+    FAIL_IF(!be->ops->fourier_back, ERR_UNSUPPORTED,
+            "the %s back end has no Fourier reconstruction: use --backend cpu", be->ops->name);
+    return recon_with(fourier_back, be, m, y, scratch, x);
+}
+
 enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x)
 {

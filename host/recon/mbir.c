@@ -32,7 +32,7 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     struct backend *be = t->be;
     const struct backend_ops *ops = be->ops;
     const struct volume *v = &t->m->volume;
-    const struct prior prior = {&t->r, NULL};
+    const struct prior prior = {&t->r, t->options->prox_target};
     const struct buffer *weights = vcd_weights(t);
     struct buffer g = packed(t, &t->gradient, pixels->count);
     struct buffer h = packed(t, &t->curvature, pixels->count);
@@ -83,7 +83,7 @@ static enum err visit_subsets(struct vcd *t, const struct partition *part, const
                               struct buffer *x, struct vcd_totals *totals)
 {
     const volatile int *stop = t->options->stop;
-    const struct prior prior = {&t->r, NULL};
+    const struct prior prior = {&t->r, t->options->prox_target};
     const struct vcd_iteration s = {.volume = &t->m->volume,
                                     .prior = &prior,
                                     .indices = part->indices,

@@ -8,18 +8,22 @@
 
 #define PARTITIONS 11
 
-/* All partitions of the 0.7 granularity, drawn in order after one seeding: which of them the
- * iterations use does not change what the generator gives to them. */
+/* All partitions of the granularity of 0.7 or 0.6, drawn in order after one seeding: which of them
+ * the iterations use does not change what the generator gives to them. */
 struct schedule {
     struct rng rng;
+    int compat_06;
     struct partition partitions[PARTITIONS];
 };
 
-enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, struct schedule *out);
+enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, int compat_06,
+                         struct schedule *out);
+/* 0.6 shuffled all pixels for each projection of the first image, and sorted them again. */
+enum err schedule_start(struct schedule *s, int64_t count, int has_initial);
 void schedule_free(struct schedule *s);
 const struct partition *schedule_at(const struct schedule *s, int64_t iteration);
 /* Pixels of the largest subset that any iteration uses. */
-int64_t schedule_longest(int64_t pixels);
+int64_t schedule_longest(int64_t pixels, int compat_06);
 /* Bytes of all index lists. */
 size_t schedule_bytes(int64_t pixels);
 

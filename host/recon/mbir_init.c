@@ -88,26 +88,27 @@ static size_t volume_bytes(const struct ct_model *m)
     return (size_t)volume_voxels(&m->volume) * sizeof(float);
 }
 
-static size_t packed_bytes(const struct ct_model *m, int64_t pixels)
+static size_t packed_bytes(const struct ct_model *m, int64_t pixels, int compat_06)
 {
-    return (size_t)(schedule_longest(pixels) * m->volume.slices) * sizeof(float);
+    return (size_t)(schedule_longest(pixels, compat_06) * m->volume.slices) * sizeof(float);
 }
 
-static size_t scratch_bytes(const struct ct_model *m, int64_t pixels, int sinograms)
+static size_t scratch_bytes(const struct ct_model *m, int64_t pixels, int sinograms, int compat_06)
 {
-    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) + 4 * packed_bytes(m, pixels) +
-           schedule_bytes(pixels);
+    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) +
+           4 * packed_bytes(m, pixels, compat_06) + schedule_bytes(pixels);
 }
 
 size_t mbir_scratch_bytes(const struct ct_model *m)
 {
-    return scratch_bytes(m, volume_pixels(&m->volume), 2);
+    return scratch_bytes(m, volume_pixels(&m->volume), 2, 0);
 }
 
 static enum err allocate(struct vcd *t)
 {
     struct backend *be = t->be;
     const struct ct_model *m = t->m;
+    const size_t packed = packed_bytes(m, t->count, t->options->compat_06);
     const struct {
         const char *what;
         struct buffer *buffer;
@@ -116,10 +117,10 @@ static enum err allocate(struct vcd *t)
         {"error sinogram", &t->error, sinogram_bytes(m)},
         {"weights", &t->weights, t->options->weights ? sinogram_bytes(m) : 0},
         {"Hessian diagonal", &t->hessian, volume_bytes(m)},
-        {"prior gradient", &t->gradient, packed_bytes(m, t->count)},
-        {"prior curvature", &t->curvature, packed_bytes(m, t->count)},
-        {"update", &t->delta[0], packed_bytes(m, t->count)},
-        {"last update", &t->delta[1], packed_bytes(m, t->count)},
+        {"prior gradient", &t->gradient, packed},
+        {"prior curvature", &t->curvature, packed},
+        {"update", &t->delta[0], packed},
+        {"last update", &t->delta[1], packed},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         if (arrays[i].bytes)
@@ -138,11 +139,14 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
             " pixels is empty: set use_ror_mask to false",
             v->rows, v->cols);
     if (y->place == PLACE_HOST)
-        TRY(mem_require("MBIR (beside sinogram, weights and volume)",
-                        scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1),
-                        "try a smaller volume or fewer views"));
-    PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed, &t->schedule));
-    TRY(slice_damping(t->m, &t->damping));
+        TRY(mem_require(
+            "MBIR (beside sinogram, weights and volume)",
+            scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
+            "try a smaller volume or fewer views"));
+    PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
+                                        t->options->compat_06, &t->schedule));
+    if (!t->options->compat_06)
+        TRY(slice_damping(t->m, &t->damping));
     TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
     return allocate(t);
 }
@@ -206,6 +210,7 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
     const struct sinogram weights = rows_fastest(vcd_weights(t));
     if (t->options->weights)
         PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
+    TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
     PHASE("initial image", first_image(t, y, x));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
     PHASE("error sinogram", fit_scale(t, &inside, x, scale));

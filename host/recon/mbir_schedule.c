@@ -5,22 +5,48 @@
 #include "host/recon/mbir.h"
 
 static const int64_t granularity[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128};
+static const int64_t granularity_06[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-/* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. */
-static int partition_index(int64_t iteration)
+/* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. 0.6: 0 2 4
+ * 6, then 7. */
+static int partition_index(int64_t iteration, int compat_06)
 {
+    if (compat_06)
+        return iteration < 4 ? 2 * (int)iteration : 7;
     if (iteration < 3)
         return 2 + 2 * (int)iteration;
     return iteration < 103 ? 7 + (int)((iteration - 3) % 4) : 10;
 }
 
-enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, struct schedule *out)
+/* A shuffle whose result nobody needs. */
+static enum err shuffle_in_vain(struct rng *r, int64_t count)
 {
-    *out = (struct schedule){0};
+    int32_t *all = calloc((size_t)count + 1, sizeof *all);
+    FAIL_IF(!all, ERR_MEMORY, "no memory to shuffle %lld pixels", (long long)count);
+    rng_shuffle(r, all, count);
+    free(all);
+    return ERR_OK;
+}
+
+enum err schedule_start(struct schedule *s, int64_t count, int has_initial)
+{
+    if (!s->compat_06)
+        return ERR_OK;
+    if (!has_initial)
+        TRY(shuffle_in_vain(&s->rng, count));
+    return shuffle_in_vain(&s->rng, count);
+}
+
+enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, int compat_06,
+                         struct schedule *out)
+{
+    const int64_t *subsets = compat_06 ? granularity_06 : granularity;
+    *out = (struct schedule){.compat_06 = compat_06};
     rng_seed(&out->rng, seed);
-    for (int i = 0; i < PARTITIONS; i++) {
-        enum err e =
-            partition_create(pixels, count, granularity[i], &out->rng, &out->partitions[i]);
+    for (int i = 0; i < PARTITIONS && subsets[i]; i++) {
+        enum err e = compat_06 && subsets[i] == 1 ? shuffle_in_vain(&out->rng, count) : ERR_OK;
+        if (!e)
+            e = partition_create(pixels, count, subsets[i], &out->rng, &out->partitions[i]);
         if (e) {
             schedule_free(out);
             return e;
@@ -37,12 +63,12 @@ void schedule_free(struct schedule *s)
 
 const struct partition *schedule_at(const struct schedule *s, int64_t iteration)
 {
-    return &s->partitions[partition_index(iteration)];
+    return &s->partitions[partition_index(iteration, s->compat_06)];
 }
 
-int64_t schedule_longest(int64_t pixels)
+int64_t schedule_longest(int64_t pixels, int compat_06)
 {
-    int64_t subsets = granularity[partition_index(0)];
+    int64_t subsets = granularity[partition_index(0, compat_06)];
     return (pixels + subsets - 1) / subsets;
 }
 

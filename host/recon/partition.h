@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "host/base/err.h"
+#include "host/geom/scan.h"
 #include "host/recon/rng.h"
 
 /* `subsets` rows of `length` ascending pixel indices, row after row. The last row may repeat up to
@@ -18,6 +19,15 @@ struct partition {
  * larger (0 pixels give 1 empty subset). With one subset 0.7 draws nothing from the generator. */
 enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets, struct rng *r,
                           struct partition *out);
+/* MBIRJAX's other two, over the region of reconstruction of `v`: the subset of a pixel is that of
+ * its place in a tile that repeats. Subsets are filled up to equal length with pixels of those that
+ * follow. grid: a tile of side ceil(sqrt(subsets)), so that there are side^2 subsets, in random
+ * order; rows ascend but for the repeats at their ends. blue noise: the tile of blue_noise.h; where
+ * it leaves a subset empty, partition_create. */
+enum err partition_create_grid(const struct volume *v, int64_t subsets, struct rng *r,
+                               struct partition *out);
+enum err partition_create_blue_noise(const struct volume *v, int64_t subsets, struct rng *r,
+                                     struct partition *out);
 void partition_free(struct partition *p);
 
 #endif

@@ -67,6 +67,30 @@ enum err back_project(struct backend *be, const struct ct_model *m, const struct
     return e;
 }
 
+enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
+                                const struct pixel_set *pixels, const struct buffer *x,
+                                struct buffer *y)
+{
+    struct projector *p;
+    TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p));
+    enum err e = be->ops->forward(be, p, pixels, x, user_order(y));
+    be->ops->projector_free(be, p);
+    return e;
+}
+
+enum err sparse_back_project(struct backend *be, const struct ct_model *m,
+                             const struct pixel_set *pixels, const struct buffer *y,
+                             struct buffer *x)
+{
+    struct projector *p;
+    TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p));
+    enum err e = be->ops->zero(be, x);
+    if (!e)
+        e = be->ops->back(be, p, pixels, user_order(y), user_order(NULL), 1, x);
+    be->ops->projector_free(be, p);
+    return e;
+}
+
 static enum err voxel_check(struct backend *be, const struct ct_model *m)
 {
     FAIL_IF(m->scan.beam != BEAM_CONE, ERR_USAGE,

@@ -26,6 +26,13 @@ enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model
 /* y = A x over the region of reconstruction. */
 enum err forward_project(struct backend *be, const struct ct_model *m, const struct buffer *x,
                          struct buffer *y);
+/* y = A x, and x = A' y with 0 elsewhere, for some pixels alone. */
+enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
+                                const struct pixel_set *pixels, const struct buffer *x,
+                                struct buffer *y);
+enum err sparse_back_project(struct backend *be, const struct ct_model *m,
+                             const struct pixel_set *pixels, const struct buffer *y,
+                             struct buffer *x);
 /* x = A' y inside the region of reconstruction, 0 outside. */
 enum err back_project(struct backend *be, const struct ct_model *m, const struct buffer *y,
                       struct buffer *x);
@@ -52,6 +59,11 @@ enum err direct_recon(struct backend *be, const struct ct_model *m, const struct
 enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          struct buffer *scratch, struct buffer *x);
 
+/* The same for parallel beams with the back end's back projection through the plane of frequencies:
+ * close to direct_recon. ERR_UNSUPPORTED where the back end has none. */
+enum err fourier_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                       struct buffer *scratch, struct buffer *x);
+
 /* 3x3x3 median with replicated edges of a volume of m's size; in and out differ. */
 enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);
@@ -61,8 +73,11 @@ struct mbir_options {
     int64_t max_iterations;        /* 15 */
     double stop_threshold_percent; /* 0.2; 0 = exactly max_iterations */
     uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
-    const struct buffer *weights; /* NULL = ones */
-    const struct buffer *initial; /* NULL = direct_recon with a fitted scale */
+    const struct buffer *weights;     /* NULL = ones */
+    const struct buffer *initial;     /* NULL = direct_recon with a fitted scale */
+    const struct buffer *prox_target; /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
+                                         place of qGGMRF (optional) */
+    int compat_06; /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
     const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand, x as it is then

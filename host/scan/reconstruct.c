@@ -1,5 +1,6 @@
 /* The way of one scan to its volume: memory, back end, method, files. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/clock.h"
@@ -80,6 +81,47 @@ static enum err make_weights(struct arrays *a, const float *sinogram, size_t byt
     return a->be->ops->upload(a->be, w, bytes, &a->w);
 }
 
+/* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero
+ * beside the detector, and the other half of the volume lies there. */
+static enum err widen(struct scan_input *in, int64_t low, int64_t high)
+{
+    struct scan *scan = &in->model.scan;
+    const int64_t from = scan->channels, to = low + from + high;
+    size_t bytes;
+    void *wider;
+    TRY(mem_size("sinogram", scan->views, scan->rows, to, sizeof(float), &bytes));
+    TRY(mem_alloc("sinogram, widened", bytes, &wider));
+    memset(wider, 0, bytes);
+    for (int64_t row = 0; row < scan->views * scan->rows; row++)
+        memcpy((float *)wider + row * to + low, in->sinogram + row * from,
+               (size_t)from * sizeof(float));
+    mem_free(in->sinogram);
+    in->sinogram = wider;
+    scan->channels = to;
+    scan->channel_offset += 0.5 * (double)(low - high) * scan->delta_channel;
+    return ERR_OK;
+}
+
+/* Before the sinogram goes anywhere. */
+static enum err weigh_rays(struct scan_recon *s)
+{
+    const struct scan *scan = &s->input.model.scan;
+    const int64_t channels = scan->channels;
+    float *factor, *y = s->input.sinogram;
+    if (s->request->redundancy == REDUNDANCY_NONE)
+        return ERR_OK;
+    TRY(redundancy_factors(scan, s->request->redundancy, &factor));
+    for (int64_t row = 0; row < scan->views * scan->rows; row++)
+        for (int64_t c = 0; c < channels; c++)
+            y[row * channels + c] *= factor[row / scan->rows * channels + c];
+    free(factor);
+    if (s->request->redundancy != REDUNDANCY_WANG)
+        return ERR_OK;
+    const int64_t missing = (int64_t)ceil(2 * fabs(scan->channel_offset) / scan->delta_channel);
+    const int low = scan->channel_offset < 0;
+    return widen(&s->input, low ? missing : 0, low ? 0 : missing);
+}
+
 static void on_iteration(void *context, int64_t done, int64_t total)
 {
     (void)context;
@@ -118,7 +160,7 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
     *large = 0;
     if (mbir)
         bytes += mbir_scratch_bytes(m);
-    return s->request->voxel_driven
+    return s->request->voxel_driven || s->request->method == SCAN_FOURIER
                ? ERR_OK
                : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
 }
@@ -132,6 +174,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     size_t y_bytes, x_bytes;
     int large;
     void *x;
+    TRY(weigh_rays(s));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
     TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
@@ -143,7 +186,9 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     if (r->method == SCAN_MBIR)
         TRY(run_mbir(s, a));
     else
-        TRY((r->voxel_driven ? fdk_voxel_recon : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
+        TRY((r->method == SCAN_FOURIER ? fourier_recon
+             : r->voxel_driven         ? fdk_voxel_recon
+                                       : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
     return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 

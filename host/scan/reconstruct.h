@@ -11,24 +11,26 @@
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
 #include "host/recon/recon.h"
+#include "host/recon/redundancy.h"
 #include "host/recon/slabs/slab.h"
 
-enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR };
+enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
 
 struct scan_request {
-    const char *in;           /* .npy, or HDF5 */
-    const char *geometry;     /* NULL: parallel, from the scan itself */
-    const char *rows;         /* "A:B" of detector rows, B excluded, or NULL for all */
-    const double *center;     /* 0-based channel of the rotation axis; NULL: found */
-    const char *out;          /* volume: .nii, .nii.gz or .npy */
-    const char *picture;      /* .png */
-    enum scan_method method;  /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
-    int voxel_driven;         /* back projection of FDK, bilinear at every voxel's centre */
-    int transmission_weights; /* of MBIR: exp(-sinogram) */
-    int64_t iterations;       /* of MBIR, at most */
-    double threshold_percent; /* of MBIR: ends when the volume changes less */
-    uint32_t seed;            /* of MBIR */
-    const volatile int *stop; /* non-zero ends early (optional) */
+    const char *in;             /* .npy, or HDF5 */
+    const char *geometry;       /* NULL: parallel, from the scan itself */
+    const char *rows;           /* "A:B" of detector rows, B excluded, or NULL for all */
+    const double *center;       /* 0-based channel of the rotation axis; NULL: found */
+    const char *out;            /* volume: .nii, .nii.gz or .npy */
+    const char *picture;        /* .png */
+    enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
+    int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
+    enum redundancy redundancy; /* of FDK */
+    int transmission_weights;   /* of MBIR: exp(-sinogram) */
+    int64_t iterations;         /* of MBIR, at most */
+    double threshold_percent;   /* of MBIR: ends when the volume changes less */
+    uint32_t seed;              /* of MBIR */
+    const volatile int *stop;   /* non-zero ends early (optional) */
 };
 
 struct scan_input {

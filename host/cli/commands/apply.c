@@ -19,7 +19,8 @@
 #include "host/suite/run/plan.h"
 #include "host/suite/statistics/stats.h"
 
-static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *backend = "auto";
+static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *compat,
+    *backend = "auto";
 static int64_t seed, iterations = 15, subsets, threads, repeat;
 static double threshold = 0.2;
 static int json;
@@ -32,6 +33,8 @@ enum {
     ROW_OUT,
     ROW_WEIGHTS,
     ROW_INIT,
+    ROW_PROX,
+    ROW_COMPAT,
     ROW_ITERATIONS,
     ROW_THRESHOLD,
     ROW_SEED,
@@ -46,24 +49,31 @@ static struct opt options[] = {
     [ROW_WEIGHTS] = OPTION_INPUT("weights", 'w', weights, "FILE",
                                  "weights of the sinogram's shape: mbir_recon,\nhessian_diagonal"),
     [ROW_INIT] = OPTION_INPUT("init", 0, initial, "FILE",
-                              "volume that mbir_recon starts from (default: direct_recon)"),
-    [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', iterations, "N",
-                                  "at most, of mbir_recon (default 15)", 1, 1e6),
+                              "volume that mbir_recon and prox_map start from (default:\n"
+                              "direct_recon), or in which gen_weights_mar looks for metal"),
+    [ROW_PROX] = OPTION_INPUT("prox", 0, prox, "FILE", "volume that prox_map stays near"),
+    [ROW_COMPAT] = OPTION_TEXT("compat", 0, compat, "0.6|0.7",
+                               "MBIRJAX whose subsets mbir_recon and prox_map use\n(default 0.7)"),
+    [ROW_ITERATIONS] =
+        OPTION_INT("iterations", 'n', iterations, "N", "at most (default 15, prox_map 3)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
         "stop-threshold", 0, threshold, "PERCENT",
-        "mbir_recon ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N",
-                            "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)",
+        "iterations end when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
+    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of pixel subsets (default 0)",
                             0, 4294967295.0),
-    [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition", 1, 2147483647),
-    OPTION_TEXT("set", 0, settings, "KEY=VALUE",
-                "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
-                "min, max, dtype"),
+    [ROW_SUBSETS] =
+        OPTION_INT("subsets", 0, subsets, "N",
+                   "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
+    OPTION_TEXT(
+        "set", 0, settings, "KEY=VALUE",
+        "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
+        "min, max, dtype"),
     OPTION_TEXT("size", 0, size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
-    OPTION_TEXT("gate", 0, gate, "FILE",
-                "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
+    OPTION_TEXT(
+        "gate", 0, gate, "FILE",
+        "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
     OPTION_INT("repeat", 0, repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
@@ -134,6 +144,12 @@ static enum err match_beam(const char *name, enum beam beam, const struct operat
                 (*op)->geometry, geometry, beams[beam], counterpart(*op, beam));
 }
 
+/* Needs no geometry file: a volume of any size. */
+static int any_shape(const struct operation *op)
+{
+    return op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
+}
+
 /* Options that would silently change nothing are errors where a user could believe that they did.
  */
 static enum err check_options(const char *name, const struct operation *op)
@@ -141,7 +157,9 @@ static enum err check_options(const char *name, const struct operation *op)
     static const struct {
         int row, bit;
     } optional[] = {{ROW_WEIGHTS, TAKES_WEIGHTS},
-                    {ROW_INIT, TAKES_ITERATIONS},
+                    {ROW_INIT, TAKES_INIT},
+                    {ROW_PROX, TAKES_PROX},
+                    {ROW_COMPAT, TAKES_COMPAT},
                     {ROW_ITERATIONS, TAKES_ITERATIONS},
                     {ROW_THRESHOLD, TAKES_ITERATIONS},
                     {ROW_SEED, TAKES_SEED},
@@ -158,15 +176,17 @@ static enum err check_options(const char *name, const struct operation *op)
     FAIL_IF(op->finish, ERR_USAGE,
             "%s times a file of its own: give it a SIZE; `tomoprof convert` reads and writes yours",
             name);
-    int any_shape = op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
-    if (any_shape && geometry)
+    if (any_shape(op) && geometry)
         log_warn("%s does not use --geometry", name);
-    FAIL_IF(!any_shape && !geometry, ERR_USAGE, "%s needs --geometry FILE", name);
+    FAIL_IF(!any_shape(op) && !geometry, ERR_USAGE, "%s needs --geometry FILE", name);
     FAIL_IF(op->input == ARRAY_NONE && in, ERR_USAGE, "%s takes no --in", name);
     FAIL_IF(op->input != ARRAY_NONE && !in, ERR_USAGE, "%s needs --in FILE, a %s", name,
             op->input == ARRAY_VOLUME ? "volume" : "sinogram");
     FAIL_IF(!out && !repeat, ERR_USAGE, "%s needs --out FILE", name);
     FAIL_IF(op->takes & TAKES_SUBSETS && !subsets, ERR_USAGE, "%s needs --subsets N", name);
+    FAIL_IF(op->takes & TAKES_PROX && !prox, ERR_USAGE, "%s needs --prox FILE, a volume", name);
+    FAIL_IF(compat && strcmp(compat, "0.6") && strcmp(compat, "0.7"), ERR_USAGE,
+            "--compat %s: must be 0.6 or 0.7", compat);
     return ERR_OK;
 }
 
@@ -209,7 +229,8 @@ static double extra_bytes(const struct run_state *s)
 {
     const double sinogram = 4.0 * (double)scan_samples(&s->model.scan);
     return (weights ? sinogram : 0) +
-           (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
+           (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) +
+           (prox ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
            (in_place(s) ? sinogram : 0);
 }
 
@@ -223,6 +244,8 @@ static enum err load(struct run_state *s)
         TRY(read_array(s, weights, ARRAY_SINOGRAM, &s->weights));
     if (initial)
         TRY(read_array(s, initial, ARRAY_VOLUME, &s->initial));
+    if (prox)
+        TRY(read_array(s, prox, ARRAY_VOLUME, &s->prox));
     if (s->op->scratch == SCRATCH_SINOGRAM && !in_place(s))
         TRY(state_allocate_scratch(s));
     return state_allocate_output(s);
@@ -257,7 +280,7 @@ static enum err write_result(struct run_state *s, struct apply_report *r)
 static void on_iteration(void *context, int64_t done, int64_t total)
 {
     (void)context;
-    progress("mbir_recon", (double)done, (double)total);
+    progress("iterations", (double)done, (double)total);
 }
 
 static enum err run_once(struct run_state *s, struct apply_report *r, double *seconds)
@@ -306,22 +329,26 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     if (json)
         return ERR_OK;
     log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
-                 out ? out : "");
+             out ? out : "");
     return ERR_OK;
 }
 
 static enum err compute(struct run_state *s)
 {
     struct apply_report r = {.state = s};
+    const int few = s->op->takes & TAKES_PROX && !options[ROW_ITERATIONS].seen;
     s->seed = (uint64_t)seed;
     if (settings)
         TRY(apply_settings(s, settings));
     TRY(size_text ? state_prepare(s) : load(s));
     s->subsets = size_text ? s->subsets : subsets;
-    s->mbir = (struct mbir_options){.max_iterations = iterations,
+    s->mbir = (struct mbir_options){.max_iterations = few ? 3 : iterations,
+                                    .compat_06 = compat && !strcmp(compat, "0.6"),
                                     .stop_threshold_percent = threshold,
                                     .seed = (uint32_t)seed,
                                     .on_iteration = on_iteration};
+    if (s->op->ready)
+        TRY(s->op->ready(s));
     enum err e = measure(s, &r);
     free(r.times);
     return e;
@@ -366,7 +393,7 @@ static enum err run(int words, char **word)
     s.be = be;
     if (size_text) {
         TRY_OUT(apply_size_model(&s, size_text));
-    } else if (strcmp(s.op->geometry, "any") || s.op->input == ARRAY_NONE) {
+    } else if (!any_shape(s.op)) {
         TRY_OUT(ct_model_read(geometry, &s.model));
         TRY_OUT(match_beam(word[0], s.model.scan.beam, &s.op));
     }

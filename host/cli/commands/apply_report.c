@@ -82,7 +82,7 @@ void apply_report_print(const struct apply_report *r)
     jsonw_object(&w);
     fingerprint_write(&w, &r->fingerprint);
     jsonw_end(&w);
-    if (s->op->takes & TAKES_ITERATIONS)
+    if (s->op->scratch == SCRATCH_MBIR)
         print_mbir(&w, &s->report);
     else
         jsonw_knull(&w, "mbir");

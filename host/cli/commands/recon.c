@@ -14,16 +14,17 @@
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
 
-static const char *const method_names[] = {"fbp", "fdk", "mbir"};
+static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *out, *geometry, *rows, *png, *memory, *backend = "auto";
-static int method, weighting, voxel_driven;
+static int method, weighting, voxel_driven, redundancy;
 static int64_t iterations = 15, threads, seed;
 static double center, threshold = 0.2;
 
 enum {
     ROW_METHOD,
     ROW_BACKPROJECT,
+    ROW_REDUNDANCY,
     ROW_CENTER,
     ROW_ITERATIONS,
     ROW_THRESHOLD,
@@ -32,12 +33,17 @@ enum {
 };
 
 static struct opt options[] = {
-    [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir",
-                                 "default: fbp for parallel beams, fdk for cone beams"),
+    [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir|fourier",
+                                 "default: fbp for parallel beams, fdk for cone beams;\n"
+                                 "fourier: fbp by gridding and FFT"),
     [ROW_BACKPROJECT] = OPTION_CHOICE(
         "backproject", 0, voxel_driven, "matched|voxel",
         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
         "(default matched)"),
+    [ROW_REDUNDANCY] = OPTION_CHOICE(
+        "redundancy", 0, redundancy, "none|parker|wang",
+        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre "
+        "(default none)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
         "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
@@ -104,9 +110,11 @@ static enum err check_method(enum beam beam)
             "take fbp");
     FAIL_IF(options[ROW_BACKPROJECT].seen && method != SCAN_FDK, ERR_USAGE,
             "--backproject is for --method fdk of cone beams");
-    FAIL_IF(method == SCAN_FBP && beam == BEAM_CONE, ERR_USAGE,
-            "--method fbp is for parallel beams, and %s has a cone beam: take fdk or mbir",
-            geometry);
+    FAIL_IF(options[ROW_REDUNDANCY].seen && method != SCAN_FDK, ERR_USAGE,
+            "--redundancy is for --method fdk of cone beams");
+    FAIL_IF((method == SCAN_FBP || method == SCAN_FOURIER) && beam == BEAM_CONE, ERR_USAGE,
+            "--method %s is for parallel beams, and %s has a cone beam: take fdk or mbir",
+            method_names[method], geometry);
     return ERR_OK;
 }
 
@@ -154,6 +162,7 @@ static enum err run(int words, char **word)
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
                              .voxel_driven = voxel_driven,
+                             .redundancy = (enum redundancy)redundancy,
                              .transmission_weights = weighting,
                              .iterations = iterations,
                              .threshold_percent = threshold,

@@ -155,3 +155,42 @@ enum err cpu_scale_slices(struct backend *be, const struct volume *v, const floa
     backend_declare(be, (double)volume_voxels(v), 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
     return ERR_OK;
 }
+
+/* An exponential is 20 operations. */
+enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
+                          const struct buffer *y, const struct buffer *metal, struct buffer *w)
+{
+    const int64_t n = floats(y);
+    const float *a = y->ptr, *m = metal ? metal->ptr : y->ptr;
+    const float threshold = (float)rule->threshold, scale = (float)(-1 / rule->beta);
+    const float dense = (float)(1 + rule->gamma);
+    const enum weights_kind kind = rule->kind;
+    float *out = w->ptr;
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == WEIGHTS_MAR)
+            out[i] = expf(scale * a[i] * (m[i] > threshold ? dense : 1));
+        else
+            out[i] = kind == WEIGHTS_TRANSMISSION ? expf(-a[i])
+                     : kind == WEIGHTS_ROOT       ? expf(-0.5f * a[i])
+                     : kind == WEIGHTS_EMISSION   ? 1 / (fabsf(a[i]) + 0.1f)
+                                                  : 1;
+    }
+    const double bytes = (double)y->bytes * (metal ? 3 : 2);
+    backend_declare(be, 20.0 * (double)n, bytes, bytes);
+    return ERR_OK;
+}
+
+enum err cpu_weigh_rays(struct backend *be, const struct scan *s, const float *factor,
+                        const struct buffer *y, struct buffer *out)
+{
+    const int64_t n = s->channels;
+    const float *from = y->ptr;
+    float *to = out->ptr;
+#pragma omp parallel for num_threads(cpu_team(be, scan_samples(s))) schedule(static)
+    for (int64_t row = 0; row < s->views * s->rows; row++)
+        for (int64_t c = 0; c < n; c++)
+            to[row * n + c] = from[row * n + c] * factor[row / s->rows * n + c];
+    backend_declare(be, (double)scan_samples(s), 2.0 * (double)y->bytes, 3.0 * (double)y->bytes);
+    return ERR_OK;
+}

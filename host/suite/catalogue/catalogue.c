@@ -148,7 +148,8 @@ static void set_up_rabbitct(struct ct_model *m, int64_t size)
 #define MBIR(beam) \
     {.name = #beam "_mbir_recon", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
      .help = "sinogram -> volume, VCD with the qGGMRF prior", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
-     .scratch = SCRATCH_MBIR, .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED, \
+     .scratch = SCRATCH_MBIR, \
+     .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_COMPAT, \
      .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, .work = work_declared}
 #define FILTER(beam, letters) \
     {.name = #beam "_" #letters "_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
@@ -222,12 +223,19 @@ static const char *const bench_names[] = {
 /* clang-format on */
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
+/* The whole catalogue, in this order. */
+static const struct operation_rows own_rows = {operations, COUNT(operations)};
+static const struct operation_rows *const tables[] = {&own_rows, &published_operations,
+                                                      &volume_operations};
+
 const struct operation *operation_at(int index)
 {
-    if (index >= 0 && index < COUNT(operations))
-        return &operations[index];
-    index -= COUNT(operations);
-    return index >= 0 && index < volume_operations_count ? &volume_operations[index] : NULL;
+    for (int t = 0; index >= 0 && t < COUNT(tables); t++) {
+        if (index < tables[t]->count)
+            return &tables[t]->rows[index];
+        index -= tables[t]->count;
+    }
+    return NULL;
 }
 
 static const struct operation *find(const struct operation *rows, int n, const char *name)
@@ -240,8 +248,10 @@ static const struct operation *find(const struct operation *rows, int n, const c
 
 const struct operation *operation_named(const char *name)
 {
-    const struct operation *op = find(operations, COUNT(operations), name);
-    return op ? op : find(volume_operations, volume_operations_count, name);
+    const struct operation *op = NULL;
+    for (int t = 0; !op && t < COUNT(tables); t++)
+        op = find(tables[t]->rows, tables[t]->count, name);
+    return op;
 }
 
 const struct operation *bench_operation_named(const char *name)

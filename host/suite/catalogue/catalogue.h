@@ -6,7 +6,15 @@
 #include "host/backend/backend.h"
 #include "host/suite/catalogue/state.h"
 
-enum { TAKES_WEIGHTS = 1, TAKES_ITERATIONS = 2, TAKES_SEED = 4, TAKES_SUBSETS = 8 };
+enum {
+    TAKES_WEIGHTS = 1,
+    TAKES_ITERATIONS = 2, /* and --stop-threshold */
+    TAKES_SEED = 4,
+    TAKES_SUBSETS = 8,
+    TAKES_INIT = 16,
+    TAKES_PROX = 32,
+    TAKES_COMPAT = 64
+};
 
 /* Memory that an operation needs beside its input and output: a second sinogram (only where the
  * input must survive), or what mbir_scratch_bytes says. */
@@ -15,7 +23,7 @@ enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 struct operation {
     const char *name;           /* public: timing.json and the command line */
     const char *geometry;       /* "parallel", "cone", or "any" */
-    const char *group; /* projection, filter, reconstruction, utility, volume, storage */
+    const char *group;          /* projection, filter, reconstruction, utility, volume, storage */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;
@@ -25,10 +33,12 @@ struct operation {
     enum err (*run)(struct run_state *s);     /* the timed part: no transfer, no check */
     enum err (*check)(struct run_state *s);   /* ERR_FAILED with a sentence: the result is wrong */
     struct work (*work)(struct run_state *s); /* declared since the last call */
+    enum err (*ready)(struct run_state *s);   /* before the first run, not timed (optional) */
     /* Voxel-view updates of one run; NULL where the unit makes no sense. */
     enum err (*updates)(const struct run_state *s, double *out);
     void (*set_up)(struct ct_model *m,
                    int64_t size); /* changes the published set-up; NULL: nothing */
+    double turn;                  /* radians that its views cover; 0: the published set-up */
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
@@ -38,6 +48,13 @@ struct operation {
     void (*finish)(struct run_state *s); /* gives back what prepare made; NULL: nothing */
     int apart;                           /* not in a run that names neither it nor its group */
 };
+
+/* Rows of one theme, in a file of their own. */
+struct operation_rows {
+    const struct operation *rows;
+    int count;
+};
+extern const struct operation_rows published_operations;
 
 /* Row `index` of the catalogue, NULL past the end. */
 const struct operation *operation_at(int index);

@@ -3,8 +3,6 @@
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/state.h"
 
-#define SUBSETS 4 /* of gen_pixel_partition in the published set-up */
-
 enum err state_place(struct run_state *s, int has_weights, double extra)
 {
     enum recon_op op;
@@ -17,12 +15,13 @@ enum err state_place(struct run_state *s, int has_weights, double extra)
 
 enum err state_prepare(struct run_state *s)
 {
-    s->subsets = SUBSETS;
+    s->subsets = SUITE_SUBSETS;
     s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
     TRY(state_place(s, 0, check_device_bytes(s)));
     if (s->op->prepare)
         TRY(s->op->prepare(s));
     if (s->op->scratch == SCRATCH_SINOGRAM)
         TRY(state_allocate_scratch(s));
-    return state_allocate_output(s);
+    TRY(state_allocate_output(s));
+    return s->op->ready ? s->op->ready(s) : ERR_OK;
 }

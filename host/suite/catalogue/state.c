@@ -23,7 +23,8 @@ enum err model_for_size(const struct operation *op, int64_t size, struct ct_mode
     }
     if (op->set_up)
         op->set_up(m, size);
-    m->scan.angles = angles_even(0, cone ? 2 * M_PI : M_PI, m->scan.views);
+    const double turn = op->turn > 0 ? op->turn : cone ? 2 * M_PI : M_PI;
+    m->scan.angles = angles_even(0, turn, m->scan.views);
     enum err e =
         m->scan.angles ? ct_model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");
     if (e)
@@ -125,7 +126,7 @@ void state_free(struct run_state *s)
 {
     if (s->op && s->op->finish)
         s->op->finish(s);
-    struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->out, &s->scratch};
+    struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->prox, &s->out, &s->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->buffer.ptr)
             s->be->ops->release(s->be, &all[i]->buffer);

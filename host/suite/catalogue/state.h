@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/backend/backend.h"
+#include "host/recon/denoise.h"
 #include "host/recon/partition.h"
 #include "host/recon/recon.h"
 
@@ -45,15 +46,16 @@ struct run_state {
     struct backend *be;    /* not owned */
     int large;             /* arrays stay in host memory and pass the device in slabs */
     struct ct_model model; /* owned; operations of geometry "any" use its volume sizes only */
-    struct array_pair in, weights, initial, out;
-    struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
-    struct mbir_options mbir;   /* its weights and initial come from the above */
-    struct mbir_report report;  /* of the latest mbir_recon */
-    uint64_t seed;              /* of the noise and of the partition's generator */
-    int64_t subsets;            /* of gen_pixel_partition */
-    struct partition partition; /* its result */
-    struct volume_step step;    /* of group volume: filled by op->step */
-    const char *const *settings; /* KEY=VALUE, for op->step */
+    struct array_pair in, weights, initial, prox, out; /* prox: what prox_map stays near */
+    struct array_pair scratch;      /* of direct reconstruction; empty: `in` is overwritten */
+    struct mbir_options mbir;       /* its weights and initial come from the above */
+    struct mbir_report report;      /* of the latest mbir_recon */
+    uint64_t seed;                  /* of the noise and of the partition's generator */
+    int64_t subsets;                /* of gen_pixel_partition */
+    struct partition partition;     /* its result; of sparse operations its first subset */
+    struct denoise_report denoised; /* of the latest qggmrf_denoise */
+    struct volume_step step;        /* of group volume: filled by op->step */
+    const char *const *settings;    /* KEY=VALUE, for op->step */
     int settings_count;
     struct volume_file file;
 };
@@ -70,6 +72,8 @@ void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]
 /* Bytes of the latest result, and of what it was made from. */
 double state_bytes_out(const struct run_state *s);
 double state_bytes_in(const struct run_state *s);
+/* Of gen_pixel_partition and the sparse operations in the published set-up. */
+#define SUITE_SUBSETS 4
 
 /* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
  * threshold 0, 4 subsets. */

@@ -22,7 +22,7 @@ static struct work work_declared(struct run_state *s)
      .input = ARRAY_VOLUME, .output = result, .prepare = make, .run = run_, .check = check_, .work = work_, \
      .step = fill, .settings = takes_, .apart = 1, .finish = volume_finish}
 
-const struct operation volume_operations[] = {
+static const struct operation rows[] = {
     STEP("z_norm", "stream", step_z_norm, "", "(x - mean) / std, NaN left out"),
     STEP("rescale", "stream", step_rescale, "min max", "least and largest value to min..max [0 1]"),
     STEP("crop", "stream", step_crop, "start shape", "box of a volume [3/4, centred]"),
@@ -43,4 +43,4 @@ const struct operation volume_operations[] = {
     FILES("save_nii_gz", "volume to .nii.gz", ARRAY_FILE, step_same, prepare_save, run_save_nii_gz, check_saved, work_file, ""),
 };
 /* clang-format on */
-const int volume_operations_count = (int)(sizeof volume_operations / sizeof *volume_operations);
+const struct operation_rows volume_operations = {rows, sizeof rows / sizeof *rows};

@@ -4,8 +4,7 @@
 
 #include "host/suite/catalogue/catalogue.h"
 
-extern const struct operation volume_operations[];
-extern const int volume_operations_count;
+extern const struct operation_rows volume_operations;
 
 /* Fills s->step, and the shapes in bytes, from the model's volume and s->settings. ERR_USAGE names
  * the setting that is wrong. In the order of the rows (volume_step.c). */

@@ -13,8 +13,8 @@
 #define YELLOW PLAIN_YELLOW
 #define OFF    PLAIN_END
 
-/* 26 + 11 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 91 columns. */
-#define LINE "%-26s %11s %10s %8s %11s %11s %8s"
+/* 30 + 11 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 95 columns. */
+#define LINE "%-30s %11s %10s %8s %11s %11s %8s"
 
 static void human_time(double seconds, char out[16])
 {
@@ -47,7 +47,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     shape_text(c->size, c->shape, size);
     if (!c->statistics.n) {
         int failed = c->rows[0].status == ROW_FAILED;
-        log_info("%-26s %11s %s%s%s: %.51s", first ? c->op->name : "", size,
+        log_info("%-30s %11s %s%s%s: %.51s", first ? c->op->name : "", size,
                  colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
                  colour ? OFF : "", c->reason);
         return;

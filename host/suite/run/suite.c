@@ -21,14 +21,14 @@ struct suite_session {
     FILE *log;
     char folder[RUN_PATH], previews[RUN_PATH + 16];
     struct targets targets; /* of --gate; none without it */
-    double done, total; /* of the progress line: children weighted by their share of the work */
+    double done, total;     /* of the progress line: children weighted by their share of the work */
 };
 
 int suite_describe(int index, char line[SUITE_LINE])
 {
     const struct operation *op = operation_at(index);
     if (op)
-        snprintf(line, SUITE_LINE, "%-26s %-15s %-8s %s", op->name, op->group, op->access_pattern,
+        snprintf(line, SUITE_LINE, "%-30s %-14s %-7s %s", op->name, op->group, op->access_pattern,
                  op->help);
     return op != NULL;
 }

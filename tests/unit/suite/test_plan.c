@@ -9,7 +9,10 @@ static void the_default_is_everything(void **state)
     (void)state;
     struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, NULL, NULL, &p), ERR_OK);
-    assert_int_equal(p.op_count, 16);
+    int rows = 0;
+    while (operation_at(rows))
+        rows++;
+    assert_int_equal(p.op_count, rows);
     assert_int_equal(p.size_count, 4);
     static const int64_t sizes[] = {32, 64, 128, 256};
     assert_memory_equal(p.sizes, sizes, sizeof sizes);
@@ -44,7 +47,7 @@ static void every_row_is_complete(void **state)
     for (int i = 0; (op = operation_at(i)); i++) {
         assert_non_null(op->group);
         assert_non_null(op->access_pattern);
-        assert_true(strlen(op->help) <= 48); /* one line of --list */
+        assert_true(strlen(op->help) <= 46); /* one line of --list */
         assert_non_null(op->run);
         assert_non_null(op->check);
         assert_non_null(op->work);
@@ -106,9 +109,9 @@ static void stars_choose_several(void **state)
     (void)state;
     struct run_plan p;
     assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
-    assert_int_equal(p.op_count, 7);
-    assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen*", "32", &p), ERR_OK);
-    assert_int_equal(p.op_count, 3);
+    assert_int_equal(p.op_count, 13);
+    assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen_pixel*", "32", &p), ERR_OK);
+    assert_int_equal(p.op_count, 5);
 }
 
 static void wrong_lists_are_named(void **state)

@@ -1,0 +1,26 @@
+/* Weights of MBIR, and the thresholds that find metal. */
+#ifndef TP_RECON_WEIGHTS_H
+#define TP_RECON_WEIGHTS_H
+
+#include "host/backend/backend.h"
+#include "host/geom/scan.h"
+
+/* MBIRJAX's gen_weights. */
+enum err gen_weights(struct backend *be, enum weights_kind kind, const struct buffer *y,
+                     struct buffer *w);
+
+/* MBIRJAX's gen_weights_mar: exp(-y (1 + gamma m)/beta). Where `initial` is given, m is 1 for rays
+ * through its metal, voxels above the upper of two Otsu thresholds; else for samples of y above
+ * theirs. */
+struct mar_options {
+    double beta, gamma;           /* 1 and 3 */
+    const struct buffer *initial; /* volume (optional) */
+};
+enum err gen_weights_mar(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                         const struct mar_options *o, struct buffer *w);
+
+/* The two thresholds that cut n values into three classes of least variance within (Otsu), at the
+ * left edges of 1024 bins between the extremes. ERR_INPUT when a value is not finite. */
+enum err otsu_three(const float *x, int64_t n, double thresholds[2]);
+
+#endif

@@ -1,0 +1,253 @@
+/* Operations of MBIRJAX beside those that the suite began with: pixel subsets, proximal map,
+ * weights, denoiser, other partitions. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/geom/ct_model.h"
+#include "host/recon/denoise.h"
+#include "host/recon/redundancy.h"
+#include "host/recon/weights.h"
+#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/check.h"
+#include "host/suite/catalogue/inputs.h"
+
+typedef enum err tiled_partition(const struct volume *v, int64_t subsets, struct rng *r,
+                                 struct partition *out);
+
+static enum err draw(struct run_state *s, tiled_partition *how)
+{
+    struct rng generator;
+    partition_free(&s->partition);
+    rng_seed(&generator, (uint32_t)s->seed);
+    return how(&s->model.volume, s->subsets, &generator, &s->partition);
+}
+
+static enum err at_random(const struct volume *v, int64_t subsets, struct rng *r,
+                          struct partition *out)
+{
+    int32_t *pixels;
+    int64_t count;
+    TRY(volume_pixels_inside(v, &pixels, &count));
+    enum err e = partition_create(pixels, count, subsets, r, out);
+    free(pixels);
+    return e;
+}
+
+static enum err ready_subset(struct run_state *s)
+{
+    return draw(s, at_random);
+}
+
+/* The first subset; cylinders lie in whole volumes. */
+static struct pixel_set first_subset(const struct run_state *s)
+{
+    return (struct pixel_set){s->partition.indices, s->partition.length, 0};
+}
+
+static enum err run_sparse_forward(struct run_state *s)
+{
+    const struct pixel_set pixels = first_subset(s);
+    return sparse_forward_project(s->be, &s->model, &pixels, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_sparse_back(struct run_state *s)
+{
+    const struct pixel_set pixels = first_subset(s);
+    return sparse_back_project(s->be, &s->model, &pixels, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err updates_subset(const struct run_state *s, double *out)
+{
+    int32_t *pixels;
+    int64_t count;
+    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
+    free(pixels);
+    const int64_t subsets = s->subsets ? s->subsets : SUITE_SUBSETS;
+    *out = (double)((count + subsets - 1) / subsets) * (double)s->model.volume.slices *
+           (double)s->model.scan.views;
+    return ERR_OK;
+}
+
+static enum err run_filter(struct run_state *s)
+{
+    return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_fourier(struct run_state *s)
+{
+    struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
+    return fourier_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
+static enum err run_parker(struct run_state *s)
+{
+    return redundancy_weigh(s->be, &s->model, REDUNDANCY_PARKER, &s->in.buffer, &s->out.buffer);
+}
+
+static enum err run_wang(struct run_state *s)
+{
+    return redundancy_weigh(s->be, &s->model, REDUNDANCY_WANG, &s->in.buffer, &s->out.buffer);
+}
+
+/* A short scan, and a detector that is moved by a quarter of its width. */
+static void set_up_parker(struct ct_model *m, int64_t size)
+{
+    m->scan.views = size < 16 ? 16 : size;
+}
+
+static void set_up_wang(struct ct_model *m, int64_t size)
+{
+    m->scan.views = size < 16 ? 16 : size;
+    m->scan.channel_offset = -(double)(size / 4);
+}
+
+static const struct buffer *given(const struct array_pair *a)
+{
+    return a->buffer.ptr ? &a->buffer : NULL;
+}
+
+/* The suite's input: a noisy sinogram, and the phantom to stay near. */
+static enum err prepare_prox(struct run_state *s)
+{
+    int64_t shape[3];
+    TRY(prepare_sinogram(s));
+    ct_model_shape(&s->model, ARRAY_VOLUME, shape);
+    TRY(state_host_array(&s->prox, "volume to stay near", shape));
+    phantom_volume(&s->model, s->prox.host);
+    return state_upload(s, &s->prox, shape);
+}
+
+static enum err run_prox(struct run_state *s)
+{
+    struct mbir_options o = s->mbir;
+    o.weights = given(&s->weights);
+    o.initial = given(&s->initial);
+    o.prox_target = given(&s->prox);
+    mbir_report_free(&s->report);
+    return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
+}
+
+static enum err run_denoise(struct run_state *s)
+{
+    const struct denoise_options o = {.max_iterations = s->mbir.max_iterations,
+                                      .stop_threshold_percent = s->mbir.stop_threshold_percent,
+                                      .seed = s->mbir.seed,
+                                      .on_iteration = s->mbir.on_iteration,
+                                      .context = s->mbir.context};
+    struct ct_model defaults;
+    const struct regularisation *r = &s->model.regularisation;
+    ct_model_init(&defaults);
+    if (!(r->p > 0)) /* no geometry file */
+        r = &defaults.regularisation;
+    return qggmrf_denoise(s->be, &s->model.volume, r, &s->in.buffer, &o, &s->out.buffer,
+                          &s->denoised);
+}
+
+#define RUN_WEIGHTS(name, kind)                                                                    \
+    static enum err run_##name(struct run_state *s)                                                \
+    {                                                                                              \
+        return gen_weights(s->be, kind, &s->in.buffer, &s->out.buffer);                            \
+    }
+RUN_WEIGHTS(unweighted, WEIGHTS_ONE)
+RUN_WEIGHTS(transmission, WEIGHTS_TRANSMISSION)
+RUN_WEIGHTS(transmission_root, WEIGHTS_ROOT)
+RUN_WEIGHTS(emission, WEIGHTS_EMISSION)
+
+static enum err run_mar(struct run_state *s)
+{
+    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = given(&s->initial)};
+    return gen_weights_mar(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer);
+}
+
+static enum err run_grid(struct run_state *s)
+{
+    return draw(s, partition_create_grid);
+}
+
+static enum err run_blue_noise(struct run_state *s)
+{
+    return draw(s, partition_create_blue_noise);
+}
+
+static struct work work_declared(struct run_state *s)
+{
+    return backend_take_work(s->be);
+}
+
+/* Every index is written once. */
+static struct work work_partition(struct run_state *s)
+{
+    double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
+    return (struct work){0, bytes, 4 * bytes};
+}
+
+/* clang-format off */
+#define SPARSE(beam) \
+    {.name = #beam "_sparse_forward_project", .geometry = #beam, .group = "projection", \
+     .access_pattern = "scatter", .help = "volume -> sinogram, of one subset of pixels", \
+     .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, .takes = TAKES_SEED | TAKES_SUBSETS, \
+     .prepare = prepare_volume, .ready = ready_subset, .run = run_sparse_forward, \
+     .check = check_sparse_forward, .work = work_declared, .updates = updates_subset}, \
+    {.name = #beam "_sparse_back_project", .geometry = #beam, .group = "projection", \
+     .access_pattern = "gather", .help = "sinogram -> volume, into one subset of pixels", \
+     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .takes = TAKES_SEED | TAKES_SUBSETS, \
+     .prepare = prepare_sinogram, .ready = ready_subset, .run = run_sparse_back, \
+     .check = check_sparse_back, .work = work_declared, .updates = updates_subset}
+#define FILTER(beam) \
+    {.name = #beam "_direct_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
+     .help = "sinogram -> sinogram, filter of direct_recon", .input = ARRAY_SINOGRAM, \
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
+     .work = work_declared}
+#define PROX(beam) \
+    {.name = #beam "_prox_map", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+     .help = "sinogram -> volume, VCD near a given volume", .input = ARRAY_SINOGRAM, \
+     .output = ARRAY_VOLUME, .scratch = SCRATCH_MBIR, \
+     .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_PROX | TAKES_COMPAT, \
+     .prepare = prepare_prox, .run = run_prox, .check = check_recon, .work = work_declared}
+#define WEIGHTS(kind, text) \
+    {.name = "gen_weights_" #kind, .geometry = "any", .group = "utility", .access_pattern = "stream", \
+     .help = "sinogram -> weights, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
+     .prepare = prepare_sinogram, .run = run_##kind, .check = check_weights, .work = work_declared}
+#define PARTITION(name_, text, how) \
+    {.name = "gen_pixel_partition_" name_, .geometry = "any", .group = "utility", \
+     .access_pattern = "random", .help = text, .output = ARRAY_PARTITION, \
+     .takes = TAKES_SEED | TAKES_SUBSETS, .run = how, .check = check_tiled, .work = work_partition}
+
+static const struct operation rows[] = {
+    SPARSE(parallel),
+    FILTER(parallel),
+    PROX(parallel),
+    {.name = "parallel_fourier_recon", .geometry = "parallel", .group = "reconstruction",
+     .access_pattern = "mixed", .help = "sinogram -> volume, FBP by gridding and FFT",
+     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM,
+     .prepare = prepare_sinogram, .run = run_fourier, .check = check_recon, .work = work_declared},
+    SPARSE(cone),
+    FILTER(cone),
+    PROX(cone),
+    {.name = "cone_parker_weights", .geometry = "cone", .group = "filter", .access_pattern = "stream",
+     .help = "sinogram -> sinogram, for FDK of short scans", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_parker, .check = check_rays,
+     .work = work_declared, .set_up = set_up_parker, .turn = 1.25 * M_PI},
+    {.name = "cone_wang_weights", .geometry = "cone", .group = "filter", .access_pattern = "stream",
+     .help = "sinogram -> sinogram, for FDK, axis off-centre", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_wang, .check = check_rays,
+     .work = work_declared, .set_up = set_up_wang},
+    WEIGHTS(transmission, "exp(-y)"),
+    WEIGHTS(transmission_root, "exp(-y/2)"),
+    WEIGHTS(emission, "1/(|y| + 0.1)"),
+    WEIGHTS(unweighted, "1"),
+    {.name = "gen_weights_mar", .geometry = "any", .group = "utility", .access_pattern = "stream",
+     .help = "sinogram -> weights, less where metal is", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .takes = TAKES_INIT, .prepare = prepare_sinogram, .run = run_mar,
+     .check = check_mar, .work = work_declared},
+    {.name = "qggmrf_denoise", .geometry = "any", .group = "utility", .access_pattern = "stencil",
+     .help = "volume -> volume, MAP with the qGGMRF prior", .input = ARRAY_VOLUME,
+     .output = ARRAY_VOLUME, .takes = TAKES_ITERATIONS | TAKES_SEED, .prepare = prepare_noisy_volume,
+     .run = run_denoise, .check = check_denoise, .work = work_declared},
+    PARTITION("grid", "geometry -> pixel subsets of a repeated tile", run_grid),
+    PARTITION("blue_noise", "geometry -> pixel subsets of blue noise", run_blue_noise),
+};
+/* clang-format on */
+
+const struct operation_rows published_operations = {rows, sizeof rows / sizeof *rows};
