@@ -22,8 +22,8 @@ static struct opt options[] = {
     [ROW_FROM] = OPTION_NUMBER(
         "from", 0, from, "SECONDS",
         "chrome, perfetto: leave out what ended before, counted from the start of the run", 0, 1e9),
-    [ROW_UNTIL] =
-        OPTION_NUMBER("until", 0, until, "SECONDS", "chrome, perfetto: leave out what began after", 0, 1e9),
+    [ROW_UNTIL] = OPTION_NUMBER("until", 0, until, "SECONDS",
+                                "chrome, perfetto: leave out what began after", 0, 1e9),
     [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
                                 "chrome, perfetto: leave out shorter events", 0, 1e9),
     OPTION_TEXT("to", 't', to, "FORMAT", "one of those above"),
@@ -93,7 +93,8 @@ static enum err export_times(const struct timing_exporter *x, const char *word)
     char *file = file_name(path, "timing", x->suffix, 0);
     if (!out)
         run_private();
-    enum err e = file ? timing_export_file(t, x, file) : FAIL(ERR_MEMORY, "no memory left for a file name");
+    enum err e =
+        file ? timing_export_file(t, x, file) : FAIL(ERR_MEMORY, "no memory left for a file name");
     if (e == ERR_OK)
         log_info("%s: %s", file, x->summary);
     free(file);

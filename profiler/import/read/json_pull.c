@@ -46,7 +46,10 @@ static int hex4(const char *s, const char *end, unsigned *out)
         return 0;
     for (int i = 0; i < 4; i++) {
         char c = s[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit < 0)
             return 0;
         *out = *out * 16 + (unsigned)digit;
@@ -124,7 +127,8 @@ static int text(struct pull *p)
 static enum pull_kind word(struct pull *p)
 {
     p->length = 0;
-    while (p->at < p->end && *p->at && strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *p->at))
+    while (p->at < p->end && *p->at &&
+           strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *p->at))
         keep(p, *p->at++);
     p->text[p->length] = 0;
     if (!p->length)
