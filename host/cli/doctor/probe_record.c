@@ -14,6 +14,8 @@
 #include "host/base/clock.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor/probes.h"
+#include "host/cli/runs/with_tool.h"
+#include "profiler/import/read/sqlite.h"
 #include "profiler/record/record.h"
 
 extern char **environ;
@@ -167,4 +169,14 @@ enum state probe_others(struct found *f)
     if (!*f->text)
         SAY(f, "none");
     return cuda && *cuda ? LIMITED : OK;
+}
+
+/* What import can read, and through which tools. */
+enum state probe_captures(struct found *f)
+{
+    int sqlite = database_available(), nsys = !with_tool_check("nsys"),
+        perf = !with_tool_check("perf");
+    SAY(f, "libsqlite3 %s, nsys %s, perf %s", sqlite ? "built in" : "missing",
+        nsys ? "found" : "not in PATH", perf ? "found" : "not in PATH");
+    return sqlite && nsys && perf ? OK : LIMITED;
 }

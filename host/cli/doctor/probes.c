@@ -133,6 +133,11 @@ static const struct doctor_probe {
      .look = probe_python,
      .consequence = "Python lines are known for 3.9 to 3.14",
      .fix = "record programs of those versions"},
+    {.name = "captures",
+     .look = probe_captures,
+     .consequence = "import refuses what the missing parts read: SQLite and .nsys-rep of Nsight "
+                    "Systems, perf.data",
+     .fix = "install libsqlite3-dev (Debian) and build again; nsys and perf in PATH"},
     {.name = "other_tools",
      .look = probe_others,
      .consequence = "that tool keeps the GPU: its work is missing in profiles",

@@ -136,6 +136,13 @@ static enum pull_kind word(struct pull *p)
     return strchr("-+.0123456789", *p->text) ? PULL_NUMBER : PULL_WORD;
 }
 
+/* Nothing is read after damage: every loop over keys or values ends. */
+static enum pull_kind bad(struct pull *p)
+{
+    p->at = p->end;
+    return PULL_BAD;
+}
+
 enum pull_kind pull_next(struct pull *p)
 {
     space(p);
@@ -145,13 +152,15 @@ enum pull_kind pull_next(struct pull *p)
     case '{':
     case '[':
         if (p->depth == PULL_DEPTH)
-            return PULL_BAD;
+            return bad(p);
         p->nesting[p->depth++] = *p->at;
         return *p->at++ == '{' ? PULL_OBJECT : PULL_ARRAY;
     case '"':
-        return text(p) ? PULL_TEXT : PULL_BAD;
-    default:
-        return word(p);
+        return text(p) ? PULL_TEXT : bad(p);
+    default: {
+        enum pull_kind kind = word(p);
+        return kind == PULL_BAD ? bad(p) : kind;
+    }
     }
 }
 
@@ -175,11 +184,12 @@ static int another(struct pull *p, char close)
 
 int pull_key(struct pull *p)
 {
-    if (!another(p, '}') || *p->at != '"' || !text(p))
+    if (!another(p, '}'))
         return 0;
+    int good = *p->at == '"' && text(p);
     space(p);
-    if (p->at == p->end || *p->at != ':')
-        return 0;
+    if (!good || p->at == p->end || *p->at != ':')
+        return bad(p), 0;
     p->at++;
     return 1;
 }
