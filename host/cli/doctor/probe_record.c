@@ -13,8 +13,8 @@
 
 #include "host/base/clock.h"
 #include "host/cli/cli.h"
+#include "host/cli/common/in_path.h"
 #include "host/cli/doctor/probes.h"
-#include "host/cli/runs/with_tool.h"
 #include "profiler/import/read/sqlite.h"
 #include "profiler/record/record.h"
 
@@ -171,12 +171,11 @@ enum state probe_others(struct found *f)
     return cuda && *cuda ? LIMITED : OK;
 }
 
-/* What import can read, and through which tools. */
+/* What import can read; .nsys-rep and perf.data go through their own tools. */
 enum state probe_captures(struct found *f)
 {
-    int sqlite = database_available(), nsys = !with_tool_check("nsys"),
-        perf = !with_tool_check("perf");
+    int sqlite = database_available();
     SAY(f, "libsqlite3 %s, nsys %s, perf %s", sqlite ? "built in" : "missing",
-        nsys ? "found" : "not in PATH", perf ? "found" : "not in PATH");
-    return sqlite && nsys && perf ? OK : LIMITED;
+        in_path("nsys") ? "found" : "not in PATH", in_path("perf") ? "found" : "not in PATH");
+    return sqlite ? OK : LIMITED;
 }

@@ -135,9 +135,8 @@ static const struct doctor_probe {
      .fix = "record programs of those versions"},
     {.name = "captures",
      .look = probe_captures,
-     .consequence = "import refuses what the missing parts read: SQLite and .nsys-rep of Nsight "
-                    "Systems, perf.data",
-     .fix = "install libsqlite3-dev (Debian) and build again; nsys and perf in PATH"},
+     .consequence = "import refuses the SQLite exports of Nsight Systems",
+     .fix = "install libsqlite3-dev (Debian), sqlite-devel (Fedora) or sqlite (Arch), build again"},
     {.name = "other_tools",
      .look = probe_others,
      .consequence = "that tool keeps the GPU: its work is missing in profiles",

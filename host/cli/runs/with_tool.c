@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/base/file.h"
+#include "host/cli/common/in_path.h"
 #include "host/cli/runs/captured.h"
 #include "host/cli/runs/with_tool.h"
 #include "profiler/report/compare/compare.h"
@@ -33,20 +34,6 @@ static const struct tool *find(const char *name)
         if (!strcmp(tools[i].name, name))
             return &tools[i];
     return NULL;
-}
-
-static int in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : ""; *at;) {
-        char file[RUN_PATH];
-        size_t n = strcspn(at, ":");
-        snprintf(file, sizeof file, "%.*s/%s", (int)n, at, name);
-        if (n && !access(file, X_OK))
-            return 1;
-        at += n + (at[n] == ':');
-    }
-    return 0;
 }
 
 enum err with_tool_check(const char *name)
