@@ -125,6 +125,8 @@ def stacks_with_lines(check, folder):
     line = next(l for path, f in profile["files"].items() if path.endswith("pyprog.py") for l in f["lines"] if l["line"] == 3)
     want = sum(int(n) for stack, n in counts if stack.endswith("(pyprog.py:3)")) / 100
     check.that(abs(line["cpu"]["user"] - want) < 1e-9, f"line 3: {line['cpu']['user']}, not {want}")
+    (folder / "empty.folded").write_text("a;b 2\n 3\n")  # py-spy writes a thread without frames so
+    check.that(total(imported(check, folder, folder / "empty.folded"), "cpu_ns") == 5, "a stack without frames")
     file = json.loads((HERE / "pyspy.speedscope.json").read_text())
     profile = imported(check, folder, HERE / "pyspy.speedscope.json")
     want = sum(sum(p["weights"]) for p in file["profiles"])

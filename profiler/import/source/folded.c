@@ -16,21 +16,22 @@ static int split(const char *line, size_t n, size_t *stack, int64_t *weight)
     if (digits == n || n - digits > 17 || !digits || line[digits - 1] != ' ')
         return 0;
     *weight = strtoll(line + digits, NULL, 10);
-    *stack = digits - 1;
-    return *stack > 0;
+    *stack = digits - 1; /* 0: py-spy's thread without a frame */
+    return 1;
 }
 
 static int is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
-    int lines = 0;
-    while (at < end && lines < 20) {
+    int lines = 0, looked = 0;
+    while (at < end && looked < 20) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t n = (size_t)((stop ? stop : end) - at), stack;
+        size_t n = (size_t)((stop ? stop : end) - at), stack = 0;
         int64_t weight;
         if (memchr(at, 0, n) || (n && !split(at, n, &stack, &weight)))
             return 0;
-        lines += n > 0;
+        looked += n > 0;
+        lines += stack > 0;
         at += n + 1;
     }
     return lines > 0;
