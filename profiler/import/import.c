@@ -1,4 +1,5 @@
-/* Finds the source by what the bytes are, never by the file's name, and lets it fill the builder. */
+/* Finds the source by what the bytes are, never by the file's name, and lets it fill the builder.
+ */
 #include <string.h>
 
 #include "profiler/import/import.h"
@@ -6,24 +7,33 @@
 
 /* Text formats without a mark of their own come last. */
 const struct import_source *const import_sources[] = {
-    &import_nsys,  &import_speedscope, &import_trace_events, &import_pprof,
-    &import_xplane, &import_perf,      &import_folded,       NULL};
+    &import_nsys,   &import_speedscope, &import_trace_events, &import_pprof,
+    &import_xplane, &import_perf,       &import_folded,       NULL};
 
-static enum err unknown(const struct input *in)
+static enum err unknown(const struct import_input *in)
 {
     const unsigned char *p = (const unsigned char *)in->data;
     if (in->bytes > 7 && !memcmp(p, "PERFILE2", 8))
-        return FAIL(ERR_INPUT, "%s: perf.data, which only perf can read, and perf was not found. Install it (Debian: linux-perf), or import the "
-                    "output of `perf script --ns -F +pid -i %s`.", in->path, in->path);
+        return FAIL(ERR_INPUT,
+                    "%s: perf.data, which only perf can read, and perf was not found. Install it "
+                    "(Debian: linux-perf), or import the "
+                    "output of `perf script --ns -F +pid -i %s`.",
+                    in->path, in->path);
     if (in->bytes < 8)
-        return FAIL(ERR_INPUT, "%s: %zu bytes; expected a capture of Nsight Systems (SQLite), PyTorch, JAX, perf script, speedscope, pprof or "
-                    "folded stacks", in->path, in->bytes);
-    return FAIL(ERR_INPUT, "%s: unknown format (first bytes %02x %02x %02x %02x); expected a capture of Nsight Systems (export it: nsys export "
+        return FAIL(ERR_INPUT,
+                    "%s: %zu bytes; expected a capture of Nsight Systems (SQLite), PyTorch, JAX, "
+                    "perf script, speedscope, pprof or "
+                    "folded stacks",
+                    in->path, in->bytes);
+    return FAIL(ERR_INPUT,
+                "%s: unknown format (first bytes %02x %02x %02x %02x); expected a capture of "
+                "Nsight Systems (export it: nsys export "
                 "--type sqlite), PyTorch, JAX, perf script, speedscope, pprof or folded stacks",
                 in->path, p[0], p[1], p[2], p[3]);
 }
 
-static enum err with_input(const struct input *in, const struct import_options *o, struct model **out)
+static enum err with_input(const struct import_input *in, const struct import_options *o,
+                           struct model **out)
 {
     int i = 0;
     while (import_sources[i] && !import_sources[i]->is_it(in))
@@ -43,7 +53,7 @@ static enum err with_input(const struct input *in, const struct import_options *
 
 enum err import_file(const char *path, const struct import_options *o, struct model **out)
 {
-    struct input in;
+    struct import_input in;
     TRY(input_open(&in, path));
     enum err e = with_input(&in, o, out);
     input_close(&in);
@@ -53,7 +63,7 @@ enum err import_file(const char *path, const struct import_options *o, struct mo
 enum err import_bytes(const char *path, const void *data, size_t bytes,
                       const struct import_options *o, struct model **out)
 {
-    struct input in;
+    struct import_input in;
     TRY(input_bytes(&in, path, data, bytes));
     enum err e = with_input(&in, o, out);
     input_close(&in);

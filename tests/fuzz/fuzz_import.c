@@ -3,7 +3,8 @@
 #include "profiler/import/import.h"
 #include "tests/fuzz/fuzz.h"
 
-/* All importers by content. Whatever a capture holds, an imported model keeps its sums and can be written. */
+/* All importers by content. Whatever a capture holds, an imported model keeps its sums and can be
+ * written. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct import_options o = {.rate_hz = 100};
@@ -13,9 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     for (int i = 0; i < m->stacks_count; i++)
-        FUZZ_CHECK(m->stacks[i].parent < i && m->stacks[i].frame >= 0 && m->stacks[i].frame < m->frames_count);
+        FUZZ_CHECK(m->stacks[i].parent < i && m->stacks[i].frame >= 0 &&
+                   m->stacks[i].frame < m->frames_count);
     for (int i = 0; i < m->quality.checks_count; i++)
-        FUZZ_CHECK(m->quality.checks[i].ok || !strstr(m->quality.checks[i].id, "_kept") || !strcmp(m->quality.checks[i].id, "span_kept"));
+        FUZZ_CHECK(m->quality.checks[i].ok || !strstr(m->quality.checks[i].id, "_kept") ||
+                   !strcmp(m->quality.checks[i].id, "span_kept"));
     for (int i = 0; i < m->timeline_count; i++)
         for (int k = 0; k < m->timeline[i].events_count; k++)
             FUZZ_CHECK(m->timeline[i].events[k].length >= 0 && m->timeline[i].events[k].what >= -1);

@@ -1,5 +1,6 @@
-/* A program whose truth is simple: three functions with fixed amounts of arithmetic (6 : 3 : 1), one wait between them, an
- * NVTX range around each. Every profiler that side_by_side.py compares records it. */
+/* A program whose truth is simple: three functions with fixed amounts of arithmetic (6 : 3 : 1),
+ * one wait between them, an NVTX range around each. Every profiler that side_by_side.py compares
+ * records it. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 from tool import DATA, main, tomoprof, write_json
 
@@ -126,6 +127,114 @@ def callgrind_counts_recursion_once(check, folder):
     check.that(inclusive == {"main": 111111, "walk": 111110, "leaf": 111000}, f"{inclusive}")
 
 
+def fields(data):
+    """(number, value) of one protobuf message: numbers, and bytes for what has a length."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte, at = data[at], at + 1
+            n, shift = n | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return n
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+        else:
+            size = 8 if tag & 7 == 1 else varint()
+            yield tag >> 3, data[at:at + size]
+            at += size
+
+
+def pprof_adds_up(check, folder):
+    profile = run_folder(folder)
+    data = gzip.decompress(export(check, folder, "--to", "pprof"))
+    top = list(fields(data))
+    texts = [v.decode() for n, v in top if n == 6]
+    types = [texts[dict(fields(v))[1]] for n, v in top if n == 1]
+    check.that(texts[0] == "" and types == ["cpu", "gpu", "wait", "alloc_space"], f"{types}")
+    totals, locations = [0] * 4, {dict(fields(v))[1] for n, v in top if n == 4}
+    for sample in (dict(fields(v)) for n, v in top if n == 2):
+        numbers = {key: [n for _, n in fields(b"".join(b"\x08" + part for part in split_varints(sample[key])))] for key in (1, 2)}
+        check.that(set(numbers[1]) <= locations, "a location that is not there")
+        totals = [a + b for a, b in zip(totals, numbers[2])]
+    check.that(totals == list(sums(profile).values()), f"{totals}, profile.json has {sums(profile)}")
+    if shutil.which("go"):
+        done = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=cpu", folder / "out"], capture_output=True, text=True, timeout=300)
+        if "no such tool" not in done.stderr:
+            check.that(done.returncode == 0 and "filter_rows" in done.stdout, f"go tool pprof: {done.stdout[:500]}{done.stderr}")
+
+
+def split_varints(data):
+    begin = 0
+    for i, byte in enumerate(data):
+        if byte < 128:
+            yield data[begin:i + 1]
+            begin = i + 1
+
+
+def perfetto_holds_every_event(check, folder):
+    profile = run_folder(folder)
+    packets = [dict(fields(v)) for n, v in fields(export(check, folder, "--to", "perfetto")) if n == 1]
+    tracks = {dict(fields(p[60]))[1] for p in packets if 60 in p}
+    stacks, slices, counters, last = {}, 0, 0, {}
+    for p in packets:
+        if 11 not in p:
+            continue
+        event = dict(fields(p[11]))
+        kind, track = event[9], event[11]
+        check.that(track in tracks and last.get(track, 0) <= p[8], f"track {track}: unknown, or time goes backwards")
+        last[track] = p[8]
+        if kind == 1:
+            slices += 1
+            check.that(not stacks.get(track), f"track {track}: events overlap")
+            stacks[track] = event[23]
+        elif kind == 2:
+            check.that(bool(stacks.pop(track, None)), f"track {track}: an end without a begin")
+        counters += kind == 4
+    check.that(slices == sum(len(t["events"]["start"]) for t in profile["timeline"]), f"{slices} slices")
+    points = sum(v is not None for s in profile["memory"]["series"] for key in ("rss_mb", "heap_mb") for v in s[key])
+    check.that(counters == points, f"{counters} counters, profile.json has {points}")
+
+
+def firefox_has_the_cpu_time(check, folder):
+    profile = run_folder(folder)
+    file = json.loads(export(check, folder, "--to", "firefox"))
+    tracks = [t for t in profile["timeline"] if t["kind"] == "cpu"]
+    check.that(file["meta"]["preprocessedProfileVersion"] == 49 and len(file["threads"]) == len(tracks), f"{len(file['threads'])} threads")
+    for thread, track in zip(file["threads"], tracks):
+        check.that(abs(sum(thread["samples"]["weight"]) - sum(track["events"]["busy"]) / 1e6) < 1e-3, f"{thread['name']}: weights")
+        for name in ("samples", "stackTable", "frameTable", "funcTable", "markers"):
+            table = thread[name]
+            check.that(all(len(column) == table["length"] for column in table.values() if isinstance(column, list)), f"{name}: columns of other lengths")
+        prefixes = thread["stackTable"]["prefix"]
+        check.that(all(p is None or p < i for i, p in enumerate(prefixes)), "a stack comes before its prefix")
+        check.that(all(s is None or s < len(prefixes) for s in thread["samples"]["stack"]), "a sample without its stack")
+        check.that(all(n < len(thread["stringArray"]) for n in thread["funcTable"]["name"] + thread["markers"]["name"]), "a name that is not there")
+
+
+def times_for_monitoring_and_ci(check, folder):
+    row = {"operation": 'odd"\\ <op>', "volume_size": 32, "run": 1, "time": 0.5, "traced": False, "cold": True, "status": "ok", "reason": None}
+    timing = {"schema": "tomoprof-timing/1", "environment": {"backend": "cpu", "tomoprof_version": "1"}, "measurements": [
+        row, {**row, "run": 2}, {**row, "operation": "broken", "status": "failed", "reason": "signal 11 & <more>\u0001"}, {**row, "operation": "later", "status": "skipped", "reason": "no room"}],
+        "statistics": [{"operation": row["operation"], "volume_size": 32, "min": 0.4, "median": 0.5, "mean": 0.5, "p95": 0.6, "n": 2, "gflops": 3.0}], "scaling": []}
+    write_json(folder / "timing.json", timing)
+    text = export(check, folder, "--to", "openmetrics").decode()
+    check.that(text.endswith("# EOF\n") and text.count("# TYPE") == 5, text)
+    check.that('tomoprof_operation_seconds{operation="odd\\"\\\\ <op>",size="32",statistic="median"} 0.5\n' in text, text)
+    check.that("bandwidth{" not in text, "a sample of what is unknown")
+    suite = ElementTree.fromstring(export(check, folder, "--to", "junit"))[0]
+    check.that((suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1"), f"{suite.attrib}")
+    cases = {c.get("classname"): c for c in suite}
+    check.that(float(cases[row["operation"]].get("time")) == 1.0, "two runs of 0.5 s")
+    check.that(cases["broken"].find("failure").get("message").startswith("signal 11 & <more>"), "the reason")
+    done = tomoprof("export", folder, "--to", "junit", "--gzip")
+    check.that(done.returncode == 2 and "--gzip" in done.stderr, done.stderr)
+
+
 def wrong_calls_say_what_is_wrong(check, folder):
     run_folder(folder)
     for args, word in [((), "--to FORMAT"), (("--to", "pdf"), "speedscope"), (("--to", "csv", "--from", "1"), "chrome"),
@@ -140,5 +249,6 @@ def wrong_calls_say_what_is_wrong(check, folder):
 
 
 if __name__ == "__main__":
-    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once,
+    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once, pprof_adds_up,
+         perfetto_holds_every_event, firefox_has_the_cpu_time, times_for_monitoring_and_ci,
          wrong_calls_say_what_is_wrong)

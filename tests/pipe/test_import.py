@@ -125,6 +125,8 @@ def stacks_with_lines(check, folder):
     line = next(l for path, f in profile["files"].items() if path.endswith("pyprog.py") for l in f["lines"] if l["line"] == 3)
     want = sum(int(n) for stack, n in counts if stack.endswith("(pyprog.py:3)")) / 100
     check.that(abs(line["cpu"]["user"] - want) < 1e-9, f"line 3: {line['cpu']['user']}, not {want}")
+    (folder / "empty.folded").write_text("a;b 2\n 3\n")  # py-spy writes a thread without frames so
+    check.that(total(imported(check, folder, folder / "empty.folded"), "cpu_ns") == 5, "a stack without frames")
     file = json.loads((HERE / "pyspy.speedscope.json").read_text())
     profile = imported(check, folder, HERE / "pyspy.speedscope.json")
     want = sum(sum(p["weights"]) for p in file["profiles"])
@@ -193,6 +195,17 @@ def hostile_databases(check, folder):
     check.that(any(i["id"] == "import_damaged" and i["count"] == 1 for i in profile["quality"]["items"]), "a row without times is not counted")
 
 
+def compares_with_other_tools(check, folder):
+    imported(check, folder, HERE / "three_parts.perf.txt", out="a")
+    b = imported(check, folder, HERE / "pyspy.folded", "--rate", "100", out="b")
+    done = tomoprof("compare", "--json", "--out", folder / "compare.html", newest(folder / "a"), newest(folder / "b"))
+    check.that(done.returncode == 0, done.stderr)
+    functions = {f["name"]: f for f in json.loads(done.stdout)["functions"]}
+    want = by_function(b, "cpu_ns", True)["project"] / total(b, "cpu_ns")
+    check.that(abs(functions["project"]["b"] - want) < 1e-9 and functions["work"]["a"] > 0.8, f"{functions}")
+    check.that("work" in tomoprof("compare", newest(folder / "a"), newest(folder / "b")).stdout, "the text has no functions")
+
+
 def exports_come_back(check, folder):
     first = imported(check, folder, HERE / "three_parts.perf.txt")
     run = newest(folder / "out")
@@ -226,4 +239,4 @@ def wrong_files_say_what_is_wrong(check, folder):
 
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
-         hostile_databases, exports_come_back, wrong_files_say_what_is_wrong)
+         hostile_databases, compares_with_other_tools, exports_come_back, wrong_files_say_what_is_wrong)

@@ -22,11 +22,11 @@ static struct opt options[] = {
                                  "what folded stacks count (default cpu)"),
     [ROW_FROM] = OPTION_NUMBER(
         "from", 0, from, "SECONDS",
-        "chrome, perfetto: leave out what ended before, counted from the start of the run", 0, 1e9),
+        "timelines: leave out what ended before, counted from the run's start", 0, 1e9),
     [ROW_UNTIL] = OPTION_NUMBER("until", 0, until, "SECONDS",
-                                "chrome, perfetto: leave out what began after", 0, 1e9),
+                                "timelines: leave out what began after", 0, 1e9),
     [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
-                                "chrome, perfetto: leave out shorter events", 0, 1e9),
+                                "timelines: leave out shorter events", 0, 1e9),
     OPTION_TEXT("to", 't', to, "FORMAT", "one of those above"),
     OPTION_OUTPUT("out", 'o', out, "FILE",
                   "where to write (default: beside profile.json, named after the format)"),
@@ -167,6 +167,7 @@ const struct command cmd_export = {
             "               flamegraphs/OPERATION_SIZE.svg, and --out is that folder\n"
             "  openmetrics  times of the suite for Prometheus (of timing.json)\n"
             "  junit        operations of the suite as test cases for CI (of timing.json)\n\n"
+            "Timelines are chrome and perfetto.\n\n"
             "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
     .options = options,
     .min_words = 1,

@@ -1,4 +1,5 @@
-/* The command `import`: a capture of another tool becomes a run with profile.json and report.html. */
+/* The command `import`: a capture of another tool becomes a run with profile.json and report.html.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +49,20 @@ const struct command cmd_import = {
     .name = "import",
     .summary = "Turns a capture of another tool into a run with a report.",
     .words = "FILE",
-    .text = "FILE is one of these; its content decides, not its name:\n\n"
-            "  Nsight Systems   SQLite export, or .nsys-rep where nsys is installed\n"
-            "  PyTorch          the JSON of torch.profiler, plain or gzip\n"
-            "  JAX              perfetto_trace.json.gz, or HOST.xplane.pb\n"
-            "  perf             the output of `perf script --ns -F +pid`, or perf.data where perf is\n"
-            "                   installed\n"
-            "  others           speedscope, pprof, folded stacks, Chrome trace events\n\n"
-            "Writes DIR/<stamp>/profile.json and report.html. What the capture does not hold is null,\n"
-            "with its reason under \"Data quality\". report, compare and export read the run as their own.\n\n"
-            "Examples:\n"
-            "  tomoprof import capture.sqlite\n"
-            "  tomoprof import --rate 100 pyspy.folded\n",
+    .text =
+        "FILE is one of these; its content decides, not its name:\n\n"
+        "  Nsight Systems   SQLite export, or .nsys-rep where nsys is installed\n"
+        "  PyTorch          the JSON of torch.profiler, plain or gzip\n"
+        "  JAX              perfetto_trace.json.gz, or HOST.xplane.pb\n"
+        "  perf             the output of `perf script --ns -F +pid`, or perf.data where perf is\n"
+        "                   installed\n"
+        "  others           speedscope, pprof, folded stacks, Chrome trace events\n\n"
+        "Writes DIR/<stamp>/profile.json and report.html. What the capture does not hold is null,\n"
+        "with its reason under \"Data quality\". report, compare and export read the run as their "
+        "own.\n\n"
+        "Examples:\n"
+        "  tomoprof import capture.sqlite\n"
+        "  tomoprof import --rate 100 pyspy.folded\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -13,12 +13,13 @@
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
 #include "host/cli/runs/trace_folder.h"
+#include "host/cli/runs/with_tool.h"
 #include "profiler/outside/outside.h"
 #include "profiler/record/record.h"
 
 extern char **environ;
 
-static const char *modes, *out = "output";
+static const char *modes, *with, *out = "output";
 static double rate;
 static int64_t pid;
 static double seconds;
@@ -42,6 +43,8 @@ static struct opt options[] = {
     OPTION_FLAG("measure-overhead", 0, overhead,
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
     OPTION_ROW("baseline", 'b', OPT_FLAG, overhead, NULL, NULL),
+    OPTION_TEXT("with", 0, with, "perf|nsys",
+                "then run CMD once more, silent, under that tool, and compare both"),
     OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
@@ -204,6 +207,13 @@ static void conclude(struct record_session *s)
                  s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
     log_info("tomoprof: %s%s%s%s", s->folder, !e && !no_analysis ? "/report.html" : "",
              *top ? ": " : "", top);
+    char page[RUN_PATH];
+    if (!with || e || cli_stop)
+        return;
+    if (with_tool(with, s->folder, s->word, page))
+        log_error("%s", err_text());
+    else
+        log_info("tomoprof: %s compares with %s", page, with);
 }
 
 /* The program goes on, or ends by itself: how, only its parent is told. */
@@ -254,6 +264,11 @@ static enum err check_call(int words)
             "--%s cannot be used with --pid: from outside, CPU time, waiting and Python lines are "
             "recorded",
             modes ? "modes" : "measure-overhead");
+    FAIL_IF(with && (pid || no_analysis), ERR_USAGE,
+            "--with runs the program again and compares: it cannot be used with --%s",
+            pid ? "pid" : "no-analysis");
+    if (with)
+        TRY(with_tool_check(with));
     return check_modes(modes);
 }
 

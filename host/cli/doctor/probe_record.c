@@ -13,7 +13,9 @@
 
 #include "host/base/clock.h"
 #include "host/cli/cli.h"
+#include "host/cli/common/in_path.h"
 #include "host/cli/doctor/probes.h"
+#include "profiler/import/read/sqlite.h"
 #include "profiler/record/record.h"
 
 extern char **environ;
@@ -167,4 +169,13 @@ enum state probe_others(struct found *f)
     if (!*f->text)
         SAY(f, "none");
     return cuda && *cuda ? LIMITED : OK;
+}
+
+/* What import can read; .nsys-rep and perf.data go through their own tools. */
+enum state probe_captures(struct found *f)
+{
+    int sqlite = database_available();
+    SAY(f, "libsqlite3 %s, nsys %s, perf %s", sqlite ? "built in" : "missing",
+        in_path("nsys") ? "found" : "not in PATH", in_path("perf") ? "found" : "not in PATH");
+    return sqlite ? OK : LIMITED;
 }

@@ -12,10 +12,9 @@
 #include "host/cli/runs/captured.h"
 #include "profiler/report/findings/findings.h"
 
-/* Runs a tool, its output to `to`; ERR_UNSUPPORTED where it is not installed. */
-static enum err convert(char *const words[], const char *to)
+enum err captured_run(char *const words[], const char *to, int *status)
 {
-    int status;
+    int ended;
     pid_t pid = fork();
     FAIL_IF(pid < 0, ERR_FAILED, "cannot start a process: %s", strerror(errno));
     if (!pid) {
@@ -26,10 +25,19 @@ static enum err convert(char *const words[], const char *to)
         execvp(words[0], words);
         _exit(127);
     }
-    while (waitpid(pid, &status, 0) < 0)
+    while (waitpid(pid, &ended, 0) < 0)
         FAIL_IF(errno != EINTR, ERR_FAILED, "%s: %s", words[0], strerror(errno));
-    FAIL_IF(WIFEXITED(status) && WEXITSTATUS(status) == 127, ERR_UNSUPPORTED, "%s is not installed or not in PATH, and only it reads this file", words[0]);
-    FAIL_IF(status, ERR_FAILED, "%s could not read the file (status %d)", words[0], WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+    return ERR_OK;
+}
+
+static enum err convert(char *const words[], const char *to)
+{
+    int status;
+    TRY(captured_run(words, to, &status));
+    FAIL_IF(status == 127, ERR_UNSUPPORTED,
+            "%s is not installed or not in PATH, and only it reads this file", words[0]);
+    FAIL_IF(status, ERR_FAILED, "%s could not read the file (status %d)", words[0], status);
     return ERR_OK;
 }
 
@@ -49,7 +57,8 @@ static enum closed kind_of(const char *path)
     return got == sizeof begin && !memcmp(begin, "PERFILE2", 8) ? PERF_DATA : OPEN_FORMAT;
 }
 
-static enum err through_tool(const char *path, enum closed kind, const char *folder, char converted[RUN_PATH])
+static enum err through_tool(const char *path, enum closed kind, const char *folder,
+                             char converted[RUN_PATH])
 {
     char log[RUN_PATH], *full = realpath(path, NULL);
     FAIL_IF(!full, ERR_INPUT, "%s: %s", path, strerror(errno));

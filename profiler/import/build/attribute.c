@@ -9,15 +9,18 @@
 /* Folders and files that are not the program's own. */
 static int is_library(const char *file)
 {
-    static const char *const within[] = {"site-packages/", "dist-packages/", "/lib/python", "/usr/", "<", "/build/", "/sysdeps/"};
-    static const char *const first[] = {"torch/", "jax/", "jaxlib/", "numpy/", "scipy/", "<", "[", "../", "./", "lib/python"};
+    static const char *const within[] = {
+        "site-packages/", "dist-packages/", "/lib/python", "/usr/", "<", "/build/", "/sysdeps/"};
+    static const char *const first[] = {"torch/", "jax/", "jaxlib/", "numpy/", "scipy/",
+                                        "<",      "[",    "../",     "./",     "lib/python"};
     for (size_t i = 0; i < sizeof within / sizeof *within; i++)
         if (strstr(file, within[i]))
             return 1;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (!strncmp(file, first[i], strlen(first[i])))
             return 1;
-    return !strncmp(file, "threading.py", 12) || !strncmp(file, "runpy.py", 8) || !strncmp(file, "contextlib.py", 13);
+    return !strncmp(file, "threading.py", 12) || !strncmp(file, "runpy.py", 8) ||
+           !strncmp(file, "contextlib.py", 13);
 }
 
 static enum err row_of(struct builder *b, const char *file, int64_t line, const char *function,
@@ -28,7 +31,9 @@ static enum err row_of(struct builder *b, const char *file, int64_t line, const 
     if (*at != TABLE_NONE)
         return ERR_OK;
     *at = (uint32_t)b->lines.count;
-    TRY(vector_add(&b->lines, (struct import_line){.file = file, .function = function, .line = line, .mark = TABLE_NONE}));
+    TRY(vector_add(&b->lines,
+                   (struct import_line){
+                       .file = file, .function = function, .line = line, .mark = TABLE_NONE}));
     return table_put(&b->index, key, *at);
 }
 
@@ -135,7 +140,8 @@ static double seconds(const struct builder *b, enum import_cost kind, double ns)
     return b->known[kind] ? ns * 1e-9 : (double)NAN;
 }
 
-static struct model_cpu cpu_of(const struct builder *b, const double self[IMPORT_COSTS], double native, int64_t samples)
+static struct model_cpu cpu_of(const struct builder *b, const double self[IMPORT_COSTS],
+                               double native, int64_t samples)
 {
     double all = (double)b->added[IMPORT_CPU] + (double)b->added[IMPORT_SYS];
     struct model_cpu c;
@@ -153,8 +159,10 @@ static struct model_cpu cpu_of(const struct builder *b, const double self[IMPORT
 static struct model_incl incl_of(const struct builder *b, const double incl[IMPORT_COSTS])
 {
     double all = (double)b->added[IMPORT_CPU] + (double)b->added[IMPORT_SYS];
-    return (struct model_incl){seconds(b, IMPORT_CPU, incl[IMPORT_CPU]), seconds(b, IMPORT_SYS, incl[IMPORT_SYS]),
-                               seconds(b, IMPORT_WAIT, incl[IMPORT_WAIT]), share(incl[IMPORT_CPU] + incl[IMPORT_SYS], all)};
+    return (struct model_incl){seconds(b, IMPORT_CPU, incl[IMPORT_CPU]),
+                               seconds(b, IMPORT_SYS, incl[IMPORT_SYS]),
+                               seconds(b, IMPORT_WAIT, incl[IMPORT_WAIT]),
+                               share(incl[IMPORT_CPU] + incl[IMPORT_SYS], all)};
 }
 
 /* The members that a line and a function have in common. */
@@ -173,7 +181,9 @@ static struct model_incl incl_of(const struct builder *b, const double incl[IMPO
 
 static const char *language_of(const char *path)
 {
-    static const char *const known[][2] = {{".py", "python"}, {".cu", "cuda"}, {".cuh", "cuda"}, {".c", "c"}, {".h", "c"}, {".cc", "c"}, {".cpp", "c"}, {".hpp", "c"}};
+    static const char *const known[][2] = {{".py", "python"}, {".cu", "cuda"}, {".cuh", "cuda"},
+                                           {".c", "c"},       {".h", "c"},     {".cc", "c"},
+                                           {".cpp", "c"},     {".hpp", "c"}};
     size_t n = strlen(path);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t k = strlen(known[i][0]);
@@ -183,7 +193,8 @@ static const char *language_of(const char *path)
     return "other";
 }
 
-static enum err file_rows(struct builder *b, struct model_file *f, const struct import_line *l, size_t n)
+static enum err file_rows(struct builder *b, struct model_file *f, const struct import_line *l,
+                          size_t n)
 {
     size_t lines = 0;
     while (lines < n && l[lines].line)
@@ -242,7 +253,8 @@ enum err rows_of_files(struct builder *b)
         const struct import_node *n = &b->nodes.items[i];
         add(none, n);
         samples += n->samples;
-        native += strcmp(b->frames.items[n->frame].kind, "python") ? (double)n->cost[IMPORT_CPU] : 0;
+        native +=
+            strcmp(b->frames.items[n->frame].kind, "python") ? (double)n->cost[IMPORT_CPU] : 0;
     }
     b->m->totals.cpu = cpu_of(b, none, native, samples);
     return module_rows(b);

@@ -61,7 +61,11 @@ void builder_free(struct builder *b)
 /* Bytes of a well-formed character of UTF-8 at `s`, 0: not one. */
 static size_t utf8(const unsigned char *s, size_t n)
 {
-    size_t length = *s < 0x80 ? 1 : *s >= 0xC2 && *s < 0xE0 ? 2 : *s >= 0xE0 && *s < 0xF0 ? 3 : *s >= 0xF0 && *s < 0xF5 ? 4 : 0;
+    size_t length = *s < 0x80                 ? 1
+                    : *s >= 0xC2 && *s < 0xE0 ? 2
+                    : *s >= 0xE0 && *s < 0xF0 ? 3
+                    : *s >= 0xF0 && *s < 0xF5 ? 4
+                                              : 0;
     if (!length || length > n)
         return 0;
     for (size_t i = 1; i < length; i++)
@@ -177,9 +181,11 @@ enum err builder_node(struct builder *b, int32_t parent, int32_t frame, int32_t 
     if (at == TABLE_NONE) {
         FAIL_IF(b->nodes.count >= 1 << 24, ERR_INPUT, "%s: more than 16 million different stacks",
                 b->base);
-        int32_t thread = parent >= 0 ? b->nodes.items[parent].thread : b->frames.items[frame].thread;
+        int32_t thread =
+            parent >= 0 ? b->nodes.items[parent].thread : b->frames.items[frame].thread;
         at = (uint32_t)b->nodes.count;
-        TRY(vector_add(&b->nodes, (struct import_node){.parent = parent, .frame = frame, .thread = thread}));
+        TRY(vector_add(&b->nodes,
+                       (struct import_node){.parent = parent, .frame = frame, .thread = thread}));
         TRY(table_put(&b->index, key, at));
     }
     *out = (int32_t)at;
@@ -189,7 +195,9 @@ enum err builder_node(struct builder *b, int32_t parent, int32_t frame, int32_t 
 enum err builder_root(struct builder *b, int32_t thread, int32_t *out)
 {
     int32_t frame;
-    TRY(builder_frame(b, &(struct model_frame){.line = MODEL_UNKNOWN, .kind = "thread", .thread = thread}, &frame));
+    TRY(builder_frame(
+        b, &(struct model_frame){.line = MODEL_UNKNOWN, .kind = "thread", .thread = thread},
+        &frame));
     return builder_node(b, -1, frame, out);
 }
 
@@ -214,9 +222,17 @@ enum err builder_cost(struct builder *b, int32_t node, enum import_cost kind, in
     return ERR_OK;
 }
 
-enum err builder_item(struct builder *b, const struct model_item *item)
+enum err builder_note(struct builder *b, int64_t count, const char *id, const char *severity,
+                      const char *text, const char *effect)
 {
-    return vector_add(&b->items, *item);
+    struct model_item item;
+    json_blank(&record_model_item, &item);
+    item.id = id;
+    item.severity = severity;
+    item.count = count;
+    item.text = text;
+    item.effect = effect;
+    return count ? vector_add(&b->items, item) : ERR_OK;
 }
 
 enum err builder_check(struct builder *b, const char *id, double expected, double found,

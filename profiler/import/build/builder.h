@@ -48,10 +48,10 @@ struct import_module {
 
 struct builder {
     struct model *m;
-    const char *base;         /* name of the file, for texts */
-    int64_t origin, end;      /* first and last moment; origin is set before timed rows */
+    const char *base;            /* name of the file, for texts */
+    int64_t origin, end;         /* first and last moment; origin is set before timed rows */
     int64_t added[IMPORT_COSTS]; /* sums of what was given, against which the result is checked */
-    int known[IMPORT_COSTS];  /* the source measures it at all */
+    int known[IMPORT_COSTS];     /* the source measures it at all */
     int has_gpu, has_api;
     VECTOR(struct model_process) processes;
     VECTOR(struct model_thread) threads;
@@ -75,9 +75,9 @@ struct builder {
 };
 
 enum err builder_create(struct builder *b, const char *path);
-void builder_free(struct builder *b); /* the model too, unless builder_finish gave it away */
+void builder_free(struct builder *b); /* the model too, unless it was given away */
 
-/* Texts of the source: kept, without what is not UTF-8 or would name a home folder. */
+/* Texts of the source, as UTF-8; paths without what would name a home folder. */
 const char *builder_text(struct builder *b, const char *s, size_t n);
 const char *builder_path(struct builder *b, const char *s, size_t n);
 
@@ -88,19 +88,16 @@ enum err builder_thread(struct builder *b, int32_t process, int64_t tid, const c
 enum err builder_root(struct builder *b, int32_t thread, int32_t *out);
 enum err builder_frame(struct builder *b, const struct model_frame *f, int32_t *out);
 enum err builder_node(struct builder *b, int32_t parent, int32_t frame, int32_t *out);
-/* Both in one. */
 enum err builder_call(struct builder *b, int32_t parent, const struct model_frame *f, int32_t *out);
 enum err builder_cost(struct builder *b, int32_t node, enum import_cost kind, int64_t amount,
                       int64_t samples);
 
-/* start > end counts as damage and is left out: 0 is returned in *good. */
 enum err builder_event(struct builder *b, const struct model_track *at, int64_t start, int64_t end,
                        int32_t what);
 enum err builder_range(struct builder *b, int32_t thread, const struct model_range *r,
                        int64_t start, int64_t end); /* end < start: never ended */
 enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_t start,
                      int64_t end, int failed, int32_t *row);
-
 /* A kernel, copy or memset of a device. `node`: the host's stack that launched it, -1 unknown. */
 struct import_operation {
     const char *kind, *name, *mangled; /* kernel, copy, set; direction of a copy */
@@ -112,12 +109,12 @@ struct import_operation {
 };
 enum err builder_operation(struct builder *b, const struct import_operation *o);
 enum err builder_device(struct builder *b, int32_t device, struct model_device **out);
-
-enum err builder_item(struct builder *b, const struct model_item *item);
+/* An item of the data quality; none where `count` is 0. */
+enum err builder_note(struct builder *b, int64_t count, const char *id, const char *severity,
+                      const char *text, const char *effect);
 enum err builder_check(struct builder *b, const char *id, double expected, double found,
                        double slack, const char *text);
 enum err builder_fact(struct builder *b, const char *key, const char *value);
-
 enum err builder_finish(struct builder *b, struct model **out);
 
 #endif

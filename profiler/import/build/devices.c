@@ -43,7 +43,8 @@ static enum err device_rows(struct builder *b)
         struct model_device *d = &m->devices[b->spans.items[at].device];
         double sum = 0;
         int64_t first, last;
-        for (end = at; end < b->spans.count && b->spans.items[end].device == b->spans.items[at].device; end++)
+        for (end = at;
+             end < b->spans.count && b->spans.items[end].device == b->spans.items[at].device; end++)
             sum += (double)(b->spans.items[end].end - b->spans.items[end].start);
         int64_t busy = spans_covered(b->spans.items + at, end - at, &first, &last);
         d->busy_s = 1e-9 * (double)busy;
@@ -87,7 +88,8 @@ static enum err operation_rows(struct builder *b)
         k->queue_s = row->api_ns > 0 ? row->queue_ns * 1e-9 : (double)NAN;
         if (k->variants_count && !row->open)
             k->variants->time = k->time;
-        else if (k->variants_count) /* several configurations: the source's rows are not kept apart */
+        else if (k->variants_count) /* several configurations: the source's rows are not kept apart
+                                     */
             k->variants_count = 0;
     }
     TRY(model_list(m, model_transfer, m, transfers, b->transfers.count));

@@ -16,7 +16,8 @@ static enum err stack_rows(struct builder *b)
     for (size_t i = 0; i < b->nodes.count; i++) {
         const struct import_node *n = &b->nodes.items[i];
         m->stacks[i] = (struct model_stack){
-            n->parent, n->frame,
+            n->parent,
+            n->frame,
             b->known[IMPORT_CPU] ? n->cost[IMPORT_CPU] + n->cost[IMPORT_SYS] : MODEL_UNKNOWN,
             b->known[IMPORT_WAIT] ? n->cost[IMPORT_WAIT] : MODEL_UNKNOWN,
             b->known[IMPORT_GPU] ? n->cost[IMPORT_GPU] : MODEL_UNKNOWN,
@@ -72,7 +73,9 @@ static enum err timeline_rows(struct builder *b)
         TRY(model_list(b->m, model_event, row, events, t->track.count));
         for (size_t k = 0; k < t->track.count; k++) {
             const struct track_event *e = &t->track.events[k];
-            row->events[k] = (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start), (int64_t)e->busy, e->count, (int32_t)e->what};
+            row->events[k] =
+                (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start),
+                                     (int64_t)e->busy, e->count, (int32_t)e->what};
             before = e->start;
         }
     }
@@ -87,7 +90,8 @@ static enum err unknown_items(struct builder *b)
         const char *id, *text;
     } rows[] = {
         {IMPORT_CPU, "import_no_cpu", "This capture holds no CPU time by stack."},
-        {IMPORT_SYS, "import_no_system", "This capture does not tell user from system time: all of it is in user."},
+        {IMPORT_SYS, "import_no_system",
+         "This capture does not tell user from system time: all of it is in user."},
         {IMPORT_WAIT, "import_no_wait", "This capture holds no waiting by stack."},
         {IMPORT_GPU, "import_no_gpu", "This capture holds no operations of a GPU."},
         {IMPORT_ALLOC, "import_no_memory", "This capture holds no allocations by stack."},
@@ -95,8 +99,8 @@ static enum err unknown_items(struct builder *b)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (b->known[rows[i].kind] || (rows[i].kind == IMPORT_SYS && !b->known[IMPORT_CPU]))
             continue;
-        TRY(builder_item(b, &(struct model_item){.id = rows[i].id, .severity = "info", .count = MODEL_UNKNOWN, .share = (double)NAN, .text = rows[i].text,
-                                                 .effect = "The columns are empty, which means unknown, not zero."}));
+        TRY(builder_note(b, MODEL_UNKNOWN, rows[i].id, "info", rows[i].text,
+                         "The columns are empty, which means unknown, not zero."));
     }
     return ERR_OK;
 }
@@ -106,10 +110,13 @@ enum err rows_of_quality(struct builder *b)
     struct model_quality *q = &b->m->quality;
     double lines[IMPORT_COSTS] = {0}, modules[IMPORT_COSTS] = {0};
     static const char *const texts[IMPORT_COSTS] = {
-        "CPU time of lines and modules adds up to that of the capture, ns", "system time of lines and modules adds up to that of the capture, ns",
-        "waiting of lines and modules adds up to that of the capture, ns", "device time of lines and modules adds up to that of the capture, ns",
+        "CPU time of lines and modules adds up to that of the capture, ns",
+        "system time of lines and modules adds up to that of the capture, ns",
+        "waiting of lines and modules adds up to that of the capture, ns",
+        "device time of lines and modules adds up to that of the capture, ns",
         "allocations of lines and modules add up to those of the capture, bytes"};
-    static const char *const ids[IMPORT_COSTS] = {"cpu_kept", "system_kept", "wait_kept", "gpu_kept", "alloc_kept"};
+    static const char *const ids[IMPORT_COSTS] = {"cpu_kept", "system_kept", "wait_kept",
+                                                  "gpu_kept", "alloc_kept"};
     for (int k = 0; k < IMPORT_COSTS; k++) {
         for (size_t i = 0; i < b->lines.count; i++)
             lines[k] += b->lines.items[i].line ? b->lines.items[i].self[k] : 0;

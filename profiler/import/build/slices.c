@@ -9,12 +9,12 @@ struct open_slice {
     int64_t end;
     int32_t node;
 };
-struct sweep {
+struct slice_sweep {
     struct builder *b;
     enum import_cost kind;
     struct model_track track;
     VECTOR(struct open_slice) open;
-    int64_t at; /* time before this was given away */
+    int64_t at;     /* time before this was given away */
     double covered; /* by any slice, for the check */
     int64_t until;
 };
@@ -31,7 +31,7 @@ static int by_thread(const void *x, const void *y)
     return a->order < b->order ? -1 : 1;
 }
 
-static enum err give(struct sweep *w, int64_t to)
+static enum err give(struct slice_sweep *w, int64_t to)
 {
     const struct open_slice *top = &w->open.items[w->open.count - 1];
     if (to <= w->at)
@@ -43,7 +43,7 @@ static enum err give(struct sweep *w, int64_t to)
 }
 
 /* Ends what is over at `now`. */
-static enum err close_until(struct sweep *w, int64_t now)
+static enum err close_until(struct slice_sweep *w, int64_t now)
 {
     while (w->open.count && w->open.items[w->open.count - 1].end <= now) {
         TRY(give(w, w->open.items[w->open.count - 1].end));
@@ -52,9 +52,10 @@ static enum err close_until(struct sweep *w, int64_t now)
     return w->open.count ? give(w, now) : ERR_OK;
 }
 
-/* Events of one thread should nest. Where one reaches out of another, the one that loses less is shortened: the outer one to
- * where the inner begins, or the inner one to where the outer ends. */
-static enum err make_nest(struct sweep *w, struct import_slices *s, struct import_slice *slice)
+/* Events of one thread should nest. Where one reaches out of another, the one that loses less is
+ * shortened: the outer one to where the inner begins, or the inner one to where the outer ends. */
+static enum err make_nest(struct slice_sweep *w, struct import_slices *s,
+                          struct import_slice *slice)
 {
     while (w->open.count && slice->end > w->open.items[w->open.count - 1].end) {
         struct open_slice *top = &w->open.items[w->open.count - 1];
@@ -69,7 +70,7 @@ static enum err make_nest(struct sweep *w, struct import_slices *s, struct impor
     return ERR_OK;
 }
 
-static enum err enter(struct sweep *w, struct import_slices *s, struct import_slice *slice)
+static enum err enter(struct slice_sweep *w, struct import_slices *s, struct import_slice *slice)
 {
     int32_t parent;
     TRY(close_until(w, slice->start));
@@ -92,7 +93,7 @@ static enum err enter(struct sweep *w, struct import_slices *s, struct import_sl
     return vector_add(&w->open, (struct open_slice){slice->end, slice->node});
 }
 
-static enum err sweep(struct sweep *w, struct import_slices *s)
+static enum err sweep(struct slice_sweep *w, struct import_slices *s)
 {
     for (size_t i = 0; i < s->list.count; i++) {
         struct import_slice *slice = &s->list.items[i];
@@ -107,21 +108,9 @@ static enum err sweep(struct sweep *w, struct import_slices *s)
     return close_until(w, INT64_MAX);
 }
 
-static enum err note_clipped(struct builder *b, int64_t n)
-{
-    struct model_item item;
-    json_blank(&record_model_item, &item);
-    item.id = "import_clipped";
-    item.severity = "warning";
-    item.count = n;
-    item.text = "Events of one thread overlapped without nesting.";
-    item.effect = "The one that lost less by it was shortened.";
-    return n ? builder_item(b, &item) : ERR_OK;
-}
-
 enum err builder_slices(struct builder *b, struct import_slices *s, enum import_cost kind)
 {
-    struct sweep w = {.b = b, .kind = kind};
+    struct slice_sweep w = {.b = b, .kind = kind};
     int64_t before = b->added[kind];
     for (size_t i = 0; i < s->list.count; i++)
         s->list.items[i].order = (uint32_t)i;
@@ -131,9 +120,12 @@ enum err builder_slices(struct builder *b, struct import_slices *s, enum import_
     enum err e = sweep(&w, s);
     vector_free(&w.open);
     if (!e)
-        e = note_clipped(b, s->clipped);
+        e = builder_note(b, s->clipped, "import_clipped", "warning",
+                         "Events of one thread overlapped without nesting.",
+                         "The one that lost less by it was shortened.");
     if (!e && s->list.count)
-        e = builder_check(b, "slices_kept", w.covered, (double)(b->added[kind] - before), 0,
-                          "self times of events add up to the time that outermost events cover, ns");
+        e = builder_check(
+            b, "slices_kept", w.covered, (double)(b->added[kind] - before), 0,
+            "self times of events add up to the time that outermost events cover, ns");
     return e;
 }

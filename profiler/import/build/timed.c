@@ -57,8 +57,8 @@ static struct model_track track_of(struct builder *b, const char *kind, int32_t 
 enum err builder_range(struct builder *b, int32_t thread, const struct model_range *r,
                        int64_t start, int64_t end)
 {
-    uint64_t key = index_key(INDEX_RANGE, (uintptr_t)r->name, (uintptr_t)r->domain,
-                             (uintptr_t)r->style, 0);
+    uint64_t key =
+        index_key(INDEX_RANGE, (uintptr_t)r->name, (uintptr_t)r->domain, (uintptr_t)r->style, 0);
     uint32_t at;
     FIND_ROW(b, ranges, range_rows, key, *r, at);
     if (end < start) {
@@ -100,7 +100,8 @@ enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_
 
 enum err builder_device(struct builder *b, int32_t device, struct model_device **out)
 {
-    FAIL_IF(device < 0 || device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255", b->base, device);
+    FAIL_IF(device < 0 || device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255", b->base,
+            device);
     while (b->devices.count <= (size_t)device) {
         struct model_device row;
         json_blank(&record_model_device, &row);
@@ -180,8 +181,8 @@ static enum err set_row(struct builder *b, const struct import_operation *o, uin
     struct model_set s;
     json_blank(&record_model_set, &s);
     s.memory = o->to ? o->to : "unknown";
-    FIND_ROW(b, sets, set_rows, index_key(INDEX_SET, table_hash(s.memory, strlen(s.memory)), 0, 0, 0), s,
-             *at);
+    FIND_ROW(b, sets, set_rows,
+             index_key(INDEX_SET, table_hash(s.memory, strlen(s.memory)), 0, 0, 0), s, *at);
     b->set_rows.items[*at].bytes += o->bytes > 0 ? o->bytes : 0;
     return dist_add(&b->set_rows.items[*at].times, (uint64_t)(o->end - o->start));
 }
@@ -207,7 +208,11 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
     t.stream = o->stream;
     TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
     TRY(vector_add(&b->spans, (struct import_span){o->start, o->end, o->device}));
-    struct model_frame f = {.function = !strcmp(o->kind, "kernel") ? b->kernels.items[row].name : o->name, .line = MODEL_UNKNOWN, .kind = o->kind, .thread = -1};
+    struct model_frame f = {.function =
+                                !strcmp(o->kind, "kernel") ? b->kernels.items[row].name : o->name,
+                            .line = MODEL_UNKNOWN,
+                            .kind = o->kind,
+                            .thread = -1};
     int32_t node;
     TRY(builder_call(b, o->node, &f, &node));
     return builder_cost(b, node, IMPORT_GPU, o->end - o->start, 0);

@@ -12,10 +12,11 @@
 #define LIMIT_RATIO 1000
 #define RATIO_FROM  ((size_t)64 << 20) /* smaller results are always taken */
 
-static enum err grow(struct input *out, size_t *room, const char *path)
+static enum err grow(struct import_input *out, size_t *room, const char *path)
 {
     size_t more = *room ? *room * 2 : 65536;
-    FAIL_IF(more > LIMIT_BYTES, ERR_INPUT, "%s: inflates to more than 4 GiB, which is the limit", path);
+    FAIL_IF(more > LIMIT_BYTES, ERR_INPUT, "%s: inflates to more than 4 GiB, which is the limit",
+            path);
     char *data = realloc(out->data, more + 1);
     FAIL_IF(!data, ERR_MEMORY, "%s: no memory for %zu bytes", path, more);
     out->data = data;
@@ -23,7 +24,7 @@ static enum err grow(struct input *out, size_t *room, const char *path)
     return ERR_OK;
 }
 
-static enum err inflate_all(z_stream *z, struct input *out, size_t bytes)
+static enum err inflate_all(z_stream *z, struct import_input *out, size_t bytes)
 {
     size_t room = 0;
     for (int more = 1; more;) {
@@ -35,25 +36,29 @@ static enum err inflate_all(z_stream *z, struct input *out, size_t bytes)
         int code = inflate(z, Z_NO_FLUSH);
         out->bytes += before - z->avail_out;
         FAIL_IF(out->bytes > RATIO_FROM && out->bytes / LIMIT_RATIO > bytes, ERR_INPUT,
-                "%s: inflates to more than %d times its size, which is the limit", out->path, LIMIT_RATIO);
+                "%s: inflates to more than %d times its size, which is the limit", out->path,
+                LIMIT_RATIO);
         if (code == Z_STREAM_END) {
             more = z->avail_in > 1 && z->next_in[0] == 0x1f && z->next_in[1] == 0x8b;
-            FAIL_IF(more && inflateReset(z) != Z_OK, ERR_MEMORY, "%s: no memory to inflate", out->path);
+            FAIL_IF(more && inflateReset(z) != Z_OK, ERR_MEMORY, "%s: no memory to inflate",
+                    out->path);
         } else
-            FAIL_IF(code != Z_OK, ERR_INPUT, "%s: not whole gzip data (zlib: %s). Copy the file again.", out->path,
+            FAIL_IF(code != Z_OK, ERR_INPUT,
+                    "%s: not whole gzip data (zlib: %s). Copy the file again.", out->path,
                     z->msg ? z->msg : "it ends early");
     }
     out->data[out->bytes] = 0;
     return ERR_OK;
 }
 
-enum err input_bytes(struct input *in, const char *path, const void *data, size_t bytes)
+enum err input_bytes(struct import_input *in, const char *path, const void *data, size_t bytes)
 {
     const unsigned char *p = data;
-    *in = (struct input){.path = path};
+    *in = (struct import_input){.path = path};
     if (bytes > 2 && p[0] == 0x1f && p[1] == 0x8b) {
         z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)bytes};
-        FAIL_IF(bytes > UINT32_MAX, ERR_INPUT, "%s: %zu bytes of gzip; the limit is 4 GiB", path, bytes);
+        FAIL_IF(bytes > UINT32_MAX, ERR_INPUT, "%s: %zu bytes of gzip; the limit is 4 GiB", path,
+                bytes);
         FAIL_IF(inflateInit2(&z, 15 + 16) != Z_OK, ERR_MEMORY, "%s: no memory to inflate", path);
         enum err e = inflate_all(&z, in, bytes);
         inflateEnd(&z);
@@ -70,22 +75,22 @@ enum err input_bytes(struct input *in, const char *path, const void *data, size_
     return ERR_OK;
 }
 
-enum err input_open(struct input *in, const char *path)
+enum err input_open(struct import_input *in, const char *path)
 {
     char *data;
     size_t bytes;
-    *in = (struct input){.path = path};
+    *in = (struct import_input){.path = path};
     TRY(file_read_all(path, LIMIT_BYTES, &data, &bytes));
     if (bytes > 2 && !memcmp(data, "\x1f\x8b", 2)) {
         enum err e = input_bytes(in, path, data, bytes);
         free(data);
         return e;
     }
-    *in = (struct input){path, data, bytes};
+    *in = (struct import_input){path, data, bytes};
     return ERR_OK;
 }
 
-void input_close(struct input *in)
+void input_close(struct import_input *in)
 {
     free(in->data);
     in->data = NULL;

@@ -46,7 +46,10 @@ static int hex4(const char *s, const char *end, unsigned *out)
         return 0;
     for (int i = 0; i < 4; i++) {
         char c = s[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit < 0)
             return 0;
         *out = *out * 16 + (unsigned)digit;
@@ -124,12 +127,20 @@ static int text(struct pull *p)
 static enum pull_kind word(struct pull *p)
 {
     p->length = 0;
-    while (p->at < p->end && *p->at && strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *p->at))
+    while (p->at < p->end && *p->at &&
+           strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *p->at))
         keep(p, *p->at++);
     p->text[p->length] = 0;
     if (!p->length)
         return PULL_BAD;
     return strchr("-+.0123456789", *p->text) ? PULL_NUMBER : PULL_WORD;
+}
+
+/* Nothing is read after damage: every loop over keys or values ends. */
+static enum pull_kind bad(struct pull *p)
+{
+    p->at = p->end;
+    return PULL_BAD;
 }
 
 enum pull_kind pull_next(struct pull *p)
@@ -141,13 +152,15 @@ enum pull_kind pull_next(struct pull *p)
     case '{':
     case '[':
         if (p->depth == PULL_DEPTH)
-            return PULL_BAD;
+            return bad(p);
         p->nesting[p->depth++] = *p->at;
         return *p->at++ == '{' ? PULL_OBJECT : PULL_ARRAY;
     case '"':
-        return text(p) ? PULL_TEXT : PULL_BAD;
-    default:
-        return word(p);
+        return text(p) ? PULL_TEXT : bad(p);
+    default: {
+        enum pull_kind kind = word(p);
+        return kind == PULL_BAD ? bad(p) : kind;
+    }
     }
 }
 
@@ -171,11 +184,12 @@ static int another(struct pull *p, char close)
 
 int pull_key(struct pull *p)
 {
-    if (!another(p, '}') || *p->at != '"' || !text(p))
+    if (!another(p, '}'))
         return 0;
+    int good = *p->at == '"' && text(p);
     space(p);
-    if (p->at == p->end || *p->at != ':')
-        return 0;
+    if (!good || p->at == p->end || *p->at != ':')
+        return bad(p), 0;
     p->at++;
     return 1;
 }

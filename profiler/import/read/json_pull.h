@@ -5,9 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pull_kind { PULL_END, PULL_BAD, PULL_OBJECT, PULL_ARRAY, PULL_CLOSE, PULL_TEXT, PULL_NUMBER, PULL_WORD };
+enum pull_kind {
+    PULL_END,
+    PULL_BAD,
+    PULL_OBJECT,
+    PULL_ARRAY,
+    PULL_CLOSE,
+    PULL_TEXT,
+    PULL_NUMBER,
+    PULL_WORD
+};
 
-#define PULL_DEPTH 64
+#define PULL_DEPTH      64
 #define PULL_TEXT_BYTES 65536 /* longer texts are truncated */
 
 struct pull {

@@ -17,7 +17,7 @@ struct proto_field {
 };
 
 struct proto proto_start(const void *data, size_t bytes);
-struct proto proto_in(const struct proto_field *f); /* the message in a field of bytes */
+struct proto proto_in(const struct proto_field *f);     /* the message in a field of bytes */
 int proto_next(struct proto *p, struct proto_field *f); /* 0: the end, or damage */
 /* The next number of a packed field. */
 int proto_packed(struct proto *p, uint64_t *value);

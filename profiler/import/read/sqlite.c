@@ -1,5 +1,5 @@
-/* The only file that knows libsqlite3. The bytes are opened in memory: no journal, no second file, nothing of the database's own
- * SQL is run. */
+/* The only file that knows libsqlite3. The bytes are opened in memory: no journal, no second file,
+ * nothing of the database's own SQL is run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static int look(void *context)
 
 static enum err failed(const struct database *d, const char *what)
 {
-    return FAIL(ERR_INPUT, "%s: %s: SQLite says \"%s\". The file is damaged: export it again.", d->path, what, sqlite3_errmsg(d->db));
+    return FAIL(ERR_INPUT, "%s: %s: SQLite says \"%s\". The file is damaged: export it again.",
+                d->path, what, sqlite3_errmsg(d->db));
 }
 
 static enum err check(struct database *d)
@@ -42,11 +43,13 @@ static enum err check(struct database *d)
         return failed(d, "cannot be read");
     code = sqlite3_step(d->rows);
     const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(d->rows, 0) : NULL;
-    FAIL_IF(!text || strcmp(text, "ok"), ERR_INPUT, "%s: a damaged database (%.100s). Export it again.", d->path, text ? text : sqlite3_errmsg(d->db));
+    FAIL_IF(!text || strcmp(text, "ok"), ERR_INPUT,
+            "%s: a damaged database (%.100s). Export it again.", d->path,
+            text ? text : sqlite3_errmsg(d->db));
     return ERR_OK;
 }
 
-enum err database_open(const struct input *in, struct database **out)
+enum err database_open(const struct import_input *in, struct database **out)
 {
     struct database *d = calloc(1, sizeof *d);
     FAIL_IF(!d, ERR_MEMORY, "no memory for the import");
@@ -60,7 +63,8 @@ enum err database_open(const struct input *in, struct database **out)
     sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, 16 << 20);
     sqlite3_limit(d->db, SQLITE_LIMIT_SQL_LENGTH, 100000);
     sqlite3_progress_handler(d->db, STEPS_PER_LOOK, look, d);
-    if (sqlite3_deserialize(d->db, "main", (unsigned char *)in->data, (sqlite3_int64)in->bytes, (sqlite3_int64)in->bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+    if (sqlite3_deserialize(d->db, "main", (unsigned char *)in->data, (sqlite3_int64)in->bytes,
+                            (sqlite3_int64)in->bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
         return failed(d, "cannot be opened");
     sqlite3_exec(d->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
     return check(d);
@@ -92,19 +96,23 @@ int database_has(struct database *d, const char *table)
 
 static int has_column(struct database *d, const char *table, const char *column)
 {
-    return sqlite3_table_column_metadata(d->db, "main", table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+    return sqlite3_table_column_metadata(d->db, "main", table, column, NULL, NULL, NULL, NULL,
+                                         NULL) == SQLITE_OK;
 }
 
-enum err database_select(struct database *d, const char *table, const char *const *columns, int count, const char *order)
+enum err database_select(struct database *d, const char *table, const char *const *columns,
+                         int count, const char *order)
 {
     char sql[2048] = "SELECT ";
     for (int i = 0; i < count; i++) {
         size_t used = strlen(sql);
         int there = has_column(d, table, columns[i]);
-        snprintf(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "", there ? "\"" : "", there ? columns[i] : "NULL", there ? "\"" : "");
+        snprintf(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "", there ? "\"" : "",
+                 there ? columns[i] : "NULL", there ? "\"" : "");
     }
     size_t used = strlen(sql);
-    snprintf(sql + used, sizeof sql - used, " FROM main.\"%s\"%s%s", table, order ? " ORDER BY " : "", order ? order : "");
+    snprintf(sql + used, sizeof sql - used, " FROM main.\"%s\"%s%s", table,
+             order ? " ORDER BY " : "", order ? order : "");
     return prepare(d, sql) ? ERR_OK : failed(d, table);
 }
 
@@ -119,12 +127,16 @@ int database_next(struct database *d, enum err *e)
 
 int64_t database_int(struct database *d, int column, int64_t otherwise)
 {
-    return sqlite3_column_type(d->rows, column) == SQLITE_INTEGER ? sqlite3_column_int64(d->rows, column) : otherwise;
+    return sqlite3_column_type(d->rows, column) == SQLITE_INTEGER
+               ? sqlite3_column_int64(d->rows, column)
+               : otherwise;
 }
 
 const char *database_text(struct database *d, int column)
 {
-    return sqlite3_column_type(d->rows, column) == SQLITE_TEXT ? (const char *)sqlite3_column_text(d->rows, column) : NULL;
+    return sqlite3_column_type(d->rows, column) == SQLITE_TEXT
+               ? (const char *)sqlite3_column_text(d->rows, column)
+               : NULL;
 }
 
 int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise)
@@ -132,8 +144,11 @@ int64_t database_least(struct database *d, const char *table, const char *column
     char sql[256];
     if (!database_has(d, table) || !has_column(d, table, column))
         return otherwise;
-    snprintf(sql, sizeof sql, "SELECT min(\"%s\") FROM main.\"%s\" WHERE typeof(\"%s\") = 'integer'", column, table, column);
-    return prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW ? database_int(d, 0, otherwise) : otherwise;
+    snprintf(sql, sizeof sql,
+             "SELECT min(\"%s\") FROM main.\"%s\" WHERE typeof(\"%s\") = 'integer'", column, table,
+             column);
+    return prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW ? database_int(d, 0, otherwise)
+                                                                  : otherwise;
 }
 
 #else
@@ -143,10 +158,13 @@ int database_available(void)
     return 0;
 }
 
-enum err database_open(const struct input *in, struct database **out)
+enum err database_open(const struct import_input *in, struct database **out)
 {
     *out = NULL;
-    return FAIL(ERR_UNSUPPORTED, "%s: a database of Nsight Systems, and this build has no libsqlite3. Install it (Debian: libsqlite3-dev) and build again.", in->path);
+    return FAIL(ERR_UNSUPPORTED,
+                "%s: a database of Nsight Systems, and this build has no libsqlite3. Install it "
+                "(Debian: libsqlite3-dev) and build again.",
+                in->path);
 }
 
 void database_close(struct database *d)
@@ -159,7 +177,8 @@ int database_has(struct database *d, const char *table)
     return (void)d, (void)table, 0;
 }
 
-enum err database_select(struct database *d, const char *table, const char *const *columns, int count, const char *order)
+enum err database_select(struct database *d, const char *table, const char *const *columns,
+                         int count, const char *order)
 {
     (void)d, (void)columns, (void)count, (void)order;
     return FAIL(ERR_UNSUPPORTED, "%s: this build has no libsqlite3", table);

@@ -11,7 +11,7 @@
 struct database;
 
 int database_available(void); /* 0: built without libsqlite3 */
-enum err database_open(const struct input *in, struct database **out);
+enum err database_open(const struct import_input *in, struct database **out);
 void database_close(struct database *d);
 int database_has(struct database *d, const char *table); /* a table, not a view in its place */
 
@@ -22,6 +22,7 @@ int database_next(struct database *d, enum err *e); /* 0: no further row, or *e 
 int64_t database_int(struct database *d, int column, int64_t otherwise);
 const char *database_text(struct database *d, int column); /* NULL: missing, or not a text */
 /* The least number of a column; `otherwise` where there is none. */
-int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise);
+int64_t database_least(struct database *d, const char *table, const char *column,
+                       int64_t otherwise);
 
 #endif

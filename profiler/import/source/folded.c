@@ -1,4 +1,5 @@
-/* Folded stacks, root first: "a;b;c 12" per line, as py-spy, flamegraph.pl and tomoprof write them. */
+/* Folded stacks, root first: "a;b;c 12" per line, as py-spy, flamegraph.pl and tomoprof write them.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,27 +16,29 @@ static int split(const char *line, size_t n, size_t *stack, int64_t *weight)
     if (digits == n || n - digits > 17 || !digits || line[digits - 1] != ' ')
         return 0;
     *weight = strtoll(line + digits, NULL, 10);
-    *stack = digits - 1;
-    return *stack > 0;
+    *stack = digits - 1; /* 0: py-spy's thread without a frame */
+    return 1;
 }
 
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
-    int lines = 0;
-    while (at < end && lines < 20) {
+    int lines = 0, looked = 0;
+    while (at < end && looked < 20) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t n = (size_t)((stop ? stop : end) - at), stack;
+        size_t n = (size_t)((stop ? stop : end) - at), stack = 0;
         int64_t weight;
         if (memchr(at, 0, n) || (n && !split(at, n, &stack, &weight)))
             return 0;
-        lines += n > 0;
+        looked += n > 0;
+        lines += stack > 0;
         at += n + 1;
     }
     return lines > 0;
 }
 
-/* py-spy's frames of the process and thread, when it was asked for them: process PID:"..", thread (TID): NAME. */
+/* py-spy's frames of the process and thread, when it was asked for them: process PID:"..", thread
+ * (TID): NAME. */
 static int is_thread(const char *name)
 {
     return !strncmp(name, "thread (", 8) || !strncmp(name, "process ", 8);
@@ -59,7 +62,8 @@ static enum err stack(struct builder *b, const char *line, size_t n, int32_t roo
     return ERR_OK;
 }
 
-static enum err lines(struct builder *b, const struct input *in, double ns_each, int64_t *bad)
+static enum err lines(struct builder *b, const struct import_input *in, double ns_each,
+                      int64_t *bad)
 {
     const char *at = in->data, *end = at + in->bytes;
     int32_t process, thread, root, node;
@@ -75,8 +79,10 @@ static enum err lines(struct builder *b, const struct input *in, double ns_each,
         if (split(at, n, &length, &weight)) {
             TRY(stack(b, at, length, root, &node));
             if ((double)weight * ns_each > 9e15)
-                return FAIL(ERR_INPUT, "%s: weight %lld is more than 104 days", b->base, (long long)weight);
-            TRY(builder_cost(b, node, IMPORT_CPU, llround((double)weight * ns_each), ns_each != 1 ? weight : 0));
+                return FAIL(ERR_INPUT, "%s: weight %lld is more than 104 days", b->base,
+                            (long long)weight);
+            TRY(builder_cost(b, node, IMPORT_CPU, llround((double)weight * ns_each),
+                             ns_each != 1 ? weight : 0));
         } else
             *bad += n > 0;
         at = stop ? stop + 1 : end;
@@ -84,25 +90,22 @@ static enum err lines(struct builder *b, const struct input *in, double ns_each,
     return ERR_OK;
 }
 
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
     int64_t bad = 0;
-    struct model_item item;
-    TRY(lines(b, in, o->rate_hz > 0 ? 1e9 / o->rate_hz : 1, &bad));
+    int known = o->rate_hz > 0;
+    TRY(lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
     TRY(source_is(b, "folded stacks", NULL));
-    json_blank(&record_model_item, &item);
-    item.id = "import_unit";
-    item.severity = o->rate_hz > 0 ? "info" : "warning";
-    item.text = o->rate_hz > 0 ? "Folded stacks hold counts; the time of one sample is that of --rate." : "Folded stacks do not say their unit: the counts were taken for nanoseconds of CPU time.";
-    item.fix = o->rate_hz > 0 ? NULL : "Give --rate HZ where they count samples.";
-    TRY(builder_item(b, &item));
-    json_blank(&record_model_item, &item);
-    item.id = "import_damaged";
-    item.severity = "warning";
-    item.count = bad;
-    item.text = "Lines that do not end in a count were left out.";
-    b->m->meta.cpu_hz = o->rate_hz > 0 ? o->rate_hz : (double)NAN;
-    return bad ? builder_item(b, &item) : ERR_OK;
+    TRY(builder_note(b, 1, "import_unit", known ? "info" : "warning",
+                     known ? "Folded stacks hold counts; the time of one sample is that of --rate."
+                           : "Folded stacks do not say their unit: the counts were taken for "
+                             "nanoseconds of CPU time.",
+                     known ? NULL : "Give --rate HZ where they count samples."));
+    b->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
+    return builder_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
+                        "They were left out.");
 }
 
-const struct import_source import_folded = {"folded", "folded stacks of py-spy, flamegraph.pl and tomoprof", is_it, read};
+const struct import_source import_folded = {
+    "folded", "folded stacks of py-spy, flamegraph.pl and tomoprof", is_it, read};

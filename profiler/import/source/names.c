@@ -15,13 +15,16 @@ static int64_t line_at(const char *s, char until)
     return *end == until && v > 0 && v < INT32_MAX ? v : 0;
 }
 
-static void place(struct builder *b, struct model_frame *f, const char *file, size_t n, int64_t line, const char *function, size_t m)
+static void place(struct builder *b, struct model_frame *f, const char *file, size_t n,
+                  int64_t line, const char *function, size_t m)
 {
     f->file = builder_path(b, file, n);
     f->line = line;
     f->function = builder_text(b, function, m);
     size_t k = f->file ? strlen(f->file) : 0;
-    f->kind = k > 3 && !strcmp(f->file + k - 3, ".py") ? "python" : f->file && *f->file == '<' ? "python" : "native";
+    f->kind = k > 3 && !strcmp(f->file + k - 3, ".py") ? "python"
+              : f->file && *f->file == '<'             ? "python"
+                                                       : "native";
 }
 
 void name_frame(struct builder *b, const char *name, struct model_frame *f)
@@ -60,13 +63,22 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
     while (s > name && *s != (bracket ? '(' : ' '))
         s--;
     if (s > name + (bracket ? 1 : 0) && (!bracket || s[-1] == ' '))
-        place(b, f, s + 1, (size_t)(colon - s - 1), line, name, (size_t)(s - name) - (size_t)bracket);
+        place(b, f, s + 1, (size_t)(colon - s - 1), line, name,
+              (size_t)(s - name) - (size_t)bracket);
 }
 
 void name_copy(const char *name, struct import_operation *o)
 {
-    static const char *const directions[][3] = {{"HtoD", "H2D", "h2d"}, {"DtoH", "D2H", "d2h"}, {"DtoD", "D2D", "d2d"}, {"PtoP", "P2P", "p2p"}, {"HtoH", "H2H", "h2h"}};
-    static const char *const kinds[][2] = {{"Pageable", "pageable"}, {"Pinned", "pinned"}, {"Device", "device"}, {"Array", "array"}, {"Managed", "managed"}};
+    static const char *const directions[][3] = {{"HtoD", "H2D", "h2d"},
+                                                {"DtoH", "D2H", "d2h"},
+                                                {"DtoD", "D2D", "d2d"},
+                                                {"PtoP", "P2P", "p2p"},
+                                                {"HtoH", "H2H", "h2h"}};
+    static const char *const kinds[][2] = {{"Pageable", "pageable"},
+                                           {"Pinned", "pinned"},
+                                           {"Device", "device"},
+                                           {"Array", "array"},
+                                           {"Managed", "managed"}};
     const char *arrow = name ? strstr(name, "->") : NULL;
     o->name = "other";
     for (size_t i = 0; name && i < sizeof directions / sizeof *directions; i++)

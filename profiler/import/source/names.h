@@ -4,8 +4,8 @@
 
 #include "profiler/import/build/builder.h"
 
-/* "file.py(12): func" (PyTorch), "$file.py:12 func" (JAX), "func (file.py:12)" (py-spy), "func file.py:12" (tomoprof); else a
- * function without a source line. */
+/* "file.py(12): func" (PyTorch), "$file.py:12 func" (JAX), "func (file.py:12)" (py-spy), "func
+ * file.py:12" (tomoprof); else a function without a source line. */
 void name_frame(struct builder *b, const char *name, struct model_frame *f);
 
 /* "Memcpy HtoD (Pageable -> Device)", "MemcpyD2H", "h2d" */

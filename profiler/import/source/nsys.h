@@ -1,4 +1,4 @@
-/* What the two files of Nsight Systems' importer share. */
+/* What the files of Nsight Systems' importer share. */
 #ifndef TP_IMPORT_SOURCE_NSYS_H
 #define TP_IMPORT_SOURCE_NSYS_H
 
@@ -32,9 +32,13 @@ struct nsys {
 
 const char *nsys_string(const struct nsys *n, int64_t id);
 enum err nsys_place(struct nsys *n, uint64_t global_tid, int32_t *thread); /* row of the builder */
-/* The node of a call chain: its rows have columns symbol, module, kernelMode, unresolved at `from` on. */
-enum err nsys_note(struct nsys *n, int64_t count, const char *id, const char *severity, const char *text, const char *effect);
 
+enum err nsys_thread_at(struct nsys *n, uint64_t global_tid, struct nsys_thread **out);
+/* Time of a thread on a CPU within [from, to). */
+int64_t nsys_on_cpu_within(struct nsys *n, uint64_t thread, int64_t from, int64_t to);
+
+enum err nsys_samples(struct nsys *n);
+enum err nsys_waits(struct nsys *n);
 enum err nsys_ranges(struct nsys *n);
 enum err nsys_cuda(struct nsys *n);
 

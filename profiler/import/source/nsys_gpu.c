@@ -3,7 +3,13 @@
 
 #include "profiler/import/source/nsys.h"
 
-enum { NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60, NVTX_PUSH_POP_OTHER = 70, NVTX_DOMAIN = 75 };
+enum {
+    NVTX_MARK = 34,
+    NVTX_PUSH_POP = 59,
+    NVTX_START_END = 60,
+    NVTX_PUSH_POP_OTHER = 70,
+    NVTX_DOMAIN = 75
+};
 
 static enum err domains(struct nsys *n)
 {
@@ -13,8 +19,10 @@ static enum err domains(struct nsys *n)
         const char *text = database_text(n->d, 2);
         if (database_int(n->d, 0, -1) != NVTX_DOMAIN)
             continue;
-        text = text ? builder_text(n->b, text, strlen(text)) : nsys_string(n, database_int(n->d, 3, -1));
-        uint64_t key = table_mix((uint64_t)database_int(n->d, 4, 0) >> 24, (uint64_t)database_int(n->d, 1, 0));
+        text = text ? builder_text(n->b, text, strlen(text))
+                    : nsys_string(n, database_int(n->d, 3, -1));
+        uint64_t key =
+            table_mix((uint64_t)database_int(n->d, 4, 0) >> 24, (uint64_t)database_int(n->d, 1, 0));
         e = table_put(&n->domains, key, (uint32_t)n->texts.count);
         e = e ? e : vector_add(&n->texts, text);
     }
@@ -23,24 +31,31 @@ static enum err domains(struct nsys *n)
 
 enum err nsys_ranges(struct nsys *n)
 {
-    static const char *const columns[] = {"start", "end", "eventType", "text", "textId", "globalTid", "domainId"};
+    static const char *const columns[] = {"start",  "end",       "eventType", "text",
+                                          "textId", "globalTid", "domainId"};
     enum err e = ERR_OK;
     if (!database_has(n->d, "NVTX_EVENTS"))
         return ERR_OK;
     TRY(domains(n));
     TRY(database_select(n->d, "NVTX_EVENTS", columns, 7, "start, \"end\" DESC"));
     while (!e && database_next(n->d, &e)) {
-        int64_t start = database_int(n->d, 0, -1), type = database_int(n->d, 2, -1), end = database_int(n->d, 1, -1);
+        int64_t start = database_int(n->d, 0, -1), type = database_int(n->d, 2, -1),
+                end = database_int(n->d, 1, -1);
         uint64_t thread = (uint64_t)database_int(n->d, 5, 0);
         const char *text = database_text(n->d, 3);
         struct model_range r;
         int32_t row;
         json_blank(&record_model_range, &r);
-        r.style = type == NVTX_MARK ? "mark" : type == NVTX_START_END ? "start_stop" : type == NVTX_PUSH_POP || type == NVTX_PUSH_POP_OTHER ? "push_pop" : NULL;
+        r.style = type == NVTX_MARK                                      ? "mark"
+                  : type == NVTX_START_END                               ? "start_stop"
+                  : type == NVTX_PUSH_POP || type == NVTX_PUSH_POP_OTHER ? "push_pop"
+                                                                         : NULL;
         if (!r.style)
             continue;
-        r.name = text ? builder_text(n->b, text, strlen(text)) : nsys_string(n, database_int(n->d, 4, -1));
-        uint32_t domain = table_get(&n->domains, table_mix(thread >> 24, (uint64_t)database_int(n->d, 6, 0)));
+        r.name = text ? builder_text(n->b, text, strlen(text))
+                      : nsys_string(n, database_int(n->d, 4, -1));
+        uint32_t domain =
+            table_get(&n->domains, table_mix(thread >> 24, (uint64_t)database_int(n->d, 6, 0)));
         r.domain = domain == TABLE_NONE ? NULL : n->texts.items[domain];
         if (!thread || start < n->b->origin) {
             n->damaged++;
@@ -54,7 +69,8 @@ enum err nsys_ranges(struct nsys *n)
 
 static enum err calls(struct nsys *n)
 {
-    static const char *const columns[] = {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"};
+    static const char *const columns[] = {"start",         "end",    "globalTid",
+                                          "correlationId", "nameId", "returnValue"};
     enum err e = ERR_OK;
     if (!database_has(n->d, "CUPTI_ACTIVITY_KIND_RUNTIME"))
         return ERR_OK;
@@ -75,13 +91,18 @@ static enum err calls(struct nsys *n)
         if (version && strspn(version + 2, "0123456789") == strlen(version + 2))
             *version = 0;
         name = builder_text(n->b, plain, strlen(plain));
-        struct model_frame f = {.function = name, .line = MODEL_UNKNOWN, .module = "CUDA", .kind = "native", .thread = -1};
+        struct model_frame f = {.function = name,
+                                .line = MODEL_UNKNOWN,
+                                .module = "CUDA",
+                                .kind = "native",
+                                .thread = -1};
         TRY(nsys_place(n, thread, &row));
         TRY(builder_api(n->b, row, name, c.start, c.end, database_int(n->d, 5, 0) != 0, &api));
         TRY(builder_root(n->b, row, &root));
         TRY(builder_call(n->b, root, &f, &c.node));
         if (correlation >= 0) /* ids are those of a process */
-            TRY(table_put(&n->correlations, table_mix(thread >> 24, (uint64_t)correlation), (uint32_t)n->calls.count));
+            TRY(table_put(&n->correlations, table_mix(thread >> 24, (uint64_t)correlation),
+                          (uint32_t)n->calls.count));
         TRY(vector_add(&n->calls, c));
     }
     return e;
@@ -117,15 +138,25 @@ enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS_ID, SHARED_COLU
 /* What kernels, copies, memsets and graphs have in common; 0: damaged. */
 static int common(struct nsys *n, struct import_operation *o)
 {
-    *o = (struct import_operation){.start = database_int(n->d, START, -1), .end = database_int(n->d, END, -1), .device = (int32_t)database_int(n->d, DEVICE, 0),
-                                   .context = database_int(n->d, CONTEXT, MODEL_UNKNOWN), .stream = database_int(n->d, STREAM, 0), .node = -1, .bytes = -1,
-                                   .grid = {-1, -1, -1}, .block = {-1, -1, -1}, .registers = -1, .static_shared = -1, .dynamic_shared = -1};
+    *o = (struct import_operation){.start = database_int(n->d, START, -1),
+                                   .end = database_int(n->d, END, -1),
+                                   .device = (int32_t)database_int(n->d, DEVICE, 0),
+                                   .context = database_int(n->d, CONTEXT, MODEL_UNKNOWN),
+                                   .stream = database_int(n->d, STREAM, 0),
+                                   .node = -1,
+                                   .bytes = -1,
+                                   .grid = {-1, -1, -1},
+                                   .block = {-1, -1, -1},
+                                   .registers = -1,
+                                   .static_shared = -1,
+                                   .dynamic_shared = -1};
     if (o->start < n->b->origin || o->end < o->start || o->device < 0 || o->device > 255) {
         n->damaged++;
         return 0;
     }
     uint64_t process = (uint64_t)database_int(n->d, PROCESS_ID, 0) >> 24;
-    uint32_t at = table_get(&n->correlations, table_mix(process, (uint64_t)database_int(n->d, CORRELATION, -1)));
+    uint32_t at = table_get(&n->correlations,
+                            table_mix(process, (uint64_t)database_int(n->d, CORRELATION, -1)));
     if (at != TABLE_NONE) {
         const struct nsys_call *c = &n->calls.items[at];
         o->node = c->node;
@@ -170,12 +201,14 @@ static void set(struct nsys *n, struct import_operation *o)
 static void graph(struct nsys *n, struct import_operation *o)
 {
     char name[64];
-    snprintf(name, sizeof name, "CUDA graph %lld", (long long)database_int(n->d, SHARED_COLUMNS, -1));
+    snprintf(name, sizeof name, "CUDA graph %lld",
+             (long long)database_int(n->d, SHARED_COLUMNS, -1));
     o->kind = "kernel";
     o->name = builder_text(n->b, name, strlen(name));
 }
 
-static enum err operations(struct nsys *n, const char *table, const char *const *columns, int count, void (*fill)(struct nsys *, struct import_operation *))
+static enum err operations(struct nsys *n, const char *table, const char *const *columns, int count,
+                           void (*fill)(struct nsys *, struct import_operation *))
 {
     enum err e = ERR_OK;
     int64_t rows = 0;
@@ -194,14 +227,21 @@ static enum err operations(struct nsys *n, const char *table, const char *const 
     }
     TRY(e);
     if (fill == graph)
-        TRY(nsys_note(n, rows, "import_graphs", "warning", "CUDA graphs were traced whole: their kernels, copies and memsets are not in the capture.",
-                      "Each launch of a graph is one row. Capture with --cuda-graph-trace=node for its kernels."));
-    return rows ? builder_check(n->b, "gpu_rows_kept", ns, (double)n->b->added[IMPORT_GPU] - before, 1e-12, "durations of a table's rows are in the stacks, ns") : ERR_OK;
+        TRY(builder_note(
+            n->b, rows, "import_graphs", "warning",
+            "CUDA graphs were traced whole: their kernels, copies and memsets are not in "
+            "the capture.",
+            "Each launch of a graph is one row. Capture with --cuda-graph-trace=node for "
+            "its kernels."));
+    return rows ? builder_check(n->b, "gpu_rows_kept", ns, (double)n->b->added[IMPORT_GPU] - before,
+                                1e-12, "durations of a table's rows are in the stacks, ns")
+                : ERR_OK;
 }
 
 static enum err devices(struct nsys *n)
 {
-    static const char *const columns[] = {"id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor"};
+    static const char *const columns[] = {"id",      "name",         "totalMemory",
+                                          "smCount", "computeMajor", "computeMinor"};
     enum err e = ERR_OK;
     if (!n->b->has_gpu || !database_has(n->d, "TARGET_INFO_GPU"))
         return ERR_OK;
@@ -212,7 +252,8 @@ static enum err devices(struct nsys *n)
         if (id < 0 || (size_t)id >= n->b->devices.count)
             continue;
         struct model_device *d = &n->b->devices.items[id];
-        d->name = name ? builder_text(n->b, name, strlen(name)) : nsys_string(n, database_int(n->d, 1, -1));
+        d->name = name ? builder_text(n->b, name, strlen(name))
+                       : nsys_string(n, database_int(n->d, 1, -1));
         d->memory_bytes = database_int(n->d, 2, MODEL_UNKNOWN);
         d->multiprocessors = database_int(n->d, 3, MODEL_UNKNOWN);
     }
@@ -231,13 +272,26 @@ static enum err diagnostics(struct nsys *n)
     while (!e && database_next(n->d, &e))
         count += database_int(n->d, 0, 0) >= 2; /* warnings and errors */
     TRY(e);
-    return nsys_note(n, count, "import_diagnostics", "warning", "Nsight Systems reported warnings or errors of its own.", "Open the report in nsys-ui for their texts.");
+    return builder_note(n->b, count, "import_diagnostics", "warning",
+                        "Nsight Systems reported warnings or errors of its own.",
+                        "Open the report in nsys-ui for their texts.");
 }
 
 enum err nsys_cuda(struct nsys *n)
 {
-    static const char *const kernels[] = {COLUMNS, "demangledName", "shortName", "mangledName", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
-                                          "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"};
+    static const char *const kernels[] = {COLUMNS,
+                                          "demangledName",
+                                          "shortName",
+                                          "mangledName",
+                                          "registersPerThread",
+                                          "staticSharedMemory",
+                                          "dynamicSharedMemory",
+                                          "gridX",
+                                          "gridY",
+                                          "gridZ",
+                                          "blockX",
+                                          "blockY",
+                                          "blockZ"};
     static const char *const copies[] = {COLUMNS, "bytes", "copyKind", "srcKind", "dstKind"};
     static const char *const sets[] = {COLUMNS, "bytes", "memKind"};
     static const char *const graphs[] = {COLUMNS, "graphId"};

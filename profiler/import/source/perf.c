@@ -17,7 +17,7 @@ struct frame_text {
     const char *symbol, *module;
     size_t symbol_bytes, module_bytes;
 };
-struct reader {
+struct perf_reader {
     struct builder *b;
     struct sample now;
     struct frame_text frames[FRAMES];
@@ -41,7 +41,8 @@ static int head(const char *line, size_t n, struct sample *s, char comm[64], cha
         char *digit = at;
         while (digit > text && ((digit[-1] >= '0' && digit[-1] <= '9') || digit[-1] == '.'))
             digit--;
-        if (digit < at && memchr(digit, '.', (size_t)(at - digit)) && digit > text && digit[-1] == ' ' && (at[1] == ' ' || !at[1])) {
+        if (digit < at && memchr(digit, '.', (size_t)(at - digit)) && digit > text &&
+            digit[-1] == ' ' && (at[1] == ' ' || !at[1])) {
             dot = digit;
             break;
         }
@@ -130,7 +131,7 @@ static const char *base_name(struct builder *b, const char *s, size_t n)
     return slash ? builder_text(b, slash + 1, (size_t)(s + n - slash - 1)) : builder_text(b, s, n);
 }
 
-static enum err finish(struct reader *r)
+static enum err finish(struct perf_reader *r)
 {
     struct builder *b = r->b;
     int32_t process, thread, node;
@@ -166,7 +167,7 @@ static enum err finish(struct reader *r)
     return builder_event(b, &track, r->now.at, r->now.at + (ns > 0 ? ns : 0), node);
 }
 
-static enum err line(struct reader *r, const char *at, size_t n)
+static enum err line(struct perf_reader *r, const char *at, size_t n)
 {
     char comm[64], event[64];
     struct sample s = {0};
@@ -200,7 +201,7 @@ static enum err line(struct reader *r, const char *at, size_t n)
     return ERR_OK;
 }
 
-static enum err all_lines(struct reader *r, const struct input *in)
+static enum err all_lines(struct perf_reader *r, const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
     while (at < end) {
@@ -212,24 +213,16 @@ static enum err all_lines(struct reader *r, const struct input *in)
     return r->pass ? finish(r) : ERR_OK;
 }
 
-static enum err note(struct builder *b, int64_t n, const char *id, const char *severity, const char *text, const char *fix)
-{
-    struct model_item item;
-    json_blank(&record_model_item, &item);
-    item.id = id;
-    item.severity = severity;
-    item.count = n;
-    item.text = text;
-    item.fix = fix;
-    return n ? builder_item(b, &item) : ERR_OK;
-}
-
-static enum err both_passes(struct reader *r, const struct input *in, const struct import_options *o)
+static enum err both_passes(struct perf_reader *r, const struct import_input *in,
+                            const struct import_options *o)
 {
     TRY(all_lines(r, in));
-    FAIL_IF(!r->samples, ERR_INPUT, "%s: no samples; expected the output of `perf script --ns -F +pid`", in->path);
+    FAIL_IF(!r->samples, ERR_INPUT,
+            "%s: no samples; expected the output of `perf script --ns -F +pid`", in->path);
     int counts = !r->event || !is_time(r->event);
-    FAIL_IF(counts && !(o->rate_hz > 0), ERR_INPUT, "%s: samples of the event \"%.40s\", whose periods are not times. Give --rate HZ, the rate of perf record -F.",
+    FAIL_IF(counts && !(o->rate_hz > 0), ERR_INPUT,
+            "%s: samples of the event \"%.40s\", whose periods are not times. Give --rate HZ, the "
+            "rate of perf record -F.",
             in->path, r->event ? r->event : "unknown");
     r->each = counts ? 1e9 / o->rate_hz : 0;
     int64_t seen = r->samples;
@@ -241,16 +234,23 @@ static enum err both_passes(struct reader *r, const struct input *in, const stru
     int64_t kept = 0;
     for (size_t i = 0; i < r->b->nodes.count; i++)
         kept += r->b->nodes.items[i].samples;
-    TRY(builder_check(r->b, "samples_kept", (double)seen, (double)kept, 0, "every sample of the text is in a stack"));
-    TRY(note(r->b, r->damaged, "import_damaged", "warning", "Lines were neither a sample nor a frame.", NULL));
-    TRY(note(r->b, r->truncated, "import_truncated", "warning", "Frames beyond 1,024 of a stack were left out.", NULL));
-    TRY(note(r->b, r->no_period, "import_no_period", "warning", "Samples had no period and count as no time.", "Keep `period` among the fields of perf script."));
-    return note(r->b, r->unresolved, "import_unresolved", "info", "Frames had no symbol.", NULL);
+    TRY(builder_check(r->b, "samples_kept", (double)seen, (double)kept, 0,
+                      "every sample of the text is in a stack"));
+    TRY(builder_note(r->b, r->damaged, "import_damaged", "warning",
+                     "Lines were neither a sample nor a frame.", NULL));
+    TRY(builder_note(r->b, r->truncated, "import_truncated", "warning",
+                     "Frames beyond 1,024 of a stack were left out.", NULL));
+    TRY(builder_note(r->b, r->no_period, "import_no_period", "warning",
+                     "Samples had no period and count as no time.",
+                     "Keep `period` among the fields of perf script."));
+    return builder_note(r->b, r->unresolved, "import_unresolved", "info", "Frames had no symbol.",
+                        NULL);
 }
 
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
-    struct reader *r = calloc(1, sizeof *r);
+    struct perf_reader *r = calloc(1, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "no memory for the import");
     r->b = b;
     enum err e = both_passes(r, in, o);
@@ -258,7 +258,7 @@ static enum err read(struct builder *b, const struct input *in, const struct imp
     return e;
 }
 
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + (in->bytes < 65536 ? in->bytes : 65536);
     while (at < end) {

@@ -32,7 +32,7 @@ static uint64_t value_in(const struct proto_field *message, uint32_t number)
     return 0;
 }
 
-static enum err top(struct pprof *p, const struct input *in)
+static enum err top(struct pprof *p, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
@@ -54,14 +54,16 @@ static enum err top(struct pprof *p, const struct input *in)
         else if (f.number == 12 && f.type == 0)
             p->period = (int64_t)f.value;
     }
-    FAIL_IF(m.bad, ERR_INPUT, "%s: not whole pprof data: a field is damaged at byte %zu", in->path, (size_t)(m.at - (const unsigned char *)in->data));
+    FAIL_IF(m.bad, ERR_INPUT, "%s: not whole pprof data: a field is damaged at byte %zu", in->path,
+            (size_t)(m.at - (const unsigned char *)in->data));
     return ERR_OK;
 }
 
 static enum err one_line(struct pprof *p, const struct proto_field *line, const char *module)
 {
     uint32_t at = table_get(&p->functions, value_in(line, 1));
-    struct model_frame f = {.line = MODEL_UNKNOWN, .module = module, .kind = "native", .thread = -1};
+    struct model_frame f = {
+        .line = MODEL_UNKNOWN, .module = module, .kind = "native", .thread = -1};
     if (at != TABLE_NONE) {
         const struct proto_field *function = &p->function_list.items[at];
         const char *file = text(p, value_in(function, 4));
@@ -119,7 +121,8 @@ static size_t numbers(const struct proto_field *message, uint32_t number, uint64
         struct proto packed = proto_in(&f);
         if (f.type == 0 && n < NUMBERS)
             out[n++] = f.value;
-        while (f.type == 2 && n < NUMBERS && packed.at < packed.end && proto_packed(&packed, &out[n]))
+        while (f.type == 2 && n < NUMBERS && packed.at < packed.end &&
+               proto_packed(&packed, &out[n]))
             n++;
     }
     return n;
@@ -131,7 +134,8 @@ static double unit_of(const struct pprof *p, const struct proto_field *type, enu
     static const struct {
         const char *unit;
         double ns;
-    } units[] = {{"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
+    } units[] = {
+        {"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
     const char *name = text(p, value_in(type, 1)), *unit = text(p, value_in(type, 2));
     *cost = IMPORT_CPU;
     if (!name || !unit)
@@ -152,7 +156,8 @@ static double unit_of(const struct pprof *p, const struct proto_field *type, enu
     return 0;
 }
 
-static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *room, double sums[IMPORT_COSTS])
+static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *room,
+                       double sums[IMPORT_COSTS])
 {
     size_t n = numbers(s, 1, room);
     int32_t node = p->root;
@@ -171,7 +176,8 @@ static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *r
     n = numbers(s, 2, room);
     for (size_t i = 0; i < n && i < p->types.count; i++) {
         enum import_cost cost;
-        double unit = unit_of(p, &p->types.items[i], &cost), amount = (double)(int64_t)room[i] * unit;
+        double unit = unit_of(p, &p->types.items[i], &cost),
+               amount = (double)(int64_t)room[i] * unit;
         if (unit == 0)
             continue;
         if (!(amount >= 0 && amount < 9e15)) {
@@ -184,7 +190,7 @@ static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *r
     return ERR_OK;
 }
 
-static enum err read_all(struct pprof *p, const struct input *in)
+static enum err read_all(struct pprof *p, const struct import_input *in)
 {
     double sums[IMPORT_COSTS] = {0};
     int32_t process, thread;
@@ -203,22 +209,21 @@ static enum err read_all(struct pprof *p, const struct input *in)
     int any = 0;
     for (int k = 0; k < IMPORT_COSTS; k++)
         any |= p->b->known[k];
-    FAIL_IF(!any, ERR_INPUT, "%s: pprof data without a column of time or memory that is known (cpu, wall, wait, delay, gpu, alloc_space)", in->path);
-    TRY(builder_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9, "CPU values of all samples are in the stacks, ns"));
+    FAIL_IF(!any, ERR_INPUT,
+            "%s: pprof data without a column of time or memory that is known (cpu, wall, wait, "
+            "delay, gpu, alloc_space)",
+            in->path);
+    TRY(builder_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9,
+                      "CPU values of all samples are in the stacks, ns"));
     if (p->duration > 0 && p->duration < 1ll << 53)
         p->b->m->meta.wall_s = (double)p->duration * 1e-9;
-    struct model_item item;
-    json_blank(&record_model_item, &item);
-    item.id = "import_damaged";
-    item.severity = "warning";
-    item.count = p->damaged;
-    item.text = "Locations were missing, or values out of range; they were left out.";
-    if (p->damaged)
-        TRY(builder_item(p->b, &item));
+    TRY(builder_note(p->b, p->damaged, "import_damaged", "warning",
+                     "Locations were missing, or values out of range.", "They were left out."));
     return source_is(p->b, "pprof", NULL);
 }
 
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
     struct pprof p = {.b = b};
     (void)o;
@@ -238,7 +243,7 @@ static enum err read(struct builder *b, const struct input *in, const struct imp
 }
 
 /* A text table whose first entry is empty, and a sample type of two numbers. */
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f, g;

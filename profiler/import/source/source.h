@@ -12,8 +12,9 @@ struct import_options {
 struct import_source {
     const char *name, *summary;
     /* Whether the bytes look like it; they are not damaged for that. */
-    int (*is_it)(const struct input *in);
-    enum err (*read)(struct builder *b, const struct input *in, const struct import_options *o);
+    int (*is_it)(const struct import_input *in);
+    enum err (*read)(struct builder *b, const struct import_input *in,
+                     const struct import_options *o);
 };
 
 extern const struct import_source import_nsys, import_trace_events, import_xplane, import_perf,

@@ -8,7 +8,7 @@
 
 struct profile {
     const char *name, *type, *unit;
-    int64_t start, end, last_at; /* in units times 10^9 */
+    int64_t start, end, last_at;   /* in units times 10^9 */
     VECTOR(int32_t) sample_frames; /* frames of all samples, -1 ends each */
     VECTOR(int64_t) weights;
     VECTOR(int32_t) events; /* frame + 1, negative: closes */
@@ -21,7 +21,8 @@ struct speedscope {
     const char *exporter, *version;
     int64_t damaged, unbalanced, skipped, profiles;
     double rate;
-    int have_totals; /* tomoprof's own: profiles of threads repeat what those over all threads hold */
+    int have_totals; /* tomoprof's own: profiles of threads repeat what those over all threads hold
+                      */
 };
 
 static const char *kept(struct speedscope *s, enum pull_kind kind)
@@ -60,7 +61,9 @@ static enum err frame(struct speedscope *s)
     name_frame(s->b, name, &f);
     if (file && line > 0) {
         size_t n = strlen(file);
-        f = (struct model_frame){name, file, line, NULL, n > 3 && !strcmp(file + n - 3, ".py") ? "python" : "native", -1};
+        f = (struct model_frame){
+            name, file, line, NULL, n > 3 && !strcmp(file + n - 3, ".py") ? "python" : "native",
+            -1};
     } else if (file) {
         f.module = file;
     }
@@ -124,7 +127,8 @@ static enum err events(struct speedscope *s, struct profile *p)
             else
                 pull_skip(s->p, kind);
         }
-        if (frame_ < 0 || frame_ >= INT32_MAX - 1 || at == INT64_MIN || (type != 'O' && type != 'C')) {
+        if (frame_ < 0 || frame_ >= INT32_MAX - 1 || at == INT64_MIN ||
+            (type != 'O' && type != 'C')) {
             s->damaged++;
             continue;
         }
@@ -167,7 +171,8 @@ static double unit_of(const struct profile *p, double rate, enum import_cost *co
     static const struct {
         const char *name;
         double ns;
-    } units[] = {{"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
+    } units[] = {
+        {"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
     *cost = IMPORT_CPU;
     if (p->name && !strcmp(p->name, "waiting"))
         *cost = IMPORT_WAIT;
@@ -183,7 +188,8 @@ static double unit_of(const struct profile *p, double rate, enum import_cost *co
     return rate > 0 ? 1e9 / rate : 0;
 }
 
-static enum err add(struct speedscope *s, int32_t node, enum import_cost cost, double amount, int64_t n)
+static enum err add(struct speedscope *s, int32_t node, enum import_cost cost, double amount,
+                    int64_t n)
 {
     if (!(amount >= 0 && amount < 9e15)) {
         s->damaged++;
@@ -192,7 +198,8 @@ static enum err add(struct speedscope *s, int32_t node, enum import_cost cost, d
     return builder_cost(s->b, node, cost, llround(amount), cost == IMPORT_CPU ? n : 0);
 }
 
-static enum err add_samples(struct speedscope *s, const struct profile *p, int32_t root, double unit, enum import_cost cost, double *sum)
+static enum err add_samples(struct speedscope *s, const struct profile *p, int32_t root,
+                            double unit, enum import_cost cost, double *sum)
 {
     size_t at = 0;
     for (size_t i = 0; i < p->weights.count && at < p->sample_frames.count; i++, at++) {
@@ -205,18 +212,25 @@ static enum err add_samples(struct speedscope *s, const struct profile *p, int32
         }
         double amount = (double)p->weights.items[i] * 1e-9 * unit;
         *sum += amount > 0 ? amount : 0;
-        TRY(add(s, node, cost, amount, s->exporter && !strcmp(s->exporter, "tomoprof") ? 0 : 1)); /* stacks of our own are sums */
+        TRY(add(s, node, cost, amount,
+                s->exporter && !strcmp(s->exporter, "tomoprof")
+                    ? 0
+                    : 1)); /* stacks of our own are sums */
     }
     return ERR_OK;
 }
 
-static enum err add_events(struct speedscope *s, const struct profile *p, int32_t root, double unit, enum import_cost cost, double *sum)
+static enum err add_events(struct speedscope *s, const struct profile *p, int32_t root, double unit,
+                           enum import_cost cost, double *sum)
 {
     VECTOR(int32_t) open = {0};
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->events.count && !e; i++) {
         int32_t what = p->events.items[i], node = open.count ? open.items[open.count - 1] : root;
-        double amount = i && open.count ? (double)(p->event_at.items[i] - p->event_at.items[i - 1]) * 1e-9 * unit : 0;
+        double amount =
+            i && open.count
+                ? (double)(p->event_at.items[i] - p->event_at.items[i - 1]) * 1e-9 * unit
+                : 0;
         *sum += amount > 0 ? amount : 0;
         e = amount > 0 ? add(s, node, cost, amount, 0) : ERR_OK;
         s->damaged += amount < 0;
@@ -242,13 +256,17 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
     enum import_cost cost;
     int32_t process, thread, root;
     double sum = 0, unit = unit_of(p, s->rate, &cost);
-    int own = s->exporter && !strcmp(s->exporter, "tomoprof"), total = p->name && strncmp(p->name, "CPU time of thread", 18);
+    int own = s->exporter && !strcmp(s->exporter, "tomoprof"),
+        total = p->name && strncmp(p->name, "CPU time of thread", 18);
     if (own && !total)
         return ERR_OK; /* the profile over all threads holds it */
-    FAIL_IF(unit == 0, ERR_INPUT, "%s: profile \"%.60s\" counts \"%.20s\", not time. Give --rate HZ, the samples per second.", s->b->base,
-            p->name ? p->name : "", p->unit ? p->unit : "none");
+    FAIL_IF(
+        unit == 0, ERR_INPUT,
+        "%s: profile \"%.60s\" counts \"%.20s\", not time. Give --rate HZ, the samples per second.",
+        s->b->base, p->name ? p->name : "", p->unit ? p->unit : "none");
     TRY(builder_process(s->b, 0, NULL, &process));
-    TRY(builder_thread(s->b, process, own ? 0 : s->profiles, own ? "all threads" : p->name, &thread));
+    TRY(builder_thread(s->b, process, own ? 0 : s->profiles, own ? "all threads" : p->name,
+                       &thread));
     TRY(builder_root(s->b, thread, &root));
     s->profiles++;
     if (p->type && !strcmp(p->type, "evented"))
@@ -257,7 +275,9 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
         TRY(add_samples(s, p, root, unit, cost, &sum));
     double span = (double)(p->end - p->start) * 1e-9 * unit;
     return span > 0 && p->type && !strcmp(p->type, "sampled")
-               ? builder_check(s->b, "span_kept", span, sum, 0.001, "weights of samples fill the span that the profile says, ns or bytes")
+               ? builder_check(
+                     s->b, "span_kept", span, sum, 0.001,
+                     "weights of samples fill the span that the profile says, ns or bytes")
                : ERR_OK;
 }
 
@@ -282,7 +302,7 @@ static enum err profiles(struct speedscope *s)
 }
 
 /* Frames come before profiles in the first pass, wherever they stand. */
-static enum err pass(struct speedscope *s, const struct input *in, int second)
+static enum err pass(struct speedscope *s, const struct import_input *in, int second)
 {
     pull_start(s->p, in->data, in->bytes);
     if (pull_next(s->p) != PULL_OBJECT)
@@ -303,18 +323,8 @@ static enum err pass(struct speedscope *s, const struct input *in, int second)
     return ERR_OK;
 }
 
-static enum err note(struct builder *b, int64_t n, const char *id, const char *text)
-{
-    struct model_item item;
-    json_blank(&record_model_item, &item);
-    item.id = id;
-    item.severity = "warning";
-    item.count = n;
-    item.text = text;
-    return n ? builder_item(b, &item) : ERR_OK;
-}
-
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
     struct speedscope s = {.b = b, .p = malloc(sizeof *s.p), .rate = o->rate_hz};
     enum err e = s.p ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
@@ -325,18 +335,23 @@ static enum err read(struct builder *b, const struct input *in, const struct imp
     if (!e)
         e = source_is(b, s.exporter ? s.exporter : "speedscope", NULL);
     if (!e)
-        e = note(b, s.damaged, "import_damaged", "Numbers were missing, out of range or went backwards; they were left out.");
+        e = builder_note(
+            b, s.damaged, "import_damaged", "warning",
+            "Numbers were missing, out of range or went backwards; they were left out.", NULL);
     if (!e)
-        e = note(b, s.unbalanced, "import_unpaired", "Frames were opened and not closed, or the other way round.");
+        e = builder_note(b, s.unbalanced, "import_unpaired", "warning",
+                         "Frames were opened and not closed, or the other way round.", NULL);
     free(s.p);
     vector_free(&s.frames);
     return e;
 }
 
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
-    return n && memchr(in->data, '{', n < 64 ? n : 64) && memmem(in->data, n, "speedscope.app/file-format-schema", 33);
+    return n && memchr(in->data, '{', n < 64 ? n : 64) &&
+           memmem(in->data, n, "speedscope.app/file-format-schema", 33);
 }
 
-const struct import_source import_speedscope = {"speedscope", "speedscope's JSON, as py-spy and tomoprof write it", is_it, read};
+const struct import_source import_speedscope = {
+    "speedscope", "speedscope's JSON, as py-spy and tomoprof write it", is_it, read};

@@ -1,4 +1,5 @@
-/* Chrome's trace JSON: PyTorch's profiler (Kineto), JAX's perfetto_trace.json.gz, tomoprof's own export, and other tracers. */
+/* Chrome's trace JSON: PyTorch's profiler (Kineto), JAX's perfetto_trace.json.gz, tomoprof's own
+ * export, and other tracers. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "profiler/import/source/source.h"
 #include "profiler/import/source/trace_events.h"
 
-struct launch { /* of a CUDA call, by its correlation */
+struct launch {     /* of a CUDA call, by its correlation */
     uint32_t slice; /* its order in slices */
     int64_t start, end;
 };
@@ -77,7 +78,8 @@ static enum err pair_up(struct convert *c)
         struct trace_event *a = &c->t.list.items[c->begun.items[k - 1]];
         a->phase = 'X';
         a->duration = e->ts - a->ts;
-        memmove(&c->begun.items[k - 1], &c->begun.items[k], (c->begun.count - k) * sizeof *c->begun.items);
+        memmove(&c->begun.items[k - 1], &c->begun.items[k],
+                (c->begun.count - k) * sizeof *c->begun.items);
         c->begun.count--;
     }
     c->unpaired += (int64_t)c->begun.count;
@@ -102,7 +104,8 @@ static enum err call(struct convert *c, const struct trace_event *e)
     TRY(thread_of(c, e, &thread));
     if (e->correlation >= 0) {
         TRY(table_put(&c->correlations, (uint64_t)e->correlation, (uint32_t)c->launches.count));
-        TRY(vector_add(&c->launches, (struct launch){(uint32_t)c->slices.list.count, e->ts, e->ts + e->duration}));
+        TRY(vector_add(&c->launches, (struct launch){(uint32_t)c->slices.list.count, e->ts,
+                                                     e->ts + e->duration}));
     }
     TRY(builder_api(c->b, thread, e->name, e->ts, e->ts + e->duration, 0, &row));
     return c->own ? ERR_OK : add_slice(c, e, &c->slices);
@@ -138,7 +141,8 @@ static int on_device(const struct convert *c, const struct trace_event *e)
 /* Slices, calls, ranges and allocations of the host. */
 static enum err host(struct convert *c, const struct trace_event *e)
 {
-    static const char *const left_out[] = {"gpu_user_annotation", "cuda_sync", "Trace", "Spans", "overhead"};
+    static const char *const left_out[] = {"gpu_user_annotation", "cuda_sync", "Trace", "Spans",
+                                           "overhead"};
     if (e->phase == 'M')
         return ERR_OK;
     if (e->name && !strcmp(e->name, "[memory]"))
@@ -163,17 +167,28 @@ static enum err device(struct convert *c, const struct trace_event *e)
 {
     if (e->phase != 'X' || !on_device(c, e))
         return ERR_OK;
-    struct import_operation o = {.name = e->name, .node = -1, .device = e->device >= 0 ? (int32_t)(e->device & 255) : 0,
-                                 .context = e->context >= 0 ? e->context : MODEL_UNKNOWN, .stream = e->stream >= 0 ? e->stream : e->tid, .start = e->ts,
-                                 .end = e->ts + e->duration, .bytes = e->bytes, .registers = e->registers, .static_shared = -1, .dynamic_shared = -1,
-                                 .grid = {e->grid[0], e->grid[1], e->grid[2]}, .block = {e->block[0], e->block[1], e->block[2]}};
+    struct import_operation o = {.name = e->name,
+                                 .node = -1,
+                                 .device = e->device >= 0 ? (int32_t)(e->device & 255) : 0,
+                                 .context = e->context >= 0 ? e->context : MODEL_UNKNOWN,
+                                 .stream = e->stream >= 0 ? e->stream : e->tid,
+                                 .start = e->ts,
+                                 .end = e->ts + e->duration,
+                                 .bytes = e->bytes,
+                                 .registers = e->registers,
+                                 .static_shared = -1,
+                                 .dynamic_shared = -1,
+                                 .grid = {e->grid[0], e->grid[1], e->grid[2]},
+                                 .block = {e->block[0], e->block[1], e->block[2]}};
     o.kind = "kernel";
-    if (is_cat(e, "gpu_memcpy") || is_cat(e, "copy") || (e->name && !strncmp(e->name, "Memcpy", 6))) {
+    if (is_cat(e, "gpu_memcpy") || is_cat(e, "copy") ||
+        (e->name && !strncmp(e->name, "Memcpy", 6))) {
         o.kind = "copy";
         name_copy(e->name, &o);
     } else if (is_cat(e, "gpu_memset") || is_cat(e, "set"))
         o.kind = "set", o.name = "memset";
-    uint32_t at = e->correlation >= 0 ? table_get(&c->correlations, (uint64_t)e->correlation) : TABLE_NONE;
+    uint32_t at =
+        e->correlation >= 0 ? table_get(&c->correlations, (uint64_t)e->correlation) : TABLE_NONE;
     if (at != TABLE_NONE) {
         const struct launch *l = &c->launches.items[at];
         o.api_start = l->start;
@@ -192,26 +207,22 @@ static enum err nodes_by_order(struct convert *c)
     return ERR_OK;
 }
 
-static enum err item(struct convert *c, int64_t count, const char *id, const char *severity, const char *text, const char *effect)
-{
-    struct model_item row;
-    json_blank(&record_model_item, &row);
-    row.id = id;
-    row.severity = severity;
-    row.count = count;
-    row.text = text;
-    row.effect = effect;
-    return count ? builder_item(c->b, &row) : ERR_OK;
-}
-
 static enum err notes(struct convert *c)
 {
-    TRY(item(c, c->t.repaired, "import_cut", "warning", "The file ends before its events do.", "What came after is missing."));
-    TRY(item(c, c->t.damaged, "import_damaged", "warning", "Events had no time, no duration or no phase.", "They were left out."));
-    TRY(item(c, c->unpaired, "import_unpaired", "warning", "Begin or end events had no counterpart.", "They were left out."));
-    TRY(item(c, c->other, "import_left_out", "info", "Events of overhead, synchronisation and GPU annotations repeat what other events say.", "They were left out."));
-    return item(c, c->slices.list.count > 0, "import_wall_as_cpu", "info", "Times of events are wall time on their thread: the capture does not tell computing from waiting.",
-                "CPU columns hold the self time of events, waiting included.");
+    TRY(builder_note(c->b, c->t.repaired, "import_cut", "warning",
+                     "The file ends before its events do.", "What came after is missing."));
+    TRY(builder_note(c->b, c->t.damaged, "import_damaged", "warning",
+                     "Events had no time, no duration or no phase.", "They were left out."));
+    TRY(builder_note(c->b, c->unpaired, "import_unpaired", "warning",
+                     "Begin or end events had no counterpart.", "They were left out."));
+    TRY(builder_note(
+        c->b, c->other, "import_left_out", "info",
+        "Events of overhead, synchronisation and GPU annotations repeat what other events say.",
+        "They were left out."));
+    return builder_note(c->b, c->slices.list.count > 0, "import_wall_as_cpu", "info",
+                        "Times of events are wall time on their thread: the capture does not tell "
+                        "computing from waiting.",
+                        "CPU columns hold the self time of events, waiting included.");
 }
 
 static enum err all(struct convert *c)
@@ -224,7 +235,8 @@ static enum err all(struct convert *c)
         if (e->phase == 'M')
             TRY(metadata(c, e));
     }
-    FAIL_IF(first == INT64_MAX, ERR_INPUT, "%s: holds no events with a time; expected \"traceEvents\" of a profiler", c->b->base);
+    FAIL_IF(first == INT64_MAX, ERR_INPUT,
+            "%s: holds no events with a time; expected \"traceEvents\" of a profiler", c->b->base);
     c->b->origin = first;
     TRY(pair_up(c));
     for (size_t i = 0; i < c->t.list.count; i++)
@@ -235,11 +247,16 @@ static enum err all(struct convert *c)
         TRY(builder_slices(c->b, &c->waits, IMPORT_WAIT));
     for (size_t i = 0; i < c->t.list.count; i++)
         TRY(device(c, &c->t.list.items[i]));
-    TRY(source_is(c->b, c->t.schema ? "PyTorch profiler (Kineto)" : c->own ? "tomoprof (chrome)" : "Chrome trace events", c->t.schema));
+    TRY(source_is(c->b,
+                  c->t.schema ? "PyTorch profiler (Kineto)"
+                  : c->own    ? "tomoprof (chrome)"
+                              : "Chrome trace events",
+                  c->t.schema));
     return notes(c);
 }
 
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
     (void)o;
     struct convert c = {.b = b, .t = {.b = b}};
@@ -258,7 +275,7 @@ static enum err read(struct builder *b, const struct input *in, const struct imp
     return e;
 }
 
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
     const char *at = in->data;
@@ -271,4 +288,5 @@ static int is_it(const struct input *in)
     return memmem(at, n, "\"traceEvents\"", 13) || memmem(at, n, "\"deviceProperties\"", 18);
 }
 
-const struct import_source import_trace_events = {"trace-events", "PyTorch's profiler, JAX's perfetto JSON, Chrome's trace events", is_it, read};
+const struct import_source import_trace_events = {
+    "trace-events", "PyTorch's profiler, JAX's perfetto JSON, Chrome's trace events", is_it, read};

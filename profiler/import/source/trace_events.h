@@ -9,8 +9,8 @@
 struct trace_event {
     char phase;
     const char *name, *category;
-    int64_t pid, tid, ts, duration; /* ns; duration -1: none */
-    int64_t id;                     /* of b and e */
+    int64_t pid, tid, ts, duration;                                   /* ns; duration -1: none */
+    int64_t id;                                                       /* of b and e */
     int64_t correlation, device, stream, context, bytes, device_type; /* -1: not there */
     int64_t total_allocated, total_reserved, registers, shared;
     int64_t grid[3], block[3];
@@ -26,6 +26,6 @@ struct trace_events {
 };
 
 /* Events in the order of the file. A pid that is a text gets a number below -1000. */
-enum err trace_events_read(struct trace_events *t, const struct input *in);
+enum err trace_events_read(struct trace_events *t, const struct import_input *in);
 
 #endif

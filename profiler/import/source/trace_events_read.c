@@ -52,11 +52,16 @@ static void args(struct trace_events *t, struct pull *p, struct trace_event *e)
     const struct {
         const char *key;
         int64_t *to;
-    } numbers[] = {{"correlation", &e->correlation},      {"device", &e->device},
-                   {"stream", &e->stream},                {"context", &e->context},
-                   {"bytes", &e->bytes},                  {"Bytes", &e->bytes},
-                   {"Device Type", &e->device_type},      {"Total Allocated", &e->total_allocated},
-                   {"registers per thread", &e->registers}, {"shared memory", &e->shared}};
+    } numbers[] = {{"correlation", &e->correlation},
+                   {"device", &e->device},
+                   {"stream", &e->stream},
+                   {"context", &e->context},
+                   {"bytes", &e->bytes},
+                   {"Bytes", &e->bytes},
+                   {"Device Type", &e->device_type},
+                   {"Total Allocated", &e->total_allocated},
+                   {"registers per thread", &e->registers},
+                   {"shared memory", &e->shared}};
     while (pull_key(p)) {
         char key[32];
         pull_copy(p, key, sizeof key);
@@ -107,9 +112,23 @@ static enum err field(struct trace_events *t, struct pull *p, struct trace_event
 
 static enum err event(struct trace_events *t, struct pull *p)
 {
-    struct trace_event e = {.pid = 0, .tid = 0, .ts = INT64_MIN, .duration = -1, .id = -1, .correlation = -1, .device = -1, .stream = -1,
-                            .context = -1, .bytes = -1, .device_type = -1, .total_allocated = -1, .total_reserved = -1, .registers = -1, .shared = -1,
-                            .grid = {-1, -1, -1}, .block = {-1, -1, -1}};
+    struct trace_event e = {.pid = 0,
+                            .tid = 0,
+                            .ts = INT64_MIN,
+                            .duration = -1,
+                            .id = -1,
+                            .correlation = -1,
+                            .device = -1,
+                            .stream = -1,
+                            .context = -1,
+                            .bytes = -1,
+                            .device_type = -1,
+                            .total_allocated = -1,
+                            .total_reserved = -1,
+                            .registers = -1,
+                            .shared = -1,
+                            .grid = {-1, -1, -1},
+                            .block = {-1, -1, -1}};
     int depth = p->depth;
     while (pull_key(p))
         TRY(field(t, p, &e));
@@ -162,7 +181,7 @@ static enum err whole(struct trace_events *t, struct pull *p)
     return ERR_OK;
 }
 
-enum err trace_events_read(struct trace_events *t, const struct input *in)
+enum err trace_events_read(struct trace_events *t, const struct import_input *in)
 {
     struct pull *p = malloc(sizeof *p);
     FAIL_IF(!p, ERR_MEMORY, "no memory for the import");

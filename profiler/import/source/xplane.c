@@ -1,4 +1,5 @@
-/* XLA's xplane.pb, as JAX and TensorFlow write it: planes of host and devices, lines of threads and streams, nested events. */
+/* XLA's xplane.pb, as JAX and TensorFlow write it: planes of host and devices, lines of threads and
+ * streams, nested events. */
 #include <string.h>
 
 #include "profiler/import/build/slices.h"
@@ -45,7 +46,8 @@ static enum err name_of(struct xplane *x, const struct proto_field *entry)
     return vector_add(&x->texts, name);
 }
 
-static enum err event(struct xplane *x, const struct proto_field *e, int64_t base_ns, int32_t thread, int64_t stream)
+static enum err event(struct xplane *x, const struct proto_field *e, int64_t base_ns,
+                      int32_t thread, int64_t stream)
 {
     struct proto m = proto_in(e);
     struct proto_field f;
@@ -64,12 +66,22 @@ static enum err event(struct xplane *x, const struct proto_field *e, int64_t bas
     }
     uint32_t at = table_get(&x->names, id);
     const char *name = at != TABLE_NONE ? x->texts.items[at] : NULL;
-    int64_t start = base_ns + (int64_t)(offset / 1000), end = base_ns + (int64_t)((offset + duration) / 1000);
+    int64_t start = base_ns + (int64_t)(offset / 1000),
+            end = base_ns + (int64_t)((offset + duration) / 1000);
     x->first = start < x->first ? start : x->first;
     x->events++;
     if (x->device >= 0) {
-        struct import_operation o = {.kind = "kernel", .name = name, .device = x->device, .node = -1, .context = MODEL_UNKNOWN, .stream = stream,
-                                     .start = start, .end = end, .bytes = -1, .grid = {-1}, .registers = -1};
+        struct import_operation o = {.kind = "kernel",
+                                     .name = name,
+                                     .device = x->device,
+                                     .node = -1,
+                                     .context = MODEL_UNKNOWN,
+                                     .stream = stream,
+                                     .start = start,
+                                     .end = end,
+                                     .bytes = -1,
+                                     .grid = {-1},
+                                     .registers = -1};
         if (name && !strncmp(name, "Memcpy", 6))
             o.kind = "copy", name_copy(name, &o);
         else if (name && !strncmp(name, "Memset", 6))
@@ -91,7 +103,8 @@ static enum err line(struct xplane *x, const struct proto_field *l, int32_t proc
     int32_t thread = -1;
     const char *name = text_in(x->b, l, 11);
     name = name ? name : text_in(x->b, l, 2);
-    /* On a device, lines besides streams repeat what the streams hold: steps, modules, operations. */
+    /* On a device, lines besides streams repeat what the streams hold: steps, modules, operations.
+     */
     if (x->device >= 0 && (!name || strncmp(name, "Stream", 6))) {
         x->left_out++;
         return ERR_OK;
@@ -123,7 +136,8 @@ static enum err plane(struct xplane *x, const struct proto_field *p)
     int host = name && !strncmp(name, "/host:", 6) && strncmp(name, "/host:metadata", 14);
     int device = name && !strncmp(name, "/device:GPU:", 12);
     if (!host && !device) {
-        x->left_out += name && strcmp(name, "Task Environment") && strncmp(name, "/host:metadata", 14);
+        x->left_out +=
+            name && strcmp(name, "Task Environment") && strncmp(name, "/host:metadata", 14);
         return ERR_OK;
     }
     x->device = device ? (int32_t)(strtol(name + 12, NULL, 10) & 255) : -1;
@@ -140,41 +154,39 @@ static enum err plane(struct xplane *x, const struct proto_field *p)
     return ERR_OK;
 }
 
-static enum err note(struct builder *b, int64_t n, const char *id, const char *severity, const char *text, const char *effect)
-{
-    struct model_item item;
-    json_blank(&record_model_item, &item);
-    item.id = id;
-    item.severity = severity;
-    item.count = n;
-    item.text = text;
-    item.effect = effect;
-    return n ? builder_item(b, &item) : ERR_OK;
-}
-
-static enum err read_all(struct xplane *x, const struct input *in)
+static enum err read_all(struct xplane *x, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
     while (proto_next(&m, &f))
         if (f.number == 1 && f.type == 2)
             TRY(plane(x, &f));
-    FAIL_IF(m.bad, ERR_INPUT, "%s: not a whole xplane.pb: a field is damaged at byte %zu", in->path, (size_t)(m.at - (const unsigned char *)in->data));
+    FAIL_IF(m.bad, ERR_INPUT, "%s: not a whole xplane.pb: a field is damaged at byte %zu", in->path,
+            (size_t)(m.at - (const unsigned char *)in->data));
     FAIL_IF(!x->events, ERR_INPUT, "%s: an xplane.pb without events of a host or a GPU", in->path);
     x->b->origin = x->first;
     int64_t listed = (int64_t)(x->slices.list.count + x->operations.count);
     TRY(builder_slices(x->b, &x->slices, IMPORT_CPU));
     for (size_t i = 0; i < x->operations.count; i++)
         TRY(builder_operation(x->b, &x->operations.items[i]));
-    TRY(builder_check(x->b, "events_kept", (double)x->events, (double)listed, 0, "every event of host and GPU planes was taken"));
-    TRY(note(x->b, x->damaged, "import_damaged", "warning", "Events or lines had impossible times.", "They were left out."));
-    TRY(note(x->b, x->left_out, "import_left_out", "info", "Planes or lines repeat what others hold, or belong to neither a host nor a GPU.", "They were left out."));
-    TRY(note(x->b, x->slices.list.count > 0, "import_wall_as_cpu", "info", "Times of events are wall time on their thread: the capture does not tell computing from waiting.",
-             "CPU columns hold the self time of events, waiting included."));
+    TRY(builder_check(x->b, "events_kept", (double)x->events, (double)listed, 0,
+                      "every event of host and GPU planes was taken"));
+    TRY(builder_note(x->b, x->damaged, "import_damaged", "warning",
+                     "Events or lines had impossible times.", "They were left out."));
+    TRY(builder_note(
+        x->b, x->left_out, "import_left_out", "info",
+        "Planes or lines repeat what others hold, or belong to neither a host nor a GPU.",
+        "They were left out."));
+    TRY(builder_note(
+        x->b, x->slices.list.count > 0, "import_wall_as_cpu", "info",
+        "Times of events are wall time on their thread: the capture does not tell computing "
+        "from waiting.",
+        "CPU columns hold the self time of events, waiting included."));
     return source_is(x->b, "XLA profiler (xplane)", NULL);
 }
 
-static enum err read(struct builder *b, const struct input *in, const struct import_options *o)
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
 {
     struct xplane x = {.b = b, .first = INT64_MAX};
     (void)o;
@@ -187,7 +199,7 @@ static enum err read(struct builder *b, const struct input *in, const struct imp
 }
 
 /* The first plane has a name that begins with / or a capital letter. */
-static int is_it(const struct input *in)
+static int is_it(const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f, g;
@@ -196,8 +208,10 @@ static int is_it(const struct input *in)
     struct proto plane_ = proto_in(&f);
     while (proto_next(&plane_, &g))
         if (g.number == 2)
-            return g.type == 2 && g.bytes > 3 && (*g.data == '/' || !memcmp(g.data, "Task", 4) || !memcmp(g.data, "Host", 4));
+            return g.type == 2 && g.bytes > 3 &&
+                   (*g.data == '/' || !memcmp(g.data, "Task", 4) || !memcmp(g.data, "Host", 4));
     return 0;
 }
 
-const struct import_source import_xplane = {"xplane", "XLA's xplane.pb of JAX and TensorFlow", is_it, read};
+const struct import_source import_xplane = {"xplane", "XLA's xplane.pb of JAX and TensorFlow",
+                                            is_it, read};

@@ -111,6 +111,8 @@ enum err compare_runs(const char *a, const char *b, struct comparison **out)
         TRY_OUT(add_operations(c, &sides[0], &sides[1]));
     if (sides[0].profile && sides[1].profile)
         TRY_OUT(compare_profiles(c, sides[0].profile, sides[1].profile));
+    if (sides[0].profile && sides[1].profile)
+        TRY_OUT(compare_functions(c, sides[0].profile, sides[1].profile));
     TRY_OUT(compare_warnings(c, &sides[0], &sides[1]));
     TRY_OUT(compare_answer(c));
     if (sides[0].profile && sides[1].profile)
@@ -139,6 +141,9 @@ void compare_free(struct comparison *c)
         free(c->edits[i].file);
         free(c->edits[i].diff);
     }
+    for (int i = 0; i < c->functions_count; i++)
+        free(c->functions[i].name);
+    free(c->functions);
     for (int i = 0; i < c->warnings_count; i++)
         free(c->warnings[i]);
     free(c->edits);

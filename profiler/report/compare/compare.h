@@ -56,6 +56,12 @@ struct compare_edit {
     char *diff; /* "-old\n+new\n", cut after 20 lines */
 };
 
+/* Of runs that other tools captured: shares 0..1 of the CPU time, callees included. */
+struct compare_function {
+    char *name;
+    double a, b;
+};
+
 struct comparison {
     char *a, *b;  /* as given */
     char *answer; /* one sentence: what became slower or faster, by how much */
@@ -63,7 +69,8 @@ struct comparison {
     struct compare_line
         *lines; /* by the size of the difference; lines below 0.1 % of both runs are left out */
     struct compare_edit *edits; /* by the size of the difference; of files with lines as above */
-    int operations_count, lines_count, edits_count;
+    struct compare_function *functions; /* by the larger share, from 1 % on */
+    int operations_count, lines_count, edits_count, functions_count;
     double wall_a, wall_b, cpu_a, cpu_b; /* of recorded programs, s; NaN: no profile on a side */
     int causes_filled;                   /* 1: rootcause.md of A got its measured column */
     char **warnings; /* what makes the two runs an unfair pair: machine, tool chain, program */

@@ -9,6 +9,8 @@
 enum compare_verdict compare_judge(double low, double high);
 /* Lines and edits, wall and CPU time of two recorded programs. */
 enum err compare_profiles(struct comparison *c, const struct model *a, const struct model *b);
+/* Functions by name, where one of the runs was imported. */
+enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b);
 /* What else differs: machine, tool chain, program, sampling. */
 enum err compare_warnings(struct comparison *c, const struct compare_side *a,
                           const struct compare_side *b);

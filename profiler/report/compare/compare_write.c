@@ -96,6 +96,11 @@ void compare_text(const struct comparison *c, FILE *out, int top)
         edits_text(c, out, top);
     if (c->lines_count)
         lines_text(c, out, top);
+    if (c->functions_count)
+        fprintf(out, "\n%10s %10s  function, share of the CPU time with callees\n", "A", "B");
+    for (int i = 0; i < c->functions_count && i < top; i++)
+        fprintf(out, "%8.1f %% %8.1f %%  %.100s\n", 100 * c->functions[i].a,
+                100 * c->functions[i].b, c->functions[i].name);
 }
 
 /* The name of a run without the folders above it, which may name a person. */
@@ -197,6 +202,16 @@ void compare_json(const struct comparison *c, FILE *out)
     jsonw_end(&w);
     edits_json(c, &w);
     lines_json(c, &w);
+    jsonw_key(&w, "functions");
+    jsonw_array(&w);
+    for (int i = 0; i < c->functions_count; i++) {
+        jsonw_object(&w);
+        jsonw_kstring(&w, "name", c->functions[i].name);
+        jsonw_knumber(&w, "a", c->functions[i].a);
+        jsonw_knumber(&w, "b", c->functions[i].b);
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
     jsonw_end(&w);
     fputc('\n', out);
 }

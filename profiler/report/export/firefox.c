@@ -1,5 +1,5 @@
-/* The Firefox Profiler's processed format, version 49, which profiler.firefox.com upgrades: samples of each thread in order of
- * time, ranges as markers. */
+/* The Firefox Profiler's processed format, version 49, which profiler.firefox.com upgrades: samples
+ * of each thread in order of time, ranges as markers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 #define CATEGORY_CODE  1
 
 /* Rows of a thread's own tables. */
-struct rows {
+struct firefox_rows {
     const struct model *m;
-    int *stack, *frame;        /* by node and frame of the model: row, -1 not of this thread */
-    int *stacks, *frames;      /* by row: node and frame */
+    int *stack, *frame;   /* by node and frame of the model: row, -1 not of this thread */
+    int *stacks, *frames; /* by row: node and frame */
     int stacks_count, frames_count;
     const struct model_track *cpu;
     int thread;
@@ -24,8 +24,9 @@ static int of_thread(const struct model_track *t, const char *kind, int thread)
     return t->thread == thread && t->kind && !strcmp(t->kind, kind);
 }
 
-/* Nodes of the samples with all towards the root, parents first: the model has them in that order. */
-static void number_rows(struct rows *r)
+/* Nodes of the samples with all towards the root, parents first: the model has them in that order.
+ */
+static void number_rows(struct firefox_rows *r)
 {
     const struct model *m = r->m;
     r->stacks_count = r->frames_count = 0;
@@ -34,7 +35,8 @@ static void number_rows(struct rows *r)
     for (int i = 0; i < m->frames_count; i++)
         r->frame[i] = -1;
     for (int i = 0; i < r->cpu->events_count; i++)
-        for (int32_t s = r->cpu->events[i].what; s >= 0 && s < m->stacks_count && r->stack[s] < 0; s = m->stacks[s].parent)
+        for (int32_t s = r->cpu->events[i].what; s >= 0 && s < m->stacks_count && r->stack[s] < 0;
+             s = m->stacks[s].parent)
             r->stack[s] = 0;
     for (int i = 0; i < m->stacks_count; i++) {
         int32_t frame = m->stacks[i].frame;
@@ -66,7 +68,7 @@ static void constant(struct jsonw *w, const char *key, int n, int value, int nul
     jsonw_end(w);
 }
 
-static void put_samples(struct jsonw *w, const struct rows *r)
+static void put_samples(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = r->cpu;
     int64_t at = 0;
@@ -77,7 +79,8 @@ static void put_samples(struct jsonw *w, const struct rows *r)
     column(w, "stack");
     for (int i = 0; i < t->events_count; i++) {
         int32_t s = t->events[i].what;
-        s >= 0 && s < r->m->stacks_count && r->stack[s] >= 0 ? jsonw_int(w, r->stack[s]) : jsonw_null(w);
+        s >= 0 && s < r->m->stacks_count && r->stack[s] >= 0 ? jsonw_int(w, r->stack[s])
+                                                             : jsonw_null(w);
     }
     jsonw_end(w);
     column(w, "time");
@@ -91,7 +94,7 @@ static void put_samples(struct jsonw *w, const struct rows *r)
     jsonw_end(w);
 }
 
-static void put_stacks(struct jsonw *w, const struct rows *r)
+static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model *m = r->m;
     jsonw_key(w, "stackTable");
@@ -113,10 +116,11 @@ static void put_stacks(struct jsonw *w, const struct rows *r)
 }
 
 /* Text 2i is the name of row i, 2i + 1 its file. */
-static void put_frames(struct jsonw *w, const struct rows *r)
+static void put_frames(struct jsonw *w, const struct firefox_rows *r)
 {
     int n = r->frames_count;
-    static const char *const nulls[] = {"nativeSymbol", "innerWindowID", "implementation", "column"};
+    static const char *const nulls[] = {"nativeSymbol", "innerWindowID", "implementation",
+                                        "column"};
     jsonw_key(w, "frameTable");
     jsonw_object(w);
     jsonw_kint(w, "length", n);
@@ -170,7 +174,7 @@ static const struct model_track *ranges_of(const struct model *m, int thread)
     return NULL;
 }
 
-static void put_markers(struct jsonw *w, const struct rows *r)
+static void put_markers(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = ranges_of(r->m, r->thread);
     int n = t ? t->events_count : 0;
@@ -199,13 +203,14 @@ static void put_markers(struct jsonw *w, const struct rows *r)
     jsonw_end(w);
 }
 
-static void put_texts(struct jsonw *w, const struct rows *r)
+static void put_texts(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = ranges_of(r->m, r->thread);
     column(w, "stringArray");
     for (int i = 0; i < r->frames_count; i++) {
         const struct model_frame *f = &r->m->frames[r->frames[i]];
-        const char *thread = f->kind && !strcmp(f->kind, "thread") ? r->m->threads[r->thread].name : NULL;
+        const char *thread =
+            f->kind && !strcmp(f->kind, "thread") ? r->m->threads[r->thread].name : NULL;
         jsonw_string(w, thread ? thread : export_frame_name(f));
         jsonw_string(w, f->file ? f->file : "");
     }
@@ -226,11 +231,14 @@ static void put_empty(struct jsonw *w, const char *key, const char *const *colum
     jsonw_end(w);
 }
 
-static void put_thread(struct jsonw *w, struct rows *r)
+static void put_thread(struct jsonw *w, struct firefox_rows *r)
 {
-    static const char *const resources[] = {"lib", "name", "host", "type", NULL}, *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
+    static const char *const resources[] = {"lib", "name", "host", "type", NULL},
+                             *const symbols[] = {"libIndex", "address", "name", "functionSize",
+                                                 NULL};
     const struct model_thread *t = &r->m->threads[r->thread];
-    const struct model_process *p = t->process >= 0 && t->process < r->m->processes_count ? &r->m->processes[t->process] : NULL;
+    const struct model_process *p =
+        t->process >= 0 && t->process < r->m->processes_count ? &r->m->processes[t->process] : NULL;
     char pid[32];
     snprintf(pid, sizeof pid, "%lld", p ? (long long)p->pid : 0ll);
     number_rows(r);
@@ -296,7 +304,11 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 {
     struct jsonw w;
     size_t stacks = (size_t)m->stacks_count + 1, frames = (size_t)m->frames_count + 1;
-    struct rows r = {.m = m, .stack = malloc(stacks * sizeof(int)), .stacks = malloc(stacks * sizeof(int)), .frame = malloc(frames * sizeof(int)), .frames = malloc(frames * sizeof(int))};
+    struct firefox_rows r = {.m = m,
+                             .stack = malloc(stacks * sizeof(int)),
+                             .stacks = malloc(stacks * sizeof(int)),
+                             .frame = malloc(frames * sizeof(int)),
+                             .frames = malloc(frames * sizeof(int))};
     (void)o;
     jsonw_init(&w, out, 0);
     jsonw_object(&w);
@@ -319,4 +331,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(r.frames);
 }
 
-const struct exporter export_firefox = {"firefox", ".firefox.json", "the Firefox Profiler's format, for profiler.firefox.com", write};
+const struct exporter export_firefox = {
+    "firefox", ".firefox.json", "the Firefox Profiler's format, for profiler.firefox.com", write};

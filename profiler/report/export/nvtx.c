@@ -7,13 +7,15 @@
 
 static int by_total(const void *x, const void *y)
 {
-    const struct model_range *a = *(const struct model_range *const *)x, *b = *(const struct model_range *const *)y;
+    const struct model_range *a = *(const struct model_range *const *)x,
+                             *b = *(const struct model_range *const *)y;
     return (a->time.total_s < b->time.total_s) - (a->time.total_s > b->time.total_s);
 }
 
 static void put_name(FILE *out, const struct model_range *r)
 {
-    int quoted = strpbrk(r->name ? r->name : "", ",\"\r\n") != NULL || (r->domain && strpbrk(r->domain, ",\"\r\n"));
+    int quoted = strpbrk(r->name ? r->name : "", ",\"\r\n") != NULL ||
+                 (r->domain && strpbrk(r->domain, ",\"\r\n"));
     const char *const parts[] = {r->domain, r->domain ? ":" : NULL, r->name};
     if (quoted)
         fputc('"', out);
@@ -39,7 +41,9 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     double total = 0;
     size_t n = 0;
     (void)o;
-    fputs("Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Range\n", out);
+    fputs("Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+          "(ns),Range\n",
+          out);
     for (int i = 0; i < m->ranges_count && rows; i++) {
         const struct model_range *r = &m->ranges[i];
         if (!r->style || strcmp(r->style, "push_pop") || !(r->time.n > 0))
@@ -51,7 +55,8 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
         qsort(rows, n, sizeof *rows, by_total);
     for (size_t i = 0; i < n; i++) {
         const struct model_stat *t = &rows[i]->time;
-        fprintf(out, "%.1f,%.0f,%lld,", total > 0 ? 100 * t->total_s / total : 0, t->total_s * 1e9, (long long)t->n);
+        fprintf(out, "%.1f,%.0f,%lld,", total > 0 ? 100 * t->total_s / total : 0, t->total_s * 1e9,
+                (long long)t->n);
         put_ns(out, 1, t->total_s / (double)t->n);
         put_ns(out, 1, t->median_s);
         put_ns(out, 0, t->min_s);
@@ -62,4 +67,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(rows);
 }
 
-const struct exporter export_nvtx = {"nvtx", ".nvtx.csv", "statistics of NVTX ranges, as nsys stats has them", write};
+const struct exporter export_nvtx = {"nvtx", ".nvtx.csv",
+                                     "statistics of NVTX ranges, as nsys stats has them", write};

@@ -1,4 +1,5 @@
-/* Perfetto's own trace format: a track for each thread and stream, memory as counters. Smaller than the JSON of chrome.c. */
+/* Perfetto's own trace format: a track for each thread and stream, memory as counters. Smaller than
+ * the JSON of chrome.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,13 @@
 /* Fields of TracePacket, TrackDescriptor and TrackEvent, and values of the last one's type. */
 enum { TIMESTAMP = 8, SEQUENCE = 10, TRACK_EVENT = 11, FLAGS = 13, DESCRIPTOR = 60 };
 enum { UUID = 1, NAME = 2, PROCESS = 3, PARENT = 5, COUNTER = 8 };
-enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_CATEGORIES = 22, EVENT_NAME = 23, EVENT_COUNTER = 44 };
+enum {
+    EVENT_TYPE = 9,
+    EVENT_TRACK = 11,
+    EVENT_CATEGORIES = 22,
+    EVENT_NAME = 23,
+    EVENT_COUNTER = 44
+};
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
 
 #define LANES        64 /* of one track: events that overlap lie on different ones */
@@ -34,7 +41,8 @@ static void end_packet(struct out *o)
     o->trace.bytes = 0;
 }
 
-static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *name, int64_t pid, int counter)
+static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *name, int64_t pid,
+                     int counter)
 {
     proto_number(&o->inner, UUID, uuid);
     if (parent)
@@ -53,7 +61,8 @@ static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *
     end_packet(o);
 }
 
-static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name, const char *category)
+static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name,
+                  const char *category)
 {
     proto_number(&o->packet, TIMESTAMP, (uint64_t)at);
     proto_number(&o->inner, EVENT_TYPE, (uint64_t)type);
@@ -66,7 +75,8 @@ static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char
     end_packet(o);
 }
 
-/* The lane of an event that begins at `at`: the first that is over by then; the last one takes the rest. */
+/* The lane of an event that begins at `at`: the first that is over by then; the last one takes the
+ * rest. */
 static int lane_for(const int64_t ends[LANES], int64_t at)
 {
     for (int i = 0; i < LANES - 1; i++)
@@ -81,7 +91,8 @@ static int selected(const struct export_options *o, int64_t at, int64_t length)
     return (double)(at + length) >= from && (double)at <= to && (double)length >= o->min_s * 1e9;
 }
 
-static void put_track(struct out *out, const struct model *m, const struct export_options *o, int index)
+static void put_track(struct out *out, const struct model *m, const struct export_options *o,
+                      int index)
 {
     const struct model_track *t = &m->timeline[index];
     int64_t ends[LANES], at = 0;
@@ -107,7 +118,8 @@ static void put_track(struct out *out, const struct model *m, const struct expor
     }
 }
 
-static void put_series(struct out *out, uint64_t uuid, const double *t_s, const double *mb, int count)
+static void put_series(struct out *out, uint64_t uuid, const double *t_s, const double *mb,
+                       int count)
 {
     for (int i = 0; i < count; i++) {
         if (!isfinite(mb[i]) || !isfinite(t_s[i]) || t_s[i] < 0)
@@ -125,16 +137,20 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
 {
     struct out out = {.stream = stream};
     for (int i = 0; i < m->processes_count; i++)
-        describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?", m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
+        describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?",
+                 m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
     for (int i = 0; i < m->timeline_count; i++)
         put_track(&out, m, o, i);
     for (int i = 0; i < m->memory.series_count; i++) {
         const struct model_series *s = &m->memory.series[i];
-        uint64_t uuid = COUNTER_UUID + 2 * (uint64_t)i, parent = s->process >= 0 ? (uint64_t)s->process + 1 : 0;
+        uint64_t uuid = COUNTER_UUID + 2 * (uint64_t)i,
+                 parent = s->process >= 0 ? (uint64_t)s->process + 1 : 0;
         describe(&out, uuid, parent, "resident memory", -1, 1);
-        put_series(&out, uuid, s->t_s, s->rss_mb, s->t_s_count < s->rss_mb_count ? s->t_s_count : s->rss_mb_count);
+        put_series(&out, uuid, s->t_s, s->rss_mb,
+                   s->t_s_count < s->rss_mb_count ? s->t_s_count : s->rss_mb_count);
         describe(&out, uuid + 1, parent, "live heap", -1, 1);
-        put_series(&out, uuid + 1, s->t_s, s->heap_mb, s->t_s_count < s->heap_mb_count ? s->t_s_count : s->heap_mb_count);
+        put_series(&out, uuid + 1, s->t_s, s->heap_mb,
+                   s->t_s_count < s->heap_mb_count ? s->t_s_count : s->heap_mb_count);
     }
     proto_out_free(&out.trace);
     proto_out_free(&out.packet);
@@ -142,4 +158,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     proto_out_free(&out.part);
 }
 
-const struct exporter export_perfetto = {"perfetto", ".pftrace", "Perfetto's trace format for ui.perfetto.dev", write};
+const struct exporter export_perfetto = {"perfetto", ".pftrace",
+                                         "Perfetto's trace format for ui.perfetto.dev", write};

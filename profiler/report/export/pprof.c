@@ -6,7 +6,17 @@
 #include "profiler/report/export/proto_write.h"
 
 /* Fields of profile.proto. */
-enum { SAMPLE_TYPE = 1, SAMPLE, LOCATION = 4, FUNCTION, STRING, DURATION = 10, PERIOD_TYPE, PERIOD, DEFAULT_TYPE = 14 };
+enum {
+    SAMPLE_TYPE = 1,
+    SAMPLE,
+    LOCATION = 4,
+    FUNCTION,
+    STRING,
+    DURATION = 10,
+    PERIOD_TYPE,
+    PERIOD,
+    DEFAULT_TYPE = 14
+};
 
 struct texts { /* index 0 is "" */
     struct proto_out table;
@@ -21,7 +31,8 @@ static uint64_t text(struct texts *t, const char *s)
     return t->count++;
 }
 
-static void put_type(struct proto_out *out, struct proto_out *inner, struct texts *t, int field, enum export_weight w)
+static void put_type(struct proto_out *out, struct proto_out *inner, struct texts *t, int field,
+                     enum export_weight w)
 {
     static const char *const names[EXPORT_WEIGHTS] = {"cpu", "gpu", "wait", "alloc_space"};
     proto_number(inner, 1, text(t, names[w]));
@@ -30,12 +41,16 @@ static void put_type(struct proto_out *out, struct proto_out *inner, struct text
 }
 
 /* Location and function i + 1 are frame i. */
-static void put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner, struct texts *t)
+static void put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner,
+                       struct texts *t)
 {
     struct proto_out line = {0};
     for (int i = 0; i < m->frames_count; i++) {
         const struct model_frame *f = &m->frames[i];
-        const char *name = f->kind && !strcmp(f->kind, "thread") && f->thread >= 0 && f->thread < m->threads_count ? m->threads[f->thread].name : NULL;
+        const char *name =
+            f->kind && !strcmp(f->kind, "thread") && f->thread >= 0 && f->thread < m->threads_count
+                ? m->threads[f->thread].name
+                : NULL;
         proto_number(inner, 1, (uint64_t)i + 1);
         proto_number(&line, 1, (uint64_t)i + 1);
         if (f->file && f->line > 0)
@@ -87,7 +102,8 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     if (m->meta.cpu_hz > 0)
         proto_number(&out, PERIOD, (uint64_t)(1e9 / m->meta.cpu_hz));
     proto_number(&out, DEFAULT_TYPE, text(&t, "cpu"));
-    if (!out.failed && !t.table.failed && !inner.failed) { /* else the file stays empty, which no reader takes for a profile */
+    if (!out.failed && !t.table.failed &&
+        !inner.failed) { /* else the file stays empty, which no reader takes for a profile */
         fwrite(out.data, 1, out.bytes, stream);
         fwrite(t.table.data, 1, t.table.bytes, stream);
     }

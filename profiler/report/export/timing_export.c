@@ -1,4 +1,5 @@
-/* timing.json as OpenMetrics text (openmetrics.io, 1.0), and as JUnit's XML, where each operation at each size is a test case. */
+/* timing.json as OpenMetrics text (openmetrics.io, 1.0), and as JUnit's XML, where each operation
+ * at each size is a test case. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +23,10 @@ struct family {
         size_t offset;
     } values[5];
 };
-#define VALUE(word, member) {word, offsetof(struct timing_statistics, member)}
+#define VALUE(word, member)                                                                        \
+    {                                                                                              \
+        word, offsetof(struct timing_statistics, member)                                           \
+    }
 
 static void put_family(FILE *out, const struct timing_file *t, const struct family *f)
 {
@@ -48,15 +52,32 @@ static void put_family(FILE *out, const struct timing_file *t, const struct fami
 static void write_metrics(const struct timing_file *t, FILE *out)
 {
     static const struct family families[] = {
-        {"tomoprof_operation_seconds", "seconds", "Time of an operation over its measured runs.", "statistic",
+        {"tomoprof_operation_seconds",
+         "seconds",
+         "Time of an operation over its measured runs.",
+         "statistic",
          {VALUE("min", min), VALUE("median", median), VALUE("mean", mean), VALUE("p95", p95)}},
-        {"tomoprof_operation_flops", NULL, "Arithmetic rate at the median, in 1e9 operations per second.", NULL, {VALUE("", gflops)}},
-        {"tomoprof_operation_bandwidth", NULL, "Memory rate at the median, in 1e9 bytes per second.", NULL, {VALUE("", gbytes_per_s)}},
-        {"tomoprof_operation_peak_ratio", "ratio", "Share of the measured peak of this machine.", NULL, {VALUE("", roof_share)}},
+        {"tomoprof_operation_flops",
+         NULL,
+         "Arithmetic rate at the median, in 1e9 operations per second.",
+         NULL,
+         {VALUE("", gflops)}},
+        {"tomoprof_operation_bandwidth",
+         NULL,
+         "Memory rate at the median, in 1e9 bytes per second.",
+         NULL,
+         {VALUE("", gbytes_per_s)}},
+        {"tomoprof_operation_peak_ratio",
+         "ratio",
+         "Share of the measured peak of this machine.",
+         NULL,
+         {VALUE("", roof_share)}},
     };
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         put_family(out, t, &families[i]);
-    fputs("# TYPE tomoprof_suite info\n# HELP tomoprof_suite What was measured.\ntomoprof_suite_info{version=\"", out);
+    fputs("# TYPE tomoprof_suite info\n# HELP tomoprof_suite What was "
+          "measured.\ntomoprof_suite_info{version=\"",
+          out);
     put_label(out, t->environment.tomoprof_version);
     fputs("\",backend=\"", out);
     put_label(out, t->environment.backend);
@@ -84,7 +105,8 @@ static int begins_case(const struct timing_file *t, int i)
 {
     const struct timing_measurement *a = &t->measurements[i];
     for (int k = 0; k < i; k++)
-        if (t->measurements[k].volume_size == a->volume_size && t->measurements[k].operation && a->operation && !strcmp(t->measurements[k].operation, a->operation))
+        if (t->measurements[k].volume_size == a->volume_size && t->measurements[k].operation &&
+            a->operation && !strcmp(t->measurements[k].operation, a->operation))
             return 0;
     return a->operation != NULL;
 }
@@ -99,10 +121,12 @@ static struct outcome outcome_of(const struct timing_file *t, int i)
     struct outcome o = {"ok", NULL, 0};
     for (int k = i; k < t->measurements_count; k++) {
         const struct timing_measurement *m = &t->measurements[k];
-        if (m->volume_size != t->measurements[i].volume_size || !m->operation || strcmp(m->operation, t->measurements[i].operation))
+        if (m->volume_size != t->measurements[i].volume_size || !m->operation ||
+            strcmp(m->operation, t->measurements[i].operation))
             continue;
         o.time += isfinite(m->time) ? m->time : 0;
-        int failed = m->status && !strcmp(m->status, "failed"), skipped = m->status && !strcmp(m->status, "skipped");
+        int failed = m->status && !strcmp(m->status, "failed"),
+            skipped = m->status && !strcmp(m->status, "skipped");
         if (failed || (skipped && !strcmp(o.status, "ok")))
             o.status = m->status, o.reason = m->reason;
     }
@@ -119,14 +143,18 @@ static void write_junit(const struct timing_file *t, FILE *out)
             failed += !strcmp(o.status, "failed");
             skipped += !strcmp(o.status, "skipped");
         }
-    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tomoprof\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\">\n", tests, failed, skipped);
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
+            "name=\"tomoprof\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\">\n",
+            tests, failed, skipped);
     for (int i = 0; i < t->measurements_count; i++) {
         if (!begins_case(t, i))
             continue;
         struct outcome o = outcome_of(t, i);
         fputs("<testcase classname=\"", out);
         put_xml(out, t->measurements[i].operation);
-        fprintf(out, "\" name=\"size %lld\" time=\"%.6f\"", (long long)t->measurements[i].volume_size, o.time);
+        fprintf(out, "\" name=\"size %lld\" time=\"%.6f\"",
+                (long long)t->measurements[i].volume_size, o.time);
         if (strcmp(o.status, "ok")) {
             fprintf(out, "><%s message=\"", !strcmp(o.status, "failed") ? "failure" : "skipped");
             put_xml(out, o.reason ? o.reason : o.status);
@@ -137,8 +165,10 @@ static void write_junit(const struct timing_file *t, FILE *out)
     fputs("</testsuite>\n</testsuites>\n", out);
 }
 
-static const struct timing_exporter openmetrics = {"openmetrics", ".openmetrics.txt", "times of the suite for Prometheus", write_metrics};
-static const struct timing_exporter junit = {"junit", ".junit.xml", "operations of the suite as test cases for CI", write_junit};
+static const struct timing_exporter openmetrics = {
+    "openmetrics", ".openmetrics.txt", "times of the suite for Prometheus", write_metrics};
+static const struct timing_exporter junit = {
+    "junit", ".junit.xml", "operations of the suite as test cases for CI", write_junit};
 const struct timing_exporter *const timing_exporters[] = {&openmetrics, &junit, NULL};
 
 const struct timing_exporter *timing_exporter_find(const char *name)
@@ -149,7 +179,8 @@ const struct timing_exporter *timing_exporter_find(const char *name)
     return NULL;
 }
 
-enum err timing_export_file(const struct timing_file *t, const struct timing_exporter *x, const char *path)
+enum err timing_export_file(const struct timing_file *t, const struct timing_exporter *x,
+                            const char *path)
 {
     struct outfile f = {0};
     TRY(outfile_open(&f, path));

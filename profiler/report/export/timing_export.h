@@ -13,6 +13,7 @@ struct timing_exporter {
 extern const struct timing_exporter *const timing_exporters[]; /* ends with NULL */
 const struct timing_exporter *timing_exporter_find(const char *name);
 
-enum err timing_export_file(const struct timing_file *t, const struct timing_exporter *x, const char *path);
+enum err timing_export_file(const struct timing_file *t, const struct timing_exporter *x,
+                            const char *path);
 
 #endif

@@ -14,5 +14,7 @@ function comparePanel(c) {
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
       { title: "B - A", number: true, value: (l) => l.b - l.a, format: (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v)) }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
       { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 200) }], c.lines, { caption: "CPU time of the lines themselves", name: "lines", rowClass: (l) => (l.verdict === "slower" ? "hot" : null) })],
+    list(c.functions).length > 0 && [el("h2", {}, "Functions"), table([{ title: "Function", kind: "name", key: "name", show: (f) => code(f.name, 80) }, { title: "A", number: true, key: "a", format: percent }, { title: "B", number: true, key: "b", format: percent },
+      { title: "B - A", number: true, value: (f) => f.b - f.a, format: (v) => (v < 0 ? "-" : "+") + percent(Math.abs(v)) }], c.functions, { caption: "Share of the CPU time with callees", name: "functions" })],
   ].flat(2).filter(Boolean);
 }

@@ -1,0 +1,116 @@
+/* perf and Nsight Systems, each a row: how it records, and what it leaves. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/file.h"
+#include "host/cli/common/in_path.h"
+#include "host/cli/runs/captured.h"
+#include "host/cli/runs/with_tool.h"
+#include "profiler/report/compare/compare.h"
+#include "profiler/report/page/html.h"
+
+#define OUTPUT "OUTPUT" /* in a row's words: where the capture goes */
+
+static const struct tool {
+    const char *name, *file, *install;
+    const char *words[12];
+} tools[] = {
+    {"perf",
+     "perf.data",
+     "Debian: linux-perf",
+     {"perf", "record", "-e", "cpu-clock", "-F", "500", "-g", "-o", OUTPUT, "--"}},
+    {"nsys",
+     "capture.nsys-rep",
+     "it comes with the CUDA toolkit",
+     {"nsys", "profile", "-t", "osrt,nvtx,cuda", "-s", "process-tree", "--force-overwrite", "true",
+      "-o", OUTPUT}},
+};
+
+static const struct tool *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (!strcmp(tools[i].name, name))
+            return &tools[i];
+    return NULL;
+}
+
+enum err with_tool_check(const char *name)
+{
+    const struct tool *t = find(name);
+    FAIL_IF(!t, ERR_USAGE, "--with %s: must be perf or nsys", name);
+    FAIL_IF(!in_path(name), ERR_UNSUPPORTED,
+            "--with %s: %s is not in PATH. Install it (%s), or record without --with.", name, name,
+            t->install);
+    return ERR_OK;
+}
+
+/* Where nsys does not find its own importer, as Debian packages it, it leaves a .qdstrm. */
+static enum err finish(const char *file, const char *log)
+{
+    char raw[RUN_PATH + 64];
+    int status;
+    snprintf(raw, sizeof raw, "%.*s.qdstrm", (int)(strrchr(file, '.') - file), file);
+    if (access(raw, R_OK))
+        return ERR_OK;
+    char *words[] = {"QdstrmImporter", "-i", raw, "-o", (char *)file, NULL};
+    enum err e = captured_run(words, log, &status);
+    if (!e && !access(file, R_OK))
+        unlink(raw);
+    return e;
+}
+
+static enum err capture(const struct tool *t, char *const command[], const char *file,
+                        const char *log)
+{
+    size_t n = 0, at = 0;
+    while (command[n])
+        n++;
+    char **words = calloc(n + sizeof t->words / sizeof *t->words + 1, sizeof *words);
+    FAIL_IF(!words, ERR_MEMORY, "no memory for the words of %s", t->name);
+    for (size_t i = 0; t->words[i]; i++)
+        words[at++] = strcmp(t->words[i], OUTPUT) ? (char *)t->words[i] : (char *)file;
+    memcpy(words + at, command, n * sizeof *words);
+    int status;
+    enum err e = captured_run(words, log, &status);
+    free(words);
+    if (!e && access(file, R_OK))
+        e = finish(file, log);
+    FAIL_IF(!e && access(file, R_OK), ERR_FAILED,
+            "%s left no capture (exit status %d): %s has its words", t->name, status, log);
+    return e;
+}
+
+static enum err imported(const char *file, const char *folder)
+{
+    char page[RUN_PATH + 32];
+    struct model *m = NULL;
+    const struct import_options none = {0};
+    enum err e = captured_read(file, &none, &m);
+    if (!e)
+        e = captured_write(m, folder);
+    model_destroy(m);
+    snprintf(page, sizeof page, "%s/report.html", folder);
+    return e ? e : report_html(folder, page, NULL);
+}
+
+enum err with_tool(const char *name, const char *run, char *const command[], char page[RUN_PATH])
+{
+    char folder[RUN_PATH], file[RUN_PATH + 32], log[RUN_PATH + 8];
+    const struct tool *t = find(name);
+    struct comparison *c;
+    FAIL_IF(snprintf(folder, sizeof folder, "%s/%s", run, name) >= RUN_PATH - 32, ERR_INPUT,
+            "the path %.100s... is too long", run);
+    TRY(dir_make(folder));
+    snprintf(file, sizeof file, "%s/%s", folder, t->file);
+    snprintf(log, sizeof log, "%s/log", folder);
+    TRY(capture(t, command, file, log));
+    TRY(imported(file, folder));
+    FAIL_IF(snprintf(page, RUN_PATH, "%s/compare.html", folder) >= RUN_PATH, ERR_INPUT,
+            "the path %.100s... is too long", run);
+    TRY(compare_runs(run, folder, &c));
+    enum err e = compare_html(c, page);
+    compare_free(c);
+    return e;
+}
