@@ -2,8 +2,10 @@
 
 import json
 import os
+import pathlib
 import sys
 
+import jsonschema
 from recorded import TOMOPROF, command, compiled, main, need_library, newest, profile, run
 
 # A disk that takes 20 ms for each read of the file named by SLOW_FILE, as a library before the program's.
@@ -76,6 +78,9 @@ pool = [threading.Thread(target=ask, args=(40 // threads,)) for i in range(threa
 """
 
 
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "host/rootcause/rootcause.schema.json").read_text())
+
+
 def marked(source, mark):
     return next(n for n, line in enumerate(source.splitlines(), 1) if f"# @{mark}" in line)
 
@@ -88,6 +93,7 @@ def check_causes(check, folder, title, number):
     """Both files tell `title`, with the parts that each report has."""
     text = (newest(folder) / "rootcause.md").read_text()
     causes = json.loads((newest(folder) / "rootcause.json").read_text())
+    jsonschema.validate(causes, SCHEMA)
     for head in ("# Root causes:", "## Evidence", "## Causes", "## Actions", "## What a change must keep", "## Open questions"):
         check.that(head in text, f"rootcause.md has no {head}")
     found = [c for c in causes["causes"] if title in c["statement"]]

@@ -158,7 +158,7 @@ static enum err reread(struct io_finder *f)
                                    "keeps what it read takes as long.",
         .test = "Keep what was read, then: %s; tomoprof compare RUN1 RUN2."};
     return io_found(f, &what,
-                    "%.300s: %.4g MiB were read, %.4g MiB of them different: each byte %.2g "
+                    "%.300s: %.4g MiB were read, %.4g MiB of them different: each byte %.3g "
                     "times%s. Reading took %.3g s%s%.3g s.",
                     worst->path, worst->read.mb, worst->unique_mb, worst->reread,
                     from_start ? ", because each opening begins at the start again: the work grows "
