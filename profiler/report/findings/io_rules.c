@@ -83,7 +83,8 @@ static enum err decoding(struct io_finder *f)
         .advice = "Decode with more threads or processes, or store the data with a faster codec or "
                   "none (tomoprof convert).",
         .refuted_by = "Refuted if an uncompressed copy of the file is read as slowly.",
-        .test = "tomoprof convert FILE COPY --codec none, then with COPY: %s."};
+        .test = "Make an uncompressed copy (tomoprof convert FILE COPY.zarr --codec raw, for one), "
+                "then with that path: %s."};
     char unnamed[120] = "";
     if (f->unnamed_s > 0.05 * f->decode_s)
         snprintf(unnamed, sizeof unnamed,
