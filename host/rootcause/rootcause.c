@@ -159,12 +159,32 @@ enum err rootcause_write(const struct rootcause *r, const char *folder)
     return outfile_commit(&f);
 }
 
+/* Texts that nobody asks for again: the file may be anyone's. */
+static int is_whole(const struct rootcause *r)
+{
+    int whole = 1;
+    for (int i = 0; i < r->causes_count; i++)
+        whole &= r->causes[i].rule != NULL;
+    for (int i = 0; i < r->actions_count; i++)
+        whole &= r->actions[i].rule && r->actions[i].text;
+    for (int i = 0; i < r->checks_count; i++)
+        whole &= r->checks[i].what && r->checks[i].state;
+    return whole;
+}
+
 static enum err from_file(const char *path, const cJSON *root, struct rootcause *r)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     FAIL_IF(!cJSON_IsString(schema) || strcmp(schema->valuestring, ROOTCAUSE_SCHEMA), ERR_INPUT,
-            "%s: not written by this version of tomoprof: `tomoprof report` writes it again", path);
-    return json_read(r->arena, &record_rootcause, root, r, JSON_STRICT);
+            "%s: not written by this version of tomoprof: `tomoprof report --reanalyze` writes it "
+            "again",
+            path);
+    TRY(json_read(r->arena, &record_rootcause, root, r, JSON_STRICT));
+    FAIL_IF(
+        !is_whole(r), ERR_INPUT,
+        "%s: a cause, action or check has no name: `tomoprof report --reanalyze` writes it again",
+        path);
+    return ERR_OK;
 }
 
 enum err rootcause_read(const char *folder, struct rootcause **out)

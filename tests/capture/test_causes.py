@@ -2,8 +2,10 @@
 
 import json
 import os
+import pathlib
 import sys
 
+import jsonschema
 from recorded import TOMOPROF, command, compiled, main, need_library, newest, profile, run
 
 # A disk that takes 20 ms for each read of the file named by SLOW_FILE, as a library before the program's.
@@ -76,6 +78,9 @@ pool = [threading.Thread(target=ask, args=(40 // threads,)) for i in range(threa
 """
 
 
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "host/rootcause/rootcause.schema.json").read_text())
+
+
 def marked(source, mark):
     return next(n for n, line in enumerate(source.splitlines(), 1) if f"# @{mark}" in line)
 
@@ -88,6 +93,7 @@ def check_causes(check, folder, title, number):
     """Both files tell `title`, with the parts that each report has."""
     text = (newest(folder) / "rootcause.md").read_text()
     causes = json.loads((newest(folder) / "rootcause.json").read_text())
+    jsonschema.validate(causes, SCHEMA)
     for head in ("# Root causes:", "## Evidence", "## Causes", "## Actions", "## What a change must keep", "## Open questions"):
         check.that(head in text, f"rootcause.md has no {head}")
     found = [c for c in causes["causes"] if title in c["statement"]]
@@ -106,7 +112,9 @@ def test_storage(check, folder):
     slow = compiled(folder, "slow.so", SLOW, "-shared", "-fPIC", "-ldl")
     if not slow:
         return
-    done = run(command(runs, "--", sys.executable, script, data), env={**os.environ, "LD_PRELOAD": str(slow)})
+    # The disk behind the recorder, and not in front of it; nor in tomoprof itself, which may be built with a sanitizer.
+    start = f'LD_PRELOAD="$LD_PRELOAD:{slow}" exec "$@"'
+    done = run(command(runs, "--", "/bin/sh", "-c", start, "sh", sys.executable, script, data))
     check.must(done.returncode == 0, f"storage: {done.stderr[-300:]!r}")
     model = profile(runs)
     found = finding(model, "io.storage")
@@ -114,7 +122,7 @@ def test_storage(check, folder):
         check.that(not finding(model, "io.decode") and not finding(model, "io.not_storage"), "a slow disk and yet decoding bound")
         check_causes(check, runs, "Storage bound", "reads waited")
     line = next((r for r in model["io"]["reading"] if r["line"] == marked(STORAGE, "read")), None)
-    check.that(line and line["storage_s"] > 1.5 and line["calls"] == 100 and line["network_s"] == 0, f"the line that reads: {model['io']['reading']}")
+    check.that(line and line["storage_s"] > 1.5 and round(line["calls"]) == 100 and line["network_s"] == 0, f"the line that reads: {model['io']['reading']}")
     disks = model["io"]
     check.that(disks["disks"] or disks["disks_reason"] or disks["disks"] == [], f"disks: {disks['disks']}")
     check.that((disks["group"] is None) == (disks["group_reason"] is not None), f"control group: {disks['group']} {disks['group_reason']}")
@@ -180,10 +188,10 @@ def test_requests(check, folder):
                     check.that(found and "40 requests over 1 connections" in found["evidence"], f"requests: {found}")
                     check_causes(check, runs, "Requests wait one after the other", "reads waited")
                 line = next((r for r in model["io"]["reading"] if r["line"] == marked(CLIENT, "ask")), {})
-                check.that(line.get("network_s", 0) > 1.9 and line["storage_s"] == 0, f"the line that asks: {model['io']['reading']}")
+                check.that(line.get("network_s", 0) > 1 and line["storage_s"] == 0, f"the line that asks: {model['io']['reading']}")
         finally:
             serving.kill()
-    check.that(0.99 < depth[1] < 1.01 and depth[8] > 2, f"requests in flight: {depth}")
+    check.that(0.99 < depth[1] < 1.01 and depth[8] > 1.5, f"requests in flight: {depth}")
 
 
 def test_nothing(check, folder):

@@ -30,14 +30,16 @@ static void find_decoding(struct io_finder *f)
 }
 
 /* A read from memory that lost its CPU looks as if it had waited. Where the kernel fetched next to
- * nothing from storage, time that threads were ready without a CPU is taken off. */
+ * nothing from storage, reads waited at most as long as the run was asleep: its critical path takes
+ * a thread that is ready for a CPU as computing. */
 static double real_share(const struct model *m, double waited)
 {
-    double mb = io_known(m->io.read.waited_mb) + io_known(m->io.write.waited_mb);
-    double ready = io_known(m->totals.wait.runnable);
-    if (!(waited > 0) || !(m->io.storage_read_mb < 0.1 * mb))
+    double mb = io_known(m->io.read.waited_mb) + io_known(m->io.write.waited_mb), asleep = 0;
+    if (!(waited > 0) || !m->own_count || !(m->io.storage_read_mb < 0.1 * mb))
         return 1;
-    return ready < waited ? 1 - ready / waited : 0;
+    for (int i = 0; i < m->own_count; i++)
+        asleep += 1e-9 * io_known((double)m->own[i].path_wait_ns);
+    return fmin(1, asleep / waited);
 }
 
 void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding *rows, int most)
@@ -46,6 +48,7 @@ void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding 
     f->wall = m->meta.wall_s;
     f->cpu = io_known(m->totals.cpu.user) + io_known(m->totals.cpu.sys);
     f->waited = io_known(m->io.read.waited_s) + io_known(m->io.write.waited_s);
+    f->quiet = fmax(fmin(f->wall, f->cpu), f->wall - io_known(m->totals.wait.runnable));
     f->real = real_share(m, f->waited);
     f->waited *= f->real;
     find_decoding(f);

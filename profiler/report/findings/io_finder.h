@@ -11,6 +11,7 @@ struct io_finder {
     struct model_finding *rows;
     int count, most;
     double wall, cpu;
+    double quiet;     /* the wall time without waits for a CPU, about: what shares of a run go by */
     double waited;    /* in reads and writes of files and sockets, without waits for a CPU */
     double real;      /* share of waits that were not for a CPU */
     double decode_s;  /* CPU time in codec libraries */

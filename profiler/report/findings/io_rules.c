@@ -40,8 +40,8 @@ static enum err storage(struct io_finder *f)
 {
     const struct model_io *io = &f->m->io;
     char disk[200];
-    double s = f->waited, gain = fmin(s, f->wall - f->cpu);
-    if (!(s > 0.6 * f->wall) || !(f->cpu < 0.4 * f->wall))
+    double s = f->waited, gain = fmax(0, fmin(s, f->wall - f->cpu));
+    if (!(s > 0.6 * f->quiet) || !(f->cpu < 0.4 * f->quiet))
         return ERR_OK;
     const struct io_finding what = {
         .id = "io.storage",
@@ -58,7 +58,7 @@ static enum err storage(struct io_finder *f)
     double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
     char ready[100] = "";
     if (f->real < 0.95)
-        snprintf(ready, sizeof ready, " (without %.3g s in which threads waited for a CPU)",
+        snprintf(ready, sizeof ready, " (without %.3g s in which it waited for a CPU)",
                  s * (1 / f->real - 1));
     say_disk(f, disk);
     return io_found(f, &what,
@@ -70,8 +70,8 @@ static enum err storage(struct io_finder *f)
 /* D-DEC: codecs take the CPU time, and storage is not what it waits for. */
 static enum err decoding(struct io_finder *f)
 {
-    if (!(f->decode_s > 0.6 * f->cpu) || !(f->decode_s > 0.2 * f->wall) ||
-        !(f->waited < 0.3 * f->wall))
+    if (!(f->decode_s > 0.6 * f->cpu) || !(f->decode_s > 0.2 * f->quiet) ||
+        !(f->waited < 0.3 * f->quiet))
         return ERR_OK;
     const struct io_finding what = {
         .id = "io.decode",
@@ -83,7 +83,8 @@ static enum err decoding(struct io_finder *f)
         .advice = "Decode with more threads or processes, or store the data with a faster codec or "
                   "none (tomoprof convert).",
         .refuted_by = "Refuted if an uncompressed copy of the file is read as slowly.",
-        .test = "tomoprof convert FILE COPY --codec none, then with COPY: %s."};
+        .test = "Make an uncompressed copy (tomoprof convert FILE COPY.zarr --codec raw, for one), "
+                "then with that path: %s."};
     char unnamed[120] = "";
     if (f->unnamed_s > 0.05 * f->decode_s)
         snprintf(unnamed, sizeof unnamed,
@@ -158,7 +159,7 @@ static enum err reread(struct io_finder *f)
                                    "keeps what it read takes as long.",
         .test = "Keep what was read, then: %s; tomoprof compare RUN1 RUN2."};
     return io_found(f, &what,
-                    "%.300s: %.4g MiB were read, %.4g MiB of them different: each byte %.2g "
+                    "%.300s: %.4g MiB were read, %.4g MiB of them different: each byte %.3g "
                     "times%s. Reading took %.3g s%s%.3g s.",
                     worst->path, worst->read.mb, worst->unique_mb, worst->reread,
                     from_start ? ", because each opening begins at the start again: the work grows "

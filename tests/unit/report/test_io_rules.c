@@ -93,7 +93,7 @@ static void a_disk_that_is_waited_for_is_storage_bound(void **state)
     model_destroy(m);
 }
 
-/* As much as it waited its threads were ready without a CPU, and nothing came from storage. */
+/* It slept for half a second, was ready for a CPU for six, and nothing came from storage. */
 static void waiting_for_a_cpu_is_not_storage(void **state)
 {
     (void)state;
@@ -101,7 +101,9 @@ static void waiting_for_a_cpu_is_not_storage(void **state)
     reads(m, 800, 8.2, 8);
     m->files[0].lines[0].cpu_incl.wait = 8.5;
     m->io.storage_read_mb = 1;
-    m->totals.wait.runnable = 7.5;
+    m->totals.wait.runnable = 6;
+    assert_ok(model_list(m, model_own, m, own, 1));
+    m->own[0].path_wait_ns = 500000000;
     assert_ok(findings_add(m));
     assert_null(found(m, "io.storage"));
     m->io.storage_read_mb = 700;

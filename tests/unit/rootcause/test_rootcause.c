@@ -105,6 +105,13 @@ static void what_is_written_is_read_again(void **state)
     struct rootcause *none;
     assert_int_equal(rootcause_read(folder, &none), ERR_INPUT);
     assert_null(none);
+    again->causes[0].rule = NULL;
+    assert_ok(rootcause_write(again, folder));
+    assert_int_equal(rootcause_read(folder, &none), ERR_INPUT);
+    assert_null(none);
+    snprintf(path, sizeof path, "%s/rootcause.md", folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/rootcause.json", folder);
     unlink(path);
     rootcause_free(again);
     rootcause_free(r);

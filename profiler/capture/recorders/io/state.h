@@ -32,9 +32,8 @@ struct io_file {
     struct io_moment first[IO_MOMENTS_FIRST], *moment; /* of one call in `stride` */
     uint32_t moments, moment_room;
     uint64_t stride, seen;
-    uint64_t waiting_since; /* of an endpoint: since when requests wait for their first byte */
-    uint32_t waiting;       /* how many */
-    uint8_t begun[2];       /* it was read, written */
+    uint64_t waiting_since;     /* of an endpoint: since when requests wait for their first byte */
+    uint32_t waiting, begun[2]; /* how many; whether it was read, written */
 };
 
 struct io_descriptor {
