@@ -55,8 +55,8 @@ def sleep_is_no_work(check, folder):
     work = sum(r.weight for r in trace.of(SAMPLE)) / 1e9
     asleep = sum(r.weight for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP) / 1e9
     check.that(abs(work - said["cpu"]) < 0.05, f"work {work}, truth {said['cpu']}")
-    # the last sleep may end between two looks
-    check.that(said["asleep"] - 0.2 < asleep < said["asleep"] + 0.05, f"asleep {asleep}, truth {said['asleep']}")
+    # the last sleep may end between two looks; and the kernel tells of a wait for a CPU when that is over: until then it looks like sleep
+    check.that(said["asleep"] - 0.2 < asleep < said["asleep"] + said["queued"] + 0.05, f"asleep {asleep}, truth {said}")
     calls = {r.syscall for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP}
     check.that(230 in calls or 35 in calls, f"sleeps in system calls {calls}")  # clock_nanosleep, nanosleep
 
