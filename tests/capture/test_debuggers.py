@@ -3,7 +3,7 @@
 import shutil
 import sys
 
-from recorded import command, compiled, main, need_library, newest, profile, run
+from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
 from trace_file import SAMPLE, traces
 
 WORK = """
@@ -52,14 +52,15 @@ int main(int argc, char **argv)
 """
 
 
+@of_samples
 def a_debugger_runs_its_program_to_the_end(check, folder):
     work, debugger = compiled(folder, "work", WORK), compiled(folder, "debugger", DEBUGGER)
     if not work:
         print("  not tested: no C compiler")
         return
     done = run(command(folder / "runs", "--", debugger, work))
-    check.that(done.returncode == 0 and done.stdout == b"worked 1\n", f"{done}")
-    check.that(b"0 stops, exit 7," in done.stderr and b" 0 samples" not in done.stderr, f"{done.stderr}")
+    check.must(done.returncode == 0 and done.stdout == b"worked 1\n" and b"0 stops, exit 7," in done.stderr, f"{done}")
+    check.that(b" 0 samples" not in done.stderr, f"{done.stderr}")
     lines = [line for name, f in profile(folder / "runs")["files"].items() if name.endswith("work.c") for line in f["lines"]]
     check.that(sum(line["cpu"]["samples"] for line in lines) > 0, "no sample of the debugged program")
 
@@ -92,16 +93,17 @@ print([n for n in names if n < 200][:-1], os.open('/dev/null', os.O_RDONLY), os.
 """
 
 
+@of_samples
 def descriptors_are_the_programs(check, folder):
     """Also where its limit is so low that no number is out of its way."""
     for limit in (1024, 300, 64):
         program = [sys.executable, "-c", CLOSES, str(limit)]
         bare, done = run(program), run(command(folder / "runs", "--no-analysis", "--", *program))
-        check.that(bare.returncode == 0 and bare.stdout == done.stdout, f"limit {limit}: {done.stdout} {done.stderr}, bare {bare.stdout}")
+        check.must(bare.returncode == 0 and bare.stdout == done.stdout, f"limit {limit}: {done.stdout} {done.stderr}, bare {bare.stdout}")
         (trace,) = traces(newest(folder / "runs") / "trace")
         samples = [r for r in trace.records if r.kind == SAMPLE]
         check.that(len({s.tid for s in samples}) >= 4, f"limit {limit}: {len(samples)} samples of {len({s.tid for s in samples})} threads")
-        check.that(trace.lost["records"] == 0, f"limit {limit}: {trace.lost}")
+        check.must(trace.lost["records"] == 0, f"limit {limit}: {trace.lost}")
 
 
 if __name__ == "__main__":

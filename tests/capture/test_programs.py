@@ -5,19 +5,20 @@ The longer list, with MBIRJAX and JITs: tests/capture/matrix.py."""
 import sys
 
 from programs import PROGRAMS, compare, facts, mentions
-from recorded import main, need_library
+from recorded import main, need_library, of_samples
 
 
 def test_of(program):
+    @of_samples
     def test(check, folder):
         reason = program.absent()
         if reason:
             print(f"  skipped: {reason}")
             return
         _, mine, differences = compare(program, folder)
-        check.that(not differences, f"{program.name}: {differences}")
+        check.must(not differences, f"{program.name}: {differences}")
         data, record, _ = facts(folder)
-        check.that(data["schema"].startswith("tomoprof-profile/"), f"{program.name}: {data['schema']}")
+        check.must(data["schema"].startswith("tomoprof-profile/"), f"{program.name}: {data['schema']}")
         kernel = record["end"]["user_s"] + record["end"]["system_s"]
         found = data["totals"]["cpu"]["user"] + data["totals"]["cpu"]["sys"]
         # A killed program's last moments are nobody's; what runs before the library is loaded is not sampled.

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 
-from injected import captured, main, need_library, of_samples, run, target
+from injected import LONG, captured, main, need_library, of_samples, run, target
 from trace_file import COST, FOOTPRINT, SAMPLE, SLEEP, THREAD, THREAD_END, WAIT
 
 
@@ -29,7 +29,7 @@ def by_function(trace, program):
 @of_samples
 def shares_are_right(check, folder):
     program = target(folder, "truth", "-no-pie")
-    for rate in (97, 200, 1000):
+    for rate in (97, 200, 1000) if LONG else (97, 1000):
         done, (trace,) = captured(folder, [program, "shares"], RATE=rate)
         said = json.loads(done.stdout)
         sums, n = by_function(trace, program), len(trace.of(SAMPLE))
@@ -55,8 +55,8 @@ def sleep_is_no_work(check, folder):
     work = sum(r.weight for r in trace.of(SAMPLE)) / 1e9
     asleep = sum(r.weight for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP) / 1e9
     check.that(abs(work - said["cpu"]) < 0.05, f"work {work}, truth {said['cpu']}")
-    # the last sleep may end between two looks
-    check.that(said["asleep"] - 0.2 < asleep < said["asleep"] + 0.05, f"asleep {asleep}, truth {said['asleep']}")
+    # the last sleep may end between two looks; and the kernel tells of a wait for a CPU when that is over: until then it looks like sleep
+    check.that(said["asleep"] - 0.2 < asleep < said["asleep"] + said["queued"] + 0.05, f"asleep {asleep}, truth {said}")
     calls = {r.syscall for r in trace.of(WAIT) if r.tid == trace.pid and r.state == SLEEP}
     check.that(230 in calls or 35 in calls, f"sleeps in system calls {calls}")  # clock_nanosleep, nanosleep
 

@@ -121,7 +121,8 @@ static double timed(void (*f)(void))
     return now() - begin;
 }
 
-/* The recorder looks some 20 times a second, later on a busy machine: it has seen what is announced. */
+/* The recorder looks some 20 times a second, later on a busy machine: it has seen what is
+ * announced. */
 static void pause_a_moment(void)
 {
     nanosleep(&(struct timespec){0, 900000000}, NULL);
