@@ -42,6 +42,7 @@ struct store_array {
     int cut_edges;         /* chunks at the upper edges hold no more than the array */
     int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
     const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
+    const char *units, *group; /* of the values; NX_class of its group in HDF5; NULL: unknown */
     double spacing[STORE_DIMS];                      /* 0: unknown */
     double slope, intercept;                         /* value = slope * stored + intercept */
     unsigned char fill[16];

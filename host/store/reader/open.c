@@ -63,7 +63,9 @@ enum err store_open(const char *name, struct store **out)
         e = open_known(&f, out);
     free(head);
     if (!e && (*out)->arrays_count == 0) {
-        e = FAIL(ERR_INPUT, "%s: %s without arrays of numbers", name, (*out)->format);
+        const struct store *s = *out;
+        e = FAIL(ERR_INPUT, "%s: %s without arrays of numbers%s%s", name, s->format,
+                 s->notes_count ? "; " : "", s->notes_count ? s->notes[0].value : "");
         store_close(*out);
         *out = NULL;
     }

@@ -262,7 +262,25 @@ static int knows_stack(const struct reader_file *f)
     return n > 0;
 }
 
-static enum err fill_stack(struct store *s, const char *folder, struct dirent **names, int n)
+/* "proj" of "proj_0001.tif". */
+static size_t stem(const char *name)
+{
+    size_t n = (size_t)(strrchr(name, '.') - name);
+    while (n > 0 && isdigit((unsigned char)name[n - 1]))
+        n--;
+    while (n > 0 && strchr("_-. ", name[n - 1]))
+        n--;
+    return n;
+}
+
+static int same_stem(const char *a, const char *b)
+{
+    return stem(a) == stem(b) && !strncmp(a, b, stem(a));
+}
+
+/* The files of one stem. */
+static enum err add_stack(struct store *s, const char *folder, struct dirent **names, int n,
+                          const char *name)
 {
     struct tiff_pages pages = {0};
     enum err e = ERR_OK;
@@ -281,9 +299,52 @@ static enum err fill_stack(struct store *s, const char *folder, struct dirent **
     for (int i = 0; which && i < n; i++)
         which[i] = (size_t)i;
     if (!e)
-        e = which ? add_array(s, "data", &pages, which, n) : FAIL(ERR_MEMORY, "no memory left");
+        e = which ? add_array(s, name, &pages, which, n) : FAIL(ERR_MEMORY, "no memory left");
     free(which);
     free(pages.items);
+    return e;
+}
+
+static int by_length(const void *x, const void *y)
+{
+    const struct store_array *a = *(struct store_array *const *)x,
+                             *b = *(struct store_array *const *)y;
+    const int64_t m = store_elements(a), n = store_elements(b);
+    return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+/* One array for each stem, the largest first; `data` where there is one. */
+static enum err fill_stack(struct store *s, const char *folder, struct dirent **names, int n)
+{
+    int first = 0, stems = 0;
+    struct dirent **sorted = calloc((size_t)n + 1, sizeof *sorted);
+    FAIL_IF(!sorted, ERR_MEMORY, "%s: no memory left for its names", folder);
+    enum err e = ERR_OK;
+    for (int done = 0; done < n && !e; stems++) {
+        char name[256];
+        int count = 0;
+        while (!names[first])
+            first++;
+        const struct dirent *one = names[first];
+        for (int i = first; i < n; i++)
+            if (names[i] && same_stem(one->d_name, names[i]->d_name)) {
+                sorted[count++] = names[i];
+                if (i > first)
+                    names[i] = NULL;
+            }
+        snprintf(name, sizeof name, "%.*s", (int)stem(one->d_name), one->d_name);
+        e = add_stack(s, folder, sorted, count, count == n || !name[0] ? "data" : name);
+        done += count;
+        for (int i = 0; i < count; i++)
+            free(sorted[i]);
+        names[first] = NULL;
+        if (stems == LAYOUTS_MOST && !e)
+            e = FAIL(ERR_INPUT, "%s: has files of more than %d names: put each stack into a folder",
+                     folder, LAYOUTS_MOST);
+    }
+    free(sorted);
+    if (!e)
+        array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, by_length);
     return e;
 }
 
