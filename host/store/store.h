@@ -24,6 +24,7 @@ struct store_dtype {
 struct store_chunk {
     int32_t object;   /* index of store->objects; -1: not stored, all of it is the fill value */
     int16_t pipeline; /* index of the array's pipelines */
+    int16_t whole;    /* a whole object behind a URL that may be missing: `stored` is the most */
     int64_t offset, stored;
     int64_t skip; /* decoded bytes before the chunk's own (BGZF members) */
 };
@@ -76,6 +77,8 @@ struct store {
     struct store_object *objects;
     struct store_note *notes;
     struct arena *arena; /* of all names, chunks and tables */
+    int remote;                   /* its objects have URLs */
+    struct remote_blocks *blocks; /* of manifest/remote.c */
     void *reader;
     void (*close)(struct store *s); /* of the reader; NULL: none */
     size_t arrays_room, objects_room, notes_room;

@@ -15,6 +15,7 @@
 #include "host/geom/ct_model.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
+#include "host/store/fetch/http.h"
 #include "host/store/format/npy.h"
 
 #define HEAD_BYTES 65536
@@ -186,6 +187,8 @@ static enum err run(int words, char **word)
     const char *path = word[0];
     static unsigned char head[HEAD_BYTES + 1];
     struct stat st;
+    if (http_is_url(path))
+        return info_store(path, json);
     if (!stat(path, &st) && S_ISDIR(st.st_mode) && info_is_store(path))
         return info_store(path, json);
     FILE *f;

@@ -15,6 +15,7 @@ static int knows(const struct reader_file *f)
 
 #include "host/base/arena.h"
 #include "host/store/format/h5.h"
+#include "host/store/reader/hdf5_remote.h"
 
 #define ARRAYS_MOST  4096
 #define COMPACT_MOST 65536 /* the format's own limit */
@@ -349,7 +350,7 @@ static enum err fill(struct store *s, const struct reader_file *f)
     hsize_t userblock = 0;
     FAIL_IF(!file, ERR_MEMORY, "%s: no memory left", f->path);
     TRY(store_object_add(s, NULL, f->path, &object));
-    TRY(h5_open(f->path, file));
+    TRY(s->remote ? h5_open_remote(s, object, file) : h5_open(f->path, file));
     s->reader = file;
     s->close = close_file;
     list = H5Fget_create_plist(*file);
