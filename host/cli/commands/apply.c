@@ -144,6 +144,8 @@ static enum err check_options(const char *name, const struct operation *op)
                 name, row->name);
         log_warn("%s does not use --%s", name, row->name);
     }
+    FAIL_IF(!strcmp(op->group, "storage"), ERR_USAGE,
+            "%s works on stores that it makes itself: tomoprof run --ops %s", op->name, op->name);
     int any_shape = op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
     if (any_shape && geometry)
         log_warn("%s does not use --geometry", name);

@@ -6,6 +6,7 @@
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/storage.h"
 
 static const struct buffer *given(const struct array_pair *a)
 {
@@ -223,7 +224,10 @@ static const char *const bench_names[] = {
 
 const struct operation *operation_at(int index)
 {
-    return index >= 0 && index < COUNT(operations) ? &operations[index] : NULL;
+    if (index >= 0 && index < COUNT(operations))
+        return &operations[index];
+    index -= COUNT(operations);
+    return index >= 0 && index < storage_operations_count ? &storage_operations[index] : NULL;
 }
 
 static const struct operation *find(const struct operation *rows, int n, const char *name)
@@ -236,7 +240,8 @@ static const struct operation *find(const struct operation *rows, int n, const c
 
 const struct operation *operation_named(const char *name)
 {
-    return find(operations, COUNT(operations), name);
+    const struct operation *op = find(operations, COUNT(operations), name);
+    return op ? op : find(storage_operations, storage_operations_count, name);
 }
 
 const struct operation *bench_operation_named(const char *name)

@@ -15,7 +15,7 @@ enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 struct operation {
     const char *name;           /* public: timing.json and the command line */
     const char *geometry;       /* "parallel", "cone", or "any" */
-    const char *group;          /* projection, filter, reconstruction, utility */
+    const char *group; /* projection, filter, reconstruction, utility, volume, storage */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;
@@ -32,6 +32,8 @@ struct operation {
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
+    void (*finish)(struct run_state *s); /* gives back what prepare made; NULL: nothing */
+    int apart;                           /* not in a run that names neither it nor its group */
 };
 
 /* Row `index` of the catalogue, NULL past the end. */

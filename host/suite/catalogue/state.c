@@ -77,7 +77,7 @@ static enum err allocate(struct run_state *s, const char *what, enum array array
 enum err state_allocate_output(struct run_state *s)
 {
     static const char *const names[] = {"", "volume", "sinogram", ""};
-    if (s->op->output == ARRAY_PARTITION)
+    if (s->op->output == ARRAY_PARTITION || s->op->output == ARRAY_NONE)
         return ERR_OK;
     return allocate(s, names[s->op->output], s->op->output, &s->out);
 }
@@ -89,6 +89,8 @@ enum err state_allocate_scratch(struct run_state *s)
 
 void state_free(struct run_state *s)
 {
+    if (s->op && s->op->finish)
+        s->op->finish(s);
     struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->out, &s->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->buffer.ptr)

@@ -10,6 +10,7 @@
 #include "host/recon/recon.h"
 
 struct operation;
+struct storage;
 
 /* volume (R, C, S) and sinogram (V, Mr, Nc) are float32, partition (subsets, length) int32. */
 enum array { ARRAY_NONE, ARRAY_VOLUME, ARRAY_SINOGRAM, ARRAY_PARTITION };
@@ -35,6 +36,7 @@ struct run_state {
     uint64_t seed;              /* of the noise and of the partition's generator */
     int64_t subsets;            /* of gen_pixel_partition */
     struct partition partition; /* its result */
+    struct storage *storage;    /* of group storage: its stores */
 };
 
 /* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over

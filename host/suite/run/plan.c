@@ -41,13 +41,13 @@ static enum err unknown_operation(const struct menu *menu, const char *name)
                 menu->list);
 }
 
-/* Marks in wanted[] what one item of the list names. */
+/* Marks in wanted[] what one item of the list names; NULL: what belongs to every run. */
 static enum err choose(const struct menu *menu, const char *item, int wanted[PLAN_OPS])
 {
     int found = 0;
     const struct operation *op;
     for (int i = 0; i < PLAN_OPS && (op = menu->at(i)); i++)
-        if (!fnmatch(item, op->name, 0))
+        if (item ? !fnmatch(item, op->name, 0) : !op->apart)
             wanted[i] = found = 1;
     return found ? ERR_OK : unknown_operation(menu, item);
 }
@@ -109,8 +109,10 @@ static enum err add_operations(const struct menu *menu, const char *text, struct
 {
     enum err e = ERR_OK;
     int wanted[PLAN_OPS] = {0};
-    char *copy = strdup(text), *rest = copy, *item;
+    char *copy = strdup(text ? text : ""), *rest = text ? copy : NULL, *item;
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
+    if (!text)
+        e = choose(menu, NULL, wanted);
     while (!e && (item = next_item(&rest)))
         e = *item ? choose(menu, item, wanted)
                   : FAIL(ERR_USAGE, "--ops \"%s\": an item of the list is empty", text);
@@ -127,7 +129,7 @@ enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
     memset(out, 0, sizeof *out);
     const struct comma_list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
                                  out->sizes, &out->size_count, PLAN_SIZES};
-    TRY(add_operations(menu, ops ? ops : "*", out));
+    TRY(add_operations(menu, ops, out));
     return add_numbers(&l, sizes ? sizes : menu->sizes);
 }
 
