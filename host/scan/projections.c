@@ -13,8 +13,8 @@ void projections_free(struct projections *p)
     *p = (struct projections){0};
 }
 
-/* Means of bin x bin pixels, in place: (views, rows, channels) become (views, rows / bin, channels /
- * bin). */
+/* Means of bin x bin pixels, in place: (views, rows, channels) become (views, rows / bin, channels
+ * / bin). */
 static void bin_pixels(float *x, int64_t views, int64_t rows, int64_t channels, int64_t bin)
 {
     float *to = x;

@@ -14,10 +14,10 @@ struct projections {
     int64_t repaired; /* samples that had no valid -log and were filled from their neighbours */
 };
 
-/* Reads `row_count` rows (< 0: all) from row_first on, each the mean of `bin` detector rows, of bin x
- * bin pixels of a scan, and computes -log(|I - D| / |F - D|); samples where that is not finite are
- * filled by the median of their valid 3x3 neighbours, repeated until none is left. row_first counts
- * detector rows. Errors: exchange_read, correct_repair. */
+/* Reads `row_count` rows (< 0: all) from row_first on, each the mean of `bin` detector rows, of bin
+ * x bin pixels of a scan, and computes -log(|I - D| / |F - D|); samples where that is not finite
+ * are filled by the median of their valid 3x3 neighbours, repeated until none is left. row_first
+ * counts detector rows. Errors: exchange_read, correct_repair. */
 enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
                           int64_t row_count, struct projections *out);
 void projections_free(struct projections *p);

@@ -43,9 +43,9 @@ struct store_array {
     int cut_edges;         /* chunks at the upper edges hold no more than the array */
     int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
     const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
-    const char *units, *group; /* of the values; NX_class of its group in HDF5; NULL: unknown */
-    double spacing[STORE_DIMS];                      /* 0: unknown */
-    double slope, intercept;                         /* value = slope * stored + intercept */
+    const char *units, *group;  /* of the values; NX_class of its group in HDF5; NULL: unknown */
+    double spacing[STORE_DIMS]; /* 0: unknown */
+    double slope, intercept;    /* value = slope * stored + intercept */
     unsigned char fill[16];
     int pipelines_count;
     struct codec_pipeline pipelines[STORE_PIPELINES];
@@ -76,7 +76,7 @@ struct store {
     struct store_array **arrays; /* the first is the largest that holds numbers of interest */
     struct store_object *objects;
     struct store_note *notes;
-    struct arena *arena; /* of all names, chunks and tables */
+    struct arena *arena;          /* of all names, chunks and tables */
     int remote;                   /* its objects have URLs */
     struct remote_blocks *blocks; /* of manifest/remote.c */
     void *reader;

@@ -16,7 +16,8 @@
 
 static const char *const method_names[] = {"fbp", "fdk", "mbir"};
 
-static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory, *backend = "auto";
+static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
+    *backend = "auto";
 static int method, weighting, voxel_driven;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
@@ -55,9 +56,10 @@ static struct opt options[] = {
                  "--flats; or a sinogram (.npy)"),
     OPTION_INPUT("flats", 0, flats, "FILE", "flat fields (default: those of the scan)"),
     OPTION_INPUT("darks", 0, darks, "FILE", "dark frames (default: those of the scan)"),
-    OPTION_TEXT("angles", 0, angles, "FILE|A:B",
-                "degrees, one per view (.npy or text), or evenly from\nA to B (default: those of the "
-                "scan)"),
+    OPTION_TEXT(
+        "angles", 0, angles, "FILE|A:B",
+        "degrees, one per view (.npy or text), or evenly from\nA to B (default: those of the "
+        "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
@@ -216,12 +218,12 @@ const struct command cmd_recon = {
         "of slices in turn, with the same result; the centre is then found on the middle 32 "
         "rows.\n\n"
         "Examples:\n"
-            "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
-            "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"
-            "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
-            "transmission \\\n"
-            "    --out part.npy\n"
-            "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
+        "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
+        "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"
+        "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
+        "transmission \\\n"
+        "    --out part.npy\n"
+        "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
     .options = options,
     .min_words = 0,
     .max_words = 0,

@@ -6,7 +6,8 @@
 #include "host/cli/doctor/probes.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
-static const char hdf5[] = TP_HDF5_NAME, curl[] = TP_CURL_NAME, symbols[] = TP_DW_NAME, codecs[] = TP_CODEC_NAMES,
+static const char hdf5[] = TP_HDF5_NAME, curl[] = TP_CURL_NAME, symbols[] = TP_DW_NAME,
+                  codecs[] = TP_CODEC_NAMES,
                   no_codecs[] = TP_CODEC_MISSING; /* "" when the build found none */
 
 static enum state probe_fft(struct found *f)

@@ -151,8 +151,8 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
         p->facts.bytes_decoded += store_chunk_bytes(a, chunk) + c->skip;
     for (int64_t i = before; i < p->facts.tasks; i++) {
         struct engine_task *n = &p->tasks[i];
-        const int raw = c->object < 0 ||
-                        (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole);
+        const int raw =
+            c->object < 0 || (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole);
         for (int d = 0; d < a->dims && !raw; d++)
             n->first += (n->start[d] - origin[d]) * stride[d];
         if (i > before && !raw) /* decoded once */

@@ -83,8 +83,8 @@ static int follows(const struct engine_worker *w, const struct fetch_request *r,
                    const struct store_object *o, const struct engine_task *t)
 {
     const int64_t gap = w->job->plan->options.gap, end = r->offset + r->bytes;
-    return gap >= 0 && !r->whole && r->object == o && t->offset >= r->offset && t->offset <= end + gap &&
-           r->to == NULL;
+    return gap >= 0 && !r->whole && r->object == o && t->offset >= r->offset &&
+           t->offset <= end + gap && r->to == NULL;
 }
 
 /* Requests of tasks [first, last); request_of says which one each has, -1: none. */
@@ -171,6 +171,20 @@ static int64_t needed(const struct store_array *a, const struct engine_task *t,
     return (last + 1) * a->dtype.bytes;
 }
 
+/* Whether a decoded chunk is, byte for byte, what its part of the output holds. */
+static int is_in_place(const struct engine_job *job, const struct engine_task *t,
+                       const int64_t shape[STORE_DIMS], const int64_t stride[STORE_DIMS])
+{
+    const struct store_array *a = job->plan->array;
+    if (a->tiles || a->dtype.kind != job->type.kind || a->dtype.bytes != job->type.bytes ||
+        a->dtype.swap || a->chunks[t->chunk].skip)
+        return 0;
+    for (int d = 0; d < a->dims; d++)
+        if (t->count[d] != shape[d] || (shape[d] > 1 && stride[d] != job->stride[d]))
+            return 0;
+    return 1;
+}
+
 /* Where the part's first element is, and the strides between its elements. */
 static enum err decode(struct engine_worker *w, const struct engine_task *t,
                        const struct fetch_request *r, const unsigned char **from,
@@ -188,6 +202,13 @@ static enum err decode(struct engine_worker *w, const struct engine_task *t,
                 (long long)store_chunk_bytes(a, t->chunk));
         *from = r->data + (t->offset - r->offset) + t->first * a->dtype.bytes;
         return ERR_OK;
+    }
+    if (is_in_place(w->job, t, shape, stride)) {
+        unsigned char *target = target_of(w->job, t);
+        *from = target;
+        return codec_decode(&w->codecs, &a->pipelines[c->pipeline],
+                            r->data + (t->offset - r->offset), (size_t)stored, target,
+                            (size_t)store_chunk_bytes(a, t->chunk));
     }
     if (w->decoded_chunk != t->chunk) {
         const int64_t bytes = needed(a, t, stride, store_chunk_bytes(a, t->chunk));
@@ -280,7 +301,8 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
         at[1] = clock_ns();
         TRY(convert(w, t, &from, stride));
         at[2] = clock_ns();
-        place(job, t, from, stride);
+        if (from != target_of(job, t))
+            place(job, t, from, stride);
     }
     at[3] = clock_ns();
     if (job->times) {

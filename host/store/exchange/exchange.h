@@ -22,10 +22,10 @@ struct exchange_info {
     char dtype[16];
     int sinogram_order; /* (rows, views, channels) */
     int has_theta;
-    double theta_first, theta_last; /* radians */
-    int cone;                       /* then the three lengths are known */
-    double center;                  /* 0-based channel of the rotation axis; NAN: unknown */
-    double pixel;                   /* mm, at the rotation axis for cone beams; NAN: unknown */
+    double theta_first, theta_last;  /* radians */
+    int cone;                        /* then the three lengths are known */
+    double center;                   /* 0-based channel of the rotation axis; NAN: unknown */
+    double pixel;                    /* mm, at the rotation axis for cone beams; NAN: unknown */
     double source_iso, iso_detector; /* mm */
 };
 enum err exchange_info(const struct exchange_source *source, struct exchange_info *out);

@@ -128,8 +128,8 @@ static enum err read_apart(const struct apart_request *r, struct exchange_counts
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (child > 0 && !answered && WIFSIGNALED(status))
-        e = FAIL(ERR_INPUT, "%s: reading it ended with signal %d (%s): the file is damaged", r->source->path,
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+        e = FAIL(ERR_INPUT, "%s: reading it ended with signal %d (%s): the file is damaged",
+                 r->source->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (child > 0 && !answered)
         e = FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", r->source->path);
     return e;

@@ -1,6 +1,4 @@
 /* Finds the roles of a scan file's arrays by the conventions of its format. */
-#include "host/store/exchange/roles.h"
-
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +10,7 @@
 #include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/store/engine/engine.h"
+#include "host/store/exchange/roles.h"
 #include "host/store/exchange/values.h"
 
 #define DATA     "exchange/data"
@@ -40,10 +39,11 @@ static enum err read_order(const struct scan_file *s, struct frames *f)
         return ERR_OK;
     const int theta_first = !strncmp(axis[0], "theta", 5) || !strcmp(axis[0], "z"),
               known = axis[1] && axis[2] && !strcmp(axis[2], "x");
-    FAIL_IF(!known || (theta_first ? strcmp(axis[1], "y") != 0
-                                   : strcmp(axis[0], "y") != 0 || strncmp(axis[1], "theta", 5) != 0),
-            ERR_INPUT, "%s: %s has the axes \"%.40s:%.40s:%.40s\"; theta:y:x and y:theta:x are known",
-            s->path, a->name, axis[0], axis[1] ? axis[1] : "", axis[2] ? axis[2] : "");
+    FAIL_IF(
+        !known || (theta_first ? strcmp(axis[1], "y") != 0
+                               : strcmp(axis[0], "y") != 0 || strncmp(axis[1], "theta", 5) != 0),
+        ERR_INPUT, "%s: %s has the axes \"%.40s:%.40s:%.40s\"; theta:y:x and y:theta:x are known",
+        s->path, a->name, axis[0], axis[1] ? axis[1] : "", axis[2] ? axis[2] : "");
     f->rows_first = !theta_first;
     return ERR_OK;
 }

@@ -11,7 +11,7 @@ struct frames { /* pictures of one kind */
     int64_t *index;            /* which of the array's pictures, malloc; NULL: the first `count` */
     int64_t count;
     int rows_first; /* (rows, frames, channels) instead of (frames, rows, channels) */
-    double value;   /* of all pixels where there is no array, or one that is zero; NAN: unknown */
+    double value;   /* of all pixels where the array is missing or zero; NAN: unknown */
 };
 
 struct scan_file {

@@ -1,6 +1,4 @@
 /* Small arrays as float64: scalars of metadata, angles of a file of their own. */
-#include "host/store/exchange/values.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include "host/base/file.h"
 #include "host/base/memory.h"
 #include "host/store/engine/engine.h"
+#include "host/store/exchange/values.h"
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
@@ -66,9 +65,9 @@ double values_millimetres(const char *units)
     static const struct {
         const char *name;
         double mm;
-    } rows[] = {{"m", 1000},    {"meter", 1000}, {"metre", 1000}, {"cm", 10},
-                {"mm", 1},      {"um", 1e-3},    {"\xc2\xb5m", 1e-3}, {"micron", 1e-3},
-                {"micrometer", 1e-3}, {"nm", 1e-6}};
+    } rows[] = {
+        {"m", 1000},  {"meter", 1000},     {"metre", 1000},  {"cm", 10},           {"mm", 1},
+        {"um", 1e-3}, {"\xc2\xb5m", 1e-3}, {"micron", 1e-3}, {"micrometer", 1e-3}, {"nm", 1e-6}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(units, rows[i].name))
             return rows[i].mm;
@@ -92,8 +91,8 @@ static enum err from_text(const char *path, const char *text, int64_t views, dou
         n++;
         at = end;
     }
-    FAIL_IF(n != views, ERR_INPUT, "--angles %s: has %" PRId64 " angles; the scan has %" PRId64
-            " views", path, n, views);
+    FAIL_IF(n != views, ERR_INPUT,
+            "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views", path, n, views);
     return ERR_OK;
 }
 
@@ -103,9 +102,11 @@ static enum err from_array(const char *path, int64_t views, double *out)
     double *all = NULL;
     TRY(store_open(path, &s));
     const int64_t n = store_elements(s->arrays[0]);
-    enum err e = n == views ? values_read(s, s->arrays[0], &all)
-                            : FAIL(ERR_INPUT, "--angles %s: has %" PRId64
-                                   " angles; the scan has %" PRId64 " views", path, n, views);
+    enum err e =
+        n == views
+            ? values_read(s, s->arrays[0], &all)
+            : FAIL(ERR_INPUT, "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views",
+                   path, n, views);
     for (int64_t i = 0; i < views && !e; i++) {
         out[i] = all[i];
         if (!isfinite(all[i]))
@@ -136,9 +137,8 @@ static enum err from_file(const char *source, int64_t views, double *out)
     char *text;
     size_t bytes;
     TRY(file_read_all(source, TEXT_BYTES, &text, &bytes));
-    enum err e = bytes >= 6 && !memcmp(text, "\x93NUMPY", 6)
-                     ? from_array(source, views, out)
-                     : from_text(source, text, views, out);
+    enum err e = bytes >= 6 && !memcmp(text, "\x93NUMPY", 6) ? from_array(source, views, out)
+                                                             : from_text(source, text, views, out);
     free(text);
     return e;
 }

@@ -21,8 +21,7 @@ static enum err http_requests(struct fetch_worker *w, struct fetch_request *r, i
     return ERR_OK;
 }
 
-const struct fetch_way fetch_http = {
-    "http", "ranges over HTTP", 1, 0, NULL, http_requests, NULL};
+const struct fetch_way fetch_http = {"http", "ranges over HTTP", 1, 0, NULL, http_requests, NULL};
 
 const struct fetch_way *const fetch_ways[] = {&fetch_pread, &fetch_mmap, &fetch_direct,
                                               &fetch_uring, NULL};

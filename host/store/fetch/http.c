@@ -1,11 +1,11 @@
 /* Requests of bytes by libcurl: each thread takes a connection from the pool and gives it back, so
- * that it stays open. Failures that may pass are repeated after 0.1, 0.2, 0.4 ... seconds. Redirects
- * are followed to the same host alone: a file must not make this machine ask others. */
-#include "host/store/fetch/http.h"
-
+ * that it stays open. Failures that may pass are repeated after 0.1, 0.2, 0.4 ... seconds.
+ * Redirects are followed to the same host alone: a file must not make this machine ask others. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "host/store/fetch/http.h"
 
 int http_is_url(const char *name)
 {
@@ -47,7 +47,7 @@ struct call {
     unsigned char *to; /* NULL: sizes alone */
     size_t room, got;
     int too_long;
-    int64_t total; /* by Content-Range or Content-Length; -1: not told */
+    int64_t total;   /* by Content-Range or Content-Length; -1: not told */
     int64_t wait_ms; /* by Retry-After */
 };
 
@@ -131,7 +131,8 @@ static enum err set_url(struct call *c)
     } else {
         const char *endpoint = setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL),
                    *bucket = c->name + 5, *key = strchr(bucket, '/');
-        FAIL_IF(!key || key == bucket || !key[1], ERR_USAGE, "%s: must be s3://BUCKET/KEY", c->name);
+        FAIL_IF(!key || key == bucket || !key[1], ERR_USAGE, "%s: must be s3://BUCKET/KEY",
+                c->name);
         for (const char *k = bucket; *k; k++)
             FAIL_IF(!isalnum((unsigned char)*k) && !strchr("-._~/", *k), ERR_UNSUPPORTED,
                     "%s: has the character '%c', whose signature libcurl gets wrong; letters, "
@@ -174,8 +175,8 @@ static int same_host(const char *a, const char *b)
 {
     static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
     CURLU *x = curl_url(), *y = curl_url();
-    int same = x && y && !curl_url_set(x, CURLUPART_URL, a, 0) &&
-               !curl_url_set(y, CURLUPART_URL, b, 0);
+    int same =
+        x && y && !curl_url_set(x, CURLUPART_URL, a, 0) && !curl_url_set(y, CURLUPART_URL, b, 0);
     for (int i = 0; i < 3 && same; i++) {
         char *p = NULL, *q = NULL;
         const unsigned flags = i == 2 ? CURLU_DEFAULT_PORT : 0;
@@ -230,9 +231,9 @@ static CURLcode perform(CURL *h, struct call *c, long *status)
 
 static int may_pass(CURLcode done, long status)
 {
-    static const CURLcode codes[] = {CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT,
-                                     CURLE_GOT_NOTHING,     CURLE_RECV_ERROR,
-                                     CURLE_SEND_ERROR,      CURLE_PARTIAL_FILE,
+    static const CURLcode codes[] = {CURLE_COULDNT_CONNECT,     CURLE_OPERATION_TIMEDOUT,
+                                     CURLE_GOT_NOTHING,         CURLE_RECV_ERROR,
+                                     CURLE_SEND_ERROR,          CURLE_PARTIAL_FILE,
                                      CURLE_COULDNT_RESOLVE_HOST};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (done == codes[i])
@@ -274,10 +275,11 @@ static enum err answer(CURL *h, struct call *c, long *status)
             TRY(redirect(h, c, *status, &redirects));
             continue;
         }
-        FAIL_IF(c->too_long, ERR_INPUT,
-                "%s: more bytes come than were asked for (%zu): the server does not serve ranges of "
-                "bytes, or the object is too large",
-                c->name, c->room);
+        FAIL_IF(
+            c->too_long, ERR_INPUT,
+            "%s: more bytes come than were asked for (%zu): the server does not serve ranges of "
+            "bytes, or the object is too large",
+            c->name, c->room);
         if (!may_pass(done, *status)) {
             FAIL_IF(done, ERR_INPUT, "%s: %s", c->name, curl_easy_strerror(done));
             return ERR_OK;

@@ -1,10 +1,9 @@
 /* The blocks of a store's objects that were read last. */
-#include "host/store/manifest/remote.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/store/fetch/http.h"
+#include "host/store/manifest/remote.h"
 
 #define BLOCK       ((int64_t)256 << 10)
 #define BLOCKS_MOST 128 /* 32 MiB */

@@ -8,21 +8,21 @@
 
 #include "host/store/manifest/manifest.h"
 
-struct source { /* what an access list holds */
+struct remote_source { /* what an access list holds */
     struct store *store;
     int32_t object;
 };
 
 struct remote {
     H5FD_t pub; /* libhdf5's part comes first */
-    struct source source;
+    struct remote_source source;
     int64_t bytes;
     haddr_t end; /* of what libhdf5 considers allocated */
 };
 
 static H5FD_t *remote_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
-    const struct source *source = H5Pget_driver_info(access);
+    const struct remote_source *source = H5Pget_driver_info(access);
     struct remote *r = source && !(flags & H5F_ACC_RDWR) ? calloc(1, sizeof *r) : NULL;
     (void)name, (void)most;
     if (!r)
@@ -95,7 +95,7 @@ static int remote_compare(const H5FD_t *a, const H5FD_t *b)
 static const H5FD_class_t driver = {.name = "tomoprof_remote",
                                     .maxaddr = HADDR_MAX,
                                     .fc_degree = H5F_CLOSE_WEAK,
-                                    .fapl_size = sizeof(struct source),
+                                    .fapl_size = sizeof(struct remote_source),
                                     .open = remote_open,
                                     .close = remote_close,
                                     .cmp = remote_compare,
@@ -109,7 +109,7 @@ static const H5FD_class_t driver = {.name = "tomoprof_remote",
 
 enum err h5_open_remote(struct store *s, int32_t object, hid_t *file)
 {
-    const struct source source = {s, object};
+    const struct remote_source source = {s, object};
     *file = -1;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);

@@ -1,4 +1,5 @@
-/* HDF5 files behind a URL: libhdf5 reads their metadata through a driver of its virtual file layer. */
+/* HDF5 files behind a URL: libhdf5 reads their metadata through a driver of its virtual file layer.
+ */
 #ifndef TP_STORE_READER_HDF5_REMOTE_H
 #define TP_STORE_READER_HDF5_REMOTE_H
 

@@ -72,9 +72,9 @@ static int answer_file(int fd, int file, const char *head, int body)
     int length = snprintf(text, sizeof text, "HTTP/1.1 %s\r\nContent-Length: %lld\r\n",
                           range ? "206 Partial Content" : "200 OK", n > 0 ? n : 0);
     if (range)
-        length += snprintf(text + length, sizeof text - (size_t)length,
-                           "Content-Range: bytes %lld-%lld/%lld\r\n", first, last,
-                           (long long)st.st_size);
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length,
+                     "Content-Range: bytes %lld-%lld/%lld\r\n", first, last, (long long)st.st_size);
     length += snprintf(text + length, sizeof text - (size_t)length, "\r\n");
     int good = send_all(fd, text, (size_t)length);
     off_t at = (off_t)first;

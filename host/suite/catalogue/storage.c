@@ -1,8 +1,6 @@
-/* Group storage: ingest, full reads, slices along three axes, regions and batches of them, on stores
- * of the operation's own making. The array is (sagittal, coronal, axial) as
- * in NIfTI, float32. */
-#include "host/suite/catalogue/storage.h"
-
+/* Group storage: ingest, full reads, slices along three axes, regions and batches of them, on
+ * stores of the operation's own making. The array is (sagittal, coronal, axial) as in NIfTI,
+ * float32. */
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
@@ -17,6 +15,7 @@
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 #include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/storage.h"
 
 #define BLOCK      64
 #define LATENCY_MS 50
@@ -65,8 +64,8 @@ static void storage_finish(struct run_state *s)
 static void parse_name(struct storage *g, const char *name, int64_t *edge, int *off)
 {
     static const char *const layouts[] = {"_sliced", "_blocks", "_http"},
-                            *const whats[] = {"_full",     "_axial", "_coronal",
-                                              "_sagittal", "_roi_",  "_batch"};
+                             *const whats[] = {"_full",     "_axial", "_coronal",
+                                               "_sagittal", "_roi_",  "_batch"};
     g->what = INGEST;
     for (int i = 0; i < 3; i++)
         if (strstr(name, layouts[i]))
@@ -251,18 +250,18 @@ static struct work work_storage(struct run_state *s)
     ROW("read_slice_axial_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
     ROW("read_slice_coronal_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
     ROW("read_slice_sagittal_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
-    ROW("read_roi_32_" layout, "32^3 at a block's corner, of " text, prepare_storage, run_read, check_read), \
-    ROW("read_roi_64_" layout, "64^3 at a block's corner, of " text, prepare_storage, run_read, check_read), \
-    ROW("read_roi_128_" layout, "128^3 at a block's corner, of " text, prepare_storage, run_read, check_read), \
-    ROW("read_roi_64_off_" layout, "64^3 across 8 blocks, of " text, prepare_storage, run_read, check_read), \
-    ROW("read_batch_" layout, "4 random regions of 64^3, of " text, prepare_storage, run_read, check_read)
+    ROW("read_roi_32_" layout, "32^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_64_" layout, "64^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_128_" layout, "128^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_64_off_" layout, "64^3 across blocks of " text, prepare_storage, run_read, check_read), \
+    ROW("read_batch_" layout, "4 regions of 64^3 of " text, prepare_storage, run_read, check_read)
 
 const struct operation storage_operations[] = {
-    ROW("ingest_sliced", ".nii.gz -> Zarr, a chunk for each slice", prepare_ingest, run_ingest, check_ingest),
+    ROW("ingest_sliced", ".nii.gz -> Zarr, chunks of a slice", prepare_ingest, run_ingest, check_ingest),
     ROW("ingest_blocks", ".nii.gz -> Zarr, chunks of 64^3", prepare_ingest, run_ingest, check_ingest),
     READS("sliced", "a store of slices"),
-    READS("blocks", "a store of 64^3 blocks"),
-    READS("http", "a store of slices over HTTP, 50 ms away"),
+    READS("blocks", "a store of blocks"),
+    READS("http", "slices over HTTP"),
 };
 /* clang-format on */
 const int storage_operations_count = sizeof storage_operations / sizeof *storage_operations;

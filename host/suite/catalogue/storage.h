@@ -1,6 +1,7 @@
-/* The operations on stores: rows of the catalogue. Stores are made of the suite's phantom in a folder
- * of $TMPDIR: `sliced` (a chunk for each slice), `blocks` of 64^3, and `http`: the sliced one behind
- * a server of byte ranges in this process, which answers each request after a latency. */
+/* The operations on stores: rows of the catalogue. Stores are made of the suite's phantom in a
+ * folder of $TMPDIR: `sliced` (a chunk for each slice), `blocks` of 64^3, and `http`: the sliced
+ * one behind a server of byte ranges in this process, which answers each request after a latency.
+ */
 #ifndef TP_SUITE_CATALOGUE_STORAGE_H
 #define TP_SUITE_CATALOGUE_STORAGE_H
 
@@ -9,7 +10,8 @@
 extern const struct operation storage_operations[];
 extern const int storage_operations_count;
 
-/* A server of the files below `folder` on the loopback interface, one thread for each connection. */
+/* A server of the files below `folder` on the loopback interface, one thread for each connection.
+ */
 struct range_server {
     char folder[4096], url[64];
     int fd, latency_ms;

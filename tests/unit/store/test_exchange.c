@@ -244,7 +244,8 @@ static void wrong_read(const char *words)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_error(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p), ERR_INPUT, words);
+    assert_error(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p), ERR_INPUT,
+                 words);
     assert_non_null(strstr(err_text(), path));
     assert_true(!p.sinogram && !p.angles);
     assert_int_equal(mem_held(), before);
@@ -335,8 +336,9 @@ static void test_wrong_rows(void **state)
     struct projections p;
     make(&(struct plan){.type = H5T_IEEE_F32LE, .thetas = V, .units = "deg"});
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        assert_error(projections_read(&(struct exchange_source){.path = path}, 1, ranges[i][0], ranges[i][1], &p), ERR_INPUT,
-                     "rows 0 to 2");
+        assert_error(projections_read(&(struct exchange_source){.path = path}, 1, ranges[i][0],
+                                      ranges[i][1], &p),
+                     ERR_INPUT, "rows 0 to 2");
 }
 
 /* Every beginning of a file ends in a sentence. */
@@ -386,7 +388,8 @@ static void test_tooth(void **state)
                 i.darks == 10);
     assert_string_equal(i.dtype, "float32");
     assert_near(i.theta_last, 179.00552486187846 * M_PI / 180, 1e-6);
-    assert_ok(projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 1, 1, &p));
+    assert_ok(
+        projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 1, 1, &p));
     assert_int_equal(p.repaired, 0);
     double largest = 0;
     for (int k = 0; k < 181 * 640; k++)

@@ -8,6 +8,8 @@
 
 #include "host/base/memory.h"
 #include "host/store/engine/engine.h"
+#include "host/store/format/npy.h"
+#include "host/store/writer/writer.h"
 #include "tests/unit/check.h"
 
 static const int64_t usual[] = {5, 37, 41};
@@ -327,12 +329,49 @@ static void test_mosaic(void **state)
     }
 }
 
+/* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
+ * is held beside it is the compressed bytes. */
+static void test_memory(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/tomoprof-test-store-XXXXXX", npy[64], zarr[64], command[100];
+    const int64_t shape[] = {8, 512, 512};
+    const struct store_dtype f4 = {'f', 4, 0};
+    struct writer_options o = {.chunk = {1, 512, 512}, .chunk_dims = 3};
+    struct writer_result written;
+    struct engine_result result;
+    struct engine_plan *p;
+    struct store *s;
+    assert_non_null(mkdtemp(folder));
+    snprintf(npy, sizeof npy, "%s/x.npy", folder);
+    snprintf(zarr, sizeof zarr, "%s/x.zarr", folder);
+    float *x = calloc(8 * 512 * 512, sizeof *x), *y = calloc(512 * 512, sizeof *y);
+    assert_true(x && y);
+    for (int64_t i = 0; i < 8 * 512 * 512; i++)
+        x[i] = (float)(i * 7 % 1013);
+    assert_ok(npy_write(npy, 3, shape, x));
+    assert_ok(store_convert(npy, zarr, &o, &written));
+    assert_ok(store_open(zarr, &s));
+    const struct engine_box slice = {{5}, {1, 512, 512}};
+    assert_ok(engine_plan(s, s->arrays[0], &slice, NULL, &p));
+    assert_ok(engine_run(p, f4, y, NULL, NULL, &result));
+    assert_memory_equal(y, x + 5 * 512 * 512, 512 * 512 * sizeof *y);
+    assert_true(result.buffer_bytes < 512 * 512 * (int64_t)sizeof *y); /* with y less than twice */
+    engine_plan_free(p);
+    store_close(s);
+    free(x);
+    free(y);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_values), cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
