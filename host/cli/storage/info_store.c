@@ -132,7 +132,7 @@ enum err info_store(const char *path, int json)
 {
     char *word[] = {(char *)path};
     as_json = json;
-    return storage_apart(info, word);
+    return storage_apart(info, word, NULL);
 }
 
 int info_is_store(const char *folder)

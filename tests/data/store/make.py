@@ -200,7 +200,7 @@ def cfb(streams):
         fat[start:start + count] = [start + i + 1 for i in range(count - 1)] + [last]
     fat[fat_at] = 0xfffffffd
     head = bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 16 + struct.pack("<HHHHH6xIIIIIIIIII", 62, 3, 0xfffe, 9, 6, 0, 1, first, 0, 4096,
-                                                                       table, 1 if small else 0, last, 0, fat_at)
+                                                                       table, -(-len(small_fat) // 128), last, 0, fat_at)
     return head + struct.pack("<108I", *[none] * 108) + body + struct.pack(f"<{len(fat)}I", *fat)
 
 
@@ -214,6 +214,19 @@ def txrm(shape):
     for i in range(views):
         streams[f"ImageData{i // 100 + 1}/Image{i + 1}"] = data[i].tobytes()
     return cfb(streams)
+
+
+def ome5():
+    """OME-Zarr 0.5: version 3, its metadata below attributes.ome; level 0 in shards."""
+    v = values("u2")
+    axes = [{"name": k, "type": "space", "unit": "micrometer"} for k in "zyx"]
+    group = zarr.open_group(str(HERE / "ome5.zarr"), mode="w", zarr_format=3)
+    for name, level in (("0", v), ("1", v[:, ::2, ::2])):
+        made = group.create_array(name, shape=level.shape, chunks=CHUNKS, shards=(6, 40, 48) if name == "0" else None, dtype="u2",
+                                  compressors=zarr.codecs.ZstdCodec(level=3))
+        made[...] = level
+    scales = [{"path": str(i), "coordinateTransformations": [{"type": "scale", "scale": [2.0, 0.5 * 2**i, 0.5 * 2**i]}]} for i in range(2)]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"name": "x", "axes": axes, "datasets": scales}]}
 
 
 def references():

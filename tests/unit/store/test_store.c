@@ -79,6 +79,7 @@ static const struct known all[] = {
     {"zarr3", "sharded_holes", "uint16", 0, NULL},
     {"zarr3", "v2keys", "uint16", 1, NULL},
     {"ome.zarr", "0", "uint16", 1, NULL},
+    {"ome5.zarr", "0", "uint16", 1, "zstd"},
     {"u2.txrm", NULL, "uint16", 1, NULL},
     {"refs.json", "contiguous", "uint16", 1, NULL},
     {"refs.json", "big", "uint16", 1, NULL},
