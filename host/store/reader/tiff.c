@@ -18,25 +18,49 @@ static int knows(const struct reader_file *f)
                                   !memcmp(f->head, "II+\0", 4) || !memcmp(f->head, "MM\0+", 4));
 }
 
+/* Tables of JPEG that all strips or tiles of the page share. */
+static enum err set_jpeg(struct store *s, const struct tiff_page *p, struct codec_pipeline *line)
+{
+    const int64_t n = p->jpeg_tables.count;
+    struct codec_step *step = &line->step[0];
+    FAIL_IF(p->bits != 8 || (p->samples != 1 && p->samples != 3) ||
+                (p->planar == 2 && p->samples > 1),
+            ERR_UNSUPPORTED,
+            "%s: JPEG of %d samples of %d bits is not read; 1 or 3 interleaved ones of 8 bits are",
+            s->name, p->samples, p->bits);
+    step->row = (int)(p->tile_width ? p->tile_width : p->width);
+    step->samples = p->samples;
+    if (!n)
+        return ERR_OK;
+    FAIL_IF(n < 4 || n > 65536, ERR_INPUT, "%s: has %lld bytes of JPEG tables", s->name,
+            (long long)n);
+    unsigned char *tables = arena_take(s->arena, (size_t)n);
+    FAIL_IF(!tables, ERR_MEMORY, "%s: no memory left", s->name);
+    TRY(store_object_read(s, p->object, p->jpeg_tables.offset, tables, (size_t)n));
+    step->tables = tables;
+    step->tables_bytes = (size_t)n;
+    return ERR_OK;
+}
+
 static enum err set_pipeline(struct store *s, struct store_array *a, const struct tiff_page *p)
 {
     static const struct {
         int compression;
         enum codec codec;
-    } rows[] = {{5, CODEC_LZW},
-                {8, CODEC_ZLIB},
-                {32946, CODEC_ZLIB},
-                {32773, CODEC_PACKBITS},
-                {50000, CODEC_ZSTD}};
+    } rows[] = {{5, CODEC_LZW},      {7, CODEC_JPEG},         {8, CODEC_ZLIB},
+                {32946, CODEC_ZLIB}, {32773, CODEC_PACKBITS}, {50000, CODEC_ZSTD}};
     struct codec_pipeline *line = &a->pipelines[0];
     a->pipelines_count = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].compression == p->compression)
             line->step[line->count++].codec = rows[i].codec;
     FAIL_IF(p->compression != 1 && !line->count, ERR_UNSUPPORTED,
-            "%s: compression %d is not read; deflate, zstd, LZW, PackBits and none are. Convert it "
+            "%s: compression %d is not read; deflate, zstd, LZW, PackBits, JPEG and none are. "
+            "Convert it "
             "with tiffcp -c zip",
             s->name, p->compression);
+    if (p->compression == 7)
+        return set_jpeg(s, p, line);
     if (p->predictor == 1 || p->compression == 1)
         return ERR_OK;
     FAIL_IF(p->predictor > 3, ERR_UNSUPPORTED, "%s: predictor %d is not known", s->name,

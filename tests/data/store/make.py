@@ -216,6 +216,49 @@ def txrm(shape):
     return cfb(streams)
 
 
+def jxr():
+    """A tile whose pixel (y, x) is 1000 + 2 y + 3 x, in lossless JPEG XR of imagecodecs: pylibCZIrw writes none, but reads it back."""
+    from imagecodecs import jpegxr_encode
+    from pylibCZIrw import czi as lib
+    y, x = np.mgrid[:40, :48]
+    ramp = (1000 + 2 * y + 3 * x).astype(np.uint16)
+    (HERE / "jxr.czi").unlink(missing_ok=True)
+    with lib.create_czi(str(HERE / "jxr.czi"), compression_options="uncompressed:") as out:
+        out.write(ramp[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
+    raw = bytearray((HERE / "jxr.czi").read_bytes())
+    at = raw.find(b"ZISRAWSUBBLOCK")
+    while at >= 0:
+        size, = struct.unpack_from("<q", raw, at + 40)
+        dims, = struct.unpack_from("<i", raw, at + 48 + 28)
+        data = at + 32 + max(256, 48 + 20 * dims) + struct.unpack_from("<i", raw, at + 32)[0]
+        shape = {bytes(raw[p:p + 1]): struct.unpack_from("<i", raw, p + 8)[0] for p in range(at + 80, at + 80 + 20 * dims, 20)}
+        tile = np.frombuffer(bytes(raw[data:data + size]), "<u2").reshape(shape[b"Y"], shape[b"X"])  # 40 x 48
+        packed = jpegxr_encode(tile, level=1.0)
+        assert len(packed) < size
+        raw[data:data + size] = packed + b"\0" * (size - len(packed))
+        struct.pack_into("<q", raw, at + 40, len(packed))
+        struct.pack_into("<i", raw, at + 48 + 18, 4)
+        at = raw.find(b"ZISRAWSUBBLOCK", at + 1)
+    at = raw.find(b"ZISRAWDIRECTORY") + 32
+    n, entry = struct.unpack_from("<i", raw, at)[0], at + 128
+    for _ in range(n):
+        struct.pack_into("<i", raw, entry + 18, 4)
+        entry += 32 + 20 * struct.unpack_from("<i", raw, entry + 28)[0]
+    (HERE / "jxr.czi").write_bytes(raw)
+    with lib.open_czi(str(HERE / "jxr.czi")) as f:
+        assert np.array_equal(f.read()[..., 0], ramp)
+
+
+def jpeg():
+    """Lossy: what imagecodecs makes of it stands beside."""
+    y, x = np.mgrid[:70, :90]
+    grey = (128 + 60 * np.sin(x / 9) + 50 * np.cos(y / 7)).astype(np.uint8)
+    colour = np.stack([grey, grey[::-1], grey[:, ::-1]], -1)
+    for name, image, kind in (("jpeg_grey", grey, "minisblack"), ("jpeg_colour", colour, "rgb")):
+        tifffile.imwrite(HERE / f"{name}.tif", image, compression="jpeg", compressionargs={"level": 90}, tile=(32, 48), photometric=kind)
+        np.save(HERE / f"{name}.npy", tifffile.imread(HERE / f"{name}.tif"))
+
+
 def ome5():
     """OME-Zarr 0.5: version 3, its metadata below attributes.ome; level 0 in shards."""
     v = values("u2")

@@ -330,6 +330,36 @@ static void test_mosaic(void **state)
     }
 }
 
+/* Lossless JPEG XR; JPEG as close as two decoders are. */
+static void test_pictures(void **state)
+{
+    static const char *const names[] = {"jpeg_grey", "jpeg_colour"};
+    const struct store_dtype u1 = {'u', 1, 0};
+    const char *unused;
+    uint16_t x[40 * 48];
+    unsigned char mine[70 * 90 * 3], theirs[sizeof mine];
+    struct store *s;
+    (void)state;
+    if (codec_available(CODEC_JXR, &unused)) {
+        assert_ok(store_open(TP_DATA "/store/jxr.czi", &s));
+        assert_ok(engine_read(s, s->arrays[0], NULL, s->arrays[0]->dtype, x, NULL));
+        for (int i = 0; i < 40 * 48; i++)
+            assert_int_equal(x[i], 1000 + i / 48 * 2 + i % 48 * 3);
+        store_close(s);
+    }
+    for (int i = 0; i < 2 && codec_available(CODEC_JPEG, &unused); i++)
+        for (int k = 0; k < 2; k++) {
+            char path[512];
+            snprintf(path, sizeof path, "%s/store/%s.%s", TP_DATA, names[i], k ? "npy" : "tif");
+            assert_ok(store_open(path, &s));
+            assert_int_equal(store_elements(s->arrays[0]), 70 * 90 * (i ? 3 : 1));
+            assert_ok(engine_read(s, s->arrays[0], NULL, u1, k ? theirs : mine, NULL));
+            store_close(s);
+            for (int p = 0; k && p < 70 * 90 * (i ? 3 : 1); p++)
+                assert_true(abs(mine[p] - theirs[p]) <= 3);
+        }
+}
+
 /* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
  * is held beside it is the compressed bytes. */
 static void test_memory(void **state)
@@ -372,7 +402,7 @@ int main(void)
         cmocka_unit_test(test_all_values), cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
