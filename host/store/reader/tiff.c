@@ -319,7 +319,7 @@ static enum err add_stack(struct store *s, const char *folder, struct dirent **n
             e = FAIL(ERR_INPUT, "%s: %s is laid out otherwise than %s; a stack has one layout",
                      folder, names[i]->d_name, names[0]->d_name);
     }
-    size_t *which = calloc((size_t)n, sizeof *which);
+    size_t *which = calloc((size_t)(n > 0 ? n : 1), sizeof *which);
     for (int i = 0; which && i < n; i++)
         which[i] = (size_t)i;
     if (!e)

@@ -306,6 +306,8 @@ def fuzz():
     with lib.create_czi(str(folder["czi"] / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
         out.write(values("u2", (6, 7))[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
         out.write(values("u2", (6, 7))[..., None], location=(5, 0), plane={"C": 0, "T": 0, "Z": 0})
+    shutil.copy(HERE / "jxr.czi", folder["czi"])
+    shutil.copy(HERE / "jpeg_grey.tif", folder["tiff"] / "jpeg.tif")
     import base64, json
     raw = u2.tobytes()
     two = {"zarr_format": 2, "shape": shape, "chunks": [2, 5, 7], "dtype": "<u2", "compressor": {"id": "zlib"}, "fill_value": 0, "order": "C", "filters": None}
@@ -323,7 +325,7 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, references, fuzz):
         make()
     (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
 
