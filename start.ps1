@@ -94,7 +94,7 @@ function Open-Report($Run) {
 
 function Show-Menu {
     while ($true) {
-        Write-Output '' '  p  Profile a program' '  s  Reconstruct a scan' '  r  Run the quick suite' '  v  View a past run' '  c  Compare two runs' '  d  Doctor' '  q  Quit'
+        Write-Output '' '  p  Profile a program' '  s  Reconstruct a scan' '  l  Find the fastest way to load a file' '  r  Run the quick suite' '  v  View a past run' '  c  Compare two runs' '  d  Doctor' '  q  Quit'
         switch (Read-Host 'Choice') {
             'p' {
                 $line = Read-Host 'Command line of the program, as it runs in the container (Enter for none)'
@@ -103,6 +103,10 @@ function Show-Menu {
                     $newest = Get-Run | Select-Object -First 1
                     if ($newest) { Open-Report $newest }
                 }
+            }
+            'l' {
+                $file = Read-Host 'File below output\ to load (Enter for none)'
+                if ($file) { Invoke-Container @('load', "output/$file", '--sweep', 'quick') }
             }
             's' {
                 $scan = Read-Host 'Scan below output\ (.h5; Enter for none)'
@@ -131,7 +135,7 @@ function Show-Menu {
             }
             'd' { Invoke-Container @('doctor') }
             'q' { return }
-            default { Write-Output 'p, s, r, v, c, d or q' }
+            default { Write-Output 'p, s, l, r, v, c, d or q' }
         }
     }
 }

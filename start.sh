@@ -57,11 +57,11 @@ missing() {
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
-debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev"
+debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev"
 debian_test="g++ libcmocka-dev python3-numpy python3-jsonschema"
-fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel libcurl-devel turbojpeg-devel jxrlib-devel"
 fedora_test="gcc-c++ libcmocka-devel python3-numpy python3-jsonschema"
-arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing curl libjpeg-turbo"
 arch_test="cmocka python-numpy python-jsonschema"
 
 set_up() {
@@ -322,16 +322,29 @@ reconstruct_scan() {
     fi
 }
 
+# A name that is not here is looked up below /data, where containers have a folder of data mounted.
+load_file() {
+    local file
+    read -r -p "File, folder or URL to load (Enter for none): " file || file=""
+    [ -n "$file" ] || return 0
+    if [ ! -e "$file" ] && [ -e "/data/$file" ]; then
+        echo "$file is not in $PWD; the mounted folder has it: /data/$file"
+        file=/data/$file
+    fi
+    build/tomoprof load "$file" --sweep quick || true
+}
+
 menu() {
     local answer first picked
     build_program
     while :; do
-        printf '\n  p  Profile a program\n  s  Reconstruct a scan\n  r  Run the quick suite\n'
+        printf '\n  p  Profile a program\n  s  Reconstruct a scan\n  l  Find the fastest way to load a file\n  r  Run the quick suite\n'
         printf '  v  View a past run\n  c  Compare two runs\n  d  Doctor\n  q  Quit\n'
         read -r -p "Choice: " answer || return 0
         case $answer in
         p | P) profile_program ;;
         s | S) reconstruct_scan ;;
+        l | L) load_file ;;
         r | R)
             if build/tomoprof run --quick; then
                 open_report "$(newest_run)"
@@ -351,7 +364,7 @@ menu() {
             ;;
         d | D) build/tomoprof doctor || true ;;
         q | Q) return 0 ;;
-        *) echo "p, s, r, v, c, d or q" ;;
+        *) echo "p, s, l, r, v, c, d or q" ;;
         esac
     done
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/load/load.h"
+#include "host/store/fetch/http.h"
 
 #define OBJECTS_MOST 256 /* of stores with many files, evenly */
 #define COLD_SHARE   0.05
@@ -104,6 +105,8 @@ const char *load_filesystem(const char *path)
                  {0x47504653, "gpfs"},
                  {0x19830326, "beegfs"}};
     struct statfs fs;
+    if (http_is_url(path))
+        return "http";
     if (statfs(path, &fs))
         return NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -40,6 +40,22 @@ static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64
     return ERR_OK;
 }
 
+/* A file of line integrals; others hold counts. */
+static int is_sinogram(const struct scan_request *r)
+{
+    return r->geometry && is_npy(r->in) && !r->flats;
+}
+
+static struct exchange_source source_of(const struct scan_request *r)
+{
+    return (struct exchange_source){r->in, r->flats, r->darks, r->angles};
+}
+
+static int64_t bin_of(const struct scan_request *r)
+{
+    return r->bin > 1 ? r->bin : 1;
+}
+
 static enum err check_center(const struct scan_request *r, int64_t channels)
 {
     FAIL_IF(r->center && !(*r->center >= 0 && *r->center <= (double)(channels - 1)), ERR_USAGE,
@@ -47,20 +63,47 @@ static enum err check_center(const struct scan_request *r, int64_t channels)
     return ERR_OK;
 }
 
-/* A parallel scan of pitch 1 and the volume that MBIRJAX would choose for it. */
+/* Distances in pixels at the rotation axis: the volume's voxels have that size. */
+static void set_cone(const struct exchange_info *info, struct scan *s)
+{
+    const double magnification = (info->source_iso + info->iso_detector) / info->source_iso;
+    s->beam = BEAM_CONE;
+    s->source_iso = info->source_iso / info->pixel;
+    s->source_detector = (info->source_iso + info->iso_detector) / info->pixel;
+    s->delta_row *= magnification;
+    s->delta_channel *= magnification;
+}
+
+/* A scan by its own metadata, of pitch 1 before binning, and the volume that MBIRJAX would choose
+ * for it. */
 static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
 {
+    const struct exchange_source source = source_of(r);
+    const int64_t bin = bin_of(r);
     struct exchange_info info;
     struct ct_model *m = &out->model;
     int64_t rows;
-    TRY(exchange_info(r->in, &info));
+    TRY(exchange_info(&source, &info));
+    FAIL_IF(r->rows && info.cone, ERR_USAGE,
+            "--rows is for parallel beams: every slice of a cone beam needs all rows");
     TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
     TRY(check_center(r, info.channels));
+    FAIL_IF(rows < bin || info.channels < bin, ERR_USAGE,
+            "--bin %" PRId64 ": there are %" PRId64 " rows of %" PRId64 " channels", bin, rows,
+            info.channels);
     ct_model_init(m);
     m->scan.views = info.views;
-    m->scan.rows = m->volume.slices = rows;
-    m->scan.channels = m->volume.rows = m->volume.cols = info.channels;
-    m->volume.delta = 1;
+    m->scan.rows = m->volume.slices = rows / bin;
+    m->scan.channels = m->volume.rows = m->volume.cols = info.channels / bin;
+    m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)bin;
+    if (info.cone)
+        set_cone(&info, &m->scan);
+    out->center = r->center ? *r->center : info.center;
+    out->center_from = r->center ? "given" : isfinite(info.center) ? "from the file" : NULL;
+    if (info.cone && !out->center_from) {
+        out->center = (double)(info.channels - 1) / 2;
+        out->center_from = "the middle, for the file does not say it";
+    }
     return ERR_OK;
 }
 
@@ -68,30 +111,39 @@ enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
 {
     *out = (struct scan_input){.center = (double)NAN, .score = (double)NAN};
     if (!r->geometry) {
-        FAIL_IF(is_npy(r->in), ERR_USAGE,
-                "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances",
+        FAIL_IF(is_npy(r->in) && !r->flats, ERR_USAGE,
+                "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances; "
+                "counts need --flats FILE",
                 r->in);
         return plan_scan(r, out);
     }
     FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
+    FAIL_IF(bin_of(r) > 1, ERR_USAGE,
+            "--bin is for scans without --geometry; the geometry file says the detector's size");
+    FAIL_IF(r->angles, ERR_USAGE, "--angles: the geometry file says them");
     FAIL_IF(r->center, ERR_USAGE,
             "--center is for scans; the geometry file says it as det_channel_offset");
     return ct_model_read(r->geometry, &out->model);
 }
 
-/* The axis at channel `center`: an offset is added to a projected coordinate before it becomes a
- * channel. */
+/* The axis at channel `center` of the detector: an offset is added to a projected coordinate before
+ * it becomes a channel, here of bin pixels. */
 static enum err set_center(const struct scan_request *r, const struct projections *p,
                            struct scan_input *out)
 {
-    if (r->center) {
-        out->center = *r->center;
+    const double bin = (double)bin_of(r);
+    double channel;
+    if (out->center_from) {
+        channel = (out->center + 0.5) / bin - 0.5;
     } else {
-        enum err e = find_center(p, &out->center, &out->score);
+        enum err e = find_center(p, &channel, &out->score);
         if (e)
             return err_prefix(e, "%s", r->in);
+        out->center = (channel + 0.5) * bin - 0.5;
+        out->center_from = "found";
     }
-    out->model.scan.channel_offset = out->center - (double)(p->channels - 1) / 2;
+    out->model.scan.channel_offset =
+        (channel - (double)(p->channels - 1) / 2) * out->model.scan.delta_channel;
     return ERR_OK;
 }
 
@@ -112,7 +164,9 @@ static enum err read_scan(const struct scan_request *r, int64_t first, int64_t c
 {
     struct projections p;
     struct ct_model *m = &out->model;
-    TRY(projections_read(r->in, out->row_first + first, count, &p));
+    const struct exchange_source source = source_of(r);
+    const int64_t bin = bin_of(r);
+    TRY(projections_read(&source, bin, out->row_first + first * bin, count, &p));
     out->repaired = p.repaired;
     enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
     if (!e && !r->geometry) {
@@ -135,7 +189,7 @@ static const char *const sinogram_names[] = {"views", "detector rows", "detector
 enum err scan_input_read(const struct scan_request *r, struct scan_input *out)
 {
     const struct scan *s = &out->model.scan;
-    if (!is_npy(r->in))
+    if (!is_sinogram(r))
         return read_scan(r, 0, s->rows, out);
     int64_t shape[] = {s->views, s->rows, s->channels};
     return npy_read(r->in, 3, shape, sinogram_names, 1, &out->sinogram);
@@ -147,7 +201,7 @@ enum err scan_input_read(const struct scan_request *r, struct scan_input *out)
 enum err scan_input_prepare(const struct scan_request *r, struct scan_input *out)
 {
     const int64_t rows = out->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
-    if (is_npy(r->in))
+    if (is_sinogram(r))
         return ERR_OK;
     TRY(read_scan(r, (rows - count) / 2, count, out));
     mem_free(out->sinogram);
@@ -157,7 +211,7 @@ enum err scan_input_prepare(const struct scan_request *r, struct scan_input *out
 
 int64_t scan_input_halo(const struct scan_request *r)
 {
-    return is_npy(r->in) ? 0 : HALO;
+    return is_sinogram(r) ? 0 : HALO;
 }
 
 enum err scan_input_rows(const struct scan_request *r, const struct scan_input *in, int64_t first,
@@ -165,12 +219,14 @@ enum err scan_input_rows(const struct scan_request *r, const struct scan_input *
 {
     const struct scan *s = &in->model.scan;
     int64_t shape[] = {s->views, s->rows, s->channels};
-    if (is_npy(r->in))
+    if (is_sinogram(r))
         return npy_read_rows(r->in, shape, sinogram_names, 1, first, count, sinogram);
     const int64_t from = first > HALO ? first - HALO : 0;
     const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
     struct projections p;
-    TRY(projections_read(r->in, in->row_first + from, end - from, &p));
+    const struct exchange_source source = source_of(r);
+    const int64_t bin = bin_of(r);
+    TRY(projections_read(&source, bin, in->row_first + from * bin, end - from, &p));
     *sinogram = p.sinogram;
     for (int64_t v = 0; v < p.views; v++)
         memmove(p.sinogram + v * count * p.channels,

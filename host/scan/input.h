@@ -1,4 +1,4 @@
-/* What is reconstructed: a Data Exchange scan, or a sinogram with its geometry file. */
+/* What is reconstructed: a scan of any format, or a sinogram with its geometry file. */
 #ifndef TP_SCAN_INPUT_H
 #define TP_SCAN_INPUT_H
 

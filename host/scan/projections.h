@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "host/base/err.h"
+#include "host/store/exchange/exchange.h"
 
 struct projections {
     int64_t views, rows, channels;
@@ -13,12 +14,12 @@ struct projections {
     int64_t repaired; /* samples that had no valid -log and were filled from their neighbours */
 };
 
-/* Reads rows [row_first, row_first + row_count) (row_count < 0: all) of a Data Exchange file and
- * computes -log(|I - D| / |F - D|); samples where that is not finite are filled by the median of
- * their valid 3x3 neighbours, repeated until none is left. Errors: exchange_read, correct_repair.
- */
-enum err projections_read(const char *path, int64_t row_first, int64_t row_count,
-                          struct projections *out);
+/* Reads `row_count` rows (< 0: all) from row_first on, each the mean of `bin` detector rows, of bin
+ * x bin pixels of a scan, and computes -log(|I - D| / |F - D|); samples where that is not finite
+ * are filled by the median of their valid 3x3 neighbours, repeated until none is left. row_first
+ * counts detector rows. Errors: exchange_read, correct_repair. */
+enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
+                          int64_t row_count, struct projections *out);
 void projections_free(struct projections *p);
 
 /* Rotation centre (0-based channel, real number) of a scan over 180 degrees: the shift that best

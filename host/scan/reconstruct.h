@@ -17,9 +17,11 @@
 enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
 
 struct scan_request {
-    const char *in;             /* .npy, or HDF5 */
-    const char *geometry;       /* NULL: parallel, from the scan itself */
-    const char *rows;           /* "A:B" of detector rows, B excluded, or NULL for all */
+    const char *in;                     /* a scan; with a geometry also a sinogram (.npy) */
+    const char *flats, *darks, *angles; /* of exchange_source, or NULL */
+    const char *geometry;               /* NULL: parallel, from the scan itself */
+    const char *rows;                   /* "A:B" of detector rows, B excluded, or NULL for all */
+    int64_t bin;                /* pixels of the detector that become one, along each side; 0: 1 */
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */
@@ -37,7 +39,8 @@ struct scan_input {
     struct ct_model model;
     float *sinogram; /* (views, rows, channels), mem_alloc */
     int64_t row_first, repaired;
-    double center, score; /* score is NAN where the centre was given or the geometry file says it */
+    double center, score;    /* score is NAN where the centre was not found by matching views */
+    const char *center_from; /* "given", "found", ...; NULL: a geometry file says it */
 };
 
 struct scan_recon {

@@ -24,6 +24,7 @@ struct store_dtype {
 struct store_chunk {
     int32_t object;   /* index of store->objects; -1: not stored, all of it is the fill value */
     int16_t pipeline; /* index of the array's pipelines */
+    int16_t whole;    /* a whole object behind a URL that may be missing: `stored` is the most */
     int64_t offset, stored;
     int64_t skip; /* decoded bytes before the chunk's own (BGZF members) */
 };
@@ -42,8 +43,9 @@ struct store_array {
     int cut_edges;         /* chunks at the upper edges hold no more than the array */
     int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
     const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
-    double spacing[STORE_DIMS];                      /* 0: unknown */
-    double slope, intercept;                         /* value = slope * stored + intercept */
+    const char *units, *group;  /* of the values; NX_class of its group in HDF5; NULL: unknown */
+    double spacing[STORE_DIMS]; /* 0: unknown */
+    double slope, intercept;    /* value = slope * stored + intercept */
     unsigned char fill[16];
     int pipelines_count;
     struct codec_pipeline pipelines[STORE_PIPELINES];
@@ -74,7 +76,9 @@ struct store {
     struct store_array **arrays; /* the first is the largest that holds numbers of interest */
     struct store_object *objects;
     struct store_note *notes;
-    struct arena *arena; /* of all names, chunks and tables */
+    struct arena *arena;          /* of all names, chunks and tables */
+    int remote;                   /* its objects have URLs */
+    struct remote_blocks *blocks; /* of manifest/remote.c */
     void *reader;
     void (*close)(struct store *s); /* of the reader; NULL: none */
     size_t arrays_room, objects_room, notes_room;

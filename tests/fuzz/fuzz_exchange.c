@@ -30,11 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct exchange_info info;
     struct projections p;
-    if (exchange_info(path, &info))
+    if (exchange_info(&(struct exchange_source){.path = path}, &info))
         FUZZ_CHECK(*err_text());
     else
         FUZZ_CHECK(info.views > 0 && info.rows > 0 && info.channels > 0);
-    if (projections_read(path, 0, -1, &p)) {
+    if (projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p)) {
         FUZZ_CHECK(*err_text() && !p.sinogram && !p.angles);
         return 0;
     }

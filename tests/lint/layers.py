@@ -56,7 +56,7 @@ FOREIGN = {
     r"hdf5.*": {"host/store"},
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report", "profiler/import"},
     r"sqlite3\.h": {"profiler/import"},
-    r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h": {"host/store"},
+    r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h|curl/curl\.h|turbojpeg\.h|JXRGlue\.h": {"host/store"},
     r"cjson/cJSON\.h": {"host/json", "host/timing", "host/rootcause", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},

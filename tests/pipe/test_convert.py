@@ -119,6 +119,15 @@ def of_another_user(check, folder):
         done = tomoprof(*words, env={"LD_PRELOAD": str(shim)})
         check.that(done.returncode == 2 and "theirs.h5: reading it ended with signal 11" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
     check.that(not list(folder.glob("never.npy*")), "something was left")
+    chunks, later = folder / "chunks.h5", folder / "later.so"
+    chunks.write_bytes((DATA / "store/kinds.h5").read_bytes())
+    os.chown(chunks, 12345, 12345)
+    (folder / "later.c").write_text("#include <signal.h>\nint H5Dget_chunk_info_by_coord(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
+    subprocess.run([cc, "-shared", "-fPIC", "-o", later, folder / "later.c"], check=True, timeout=300)
+    for out in ("half.npy", "half.zarr"):  # the crash comes when the output has been begun
+        done = tomoprof("convert", chunks, folder / out, "--array", "gzip", env={"LD_PRELOAD": str(later)})
+        check.that(done.returncode == 2 and "reading it ended with signal 11" in done.stderr, f"{out}: {done}")
+        check.that(not list(folder.glob("half*")), f"{out}: {list(folder.glob('half*'))} was left")
     check.that(tomoprof("convert", folder / "own.h5", folder / "never.npy", env={"LD_PRELOAD": str(shim)}).returncode == -11, "the shim does nothing")
     bad = tomoprof("convert", theirs, folder / "never.npy", "--array", "nothing")
     check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")

@@ -17,7 +17,8 @@ from tool import DATA, SANITIZED, TOMOPROF, cpu_seconds, main, tomoprof
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
          "docs/triage.md": 5, "docs/internals/triage-width.md": 3, "docs/report.md": 2, "docs/howto/ci.md": 6, "docs/howto/mbirjax.md": 5,
-         "docs/howto/gpu-python.md": 3, "docs/howto/mpi.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 6}  # at least so many commands are run
+         "docs/howto/gpu-python.md": 3, "docs/howto/mpi.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 6,
+         "docs/howto/scans.md": 2}  # at least so many commands are run
 PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+|mpirun"
 LITERAL = ("docs/tutorial.md",)
 NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
@@ -48,6 +49,9 @@ ELSEWHERE = {
     "cuda/sass.py": "tests/pipe/test_sass.py",
     "build/tomoprof run --backend cuda": "tests/device/test_program.py",  # on the stand-in for a GPU
     "python3 tests/peers/run.py": "tests/peers/CMakeLists.txt",
+    "build/tomoprof load https://": "tests/pipe/test_remote.py",
+    "build/tomoprof load s3://": "tests/pipe/test_remote.py",
+    "build/tomoprof recon --in s3://": "tests/pipe/test_remote.py",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not

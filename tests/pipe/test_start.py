@@ -64,7 +64,7 @@ def typed(folder, environment, *answers):
 def menu_on_a_terminal(check, folder):
     environment = checkout(folder, TOMOPROF)
     shown, code = typed(folder, environment, "v", "", "x", "q")
-    check.that(code == 0 and "No runs yet." in shown and "p, s, r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
+    check.that(code == 0 and "No runs yet." in shown and "p, s, l, r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
     for _ in range(2):
         done = tomoprof("record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", cwd=folder)
         check.that(done.returncode == 0, f"record: {done.stderr}")
@@ -79,6 +79,8 @@ def menu_on_a_terminal(check, folder):
     check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
     check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
     check.that("capture library" in shown, f"doctor said nothing: {shown}")
+    shown, code = typed(folder, environment, "l", "", "l", str(DATA / "store/f4.npy"), "l", "/none.npy", "q")
+    check.that(code == 0 and "threads" in shown and "/none.npy: cannot read" in shown, f"load: {code} {shown}")
 
 
 def the_menu_profiles_and_reconstructs(check, folder):

@@ -13,9 +13,9 @@
 #include "host/cli/storage/info_store.h"
 #include "host/cli/commands/info_timing.h"
 #include "host/geom/ct_model.h"
-#include "host/store/exchange/exchange.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
+#include "host/store/fetch/http.h"
 #include "host/store/format/npy.h"
 
 #define HEAD_BYTES 65536
@@ -91,30 +91,6 @@ static enum err info_npy(const char *path, const unsigned char *head, size_t byt
         facts_int(&f, "values_missing", count - s.n);
     }
     facts_bool(&f, "usable_by_op", floats && !h.fortran && count == s.n && !s.not_finite);
-    facts_end(&f);
-    return ERR_OK;
-}
-
-static enum err info_exchange(const char *path)
-{
-    struct exchange_info i;
-    TRY(exchange_info(path, &i));
-    const int64_t shape[] = {i.views, i.rows, i.channels};
-    struct facts f;
-    facts_begin(&f, json);
-    facts_string(&f, "file", path);
-    facts_string(&f, "format", "Data Exchange scan (HDF5)");
-    facts_string(&f, "axes", "views, rows, channels");
-    facts_shape(&f, "shape", 3, shape);
-    facts_string(&f, "dtype", i.dtype);
-    facts_string(&f, "stored_as", i.sinogram_order ? "sinograms" : "projections");
-    facts_int(&f, "flats", i.whites);
-    facts_int(&f, "darks", i.darks);
-    facts_bool(&f, "has_theta", i.has_theta);
-    facts_number(&f, "theta_first", i.has_theta ? i.theta_first * 180 / M_PI : UNKNOWN, "degrees");
-    facts_number(&f, "theta_last", i.has_theta ? i.theta_last * 180 / M_PI : UNKNOWN, "degrees");
-    facts_bytes(&f, "bytes_as_sinogram",
-                4.0 * (double)i.views * (double)i.rows * (double)i.channels);
     facts_end(&f);
     return ERR_OK;
 }
@@ -211,6 +187,8 @@ static enum err run(int words, char **word)
     const char *path = word[0];
     static unsigned char head[HEAD_BYTES + 1];
     struct stat st;
+    if (http_is_url(path))
+        return info_store(path, json);
     if (!stat(path, &st) && S_ISDIR(st.st_mode) && info_is_store(path))
         return info_store(path, json);
     FILE *f;
@@ -220,7 +198,6 @@ static enum err run(int words, char **word)
     size_t bytes = fread(head, 1, HEAD_BYTES, f);
     fclose(f);
 
-    static const unsigned char hdf5[] = {0x89, 'H', 'D', 'F'};
     int32_t first = 0;
     memcpy(&first, head, bytes < sizeof first ? bytes : sizeof first);
     int32_t swapped = (int32_t)__builtin_bswap32((uint32_t)first);
@@ -229,8 +206,6 @@ static enum err run(int words, char **word)
         blank++;
     if (bytes >= 6 && !memcmp(head, "\x93NUMPY", 6))
         return info_npy(path, head, bytes);
-    if (bytes >= sizeof hdf5 && !memcmp(head, hdf5, sizeof hdf5))
-        return info_is_exchange(path) ? info_exchange(path) : info_store(path, json);
     if (first == 348 || first == 540 || swapped == 348 || swapped == 540 ||
         (head[0] == 0x1f && head[1] == 0x8b))
         return info_nifti(path);

@@ -16,9 +16,10 @@
 
 static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
-static const char *in, *out, *geometry, *rows, *png, *memory, *backend = "auto";
+static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
+    *backend = "auto";
 static int method, weighting, voxel_driven, redundancy;
-static int64_t iterations = 15, threads, seed;
+static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
 enum {
@@ -56,10 +57,19 @@ static struct opt options[] = {
                                   "of mbir; transmission: exp(-sinogram)"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
-    OPTION_INPUT("in", 'i', in, "FILE", "Data Exchange scan (.h5), or a sinogram (.npy)"),
+    OPTION_INPUT("in", 'i', in, "FILE",
+                 "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
+                 "--flats; or a sinogram (.npy)"),
+    OPTION_INPUT("flats", 0, flats, "FILE", "flat fields (default: those of the scan)"),
+    OPTION_INPUT("darks", 0, darks, "FILE", "dark frames (default: those of the scan)"),
+    OPTION_TEXT(
+        "angles", 0, angles, "FILE|A:B",
+        "degrees, one per view (.npy or text), or evenly from\nA to B (default: those of the "
+        "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
+    OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
     OPTION_TEXT(
@@ -114,7 +124,7 @@ static enum err check_method(enum beam beam)
             "--redundancy is for --method fdk of cone beams");
     FAIL_IF((method == SCAN_FBP || method == SCAN_FOURIER) && beam == BEAM_CONE, ERR_USAGE,
             "--method %s is for parallel beams, and %s has a cone beam: take fdk or mbir",
-            method_names[method], geometry);
+            method_names[method], geometry ? geometry : in);
     return ERR_OK;
 }
 
@@ -131,8 +141,7 @@ static void tell_input(const struct scan_recon *s)
         log_info("%" PRId64 " samples without a valid count were filled from their neighbours",
                  i->repaired);
     if (isfinite(i->center))
-        log_info("rotation centre: channel %.2f (%s)", i->center,
-                 isfinite(i->score) ? "found" : "given");
+        log_info("rotation centre: channel %.2f (%s)", i->center, i->center_from);
     if (i->score < 0.9)
         log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
                  i->score);
@@ -157,6 +166,10 @@ static enum err run(int words, char **word)
     (void)words;
     (void)word;
     struct scan_request r = {.in = in,
+                             .flats = flats,
+                             .darks = darks,
+                             .angles = angles,
+                             .bin = bin,
                              .geometry = geometry,
                              .rows = rows,
                              .center = options[ROW_CENTER].seen ? &center : NULL,
@@ -198,24 +211,28 @@ const struct command cmd_recon = {
     .name = "recon",
     .summary = "Reconstructs a scan.",
     .words = "",
-    .text = "Reads a Data Exchange HDF5 scan of a parallel beam (exchange/data, data_white, "
-            "data_dark, theta),\n"
-            "corrects it (-log of the transmission, defects filled), finds the rotation centre "
-            "where --center\n"
-            "does not give it, and writes the volume and a picture of its middle slice. Cone beams "
-            "and own\n"
-            "arrays come with a geometry file (`tomoprof apply --help` shows one). FBP of what "
-            "does not "
-            "fit\n"
-            "into memory reads, reconstructs and writes slabs of slices in turn, with the same "
-            "result; the\n"
-            "centre is then found on the middle 32 rows.\n\n"
-            "Examples:\n"
-            "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
-            "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
-            "transmission \\\n"
-            "    --out part.npy\n"
-            "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
+    .text =
+        "Reads a scan, corrects it (-log of the transmission, defects filled), finds the rotation "
+        "centre\n"
+        "where neither --center nor the file tells it, and writes the volume and a picture of its "
+        "middle\n"
+        "slice. Flat and dark frames, angles and the geometry come from the file: Data Exchange, "
+        "NXtomo,\n"
+        "Zeiss TXRM (also its cone beam). In a folder of TIFF files the names tell them: "
+        "proj_0001.tif,\n"
+        "flat_0001.tif, dark_0001.tif. Other cone beams and own arrays come with a geometry file "
+        "(`tomoprof\n"
+        "apply --help` shows one). FBP of what does not fit into memory reads, reconstructs and "
+        "writes slabs\n"
+        "of slices in turn, with the same result; the centre is then found on the middle 32 "
+        "rows.\n\n"
+        "Examples:\n"
+        "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
+        "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"
+        "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
+        "transmission \\\n"
+        "    --out part.npy\n"
+        "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
     .options = options,
     .min_words = 0,
     .max_words = 0,

@@ -6,7 +6,8 @@
 #include "host/cli/doctor/probes.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
-static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME, codecs[] = TP_CODEC_NAMES,
+static const char hdf5[] = TP_HDF5_NAME, curl[] = TP_CURL_NAME, symbols[] = TP_DW_NAME,
+                  codecs[] = TP_CODEC_NAMES,
                   no_codecs[] = TP_CODEC_MISSING; /* "" when the build found none */
 
 static enum state probe_fft(struct found *f)
@@ -19,6 +20,12 @@ static enum state probe_hdf5(struct found *f)
 {
     SAY(f, "%s", *hdf5 ? hdf5 : "not in this build");
     return *hdf5 ? OK : MISSING;
+}
+
+static enum state probe_remote(struct found *f)
+{
+    SAY(f, "%s", *curl ? curl : "not in this build");
+    return *curl ? OK : MISSING;
 }
 
 static enum state probe_codecs(struct found *f)
@@ -94,7 +101,13 @@ static const struct doctor_probe {
     {.name = "chunk_codecs",
      .look = probe_codecs,
      .consequence = "load and info refuse files that need them, or read more slowly",
-     .fix = "install libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev, build again"},
+     .fix = "install libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev "
+            "libturbojpeg0-dev libjxr-dev, build again"},
+    {.name = "remote_files",
+     .look = probe_remote,
+     .consequence = "files behind http://, https:// and s3:// are not read",
+     .fix = "install libcurl4-openssl-dev (Debian), libcurl-devel (Fedora) or curl (Arch), build "
+            "again"},
     {.name = "capture_library",
      .look = probe_library,
      .consequence = "record and the traced pass of run see nothing",

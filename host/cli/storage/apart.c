@@ -1,5 +1,7 @@
 /* The work of a command in a child process, and its answer through a pipe. */
+#include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +32,35 @@ static void answer(int fd, enum err (*work)(char **), char **word)
     _exit(write(fd, &a, sizeof a) != sizeof a);
 }
 
-static enum err read_answer(int fd, const char *path, pid_t child)
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
 {
+    (void)st, (void)flag, (void)f;
+    return remove(path);
+}
+
+/* OUT.CHILD.tmp and OUT.CHILD.N.tmp: what a child that crashed had begun to write. */
+static void remove_begun(const char *out, pid_t child)
+{
+    char folder[4096], begin[512], path[8192];
+    const char *slash = strrchr(out, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
+    const int n = snprintf(begin, sizeof begin, "%s.%ld.", slash ? slash + 1 : out, (long)child);
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && n < (int)sizeof begin && (e = readdir(d));) {
+        const size_t length = strlen(e->d_name);
+        if (strncmp(e->d_name, begin, (size_t)n) != 0 || length < 4 ||
+            strcmp(e->d_name + length - 4, ".tmp") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    if (d)
+        closedir(d);
+}
+
+static enum err read_answer(int fd, char **word, const char *out, pid_t child)
+{
+    const char *path = word[0];
     struct answer a;
     int status = 0;
     ssize_t n;
@@ -45,13 +74,15 @@ static enum err read_answer(int fd, const char *path, pid_t child)
         a.text[sizeof a.text - 1] = 0;
         return a.e ? FAIL(a.e < ERR_COUNT ? a.e : ERR_INTERNAL, "%s", a.text) : ERR_OK;
     }
+    if (out)
+        remove_begun(out, child);
     if (WIFSIGNALED(status))
         return FAIL(ERR_INPUT, "%s: reading it ended with signal %d (%s): the file is damaged",
                     path, WTERMSIG(status), strsignal(WTERMSIG(status)));
     return FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", path);
 }
 
-enum err storage_apart(enum err (*work)(char **word), char **word)
+enum err storage_apart(enum err (*work)(char **word), char **word, const char *out)
 {
     int fds[2];
     if (apart_is_own(word[0]))
@@ -65,7 +96,7 @@ enum err storage_apart(enum err (*work)(char **word), char **word)
     }
     close(fds[1]);
     enum err e = child < 0 ? FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno))
-                           : read_answer(fds[0], word[0], child);
+                           : read_answer(fds[0], word, out, child);
     close(fds[0]);
     return e;
 }

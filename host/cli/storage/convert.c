@@ -91,7 +91,7 @@ static enum err convert(char **word)
 static enum err run(int words, char **word)
 {
     (void)words;
-    return storage_apart(convert, word);
+    return storage_apart(convert, word, word[1]);
 }
 
 const struct command cmd_convert = {

@@ -1,12 +1,15 @@
 /* Facts of files that are arrays of chunks: shapes, types, chunks and codecs. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "host/cli/storage/info_store.h"
 #include "host/cli/doctor/facts.h"
+#include "host/cli/storage/apart.h"
+#include "host/store/exchange/exchange.h"
 #include "host/store/store.h"
+
+static int as_json;
 
 static void say_axes(struct facts *f, const struct store_array *a)
 {
@@ -59,14 +62,45 @@ static void say_array(struct facts *f, const struct store_array *a)
     facts_group_end(f);
 }
 
-enum err info_store(const char *path, int json)
+#define DEGREES(x) ((x)*180 / M_PI)
+
+/* What `recon` makes of the file, where it is a scan by its own metadata. */
+static void say_scan(struct facts *f, const char *path)
 {
+    struct exchange_info i;
+    const struct exchange_source source = {.path = path};
+    if (exchange_info(&source, &i) || (!i.has_theta && !i.whites))
+        return;
+    const int64_t shape[] = {i.views, i.rows, i.channels};
+    facts_string(f, "scan", i.format);
+    facts_string(f, "axes", "views, rows, channels");
+    facts_shape(f, "shape", 3, shape);
+    facts_string(f, "dtype", i.dtype);
+    facts_string(f, "stored_as", i.sinogram_order ? "sinograms" : "projections");
+    facts_int(f, "flats", i.whites);
+    facts_int(f, "darks", i.darks);
+    facts_bool(f, "has_theta", i.has_theta);
+    facts_number(f, "theta_first", i.has_theta ? DEGREES(i.theta_first) : (double)NAN, "degrees");
+    facts_number(f, "theta_last", i.has_theta ? DEGREES(i.theta_last) : (double)NAN, "degrees");
+    facts_string(f, "beam", i.cone ? "cone" : "parallel");
+    facts_number(f, "rotation_axis", i.center, "channel");
+    facts_number(f, "pixel", i.pixel, "mm");
+    facts_number(f, "source_to_axis", i.source_iso, "mm");
+    facts_number(f, "axis_to_detector", i.iso_detector, "mm");
+    facts_bytes(f, "bytes_as_sinogram",
+                4.0 * (double)i.views * (double)i.rows * (double)i.channels);
+}
+
+static enum err info(char **word)
+{
+    const char *path = word[0];
     struct store *s;
     struct facts f;
     TRY(store_open(path, &s));
-    facts_begin(&f, json);
+    facts_begin(&f, as_json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", s->format);
+    say_scan(&f, path);
     for (int i = 0; i < s->notes_count; i++)
         if (strcmp(s->notes[i].name, "unreadable") != 0)
             facts_string(&f, s->notes[i].name, s->notes[i].value);
@@ -77,7 +111,7 @@ enum err info_store(const char *path, int json)
     int unreadable = 0;
     for (int i = 0; i < s->notes_count; i++)
         unreadable += !strcmp(s->notes[i].name, "unreadable");
-    if (unreadable || json)
+    if (unreadable || as_json)
         facts_group(&f, "unreadable"); /* NAME: the reason */
     for (int i = 0; i < s->notes_count; i++) {
         char name[256];
@@ -87,25 +121,18 @@ enum err info_store(const char *path, int json)
         snprintf(name, sizeof name, "%.*s", (int)(reason - text), text);
         facts_string(&f, name, reason + 2);
     }
-    if (unreadable || json)
+    if (unreadable || as_json)
         facts_group_end(&f);
     facts_end(&f);
     store_close(s);
     return ERR_OK;
 }
 
-/* Files of other users are left to the reader of scans, which opens them in a process apart. */
-int info_is_exchange(const char *path)
+enum err info_store(const char *path, int json)
 {
-    struct stat st;
-    struct store *s;
-    int found = 0;
-    if (stat(path, &st) || (st.st_uid != geteuid() && st.st_uid != 0) || store_open(path, &s))
-        return 1;
-    for (int i = 0; i < s->arrays_count; i++)
-        found |= !strncmp(s->arrays[i]->name, "exchange/", 9);
-    store_close(s);
-    return found;
+    char *word[] = {(char *)path};
+    as_json = json;
+    return storage_apart(info, word, NULL);
 }
 
 int info_is_store(const char *folder)

@@ -6,8 +6,6 @@
 
 /* All arrays of a file or folder that store_open knows. */
 enum err info_store(const char *path, int json);
-/* An HDF5 file with the group `exchange`; also one that cannot be opened. */
-int info_is_exchange(const char *path);
 /* A Zarr store or a folder of numbered TIFF files. */
 int info_is_store(const char *folder);
 /* The beginning of kerchunk references. */

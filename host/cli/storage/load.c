@@ -131,7 +131,7 @@ static enum err load(char **word)
 static enum err run(int words, char **word)
 {
     (void)words;
-    return storage_apart(load, word);
+    return storage_apart(load, word, NULL);
 }
 
 const struct command cmd_load = {

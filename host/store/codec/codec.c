@@ -20,9 +20,10 @@ int codec_available(enum codec codec, const char **library)
         const char *library;
         int (*available)(void);
     } needs[] = {
-        {CODEC_ZSTD, "libzstd", zstd_available},      {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
-        {CODEC_CZI_ZSTD1, "libzstd", zstd_available}, {CODEC_BLOSC, "libblosc", blosc_available},
-        {CODEC_LZ4, "liblz4", lz4_available},         {CODEC_LZ4_HDF5, "liblz4", lz4_available}};
+        {CODEC_ZSTD, "libzstd", zstd_available},       {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
+        {CODEC_CZI_ZSTD1, "libzstd", zstd_available},  {CODEC_BLOSC, "libblosc", blosc_available},
+        {CODEC_JPEG, "libturbojpeg0", jpeg_available}, {CODEC_JXR, "libjxr", jxr_available},
+        {CODEC_LZ4, "liblz4", lz4_available},          {CODEC_LZ4_HDF5, "liblz4", lz4_available}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].codec == codec) {
             *library = needs[i].library;
@@ -36,8 +37,9 @@ void codec_worker_free(struct codec_worker *w)
 {
     fast_inflate_free(w);
     zstd_free(w);
-    free(w->spare[0]);
-    free(w->spare[1]);
+    jpeg_free(w);
+    for (int i = 0; i < 3; i++)
+        free(w->spare[i]);
     *w = (struct codec_worker){0};
 }
 

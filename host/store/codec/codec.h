@@ -23,6 +23,8 @@
     X(CODEC_LZF, "lzf", codec_lzf, -1)                                                             \
     X(CODEC_PACKBITS, "packbits", codec_packbits, -1)                                              \
     X(CODEC_LZW, "lzw", codec_lzw, -1) /* TIFF's */                                                \
+    X(CODEC_JPEG, "JPEG", codec_jpeg, -1)                                                          \
+    X(CODEC_JXR, "JPEG XR", codec_jxr, -1)                                                         \
     X(CODEC_SHUFFLE, "shuffle", codec_shuffle, 0)                                                  \
     X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
     X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
@@ -39,10 +41,12 @@ enum codec {
 struct codec_step {
     enum codec codec;
     int item; /* bytes of an element: shuffle, predictors, blosc */
-    int row;  /* elements of a row, samples of a pixel: predictors */
+    int row;  /* elements of a row, samples of a pixel: predictors, JPEG (row 0: any) */
     int samples;
-    int swap;  /* predictor 2: elements are big-endian */
-    int level; /* encoders */
+    int swap;                    /* predictor 2: elements are big-endian; JPEG: blue comes first */
+    int level;                   /* encoders */
+    const unsigned char *tables; /* JPEG: those that stand before every tile; borrowed */
+    size_t tables_bytes;
 };
 
 struct codec_pipeline {
@@ -52,9 +56,9 @@ struct codec_pipeline {
 
 /* What a thread keeps between blocks; all zero at first. */
 struct codec_worker {
-    void *inflate, *zstd;
-    unsigned char *spare[2]; /* between two steps */
-    size_t spare_room[2];
+    void *inflate, *zstd, *jpeg;
+    unsigned char *spare[3]; /* between two steps; the last inside of one */
+    size_t spare_room[3];
 };
 void codec_worker_free(struct codec_worker *w);
 

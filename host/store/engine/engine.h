@@ -11,12 +11,12 @@ enum engine_order { ORDER_OFFSET, ORDER_INDEX, ORDER_YX, ORDER_XY, ORDER_HILBERT
 
 struct engine_options {          /* all zero: the defaults */
     const struct fetch_way *way; /* NULL: pread */
-    int threads;                 /* 0: as many as this process may use, at most 16 */
-    int processes;               /* instead of threads; `out` is then of engine_shared */
-    int batch;                   /* chunks that are fetched together; 0: by their size */
+    int threads;   /* 0: as many as this process may use, at most 16; 16 connections of HTTP */
+    int processes; /* instead of threads; `out` is then of engine_shared */
+    int batch;     /* chunks that are fetched together; 0: by their size */
     enum engine_order order;
-    int64_t gap;         /* unwanted bytes read to join two requests; 0: 4096, -1: never joined */
-    int64_t chunks_most; /* 0: all */
+    int64_t gap; /* unwanted bytes read to join two requests; 0: 4096, HTTP 65536; -1: never */
+    int64_t chunks_most;      /* 0: all */
     const volatile int *stop; /* not NULL: ends early, with what is done */
     int64_t deadline_ns;      /* of clock_ns; 0: none */
 };

@@ -6,6 +6,7 @@
 #include "host/base/arena.h"
 #include "host/base/table.h"
 #include "host/store/engine/parts.h"
+#include "host/store/fetch/http.h"
 
 #define GAP           4096
 #define TASKS_MOST    ((size_t)1 << 26)
@@ -55,7 +56,7 @@ static enum err split(struct engine_plan *p, struct engine_task t, const int64_t
 {
     const struct store_array *a = p->array;
     const struct store_chunk *c = &a->chunks[t.chunk];
-    const int64_t gap = p->options.gap ? p->options.gap < 0 ? 0 : p->options.gap : GAP;
+    const int64_t gap = p->options.gap < 0 ? 0 : p->options.gap;
     int64_t span = 1, at = 0;
     int cut = -1;
     for (int k = a->dims - 1; k >= 0; k--) {
@@ -135,7 +136,7 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
     strides_in(a, shape, stride);
     if (c->object < 0) {
         TRY(add(p, &t));
-    } else if (a->pipelines[c->pipeline].count == 0 && !a->tiles) {
+    } else if (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole) {
         TRY(split(p, t, origin, stride));
     } else {
         t.offset = c->offset;
@@ -150,7 +151,8 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
         p->facts.bytes_decoded += store_chunk_bytes(a, chunk) + c->skip;
     for (int64_t i = before; i < p->facts.tasks; i++) {
         struct engine_task *n = &p->tasks[i];
-        const int raw = c->object < 0 || (a->pipelines[c->pipeline].count == 0 && !a->tiles);
+        const int raw =
+            c->object < 0 || (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole);
         for (int d = 0; d < a->dims && !raw; d++)
             n->first += (n->start[d] - origin[d]) * stride[d];
         if (i > before && !raw) /* decoded once */
@@ -266,6 +268,8 @@ static enum err group(struct engine_plan *p)
     if (batch <= 0) {
         const int64_t mean = n ? p->facts.bytes_fetched / n + 1 : 1;
         batch = BATCH_BYTES / mean < 1 ? 1 : BATCH_BYTES / mean > 64 ? 64 : BATCH_BYTES / mean;
+        const int64_t share = n / (2 * HTTP_CONNECTIONS) + 1; /* all connections have work */
+        batch = p->store->remote && batch > share ? share : batch;
     }
     p->groups = malloc((size_t)(n + 1) * sizeof *p->groups);
     FAIL_IF(!p->groups, ERR_MEMORY, "%s: no memory left to plan its reading", p->store->name);
@@ -325,6 +329,10 @@ enum err engine_plan(struct store *s, struct store_array *a, const struct engine
     p->box = *box;
     if (o)
         p->options = *o;
+    if (s->remote)
+        p->options.way = &fetch_http;
+    if (!p->options.gap)
+        p->options.gap = s->remote ? HTTP_GAP : GAP;
     enum err e = make(p);
     if (e)
         engine_plan_free(p);

@@ -15,6 +15,7 @@
 #include "host/base/log.h"
 #include "host/store/engine/parts.h"
 #include "host/store/engine/worker.h"
+#include "host/store/fetch/http.h"
 
 int engine_processors(void)
 {
@@ -134,7 +135,10 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         engine_strides(p->array, &p->box, type.bytes, 0, job->stride);
     for (int64_t i = 0; times && i < p->facts.tasks; i++)
         times[i] = (struct engine_time){.chunk = p->tasks[i].chunk, .worker = -1};
-    int n = processes ? processes : p->options.threads ? p->options.threads : engine_processors();
+    int n = processes            ? processes
+            : p->options.threads ? p->options.threads
+            : p->store->remote   ? HTTP_CONNECTIONS
+                                 : engine_processors();
     if (n > p->groups_count)
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();

@@ -68,7 +68,7 @@ static int is_direct(const struct engine_worker *w, const struct engine_task *t)
     const int same = a->dtype.kind == job->type.kind && a->dtype.bytes == job->type.bytes &&
                      !a->dtype.swap && !a->tiles;
     if (!same || !w->fetch.way->any_memory || t->bytes < DIRECT_BYTES ||
-        a->pipelines[a->chunks[t->chunk].pipeline].count ||
+        a->pipelines[a->chunks[t->chunk].pipeline].count || a->chunks[t->chunk].whole ||
         t->bytes != elements(a, t) * a->dtype.bytes)
         return 0;
     packed(a, t->count, a->dtype.bytes, stride);
@@ -82,10 +82,9 @@ static int is_direct(const struct engine_worker *w, const struct engine_task *t)
 static int follows(const struct engine_worker *w, const struct fetch_request *r,
                    const struct store_object *o, const struct engine_task *t)
 {
-    const int64_t gap = w->job->plan->options.gap ? w->job->plan->options.gap : 4096,
-                  end = r->offset + r->bytes;
-    return gap >= 0 && r->object == o && t->offset >= r->offset && t->offset <= end + gap &&
-           r->to == NULL;
+    const int64_t gap = w->job->plan->options.gap, end = r->offset + r->bytes;
+    return gap >= 0 && !r->whole && r->object == o && t->offset >= r->offset &&
+           t->offset <= end + gap && r->to == NULL;
 }
 
 /* Requests of tasks [first, last); request_of says which one each has, -1: none. */
@@ -110,6 +109,7 @@ static int plan_requests(struct engine_worker *w, int64_t first, int64_t last, i
             w->requests[n++] = (struct fetch_request){.object = o,
                                                       .offset = t->offset,
                                                       .bytes = t->bytes,
+                                                      .whole = p->array->chunks[t->chunk].whole,
                                                       .to = direct ? target_of(w->job, t) : NULL};
         }
         w->request_of[i - first] = n - 1;
@@ -171,6 +171,20 @@ static int64_t needed(const struct store_array *a, const struct engine_task *t,
     return (last + 1) * a->dtype.bytes;
 }
 
+/* Whether a decoded chunk is, byte for byte, what its part of the output holds. */
+static int is_in_place(const struct engine_job *job, const struct engine_task *t,
+                       const int64_t shape[STORE_DIMS], const int64_t stride[STORE_DIMS])
+{
+    const struct store_array *a = job->plan->array;
+    if (a->tiles || a->dtype.kind != job->type.kind || a->dtype.bytes != job->type.bytes ||
+        a->dtype.swap || a->chunks[t->chunk].skip)
+        return 0;
+    for (int d = 0; d < a->dims; d++)
+        if (t->count[d] != shape[d] || (shape[d] > 1 && stride[d] != job->stride[d]))
+            return 0;
+    return 1;
+}
+
 /* Where the part's first element is, and the strides between its elements. */
 static enum err decode(struct engine_worker *w, const struct engine_task *t,
                        const struct fetch_request *r, const unsigned char **from,
@@ -181,16 +195,27 @@ static enum err decode(struct engine_worker *w, const struct engine_task *t,
     int64_t start[STORE_DIMS], shape[STORE_DIMS];
     store_chunk_box(a, t->chunk, start, shape);
     packed(a, shape, a->dtype.bytes, stride);
+    const int64_t stored = r->whole ? r->got : t->bytes;
     if (a->pipelines[c->pipeline].count == 0) {
+        FAIL_IF(r->whole && stored < store_chunk_bytes(a, t->chunk), ERR_INPUT,
+                "%lld bytes are stored, %lld are needed", (long long)stored,
+                (long long)store_chunk_bytes(a, t->chunk));
         *from = r->data + (t->offset - r->offset) + t->first * a->dtype.bytes;
         return ERR_OK;
+    }
+    if (is_in_place(w->job, t, shape, stride)) {
+        unsigned char *target = target_of(w->job, t);
+        *from = target;
+        return codec_decode(&w->codecs, &a->pipelines[c->pipeline],
+                            r->data + (t->offset - r->offset), (size_t)stored, target,
+                            (size_t)store_chunk_bytes(a, t->chunk));
     }
     if (w->decoded_chunk != t->chunk) {
         const int64_t bytes = needed(a, t, stride, store_chunk_bytes(a, t->chunk));
         w->decoded_chunk = -1;
         TRY(room(w, &w->decoded, &w->decoded_room, (size_t)(c->skip + bytes)));
         TRY(codec_decode(&w->codecs, &a->pipelines[c->pipeline], r->data + (t->offset - r->offset),
-                         (size_t)t->bytes, w->decoded, (size_t)(c->skip + bytes)));
+                         (size_t)stored, w->decoded, (size_t)(c->skip + bytes)));
         w->decoded_chunk = a->tiles ? t->chunk : -1;
     }
     *from = w->decoded + c->skip + t->first * a->dtype.bytes;
@@ -266,17 +291,18 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
     const struct engine_task *t = &job->plan->tasks[number];
     const unsigned char *from = NULL;
     int64_t stride[STORE_DIMS], at[4] = {*now};
-    if (!r) {
+    if (!r || (r->whole && r->got < 0)) {
         place_fill(job, t);
         at[1] = at[2] = at[0];
-    } else if (r->to == target_of(job, t)) {
+    } else if (r->to == target_of(job, t) && !r->whole) {
         at[1] = at[2] = at[0]; /* it is there */
     } else {
         TRY(decode(w, t, r, &from, stride));
         at[1] = clock_ns();
         TRY(convert(w, t, &from, stride));
         at[2] = clock_ns();
-        place(job, t, from, stride);
+        if (from != target_of(job, t))
+            place(job, t, from, stride);
     }
     at[3] = clock_ns();
     if (job->times) {
@@ -291,7 +317,7 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
                                  .decode = at[1] - at[0],
                                  .convert = at[2] - at[1],
                                  .place = at[3] - at[2],
-                                 .stored = t->bytes,
+                                 .stored = r && r->whole ? r->got < 0 ? 0 : r->got : t->bytes,
                                  .decoded = elements(a, t) * a->dtype.bytes,
                                  .worker = w->number};
     }

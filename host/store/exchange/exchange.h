@@ -1,5 +1,7 @@
-/* Data Exchange HDF5 scans (exchange/data, data_white, data_dark, theta). Needs libhdf5; without it
- * every call says so (ERR_UNSUPPORTED). */
+/* Scans in all formats that host/store reads: views as counts, flat and dark frames, angles, and
+ * what the file tells of its geometry. Data Exchange and NXtomo (HDF5), Zeiss TXRM, TIFF stacks,
+ * .npy and any array of three dimensions, whose flats and angles then come from files of their own.
+ */
 #ifndef TP_STORE_EXCHANGE_EXCHANGE_H
 #define TP_STORE_EXCHANGE_EXCHANGE_H
 
@@ -7,15 +9,26 @@
 
 #include "host/base/err.h"
 
+struct exchange_source {
+    const char *path;
+    const char *flats, *darks; /* files or folders of frames; NULL: those of the scan */
+    const char *angles; /* .npy or text, degrees, one per view; or "FIRST:LAST", both included */
+};
+
 struct exchange_info {
+    char format[32];
     int64_t views, rows, channels;
     int64_t whites, darks;
     char dtype[16];
-    int sinogram_order; /* axes attribute says y:theta:x */
+    int sinogram_order; /* (rows, views, channels) */
     int has_theta;
-    double theta_first, theta_last; /* radians */
+    double theta_first, theta_last;  /* radians */
+    int cone;                        /* then the three lengths are known */
+    double center;                   /* 0-based channel of the rotation axis; NAN: unknown */
+    double pixel;                    /* mm, at the rotation axis for cone beams; NAN: unknown */
+    double source_iso, iso_detector; /* mm */
 };
-enum err exchange_info(const char *path, struct exchange_info *out);
+enum err exchange_info(const struct exchange_source *source, struct exchange_info *out);
 
 struct exchange_counts {
     int64_t views, rows, channels;
@@ -27,12 +40,12 @@ struct exchange_counts {
 /* Reads rows [row_first, row_first + row_count) (row_count < 0: all), averages whites and darks.
  * Whites all zero, theta of another length, a missing dataset: ERR_INPUT with the dataset's name.
  * Missing theta: linspace(0, pi, views) with the end included, with a warning. */
-enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
+enum err exchange_read(const struct exchange_source *source, int64_t row_first, int64_t row_count,
                        struct exchange_counts *out);
 void exchange_counts_free(struct exchange_counts *c);
 
-/* Writes a scan that exchange_read reads back: counts = white * exp(-sinogram), `white` counts of
- * flat field, 0 dark, theta in degrees. */
+/* Writes a Data Exchange file that exchange_read reads back: counts = white * exp(-sinogram),
+ * `white` counts of flat field, 0 dark, theta in degrees. ERR_UNSUPPORTED without libhdf5. */
 enum err exchange_write(const char *path, int64_t views, int64_t rows, int64_t channels,
                         const float *sinogram, const float *angles, double white);
 

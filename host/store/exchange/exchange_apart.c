@@ -1,6 +1,5 @@
 /* Reads scans of other users in a child process with little memory: libhdf5 is large, and a file
  * made to crash or to exhaust it then costs an error sentence. Files of this user are read here. */
-#ifdef TP_HDF5
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #define INFO_BYTES ((size_t)1 << 30) /* for a scan's shape and angles */
 
 struct apart_request {
-    const char *path;
+    const struct exchange_source *source;
     int64_t row_first, row_count;
     struct exchange_info *info; /* NULL: counts */
 };
@@ -58,8 +57,8 @@ static void work(const struct apart_request *r, int fd)
     size_t available = mem_available();
     log_forked();
     apart_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
-    h.e = r->info ? exchange_info_here(r->path, &h.info)
-                  : exchange_read_here(r->path, r->row_first, r->row_count, &c);
+    h.e = r->info ? exchange_info_here(r->source, &h.info)
+                  : exchange_read_here(r->source, r->row_first, r->row_count, &c);
     h.text_bytes = h.e ? strlen(err_text()) : 0;
     h.views = c.views;
     h.rows = c.rows;
@@ -78,7 +77,7 @@ static enum err take_counts(int fd, const struct apart_head *h, const char *path
     void *block;
     size_t bytes, frame;
     FAIL_IF(h->views < 1 || h->rows < 1 || h->channels < 1, ERR_INPUT, "%s: has no counts", path);
-    TRY(mem_size("exchange/data", h->views, h->rows, h->channels, sizeof(float), &bytes));
+    TRY(mem_size("the views", h->views, h->rows, h->channels, sizeof(float), &bytes));
     TRY(mem_size("flat fields", 2, h->rows, h->channels, sizeof(float), &frame));
     *c = (struct exchange_counts){.views = h->views, .rows = h->rows, .channels = h->channels};
     c->angles = malloc((size_t)h->views * sizeof *c->angles);
@@ -86,7 +85,7 @@ static enum err take_counts(int fd, const struct apart_head *h, const char *path
     TRY(mem_alloc("flat fields", frame, &block));
     c->white = block;
     c->dark = c->white + c->rows * c->channels;
-    TRY(mem_alloc("exchange/data", bytes, &block));
+    TRY(mem_alloc("the views", bytes, &block));
     c->counts = block;
     FAIL_IF(!take_all(fd, c->angles, (size_t)h->views * sizeof *c->angles) ||
                 !take_all(fd, c->white, frame) || !take_all(fd, c->counts, bytes),
@@ -107,7 +106,7 @@ static enum err take(int fd, const struct apart_request *r, int *answered,
     if (h.e)
         return FAIL(h.e < ERR_COUNT ? h.e : ERR_INTERNAL, "%s", text);
     if (!r->info)
-        return take_counts(fd, &h, r->path, c);
+        return take_counts(fd, &h, r->source->path, c);
     *r->info = h.info;
     return ERR_OK;
 }
@@ -129,30 +128,35 @@ static enum err read_apart(const struct apart_request *r, struct exchange_counts
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (child > 0 && !answered && WIFSIGNALED(status))
-        e = FAIL(ERR_INPUT, "%s: libhdf5 ended with signal %d (%s): the file is damaged", r->path,
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+        e = FAIL(ERR_INPUT, "%s: reading it ended with signal %d (%s): the file is damaged",
+                 r->source->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (child > 0 && !answered)
-        e = FAIL(ERR_INPUT, "%s: libhdf5 gave no answer: the file is damaged", r->path);
+        e = FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", r->source->path);
     return e;
 }
 
-enum err exchange_info(const char *path, struct exchange_info *out)
+static int is_own(const struct exchange_source *s)
 {
-    const struct apart_request r = {.path = path, .info = out};
-    *out = (struct exchange_info){0};
-    return apart_is_own(path) ? exchange_info_here(path, out) : read_apart(&r, NULL);
+    return apart_is_own(s->path) && (!s->flats || apart_is_own(s->flats)) &&
+           (!s->darks || apart_is_own(s->darks)) && (!s->angles || apart_is_own(s->angles));
 }
 
-enum err exchange_read(const char *path, int64_t row_first, int64_t row_count,
+enum err exchange_info(const struct exchange_source *source, struct exchange_info *out)
+{
+    const struct apart_request r = {.source = source, .info = out};
+    *out = (struct exchange_info){0};
+    return is_own(source) ? exchange_info_here(source, out) : read_apart(&r, NULL);
+}
+
+enum err exchange_read(const struct exchange_source *source, int64_t row_first, int64_t row_count,
                        struct exchange_counts *out)
 {
-    const struct apart_request r = {path, row_first, row_count, NULL};
+    const struct apart_request r = {source, row_first, row_count, NULL};
     *out = (struct exchange_counts){0};
-    if (apart_is_own(path))
-        return exchange_read_here(path, row_first, row_count, out);
+    if (is_own(source))
+        return exchange_read_here(source, row_first, row_count, out);
     enum err e = read_apart(&r, out);
     if (e)
         exchange_counts_free(out);
     return e;
 }
-#endif

@@ -4,8 +4,8 @@
 
 #include "host/store/exchange/exchange.h"
 
-enum err exchange_info_here(const char *path, struct exchange_info *out);
-enum err exchange_read_here(const char *path, int64_t row_first, int64_t row_count,
-                            struct exchange_counts *out);
+enum err exchange_info_here(const struct exchange_source *source, struct exchange_info *out);
+enum err exchange_read_here(const struct exchange_source *source, int64_t row_first,
+                            int64_t row_count, struct exchange_counts *out);
 
 #endif

@@ -11,6 +11,8 @@ struct fetch_request {
     int64_t offset, bytes;
     void *to;                  /* aligned to FETCH_ALIGN, room for bytes + 2 * FETCH_ALIGN */
     const unsigned char *data; /* where the bytes are afterwards: in `to`, or in a mapping */
+    int whole;   /* an object whose size, at most `bytes`, is not known, and that may be missing: */
+    int64_t got; /* what came; -1: it is not there */
     int64_t begin_ns, end_ns;
 };
 
@@ -34,8 +36,9 @@ struct fetch_worker {
     void *state;
 };
 
-extern const struct fetch_way fetch_pread, fetch_mmap, fetch_direct, fetch_uring;
-extern const struct fetch_way *const fetch_ways[]; /* ended by NULL; the first is the default */
+extern const struct fetch_way fetch_pread, fetch_mmap, fetch_direct, fetch_uring, fetch_http;
+/* For files, ended by NULL; the first is the default. What has a URL is read by fetch_http. */
+extern const struct fetch_way *const fetch_ways[];
 /* ERR_USAGE lists the names. */
 enum err fetch_find(const char *name, const struct fetch_way **out);
 

@@ -8,11 +8,14 @@
 
 #include "host/base/arena.h"
 #include "host/base/memory.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
+#include "host/store/manifest/remote.h"
 
 #define CHUNKS_MOST ((int64_t)1 << 24)
 #define TILES_MOST  ((int64_t)1 << 17)
 #define PIECE_BYTES ((int64_t)1 << 20)
+#define WHOLE_SPARE 4096
 
 enum err store_make(const char *name, const char *format, struct store **out)
 {
@@ -26,6 +29,7 @@ enum err store_make(const char *name, const char *format, struct store **out)
     }
     s->name = arena_text(s->arena, name);
     s->format = format;
+    s->remote = http_is_url(name);
     *out = s;
     return ERR_OK;
 }
@@ -39,6 +43,7 @@ void store_close(struct store *s)
     for (int32_t i = 0; i < s->objects_count; i++)
         if (s->objects[i].fd >= 0)
             close(s->objects[i].fd);
+    remote_free(s);
     free(s->arrays);
     free(s->objects);
     free(s->notes);
@@ -183,6 +188,13 @@ enum err store_chunk_set(struct store *s, struct store_array *a, int64_t chunk,
     int64_t bytes, decoded = store_chunk_bytes(a, chunk);
     FAIL_IF(where.pipeline < 0 || where.pipeline >= a->pipelines_count, ERR_INTERNAL,
             "%s: %s: pipeline %d of %d", s->name, a->name, where.pipeline, a->pipelines_count);
+    if (where.whole) {
+        FAIL_IF(decoded > INT64_MAX / 2, ERR_INPUT, "%s: the chunks of %s are too large", s->name,
+                a->name);
+        where.stored = decoded + decoded / 8 + WHOLE_SPARE; /* what compressors add at most */
+        a->chunks[chunk] = where;
+        return ERR_OK;
+    }
     TRY(store_object_bytes(s, where.object, &bytes));
     FAIL_IF(where.offset < 0 || where.stored < 0 || where.stored > bytes ||
                 where.offset > bytes - where.stored || where.skip < 0 ||

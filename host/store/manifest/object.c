@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "host/base/arena.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
+#include "host/store/manifest/remote.h"
 
 #define OPEN_MOST 64 /* files of a store that stay open */
 
@@ -59,6 +61,14 @@ enum err store_object_find(struct store *s, const char *base, const char *relati
     struct stat st;
     TRY(store_object_add(s, base, relative, index));
     struct store_object *o = &s->objects[*index];
+    if (s->remote) {
+        TRY(http_size(o->name, &o->bytes));
+        if (o->bytes < 0) {
+            s->objects_count--;
+            *index = -1;
+        }
+        return ERR_OK;
+    }
     if (stat(o->name, &st)) {
         FAIL_IF(errno != ENOENT && errno != ENOTDIR, ERR_INPUT, "%s: cannot read: %s", o->name,
                 strerror(errno));
@@ -107,7 +117,10 @@ enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
 {
     int fd;
     struct store_object *o = &s->objects[object];
-    if (o->bytes < 0) {
+    if (o->bytes < 0 && s->remote) {
+        TRY(http_size(o->name, &o->bytes));
+        FAIL_IF(o->bytes < 0, ERR_INPUT, "%s: is not there", o->name);
+    } else if (o->bytes < 0) {
         TRY(object_open(s, object, &fd));
         if (o->fd < 0)
             close(fd);
@@ -119,7 +132,7 @@ enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
 enum err store_object_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n)
 {
     struct store_object *o = &s->objects[object];
-    int64_t bytes;
+    int64_t bytes = 0;
     int fd;
     TRY(store_object_bytes(s, object, &bytes));
     FAIL_IF(offset < 0 || offset > bytes || (int64_t)n > bytes - offset, ERR_INPUT,
@@ -129,6 +142,8 @@ enum err store_object_read(struct store *s, int32_t object, int64_t offset, void
         memcpy(to, (const char *)o->memory + offset, n);
         return ERR_OK;
     }
+    if (s->remote)
+        return remote_read(s, object, offset, to, n);
     TRY(object_open(s, object, &fd));
     enum err e = ERR_OK;
     for (size_t done = 0; done < n && !e;) {

@@ -150,6 +150,13 @@ static int set_type(int type, struct store_dtype *dtype, int *samples)
     return 0;
 }
 
+/* Codecs of tiles: pipeline 1 and on of an array, where it needs one of them. */
+#define CODECS 4
+static const struct {
+    int compression;
+    enum codec codec;
+} codecs[CODECS] = {{5, CODEC_CZI_ZSTD0}, {6, CODEC_CZI_ZSTD1}, {1, CODEC_JPEG}, {4, CODEC_JXR}};
+
 /* What a mosaic keeps for its index. */
 struct mosaic {
     const struct czi_entry *entries;
@@ -160,15 +167,20 @@ static enum err set_pipeline(struct store *s, const struct czi_entry *e, int64_t
 {
     /* Some writers name JPEG XR and store raw pixels. */
     const int raw = e->compression == 0 || (e->compression == 4 && data == whole);
-    const char *name = e->compression == 1   ? "JPEG"
-                       : e->compression == 2 ? "LZW"
-                       : e->compression == 4 ? "JPEG XR"
-                                             : "an unknown codec";
-    FAIL_IF(!raw && e->compression != 5 && e->compression != 6, ERR_UNSUPPORTED,
-            "%s: its tiles are compressed with %s (%d), which is not read; raw, zstd0 and zstd1 "
-            "are. Convert it with ZEN or with pylibCZIrw",
-            s->name, name, e->compression);
-    *out = raw ? 0 : e->compression == 5 ? 1 : 2;
+    *out = raw ? 0 : -1;
+    for (int i = 0; i < CODECS && !raw; i++)
+        if (codecs[i].compression == e->compression) {
+            const char *library;
+            FAIL_IF(!codec_available(codecs[i].codec, &library), ERR_UNSUPPORTED,
+                    "%s: its tiles are compressed with %s, and this build has no %s: install "
+                    "%s-dev and build again",
+                    s->name, codec_name(codecs[i].codec), library, library);
+            *out = (int16_t)(i + 1);
+        }
+    FAIL_IF(*out < 0, ERR_UNSUPPORTED,
+            "%s: its tiles are compressed with %s (%d), which is not read; raw, JPEG, JPEG XR, "
+            "zstd0 and zstd1 are. Convert it with ZEN or with pylibCZIrw",
+            s->name, e->compression == 2 ? "LZW" : "an unknown codec", e->compression);
     return ERR_OK;
 }
 
@@ -271,13 +283,18 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     a->reader = m;
     a->index = index_tiles;
     a->pipelines_count = 1;
-    const enum codec codecs[] = {CODEC_CZI_ZSTD0, CODEC_CZI_ZSTD1};
-    int packed = 0;
+    const char *library;
+    int most = 0; /* pipelines up to the last one that a tile needs */
     for (int i = 0; i < n; i++)
-        packed |= e[i].compression == 5 || e[i].compression == 6;
-    for (int i = 0; i < 2 && packed; i++)
-        a->pipelines[a->pipelines_count++] =
-            (struct codec_pipeline){1, {{.codec = codecs[i], .item = a->dtype.bytes}}};
+        for (int k = most; k < CODECS; k++)
+            most = codecs[k].compression == e[i].compression ? k + 1 : most;
+    for (int i = 0; i < most; i++)
+        a->pipelines[a->pipelines_count++] = (struct codec_pipeline){
+            codec_available(codecs[i].codec, &library), /* else index_tiles refuses */
+            {{.codec = codecs[i].codec,
+              .item = a->dtype.bytes,
+              .samples = samples,
+              .swap = samples == 3}}};
     TRY(store_array_check(s, a));
     return store_tiles_check(s, a);
 }

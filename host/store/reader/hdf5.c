@@ -15,6 +15,7 @@ static int knows(const struct reader_file *f)
 
 #include "host/base/arena.h"
 #include "host/store/format/h5.h"
+#include "host/store/reader/hdf5_remote.h"
 
 #define ARRAYS_MOST  4096
 #define COMPACT_MOST 65536 /* the format's own limit */
@@ -193,10 +194,28 @@ static enum err set_layout(struct store *s, struct store_array *a, hid_t list, h
     return store_array_check(s, a);
 }
 
+/* NX_class of the group that holds the dataset. */
+static void set_group(struct store *s, struct store_array *a)
+{
+    char path[1024], class[64];
+    const char *slash = strrchr(a->name, '/');
+    if (!slash || (size_t)(slash - a->name) >= sizeof path)
+        return;
+    snprintf(path, sizeof path, "%.*s", (int)(slash - a->name), a->name);
+    const hid_t group = H5Oopen(*(hid_t *)s->reader, path, H5P_DEFAULT);
+    if (group < 0)
+        return;
+    if (h5_text(group, "NX_class", class, sizeof class))
+        a->group = store_text(s, class);
+    H5Oclose(group);
+}
+
 /* Data Exchange: "theta:y:x". */
 static void set_axes(struct store *s, struct store_array *a, hid_t id)
 {
-    char axes[64], *rest = axes;
+    char axes[64], units[32], *rest = axes;
+    if (h5_text(id, "units", units, sizeof units))
+        a->units = store_text(s, units);
     if (!h5_text(id, "axes", axes, sizeof axes))
         return;
     for (int i = 0; i < a->dims && rest; i++) {
@@ -236,7 +255,9 @@ static enum err add_dataset(struct store *s, hid_t id, const char *name)
     struct store_array *a;
     struct dataset *d = arena_take(s->arena, sizeof *d);
     int good = d && set_type(type, &dtype);
-    enum err e = ERR_OK;
+    enum err e = d && !good && H5Tget_class(type) != H5T_STRING
+                     ? store_note_add(s, "unreadable", "%s: it does not hold numbers", name)
+                     : ERR_OK;
     if (good && (H5Pget_external_count(list) != 0 || H5Pget_layout(list) == H5D_VIRTUAL)) {
         e = store_note_add(s, "unreadable",
                            "%s: its data are in another file; copy them into one "
@@ -255,6 +276,8 @@ static enum err add_dataset(struct store *s, hid_t id, const char *name)
             e = set_layout(s, a, list, type);
         if (good && !e)
             set_axes(s, a, id);
+        if (good && !e)
+            set_group(s, a);
         if (!good)
             s->arrays_count--;
     }
@@ -272,13 +295,26 @@ struct hdf5_walk {
     enum err e;
 };
 
-/* Links that lead elsewhere are not followed. */
+static herr_t refuse_link(const char *parent_file, const char *parent, const char *file,
+                          const char *object, unsigned *flags, hid_t access, void *data)
+{
+    (void)parent_file, (void)parent, (void)file, (void)object, (void)flags, (void)access,
+        (void)data;
+    return -1;
+}
+
+/* Links into other files are not followed, and soft ones only where a Data Exchange scan has them:
+ * elsewhere they show an array twice. */
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *data)
 {
     struct hdf5_walk *w = data;
-    if (link->type != H5L_TYPE_HARD)
+    const int soft = link->type == H5L_TYPE_SOFT && !strncmp(name, "exchange/", 9);
+    if (link->type != H5L_TYPE_HARD && !soft)
         return 0;
-    const hid_t id = H5Oopen(group, name, H5P_DEFAULT);
+    const hid_t access = H5Pcreate(H5P_LINK_ACCESS);
+    H5Pset_elink_cb(access, refuse_link, NULL);
+    const hid_t id = H5Oopen(group, name, access);
+    H5Pclose(access);
     if (id < 0)
         return 0;
     if (H5Iget_type(id) != H5I_DATASET)
@@ -314,7 +350,7 @@ static enum err fill(struct store *s, const struct reader_file *f)
     hsize_t userblock = 0;
     FAIL_IF(!file, ERR_MEMORY, "%s: no memory left", f->path);
     TRY(store_object_add(s, NULL, f->path, &object));
-    TRY(h5_open(f->path, file));
+    TRY(s->remote ? h5_open_remote(s, object, file) : h5_open(f->path, file));
     s->reader = file;
     s->close = close_file;
     list = H5Fget_create_plist(*file);

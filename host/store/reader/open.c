@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/base/file.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
@@ -24,6 +25,8 @@ static enum err unknown(const struct reader_file *f)
     int n = 0;
     for (size_t i = 0; i < 4 && i < f->head_bytes; i++)
         n += snprintf(bytes + n, sizeof bytes - (size_t)n, "%s%02x", i ? " " : "", f->head[i]);
+    if (f->is_folder && http_is_url(f->path))
+        return FAIL(ERR_INPUT, "%s: is neither a file nor a Zarr store on this server", f->path);
     if (f->is_folder)
         return FAIL(ERR_INPUT,
                     "%s: a folder without .zarray, .zgroup, zarr.json or numbered .tif files",
@@ -43,19 +46,41 @@ static enum err open_known(const struct reader_file *f, struct store **out)
     return unknown(f);
 }
 
+/* Names that end in .zarr, or are not there themselves, are folders. */
+static enum err remote_head(struct reader_file *f, unsigned char *head)
+{
+    const size_t n = strlen(f->path);
+    int64_t bytes = -1;
+    f->is_folder = n > 5 && !strcmp(f->path + n - 5, ".zarr");
+    if (f->is_folder)
+        return ERR_OK;
+    TRY(http_size(f->path, &bytes));
+    f->is_folder = bytes < 0;
+    f->head_bytes = bytes < 0 ? 0 : (size_t)(bytes < HEAD_BYTES ? bytes : HEAD_BYTES);
+    return http_read(f->path, 0, head, f->head_bytes);
+}
+
 enum err store_open(const char *name, struct store **out)
 {
+    char folder[4096];
     struct reader_file f = {.path = name};
-    struct stat st;
+    struct stat st = {0};
+    const int remote = http_is_url(name);
     *out = NULL;
-    FAIL_IF(stat(name, &st), ERR_INPUT, "%s: cannot read: %s", name, strerror(errno));
+    FAIL_IF(!remote && stat(name, &st), ERR_INPUT, "%s: cannot read: %s", name, strerror(errno));
     f.is_folder = S_ISDIR(st.st_mode);
     unsigned char *head = calloc(1, HEAD_BYTES + 1);
     FAIL_IF(!head, ERR_MEMORY, "%s: no memory left to open it", name);
     f.head = head;
     enum err e = ERR_OK;
     FILE *file = NULL;
-    if (!f.is_folder && !(e = file_open(name, &file))) {
+    if (remote && strlen(name) < sizeof folder && name[strlen(name) - 1] == '/') {
+        snprintf(folder, sizeof folder, "%.*s", (int)strlen(name) - 1, name);
+        f.path = folder;
+        f.is_folder = 1;
+    } else if (remote) {
+        e = remote_head(&f, head);
+    } else if (!f.is_folder && !(e = file_open(name, &file))) {
         f.head_bytes = fread(head, 1, HEAD_BYTES, file);
         fclose(file);
     }
@@ -63,7 +88,9 @@ enum err store_open(const char *name, struct store **out)
         e = open_known(&f, out);
     free(head);
     if (!e && (*out)->arrays_count == 0) {
-        e = FAIL(ERR_INPUT, "%s: %s without arrays of numbers", name, (*out)->format);
+        const struct store *s = *out;
+        e = FAIL(ERR_INPUT, "%s: %s without arrays of numbers%s%s", name, s->format,
+                 s->notes_count ? "; " : "", s->notes_count ? s->notes[0].value : "");
         store_close(*out);
         *out = NULL;
     }

@@ -18,25 +18,49 @@ static int knows(const struct reader_file *f)
                                   !memcmp(f->head, "II+\0", 4) || !memcmp(f->head, "MM\0+", 4));
 }
 
+/* Tables of JPEG that all strips or tiles of the page share. */
+static enum err set_jpeg(struct store *s, const struct tiff_page *p, struct codec_pipeline *line)
+{
+    const int64_t n = p->jpeg_tables.count;
+    struct codec_step *step = &line->step[0];
+    FAIL_IF(p->bits != 8 || (p->samples != 1 && p->samples != 3) ||
+                (p->planar == 2 && p->samples > 1),
+            ERR_UNSUPPORTED,
+            "%s: JPEG of %d samples of %d bits is not read; 1 or 3 interleaved ones of 8 bits are",
+            s->name, p->samples, p->bits);
+    step->row = (int)(p->tile_width ? p->tile_width : p->width);
+    step->samples = p->samples;
+    if (!n)
+        return ERR_OK;
+    FAIL_IF(n < 4 || n > 65536, ERR_INPUT, "%s: has %lld bytes of JPEG tables", s->name,
+            (long long)n);
+    unsigned char *tables = arena_take(s->arena, (size_t)n);
+    FAIL_IF(!tables, ERR_MEMORY, "%s: no memory left", s->name);
+    TRY(store_object_read(s, p->object, p->jpeg_tables.offset, tables, (size_t)n));
+    step->tables = tables;
+    step->tables_bytes = (size_t)n;
+    return ERR_OK;
+}
+
 static enum err set_pipeline(struct store *s, struct store_array *a, const struct tiff_page *p)
 {
     static const struct {
         int compression;
         enum codec codec;
-    } rows[] = {{5, CODEC_LZW},
-                {8, CODEC_ZLIB},
-                {32946, CODEC_ZLIB},
-                {32773, CODEC_PACKBITS},
-                {50000, CODEC_ZSTD}};
+    } rows[] = {{5, CODEC_LZW},      {7, CODEC_JPEG},         {8, CODEC_ZLIB},
+                {32946, CODEC_ZLIB}, {32773, CODEC_PACKBITS}, {50000, CODEC_ZSTD}};
     struct codec_pipeline *line = &a->pipelines[0];
     a->pipelines_count = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].compression == p->compression)
             line->step[line->count++].codec = rows[i].codec;
     FAIL_IF(p->compression != 1 && !line->count, ERR_UNSUPPORTED,
-            "%s: compression %d is not read; deflate, zstd, LZW, PackBits and none are. Convert it "
+            "%s: compression %d is not read; deflate, zstd, LZW, PackBits, JPEG and none are. "
+            "Convert it "
             "with tiffcp -c zip",
             s->name, p->compression);
+    if (p->compression == 7)
+        return set_jpeg(s, p, line);
     if (p->predictor == 1 || p->compression == 1)
         return ERR_OK;
     FAIL_IF(p->predictor > 3, ERR_UNSUPPORTED, "%s: predictor %d is not known", s->name,
@@ -262,7 +286,25 @@ static int knows_stack(const struct reader_file *f)
     return n > 0;
 }
 
-static enum err fill_stack(struct store *s, const char *folder, struct dirent **names, int n)
+/* "proj" of "proj_0001.tif". */
+static size_t stem(const char *name)
+{
+    size_t n = (size_t)(strrchr(name, '.') - name);
+    while (n > 0 && isdigit((unsigned char)name[n - 1]))
+        n--;
+    while (n > 0 && strchr("_-. ", name[n - 1]))
+        n--;
+    return n;
+}
+
+static int same_stem(const char *a, const char *b)
+{
+    return stem(a) == stem(b) && !strncmp(a, b, stem(a));
+}
+
+/* The files of one stem. */
+static enum err add_stack(struct store *s, const char *folder, struct dirent **names, int n,
+                          const char *name)
 {
     struct tiff_pages pages = {0};
     enum err e = ERR_OK;
@@ -277,13 +319,56 @@ static enum err fill_stack(struct store *s, const char *folder, struct dirent **
             e = FAIL(ERR_INPUT, "%s: %s is laid out otherwise than %s; a stack has one layout",
                      folder, names[i]->d_name, names[0]->d_name);
     }
-    size_t *which = calloc((size_t)n, sizeof *which);
+    size_t *which = calloc((size_t)(n > 0 ? n : 1), sizeof *which);
     for (int i = 0; which && i < n; i++)
         which[i] = (size_t)i;
     if (!e)
-        e = which ? add_array(s, "data", &pages, which, n) : FAIL(ERR_MEMORY, "no memory left");
+        e = which ? add_array(s, name, &pages, which, n) : FAIL(ERR_MEMORY, "no memory left");
     free(which);
     free(pages.items);
+    return e;
+}
+
+static int by_length(const void *x, const void *y)
+{
+    const struct store_array *a = *(struct store_array *const *)x,
+                             *b = *(struct store_array *const *)y;
+    const int64_t m = store_elements(a), n = store_elements(b);
+    return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+/* One array for each stem, the largest first; `data` where there is one. */
+static enum err fill_stack(struct store *s, const char *folder, struct dirent **names, int n)
+{
+    int first = 0, stems = 0;
+    struct dirent **sorted = calloc((size_t)n + 1, sizeof *sorted);
+    FAIL_IF(!sorted, ERR_MEMORY, "%s: no memory left for its names", folder);
+    enum err e = ERR_OK;
+    for (int done = 0; done < n && !e; stems++) {
+        char name[256];
+        int count = 0;
+        while (!names[first])
+            first++;
+        const struct dirent *one = names[first];
+        for (int i = first; i < n; i++)
+            if (names[i] && same_stem(one->d_name, names[i]->d_name)) {
+                sorted[count++] = names[i];
+                if (i > first)
+                    names[i] = NULL;
+            }
+        snprintf(name, sizeof name, "%.*s", (int)stem(one->d_name), one->d_name);
+        e = add_stack(s, folder, sorted, count, count == n || !name[0] ? "data" : name);
+        done += count;
+        for (int i = 0; i < count; i++)
+            free(sorted[i]);
+        names[first] = NULL;
+        if (stems == LAYOUTS_MOST && !e)
+            e = FAIL(ERR_INPUT, "%s: has files of more than %d names: put each stack into a folder",
+                     folder, LAYOUTS_MOST);
+    }
+    free(sorted);
+    if (!e)
+        array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, by_length);
     return e;
 }
 

@@ -84,6 +84,8 @@ static enum err set_tag(struct store *s, struct tiff_page *p, int tag, const str
     int64_t first = 0;
     if (tag == 270)
         p->description = *v;
+    if (tag == 347)
+        p->jpeg_tables = *v;
     if (tag == 273 || tag == 324)
         p->offsets = *v;
     if (tag == 279 || tag == 325)

@@ -14,7 +14,7 @@ struct tiff_page {
     int big, swap; /* BigTIFF; big-endian */
     int64_t width, height, tile_width, tile_height, rows_per_strip;
     int bits, samples, planar, compression, predictor, format, fill_order;
-    struct tiff_values offsets, counts, description;
+    struct tiff_values offsets, counts, description, jpeg_tables;
 };
 
 struct tiff_pages {

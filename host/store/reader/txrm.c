@@ -83,8 +83,11 @@ static enum err add_image(struct store *s, const struct cfb *c, const char *name
     if (single)
         return set_view(s, a, c, 0, single);
     for (int64_t i = 0; i < views; i++) { /* views are numbered from 1, 100 in a folder */
-        snprintf(path, sizeof path, "ImageData%lld/Image%lld", (long long)(i / 100 + 1),
-                 (long long)(i + 1));
+        if (strcmp(name, "data") != 0)
+            snprintf(path, sizeof path, "MultiReferenceData/Image%lld", (long long)(i + 1));
+        else
+            snprintf(path, sizeof path, "ImageData%lld/Image%lld", (long long)(i / 100 + 1),
+                     (long long)(i + 1));
         TRY(set_view(s, a, c, i, path));
     }
     return ERR_OK;
@@ -114,6 +117,21 @@ static enum err add_values(struct store *s, const struct cfb *c, const char *nam
     return store_contiguous(s, a, object, 0);
 }
 
+/* One flat field, or several that are numbered. */
+static enum err add_references(struct store *s, const struct cfb *c, uint32_t rows,
+                               uint32_t columns)
+{
+    uint32_t type, n = 0;
+    char path[64] = "MultiReferenceData/Image1";
+    if (cfb_find(c, "ReferenceData/Image") && number(c, "ReferenceData/DataType", &type))
+        return add_image(s, c, "reference", type, 1, rows, columns, "ReferenceData/Image");
+    while (n < VIEWS_MOST && cfb_find(c, path))
+        snprintf(path, sizeof path, "MultiReferenceData/Image%u", ++n + 1);
+    if (!n || !number(c, "MultiReferenceData/DataType", &type))
+        return ERR_OK;
+    return add_image(s, c, "reference", type, n, rows, columns, NULL);
+}
+
 static enum err fill_from(struct store *s, const struct cfb *c)
 {
     uint32_t width, height, views, type;
@@ -127,15 +145,20 @@ static enum err fill_from(struct store *s, const struct cfb *c)
     TRY(add_values(s, c, "angles", "ImageInfo/Angles", views));
     TRY(add_values(s, c, "x_shifts", "alignment/x-shifts", views));
     TRY(add_values(s, c, "y_shifts", "alignment/y-shifts", views));
-    if (cfb_find(c, "ReferenceData/Image") && number(c, "ReferenceData/DataType", &type))
-        TRY(add_image(s, c, "reference", type, 1, height, width, "ReferenceData/Image"));
+    TRY(add_references(s, c, height, width));
     static const struct {
         const char *name, *path;
     } numbers[] = {{"pixel_size_um", "ImageInfo/PixelSize"},
                    {"detector_pixel_size_um", "ImageInfo/CamPixelSize"},
                    {"source_iso_distance", "ImageInfo/StoRADistance"},
                    {"detector_iso_distance", "ImageInfo/DtoRADistance"},
+                   {"center_shift", "AutoRecon/CenterShift"}, /* the first is taken */
                    {"center_shift", "ReconSettings/CenterShift"}};
+    for (size_t i = 0; i < c->streams_count; i++)
+        if (strstr(c->streams[i].path, "ConfigZonePlates")) { /* Xradia Ultra: parallel beams */
+            TRY(store_note_add(s, "zone_plate", "1"));
+            break;
+        }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (number(c, numbers[i].path, &value))
             TRY(store_note_add(s, numbers[i].name, "%.9g", (double)value));

@@ -8,6 +8,7 @@
 
 #include "host/base/arena.h"
 #include "host/base/file.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
@@ -139,19 +140,41 @@ enum err zarr_multiscales(struct store *s, const struct zarr_keys *keys, const c
     return ERR_OK;
 }
 
+static enum err remote_text(const char *url, char **out)
+{
+    int64_t bytes;
+    TRY(http_size(url, &bytes));
+    if (bytes < 0)
+        return ERR_OK;
+    FAIL_IF(bytes > (int64_t)TEXT_MOST, ERR_INPUT, "%s: is too large for metadata", url);
+    *out = calloc(1, (size_t)bytes + 1);
+    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left to read it", url);
+    enum err e = http_read(url, 0, *out, (size_t)bytes);
+    if (e) {
+        free(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
 static enum err folder_text(struct store *s, void *state, const char *key, char **out)
 {
     char path[8192];
     struct stat st;
     size_t bytes;
-    (void)s;
     *out = NULL;
     snprintf(path, sizeof path, "%s/%s", (const char *)state, key);
+    if (s->remote)
+        return remote_text(path, out);
     return stat(path, &st) ? ERR_OK : file_read_all(path, TEXT_MOST, out, &bytes);
 }
 
 static enum err folder_place(struct store *s, void *state, const char *key, struct store_chunk *out)
 {
+    if (s->remote) { /* asking for each chunk would take longer than reading some */
+        out->whole = 1;
+        return store_object_add(s, state, key, &out->object);
+    }
     TRY(store_object_find(s, state, key, &out->object));
     if (out->object >= 0)
         out->stored = s->objects[out->object].bytes;
@@ -163,6 +186,10 @@ static int has(const char *folder, const char *name)
     char path[8192];
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (http_is_url(folder)) {
+        int64_t bytes;
+        return !http_size(path, &bytes) && bytes >= 0;
+    }
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
@@ -177,6 +204,58 @@ static int is_name(const struct dirent *d)
     return d->d_name[0] != '.' && d->d_type != DT_REG;
 }
 
+/* "a/b" of a key "a/b/.zarray" or of a node of version 3. */
+static enum err add_named(struct store *s, const struct zarr_keys *keys, const char *key)
+{
+    char prefix[4096];
+    int found;
+    const size_t n = strlen(key);
+    const char *end = n > 8 && !strcmp(key + n - 8, "/.zarray") ? key + n - 8 : key + n;
+    if (end == key || s->arrays_count == ARRAYS_MOST)
+        return ERR_OK;
+    FAIL_IF(snprintf(prefix, sizeof prefix, "%.*s/", (int)(end - key), key) >=
+                (int)sizeof prefix - 512,
+            ERR_INPUT, "%s: names an array too long to be true", s->name);
+    return zarr_add(s, keys, prefix, &found);
+}
+
+/* A server does not list names: consolidated metadata and OME-Zarr's levels do. */
+static enum err remote_arrays(struct store *s, const struct zarr_keys *keys)
+{
+    cJSON *two, *three;
+    const cJSON *node, *image, *level;
+    enum err e = ERR_OK;
+    TRY(parse_key(s, keys, "", ".zmetadata", &two));
+    cJSON_ArrayForEach (node, cJSON_GetObjectItemCaseSensitive(two, "metadata"))
+        if (!e && node->string && strstr(node->string, "/.zarray"))
+            e = add_named(s, keys, node->string);
+    cJSON_Delete(two);
+    TRY(e);
+    TRY(parse_key(s, keys, "", "zarr.json", &three));
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(three, "consolidated_metadata");
+    cJSON_ArrayForEach (node, cJSON_GetObjectItemCaseSensitive(all, "metadata"))
+        if (!e && node->string && cJSON_GetObjectItemCaseSensitive(node, "shape"))
+            e = add_named(s, keys, node->string);
+    const cJSON *ome = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(three, "attributes"), "ome");
+    two = NULL;
+    if (!e && !three)
+        e = parse_key(s, keys, "", ".zattrs", &two);
+    cJSON_ArrayForEach (image, cJSON_GetObjectItemCaseSensitive(two ? two : ome, "multiscales"))
+        cJSON_ArrayForEach (level, cJSON_GetObjectItemCaseSensitive(image, "datasets")) {
+            const cJSON *path = cJSON_GetObjectItemCaseSensitive(level, "path");
+            if (!e && s->arrays_count < ARRAYS_MOST && cJSON_IsString(path) && !all)
+                e = add_named(s, keys, path->valuestring);
+        }
+    cJSON_Delete(two);
+    cJSON_Delete(three);
+    FAIL_IF(!e && !s->arrays_count, ERR_INPUT,
+            "%s: a Zarr group whose arrays a server cannot list: name one of them, or consolidate "
+            "its metadata",
+            s->name);
+    return e ? e : zarr_multiscales(s, keys, "");
+}
+
 /* Arrays below a group, in the order of their names. */
 static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix, int depth)
 {
@@ -186,6 +265,8 @@ static enum err walk(struct store *s, const struct zarr_keys *keys, const char *
     TRY(zarr_add(s, keys, prefix, &found));
     if (found || depth == DEPTH_MOST)
         return ERR_OK;
+    if (s->remote)
+        return remote_arrays(s, keys);
     snprintf(path, sizeof path, "%s/%s", (const char *)keys->state, prefix);
     const int n = scandir(path, &names, is_name, versionsort);
     enum err e = ERR_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/store/codec/codecs.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/zarr.h"
 
@@ -69,6 +70,18 @@ static enum err set_shard(struct store *s, struct store_array *a, const struct s
     return ERR_OK;
 }
 
+/* Of a shard behind a URL, or that it is not there: its table is at its end. */
+static enum err shard_size(struct store *s, struct store_chunk *where)
+{
+    struct store_object *o = &s->objects[where->object];
+    where->whole = 0;
+    TRY(http_size(o->name, &o->bytes));
+    where->stored = o->bytes;
+    if (o->bytes < 0)
+        where->object = -1;
+    return ERR_OK;
+}
+
 /* Objects: chunks, or shards with a table of chunks each. */
 enum err zarr_index(struct store *s, struct store_array *a)
 {
@@ -92,6 +105,8 @@ enum err zarr_index(struct store *s, struct store_array *a)
         struct store_chunk where = {.object = -1};
         chunk_key(a, z, at, key, sizeof key);
         e = z->keys->place(s, z->keys->state, key, &where);
+        if (!e && where.whole && z->sharded)
+            e = shard_size(s, &where);
         if (!e && where.object >= 0 && !z->sharded)
             e = store_chunk_set(s, a, n, where);
         else if (!e && where.object >= 0) {

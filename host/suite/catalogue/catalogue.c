@@ -7,6 +7,7 @@
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
 #include "host/suite/catalogue/volume.h"
+#include "host/suite/catalogue/storage.h"
 
 static const struct buffer *given(const struct array_pair *a)
 {
@@ -226,7 +227,7 @@ static const char *const bench_names[] = {
 /* The whole catalogue, in this order. */
 static const struct operation_rows own_rows = {operations, COUNT(operations)};
 static const struct operation_rows *const tables[] = {&own_rows, &published_operations,
-                                                      &volume_operations};
+                                                      &volume_operations, &storage_operations};
 
 const struct operation *operation_at(int index)
 {

@@ -11,6 +11,7 @@
 #include "host/recon/recon.h"
 
 struct operation;
+struct storage;
 
 /* volume (R, C, S) and sinogram (V, Mr, Nc) are float32, partition (subsets, length) int32. */
 enum array {
@@ -58,6 +59,7 @@ struct run_state {
     const char *const *settings;    /* KEY=VALUE, for op->step */
     int settings_count;
     struct volume_file file;
+    struct storage *storage; /* of group storage: its stores */
 };
 
 /* The published set-up at edge N: N/2 views, N x N detector of pitch 1, volume N^3; parallel over

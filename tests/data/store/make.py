@@ -200,7 +200,7 @@ def cfb(streams):
         fat[start:start + count] = [start + i + 1 for i in range(count - 1)] + [last]
     fat[fat_at] = 0xfffffffd
     head = bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 16 + struct.pack("<HHHHH6xIIIIIIIIII", 62, 3, 0xfffe, 9, 6, 0, 1, first, 0, 4096,
-                                                                       table, 1 if small else 0, last, 0, fat_at)
+                                                                       table, -(-len(small_fat) // 128), last, 0, fat_at)
     return head + struct.pack("<108I", *[none] * 108) + body + struct.pack(f"<{len(fat)}I", *fat)
 
 
@@ -214,6 +214,62 @@ def txrm(shape):
     for i in range(views):
         streams[f"ImageData{i // 100 + 1}/Image{i + 1}"] = data[i].tobytes()
     return cfb(streams)
+
+
+def jxr():
+    """A tile whose pixel (y, x) is 1000 + 2 y + 3 x, in lossless JPEG XR of imagecodecs: pylibCZIrw writes none, but reads it back."""
+    from imagecodecs import jpegxr_encode
+    from pylibCZIrw import czi as lib
+    y, x = np.mgrid[:40, :48]
+    ramp = (1000 + 2 * y + 3 * x).astype(np.uint16)
+    (HERE / "jxr.czi").unlink(missing_ok=True)
+    with lib.create_czi(str(HERE / "jxr.czi"), compression_options="uncompressed:") as out:
+        out.write(ramp[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
+    raw = bytearray((HERE / "jxr.czi").read_bytes())
+    at = raw.find(b"ZISRAWSUBBLOCK")
+    while at >= 0:
+        size, = struct.unpack_from("<q", raw, at + 40)
+        dims, = struct.unpack_from("<i", raw, at + 48 + 28)
+        data = at + 32 + max(256, 48 + 20 * dims) + struct.unpack_from("<i", raw, at + 32)[0]
+        shape = {bytes(raw[p:p + 1]): struct.unpack_from("<i", raw, p + 8)[0] for p in range(at + 80, at + 80 + 20 * dims, 20)}
+        tile = np.frombuffer(bytes(raw[data:data + size]), "<u2").reshape(shape[b"Y"], shape[b"X"])  # 40 x 48
+        packed = jpegxr_encode(tile, level=1.0)
+        assert len(packed) < size
+        raw[data:data + size] = packed + b"\0" * (size - len(packed))
+        struct.pack_into("<q", raw, at + 40, len(packed))
+        struct.pack_into("<i", raw, at + 48 + 18, 4)
+        at = raw.find(b"ZISRAWSUBBLOCK", at + 1)
+    at = raw.find(b"ZISRAWDIRECTORY") + 32
+    n, entry = struct.unpack_from("<i", raw, at)[0], at + 128
+    for _ in range(n):
+        struct.pack_into("<i", raw, entry + 18, 4)
+        entry += 32 + 20 * struct.unpack_from("<i", raw, entry + 28)[0]
+    (HERE / "jxr.czi").write_bytes(raw)
+    with lib.open_czi(str(HERE / "jxr.czi")) as f:
+        assert np.array_equal(f.read()[..., 0], ramp)
+
+
+def jpeg():
+    """Lossy: what imagecodecs makes of it stands beside."""
+    y, x = np.mgrid[:70, :90]
+    grey = (128 + 60 * np.sin(x / 9) + 50 * np.cos(y / 7)).astype(np.uint8)
+    colour = np.stack([grey, grey[::-1], grey[:, ::-1]], -1)
+    for name, image, kind in (("jpeg_grey", grey, "minisblack"), ("jpeg_colour", colour, "rgb")):
+        tifffile.imwrite(HERE / f"{name}.tif", image, compression="jpeg", compressionargs={"level": 90}, tile=(32, 48), photometric=kind)
+        np.save(HERE / f"{name}.npy", tifffile.imread(HERE / f"{name}.tif"))
+
+
+def ome5():
+    """OME-Zarr 0.5: version 3, its metadata below attributes.ome; level 0 in shards."""
+    v = values("u2")
+    axes = [{"name": k, "type": "space", "unit": "micrometer"} for k in "zyx"]
+    group = zarr.open_group(str(HERE / "ome5.zarr"), mode="w", zarr_format=3)
+    for name, level in (("0", v), ("1", v[:, ::2, ::2])):
+        made = group.create_array(name, shape=level.shape, chunks=CHUNKS, shards=(6, 40, 48) if name == "0" else None, dtype="u2",
+                                  compressors=zarr.codecs.ZstdCodec(level=3))
+        made[...] = level
+    scales = [{"path": str(i), "coordinateTransformations": [{"type": "scale", "scale": [2.0, 0.5 * 2**i, 0.5 * 2**i]}]} for i in range(2)]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"name": "x", "axes": axes, "datasets": scales}]}
 
 
 def references():
@@ -250,6 +306,8 @@ def fuzz():
     with lib.create_czi(str(folder["czi"] / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
         out.write(values("u2", (6, 7))[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
         out.write(values("u2", (6, 7))[..., None], location=(5, 0), plane={"C": 0, "T": 0, "Z": 0})
+    shutil.copy(HERE / "jxr.czi", folder["czi"])
+    shutil.copy(HERE / "jpeg_grey.tif", folder["tiff"] / "jpeg.tif")
     import base64, json
     raw = u2.tobytes()
     two = {"zarr_format": 2, "shape": shape, "chunks": [2, 5, 7], "dtype": "<u2", "compressor": {"id": "zlib"}, "fill_value": 0, "order": "C", "filters": None}
@@ -267,7 +325,7 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, references, fuzz):
         make()
     (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
 

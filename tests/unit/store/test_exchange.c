@@ -138,7 +138,7 @@ static void check_scan(int64_t first, int64_t rows, double tolerance)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_ok(projections_read(path, first, rows, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, first, rows, &p));
     assert_true(p.views == V && p.rows == rows && p.channels == N && p.repaired == 0);
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], v * M_PI / 4, 1e-6);
@@ -177,7 +177,7 @@ static void test_info(void **state)
     (void)state;
     struct exchange_info i;
     make(&(struct plan){.type = H5T_STD_U16LE, .thetas = V, .rows_first = 1, .units = "deg"});
-    assert_ok(exchange_info(path, &i));
+    assert_ok(exchange_info(&(struct exchange_source){.path = path}, &i));
     assert_true(i.views == V && i.rows == R && i.channels == N && i.whites == 2 && i.darks == 2);
     assert_string_equal(i.dtype, "uint16");
     assert_true(i.sinogram_order == 1 && i.has_theta == 1);
@@ -196,7 +196,7 @@ static void test_uint8(void **state)
     H5Dclose(add(f, "exchange/data_dark", H5T_STD_U8LE, 3, shape, dark, 0));
     H5Fclose(f.id);
     struct projections p;
-    assert_ok(projections_read(path, 0, -1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p));
     assert_near(p.sinogram[0], log(2), 1e-6);
     assert_near(p.sinogram[1], log(4), 1e-6);
     assert_near(p.angles[0], 0, 0);
@@ -222,7 +222,7 @@ static void test_fallbacks(void **state)
     H5Dclose(
         add(f, "process/acquisition/rotation/rotation_step", H5T_IEEE_F64LE, 1, one, &step, 0));
     H5Fclose(f.id);
-    assert_ok(projections_read(path, 0, 1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, 1, &p));
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], (10 + 5 * v) * M_PI / 180, 1e-6);
         assert_near(p.sinogram[v * N + 1], line_integral(v, 1), 1e-5);
@@ -234,7 +234,7 @@ static void test_fallbacks(void **state)
     H5Dclose(add(f, "process/acquisition/flat_fields/flat_field_value", H5T_IEEE_F64LE, 1, one,
                  &white, 0));
     H5Fclose(f.id);
-    assert_ok(projections_read(path, 0, 1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, 1, &p));
     assert_near(p.angles[V - 1], M_PI, 1e-6);
     assert_near(p.sinogram[1], -log((10 + 1000 * exp(-line_integral(0, 1))) / 1010), 1e-5);
     projections_free(&p);
@@ -244,7 +244,8 @@ static void wrong_read(const char *words)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_error(projections_read(path, 0, -1, &p), ERR_INPUT, words);
+    assert_error(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p), ERR_INPUT,
+                 words);
     assert_non_null(strstr(err_text(), path));
     assert_true(!p.sinogram && !p.angles);
     assert_int_equal(mem_held(), before);
@@ -272,7 +273,7 @@ static void test_wrong_files(void **state)
 
     struct file f = create();
     H5Fclose(f.id);
-    wrong_read("exchange/data");
+    wrong_read("without arrays");
 
     f = create();
     H5Dclose(add(f, "exchange/data", H5T_IEEE_F32LE, 2, flat, zeros, 0));
@@ -282,7 +283,7 @@ static void test_wrong_files(void **state)
     f = create();
     add_data(f, &good);
     H5Fclose(f.id);
-    wrong_read("exchange/data_white");
+    wrong_read("--flats FILE");
 
     f = create();
     add_data(f, &good);
@@ -306,23 +307,25 @@ static void test_wrong_files(void **state)
     H5Gclose(H5Gcreate2(f.id, "exchange", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(f.id, "exchange/data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Fclose(f.id);
-    wrong_read("not a dataset");
+    wrong_read("without arrays");
 
     f = create();
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Dclose(add(f, "exchange/data", type, 3, view_shape, NULL, 0));
     H5Tclose(type);
     H5Fclose(f.id);
-    wrong_read("does not hold numbers");
+    wrong_read("without arrays");
 
     FILE *text = fopen(path, "wb");
     fputs("no HDF5", text);
     fclose(text);
-    wrong_read("not an HDF5 file");
+    wrong_read("of no known format");
     struct exchange_info i;
-    assert_error(exchange_info(path, &i), ERR_INPUT, "not an HDF5 file");
-    assert_error(exchange_info("/nowhere.h5", &i), ERR_INPUT, "/nowhere.h5");
-    assert_error(exchange_info("/tmp", &i), ERR_INPUT, "/tmp");
+    const struct exchange_source text_file = {.path = path}, none = {.path = "/nowhere.h5"},
+                                 folder = {.path = "/tmp"};
+    assert_error(exchange_info(&text_file, &i), ERR_INPUT, "of no known format");
+    assert_error(exchange_info(&none, &i), ERR_INPUT, "/nowhere.h5");
+    assert_error(exchange_info(&folder, &i), ERR_INPUT, "/tmp");
 }
 
 static void test_wrong_rows(void **state)
@@ -333,8 +336,9 @@ static void test_wrong_rows(void **state)
     struct projections p;
     make(&(struct plan){.type = H5T_IEEE_F32LE, .thetas = V, .units = "deg"});
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        assert_error(projections_read(path, ranges[i][0], ranges[i][1], &p), ERR_INPUT,
-                     "rows 0 to 2");
+        assert_error(projections_read(&(struct exchange_source){.path = path}, 1, ranges[i][0],
+                                      ranges[i][1], &p),
+                     ERR_INPUT, "rows 0 to 2");
 }
 
 /* Every beginning of a file ends in a sentence. */
@@ -362,9 +366,9 @@ static void test_write(void **state)
     for (int k = 0; k < V * R * N; k++)
         y[k] = .05f * (float)k - .2f;
     assert_ok(exchange_write(path, V, R, N, y, angles, 5e4));
-    assert_ok(exchange_info(path, &i));
+    assert_ok(exchange_info(&(struct exchange_source){.path = path}, &i));
     assert_true(i.views == V && i.rows == R && i.channels == N && i.whites == 1 && i.darks == 1);
-    assert_ok(projections_read(path, 0, -1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p));
     for (int k = 0; k < V * R * N; k++)
         assert_near(p.sinogram[k], y[k], 1e-6);
     for (int k = 0; k < V; k++)
@@ -379,12 +383,13 @@ static void test_tooth(void **state)
     (void)state;
     struct exchange_info i;
     struct projections p;
-    assert_ok(exchange_info(TP_DATA "/tooth.h5", &i));
+    assert_ok(exchange_info(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, &i));
     assert_true(i.views == 181 && i.rows == 2 && i.channels == 640 && i.whites == 10 &&
                 i.darks == 10);
     assert_string_equal(i.dtype, "float32");
     assert_near(i.theta_last, 179.00552486187846 * M_PI / 180, 1e-6);
-    assert_ok(projections_read(TP_DATA "/tooth.h5", 1, 1, &p));
+    assert_ok(
+        projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 1, 1, &p));
     assert_int_equal(p.repaired, 0);
     double largest = 0;
     for (int k = 0; k < 181 * 640; k++)

@@ -75,7 +75,7 @@ static void finish(hid_t file)
 static void assert_refused(const char *path, const char *phrase)
 {
     struct exchange_counts c;
-    assert_int_equal(exchange_read(path, 0, -1, &c), ERR_INPUT);
+    assert_int_equal(exchange_read(&(struct exchange_source){.path = path}, 0, -1, &c), ERR_INPUT);
     assert_null(c.counts);
     if (!strstr(err_text(), phrase))
         fail_msg("said \"%s\", not \"%s\"", err_text(), phrase);
@@ -137,7 +137,8 @@ static void chunks_beyond_the_file_are_refused(void **state)
     H5Pclose(how);
     finish(file);
     struct exchange_counts c;
-    assert_int_equal(exchange_read("chunk.h5", 0, -1, &c), ERR_OK);
+    assert_int_equal(exchange_read(&(struct exchange_source){.path = "chunk.h5"}, 0, -1, &c),
+                     ERR_OK);
     exchange_counts_free(&c);
 
     char *data;
@@ -198,16 +199,19 @@ static void a_file_of_somebody_else_is_read_apart(void **state)
     H5Pclose(how);
     finish(file);
     make_bomb("bomb.h5");
-    assert_int_equal(exchange_read("theirs.h5", 1, 2, &own), ERR_OK);
-    assert_int_equal(exchange_info("theirs.h5", &mine), ERR_OK);
+    assert_int_equal(exchange_read(&(struct exchange_source){.path = "theirs.h5"}, 1, 2, &own),
+                     ERR_OK);
+    assert_int_equal(exchange_info(&(struct exchange_source){.path = "theirs.h5"}, &mine), ERR_OK);
     if (geteuid() != 0) {
         exchange_counts_free(&own);
         skip(); /* giving a file away takes root */
     }
     assert_int_equal(chown("theirs.h5", 12345, 12345), 0);
-    assert_int_equal(exchange_info("theirs.h5", &theirs), ERR_OK);
+    assert_int_equal(exchange_info(&(struct exchange_source){.path = "theirs.h5"}, &theirs),
+                     ERR_OK);
     assert_memory_equal(&mine, &theirs, sizeof mine);
-    assert_int_equal(exchange_read("theirs.h5", 1, 2, &other), ERR_OK);
+    assert_int_equal(exchange_read(&(struct exchange_source){.path = "theirs.h5"}, 1, 2, &other),
+                     ERR_OK);
     assert_int_equal(other.views, own.views);
     assert_int_equal(other.rows, 2);
     assert_int_equal(other.channels, own.channels);
@@ -219,7 +223,8 @@ static void a_file_of_somebody_else_is_read_apart(void **state)
     exchange_counts_free(&other);
 
     /* Errors and their sentences come across. */
-    assert_int_equal(exchange_read("theirs.h5", 7, 2, &other), ERR_INPUT);
+    assert_int_equal(exchange_read(&(struct exchange_source){.path = "theirs.h5"}, 7, 2, &other),
+                     ERR_INPUT);
     assert_non_null(strstr(err_text(), "2 rows from row 7 are wanted"));
     /* A chunk is never decoded beyond its size, whatever memory there is. */
     assert_refused("bomb.h5", "it holds more than the chunk");

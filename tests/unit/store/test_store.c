@@ -8,6 +8,8 @@
 
 #include "host/base/memory.h"
 #include "host/store/engine/engine.h"
+#include "host/store/format/npy.h"
+#include "host/store/writer/writer.h"
 #include "tests/unit/check.h"
 
 static const int64_t usual[] = {5, 37, 41};
@@ -77,6 +79,7 @@ static const struct known all[] = {
     {"zarr3", "sharded_holes", "uint16", 0, NULL},
     {"zarr3", "v2keys", "uint16", 1, NULL},
     {"ome.zarr", "0", "uint16", 1, NULL},
+    {"ome5.zarr", "0", "uint16", 1, "zstd"},
     {"u2.txrm", NULL, "uint16", 1, NULL},
     {"refs.json", "contiguous", "uint16", 1, NULL},
     {"refs.json", "big", "uint16", 1, NULL},
@@ -327,12 +330,79 @@ static void test_mosaic(void **state)
     }
 }
 
+/* Lossless JPEG XR; JPEG as close as two decoders are. */
+static void test_pictures(void **state)
+{
+    static const char *const names[] = {"jpeg_grey", "jpeg_colour"};
+    const struct store_dtype u1 = {'u', 1, 0};
+    const char *unused;
+    uint16_t x[40 * 48];
+    unsigned char mine[70 * 90 * 3], theirs[sizeof mine];
+    struct store *s;
+    (void)state;
+    if (codec_available(CODEC_JXR, &unused)) {
+        assert_ok(store_open(TP_DATA "/store/jxr.czi", &s));
+        assert_ok(engine_read(s, s->arrays[0], NULL, s->arrays[0]->dtype, x, NULL));
+        for (int i = 0; i < 40 * 48; i++)
+            assert_int_equal(x[i], 1000 + i / 48 * 2 + i % 48 * 3);
+        store_close(s);
+    }
+    for (int i = 0; i < 2 && codec_available(CODEC_JPEG, &unused); i++)
+        for (int k = 0; k < 2; k++) {
+            char path[512];
+            snprintf(path, sizeof path, "%s/store/%s.%s", TP_DATA, names[i], k ? "npy" : "tif");
+            assert_ok(store_open(path, &s));
+            assert_int_equal(store_elements(s->arrays[0]), 70 * 90 * (i ? 3 : 1));
+            assert_ok(engine_read(s, s->arrays[0], NULL, u1, k ? theirs : mine, NULL));
+            store_close(s);
+            for (int p = 0; k && p < 70 * 90 * (i ? 3 : 1); p++)
+                assert_true(abs(mine[p] - theirs[p]) <= 3);
+        }
+}
+
+/* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
+ * is held beside it is the compressed bytes. */
+static void test_memory(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/tomoprof-test-store-XXXXXX", npy[64], zarr[64], command[100];
+    const int64_t shape[] = {8, 512, 512};
+    const struct store_dtype f4 = {'f', 4, 0};
+    struct writer_options o = {.chunk = {1, 512, 512}, .chunk_dims = 3};
+    struct writer_result written;
+    struct engine_result result;
+    struct engine_plan *p;
+    struct store *s;
+    assert_non_null(mkdtemp(folder));
+    snprintf(npy, sizeof npy, "%s/x.npy", folder);
+    snprintf(zarr, sizeof zarr, "%s/x.zarr", folder);
+    float *x = calloc(8 * 512 * 512, sizeof *x), *y = calloc(512 * 512, sizeof *y);
+    assert_true(x && y);
+    for (int64_t i = 0; i < 8 * 512 * 512; i++)
+        x[i] = (float)(i * 7 % 1013);
+    assert_ok(npy_write(npy, 3, shape, x));
+    assert_ok(store_convert(npy, zarr, &o, &written));
+    assert_ok(store_open(zarr, &s));
+    const struct engine_box slice = {{5}, {1, 512, 512}};
+    assert_ok(engine_plan(s, s->arrays[0], &slice, NULL, &p));
+    assert_ok(engine_run(p, f4, y, NULL, NULL, &result));
+    assert_memory_equal(y, x + 5 * 512 * 512, 512 * 512 * sizeof *y);
+    assert_true(result.buffer_bytes < 512 * 512 * (int64_t)sizeof *y); /* with y less than twice */
+    engine_plan_free(p);
+    store_close(s);
+    free(x);
+    free(y);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_values), cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

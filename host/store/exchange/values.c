@@ -1,0 +1,158 @@
+/* Small arrays as float64: scalars of metadata, angles of a file of their own. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "host/base/memory.h"
+#include "host/store/engine/engine.h"
+#include "host/store/exchange/values.h"
+
+#define TEXT_BYTES ((size_t)64 << 20)
+
+struct store_array *values_find(struct store *s, const char *name)
+{
+    for (int i = 0; i < s->arrays_count; i++)
+        if (!strcmp(s->arrays[i]->name, name))
+            return s->arrays[i];
+    return NULL;
+}
+
+enum err values_read(struct store *s, struct store_array *a, double **out)
+{
+    const struct store_dtype f8 = {'f', 8, 0};
+    const int64_t n = store_elements(a);
+    *out = NULL;
+    if (n > 1 << 20)
+        TRY(mem_require(a->name, (size_t)n * sizeof **out, NULL));
+    *out = malloc((size_t)n * sizeof **out + 1);
+    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left for %s", s->name, a->name);
+    enum err e = engine_read(s, a, NULL, f8, *out, NULL);
+    if (e) {
+        free(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
+double values_number(struct store *s, struct store_array *a)
+{
+    double *value, number = (double)NAN;
+    if (store_elements(a) == 1 && !values_read(s, a, &value)) {
+        number = *value;
+        free(value);
+    }
+    return number;
+}
+
+double values_scalar(struct store *s, const char *name)
+{
+    struct store_array *a = values_find(s, name);
+    return a ? values_number(s, a) : (double)NAN;
+}
+
+double values_note(const struct store *s, const char *name)
+{
+    for (int i = 0; i < s->notes_count; i++)
+        if (!strcmp(s->notes[i].name, name))
+            return strtod(s->notes[i].value, NULL);
+    return (double)NAN;
+}
+
+double values_millimetres(const char *units)
+{
+    static const struct {
+        const char *name;
+        double mm;
+    } rows[] = {
+        {"m", 1000},  {"meter", 1000},     {"metre", 1000},  {"cm", 10},           {"mm", 1},
+        {"um", 1e-3}, {"\xc2\xb5m", 1e-3}, {"micron", 1e-3}, {"micrometer", 1e-3}, {"nm", 1e-6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(units, rows[i].name))
+            return rows[i].mm;
+    return (double)NAN;
+}
+
+static enum err from_text(const char *path, const char *text, int64_t views, double *out)
+{
+    int64_t n = 0;
+    for (const char *at = text;;) {
+        char *end;
+        at += strspn(at, " \t\r\n,;");
+        if (!*at)
+            break;
+        const double value = strtod(at, &end);
+        FAIL_IF(end == at || !isfinite(value), ERR_INPUT,
+                "--angles %s: \"%.20s\" is not an angle: give one number per view, in degrees",
+                path, at);
+        if (n < views)
+            out[n] = value;
+        n++;
+        at = end;
+    }
+    FAIL_IF(n != views, ERR_INPUT,
+            "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views", path, n, views);
+    return ERR_OK;
+}
+
+static enum err from_array(const char *path, int64_t views, double *out)
+{
+    struct store *s;
+    double *all = NULL;
+    TRY(store_open(path, &s));
+    const int64_t n = store_elements(s->arrays[0]);
+    enum err e =
+        n == views
+            ? values_read(s, s->arrays[0], &all)
+            : FAIL(ERR_INPUT, "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views",
+                   path, n, views);
+    for (int64_t i = 0; i < views && !e; i++) {
+        out[i] = all[i];
+        if (!isfinite(all[i]))
+            e = FAIL(ERR_INPUT, "--angles %s: angle %" PRId64 " is not a finite number", path, i);
+    }
+    free(all);
+    store_close(s);
+    return e;
+}
+
+/* 1: `source` is FIRST:LAST. */
+static int from_range(const char *source, int64_t views, double *out)
+{
+    char *end, *last;
+    const double a = strtod(source, &end);
+    if (end == source || *end != ':')
+        return 0;
+    const double b = strtod(end + 1, &last);
+    if (last == end + 1 || *last || !isfinite(a) || !isfinite(b))
+        return 0;
+    for (int64_t i = 0; i < views; i++)
+        out[i] = views > 1 ? a + (b - a) * (double)i / (double)(views - 1) : a;
+    return 1;
+}
+
+static enum err from_file(const char *source, int64_t views, double *out)
+{
+    char *text;
+    size_t bytes;
+    TRY(file_read_all(source, TEXT_BYTES, &text, &bytes));
+    enum err e = bytes >= 6 && !memcmp(text, "\x93NUMPY", 6) ? from_array(source, views, out)
+                                                             : from_text(source, text, views, out);
+    free(text);
+    return e;
+}
+
+enum err values_angles(const char *source, int64_t views, double **out)
+{
+    *out = calloc((size_t)views, sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "no memory left for %" PRId64 " angles", views);
+    enum err e = from_range(source, views, *out) ? ERR_OK : from_file(source, views, *out);
+    for (int64_t i = 0; i < views && !e; i++)
+        (*out)[i] *= M_PI / 180;
+    if (e) {
+        free(*out);
+        *out = NULL;
+    }
+    return e;
+}

@@ -1,0 +1,405 @@
+/* Requests of bytes by libcurl: each thread takes a connection from the pool and gives it back, so
+ * that it stays open. Failures that may pass are repeated after 0.1, 0.2, 0.4 ... seconds.
+ * Redirects are followed to the same host alone: a file must not make this machine ask others. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "host/store/fetch/http.h"
+
+int http_is_url(const char *name)
+{
+    return !strncasecmp(name, "http://", 7) || !strncasecmp(name, "https://", 8) ||
+           !strncasecmp(name, "s3://", 5);
+}
+
+#ifdef TP_CURL
+#include <curl/curl.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POOL_MOST      64
+#define TRIES          6
+#define FIRST_WAIT_MS  100
+#define WAIT_MOST_MS   10000
+#define CONNECT_S      20L
+#define STALLED_S      60L /* without a byte */
+#define REDIRECTS_MOST 5
+#define URL_ROOM       8192
+
+static struct {
+    pthread_mutex_t lock;
+    pid_t pid; /* a child process does not use its parent's connections */
+    CURL *free[POOL_MOST];
+    int count;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static int64_t requests, repeated;
+
+struct call {
+    const char *name; /* as the user wrote it */
+    char url[URL_ROOM];
+    int s3;
+    int64_t offset, n; /* of a range; n -1: the whole object */
+    unsigned char *to; /* NULL: sizes alone */
+    size_t room, got;
+    int too_long;
+    int64_t total;   /* by Content-Range or Content-Length; -1: not told */
+    int64_t wait_ms; /* by Retry-After */
+};
+
+static void start(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static CURL *take(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    CURL *c = NULL;
+    pthread_once(&once, start);
+    pthread_mutex_lock(&pool.lock);
+    if (pool.pid != getpid()) {
+        pool.count = 0;
+        pool.pid = getpid();
+    }
+    if (pool.count)
+        c = pool.free[--pool.count];
+    pthread_mutex_unlock(&pool.lock);
+    return c ? c : curl_easy_init();
+}
+
+static void give(CURL *c)
+{
+    pthread_mutex_lock(&pool.lock);
+    if (pool.count < POOL_MOST) {
+        pool.free[pool.count++] = c;
+        c = NULL;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    if (c)
+        curl_easy_cleanup(c);
+}
+
+static size_t on_data(char *data, size_t size, size_t n, void *to)
+{
+    struct call *c = to;
+    n *= size;
+    if (!c->to || n > c->room - c->got) {
+        c->too_long = c->to != NULL;
+        return c->to ? 0 : n;
+    }
+    memcpy(c->to + c->got, data, n);
+    c->got += n;
+    return n;
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *to)
+{
+    struct call *c = to;
+    char text[256];
+    n *= size;
+    snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), line);
+    const char *slash = strrchr(text, '/');
+    if (!strncasecmp(text, "content-range:", 14) && slash && isdigit((unsigned char)slash[1]))
+        c->total = strtoll(slash + 1, NULL, 10);
+    if (!strncasecmp(text, "content-length:", 15) && c->total < 0)
+        c->total = strtoll(text + 15, NULL, 10);
+    if (!strncasecmp(text, "retry-after:", 12))
+        c->wait_ms = 1000 * strtoll(text + 12, NULL, 10);
+    return n;
+}
+
+static const char *setting(const char *a, const char *b, const char *otherwise)
+{
+    const char *v = getenv(a);
+    if (!v || !*v)
+        v = b ? getenv(b) : NULL;
+    return v && *v ? v : otherwise;
+}
+
+/* s3://bucket/key becomes a URL of the endpoint (path style) or of AWS. */
+static enum err set_url(struct call *c)
+{
+    int length;
+    c->s3 = !strncasecmp(c->name, "s3://", 5);
+    if (!c->s3) {
+        length = snprintf(c->url, sizeof c->url, "%s", c->name);
+    } else {
+        const char *endpoint = setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL),
+                   *bucket = c->name + 5, *key = strchr(bucket, '/');
+        FAIL_IF(!key || key == bucket || !key[1], ERR_USAGE, "%s: must be s3://BUCKET/KEY",
+                c->name);
+        for (const char *k = bucket; *k; k++)
+            FAIL_IF(!isalnum((unsigned char)*k) && !strchr("-._~/", *k), ERR_UNSUPPORTED,
+                    "%s: has the character '%c', whose signature libcurl gets wrong; letters, "
+                    "digits and - . _ ~ are read",
+                    c->name, *k);
+        length = endpoint ? snprintf(c->url, sizeof c->url, "%s%s%s", endpoint,
+                                     endpoint[strlen(endpoint) - 1] == '/' ? "" : "/", bucket)
+                          : snprintf(c->url, sizeof c->url, "https://%.*s.s3.%s.amazonaws.com%s",
+                                     (int)(key - bucket), bucket,
+                                     setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"), key);
+    }
+    FAIL_IF(length >= (int)sizeof c->url, ERR_INPUT, "%.60s...: the name is too long", c->name);
+    return ERR_OK;
+}
+
+/* Signature version 4 from the environment; without a key the request is anonymous. */
+static struct curl_slist *sign(CURL *h)
+{
+    char text[4096];
+    struct curl_slist *headers = NULL;
+    const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY"),
+               *token = getenv("AWS_SESSION_TOKEN");
+    if (!id || !*id || !secret || !*secret)
+        return NULL;
+    snprintf(text, sizeof text, "aws:amz:%s:s3",
+             setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+    curl_easy_setopt(h, CURLOPT_AWS_SIGV4, text);
+    curl_easy_setopt(h, CURLOPT_USERNAME, id);
+    curl_easy_setopt(h, CURLOPT_PASSWORD, secret);
+    headers = curl_slist_append(headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
+    if (token && *token) {
+        snprintf(text, sizeof text, "x-amz-security-token: %s", token);
+        headers = curl_slist_append(headers, text);
+    }
+    return headers;
+}
+
+/* 1: the same scheme, host and port. */
+static int same_host(const char *a, const char *b)
+{
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
+    CURLU *x = curl_url(), *y = curl_url();
+    int same =
+        x && y && !curl_url_set(x, CURLUPART_URL, a, 0) && !curl_url_set(y, CURLUPART_URL, b, 0);
+    for (int i = 0; i < 3 && same; i++) {
+        char *p = NULL, *q = NULL;
+        const unsigned flags = i == 2 ? CURLU_DEFAULT_PORT : 0;
+        same = !curl_url_get(x, parts[i], &p, flags) && !curl_url_get(y, parts[i], &q, flags) &&
+               !strcasecmp(p, q);
+        curl_free(p);
+        curl_free(q);
+    }
+    curl_url_cleanup(x);
+    curl_url_cleanup(y);
+    return same;
+}
+
+static CURLcode perform(CURL *h, struct call *c, long *status)
+{
+    char range[64];
+    c->got = 0;
+    c->too_long = 0;
+    c->total = -1;
+    c->wait_ms = 0;
+    curl_easy_reset(h);
+    struct curl_slist *headers = c->s3 ? sign(h) : NULL;
+    curl_easy_setopt(h, CURLOPT_URL, c->url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+    curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(h, CURLOPT_USERAGENT, "tomoprof");
+    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
+    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
+    curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(h, CURLOPT_NOBODY, c->to ? 0L : 1L);
+    if (c->to && c->n >= 0) {
+        snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, c->offset, c->offset + c->n - 1);
+        curl_easy_setopt(h, CURLOPT_RANGE, range);
+    }
+    __atomic_fetch_add(&requests, 1, __ATOMIC_RELAXED);
+    const CURLcode done = curl_easy_perform(h);
+    *status = 0;
+    curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, status);
+    curl_slist_free_all(headers);
+    return done;
+}
+
+static int may_pass(CURLcode done, long status)
+{
+    static const CURLcode codes[] = {CURLE_COULDNT_CONNECT,     CURLE_OPERATION_TIMEDOUT,
+                                     CURLE_GOT_NOTHING,         CURLE_RECV_ERROR,
+                                     CURLE_SEND_ERROR,          CURLE_PARTIAL_FILE,
+                                     CURLE_COULDNT_RESOLVE_HOST};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (done == codes[i])
+            return 1;
+    return done == CURLE_OK && (status == 429 || status == 408 || status >= 500) && status != 501;
+}
+
+static enum err redirect(CURL *h, struct call *c, long status, int *left)
+{
+    char *to = NULL;
+    curl_easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
+    FAIL_IF(!to || strlen(to) >= sizeof c->url, ERR_INPUT, "%s: answers %ld without a location",
+            c->name, status);
+    FAIL_IF(!same_host(c->url, to), ERR_INPUT,
+            "%s: leads to another host (%.200s): refused. Give that name where it is right",
+            c->name, to);
+    FAIL_IF(!(*left)--, ERR_INPUT, "%s: leads in a circle (more than %d redirects)", c->name,
+            REDIRECTS_MOST);
+    snprintf(c->url, sizeof c->url, "%s", to);
+    return ERR_OK;
+}
+
+static void wait_before(const struct call *c, int try)
+{
+    int64_t ms = (int64_t)FIRST_WAIT_MS << try;
+    ms = c->wait_ms > ms ? c->wait_ms : ms;
+    ms = ms > WAIT_MOST_MS ? WAIT_MOST_MS : ms;
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+/* Until there is an answer that stays: *status 200, 206, 404 ... */
+static enum err answer(CURL *h, struct call *c, long *status)
+{
+    int redirects = REDIRECTS_MOST;
+    for (int try = 0;;) {
+        const CURLcode done = perform(h, c, status);
+        if (done == CURLE_OK && *status >= 300 && *status < 400) {
+            TRY(redirect(h, c, *status, &redirects));
+            continue;
+        }
+        FAIL_IF(
+            c->too_long, ERR_INPUT,
+            "%s: more bytes come than were asked for (%zu): the server does not serve ranges of "
+            "bytes, or the object is too large",
+            c->name, c->room);
+        if (!may_pass(done, *status)) {
+            FAIL_IF(done, ERR_INPUT, "%s: %s", c->name, curl_easy_strerror(done));
+            return ERR_OK;
+        }
+        if (++try == TRIES) {
+            FAIL_IF(done, ERR_IO, "%s: %s, in each of %d tries", c->name, curl_easy_strerror(done),
+                    TRIES);
+            return FAIL(ERR_IO, "%s: the server answers %ld, in each of %d tries", c->name, *status,
+                        TRIES);
+        }
+        __atomic_fetch_add(&repeated, 1, __ATOMIC_RELAXED);
+        wait_before(c, try - 1);
+    }
+}
+
+static enum err ask(struct call *c, long *status)
+{
+    TRY(set_url(c));
+    CURL *h = take();
+    FAIL_IF(!h, ERR_MEMORY, "%s: no memory left for a connection", c->name);
+    enum err e = answer(h, c, status);
+    give(h);
+    return e;
+}
+
+static enum err refused(const struct call *c, long status)
+{
+    const char *what = status == 401 || status == 403
+                           ? c->s3 ? ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and "
+                                     "AWS_REGION where it is not us-east-1"
+                                   : ": it needs a login"
+                       : status == 404 ? ": it is not there"
+                                       : "";
+    return FAIL(ERR_INPUT, "%s: the server answers %ld%s", c->name, status, what);
+}
+
+enum err http_size(const char *url, int64_t *bytes)
+{
+    long status;
+    unsigned char first;
+    struct call c = {.name = url, .n = -1};
+    TRY(ask(&c, &status));
+    if (status == 403 || status == 405 || status == 501 || (status == 200 && c.total < 0)) {
+        /* no HEAD: the first byte tells */
+        c = (struct call){.name = url, .n = 1, .to = &first, .room = 1};
+        TRY(ask(&c, &status));
+    }
+    *bytes = -1;
+    if (status == 404 || status == 410)
+        return ERR_OK;
+    FAIL_IF(status == 206 && c.total < 0, ERR_INPUT, "%s: the server does not tell its size", url);
+    if (status != 200 && status != 206)
+        return refused(&c, status);
+    *bytes = c.total;
+    return ERR_OK;
+}
+
+enum err http_read(const char *url, int64_t offset, void *to, size_t n)
+{
+    long status;
+    struct call c = {.name = url, .offset = offset, .n = (int64_t)n, .to = to, .room = n};
+    if (!n)
+        return ERR_OK;
+    TRY(ask(&c, &status));
+    if (status != 206 && status != 200)
+        return refused(&c, status);
+    FAIL_IF(status == 200 && (offset || c.got != n), ERR_UNSUPPORTED,
+            "%s: the server does not serve ranges of bytes", url);
+    FAIL_IF(c.got != n, ERR_INPUT, "%s: %zu bytes came instead of %zu: it became shorter", url,
+            c.got, n);
+    return ERR_OK;
+}
+
+enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
+{
+    long status;
+    struct call c = {.name = url, .n = -1, .to = to, .room = room};
+    TRY(ask(&c, &status));
+    *got = -1;
+    if (status == 404 || status == 410)
+        return ERR_OK;
+    if (status != 200)
+        return refused(&c, status);
+    *got = (int64_t)c.got;
+    return ERR_OK;
+}
+
+void http_counts(int64_t *all, int64_t *again)
+{
+    *all = __atomic_load_n(&requests, __ATOMIC_RELAXED);
+    *again = __atomic_load_n(&repeated, __ATOMIC_RELAXED);
+}
+#else
+static enum err missing(const char *url)
+{
+    return FAIL(ERR_UNSUPPORTED,
+                "%s: this build has no libcurl: install libcurl4-openssl-dev and build again", url);
+}
+
+enum err http_size(const char *url, int64_t *bytes)
+{
+    *bytes = -1;
+    return missing(url);
+}
+
+enum err http_read(const char *url, int64_t offset, void *to, size_t n)
+{
+    (void)offset, (void)to, (void)n;
+    return missing(url);
+}
+
+enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
+{
+    (void)to, (void)room;
+    *got = -1;
+    return missing(url);
+}
+
+void http_counts(int64_t *all, int64_t *again)
+{
+    *all = *again = 0;
+}
+#endif

@@ -1,0 +1,267 @@
+/* Group storage: ingest, full reads, slices along three axes, regions and batches of them, on
+ * stores of the operation's own making. The array is (sagittal, coronal, axial) as in NIfTI,
+ * float32. */
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/memory.h"
+#include "host/store/engine/engine.h"
+#include "host/store/fetch/http.h"
+#include "host/store/format/nifti.h"
+#include "host/store/writer/writer.h"
+#include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/storage.h"
+
+#define BLOCK      64
+#define LATENCY_MS 50
+#define BATCH      4 /* regions of 64^3, as in document 000's experiment */
+
+enum layout { SLICED, BLOCKS, HTTP };
+enum what { FULL, AXIAL, CORONAL, SAGITTAL, REGION, BATCHES, INGEST };
+
+struct storage {
+    char folder[3900];
+    struct range_server server;
+    struct store *store;
+    struct store_array *array;
+    enum layout layout;
+    enum what what;
+    int boxes_count, written;
+    struct engine_box boxes[BATCH];
+    int64_t elements; /* of all boxes */
+};
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
+{
+    (void)st, (void)flag, (void)f;
+    return remove(path);
+}
+
+static void remove_folder(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void storage_finish(struct run_state *s)
+{
+    struct storage *g = s->storage;
+    if (!g)
+        return;
+    store_close(g->store);
+    range_server_stop(&g->server);
+    if (g->folder[0])
+        remove_folder(g->folder);
+    free(g);
+    s->storage = NULL;
+}
+
+/* storage_read_roi_64_off_blocks: what, edge, layout. */
+static void parse_name(struct storage *g, const char *name, int64_t *edge, int *off)
+{
+    static const char *const layouts[] = {"_sliced", "_blocks", "_http"},
+                             *const whats[] = {"_full",     "_axial", "_coronal",
+                                               "_sagittal", "_roi_",  "_batch"};
+    g->what = INGEST;
+    for (int i = 0; i < 3; i++)
+        if (strstr(name, layouts[i]))
+            g->layout = (enum layout)i;
+    for (int i = 0; i < 6; i++)
+        if (strstr(name, whats[i]))
+            g->what = (enum what)i;
+    *off = strstr(name, "_off_") != NULL;
+    *edge = g->what == REGION ? strtoll(strstr(name, "_roi_") + 5, NULL, 10) : BLOCK;
+}
+
+/* The boxes that a run reads; regions begin where blocks do, or in their middle, and end with the
+ * volume. */
+static void set_boxes(struct run_state *s, struct storage *g, int64_t edge, int off)
+{
+    const struct volume *v = &s->model.volume;
+    const int64_t n[] = {v->cols, v->rows, v->slices};
+    uint64_t random = s->seed + 1;
+    g->boxes_count = g->what == BATCHES ? BATCH : 1;
+    g->elements = 0;
+    for (int k = 0; k < g->boxes_count; k++) {
+        struct engine_box *b = &g->boxes[k];
+        int64_t all = 1;
+        for (int d = 0; d < 3; d++) {
+            b->count[d] = n[d];
+            if (g->what >= AXIAL && g->what <= SAGITTAL && d == SAGITTAL - (int)g->what) {
+                b->start[d] = n[d] / 2;
+                b->count[d] = 1;
+            } else if (g->what == REGION || g->what == BATCHES) {
+                b->count[d] = edge < n[d] ? edge : n[d];
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                const int64_t room = n[d] - b->count[d] + 1;
+                b->start[d] = g->what == BATCHES ? (int64_t)((random >> 33) % (uint64_t)room)
+                              : off              ? BLOCK / 2 < room ? BLOCK / 2 : room - 1
+                                                 : 0;
+            }
+            all *= b->count[d];
+        }
+        g->elements += all;
+    }
+}
+
+static enum err write_store(struct run_state *s, struct storage *g, const char *path)
+{
+    const struct volume *v = &s->model.volume;
+    char source[4096];
+    struct writer_result result;
+    struct writer_options o = {.chunk_dims = 3, .zarr = 3};
+    static const double spacing[3] = {1, 1, 1};
+    const int64_t n[] = {v->cols, v->rows, v->slices};
+    for (int d = 0; d < 3; d++)
+        o.chunk[d] = g->layout == BLOCKS ? BLOCK : d < 2 ? n[d] : 1;
+    snprintf(source, sizeof source, "%s/volume.nii.gz", g->folder);
+    if (access(source, F_OK))
+        TRY(nifti_write(source, v->rows, v->cols, v->slices, spacing, s->in.host));
+    return store_convert(source, path, &o, &result);
+}
+
+static enum err open_store(struct storage *g, const char *path)
+{
+    const char *wait = getenv("TOMOPROF_STORAGE_LATENCY_MS");
+    char name[4200];
+    snprintf(name, sizeof name, "%s", path);
+    if (g->layout == HTTP) {
+        TRY(range_server_start(&g->server, g->folder, wait ? atoi(wait) : LATENCY_MS));
+        snprintf(name, sizeof name, "%s/store.zarr", g->server.url);
+    }
+    TRY(store_open(name, &g->store));
+    TRY(store_find(g->store, NULL, &g->array));
+    return store_index(g->store, g->array);
+}
+
+static enum err prepare_storage(struct run_state *s)
+{
+    const char *where = getenv("TMPDIR");
+    char path[4096];
+    int64_t edge;
+    int off;
+    void *out;
+    struct storage *g = calloc(1, sizeof *g);
+    s->storage = g;
+    FAIL_IF(!g, ERR_MEMORY, "no memory left for the operation");
+    s->large = 1; /* all in the host's memory, whatever computes */
+    TRY(prepare_volume(s));
+    parse_name(g, s->op->name, &edge, &off);
+    set_boxes(s, g, edge, off);
+    snprintf(g->folder, sizeof g->folder, "%s/tomoprof-XXXXXX", where && *where ? where : "/tmp");
+    if (!mkdtemp(g->folder)) {
+        char wanted[3900];
+        memcpy(wanted, g->folder, sizeof wanted);
+        g->folder[0] = 0;
+        return FAIL(ERR_IO, "%s: cannot be made: %s; set TMPDIR", wanted, strerror(errno));
+    }
+    snprintf(path, sizeof path, "%s/store.zarr", g->folder);
+    TRY(write_store(s, g, path));
+    TRY(mem_alloc("what is read", (size_t)g->elements * sizeof(float), &out));
+    s->out.host = out;
+    s->out.buffer = (struct buffer){PLACE_HOST, 0, (size_t)g->elements * sizeof(float), out};
+    return open_store(g, path);
+}
+
+static enum err run_read(struct run_state *s)
+{
+    struct storage *g = s->storage;
+    float *out = s->out.buffer.ptr;
+    for (int k = 0; k < g->boxes_count; k++) {
+        const struct engine_box *b = &g->boxes[k];
+        TRY(engine_read(g->store, g->array, b, (struct store_dtype){'f', 4, 0}, out, NULL));
+        out += b->count[0] * b->count[1] * b->count[2];
+    }
+    return ERR_OK;
+}
+
+/* From .nii.gz into a store that is read back and compared, as `convert` does. */
+static enum err run_ingest(struct run_state *s)
+{
+    struct storage *g = s->storage;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/ingest%d.zarr", g->folder, ++g->written);
+    return write_store(s, g, path);
+}
+
+/* Every element against the phantom. */
+static enum err check_read(struct run_state *s)
+{
+    const struct storage *g = s->storage;
+    const struct volume *v = &s->model.volume;
+    const float *out = s->out.buffer.ptr;
+    for (int b = 0; b < g->boxes_count; b++) {
+        const struct engine_box *box = &g->boxes[b];
+        for (int64_t i = 0; i < box->count[0]; i++)
+            for (int64_t j = 0; j < box->count[1]; j++)
+                for (int64_t k = 0; k < box->count[2]; k++, out++) {
+                    const int64_t pixel = (box->start[1] + j) * v->cols + box->start[0] + i,
+                                  at = pixel * v->slices + box->start[2] + k;
+                    FAIL_IF(memcmp(out, &s->in.host[at], sizeof *out) != 0, ERR_FAILED,
+                            "wrong result: %.9g at element %" PRId64 ", %.9g was written",
+                            (double)*out, at, (double)s->in.host[at]);
+                }
+    }
+    return ERR_OK;
+}
+
+/* The written store is read as a whole; run_ingest itself compared it with its source. */
+static enum err check_ingest(struct run_state *s)
+{
+    struct storage *g = s->storage;
+    char path[4096];
+    store_close(g->store);
+    g->store = NULL;
+    snprintf(path, sizeof path, "%s/ingest%d.zarr", g->folder, g->written);
+    TRY(open_store(g, path));
+    TRY(run_read(s));
+    return check_read(s);
+}
+
+static enum err prepare_ingest(struct run_state *s)
+{
+    TRY(prepare_storage(s));
+    return run_read(s); /* what the fingerprint is of */
+}
+
+/* Outside of the time: what the last run wrote goes. */
+static struct work work_storage(struct run_state *s)
+{
+    struct storage *g = s->storage;
+    char path[4096];
+    const double bytes = (double)g->elements * sizeof(float);
+    snprintf(path, sizeof path, "%s/ingest%d.zarr", g->folder, g->written - 1);
+    if (g->written > 1)
+        remove_folder(path);
+    return (struct work){0, 2 * bytes, 2 * bytes};
+}
+
+/* clang-format off */
+#define ROW(operation, text, ready, go, test) \
+    {.name = "storage_" operation, .geometry = "any", .group = "storage", .access_pattern = "stream", .help = text, \
+     .input = ARRAY_VOLUME, .output = ARRAY_NONE, .prepare = ready, .run = go, .check = test, .work = work_storage, \
+     .finish = storage_finish, .apart = 1}
+#define READS(layout, text) \
+    ROW("read_full_" layout, "all of " text, prepare_storage, run_read, check_read), \
+    ROW("read_slice_axial_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
+    ROW("read_slice_coronal_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
+    ROW("read_slice_sagittal_" layout, "a slice of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_32_" layout, "32^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_64_" layout, "64^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_128_" layout, "128^3 at a corner of " text, prepare_storage, run_read, check_read), \
+    ROW("read_roi_64_off_" layout, "64^3 across blocks of " text, prepare_storage, run_read, check_read), \
+    ROW("read_batch_" layout, "4 regions of 64^3 of " text, prepare_storage, run_read, check_read)
+
+static const struct operation rows[] = {
+    ROW("ingest_sliced", ".nii.gz -> Zarr, chunks of a slice", prepare_ingest, run_ingest, check_ingest),
+    ROW("ingest_blocks", ".nii.gz -> Zarr, chunks of 64^3", prepare_ingest, run_ingest, check_ingest),
+    READS("sliced", "a store of slices"),
+    READS("blocks", "a store of blocks"),
+    READS("http", "slices over HTTP"),
+};
+/* clang-format on */
+const struct operation_rows storage_operations = {rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,128 @@
+"""The matrix of formats: what is read, shown by info, converted, written, reconstructed and read over HTTP, each checked against the
+library that owns the format. Prints the table of docs/load.md; exit 1 where a cell differs.
+Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py tifffile zarr nibabel pylibCZIrw olefile)"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parents[1] / "pipe"))
+os.environ["TOMOPROF"] = sys.argv[1]
+from ranges import serve  # noqa: E402
+
+DATA = HERE.parents[1] / "data"
+STORE, SCAN = DATA / "store", DATA / "scan"
+bad = []
+
+
+def call(*args):
+    return subprocess.run([sys.argv[1], *map(str, args)], capture_output=True, text=True, timeout=600)
+
+
+def czi(path):
+    from pylibCZIrw import czi as lib
+    with lib.open_czi(str(path)) as f:
+        return f.read()[..., 0]
+
+
+def txrm(path):
+    import olefile
+    with olefile.OleFileIO(str(path)) as f:
+        n, r, c = (int.from_bytes(f.openstream("ImageInfo/" + k).read()[:4], "little") for k in ("NoOfImages", "ImageHeight", "ImageWidth"))
+        return np.stack([np.frombuffer(f.openstream(f"ImageData1/Image{i + 1}").read()[:2 * r * c], "<u2").reshape(r, c) for i in range(n)])
+
+
+def zarr_(path, name=None):
+    import zarr
+    node = zarr.open(str(path), mode="r")
+    return node[name][...] if name else node[...]
+
+
+def tiff(path):
+    import tifffile
+    if path.is_dir():
+        return np.stack([tifffile.imread(p) for p in sorted(path.iterdir(), key=lambda p: int(p.stem.split("_")[-1]))])
+    return tifffile.imread(path)
+
+
+def nifti(path):
+    import nibabel
+    return np.asarray(nibabel.load(path).dataobj)
+
+
+def hdf5(name):
+    import h5py
+    return lambda path: h5py.File(path)[name][...]
+
+
+# format, a file of it, its array, the owner's reader, the end of a file that `convert` writes, a scan of it
+ROWS = [("NumPy .npy", STORE / "u2_big.npy", None, np.load, ".npy", None), ("NIfTI .nii", STORE / "i2.nii", None, nifti, ".nii", None),
+        ("NIfTI .nii.gz", STORE / "i2_bgzf.nii.gz", None, nifti, None, None), ("TIFF, BigTIFF", STORE / "u2_deflate_tiles.tif", None, tiff, ".tif", None),
+        ("folder of TIFF", STORE / "stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), None, SCAN / "exchange.h5"),
+        ("NXtomo", SCAN / "nxtomo.nx", "scan1/device/camera/data", hdf5("scan1/device/camera/data"), None, SCAN / "nxtomo.nx"),
+        ("Zeiss TXRM", SCAN / "parallel.txrm", "data", txrm, None, SCAN / "parallel.txrm"), ("Zarr 2", STORE / "zarr2/blosc", None, zarr_, ".zarr", None),
+        ("Zarr 3", STORE / "zarr3/sharded", None, zarr_, ".zarr", None), ("OME-Zarr 0.4", STORE / "ome.zarr", "0", lambda p: zarr_(p, "0"), None, None),
+        ("OME-Zarr 0.5", STORE / "ome5.zarr", "0", lambda p: zarr_(p, "0"), None, None), ("Zeiss CZI", STORE / "raw.czi", None, czi, None, None)]
+
+
+def equal(mine, theirs):
+    return mine.size == theirs.size and np.array_equal(mine.reshape(-1), theirs.reshape(-1))
+
+
+def cell(row, what, good, said=""):
+    if not good:
+        bad.append(f"{row}: {what}: {said}")
+    return "yes" if good else "NO"
+
+
+def reading(name, path, array, owner, folder, source):
+    out = folder / "x.npy"
+    out.unlink(missing_ok=True)
+    done = call("convert", source, out, *(["--array", array] if array else []))
+    return cell(name, f"convert {source}", done.returncode == 0 and equal(np.load(out), owner(path)), done.stderr)
+
+
+def writing(name, end, array, owner, path, folder):
+    """By the owner of the format, of an array in .npy."""
+    if not end:
+        return ""
+    import shutil
+    out = folder / ("w" + end)
+    shutil.rmtree(out, ignore_errors=True)
+    done = call("convert", STORE / "f4.npy", out, *(["--zarr", name[-1]] if end == ".zarr" else []))
+    return cell(name, "write", done.returncode == 0 and equal(owner(out), np.load(STORE / "f4.npy")), done.stderr)
+
+
+def reconstruction(name, scan, folder):
+    import scans
+    from test_scans import stacks
+    if not scan:
+        return ""
+    args = [stacks(folder), "--angles", f"0:{180 - 180 / scans.VIEWS}"] if scan == "stack" else [scan]
+    volumes = [folder / "a.npy", folder / "b.npy"]
+    done = [call("recon", "--in", *words, "--center", scans.CENTER, "--out", out) for words, out in ((args, volumes[0]), ([SCAN / "exchange.h5"], volumes[1]))]
+    return cell(name, "recon", all(d.returncode == 0 for d in done) and np.allclose(*map(np.load, volumes), atol=1e-6), done[0].stderr)
+
+
+def main():
+    print("| format | read | info | convert | write | recon | over HTTP |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as t, serve(DATA) as (url, _):
+        folder = pathlib.Path(t)
+        for name, path, array, owner, end, scan in ROWS:
+            told = call("info", "--json", path)
+            read = reading(name, path, array, owner, folder, path)
+            shown = cell(name, "info", told.returncode == 0 and "shape" in told.stdout and json.loads(told.stdout), told.stderr)
+            remote = "" if path.is_dir() and not any((path / n).exists() for n in (".zarray", ".zgroup", "zarr.json")) else \
+                reading(name, path, array, owner, folder, f"{url}/{path.relative_to(DATA)}")
+            print(f"| {name} | {read} | {shown} | {read} | {writing(name, end, array, owner, path, folder)} | {reconstruction(name, scan, folder)} | {remote} |", flush=True)
+    print("\n".join(bad), file=sys.stderr)
+    sys.exit(len(bad) > 0)
+
+
+if __name__ == "__main__":
+    main()
