@@ -54,18 +54,16 @@ static int spans_of(const struct model *m, int p, const char *name, struct span 
     return n;
 }
 
-static int64_t overlap(const struct spans *s, int64_t begin, int64_t end)
+/* A sample is taken at the end of the time that it stands for. */
+static int holds(const struct spans *s, int64_t moment)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < s->count; i++) {
-        const int64_t from = begin > s->items[i].begin ? begin : s->items[i].begin;
-        const int64_t to = end < s->items[i].end ? end : s->items[i].end;
-        sum += to > from ? to - from : 0;
-    }
-    return sum;
+    for (int i = 0; i < s->count; i++)
+        if (moment > s->items[i].begin && moment <= s->items[i].end)
+            return 1;
+    return 0;
 }
 
-/* CPU time by stack of process p within the spans; returns the sum. */
+/* CPU time by stack of process p whose samples lie within the spans; returns the sum. */
 static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_t *weights)
 {
     int64_t sum = 0;
@@ -77,10 +75,9 @@ static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_
         for (int k = 0; k < t->events_count; k++) {
             const struct model_event *e = &t->events[k];
             at += e->start;
-            const int64_t part = overlap(s, at, at + e->length);
-            if (part && e->what >= 0 && e->what < m->stacks_count) {
-                weights[e->what] += part;
-                sum += part;
+            if (e->what >= 0 && e->what < m->stacks_count && holds(s, at + e->length)) {
+                weights[e->what] += e->length;
+                sum += e->length;
             }
         }
     }
