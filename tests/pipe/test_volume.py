@@ -150,9 +150,9 @@ def group(check, folder):
 
 def flame(check, folder):
     """One graph of every operation that has samples: a run that is long enough to have some."""
-    r = tomoprof("run", "--ops", "volume_z_norm", "--sizes", 128, "--runs", 60, "--threads", 1, "--flamegraph", "--no-triage", "--out",
+    r = tomoprof("run", "--ops", "volume_resample_linear", "--sizes", 128, "--runs", 30, "--threads", 1, "--flamegraph", "--no-triage", "--out",
                  folder / "flame")
-    svg = folder / "flame" / "latest" / "flamegraphs" / "volume_z_norm_128.svg"
+    svg = folder / "flame" / "latest" / "flamegraphs" / "volume_resample_linear_128.svg"
     if not check.that(r.returncode == 0 and svg.exists(), f"no {svg.name}: {r.stderr[-600:]}"):
         return
     text = svg.read_text()
@@ -160,7 +160,7 @@ def flame(check, folder):
     check.that(alone, f"the graph is not of the operation alone: {text[:3000]}")
     r = tomoprof("export", folder / "flame" / "latest", "--to", "svg", "--out", folder / "again")
     check.that(r.returncode == 0 and (folder / "again" / svg.name).read_text() == text, f"export --to svg: {r.stderr}")
-    for sort, sentence in (("calls", "range volume_z_norm"), ("inclusive", "by their inclusive"), ("self", "by their CPU time")):
+    for sort, sentence in (("calls", "range volume_resample_linear"), ("inclusive", "by their inclusive"), ("self", "by their CPU time")):
         r = tomoprof("report", folder / "flame" / "latest", "--text", "--sort", sort)
         check.that(r.returncode == 0 and sentence in r.stdout, f"report --sort {sort}: {r.stderr}")
 

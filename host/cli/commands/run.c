@@ -14,6 +14,9 @@ static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
 static int quick, large, flamegraph, list, no_trace, no_triage;
 
+/* Operations of a millisecond need samples that lie as close. */
+#define FLAME_HZ 2000
+
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
     OPTION_TEXT("group", 0, group, "NAME",
@@ -129,6 +132,8 @@ static enum err run(int words, char **word)
         .tracer = no_trace ? NULL : &tracing_suite,
     };
     TRY(cli_program(&plan.program));
+    if (flamegraph)
+        tracing_set_rate(FLAME_HZ);
     enum err e = suite_run(&plan);
     if (!cli_stop)
         finish(!e || e == ERR_FAILED);
