@@ -56,14 +56,16 @@ static struct opt options[] = {
                             "numpy.random.seed of mbir_recon and\ngen_pixel_partition (default 0)",
                             0, 4294967295.0),
     [ROW_SUBSETS] = OPTION_INT("subsets", 0, subsets, "N", "of gen_pixel_partition", 1, 2147483647),
-    OPTION_TEXT("set", 0, settings, "KEY=VALUE",
-                "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
-                "min, max, dtype"),
+    OPTION_TEXT(
+        "set", 0, settings, "KEY=VALUE",
+        "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
+        "min, max, dtype"),
     OPTION_TEXT("size", 0, size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
-    OPTION_TEXT("gate", 0, gate, "FILE",
-                "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
+    OPTION_TEXT(
+        "gate", 0, gate, "FILE",
+        "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
     OPTION_INT("repeat", 0, repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
@@ -306,7 +308,7 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     if (json)
         return ERR_OK;
     log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
-                 out ? out : "");
+             out ? out : "");
     return ERR_OK;
 }
 

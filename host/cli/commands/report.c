@@ -19,7 +19,8 @@ static const char *after;
 
 static struct opt options[] = {
     OPTION_FLAG("text", 0, text, "print lines, functions, kernels and findings on stdout"),
-    OPTION_CHOICE("sort", 0, sort, "self|inclusive|calls", "order of the tables of --text (default self)"),
+    OPTION_CHOICE("sort", 0, sort, "self|inclusive|calls",
+                  "order of the tables of --text (default self)"),
     OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
     OPTION_FLAG("reanalyze", 0, reanalyze, "analyse although there is a profile.json"),
     OPTION_TWIN("again", OPT_FLAG, reanalyze, NULL),

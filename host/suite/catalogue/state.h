@@ -46,13 +46,13 @@ struct run_state {
     int large;             /* arrays stay in host memory and pass the device in slabs */
     struct ct_model model; /* owned; operations of geometry "any" use its volume sizes only */
     struct array_pair in, weights, initial, out;
-    struct array_pair scratch;  /* of direct reconstruction; empty: `in` is overwritten */
-    struct mbir_options mbir;   /* its weights and initial come from the above */
-    struct mbir_report report;  /* of the latest mbir_recon */
-    uint64_t seed;              /* of the noise and of the partition's generator */
-    int64_t subsets;            /* of gen_pixel_partition */
-    struct partition partition; /* its result */
-    struct volume_step step;    /* of group volume: filled by op->step */
+    struct array_pair scratch;   /* of direct reconstruction; empty: `in` is overwritten */
+    struct mbir_options mbir;    /* its weights and initial come from the above */
+    struct mbir_report report;   /* of the latest mbir_recon */
+    uint64_t seed;               /* of the noise and of the partition's generator */
+    int64_t subsets;             /* of gen_pixel_partition */
+    struct partition partition;  /* its result */
+    struct volume_step step;     /* of group volume: filled by op->step */
     const char *const *settings; /* KEY=VALUE, for op->step */
     int settings_count;
     struct volume_file file;

@@ -21,7 +21,7 @@ struct suite_session {
     FILE *log;
     char folder[RUN_PATH], previews[RUN_PATH + 16];
     struct targets targets; /* of --gate; none without it */
-    double done, total; /* of the progress line: children weighted by their share of the work */
+    double done, total;     /* of the progress line: children weighted by their share of the work */
 };
 
 int suite_describe(int index, char line[SUITE_LINE])

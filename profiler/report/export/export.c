@@ -9,9 +9,12 @@
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
     export_callgrind, export_svg;
-const struct exporter *const exporters[] = {&export_speedscope, &export_chrome,
-                                            &export_folded,     &export_csv,
-                                            &export_callgrind,  &export_svg,
+const struct exporter *const exporters[] = {&export_speedscope,
+                                            &export_chrome,
+                                            &export_folded,
+                                            &export_csv,
+                                            &export_callgrind,
+                                            &export_svg,
                                             NULL};
 
 const struct exporter *exporter_find(const char *name)

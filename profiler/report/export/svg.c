@@ -20,10 +20,10 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 const struct exporter export_svg = {"svg", ".svg", "flame graph", write};
 
 /* Spans of time of one process in which the operation ran; ns since the first process began. */
-struct spans {
+struct flame_spans {
     struct span {
         int64_t begin, end;
-    } *items;
+    } * items;
     int count;
 };
 
@@ -55,7 +55,7 @@ static int spans_of(const struct model *m, int p, const char *name, struct span 
 }
 
 /* A sample is taken at the end of the time that it stands for. */
-static int holds(const struct spans *s, int64_t moment)
+static int holds(const struct flame_spans *s, int64_t moment)
 {
     for (int i = 0; i < s->count; i++)
         if (moment > s->items[i].begin && moment <= s->items[i].end)
@@ -64,7 +64,7 @@ static int holds(const struct spans *s, int64_t moment)
 }
 
 /* CPU time by stack of process p whose samples lie within the spans; returns the sum. */
-static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_t *weights)
+static int64_t weigh(const struct model *m, int p, const struct flame_spans *s, int64_t *weights)
 {
     int64_t sum = 0;
     for (int i = 0; i < m->timeline_count; i++) {
@@ -103,7 +103,7 @@ static enum err write_graph(const struct model *m, const int64_t *weights, const
 static enum err process_graph(const struct model *m, int p, const char *operation,
                               const char *label, const char *folder, int *written)
 {
-    struct spans s = {.count = spans_of(m, p, operation, NULL)};
+    struct flame_spans s = {.count = spans_of(m, p, operation, NULL)};
     int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
     char name[160];
     s.items = calloc((size_t)s.count + 1, sizeof *s.items);

@@ -82,9 +82,9 @@ static const struct row whole[] = {
 static void access_patterns_are_what_the_loops_do(void **state)
 {
     static const enum access_pattern expected[ACCESS_TRACES] = {
-        PATTERN_SCATTER, PATTERN_GATHER,  PATTERN_SCATTER, PATTERN_GATHER, PATTERN_STREAM,
-        PATTERN_WINDOW,  PATTERN_SCATTER, PATTERN_SCATTER, PATTERN_STREAM, PATTERN_STREAM,
-        PATTERN_WINDOW};
+        PATTERN_SCATTER, PATTERN_GATHER, PATTERN_SCATTER, PATTERN_GATHER,
+        PATTERN_STREAM,  PATTERN_WINDOW, PATTERN_SCATTER, PATTERN_SCATTER,
+        PATTERN_STREAM,  PATTERN_STREAM, PATTERN_WINDOW};
     (void)state;
     for (int i = 0; i < ACCESS_TRACES; i++) {
         struct access_pair a;
