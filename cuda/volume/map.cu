@@ -2,13 +2,13 @@
 #include "cuda/volume/volume.cuh"
 
 /* A box of a volume; of its input rows are `cols` and `slices` long. */
-struct box {
+struct map_box {
     struct extent out;
     int64_t voxels, cols, slices;
     const float *in; /* its first voxel */
 };
 
-static __device__ inline float voxel(const struct box &b, const struct chunk &c, int i)
+static __device__ inline float voxel(const struct map_box &b, const struct chunk &c, int i)
 {
     unsigned at[3];
     voxel_of(b.out, c, i, at);
@@ -16,7 +16,8 @@ static __device__ inline float voxel(const struct box &b, const struct chunk &c,
 }
 
 /* Count, sum of x - k and of its square; k is the box's first value where that is finite. */
-static __global__ void __launch_bounds__(SUM_THREADS) moments_kernel(struct box b, double *partial)
+static __global__ void __launch_bounds__(SUM_THREADS)
+    moments_kernel(struct map_box b, double *partial)
 {
     SHARED_ARRAY(struct reduction<4>, shared);
     const struct chunk c = chunk_of(b.out, b.voxels);
@@ -40,7 +41,8 @@ static __global__ void __launch_bounds__(SUM_THREADS) moments_kernel(struct box 
 }
 
 /* Minimum and -maximum; a NaN is not an extreme. */
-static __global__ void __launch_bounds__(SUM_THREADS) extremes_kernel(struct box b, double *partial)
+static __global__ void __launch_bounds__(SUM_THREADS)
+    extremes_kernel(struct map_box b, double *partial)
 {
     SHARED_ARRAY(struct reduction<2>, shared);
     const struct chunk c = chunk_of(b.out, b.voxels);
@@ -61,7 +63,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) extremes_kernel(struct box
 }
 
 static __global__ void __launch_bounds__(SUM_THREADS)
-    map_kernel(struct box b, struct volume_map m, enum volume_dtype type, void *out)
+    map_kernel(struct map_box b, struct volume_map m, enum volume_dtype type, void *out)
 {
     const struct chunk c = chunk_of(b.out, b.voxels);
     for (int i = threadIdx.x; i < c.n; i += SUM_THREADS) {
@@ -87,8 +89,8 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-static enum err find_map(struct cuda_backend *be, const struct volume_step *s, const struct box &b,
-                         struct volume_map *map)
+static enum err find_map(struct cuda_backend *be, const struct volume_step *s,
+                         const struct map_box &b, struct volume_map *map)
 {
     const int64_t blocks = ceil_div(b.voxels, SUM_CHUNK);
     double *partial, total[4];
@@ -112,7 +114,8 @@ enum err volume_map(struct cuda_backend *be, const struct volume_step *s, const 
                     void *out)
 {
     const int64_t first = (s->start[0] * s->in[1] + s->start[1]) * s->in[2] + s->start[2];
-    struct box b = {extent_of(s->out), volume_step_voxels(s->out), s->in[1], s->in[2], in + first};
+    struct map_box b = {extent_of(s->out), volume_step_voxels(s->out), s->in[1], s->in[2],
+                        in + first};
     struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
     TRY(find_map(be, s, b, &map));
     LAUNCH(be, map_kernel, ceil_div(b.voxels, SUM_CHUNK), SUM_THREADS, 0, b, map, s->dtype, out);

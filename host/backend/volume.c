@@ -1,7 +1,7 @@
 /* What back ends share of the steps on volumes: declared work, and the numbers of a map. */
-#include "host/backend/volume.h"
-
 #include <math.h>
+
+#include "host/backend/volume.h"
 
 double volume_step_bytes(const struct volume_step *s)
 {
@@ -85,7 +85,7 @@ struct volume_map volume_map_z_norm(const struct volume_moments *m)
     if (m->count == 0)
         return map;
     if (isnan(m->mean) || isnan(m->squares) || isinf(m->mean))
-        map.less = NAN; /* an infinite value: there is no mean */
+        map.less = NAN; /* an infinite value: the mean is not known */
     else
         map.less = (float)m->mean;
     /* The rest of the mean, which float32 loses, counts where std is small beside it. A std at the

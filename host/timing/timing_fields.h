@@ -43,7 +43,7 @@
 #define TIMING_MEASUREMENT_FIELDS(X)                                                               \
     X(TEXT, _, operation, "")                                                                      \
     X(INT, _, volume_size, "edge N; of another shape: the edge of as many voxels")                 \
-    X(TEXT, _, shape, "rows x columns x slices of a volume that is no cube")                       \
+    X(TEXT, _, shape, "rows x columns x slices of a volume of unequal edges")                       \
     X(INT, _, run, "from 1")                                                                       \
     X(REAL, _, time, "s")                                                                          \
     X(FLAG, _, traced, "measured with the capture library attached")                               \

@@ -9,7 +9,7 @@
 #include "profiler/triage/verdict/candidate.h"
 
 #define TRIAGE_SCHEMA   "tomoprof-triage/1"
-#define CANDIDATES_MOST 16
+#define CANDIDATES_MOST 64
 
 struct triage_options {
     const char *cards;   /* "u55c,v80", NULL: all */

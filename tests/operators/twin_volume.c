@@ -17,8 +17,7 @@ static void box(const struct volume_step *s, const float *x, double f[5])
         for (int64_t r = 0; r < s->out[0]; r++)
             for (int64_t c = 0; c < s->out[1]; c++)
                 for (int64_t k = 0; k < s->out[2]; k++) {
-                    const double v =
-                        at(s, x, r + s->start[0], c + s->start[1], k + s->start[2]);
+                    const double v = at(s, x, r + s->start[0], c + s->start[1], k + s->start[2]);
                     if (isnan(v))
                         continue;
                     n += !pass;
@@ -69,8 +68,8 @@ static double resampled(const struct volume_step *s, const float *x, const int64
         t[a] = s->kind == VOLUME_NEAREST ? 0 : v - (double)low[a];
     }
     for (int e = 0; e < 8; e++) {
-        const double w = (e & 4 ? t[0] : 1 - t[0]) * (e & 2 ? t[1] : 1 - t[1]) *
-                         (e & 1 ? t[2] : 1 - t[2]);
+        const double w =
+            (e & 4 ? t[0] : 1 - t[0]) * (e & 2 ? t[1] : 1 - t[1]) * (e & 1 ? t[2] : 1 - t[2]);
         if (w != 0 || s->kind == VOLUME_LINEAR)
             sum += w * at(s, x, e & 4 ? high[0] : low[0], e & 2 ? high[1] : low[1],
                           e & 1 ? high[2] : low[2]);

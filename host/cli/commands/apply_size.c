@@ -48,13 +48,13 @@ enum err apply_size_model(struct run_state *s, const char *text)
         return ERR_OK;
     }
     FAIL_IF(end == text || *end || edge < SIZE_MIN || edge > SIZE_MAX_EDGE, ERR_USAGE,
-            "the size \"%s\" is not accepted: an edge of %d to %d, or a shape like 512x512x30", text,
-            SIZE_MIN, SIZE_MAX_EDGE);
+            "the size \"%s\" is not accepted: an edge of %d to %d, or a shape like 512x512x30",
+            text, SIZE_MIN, SIZE_MAX_EDGE);
     return model_for_size(s->op, edge, &s->model);
 }
 
-static enum err judge(const struct apply_report *r, const char *text, const char *gate,
-                      double copy, int implausible)
+static enum err judge(const struct apply_report *r, const char *text, const char *gate, double copy,
+                      int implausible)
 {
     const struct run_state *s = r->state;
     const struct target_row row = {.operation = s->op->name,

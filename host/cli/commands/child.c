@@ -9,7 +9,7 @@ static int bench, traced;
 static struct opt options[] = {
     OPTION_TEXT("op", 0, op, "NAME", "operation of the catalogue"),
     OPTION_INT("size", 0, size, "N", "edge of the volume", 1, 65536),
-    OPTION_TEXT("shape", 0, shape, "RxCxS", "volume that is no cube"),
+    OPTION_TEXT("shape", 0, shape, "RxCxS", "volume of unequal edges"),
     OPTION_INT("runs", 0, runs, "N", "runs, the first is cold", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),

@@ -12,13 +12,15 @@
 #include "host/cli/runs/profile.h"
 #include "profiler/report/text/text.h"
 
-static int text, reanalyze;
+static int text, sort, reanalyze;
 static int64_t top = 20;
 static struct profile_options profile;
 static const char *after;
 
 static struct opt options[] = {
     OPTION_FLAG("text", 0, text, "print lines, functions, kernels and findings on stdout"),
+    OPTION_CHOICE("sort", 0, sort, "self|inclusive|calls",
+                  "order of the tables of --text (default self)"),
     OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
     OPTION_FLAG("reanalyze", 0, reanalyze, "analyse although there is a profile.json"),
     OPTION_TWIN("again", OPT_FLAG, reanalyze, NULL),
@@ -87,7 +89,8 @@ static enum err print(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top);
+    return report_text_by(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top,
+                          (enum text_sort)sort);
 }
 
 /* Of the suite, without a traced pass: its times alone make a page. */

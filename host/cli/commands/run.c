@@ -14,19 +14,24 @@ static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
 static int quick, large, flamegraph, list, no_trace, no_triage;
 
+/* Operations of a millisecond need samples that lie as close. */
+#define FLAME_HZ 2000
+
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
     OPTION_TEXT("group", 0, group, "NAME",
                 "operations of one group: projection, filter, reconstruction,\nutility, volume"),
-    OPTION_TEXT("sizes", 0, sizes, "N,M,...",
-                "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
+    OPTION_TEXT(
+        "sizes", 0, sizes, "N,M,...",
+        "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
     OPTION_INT("runs", 0, runs, "N",
                "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
     OPTION_FLAG("large", 0, large, "512 and, where there is memory, 1024 too"),
-    OPTION_TEXT("gate", 0, gate, "FILE",
-                "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
-                "1 when one is missed"),
+    OPTION_TEXT(
+        "gate", 0, gate, "FILE",
+        "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
+        "1 when one is missed"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     OPTION_NUMBER(
@@ -37,9 +42,10 @@ static struct opt options[] = {
                0, 4294967295.0),
     OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
-    OPTION_FLAG("flamegraph", 0, flamegraph,
-                "a flame graph of each operation and size:\nflamegraphs/OPERATION_SIZE.svg; the profiled "
-                "pass makes all --runs"),
+    OPTION_FLAG(
+        "flamegraph", 0, flamegraph,
+        "a flame graph of each operation and size:\nflamegraphs/OPERATION_SIZE.svg; the profiled "
+        "pass makes all --runs"),
     OPTION_FLAG("no-triage", 0, no_triage, "no verdicts on FPGAs (triage.json, .md and .svg)"),
     OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
@@ -129,6 +135,8 @@ static enum err run(int words, char **word)
         .tracer = no_trace ? NULL : &tracing_suite,
     };
     TRY(cli_program(&plan.program));
+    if (flamegraph)
+        tracing_set_rate(FLAME_HZ);
     enum err e = suite_run(&plan);
     if (!cli_stop)
         finish(!e || e == ERR_FAILED);

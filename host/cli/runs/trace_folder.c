@@ -36,6 +36,13 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH])
     return ERR_OK;
 }
 
+static double rate_hz;
+
+void tracing_set_rate(double hz)
+{
+    rate_hz = hz;
+}
+
 static enum err prepare(const char *run, char ***environment)
 {
     static struct record_target target;
@@ -46,7 +53,8 @@ static enum err prepare(const char *run, char ***environment)
     FAIL_IF(!target.preload, ERR_UNSUPPORTED, "%s", target.limits);
     TRY(record_library(program, library));
     TRY(tracing_folder(run, folder));
-    const struct record_settings settings = {.library = library, .folder = folder, .preload = 1};
+    const struct record_settings settings = {
+        .library = library, .folder = folder, .rate_hz = rate_hz, .preload = 1};
     TRY(record_environment(&settings, environ, environment, note));
     if (*note)
         log_warn("%s", note);

@@ -11,5 +11,7 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH]);
 /* The tracer of the suite (struct suite_tracer) and the run that it traced, "" when none. */
 extern const struct suite_tracer tracing_suite;
 const char *tracing_run(void);
+/* Samples a second of its recordings from now on; 0: the library's own. */
+void tracing_set_rate(double hz);
 
 #endif

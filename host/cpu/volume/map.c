@@ -8,17 +8,18 @@
 #define SPAN ((int64_t)1 << 16) /* floats: 256 KiB */
 
 /* A box as spans of memory: rows of the volume, or pieces of SPAN where it is all of its slabs. */
-struct spans {
+struct map_spans {
     const struct volume_step *step;
     const float *in;
     int64_t count, length, voxels;
     int whole; /* one piece of memory */
 };
 
-static struct spans spans_of(const struct volume_job *j)
+static struct map_spans spans_of(const struct volume_job *j)
 {
     const struct volume_step *s = j->step;
-    struct spans v = {s, j->in, s->out[0] * s->out[1], s->out[2], volume_step_voxels(s->out), 0};
+    struct map_spans v = {s, j->in, s->out[0] * s->out[1], s->out[2], volume_step_voxels(s->out),
+                          0};
     if (s->out[1] != s->in[1] || s->out[2] != s->in[2])
         return v;
     v.whole = 1;
@@ -28,7 +29,7 @@ static struct spans spans_of(const struct volume_job *j)
     return v;
 }
 
-static const float *span(const struct spans *v, int64_t i, int64_t *n)
+static const float *span(const struct map_spans *v, int64_t i, int64_t *n)
 {
     const struct volume_step *s = v->step;
     const int64_t left = v->voxels - i * v->length;
@@ -40,7 +41,8 @@ static const float *span(const struct spans *v, int64_t i, int64_t *n)
 }
 
 /* Partial sums by span, added up in order: the same bits at any number of threads. */
-static enum err z_norm(const struct volume_job *j, const struct spans *v, struct volume_map *map)
+static enum err z_norm(const struct volume_job *j, const struct map_spans *v,
+                       struct volume_map *map)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     struct volume_moments all = {0, 0, 0};
@@ -64,12 +66,14 @@ static enum err z_norm(const struct volume_job *j, const struct spans *v, struct
     return e;
 }
 
-static struct volume_map rescale(const struct volume_job *j, const struct spans *v)
+static struct volume_map rescale(const struct volume_job *j, const struct map_spans *v)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     float low = INFINITY, high = -INFINITY;
-#pragma omp parallel for num_threads(j->threads) schedule(static) reduction(min : low)             \
-    reduction(max : high)
+#pragma omp parallel for num_threads(j->threads) schedule(static) reduction(min                    \
+                                                                            : low)                 \
+    reduction(max                                                                                  \
+              : high)
     for (int64_t i = 0; i < v->count; i++) {
         int64_t n;
         const float *x = span(v, i, &n);
@@ -82,7 +86,7 @@ enum err volume_map(const struct volume_job *j)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
-    const struct spans v = spans_of(j);
+    const struct map_spans v = spans_of(j);
     const int bytes = volume_dtype_bytes(s->dtype);
     struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
     if (s->norm == VOLUME_Z_NORM)

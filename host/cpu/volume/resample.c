@@ -12,22 +12,23 @@
 #define BLOCK 32
 
 /* Of one dimension: the voxel at or before each place, and how far behind it the place lies. */
-struct axis {
+struct resample_axis {
     int32_t *at;
     float *t;
 };
 
-static enum err axis_make(const struct volume_step *s, int a, struct axis *out)
+static enum err axis_make(const struct volume_step *s, int a, struct resample_axis *out)
 {
     const int64_t n = s->out[a];
-    *out = (struct axis){malloc((size_t)n * sizeof *out->at), malloc((size_t)n * sizeof *out->t)};
+    *out = (struct resample_axis){malloc((size_t)n * sizeof *out->at),
+                                  malloc((size_t)n * sizeof *out->t)};
     FAIL_IF(!out->at || !out->t, ERR_MEMORY, "no memory left to resample");
     for (int64_t i = 0; i < n; i++)
         volume_axis(s->kind, s->in[a], n, i, &out->at[i], &out->t[i]);
     return ERR_OK;
 }
 
-static void axis_free(struct axis *a)
+static void axis_free(struct resample_axis *a)
 {
     free(a->at);
     free(a->t);
@@ -45,13 +46,13 @@ static int64_t next(int64_t i, int64_t n)
 
 /* Rows of the input at one row of the result, blended along the first dimension: of the columns at
  * hand two. */
-struct blended {
+struct blended_columns {
     float *row[2];
     int64_t column[2];
 };
 
-static const float *column_of(const struct volume_job *j, const struct axis *rows, int64_t r,
-                              int64_t c, int64_t keep, struct blended *b)
+static const float *column_of(const struct volume_job *j, const struct resample_axis *rows,
+                              int64_t r, int64_t c, int64_t keep, struct blended_columns *b)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const int64_t low = rows->at[r], high = next(low, j->step->in[0]);
@@ -73,13 +74,13 @@ static int64_t width_of(const struct volume_step *s)
 }
 
 /* room: three rows of the input, then ROOM. Rows [first, end) of the result's row r. */
-static void linear_rows(const struct volume_job *j, const struct axis axis[3], int64_t r,
+static void linear_rows(const struct volume_job *j, const struct resample_axis axis[3], int64_t r,
                         int64_t first, int64_t end, float *room)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
     const int64_t n = s->in[2], width = width_of(s), length = s->out[2];
-    struct blended b = {{room, room + width}, {-1, -1}};
+    struct blended_columns b = {{room, room + width}, {-1, -1}};
     float *line = room + 2 * width, *out = (float *)j->out + (r * s->out[1] + first) * length;
     const int gather = j->stream && (end - first) * length <= ROOM;
     float *to = gather ? room + 3 * width : out;
@@ -98,7 +99,7 @@ static void linear_rows(const struct volume_job *j, const struct axis axis[3], i
         k->copy(to, (end - first) * length, out, 1);
 }
 
-static enum err linear(const struct volume_job *j, const struct axis axis[3])
+static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
 {
     const struct volume_step *s = j->step;
     const int64_t block = most(1, least(BLOCK, ROOM / s->out[2]));
@@ -122,7 +123,7 @@ static void nearest_row(const struct volume_job *j, const void *context, int64_t
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
-    const struct axis *axis = context;
+    const struct resample_axis *axis = context;
     const float *x = row_of(j, axis[0].at[row / s->out[1]], axis[1].at[row % s->out[1]]);
     if (s->in[2] == s->out[2])
         k->copy(x, s->out[2], out, stream);
@@ -132,7 +133,7 @@ static void nearest_row(const struct volume_job *j, const void *context, int64_t
 
 enum err volume_resample(const struct volume_job *j)
 {
-    struct axis axis[3] = {{0}};
+    struct resample_axis axis[3] = {{0}};
     enum err e = ERR_OK;
     for (int a = 0; a < 3 && !e; a++)
         e = axis_make(j->step, a, &axis[a]);

@@ -15,8 +15,9 @@ struct volume_job {
     void *out;
     int threads, stream;
 };
-/* Row after row of n floats of the result, each by `make`. Short ones are made in a nearby cache and
- * leave it together: past the caches, a line that is written in parts costs many times its time. */
+/* Row after row of n floats of the result, each by `make`. Short ones are made in a nearby cache
+ * and leave it together: past the caches, a line that is written in parts costs many times its
+ * time. */
 typedef void volume_row(const struct volume_job *j, const void *context, int64_t row, float *out,
                         int stream);
 void volume_rows(const struct volume_job *j, volume_row *make, const void *context);

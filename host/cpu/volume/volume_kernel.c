@@ -102,7 +102,7 @@ static void map_floats(const float *x, int64_t n, const struct volume_map *m, fl
     static void name(const float *x, int64_t n, const struct volume_map *m, type *out)             \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            const float y = volume_mapped(x[i], m);                                                       \
+            const float y = volume_mapped(x[i], m);                                                \
             out[i] = (type)(expression);                                                           \
         }                                                                                          \
     }
@@ -255,5 +255,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
     }
 }
 
-const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range, map, copy, reverse, zero, blend, pick, halve, vf_stream_end};
+const struct volume_kernels ISA_NAME(volume_kernels) = {sums, range, map,  copy,  reverse,
+                                                        zero, blend, pick, halve, vf_stream_end};

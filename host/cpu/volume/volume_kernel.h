@@ -12,7 +12,8 @@ struct volume_sums {
     double count, sum, squares;
 };
 
-/* out of any alignment; stream: past the caches, with `fence` at the end of a thread's work. n >= 0.
+/* out of any alignment; stream: past the caches, with `fence` at the end of a thread's work. n >=
+ * 0.
  */
 #define VOLUME_AHEAD 32
 struct volume_kernels {

@@ -141,8 +141,8 @@ enum err check_volume(struct run_state *s)
         const int64_t i[3] = {v / p->out[2] / p->out[1], v / p->out[2] % p->out[1], v % p->out[2]};
         double want = expected(s, &m, i);
         if (p->dtype == VOLUME_I16 || p->dtype == VOLUME_U8)
-            want = p->dtype == VOLUME_U8 ? fmin(fmax(want, 0), 255)
-                                         : fmin(fmax(want, -32768), 32767);
+            want =
+                p->dtype == VOLUME_U8 ? fmin(fmax(want, 0), 255) : fmin(fmax(want, -32768), 32767);
         const double found = volume_value(p->dtype, y, v);
         if (!(fabs(found - want) <= slack(p->dtype, want)))
             e = FAIL(ERR_FAILED, "wrong result: %.9g at voxel %" PRId64 ", float64 says %.9g",

@@ -127,8 +127,7 @@ enum err run_map(struct run_state *s)
     f->map[0] = map;
     const int64_t bytes = volume_step_voxels(s->step.out) * (int64_t)sizeof(float);
     FAIL_IF(h.data_offset + bytes > f->bytes, ERR_IO, "volume.nii: ends early");
-    s->out.buffer =
-        (struct buffer){PLACE_HOST, 0, (size_t)bytes, (char *)map + h.data_offset};
+    s->out.buffer = (struct buffer){PLACE_HOST, 0, (size_t)bytes, (char *)map + h.data_offset};
     return ERR_OK;
 }
 
@@ -206,7 +205,8 @@ enum err run_save_nii_gz(struct run_state *s)
 struct work work_file(struct run_state *s)
 {
     const double box = 4.0 * (double)volume_step_voxels(s->step.out);
-    const double stored = s->file.bytes && (double)s->file.bytes < box ? (double)s->file.bytes : box;
+    const double stored =
+        s->file.bytes && (double)s->file.bytes < box ? (double)s->file.bytes : box;
     return (struct work){0, box + stored, box + stored};
 }
 

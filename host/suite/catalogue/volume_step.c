@@ -172,8 +172,8 @@ enum err step_crop_or_pad(struct run_state *s)
     p->out[1] -= p->in[1] / 4;
     TRY(three(s, "shape", 1, p->out));
     for (int a = 0; a < 3; a++)
-        p->start[a] = p->in[a] >= p->out[a] ? (p->in[a] - p->out[a]) / 2
-                                            : -((p->out[a] - p->in[a]) / 2);
+        p->start[a] =
+            p->in[a] >= p->out[a] ? (p->in[a] - p->out[a]) / 2 : -((p->out[a] - p->in[a]) / 2);
     return ERR_OK;
 }
 

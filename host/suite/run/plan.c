@@ -206,7 +206,7 @@ enum err plan_parse_group(const struct menu *menu, const char *group, const char
             out->ops[n++] = out->ops[i];
     FAIL_IF(!n, ERR_USAGE,
             "--group %s: %s; the groups are in the second column of `tomoprof run --list`", group,
-            ops ? "--ops names none of it" : "there is no such group");
+            ops ? "--ops names none of it" : "the group is not known");
     out->op_count = n;
     return add_sizes(all, out);
 }

@@ -20,7 +20,7 @@
 struct run_plan {
     const struct operation *ops[PLAN_OPS]; /* in the order of the catalogue, no repeats */
     int op_count;
-    int64_t sizes[PLAN_SIZES]; /* edges: ascending, no repeats; then those of other shapes */
+    int64_t sizes[PLAN_SIZES];     /* edges: ascending, no repeats; then those of other shapes */
     int64_t shapes[PLAN_SIZES][3]; /* 0: a cube; else the size is the edge of as many voxels */
     int size_count;
 };
@@ -46,8 +46,9 @@ extern const struct menu suite_menu, bench_menu;
 enum err plan_parse_group(const struct menu *menu, const char *group, const char *ops,
                           const char *sizes, int large, struct run_plan *out);
 
-/* Comma lists; NULL means the default (all operations of the menu that are not apart, its sizes). A name may hold *
- * and ? as in a shell. ERR_USAGE names the item that is wrong and the nearest right one. */
+/* Comma lists; NULL means the default (all operations of the menu that are not apart, its sizes). A
+ * name may hold * and ? as in a shell. ERR_USAGE names the item that is wrong and the nearest right
+ * one. */
 enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
                     struct run_plan *out);
 

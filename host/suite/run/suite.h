@@ -57,8 +57,8 @@ struct child_plan {
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--shape RxCxS] [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares operation `op` at
- * `size`, runs it `runs` times, writes JSON lines to `fd`. */
+ * [--shape RxCxS] [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares
+ * operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 
 /* Best copy rate, read + written, of two arrays that together are as large as the operation's own:

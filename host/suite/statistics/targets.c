@@ -46,8 +46,7 @@ static int measure_of(const struct speed_target *t)
 static enum err check(const char *name, const struct targets *t)
 {
     FAIL_IF(!t->schema || strcmp(t->schema, TARGETS_SCHEMA), ERR_INPUT,
-            "%s: its schema is \"%s\", known is " TARGETS_SCHEMA, name,
-            t->schema ? t->schema : "");
+            "%s: its schema is \"%s\", known is " TARGETS_SCHEMA, name, t->schema ? t->schema : "");
     FAIL_IF(!t->targets_count, ERR_INPUT, "%s: it holds no targets", name);
     for (int i = 0; i < t->targets_count; i++) {
         const struct speed_target *one = &t->targets[i];
@@ -133,17 +132,21 @@ enum target_verdict target_judge(const struct speed_target *t, const struct targ
 static void print_line(const struct speed_target *t, const struct target_row *row, double value,
                        enum target_verdict verdict)
 {
-    static const char *const words[] = {[TARGET_PASSED] = "pass", [TARGET_MISSED] = "missed",
-                                        [TARGET_UNKNOWN] = "unknown"};
+    static const char *const words[] = {
+        [TARGET_PASSED] = "pass", [TARGET_MISSED] = "missed", [TARGET_UNKNOWN] = "unknown"};
     char number[16] = "-", limit[24];
     const int most = !isnan(t->at_most);
     const char *colour = verdict == TARGET_PASSED ? "" : PLAIN_RED;
     if (isfinite(value))
         snprintf(number, sizeof number, "%.3g", value);
     snprintf(limit, sizeof limit, "%s %.3g", most ? "<=" : ">=", most ? t->at_most : t->at_least);
-    const char *word = verdict == TARGET_MISSED && row->implausible ? "implausible" : words[verdict];
+    const char *word =
+        verdict == TARGET_MISSED && row->implausible ? "implausible" : words[verdict];
     log_info("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number, limit,
-             measures[measure_of(t)].unit, word, row->reason ? row->reason : t->source ? t->source : "",
+             measures[measure_of(t)].unit, word,
+             row->reason ? row->reason
+             : t->source ? t->source
+                         : "",
              log_colour() && *colour ? PLAIN_END : "");
 }
 

@@ -1,6 +1,7 @@
 /* Targets of speed: a JSON file of them (tomoprof-targets/1), and what a run's rows say to each.
  *   {"schema": "tomoprof-targets/1", "targets": [
- *     {"operation": "volume_flip*", "measure": "output_mb_per_s", "at_least": 500, "source": ".."}]}
+ *     {"operation": "volume_flip*", "measure": "output_mb_per_s", "at_least": 500, "source":
+ * ".."}]}
  */
 #ifndef TP_SUITE_STATISTICS_TARGETS_H
 #define TP_SUITE_STATISTICS_TARGETS_H
@@ -15,7 +16,7 @@
  * bytes twice, as a copy of it. milliseconds: the median. */
 #define TARGET_FIELDS(X)                                                                           \
     X(TEXT, _, operation, "name; * and ? as in a shell")                                           \
-    X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, ...")               \
+    X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, ...")                        \
     X(EXTRA, _, at_least, "this or at_most")                                                       \
     X(EXTRA, _, at_most, "")                                                                       \
     X(EXTRA, _, from_size, "smaller volumes are not judged")                                       \
@@ -44,12 +45,12 @@ struct target_row {
     double size;
     double seconds, bytes_in, bytes_out, bytes_moved, copy_bytes_per_s;
     int implausible;    /* faster than the machine can be: passes nothing */
-    const char *reason; /* why there is no time; NULL: there is */
+    const char *reason; /* why the time is not known; NULL: it is */
 };
 
 enum target_verdict { TARGET_ELSEWHERE, TARGET_PASSED, TARGET_MISSED, TARGET_UNKNOWN };
 /* *value: what is held against the limit. ELSEWHERE: the target is not about this row. UNKNOWN: it
- * was not measured, which is no pass. */
+ * was not measured, which passes nothing. */
 enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
                                  double *value);
 

@@ -14,14 +14,14 @@
 #define LETTER 6.6 /* of text of 11 px */
 #define LEAST  0.4 /* px: narrower boxes are left out */
 
-struct box {
+struct flame_box {
     const char *name, *module;
     int64_t total;
     int32_t parent, child, sibling; /* -1: none; lists of children */
 };
 
 struct flame {
-    struct box *boxes;
+    struct flame_box *boxes;
     int32_t count;
     struct table names; /* of (parent, name) */
 };
@@ -33,7 +33,7 @@ static int32_t box_of(struct flame *f, int32_t parent, const char *name, const c
     if (known != TABLE_NONE)
         return (int32_t)known;
     const int32_t at = f->count++;
-    f->boxes[at] = (struct box){name, module, 0, parent, -1, -1};
+    f->boxes[at] = (struct flame_box){name, module, 0, parent, -1, -1};
     if (parent >= 0) {
         f->boxes[at].sibling = f->boxes[parent].child;
         f->boxes[parent].child = at;
@@ -71,23 +71,26 @@ static void put_text(FILE *out, const char *text, int most)
 }
 
 /* Warm colours, the same for a module in every graph. */
-static void put_colour(FILE *out, const struct box *b)
+static void put_colour(FILE *out, const struct flame_box *b)
 {
     const uint64_t h = b->module ? table_hash(b->module, strlen(b->module)) : 1;
     const uint64_t n = table_hash(b->name, strlen(b->name));
-    fprintf(out, "hsl(%d,%d%%,%d%%)", (int)(h % 50) + 5, 60 + (int)(n % 30), 62 + (int)(n / 64 % 14));
+    fprintf(out, "hsl(%d,%d%%,%d%%)", (int)(h % 50) + 5, 60 + (int)(n % 30),
+            62 + (int)(n / 64 % 14));
 }
 
 static void put_box(FILE *out, const struct flame *f, int32_t i, double x, double unit, int depth)
 {
-    const struct box *b = &f->boxes[i];
+    const struct flame_box *b = &f->boxes[i];
     const double width = (double)b->total * unit;
     const int y = TOP + depth * HEIGHT;
     fputs("<g><title>", out);
     put_text(out, b->name, 400);
-    fprintf(out, " (%.4g ms, %.2f %%)</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"",
-            (double)b->total * 1e-6, 100.0 * (double)b->total / (double)f->boxes[0].total, x, y,
-            width, HEIGHT - 1);
+    fprintf(
+        out,
+        " (%.4g ms, %.2f %%)</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"",
+        (double)b->total * 1e-6, 100.0 * (double)b->total / (double)f->boxes[0].total, x, y, width,
+        HEIGHT - 1);
     put_colour(out, b);
     fputs("\"/>", out);
     const int letters = (int)((width - 6) / LETTER);

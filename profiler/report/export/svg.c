@@ -20,10 +20,10 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 const struct exporter export_svg = {"svg", ".svg", "flame graph", write};
 
 /* Spans of time of one process in which the operation ran; ns since the first process began. */
-struct spans {
+struct flame_spans {
     struct span {
         int64_t begin, end;
-    } *items;
+    } * items;
     int count;
 };
 
@@ -54,19 +54,17 @@ static int spans_of(const struct model *m, int p, const char *name, struct span 
     return n;
 }
 
-static int64_t overlap(const struct spans *s, int64_t begin, int64_t end)
+/* A sample is taken at the end of the time that it stands for. */
+static int holds(const struct flame_spans *s, int64_t moment)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < s->count; i++) {
-        const int64_t from = begin > s->items[i].begin ? begin : s->items[i].begin;
-        const int64_t to = end < s->items[i].end ? end : s->items[i].end;
-        sum += to > from ? to - from : 0;
-    }
-    return sum;
+    for (int i = 0; i < s->count; i++)
+        if (moment > s->items[i].begin && moment <= s->items[i].end)
+            return 1;
+    return 0;
 }
 
-/* CPU time by stack of process p within the spans; returns the sum. */
-static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_t *weights)
+/* CPU time by stack of process p whose samples lie within the spans; returns the sum. */
+static int64_t weigh(const struct model *m, int p, const struct flame_spans *s, int64_t *weights)
 {
     int64_t sum = 0;
     for (int i = 0; i < m->timeline_count; i++) {
@@ -77,10 +75,9 @@ static int64_t weigh(const struct model *m, int p, const struct spans *s, int64_
         for (int k = 0; k < t->events_count; k++) {
             const struct model_event *e = &t->events[k];
             at += e->start;
-            const int64_t part = overlap(s, at, at + e->length);
-            if (part && e->what >= 0 && e->what < m->stacks_count) {
-                weights[e->what] += part;
-                sum += part;
+            if (e->what >= 0 && e->what < m->stacks_count && holds(s, at + e->length)) {
+                weights[e->what] += e->length;
+                sum += e->length;
             }
         }
     }
@@ -106,7 +103,7 @@ static enum err write_graph(const struct model *m, const int64_t *weights, const
 static enum err process_graph(const struct model *m, int p, const char *operation,
                               const char *label, const char *folder, int *written)
 {
-    struct spans s = {.count = spans_of(m, p, operation, NULL)};
+    struct flame_spans s = {.count = spans_of(m, p, operation, NULL)};
     int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
     char name[160];
     s.items = calloc((size_t)s.count + 1, sizeof *s.items);

@@ -9,6 +9,7 @@
 #include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/text/text.h"
+#include "profiler/report/text/text_calls.h"
 #include "profiler/report/text/text_io.h"
 #include "profiler/report/text/text_locks.h"
 
@@ -18,6 +19,7 @@ struct sheet {
     FILE *out;
     int width, colour, top;
     const struct model *m;
+    enum text_sort sort;
 };
 struct text_row {
     const struct model_file *file;
@@ -142,6 +144,19 @@ static int most_expensive_first(const void *a, const void *b)
     return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (dx < dy) - (dx > dy);
 }
 
+static int most_inclusive_first(const void *a, const void *b)
+{
+    const struct text_row *x = a, *y = b;
+    const double dx = positive(x->line->cpu_incl.share), dy = positive(y->line->cpu_incl.share);
+    return dx != dy ? (dx < dy) - (dx > dy) : most_expensive_first(a, b);
+}
+
+static int inclusive_functions_first(const void *a, const void *b)
+{
+    const struct function_row *x = a, *y = b;
+    return (x->incl_s < y->incl_s) - (x->incl_s > y->incl_s);
+}
+
 static enum err rows_of(const struct model *m, struct text_row **out, size_t *count)
 {
     size_t room = 0;
@@ -258,7 +273,11 @@ static enum err functions_table(const struct sheet *s)
     int where = s->width >= 120 ? 50 : 38;
     TRY(functions_find(s->m, &rows, &count));
     if (count) {
-        fputs("\nFunctions, by their CPU time\n", s->out);
+        if (s->sort == TEXT_INCLUSIVE)
+            array_sort(rows, count, sizeof *rows, inclusive_functions_first);
+        fputs(s->sort == TEXT_INCLUSIVE ? "\nFunctions, by their inclusive CPU time\n"
+                                        : "\nFunctions, by their CPU time\n",
+              s->out);
         styled(s, BOLD, "  self %%  incl %%  self s  %-*s called by\n", where, "function");
     }
     for (size_t i = 0; i < count && (int)i < most; i++) {
@@ -362,11 +381,19 @@ static void notes(const struct sheet *s)
 
 enum err report_text(const struct model *m, FILE *out, int width, int colour, int top)
 {
-    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m};
+    return report_text_by(m, out, width, colour, top, TEXT_SELF);
+}
+
+enum err report_text_by(const struct model *m, FILE *out, int width, int colour, int top,
+                        enum text_sort sort)
+{
+    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m, sort};
     struct text_row *rows;
     size_t count;
     enum err e = rows_of(m, &rows, &count);
     if (e == ERR_OK) {
+        if (sort == TEXT_INCLUSIVE)
+            array_sort(rows, count, sizeof *rows, most_inclusive_first);
         summary(&s);
         answers(&s);
         if (count)
@@ -375,6 +402,8 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
             outside_rows(&s);
         e = functions_table(&s);
     }
+    if (e == ERR_OK && sort == TEXT_CALLS)
+        e = text_calls(m, out, colour, s.top);
     if (e == ERR_OK) {
         kernels_table(&s);
         transfers_table(&s);

@@ -162,6 +162,33 @@ static void correct(struct access_sink *s, int n)
         }
 }
 
+static void copy(struct access_sink *s, int n)
+{
+    for (int64_t pixel = 0; pixel < (int64_t)n * n; pixel++) {
+        for (int64_t z = 0; z < n; z++) {
+            read_at(s, ARRAY_IN, pixel * n + z);
+            write_at(s, ARRAY_OUT, pixel * n + z);
+        }
+        s->step(s);
+    }
+}
+
+/* The eight voxels around each place of a grid 5/4 as fine; the result has n^3 of them. */
+static void resample(struct access_sink *s, int n)
+{
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < n; c++) {
+            for (int64_t z = 0; z < n; z++) {
+                for (int64_t k = 0; k < 8; k++) {
+                    const int64_t y = r * 4 / 5 + (k >> 2), x = c * 4 / 5 + (k >> 1 & 1);
+                    read_at(s, ARRAY_IN, (y * n + x) * n + z * 4 / 5 + (k & 1));
+                }
+                write_at(s, ARRAY_OUT, (r * n + c) * n + z);
+            }
+            s->step(s);
+        }
+}
+
 void access_trace_run(enum access_trace trace, int size, struct access_sink *s)
 {
     switch (trace) {
@@ -187,6 +214,12 @@ void access_trace_run(enum access_trace trace, int size, struct access_sink *s)
         break;
     case ACCESS_CORRECT:
         correct(s, size);
+        break;
+    case ACCESS_COPY:
+        copy(s, size);
+        break;
+    case ACCESS_RESAMPLE:
+        resample(s, size);
         break;
     case ACCESS_TRACES:
         break;

@@ -18,6 +18,8 @@ enum access_trace {
     ACCESS_PRIOR,
     ACCESS_PARTITION,
     ACCESS_CORRECT, /* flat field and logarithm */
+    ACCESS_COPY,    /* volume to volume, voxel by voxel */
+    ACCESS_RESAMPLE,
     ACCESS_TRACES
 };
 

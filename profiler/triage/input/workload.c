@@ -141,7 +141,7 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
 {
     *out = (struct workloads){0};
     for (int i = 0; i < RECIPES; i++) {
-        double whole, seconds[32];
+        double whole, seconds[64];
         const struct timing_row *row = timing_find(t, recipes[i].operation, size);
         if (!row)
             continue;
@@ -149,7 +149,7 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
         snprintf(w->operation, sizeof w->operation, "%s", recipes[i].operation);
         w->size = size;
         w->seconds = row->seconds;
-        if (profile && ranges_seconds(profile, w->operation, &whole, seconds, 32)) {
+        if (profile && ranges_seconds(profile, w->operation, &whole, seconds, 64)) {
             from_ranges(&recipes[i], seconds, whole, w);
             compare(w, t, notes);
             out->from_ranges++;

@@ -15,6 +15,12 @@
  * and the derived targets for an H200, from target to stretch. Neither is a measurement of the
  * machine at hand. */
 /* clang-format off */
+/* Steps on volumes: bound by memory everywhere, and by the link on a card: no kernel is offered. Rates: a copy of 8 bytes a voxel,
+ * half of it for two passes; an H200 at 60 to 80 % of its 4.8 TB/s. */
+#define VOLUME(name_, flops_, trace_, products_, sums_, passes) \
+    {.name = name_, .unit = UNIT_VOXEL, .flops = flops_, .trace = trace_, .branches = "none", \
+     .work = {.products = products_, .sums = sums_, .ports = 2}, .volume_passes = passes, .volumes_moved = 1, \
+     .cpu_rate = {0.3e9, 1.5e9}, .gpu_rate = {240e9, 480e9}, .rate_source = "copy bound: 8 to 12 bytes a voxel", .names = {name_}}
 static const struct primitive primitives[] = {
     {.name = "parallel_forward_project", .hls_kernel = 1, .unit = UNIT_UPDATE, .flops = 4, .trace = ACCESS_PARALLEL_FORWARD, .branches = "at the edge of the detector",
      .work = {.products = 3, .sums = 6, .ports = 4}, .dependency = DEPENDS_SUM,
@@ -63,7 +69,14 @@ static const struct primitive primitives[] = {
      .work = {.products = 1, .sums = 12, .ports = 3},
      .sinogram_passes = 2, .sinograms_moved = 1,
      .cpu_rate = {0.5e9, 2e9}, .gpu_rate = {300e9, 600e9}, .rate_source = "copy bound: 8 to 16 bytes a sample", .names = {"flat_field", "neg_log"}},
+    VOLUME("volume_z_norm", 7, ACCESS_COPY, 3, 4, 3), VOLUME("volume_rescale", 5, ACCESS_COPY, 1, 4, 3),
+    VOLUME("volume_crop", 0, ACCESS_COPY, 0, 1, 2), VOLUME("volume_crop_or_pad", 0, ACCESS_COPY, 0, 1, 2),
+    VOLUME("volume_flip", 0, ACCESS_COPY, 0, 1, 2), VOLUME("volume_flip_all", 0, ACCESS_COPY, 0, 1, 2),
+    VOLUME("volume_rot90", 0, ACCESS_COPY, 0, 1, 2), VOLUME("volume_cast", 0, ACCESS_COPY, 0, 4, 1.5),
+    VOLUME("volume_crop_z_norm_cast", 7, ACCESS_COPY, 3, 8, 2.5), VOLUME("volume_downsample2", 8, ACCESS_COPY, 0, 8, 1.125),
+    VOLUME("volume_resample_nearest", 0, ACCESS_RESAMPLE, 1, 3, 3), VOLUME("volume_resample_linear", 9, ACCESS_RESAMPLE, 7, 14, 3),
 };
+#undef VOLUME
 /* clang-format on */
 #define PRIMITIVES (int)(sizeof primitives / sizeof *primitives)
 

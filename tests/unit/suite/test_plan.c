@@ -81,7 +81,7 @@ static void a_group_has_its_operations_and_sizes(void **state)
     assert_ok(plan_parse_group(&suite_menu, NULL, NULL, NULL, 0, &p));
     assert_int_equal(p.size_count, 4);
     assert_error(plan_parse_group(&suite_menu, "volumes", NULL, NULL, 0, &p), ERR_USAGE,
-                 "there is no such group");
+                 "the group is not known");
     assert_error(plan_parse_group(&suite_menu, "volume", "cone_*", NULL, 0, &p), ERR_USAGE,
                  "--ops names none of it");
     assert_error(plan_parse_group(&suite_menu, "filter", NULL, "8x9x10", 0, &p), ERR_USAGE,

@@ -70,8 +70,8 @@ static void what_was_not_measured_passes_nothing(void **state)
     (void)state;
     struct targets t;
     double value;
-    assert_ok(read_text(
-        ONE("\"operation\": \"*\", \"measure\": \"copy_share\", \"at_least\": 0.1"), &t));
+    assert_ok(
+        read_text(ONE("\"operation\": \"*\", \"measure\": \"copy_share\", \"at_least\": 0.1"), &t));
     struct target_row r = row;
     r.reason = "skipped: needs 9 GiB";
     assert_int_equal(target_judge(&t.targets[0], &r, &value), TARGET_UNKNOWN);

@@ -82,8 +82,9 @@ static const struct row whole[] = {
 static void access_patterns_are_what_the_loops_do(void **state)
 {
     static const enum access_pattern expected[ACCESS_TRACES] = {
-        PATTERN_SCATTER, PATTERN_GATHER,  PATTERN_SCATTER, PATTERN_GATHER, PATTERN_STREAM,
-        PATTERN_WINDOW,  PATTERN_SCATTER, PATTERN_SCATTER, PATTERN_STREAM};
+        PATTERN_SCATTER, PATTERN_GATHER, PATTERN_SCATTER, PATTERN_GATHER,
+        PATTERN_STREAM,  PATTERN_WINDOW, PATTERN_SCATTER, PATTERN_SCATTER,
+        PATTERN_STREAM,  PATTERN_STREAM, PATTERN_WINDOW};
     (void)state;
     for (int i = 0; i < ACCESS_TRACES; i++) {
         struct access_pair a;
@@ -92,7 +93,7 @@ static void access_patterns_are_what_the_loops_do(void **state)
         double sum = 0;
         for (int k = 0; k < ACCESS_BUCKETS; k++)
             sum += a.large.reuse[k];
-        assert_near(sum, 1, 1e-9);
+        assert_near(sum, i != ACCESS_COPY, 1e-9); /* a copy uses nothing again */
         assert_true(a.large.reads + a.large.writes == a.large.accesses);
         assert_true(access_window_at(&a, 256) >= a.large.window);
     }
@@ -255,7 +256,8 @@ static void high_ones_can_be_handed_over(void **state)
     (void)state;
     for (int i = 0; primitive_at(i); i++)
         assert_true(hls_export_known(primitive_at(i)->name) ||
-                    primitive_at(i)->dependency == DEPENDS_FEEDBACK);
+                    primitive_at(i)->dependency == DEPENDS_FEEDBACK ||
+                    !strncmp(primitive_at(i)->name, "volume_", 7)); /* a copy: never HIGH, below */
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
         int told = 0;

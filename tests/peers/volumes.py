@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Volume operations beside NumPy, SciPy, nibabel, medrs, TorchIO and MONAI on the same arrays: median times, ratios, and
+whether the results agree. Run it in an environment that has them (tests/peers/README.md):
+
+    volumes.py --tomoprof build/tomoprof [--sizes 128,256,512] [--runs 5] [--operations A,B] [--markdown FILE] [--json FILE]
+    volumes.py --repeat medrs volume_flip --size 256 --runs 30    one operation of one peer alone, for `tomoprof record`"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+
+def wanted(shape, numerators):
+    return tuple(n * k // 4 for n, k in zip(shape, numerators))
+
+
+def larger(shape):
+    return tuple(n + n // 4 for n in shape)
+
+
+def padded(shape):
+    return (shape[0] + shape[0] // 4, shape[1] - shape[1] // 4, shape[2])
+
+
+def box(shape):
+    inner = wanted(shape, (3, 3, 3))
+    return [slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(shape, inner)]
+
+
+def numpy_operations(x, folder):
+    def crop_or_pad():
+        out = np.zeros(padded(x.shape), x.dtype)
+        to, at = [], []
+        for n, m in zip(x.shape, out.shape):
+            k, cut, add = min(n, m), max(0, (n - m) // 2), max(0, (m - n) // 2)
+            at.append(slice(cut, cut + k))
+            to.append(slice(add, add + k))
+        out[tuple(to)] = x[tuple(at)]
+        return out
+
+    return {
+        "volume_z_norm": lambda: (x - x.mean(dtype=np.float64).astype(np.float32)) / x.std(dtype=np.float64).astype(np.float32),
+        "volume_rescale": lambda: (x - x.min()) / (x.max() - x.min()),
+        "volume_crop": lambda: np.ascontiguousarray(x[tuple(box(x.shape))]),
+        "volume_crop_or_pad": crop_or_pad,
+        "volume_flip": lambda: np.ascontiguousarray(np.flip(x, 0)),
+        "volume_flip_all": lambda: np.ascontiguousarray(np.flip(x)),
+        "volume_rot90": lambda: np.ascontiguousarray(np.rot90(x)),
+        "volume_downsample2": lambda: x.reshape(x.shape[0] // 2, 2, x.shape[1] // 2, 2, x.shape[2] // 2, 2).mean((1, 3, 5)),
+        "volume_cast": lambda: x.astype(np.float16),
+    }
+
+
+def scipy_operations(x, folder):
+    from scipy import ndimage
+
+    def zoom(order):
+        factors = [m / n for n, m in zip(x.shape, larger(x.shape))]
+        return lambda: ndimage.zoom(x, factors, order=order, mode="nearest", grid_mode=True, prefilter=False)
+
+    return {"volume_resample_linear": zoom(1), "volume_resample_nearest": zoom(0)}
+
+
+def nibabel_operations(x, folder):
+    import nibabel
+
+    return {
+        "volume_load_nii": lambda: np.asanyarray(nibabel.load(folder / "x.nii").dataobj),
+        "volume_load_nii_touch": lambda: np.array(nibabel.load(folder / "x.nii").dataobj),
+        "volume_load_nii_crop": lambda: np.array(nibabel.load(folder / "x.nii").slicer[tuple(box(x.shape))].dataobj),
+        "volume_load_nii_gz": lambda: np.asanyarray(nibabel.load(folder / "x.nii.gz").dataobj),
+        "volume_save_nii": lambda: nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / "out.nii"),
+        "volume_save_nii_gz": lambda: nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / "out.nii.gz"),
+    }
+
+
+def medrs_operations(x, folder):
+    """Lazy results are made real: to_numpy touches every voxel of what is a view."""
+    import medrs
+
+    image = medrs.load(str(folder / "x.nii"))
+    image.materialize()
+
+    def real(result):
+        return result.to_numpy()
+
+    return {
+        "volume_z_norm": lambda: real(image.z_normalize()),
+        "volume_rescale": lambda: real(image.rescale(0.0, 1.0)),
+        "volume_crop": lambda: real(image.crop_or_pad(list(wanted(x.shape, (3, 3, 3))))),
+        "volume_crop_or_pad": lambda: real(image.crop_or_pad(list(padded(x.shape)))),
+        "volume_flip": lambda: real(image.flip([0])),
+        "volume_flip_all": lambda: real(image.flip([0, 1, 2])),
+        "volume_resample_linear": lambda: real(image.resample_to_shape(list(larger(x.shape)))),
+        "volume_load_nii": lambda: medrs.load(str(folder / "x.nii")),
+        "volume_load_nii_touch": lambda: np.array(medrs.load(str(folder / "x.nii")).to_numpy()),
+        "volume_load_nii_crop": lambda: real(medrs.load_cropped(str(folder / "x.nii"), [s.start for s in box(x.shape)],
+                                                                [s.stop - s.start for s in box(x.shape)])),
+        "volume_load_nii_gz": lambda: medrs.load(str(folder / "x.nii.gz")).to_numpy(),
+    }
+
+
+def torchio_operations(x, folder):
+    import torch
+    import torchio
+
+    image = torchio.ScalarImage(tensor=torch.from_numpy(x)[None])
+    inner = [(n - m) // 2 for n, m in zip(x.shape, wanted(x.shape, (3, 3, 3)))]
+    transforms = {
+        "volume_z_norm": torchio.ZNormalization(),
+        "volume_rescale": torchio.RescaleIntensity((0, 1)),
+        "volume_crop": torchio.Crop(tuple(k for n in inner for k in (n, n))),
+        "volume_crop_or_pad": torchio.CropOrPad(padded(x.shape)),
+        "volume_flip": torchio.Flip(axes=(0,)),
+        "volume_flip_all": torchio.Flip(axes=(0, 1, 2)),
+        "volume_resample_linear": torchio.Resize(larger(x.shape), image_interpolation="linear"),
+    }
+    made = {name: (lambda t=t: t(image).data.contiguous().numpy()[0]) for name, t in transforms.items()}
+    made["volume_load_nii_touch"] = lambda: torchio.ScalarImage(folder / "x.nii").data
+    made["volume_load_nii_gz"] = lambda: torchio.ScalarImage(folder / "x.nii.gz").data
+    return made
+
+
+def monai_operations(x, folder):
+    import monai.transforms as mt
+    import torch
+
+    image = torch.from_numpy(x)[None]
+    transforms = {
+        "volume_z_norm": mt.NormalizeIntensity(),
+        "volume_rescale": mt.ScaleIntensity(0.0, 1.0),
+        "volume_crop": mt.CenterSpatialCrop(wanted(x.shape, (3, 3, 3))),
+        "volume_crop_or_pad": mt.ResizeWithPadOrCrop(padded(x.shape)),
+        "volume_flip": mt.Flip(0),
+        "volume_flip_all": mt.Flip((0, 1, 2)),
+        "volume_rot90": mt.Rotate90(1, (0, 1)),
+        "volume_resample_linear": mt.Resize(larger(x.shape), mode="trilinear"),
+        "volume_resample_nearest": mt.Resize(larger(x.shape), mode="nearest-exact"),
+        "volume_cast": mt.CastToType(torch.float16),
+    }
+    made = {name: (lambda t=t: np.asarray(t(image).contiguous())[0]) for name, t in transforms.items()}
+    loader = mt.LoadImage(image_only=True)
+    made["volume_load_nii_touch"] = lambda: loader(folder / "x.nii")
+    made["volume_load_nii_gz"] = lambda: loader(folder / "x.nii.gz")
+    return made
+
+
+PEERS = {"numpy": numpy_operations, "scipy": scipy_operations, "nibabel": nibabel_operations, "medrs": medrs_operations,
+         "torchio": torchio_operations, "monai": monai_operations}
+FILES = "volume_load_nii volume_load_nii_touch volume_load_nii_crop volume_load_nii_gz volume_save_nii volume_save_nii_gz".split()
+OURS = ["volume_z_norm", "volume_rescale", "volume_crop", "volume_crop_or_pad", "volume_flip", "volume_flip_all", "volume_rot90",
+        "volume_resample_nearest", "volume_resample_linear", "volume_downsample2", "volume_cast", *FILES]
+REFERENCES = ("numpy", "scipy")  # whose results ours must equal
+STATISTICS = {"median": statistics.median, "least": min}
+TOLERANCE = 4e-6  # of the largest magnitude: float32 means and divisions
+
+
+def make_array(size):
+    """A smooth object in noise, float32."""
+    axis = np.linspace(-1, 1, size, dtype=np.float32)
+    r = axis[:, None, None] ** 2 + axis[None, :, None] ** 2 + axis[None, None, :] ** 2
+    x = (r < 0.6).astype(np.float32) + np.float32(0.5) * (r < 0.2)
+    return x + np.random.default_rng(42).standard_normal(x.shape, dtype=np.float32) * np.float32(0.01)
+
+
+def times_of(call, runs):
+    call()
+    out = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        call()
+        out.append(time.perf_counter() - start)
+    return out
+
+
+def ours(program, threads, name, folder, size, runs):
+    """(times, result or None)"""
+    args = [program, "apply", name, "--json", "--backend", "cpu", "--threads", str(threads)]
+    if name in FILES:
+        args += ["--size", str(size), "--repeat", str(runs)]
+    else:
+        args += ["--in", str(folder / "x.npy"), "--out", str(folder / "y.npy"), "--repeat", str(runs)]
+    done = subprocess.run(args, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)["times"], None if name in FILES else np.load(folder / "y.npy")
+
+
+def difference(a, b):
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30)) if a.shape == b.shape else float("inf")
+
+
+def compare(args, size, folder):
+    import nibabel
+
+    x = make_array(size)
+    np.save(folder / "x.npy", x)
+    for name in ("x.nii", "x.nii.gz"):
+        nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / name)
+    peers = {}
+    for peer, make in PEERS.items():
+        try:
+            peers[peer] = make(x, folder)
+        except ImportError as e:
+            peers[peer] = e
+    rows = []
+    for name in args.operations:
+        row = {"operation": name, "size": size, "peers": {}}
+        times, result = ours(args.tomoprof, args.threads, name, folder, size, args.runs)
+        row["time"] = STATISTICS[args.statistic](times)
+        for peer, calls in peers.items():
+            row["peers"][peer] = measure(peer, calls, name, result, args)
+        rows.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+    return rows
+
+
+def measure(peer, calls, name, result, args):
+    if isinstance(calls, ImportError):
+        return {"time": None, "reason": str(calls)}
+    if name not in calls:
+        return {"time": None, "reason": "has no such operation"}
+    try:
+        found = {"time": STATISTICS[args.statistic](times_of(calls[name], args.runs)), "reason": None}
+        if peer in REFERENCES and result is not None:
+            found["difference"] = difference(result, calls[name]())
+        return found
+    except Exception as e:  # a peer's failure is a fact of the table
+        return {"time": None, "reason": f"{type(e).__name__}: {str(e)[:100]}"}
+
+
+def markdown(rows):
+    lines = ["| operation | size | tomoprof | " + " | ".join(PEERS) + " |", "|---" * (3 + len(PEERS)) + "|"]
+    for row in rows:
+        cells = []
+        for peer in PEERS:
+            p = row["peers"][peer]
+            cells.append(f"{p['time'] * 1e3:.3g} ({p['time'] / row['time']:.3g} x)" if p["time"] else "-")
+        lines.append(f"| {row['operation']} | {row['size']} | {row['time'] * 1e3:.3g} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--tomoprof", default="build/tomoprof")
+    p.add_argument("--sizes", default="128,256,512")
+    p.add_argument("--operations", default=",".join(OURS))
+    p.add_argument("--threads", type=int, default=0, help="of tomoprof; 0: all")
+    p.add_argument("--statistic", choices=STATISTICS, default="median", help="least: where other programs disturb the machine")
+    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--markdown")
+    p.add_argument("--json")
+    p.add_argument("--repeat", nargs=2, metavar=("PEER", "OPERATION"))
+    p.add_argument("--size", type=int, default=128)
+    args = p.parse_args()
+    args.operations = args.operations.split(",")
+    return args
+
+
+def repeat(args, folder):
+    import nibabel
+
+    peer, name = args.repeat
+    x = make_array(args.size)
+    nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / "x.nii")
+    call = PEERS[peer](x, folder)[name]
+    for _ in range(args.runs):
+        call()
+
+
+def main():
+    args = parse()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        if args.repeat:
+            repeat(args, folder)
+            return 0
+        rows = [row for size in args.sizes.split(",") for row in compare(args, int(size), folder)]
+    text = markdown(rows)
+    print(text)
+    if args.markdown:
+        pathlib.Path(args.markdown).write_text(text)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(rows, indent=1))
+    apart = [(r["operation"], peer, p["difference"]) for r in rows for peer, p in r["peers"].items()
+             if p.get("difference", 0) > TOLERANCE]
+    for what in apart:
+        print("differs:", *what, file=sys.stderr)
+    return 1 if apart else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
