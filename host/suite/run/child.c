@@ -2,7 +2,8 @@
  *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates", "cycles_reason"}
  *                                                  before the first run; bench: after the last too
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
- *   {"error"}                                      instead of what cannot be done */
+ *   {"error"}                                      instead of what cannot be done
+ *   {"unsupported"}                                instead of what this back end lacks */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -265,12 +266,12 @@ static void tie_to_parent(void)
     }
 }
 
-static void report_error(FILE *out)
+static void report_error(FILE *out, enum err e)
 {
     struct jsonw w;
     jsonw_init(&w, out, 0);
     jsonw_object(&w);
-    jsonw_kstring(&w, "error", err_text());
+    jsonw_kstring(&w, e == ERR_UNSUPPORTED ? "unsupported" : "error", err_text());
     jsonw_end(&w);
     fputc('\n', out);
 }
@@ -295,7 +296,7 @@ enum err suite_child(const struct child_plan *p)
     if (!e)
         e = run_all(&c);
     if (e)
-        report_error(c.out);
+        report_error(c.out, e);
     if (be)
         state_free(&c.s);
     backend_close(be);
