@@ -355,27 +355,28 @@ const struct command cmd_apply = {
     .older = "op",
     .summary = "Runs one operator on your own arrays.",
     .words = "NAME",
-    .text = "Arrays are NumPy .npy files, float32, C order: volume (rows, columns, slices), "
-            "sinogram and weights\n"
-            "(views, detector rows, channels). NAME is one of `tomoprof run --list`, with or "
-            "without the beam in\n"
-            "front: forward_project, back_project, hessian_diagonal, mbir_recon, direct_recon, "
-            "fbp_recon and\n"
-            "fbp_filter (parallel), fdk_recon and fdk_filter (cone), median_filter3d, "
-            "gen_pixel_partition.\n"
-            "hessian_diagonal takes --weights and no --in; median_filter3d needs no geometry; "
-            "gen_pixel_partition\n"
-            "writes int32 (subsets, length).\n\n"
-            "The geometry file holds MBIRJAX's parameters; three are required (cone: the two "
-            "distances as well):\n"
-            "  {\"geometry\": \"cone\", \"sinogram_shape\": [V, Mr, Nc], \"angles\": [radians],\n"
-            "   \"source_detector_dist\": D, \"source_iso_dist\": d}\n\n"
-            "Examples:\n"
-            "  tomoprof apply forward_project --geometry g.json --in x.npy --out y.npy\n"
-            "  tomoprof apply mbir_recon --geometry g.json --in y.npy --weights w.npy --seed 7 "
-            "--iterations 3 \\\n"
-            "    --stop-threshold 0 --out x.npy --json\n"
-            "  tomoprof apply back_project --geometry g.json --in y.npy --repeat 5 --json\n",
+    .text =
+        "Arrays are NumPy .npy files, float32, C order: volume (rows, columns, slices), "
+        "sinogram and weights\n"
+        "(views, detector rows, channels). NAME is one of `tomoprof run --list`, with or "
+        "without the beam in\n"
+        "front: forward_project, back_project, hessian_diagonal, mbir_recon, direct_recon, "
+        "fbp_recon and\n"
+        "fbp_filter (parallel), fdk_recon and fdk_filter (cone), median_filter3d, and more.\n"
+        "hessian_diagonal takes --weights and no --in; median_filter3d and qggmrf_denoise need no\n"
+        "geometry; gen_pixel_partition writes int32 (subsets, length); prox_map takes --prox; "
+        "sparse_\n"
+        "operations use the first of --subsets N.\n\n"
+        "The geometry file holds MBIRJAX's parameters; three are required (cone: the two "
+        "distances as well):\n"
+        "  {\"geometry\": \"cone\", \"sinogram_shape\": [V, Mr, Nc], \"angles\": [radians],\n"
+        "   \"source_detector_dist\": D, \"source_iso_dist\": d}\n\n"
+        "Examples:\n"
+        "  tomoprof apply forward_project --geometry g.json --in x.npy --out y.npy\n"
+        "  tomoprof apply mbir_recon --geometry g.json --in y.npy --weights w.npy --seed 7 "
+        "--iterations 3 \\\n"
+        "    --stop-threshold 0 --out x.npy --json\n"
+        "  tomoprof apply back_project --geometry g.json --in y.npy --repeat 5 --json\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

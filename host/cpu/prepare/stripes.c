@@ -15,7 +15,7 @@ struct ranked {
 };
 
 /* What a thread works in, for one detector row. */
-struct workspace {
+struct row_memory {
     struct ranked *order; /* [channels][views], ascending */
     float *rank, *window; /* [channels] of one rank; [size] in order */
 };
@@ -66,7 +66,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Median of `size` values around each channel; `to` is stored by view. */
-static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct workspace *w,
+static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct row_memory *w,
                         float *to)
 {
     const int64_t n = s->channels, half = size / 2;
@@ -82,7 +82,7 @@ static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct
     }
 }
 
-static void one_row(const struct scan *s, int64_t size, const float *from, struct workspace *w,
+static void one_row(const struct scan *s, int64_t size, const float *from, struct row_memory *w,
                     float *to)
 {
     for (int64_t c = 0; c < s->channels; c++) {
@@ -107,8 +107,8 @@ enum err cpu_remove_stripes(struct backend *be, const struct scan *s, int64_t si
     TRY(mem_alloc("removal of stripes", own * (size_t)threads, &memory));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t row = 0; row < s->rows; row++) {
-        struct workspace w = {.order =
-                                  (void *)((char *)memory + (size_t)omp_get_thread_num() * own)};
+        struct row_memory w = {.order =
+                                   (void *)((char *)memory + (size_t)omp_get_thread_num() * own)};
         w.rank = (float *)(void *)(w.order + s->views * s->channels);
         w.window = w.rank + s->channels;
         one_row(s, size, (const float *)y->ptr + row * s->channels, &w,

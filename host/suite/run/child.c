@@ -177,10 +177,9 @@ static void measured(struct child_run *c, int begins)
         c->s.be->ops->measured(c->s.be, begins);
 }
 
-static enum err run_each(struct child_run *c)
+static enum err run_rows(struct child_run *c)
 {
     struct measured first = {0}, now;
-    measured(c, 1);
     for (int64_t run = 1; run <= c->plan->runs; run++) {
         TRY(run_once(c, &now));
         TRY(check(&c->s, &now, &first, run));
@@ -188,8 +187,15 @@ static enum err run_each(struct child_run *c)
             first = now;
         report(c->out, run, &now);
     }
-    measured(c, 0);
     return ERR_OK;
+}
+
+static enum err run_each(struct child_run *c)
+{
+    measured(c, 1);
+    enum err e = run_rows(c);
+    measured(c, 0);
+    return e;
 }
 
 struct iterations {
