@@ -146,6 +146,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_back,
     NULL, /* back_voxel */
     NULL, /* fourier_back */
+    NULL, /* remove_stripes */
     cuda_weigh_rays,
     cuda_ramp_filter,
     cuda_median3,

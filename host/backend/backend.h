@@ -163,6 +163,11 @@ struct backend_ops {
     enum err (*fourier_back)(struct backend *be, const struct scan *s, const struct volume *v,
                              const struct buffer *y, struct buffer *x);
 
+    /* Stripes removed by sorting: the values of each channel of a detector row in ascending order,
+     * then a median of `size` (odd) channels at each rank. In and out differ. Optional: NULL. */
+    enum err (*remove_stripes)(struct backend *be, const struct scan *s, int64_t size,
+                               const struct buffer *y, struct buffer *out);
+
     /* out = y times the factor (host, [views][channels]) of its view and channel; in place too. */
     enum err (*weigh_rays)(struct backend *be, const struct scan *s, const float *factor,
                            const struct buffer *y, struct buffer *out);

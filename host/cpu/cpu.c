@@ -15,6 +15,7 @@
 #include "host/cpu/filter/filter.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/median/median.h"
+#include "host/cpu/prepare/stripes.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
 #include "host/cpu/volume/volume.h"
@@ -135,6 +136,7 @@ const struct backend_ops cpu_backend = {
     .back = cpu_back,
     .back_voxel = cpu_back_voxel,
     .fourier_back = cpu_fourier_back,
+    .remove_stripes = cpu_remove_stripes,
     .weigh_rays = cpu_weigh_rays,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,

@@ -48,6 +48,14 @@ enum err direct_recon(struct backend *be, const struct ct_model *m, const struct
     return recon_with(back_project, be, m, y, scratch, x);
 }
 
+enum err remove_stripes(struct backend *be, const struct ct_model *m, int64_t size,
+                        const struct buffer *y, struct buffer *out)
+{
+    FAIL_IF(!be->ops->remove_stripes, ERR_UNSUPPORTED,
+            "the %s back end has no removal of stripes: use --backend cpu", be->ops->name);
+    return be->ops->remove_stripes(be, &m->scan, size, y, out);
+}
+
 static enum err fourier_back(struct backend *be, const struct ct_model *m, const struct buffer *y,
                              struct buffer *x)
 {

@@ -64,6 +64,12 @@ enum err fdk_voxel_recon(struct backend *be, const struct ct_model *m, const str
 enum err fourier_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                        struct buffer *scratch, struct buffer *x);
 
+/* Stripes of a sinogram removed by sorting, with a median over `size` channels (odd). y and out
+ * differ. ERR_UNSUPPORTED where the back end has none. */
+#define STRIPES_MEDIAN 21
+enum err remove_stripes(struct backend *be, const struct ct_model *m, int64_t size,
+                        const struct buffer *y, struct buffer *out);
+
 /* 3x3x3 median with replicated edges of a volume of m's size; in and out differ. */
 enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);

@@ -43,20 +43,20 @@ static enum err histogram(const float *x, int64_t n, double edges[BINS + 1], dou
 }
 
 /* Sums over the bins before each edge, of 1, c and c^2 with c from -1 to 1. */
-struct moments {
+struct bin_moments {
     double count[BINS + 1], first[BINS + 1], second[BINS + 1];
 };
 
-static double cost(const struct moments *m, int from, int to)
+static double cost(const struct bin_moments *m, int from, int to)
 {
     const double n = m->count[to] - m->count[from], a = m->first[to] - m->first[from];
     const double b = m->second[to] - m->second[from];
     return n > 0 ? fmax(b - a * a / n, 0) : 0;
 }
 
-static void moments_of(const double bins[BINS], struct moments *m)
+static void moments_of(const double bins[BINS], struct bin_moments *m)
 {
-    *m = (struct moments){0};
+    *m = (struct bin_moments){0};
     for (int i = 0; i < BINS; i++) {
         const double c = (i - 0.5 * (BINS - 1)) / (0.5 * (BINS - 1));
         m->count[i + 1] = m->count[i] + bins[i];
@@ -66,7 +66,7 @@ static void moments_of(const double bins[BINS], struct moments *m)
 }
 
 /* Splits the bins at 0 < first < second < BINS; of equal costs the first. */
-static void best_cuts(const struct moments *m, int *first, int *second)
+static void best_cuts(const struct bin_moments *m, int *first, int *second)
 {
     double least = INFINITY;
     int cut[BINS];
@@ -92,7 +92,7 @@ static void best_cuts(const struct moments *m, int *first, int *second)
 enum err otsu_three(const float *x, int64_t n, double thresholds[2])
 {
     double edges[BINS + 1], bins[BINS];
-    struct moments m;
+    struct bin_moments m;
     int first = 1, second = 2;
     TRY(histogram(x, n, edges, bins));
     moments_of(bins, &m);

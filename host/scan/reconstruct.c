@@ -8,6 +8,7 @@
 #include "host/base/memory.h"
 #include "host/scan/input.h"
 #include "host/scan/reconstruct.h"
+#include "host/scan/rings.h"
 #include "host/scan/slabs.h"
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
@@ -43,6 +44,8 @@ enum err scan_recon_plan(struct scan_recon *s)
     }
     if (r->method == SCAN_MBIR)
         s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
+    if (r->rings)
+        s->bytes += sinogram;
     return mem_require("this reconstruction", s->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
@@ -174,6 +177,8 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     size_t y_bytes, x_bytes;
     int large;
     void *x;
+    if (r->rings)
+        TRY(scan_remove_rings(a->be, m, &s->input.sinogram));
     TRY(weigh_rays(s));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
     TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));

@@ -27,6 +27,7 @@ struct scan_request {
     const char *picture;        /* .png */
     enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
+    int rings;                  /* taken out of the sinogram by sorting */
     enum redundancy redundancy; /* of FDK */
     int transmission_weights;   /* of MBIR: exp(-sinogram) */
     int64_t iterations;         /* of MBIR, at most */

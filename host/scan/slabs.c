@@ -4,6 +4,7 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/scan/rings.h"
 #include "host/scan/slabs.h"
 #include "host/store/format/volume.h"
 #include "host/recon/recon.h"
@@ -24,7 +25,8 @@ static size_t bytes_held(const void *context, int64_t slices)
     const int64_t pixels = volume_pixels(&s->model->volume);
     const int64_t halo = 2 * scan_input_halo(s->request);
     const int64_t rows = slices + halo < scan->rows ? slices + halo : scan->rows;
-    const double sinogram = 4.0 * (double)(scan->views * scan->channels) * (double)rows;
+    const double sinogram =
+        (s->request->rings ? 8.0 : 4.0) * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
     const double tiles = arrays / 10 > 0x1p22 ? arrays / 10 : 0x1p22;
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
@@ -71,6 +73,8 @@ static enum err one_slab(struct backend *be, const struct scan_request *r,
     TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&m.volume) * sizeof(float), &x));
     w.x = x;
     TRY_OUT(scan_input_rows(r, input, s.first, s.count, &w.y));
+    if (r->rings)
+        TRY_OUT(scan_remove_rings(be, &m, &w.y));
     TRY_OUT(compute(be, &m, &w));
     e = volume_writer_add(to, s.first, s.count, w.x);
     for (int64_t p = 0; k >= 0 && k < s.count && p < pixels; p++)

@@ -4,6 +4,7 @@ gives, and a card that is too small ends in a sentence."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ import numpy
 
 PROGRAM = os.environ["DEVICE_TOMOPROF"]
 DATA = pathlib.Path(os.environ["TP_DATA"])
+
+CPU_ONLY = ("parallel_fourier_recon", "remove_stripes_sorting")
+WHOLE = "sparse|prox|gen_weights|denoise|_weights$|fourier|stripes"  # not in slabs: their arrays fit or are refused
 
 
 def call(*arguments, code=0, env=None):
@@ -38,21 +42,24 @@ def check_suite(folder):
     assert len(rows) == len(cuda["measurements"]) > 20, len(rows)
     for m in cuda["measurements"]:
         of_cpu = rows[(m["operation"], m["run"])]
+        if m["operation"] in CPU_ONLY:
+            assert of_cpu["status"] == "ok" and m["status"] == "skipped" and "use --backend cpu" in m["reason"], m
+            continue
         assert m["status"] == of_cpu["status"] == "ok", (m, of_cpu)
         ours, theirs = m["fingerprint"], of_cpu["fingerprint"]
-        limit = 1e-4 if "mbir" in m["operation"] else 1e-5
+        limit = 1e-4 if re.search("mbir|prox|denoise", m["operation"]) else 1e-5
         assert abs(ours["l2"] - theirs["l2"]) <= limit * abs(theirs["l2"]), (m["operation"], ours, theirs)
     print(f"suite: {len(rows)} rows agree")
     check_ranges((folder / "cuda.ranges").read_text().splitlines(), len({m["operation"] for m in cuda["measurements"]}))
 
 
 def check_ranges(lines, operations):
-    """Each process that measures says once where that begins and ends; partitions are the host's work."""
+    """Each process that measures says once where that begins and ends; partitions are the host's work, and what the GPU lacks is over at once."""
     calls = [(line.split()[0], int(line.split()[1])) for line in lines]
     assert len(calls) >= 2 * operations, (calls, operations)
     for (start, before), (stop, after) in zip(calls[::2], calls[1::2]):
         assert (start, stop) == ("start", "stop") and before <= after, calls
-    assert sum(a[1] < b[1] for a, b in zip(calls[::2], calls[1::2])) >= operations - 1, calls
+    assert sum(a[1] < b[1] for a, b in zip(calls[::2], calls[1::2])) >= operations - 3 - len(CPU_ONLY), calls
 
 
 def check_golden(folder, name, operation, extra=(), limit=1e-5):
@@ -86,7 +93,9 @@ def check_slabs(folder):
     card = suite(folder, "cuda", "--device-memory", "28kB", code=1)
     slabs = 0
     for m in card["measurements"]:
-        if "mbir" in m["operation"]:
+        if re.search(WHOLE, m["operation"]):
+            assert m["status"] in ("ok", "skipped") or "available (limited by --device-memory)" in m["reason"], m
+        elif "mbir" in m["operation"]:
             assert m["status"] == "failed" and "every iteration needs all of its arrays" in m["reason"], m
         elif m["run"] == 2:
             ours, theirs = m["fingerprint"], rows[m["operation"]]["fingerprint"]
@@ -94,7 +103,7 @@ def check_slabs(folder):
             slabs += m["h2d_bytes"] > 0 and m["d2h_bytes"] > 0
     assert slabs > 8, slabs
     for m in suite(folder, "cuda", "--device-memory", "1kB", code=1)["measurements"]:
-        assert m["operation"] == "gen_pixel_partition" or "1000 B available (limited by --device-memory)" in m["reason"], m
+        assert "gen_pixel_partition" in m["operation"] or m["status"] == "skipped" or "1000 B available (limited by --device-memory)" in m["reason"], m
     cone = DATA / "goldens/cone_offsets"
     check_golden(folder, "cone_offsets", "cone_fdk_recon", ["--in", cone / "sinogram.npy", "--device-memory", "24kB"])
     (folder / "out.npy").unlink()

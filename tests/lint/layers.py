@@ -34,7 +34,7 @@ MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture"}
 # Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
 INSIDE = {
-    "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "median", "volume"],
+    "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "median", "volume"],
     "host/recon": ["common", "slabs"],
     "host/store": ["codec", "fetch", "format", "manifest", "reader", "engine", "writer", "exchange"],

@@ -23,7 +23,7 @@ BEAM = ["forward_project", "back_project", "hessian_diagonal", "mbir_recon", "{}
 NAMES = [f"{beam}_{name.format(letters)}" for beam, letters in (("parallel", "fbp"), ("cone", "fdk")) for name in BEAM]
 NAMES += [f"{beam}_{name}" for beam in ("parallel", "cone") for name in
           ("sparse_forward_project", "sparse_back_project", "direct_filter", "prox_map")]
-NAMES += ["cone_parker_weights", "cone_wang_weights"]
+NAMES += ["remove_stripes_sorting", "cone_parker_weights", "cone_wang_weights"]
 NAMES += ["parallel_fourier_recon", "median_filter3d", "qggmrf_denoise", "gen_pixel_partition", "gen_pixel_partition_grid", "gen_pixel_partition_blue_noise"]
 NAMES += [f"gen_weights_{kind}" for kind in ("transmission", "transmission_root", "emission", "unweighted", "mar")]
 MANY = 40 if SANITIZED else 200  # runs: enough that none ends before it is hit

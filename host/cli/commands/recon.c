@@ -18,7 +18,7 @@ static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
     *backend = "auto";
-static int method, weighting, voxel_driven, redundancy;
+static int method, weighting, voxel_driven, redundancy, rings;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -57,6 +57,8 @@ static struct opt options[] = {
                                   "of mbir; transmission: exp(-sinogram)"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
+    OPTION_CHOICE("rings", 0, rings, "keep|sorting",
+                  "sorting: stripes taken out of the sinogram (default keep)"),
     OPTION_INPUT("in", 'i', in, "FILE",
                  "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
                  "--flats; or a sinogram (.npy)"),
@@ -175,6 +177,7 @@ static enum err run(int words, char **word)
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
                              .voxel_driven = voxel_driven,
+                             .rings = rings,
                              .redundancy = (enum redundancy)redundancy,
                              .transmission_weights = weighting,
                              .iterations = iterations,

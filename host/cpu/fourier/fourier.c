@@ -104,7 +104,7 @@ static enum err job_create(struct job *j)
 }
 
 /* What a thread works in; every part aligned to 64 bytes. */
-struct workspace {
+struct plane_memory {
     float *cells, *half, *values, *a, *b;
 };
 
@@ -113,7 +113,7 @@ static int64_t aligned(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-static size_t split(const struct job *j, float *memory, struct workspace *w)
+static size_t split(const struct job *j, float *memory, struct plane_memory *w)
 {
     const int64_t longest = fmax((double)j->rays, fmax((double)j->grid.rows, (double)j->grid.cols));
     const int64_t sizes[5] = {j->grid.rows * (j->grid.cols + SPREAD_WIDTH) * SPREAD_LANES,
@@ -134,7 +134,7 @@ static double sinc(double x)
 }
 
 /* Spectra of a view's rows [first, first + count), two rows a transform, at all frequencies. */
-static void line_values(const struct job *j, struct workspace *w, int64_t view, int64_t first,
+static void line_values(const struct job *j, struct plane_memory *w, int64_t view, int64_t first,
                         int64_t count, const double step[2])
 {
     const struct scan *s = j->scan;
@@ -177,7 +177,7 @@ static void line_values(const struct job *j, struct workspace *w, int64_t view, 
 }
 
 /* Inverse transform of the grid's rows; the columns of the volume stay, columns outermost. */
-static void transform_rows(const struct job *j, struct workspace *w)
+static void transform_rows(const struct job *j, struct plane_memory *w)
 {
     const struct spread_grid *g = &j->grid;
     const int64_t pitch = (g->cols + SPREAD_WIDTH) * SPREAD_LANES, cols = j->volume->cols;
@@ -201,7 +201,7 @@ static void transform_rows(const struct job *j, struct workspace *w)
     }
 }
 
-static void transform_columns(const struct job *j, struct workspace *w, int64_t first,
+static void transform_columns(const struct job *j, struct plane_memory *w, int64_t first,
                               int64_t count)
 {
     const struct volume *v = j->volume;
@@ -226,7 +226,7 @@ static void some_slices(const struct job *j, float *memory, int64_t first)
     const struct scan *s = j->scan;
     const struct volume *v = j->volume;
     const int64_t left = v->slices - first, count = left < SLICES ? left : SLICES;
-    struct workspace w;
+    struct plane_memory w;
     struct spread_grid grid = j->grid;
     split(j, memory, &w);
     grid.cells = w.cells;
@@ -261,7 +261,7 @@ enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct
                           const struct buffer *y, struct buffer *x)
 {
     struct job j = {.be = be, .scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
-    struct workspace unused;
+    struct plane_memory unused;
     void *memory = NULL;
     enum err e = job_create(&j);
     const int64_t groups = (v->slices + SLICES - 1) / SLICES;

@@ -17,10 +17,11 @@ enum err check_partition(struct run_state *s);  /* every pixel there, rows ascen
 enum err check_sparse_forward(struct run_state *s); /* <A x, r> = <x, A' r> over the subset */
 enum err check_sparse_back(struct run_state *s);    /* the same, and 0 elsewhere */
 enum err check_rays(struct run_state *s);           /* opposite rays count once together */
-enum err check_weights(struct run_state *s);        /* the formula in float64 */
-enum err check_mar(struct run_state *s);            /* two branches, cut at one value */
-enum err check_denoise(struct run_state *s);        /* the cost is lower than the input's */
-enum err check_tiled(struct run_state *s);          /* every pixel there, rows as long as needed */
+enum err check_stripes(struct run_state *s); /* nearer to the exact line integrals than before */
+enum err check_weights(struct run_state *s); /* the formula in float64 */
+enum err check_mar(struct run_state *s);     /* two branches, cut at one value */
+enum err check_denoise(struct run_state *s); /* the cost is lower than the input's */
+enum err check_tiled(struct run_state *s);   /* every pixel there, rows as long as needed */
 
 /* Device memory that the check of an operation takes beside its arrays. */
 double check_device_bytes(const struct run_state *s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/geom/ct_model.h"
+#include "host/geom/phantom.h"
 #include "host/recon/denoise.h"
 #include "host/recon/redundancy.h"
 #include "host/recon/weights.h"
@@ -78,6 +79,26 @@ static enum err run_fourier(struct run_state *s)
 {
     struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
     return fourier_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
+}
+
+static enum err run_stripes(struct run_state *s)
+{
+    return remove_stripes(s->be, &s->model, STRIPES_MEDIAN, &s->in.buffer, &s->out.buffer);
+}
+
+/* A channel in seven is brighter or darker than it should be. */
+static enum err prepare_stripes(struct run_state *s)
+{
+    const struct scan *scan = &s->model.scan;
+    int64_t shape[3];
+    ct_model_shape(&s->model, ARRAY_SINOGRAM, shape);
+    TRY(state_host_array(&s->in, "sinogram", shape));
+    phantom_sinogram(&s->model, s->in.host);
+    noise_add(s->in.host, scan_samples(scan), 0.01, s->seed);
+    for (int64_t i = 0; i < scan_samples(scan); i++)
+        if (i % scan->channels % 7 == 3)
+            s->in.host[i] += (i % scan->channels % 2 ? 0.02f : -0.02f) * (float)scan->channels;
+    return state_upload(s, &s->in, shape);
 }
 
 static enum err run_parker(struct run_state *s)
@@ -233,6 +254,10 @@ static const struct operation rows[] = {
      .help = "sinogram -> sinogram, for FDK, axis off-centre", .input = ARRAY_SINOGRAM,
      .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_wang, .check = check_rays,
      .work = work_declared, .set_up = set_up_wang},
+    {.name = "remove_stripes_sorting", .geometry = "any", .group = "filter", .access_pattern = "random",
+     .help = "sinogram -> sinogram, rings taken out", .input = ARRAY_SINOGRAM,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_stripes, .run = run_stripes, .check = check_stripes,
+     .work = work_declared},
     WEIGHTS(transmission, "exp(-y)"),
     WEIGHTS(transmission_root, "exp(-y/2)"),
     WEIGHTS(emission, "1/(|y| + 0.1)"),

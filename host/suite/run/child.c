@@ -2,7 +2,8 @@
  *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "updates", "cycles_reason"}
  *                                                  before the first run; bench: after the last too
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
- *   {"error"}                                      instead of what cannot be done */
+ *   {"error"}                                      instead of what cannot be done
+ *   {"unsupported"}                                instead of what this back end lacks */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -180,10 +181,9 @@ static void measured(struct child_run *c, int begins)
         c->s.be->ops->measured(c->s.be, begins);
 }
 
-static enum err run_each(struct child_run *c)
+static enum err run_rows(struct child_run *c)
 {
     struct measured first = {0}, now;
-    measured(c, 1);
     for (int64_t run = 1; run <= c->plan->runs; run++) {
         TRY(run_once(c, &now));
         TRY(check(&c->s, &now, &first, run));
@@ -191,8 +191,15 @@ static enum err run_each(struct child_run *c)
             first = now;
         report(c->out, run, &now);
     }
-    measured(c, 0);
     return ERR_OK;
+}
+
+static enum err run_each(struct child_run *c)
+{
+    measured(c, 1);
+    enum err e = run_rows(c);
+    measured(c, 0);
+    return e;
 }
 
 struct iterations {
@@ -269,12 +276,12 @@ static void tie_to_parent(void)
     }
 }
 
-static void report_error(FILE *out)
+static void report_error(FILE *out, enum err e)
 {
     struct jsonw w;
     jsonw_init(&w, out, 0);
     jsonw_object(&w);
-    jsonw_kstring(&w, "error", err_text());
+    jsonw_kstring(&w, e == ERR_UNSUPPORTED ? "unsupported" : "error", err_text());
     jsonw_end(&w);
     fputc('\n', out);
 }
@@ -312,7 +319,7 @@ enum err suite_child(const struct child_plan *p)
     if (!e)
         e = run_all(&c);
     if (e)
-        report_error(c.out);
+        report_error(c.out, e);
     if (be)
         state_free(&c.s);
     backend_close(be);

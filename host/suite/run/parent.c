@@ -70,7 +70,10 @@ static void on_line(void *context, char *text)
     struct child_rows *c = context;
     cJSON *line = cJSON_Parse(text);
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(line, "error");
-    if (cJSON_IsString(error))
+    const cJSON *unsupported = cJSON_GetObjectItemCaseSensitive(line, "unsupported");
+    if (cJSON_IsString(unsupported))
+        end_rows(c, ROW_SKIPPED, "%s", unsupported->valuestring);
+    else if (cJSON_IsString(error))
         end_rows(c, ROW_FAILED, "%s", error->valuestring);
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
@@ -89,8 +92,8 @@ static void on_tick(void *context)
 /* What became of the rows that the child did not deliver, where it did not say so itself. */
 static void explain(struct child_rows *c, enum process_end end, int number_of_end, double timeout_s)
 {
-    if (c->done == c->runs || c->cell->rows[c->done].status == ROW_FAILED)
-        return;
+    if (c->done == c->runs || *c->cell->reason)
+        return; /* all there, or it said why not */
     switch (end) {
     case PROCESS_STOPPED:
         end_rows(c, ROW_SKIPPED, "interrupted");
