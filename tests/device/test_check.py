@@ -21,7 +21,7 @@ CELLS = ["12x10x8", "13x11x9"]
 SETTINGS = {
     "limit": 1000, "patience": 15, "workers": 2, "tests": ["project", "filter_recon"], "fingerprints": False, "cases": "par_even,cone_even",
     "small_cases": "par_even", "sanitizers": ["memcheck", "racecheck"], "equal_cell": "8x8x8", "slab_cell": CELLS[0],
-    "cells": CELLS, "cliff": CELLS[::-1], "reference_cells": CELLS[:1], "repeats": 2, "seconds_per_row": 1,
+    "cells": CELLS, "cliff": CELLS[::-1], "reference_cells": CELLS[:1], "repeats": 2, "seconds_per_row": 0.2,
     "suite": "8", "suite_operations": "parallel_forward_project,median_filter3d", "suite_large": "10",
     "suite_large_operations": "cone_back_project", "record_size": 8, "record_operations": "parallel_back_project",
     "capture_seconds": 0, "peer_cells": CELLS,
