@@ -77,8 +77,8 @@ static void parse_name(struct storage *g, const char *name, int64_t *edge, int *
     *edge = g->what == REGION ? strtoll(strstr(name, "_roi_") + 5, NULL, 10) : BLOCK;
 }
 
-/* The boxes that a run reads; regions begin where blocks do, or in their middle, and end with the
- * volume. */
+/* The boxes that a run reads. Regions begin at the corner of a block near the middle, where the
+ * phantom is, or half a block further, and end with the volume. */
 static void set_boxes(struct run_state *s, struct storage *g, int64_t edge, int off)
 {
     const struct volume *v = &s->model.volume;
@@ -97,14 +97,38 @@ static void set_boxes(struct run_state *s, struct storage *g, int64_t edge, int 
             } else if (g->what == REGION || g->what == BATCHES) {
                 b->count[d] = edge < n[d] ? edge : n[d];
                 random = random * 6364136223846793005u + 1442695040888963407u;
-                const int64_t room = n[d] - b->count[d] + 1;
+                const int64_t room = n[d] - b->count[d] + 1,
+                              near = (room / 2 + BLOCK / 2) / BLOCK * BLOCK,
+                              corner = near < room ? near : near - BLOCK;
                 b->start[d] = g->what == BATCHES ? (int64_t)((random >> 33) % (uint64_t)room)
-                              : off              ? BLOCK / 2 < room ? BLOCK / 2 : room - 1
-                                                 : 0;
+                              : !off             ? corner
+                              : corner + BLOCK / 2 < room ? corner + BLOCK / 2
+                                                          : room - 1;
             }
             all *= b->count[d];
         }
         g->elements += all;
+    }
+}
+
+/* A region outside of the phantom would be checked against zeros alone: the middle is not. */
+static void move_empty(const struct run_state *s, struct storage *g)
+{
+    const struct volume *v = &s->model.volume;
+    const int64_t n[] = {v->cols, v->rows, v->slices};
+    for (int k = 0; k < g->boxes_count; k++) {
+        struct engine_box *b = &g->boxes[k];
+        int filled = 0;
+        for (int64_t i = 0; i < b->count[0]; i++)
+            for (int64_t j = 0; j < b->count[1]; j++) {
+                const float *x = s->in.host +
+                                 ((b->start[1] + j) * v->cols + b->start[0] + i) * v->slices +
+                                 b->start[2];
+                for (int64_t c = 0; c < b->count[2] && !filled; c++)
+                    filled = x[c] != 0;
+            }
+        for (int d = 0; d < 3 && !filled; d++)
+            b->start[d] = (n[d] - b->count[d]) / 2;
     }
 }
 
@@ -152,6 +176,7 @@ static enum err prepare_storage(struct run_state *s)
     TRY(prepare_volume(s));
     parse_name(g, s->op->name, &edge, &off);
     set_boxes(s, g, edge, off);
+    move_empty(s, g);
     snprintf(g->folder, sizeof g->folder, "%s/tomoprof-XXXXXX", where && *where ? where : "/tmp");
     if (!mkdtemp(g->folder)) {
         char wanted[3900];
