@@ -16,8 +16,8 @@ from tool import DATA, SANITIZED, TOMOPROF, cpu_seconds, main, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
-         "docs/triage.md": 5, "docs/internals/triage-width.md": 3, "docs/report.md": 2, "docs/howto/ci.md": 6, "docs/howto/mbirjax.md": 5,
-         "docs/howto/gpu-python.md": 3, "docs/howto/mpi.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 7,
+         "docs/triage.md": 5, "docs/internals/triage-width.md": 3, "docs/report.md": 2, "docs/import.md": 2, "docs/howto/ci.md": 6,
+         "docs/howto/mbirjax.md": 5, "docs/howto/gpu-python.md": 3, "docs/howto/mpi.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 7,
          "docs/howto/scans.md": 2, "docs/volume.md": 2}  # at least so many commands are run
 PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+|mpirun"
 LITERAL = ("docs/tutorial.md",)
@@ -38,6 +38,7 @@ SMALLER = (  # the same words on less work, and real names in the place of place
     ("median_filter3d DIR", "median_filter3d kernel"),
     ("verilog DIR", "verilog cores"),
     ("scan.czi", "tests/data/store/raw.czi"),
+    ("import capture.sqlite", "import tests/data/import/torch_step.json.gz"),
     ("RUN1 RUN2", "output/before output/after"),
     ("triage RUN ", "triage output/before "),
 )
@@ -48,6 +49,7 @@ ELSEWHERE = {
     "cmake -B build -DTP_CUDA_ARCH=": "docker/Dockerfile",
     "cuda/sass.py": "tests/pipe/test_sass.py",
     "build/tomoprof run --backend cuda": "tests/device/test_program.py",  # on the stand-in for a GPU
+    "tomoprof record --with": "tests/pipe/test_import.py",
     "python3 tests/peers/run.py": "tests/peers/CMakeLists.txt",
     "build/tomoprof load https://": "tests/pipe/test_remote.py",
     "build/tomoprof load s3://": "tests/pipe/test_remote.py",

@@ -6,7 +6,9 @@ import csv
 import gzip
 import json
 import re
+import shutil
 import sqlite3
+import subprocess
 
 import jsonschema
 
@@ -206,6 +208,24 @@ def compares_with_other_tools(check, folder):
     check.that("work" in tomoprof("compare", newest(folder / "a"), newest(folder / "b")).stdout, "the text has no functions")
 
 
+def recording_with_another_tool(check, folder):
+    """Refused before anything runs; where perf can record here, both lie beside each other."""
+    mark = folder / "ran"
+    for word, code, text in (("perf", 1, "not in PATH"), ("ncu", 2, "perf or nsys")):
+        done = tomoprof("record", "--with", word, "--out", folder / "out", "--", shutil.which("touch"), mark, env={"PATH": str(folder)})
+        check.that(done.returncode == code and text in done.stderr and not mark.exists(), f"--with {word}: {done.returncode} {done.stderr}")
+    trial = ["perf", "record", "-e", "cpu-clock", "-g", "-o", str(folder / "trial"), "--", "true"]
+    if not shutil.which("perf") or subprocess.run(trial, capture_output=True).returncode:
+        print("perf cannot record here: record --with perf was not run")
+        return
+    done = tomoprof("record", "--with", "perf", "--out", folder / "out", "--", shutil.which("python3"), "-c", "sum(i * i for i in range(10**7))")
+    run = newest(folder / "out")
+    check.that(done.returncode == 0 and (run / "perf/compare.html").stat().st_size > 10000, f"{done.stderr}")
+    profile = json.loads((run / "perf/profile.json").read_text())
+    jsonschema.validate(profile, SCHEMA)
+    check.that(profile["environment"]["import.tool"] == "perf", f"{profile['environment']}")
+
+
 def exports_come_back(check, folder):
     first = imported(check, folder, HERE / "three_parts.perf.txt")
     run = newest(folder / "out")
@@ -239,4 +259,4 @@ def wrong_files_say_what_is_wrong(check, folder):
 
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
-         hostile_databases, compares_with_other_tools, exports_come_back, wrong_files_say_what_is_wrong)
+         hostile_databases, compares_with_other_tools, recording_with_another_tool, exports_come_back, wrong_files_say_what_is_wrong)

@@ -147,6 +147,8 @@ enum err rows_of_devices(struct builder *b)
         t->h2d_bytes = t->d2h_bytes = 0;
         TRY(device_rows(b));
     }
+    if (b->known[IMPORT_GPU] && !b->has_gpu) /* stacks with device time, without its operations */
+        t->gpu_sum_s = 1e-9 * (double)b->added[IMPORT_GPU];
     TRY(operation_rows(b));
     return call_rows(b);
 }
