@@ -103,7 +103,8 @@ def refusals(check, folder):
         check.that(r.returncode == 2 and sentence in r.stderr, f"{name} {settings}: {r.returncode} {r.stderr}")
     for args, sentence in ((["volume_load_nii", *given[:4]], "of its own"), (["volume_z_norm", "0"], "size"),
                            (["median_filter3d", "8x9x10"], "takes an edge"), (["volume_flip", "8", "0"], "iterations"),
-                           (["volume_flip", "8", "2", "--in", folder / "x.npy"], "input is made here")):
+                           (["volume_flip", "8", "2", "--in", folder / "x.npy"], "input that is made here"),
+                           (["volume_flip", "--size", "8", "--in", folder / "x.npy"], "input is made here")):
         r = tomoprof("apply", *args)
         check.that(r.returncode == 2 and sentence in r.stderr, f"{args}: {r.returncode} {r.stderr}")
 

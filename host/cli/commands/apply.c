@@ -361,6 +361,12 @@ static enum err take_size(int words, char **word, const struct operation *op)
 {
     struct opt *row = &options[ROW_ITERATIONS];
     char *end = NULL;
+    const int files = in || geometry || weights || initial;
+    FAIL_IF(files && words > 1, ERR_USAGE,
+            "unexpected word \"%s\": a SIZE is for an input that is made here, not for files",
+            word[1]);
+    FAIL_IF(files && size_text, ERR_USAGE,
+            "--size: the input is made here: leave out --in, --geometry, --weights and --init");
     FAIL_IF(words > 1 && size_text, ERR_USAGE, "the size is there twice: %s and --size %s", word[1],
             size_text);
     size_text = words > 1 ? word[1] : size_text;
@@ -373,9 +379,6 @@ static enum err take_size(int words, char **word, const struct operation *op)
     } else if (!repeat) {
         repeat = row->seen && !(op->takes & TAKES_ITERATIONS) ? iterations : 10;
     }
-    FAIL_IF(in || geometry || weights || initial, ERR_USAGE,
-            "with a SIZE the input is made here: --in, --geometry, --weights and --init are for "
-            "files of yours");
     FAIL_IF(out && op->finish, ERR_USAGE, "%s writes no --out", op->name);
     return ERR_OK;
 }
