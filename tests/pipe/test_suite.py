@@ -44,7 +44,7 @@ def timing(check, folder, operations, sizes, runs):
     cells = [(s["operation"], s["volume_size"]) for s in data["statistics"]]
     check.that(sorted(cells) == sorted((o, s) for o in operations for s in sizes), f"{len(cells)} statistics")
     check.that(sorted(s["operation"] for s in data["scaling"]) == sorted(operations), "one scaling per operation")
-    pictures = {f"{o}{end}" for o in operations if o.endswith("_recon") for end in (".json", "-slice.png", "-difference.png")}
+    pictures = {f"{o}{end}" for o in operations if o.endswith(("_recon", "_prox_map")) for end in (".json", "-slice.png", "-difference.png")}
     drawn = {f.name for f in folder.glob("previews/*")}
     check.that(drawn == pictures or any(m["status"] != "ok" for m in data["measurements"]), f"previews: {drawn ^ pictures}")
     named = ("timing.json", "log.txt", "report.html", "previews", "triage.json", "triage.md", "triage.svg") + (("trace", "profile.json") if data["traced"] else ())

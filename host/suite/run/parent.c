@@ -16,6 +16,7 @@ struct child_rows {
     int64_t done; /* rows that are ok */
     void (*on_tick)(void *context);
     void *context;
+    int said; /* by the child: why rows are not ok */
 };
 
 /* All rows from the first that is not ok. */
@@ -71,6 +72,7 @@ static void on_line(void *context, char *text)
     cJSON *line = cJSON_Parse(text);
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(line, "error");
     const cJSON *unsupported = cJSON_GetObjectItemCaseSensitive(line, "unsupported");
+    c->said |= cJSON_IsString(unsupported) || cJSON_IsString(error);
     if (cJSON_IsString(unsupported))
         end_rows(c, ROW_SKIPPED, "%s", unsupported->valuestring);
     else if (cJSON_IsString(error))
@@ -92,8 +94,8 @@ static void on_tick(void *context)
 /* What became of the rows that the child did not deliver, where it did not say so itself. */
 static void explain(struct child_rows *c, enum process_end end, int number_of_end, double timeout_s)
 {
-    if (c->done == c->runs || *c->cell->reason)
-        return; /* all there, or it said why not */
+    if (c->done == c->runs || c->said)
+        return;
     switch (end) {
     case PROCESS_STOPPED:
         end_rows(c, ROW_SKIPPED, "interrupted");
@@ -154,7 +156,7 @@ static int fits(struct child_rows *c)
 void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*tick)(void *context),
               void *context)
 {
-    struct child_rows c = {cell, o->runs, 0, tick, context};
+    struct child_rows c = {cell, o->runs, 0, tick, context, 0};
     if (!fits(&c))
         return;
     char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8];
