@@ -39,7 +39,7 @@ INSIDE = {
     "host/recon": ["common", "slabs"],
     "host/store": ["codec", "fetch", "format", "manifest", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run", "bench"],
-    "host/cli": ["common", "reference", "doctor", "runs", "storage", "commands"],
+    "host/cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "hooks"],
     "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "gpu", "build"],

@@ -3,7 +3,7 @@
 
 #include "host/base/file.h"
 #include "host/base/log.h"
-#include "host/cli/commands/bench_report.h"
+#include "host/cli/results/bench_report.h"
 #include "host/cli/cli.h"
 
 #define TOLERANCE 5 /* percent, where --fail-over says nothing */

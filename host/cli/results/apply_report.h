@@ -1,6 +1,6 @@
 /* What `tomoprof apply --json` prints. */
-#ifndef TP_CLI_COMMANDS_APPLY_REPORT_H
-#define TP_CLI_COMMANDS_APPLY_REPORT_H
+#ifndef TP_CLI_RESULTS_APPLY_REPORT_H
+#define TP_CLI_RESULTS_APPLY_REPORT_H
 
 #include "host/backend/backend.h"
 #include "host/suite/catalogue/state.h"

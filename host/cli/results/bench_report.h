@@ -1,6 +1,6 @@
 /* What `tomoprof bench` says: a table for people on stderr, Markdown for the docs on stdout. */
-#ifndef TP_CLI_COMMANDS_BENCH_REPORT_H
-#define TP_CLI_COMMANDS_BENCH_REPORT_H
+#ifndef TP_CLI_RESULTS_BENCH_REPORT_H
+#define TP_CLI_RESULTS_BENCH_REPORT_H
 
 #include "host/suite/bench/bench.h"
 

@@ -1,8 +1,8 @@
 /* `apply NAME SIZE ITERATIONS`: one operation on an input that the suite makes. */
-#ifndef TP_CLI_COMMANDS_APPLY_SIZE_H
-#define TP_CLI_COMMANDS_APPLY_SIZE_H
+#ifndef TP_CLI_RESULTS_APPLY_SIZE_H
+#define TP_CLI_RESULTS_APPLY_SIZE_H
 
-#include "host/cli/commands/apply_report.h"
+#include "host/cli/results/apply_report.h"
 
 /* The model of edge `text`, or of a shape like 512x512x30. s->op is set. */
 enum err apply_size_model(struct run_state *s, const char *text);

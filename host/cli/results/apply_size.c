@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "host/base/log.h"
-#include "host/cli/commands/apply_size.h"
+#include "host/cli/results/apply_size.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"

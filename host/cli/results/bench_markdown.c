@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/cli/commands/bench_report.h"
+#include "host/cli/results/bench_report.h"
 #include "host/suite/statistics/fit.h"
 
 enum target_kind {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/cli/commands/bench_report.h"
+#include "host/cli/results/bench_report.h"
 #include "host/suite/statistics/fit.h"
 #include "host/suite/run/plan.h"
 

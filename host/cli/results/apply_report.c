@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "host/base/jsonw.h"
-#include "host/cli/commands/apply_report.h"
+#include "host/cli/results/apply_report.h"
 #include "host/store/format/geometry_json.h"
 #include "host/suite/catalogue/catalogue.h"
 

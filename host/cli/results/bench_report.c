@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "host/base/log.h"
-#include "host/cli/commands/bench_report.h"
+#include "host/cli/results/bench_report.h"
 
 #define UNSTEADY 0.1 /* change of the calibration while a row ran that is worth a word */
 
