@@ -20,8 +20,8 @@ struct tiles {
     const float *y; /* [views][channels][rows] */
     float *x;
     int power, set;
-    int across, chunks; /* tiles along j; parts of the slices */
-    int views, span;    /* views at once; channels that hold a tile's footprints */
+    int across, count; /* tiles along j, and all of them */
+    int views, span;   /* views at once; channels that hold a tile's footprints */
 };
 
 template <int TAPS> struct alignas(16) tap_row {
@@ -73,8 +73,9 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
     struct tap_row<TAPS> *const rows = reinterpret_cast<struct tap_row<TAPS> *>(shared);
     float *const channels = reinterpret_cast<float *>(rows + a.views * PIXELS);
 
-    const int tile = (int)(blockIdx.x / a.chunks);
-    const int slice0 = (int)(blockIdx.x % a.chunks) * length + lane;
+    /* Neighbouring blocks: neighbouring tiles of the same slices, which share channels in L2. */
+    const int tile = (int)(blockIdx.x % a.count);
+    const int slice0 = (int)(blockIdx.x / a.count) * length + lane;
     const int i0 = tile / a.across * SIDE, j0 = tile % a.across * SIDE;
     float sum[SIDE][GROUPS];
     for (int p = 0; p < SIDE; p++) {
@@ -136,8 +137,7 @@ struct tiler {
                             (size_t)(a.span * GROUPS * WARP) * sizeof(float);
         void (*const back_projection_tiles)(struct tiles) = tile_kernel<TAPS, GROUPS>;
         a.views = (int)least(VIEWS, (int64_t)(ROOM / view));
-        const int64_t down = ceil_div(a.g.image_rows, SIDE);
-        LAUNCH(be, back_projection_tiles, down * a.across * a.chunks, THREADS,
+        LAUNCH(be, back_projection_tiles, a.count * ceil_div(a.g.slices, GROUPS * WARP), THREADS,
                (size_t)a.views * view, a);
         return ERR_OK;
     }
@@ -173,10 +173,11 @@ enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
                       int set, float *x)
 {
     const struct geometry *g = &p->g;
+    const int across = (int)ceil_div(g->cols, SIDE), down = (int)ceil_div(g->image_rows, SIDE);
     const int groups = (int)ceil_div(g->slices, WARP), chunks = (int)ceil_div(groups, DEPTH);
-    const struct tiles a = {
-        *g, *pixels, b, y, x, power, set, (int)ceil_div(g->cols, SIDE), chunks, 0, g->tile_span};
     const int depth = (int)ceil_div(groups, chunks);
+    const struct tiles a = {*g,     *pixels,       b, y,           x, power, set,
+                            across, across * down, 0, g->tile_span};
     return taps_of(g->taps) == 2   ? tiler::depth<2>(be, a, depth)
            : taps_of(g->taps) == 3 ? tiler::depth<3>(be, a, depth)
                                    : tiler::depth<4>(be, a, depth);
