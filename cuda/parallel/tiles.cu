@@ -57,7 +57,7 @@ static __device__ inline int first_under(const struct geometry &g, const struct 
 {
     int first = g.channels;
     for (int corner = 0; corner < 4; corner++) {
-        const struct cell at = {i0 + corner / 2 * (SIDE - 1), j0 + corner % 2 * (SIDE - 1)};
+        const struct pixel_ij at = {i0 + corner / 2 * (SIDE - 1), j0 + corner % 2 * (SIDE - 1)};
         const int start = parallel_footprint(g, v, at).start;
         first = start < first ? start : first;
     }
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
         __syncthreads();
         NOT_UNROLLED
         for (int k = threadIdx.x; k < n * PIXELS; k += THREADS) {
-            const struct cell at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
+            const struct pixel_ij at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
             const struct footprint f = parallel_footprint(a.g, poses[k / PIXELS].parallel, at);
             for (int t = 0; t < TAPS; t++)
                 rows[k].weight[t] = entry(f, f.offset - (float)t, a.power);
