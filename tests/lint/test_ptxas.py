@@ -1,6 +1,6 @@
-"""The table of ptxas' work, cuda/ptxas.tsv: it has every kernel of cuda/ for every architecture that the builds name, none of
-which spills, uses more registers than its blocks have, or does in float64 what it need not; flushes ask for all that they
-read. Where this build has the CUDA back end, its machine code agrees with the table."""
+"""The table of ptxas' work, cuda/ptxas.tsv: it has every kernel of cuda/, for architectures that the builds name. None spills, uses
+more registers than its blocks have, or does in float64 what it need not; flushes ask for all that they read. Where this build
+has the CUDA back end, its machine code agrees with the table."""
 
 import os
 import pathlib
@@ -21,6 +21,7 @@ HOW = "made anew with the commands in docs/internals/cuda.md"
 # the window, which are worked out one by one.
 FP64 = [(r"tile_kernel|spread_kernel<.*straight_back", 0), (r"gather_kernel<.*straight", 30), (r"spread_kernel<.*fan_back", 150),
         (r"gather_kernel<.*fan_forward", 180)]
+LOCAL = {"spectrum_kernel", "table_kernel"}  # tables made once: the sine of a large argument indexes an array
 STALLS = 4.5  # cycles per instruction of a hot loop in projections, at most: what waits for itself cannot be hidden by one warp
 
 
@@ -46,7 +47,7 @@ def check_names(architectures, table, kernels, asked):
     named = {re.sub("<.*", "", name) for name in table}
     problems = [f"{name}: missing in cuda/ptxas.tsv, which is {HOW}" for name in sorted(kernels - named)]
     problems += [f"{name}: in cuda/ptxas.tsv, which is {HOW}, but in no source" for name in sorted(named - kernels)]
-    if architectures != asked:
+    if not architectures or set(architectures) - set(asked):
         problems.append(f"cuda/ptxas.tsv is of {architectures}, cuda/CMakeLists.txt builds {asked}")
     return problems
 
@@ -54,7 +55,7 @@ def check_names(architectures, table, kernels, asked):
 def check_row(name, row):
     """Rules that hold for every architecture and toolkit."""
     problems = []
-    if row["stack"] or row["local"]:
+    if (row["stack"] or row["local"]) and name not in LOCAL:
         problems.append(f"{row['stack']} bytes of stack, {row['local']} loads and stores of local memory: ptxas spills")
     if row["registers"] > REGISTERS:
         problems.append(f"{row['registers']} registers, the cap is {REGISTERS}")
@@ -116,7 +117,8 @@ def check_builds(table):
             used = ptxas.read_usage(ptxas.sass.dump(str(tool), "--dump-resource-usage", str(library)))
             found = {name: row for kernels in used.values() for name, row in kernels.items()}
             problems += [f"{name}, {arch}, {release}: {registers} registers, {stack} bytes of stack" for arch, kernels in used.items()
-                         for name, (registers, stack) in kernels.items() if registers > REGISTERS or stack]
+                         for name, (registers, stack) in zip(ptxas.plain_names(kernels), kernels.values())
+                         if registers > REGISTERS or (stack and name not in LOCAL)]
             what = "held against registers and stack"
         print(f"{len(found)} kernels of {library.name}, {release}, {what}")
     return problems
@@ -156,7 +158,7 @@ def check_itself():
         if len(check_object(found, {"a": {"sm_90": numbers}})) != 1:
             problems.append(f"the check overlooks {found}")
     for arguments in ((["sm_90"], {"a": row}, {"a", "b"}, ["sm_90"]), (["sm_90"], {"a<1>": row, "c": row}, {"a"}, ["sm_90"]),
-                      (["sm_90"], {"a": row}, {"a"}, ["sm_90", "sm_120"])):
+                      (["sm_90"], {"a": row}, {"a"}, ["sm_75", "sm_120"])):
         if len(check_names(*arguments)) != 1:
             problems.append(f"the check overlooks a fault of {arguments}")
     if len(check_bounds("__global__ void a(int)")) != 1 or check_bounds("__global__ void\n    __launch_bounds__(3 * A) a(int)"):
