@@ -91,10 +91,11 @@ def read_usage(text):
     return found
 
 
-def read_object(tool, path):
-    """{kernel: {architecture: numbers in the order of COLUMNS}}"""
-    used = read_usage(sass.dump(tool, "--dump-resource-usage", path))
-    code = functions(sass.dump(tool, "-sass", path))
+def read_object(tool, path, architecture=None):
+    """{kernel: {architecture: numbers in the order of COLUMNS}}; all architectures of the object, or one."""
+    only = ["-arch", architecture] if architecture else []
+    used = read_usage(sass.dump(tool, *only, "--dump-resource-usage", path))
+    code = functions(sass.dump(tool, *only, "-sass", path))
     found = {}
     for arch, kernels in code.items():
         for name, plain in zip(kernels, plain_names(kernels)):

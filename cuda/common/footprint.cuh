@@ -26,14 +26,14 @@ struct fan_gain {
     double gain, inverse; /* magnification */
 };
 
-struct cell {
+struct pixel_ij {
     int i, j;
 };
 
-static __device__ inline struct cell cell_of(const struct geometry &g, int pixel)
+static __device__ inline struct pixel_ij pixel_ij_of(const struct geometry &g, int pixel)
 {
     const int i = pixel / g.cols;
-    return cell{i, pixel - i * g.cols};
+    return pixel_ij{i, pixel - i * g.cols};
 }
 
 /* First channel of the taps around a position, to which 1 - taps / 2 is added already, and the
@@ -47,7 +47,7 @@ static __device__ inline void place(const struct geometry &g, int64_t at, struct
 }
 
 static __device__ inline struct footprint
-parallel_footprint(const struct geometry &g, const struct parallel_pose &v, struct cell at)
+parallel_footprint(const struct geometry &g, const struct parallel_pose &v, struct pixel_ij at)
 {
     const uint64_t to = (uint64_t)v.from + (uint64_t)v.along_i * (unsigned)at.i +
                         (uint64_t)v.along_j * (unsigned)at.j;
@@ -72,8 +72,8 @@ static __device__ inline float inverse_root_of(float x)
 }
 
 static __device__ inline struct footprint cone_footprint(const struct geometry &g,
-                                                         const struct cone_pose &v, struct cell at,
-                                                         struct fan_gain *fan)
+                                                         const struct cone_pose &v,
+                                                         struct pixel_ij at, struct fan_gain *fan)
 {
     const double i = (double)at.i, j = (double)at.j;
     const double x = fma(v.x_j, j, fma(v.x_i, i, v.x)); /* in channels at magnification 1 */
@@ -96,13 +96,13 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
 static __device__ inline struct footprint cone_footprint_of(const struct geometry &g, int view,
                                                             int pixel, struct fan_gain *fan)
 {
-    return cone_footprint(g, g.view[view].cone, cell_of(g, pixel), fan);
+    return cone_footprint(g, g.view[view].cone, pixel_ij_of(g, pixel), fan);
 }
 
 static __device__ inline struct footprint parallel_footprint_of(const struct geometry &g, int view,
                                                                 int pixel)
 {
-    return parallel_footprint(g, g.view[view].parallel, cell_of(g, pixel));
+    return parallel_footprint(g, g.view[view].parallel, pixel_ij_of(g, pixel));
 }
 
 /* Entry of A (or its square) of the horizontal fan in the channel at this distance. */

@@ -20,8 +20,8 @@ struct tiles {
     const float *y; /* [views][channels][rows] */
     float *x;
     int power, set;
-    int across, chunks; /* tiles along j; parts of the slices */
-    int views, span;    /* views at once; channels that hold a tile's footprints */
+    int across, count; /* tiles along j, and all of them */
+    int views, span;   /* views at once; channels that hold a tile's footprints */
 };
 
 template <int TAPS> struct alignas(16) tap_row {
@@ -57,7 +57,7 @@ static __device__ inline int first_under(const struct geometry &g, const struct 
 {
     int first = g.channels;
     for (int corner = 0; corner < 4; corner++) {
-        const struct cell at = {i0 + corner / 2 * (SIDE - 1), j0 + corner % 2 * (SIDE - 1)};
+        const struct pixel_ij at = {i0 + corner / 2 * (SIDE - 1), j0 + corner % 2 * (SIDE - 1)};
         const int start = parallel_footprint(g, v, at).start;
         first = start < first ? start : first;
     }
@@ -71,10 +71,12 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
     const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
     const int length = GROUPS * WARP;
     struct tap_row<TAPS> *const rows = reinterpret_cast<struct tap_row<TAPS> *>(shared);
-    float *const channels = reinterpret_cast<float *>(rows + a.views * PIXELS);
+    int *const first = reinterpret_cast<int *>(rows + a.views * PIXELS); /* channel of each view */
+    float *const channels = reinterpret_cast<float *>(first + VIEWS);
 
-    const int tile = (int)(blockIdx.x / a.chunks);
-    const int slice0 = (int)(blockIdx.x % a.chunks) * length + lane;
+    /* Neighbouring blocks: neighbouring tiles of the same slices, which share channels in L2. */
+    const int tile = (int)(blockIdx.x % a.count);
+    const int slice0 = (int)(blockIdx.x / a.count) * length + lane;
     const int i0 = tile / a.across * SIDE, j0 = tile % a.across * SIDE;
     float sum[SIDE][GROUPS];
     for (int p = 0; p < SIDE; p++) {
@@ -86,26 +88,32 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
 
     for (int view = 0; view < a.batch.views; view += a.views) {
         const int n = a.batch.views - view < a.views ? a.batch.views - view : a.views;
+        const union view_pose *const poses = a.g.view + a.batch.view + view;
         __syncthreads();
+        if ((int)threadIdx.x < n)
+            first[threadIdx.x] = first_under(a.g, poses[threadIdx.x].parallel, i0, j0);
+        __syncthreads();
+        NOT_UNROLLED
         for (int k = threadIdx.x; k < n * PIXELS; k += THREADS) {
-            const struct parallel_pose &v = a.g.view[a.batch.view + view + k / PIXELS].parallel;
-            const struct cell at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
-            const struct footprint f = parallel_footprint(a.g, v, at);
+            const struct pixel_ij at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
+            const struct footprint f = parallel_footprint(a.g, poses[k / PIXELS].parallel, at);
             for (int t = 0; t < TAPS; t++)
                 rows[k].weight[t] = entry(f, f.offset - (float)t, a.power);
-            rows[k].at = (f.start - first_under(a.g, v, i0, j0)) * length;
+            rows[k].at = (f.start - first[k / PIXELS]) * length;
         }
-        for (int k = own; k < n * a.span; k += SIDE) {
-            const int at = view + k / a.span;
-            const struct parallel_pose &v = a.g.view[a.batch.view + at].parallel;
-            const int channel = first_under(a.g, v, i0, j0) + k % a.span;
-            const float *const from =
-                a.y + ((int64_t)at * a.g.channels + channel) * a.g.rows + slice0;
+        const float *from = a.y + (int64_t)view * a.g.channels * a.g.rows + slice0;
+        int at = 0, channel = own; /* of the row that the warp brings next */
+        NOT_UNROLLED
+        for (float *to = channels + own * length + lane;; to += SIDE * length, channel += SIDE) {
+            for (; channel >= a.span; channel -= a.span, at++)
+                from += (int64_t)a.g.channels * a.g.rows;
+            if (at >= n)
+                break;
+            const int c = first[at] + channel;
+            const float *const row = from + (int64_t)c * a.g.rows;
+            const bool exists = (unsigned)c < (unsigned)a.g.channels;
             for (int i = 0; i < GROUPS; i++)
-                channels[k * length + i * WARP + lane] =
-                    (unsigned)channel < (unsigned)a.g.channels && slice0 + i * WARP < a.g.rows
-                        ? from[i * WARP]
-                        : 0;
+                to[i * WARP] = exists && slice0 + i * WARP < a.g.rows ? row[i * WARP] : 0;
         }
         __syncthreads();
         const struct tap_row<TAPS> *row = rows + own * SIDE;
@@ -135,10 +143,10 @@ struct tiler {
         const size_t view = PIXELS * sizeof(struct tap_row<TAPS>) +
                             (size_t)(a.span * GROUPS * WARP) * sizeof(float);
         void (*const back_projection_tiles)(struct tiles) = tile_kernel<TAPS, GROUPS>;
-        a.views = (int)least(VIEWS, (int64_t)(ROOM / view));
-        const int64_t down = ceil_div(a.g.image_rows, SIDE);
-        LAUNCH(be, back_projection_tiles, down * a.across * a.chunks, THREADS,
-               (size_t)a.views * view, a);
+        const size_t firsts = VIEWS * sizeof(int);
+        a.views = (int)least(VIEWS, (int64_t)((ROOM - firsts) / view));
+        LAUNCH(be, back_projection_tiles, a.count * ceil_div(a.g.slices, GROUPS * WARP), THREADS,
+               firsts + (size_t)a.views * view, a);
         return ERR_OK;
     }
 
@@ -173,10 +181,11 @@ enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
                       int set, float *x)
 {
     const struct geometry *g = &p->g;
+    const int across = (int)ceil_div(g->cols, SIDE), down = (int)ceil_div(g->image_rows, SIDE);
     const int groups = (int)ceil_div(g->slices, WARP), chunks = (int)ceil_div(groups, DEPTH);
-    const struct tiles a = {
-        *g, *pixels, b, y, x, power, set, (int)ceil_div(g->cols, SIDE), chunks, 0, g->tile_span};
     const int depth = (int)ceil_div(groups, chunks);
+    const struct tiles a = {*g,     *pixels,       b, y,           x, power, set,
+                            across, across * down, 0, g->tile_span};
     return taps_of(g->taps) == 2   ? tiler::depth<2>(be, a, depth)
            : taps_of(g->taps) == 3 ? tiler::depth<3>(be, a, depth)
                                    : tiler::depth<4>(be, a, depth);

@@ -14,9 +14,12 @@ CARDS = {"H200": ("sm_90", 132, 1.98, 5600, 4800), "RTX 4090": ("sm_89", 128, 2.
 # special: reciprocal root, conversion; memory: loads and stores, global and shared, 128 bytes a clock.
 LANES = {"issue": 128, "fma": 128, "alu": 64, "special": 16, "memory": 32}
 
-# Instructions per turn of the inner loop (8 updates a lane), as cuda/sass.py --walk counts them.
+# Instructions per turn of the inner loop (8 updates a lane), as cuda/sass.py --walk counts them. Whole images of parallel beams:
+# a view of a tile (32 updates a lane) takes 150 instructions and a warp's share of 13 channels (45 each) and 64 weights, by 8 warps.
+TILE = (62, 22, 15, 0, 22.5)
 COUNTS = {
-    "parallel_back_project": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
+    "parallel_back_project": {"sm_90": TILE, "sm_89": TILE, "sm_120": TILE},
+    "parallel_back_subset": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
     "parallel_forward_project": {"sm_90": (41, 17, 7, 0, 12), "sm_89": (41, 16, 8, 0, 12), "sm_120": (41, 17, 7, 0, 12)},
     "cone_back_project": {"sm_90": (334, 167, 71, 9, 66), "sm_89": (333, 164, 77, 9, 66), "sm_120": (331, 170, 65, 9, 66)},
     "cone_forward_project": {"sm_90": (327, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
@@ -24,7 +27,7 @@ COUNTS = {
 UPDATES = 8
 # Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
 # projection the blocks that share a multiprocessor.
-BYTES = {"parallel_back_project": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (5.5, 5),
+BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (5.5, 5),
          "cone_forward_project": (1.4, None)}
 
 

@@ -16,7 +16,7 @@ def kind(operation):
     beam = operation.split("_")[0]
     for part, name in (("hessian", "back"), ("back", "back"), ("forward", "forward")):
         if part in operation:
-            return f"{beam}_{name}_project"
+            return f"{beam}_back_subset" if operation == "parallel_back_subset" else f"{beam}_{name}_project"
     return None
 
 
@@ -70,7 +70,8 @@ def ceiling(operation, size, device, units):
     """{"rate", "bound", "limits"}; None where nothing is predicted. MBIR: a forward and a back projection per update."""
     if "mbir" in operation:
         beam = operation.split("_")[0]
-        parts = [ceiling(f"{beam}_{name}_project", size, device, units) for name in ("forward", "back")]
+        back = "parallel_back_subset" if beam == "parallel" else "cone_back_project"  # VCD goes pixel by pixel
+        parts = [ceiling(name, size, device, units) for name in (f"{beam}_forward_project", back)]
         slower = min(parts, key=lambda part: part["rate"])
         return {"rate": 1 / sum(1 / part["rate"] for part in parts), "bound": slower["bound"], "limits": {}}
     found = limits(operation, size, device, units)
