@@ -78,7 +78,9 @@ static void launches_lie_in_phases_of_iterations(void **state)
         {"back_projection",
          "iteration > sweep > subset > sinogram update and back projection > back_projection"},
         {"step_kernel", "iteration > sweep > subset > step > step_kernel"},
-        {"forward_projection", "iteration > sweep > sinogram update > forward_projection"},
+        {"forward_projection",
+         "iteration > sweep > subset > forward projection and sums > forward_projection"},
+        {"subtract_kernel", "iteration > sweep > sinogram update > subtract_kernel"},
     };
     struct problem p;
     problem_open(&tiny, &p);
