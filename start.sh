@@ -75,9 +75,7 @@ set_up() {
     if [ "$1" = test ]; then
         debian="$debian $debian_test" fedora="$fedora $fedora_test" arch="$arch $arch_test"
     fi
-    if [ "$(id -u)" != 0 ]; then
-        root="sudo -n"
-    fi
+    [ "$(id -u)" = 0 ] || root="sudo -n"
     if command -v apt-get >/dev/null && { [ -z "$root" ] || $root true 2>/dev/null; }; then
         $root apt-get update </dev/null || true # one broken source need not matter
         # shellcheck disable=SC2086 # lists of words
@@ -310,16 +308,12 @@ profile_program() {
 
 # The volume lies beside the runs, under the scan's name.
 reconstruct_scan() {
-    local scan name
-    read -r -p "Scan (.h5, or .npy with a geometry beside it; Enter for none): " scan || scan=""
+    local scan geometry=()
+    read -r -p "Scan (.h5, .txrm, a folder of TIFF, .npy with a geometry beside it; Enter for none): " scan || scan=""
     [ -n "$scan" ] || return 0
+    [ ! -e "${scan%.*}.json" ] || geometry=(--geometry "${scan%.*}.json")
     mkdir -p output
-    name=$(basename "${scan%.*}")
-    if [ -e "${scan%.*}.json" ]; then
-        build/tomoprof recon --in "$scan" --geometry "${scan%.*}.json" --out "output/$name.nii" || true
-    else
-        build/tomoprof recon --in "$scan" --out "output/$name.nii" || true
-    fi
+    build/tomoprof recon --in "$scan" "${geometry[@]}" --out "output/$(basename "${scan%.*}").nii" || true
 }
 
 # A name that is not here is looked up below /data, where containers have a folder of data mounted.

@@ -49,7 +49,7 @@ def recon(rows):
 def main():
     rows = None
     while time.process_time() < 1.4:
-        rows = None  # to free them is no part of the next load
+        rows = None  # freeing them is not part of the next load
         c = time.process_time()
         rows = load(100000)
         timed(6, c)

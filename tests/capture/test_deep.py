@@ -36,7 +36,7 @@ sys.setrecursionlimit(20000)
 
 def work(seconds):
     end = time.thread_time() + seconds
-    while time.thread_time() < end:  # a call of the kernel: where that is dear, 4 % beside shorter sums
+    while time.thread_time() < end:  # a call of the kernel: where that is slow, 4 % beside shorter sums
         sum(range(20000))  # leaf
 
 def plain(depth):

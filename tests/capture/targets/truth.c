@@ -60,7 +60,7 @@ static double queued(void)
     return 1e-9 * (double)ns;
 }
 
-/* usleep lasts longer by the time that one who is woken waits for a CPU: that is no sleep. */
+/* usleep lasts longer by the time that one who is woken waits for a CPU: that is not sleep. */
 static int sleeps(void)
 {
     double cpu = 0, asleep = 0, before = queued();
