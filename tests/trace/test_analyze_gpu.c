@@ -489,11 +489,13 @@ static void pageable_copies_are_found(void **state)
         stage_put(&st, 0, &c);
     }
     analyse();
-    assert_int_equal(m->findings_count, 2);
-    assert_string_equal(m->findings[0].id, "copy.pageable");
-    assert_string_equal(m->findings[1].id, "copy.pageable_async");
-    assert_int_equal(m->findings[0].lines[0].line, 120);
-    NEAR(m->findings[0].gain_s, 0.4);
+    assert_int_equal(m->findings_count, 3);
+    assert_string_equal(m->findings[0].id, "gpu.transfers");
+    NEAR(m->findings[0].gain_s, 0.8);
+    assert_string_equal(m->findings[1].id, "copy.pageable");
+    assert_string_equal(m->findings[2].id, "copy.pageable_async");
+    assert_int_equal(m->findings[1].lines[0].line, 120);
+    NEAR(m->findings[1].gain_s, 0.4);
 }
 
 int main(void)
