@@ -168,7 +168,7 @@ def failures(folder):
     for name, text in (("project", "echo wrong result; exit 1"), ("filter_recon", f"echo $$ > {pid}; sleep 1000")):
         (build / f"tests/test_{name}").unlink()
         script(build / f"tests/test_{name}", f"#!/bin/sh\n{text}\n")
-    found, out, _ = check(folder / "failures", build, 1, test_seconds=15, cells=[], reference_cells=[], sanitizers=[], peers=[])
+    found, out, _ = check(folder / "failures", build, 1, test_seconds=2, cells=[], reference_cells=[], sanitizers=[], peers=[])
     rows = {row["name"]: row for row in found["steps"]}
     assert rows["operators_project"]["reason"] == "exit 1: wrong result", rows
     assert rows["operators_filter_recon"]["status"] == "failed", rows
