@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import subprocess
 import sys
 
 from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
@@ -247,10 +248,58 @@ def node(check, folder):
         data, _ = recorded(check, folder, "node", option, "--interpreted-frames-native-stack", folder / "fib.js")
         lines = {x["line"]: x["cpu"]["user"] for path, f in data["files"].items() if path.endswith("fib.js") for x in f["lines"]}
         check.that(lines.get(1, 0) > 0.5 * total(data), f"{option}: fib.js:1 has {lines.get(1)} s of {total(data)} s")
+        check.that(data["headline"].startswith("fib.js:1 "), f"{option}: {data['headline']}")
+
+
+JAVA = """import java.lang.management.*;
+public class Recon {
+    static double sink;
+    static double project(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sin(i * 1e-3); return s; }
+    static double filter(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i + s * 1e-9); return s; }
+    public static void main(String[] a) {
+        ThreadMXBean t = ManagementFactory.getThreadMXBean();
+        double p = 0, f = 0;
+        long end = t.getCurrentThreadCpuTime() + 2_000_000_000L;
+        while (t.getCurrentThreadCpuTime() < end) {
+            long begin = t.getCurrentThreadCpuTime();
+            sink += project(3000000);
+            long middle = t.getCurrentThreadCpuTime();
+            sink += filter(3000000);
+            p += middle - begin;
+            f += t.getCurrentThreadCpuTime() - middle;
+        }
+        System.out.println(p * 1e-9 + " " + f * 1e-9);
+    }
+}
+"""
+
+
+@of_samples
+def java(check, folder):
+    """Methods of the virtual machine's own map, against the program's clock of its thread."""
+    if not shutil.which("java") or not shutil.which("javac"):
+        print("skipped: no Java")
+        return
+    (folder / "Recon.java").write_text(JAVA)
+    subprocess.run(["javac", "-d", folder, folder / "Recon.java"], check=True, timeout=300)
+    words = ["java", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:+PreserveFramePointer", "-cp", folder, "Recon"]
+    data, out = recorded(check, folder, *words)
+    inclusive = {}
+    stacks, frames = data["stacks"], data["frames"]
+    for i, cost in enumerate(stacks["cpu_ns"]):
+        seen, at = set(), i
+        while at is not None and at >= 0:
+            seen.add(frames["function"][stacks["frame"][at]])
+            at = stacks["parent"][at]
+        for name in seen:
+            inclusive[name] = inclusive.get(name, 0) + cost * 1e-9
+    for method, seconds in zip(("project", "filter"), map(float, out.split())):
+        near(check, inclusive.get(f"double Recon.{method}(int)", 0) / total(data), seconds / total(data), f"share of {method}")
+    check.that("double Recon." in data["headline"] and "takes" in data["headline"], data["headline"])
 
 
 need_library()
 if platform.machine() != "x86_64":
     print("skipped: the code that is made is that of x86-64")
     sys.exit(77)
-main(perf_map, a_map_by_its_times, jitdump, maps_of_others, cython, node)
+main(perf_map, a_map_by_its_times, jitdump, maps_of_others, cython, node, java)

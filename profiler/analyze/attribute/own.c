@@ -144,9 +144,48 @@ static int of_standard_library(const char *function)
     return at && at < function + strcspn(function, "(");
 }
 
+/* Programs that run another one, whose code they make: node script.js, java Recon. */
+static int of_runtime(const char *module)
+{
+    static const char *const names[] = {"node", "nodejs", "java", "ruby", "perl",
+                                        "php",  "julia",  "deno", "bun",  "luajit",
+                                        "R",    "dotnet", NULL};
+    const char *name = strrchr(module, '/') ? strrchr(module, '/') + 1 : module;
+    for (const char *const *n = names; *n; n++)
+        if (!strcmp(name, *n))
+            return 1;
+    return 0;
+}
+
+/* A method as Java's maps have it, "double Recon.filter(int)", and of no package of Java itself. */
+static int own_method(const char *function)
+{
+    static const char *const packages[] = {"java.",    "javax.",  "jdk.",   "sun.",
+                                           "com.sun.", "kotlin.", "scala.", NULL};
+    size_t end = strcspn(function, "("), begin = end;
+    while (begin && function[begin - 1] != ' ')
+        begin--;
+    for (const char *const *package = packages; *package; package++)
+        if (!strncmp(function + begin, *package, strlen(*package)))
+            return 0;
+    return function[end] && memchr(function + begin, '.', end - begin) != NULL;
+}
+
+/* Code made at run time is own where the program is what a runtime runs. Of Python's compilers the
+ * line that calls the code says more. */
+static int own_jit(const struct image *im, const struct resolved *f)
+{
+    if (im->python)
+        return 0;
+    if (f->file)
+        return below(f->file, im->cwd) ||
+               (*f->file == '/' && !of_system(f->file) && !strstr(f->file, "/node_modules/"));
+    return f->function && own_method(f->function);
+}
+
 static int own_module(const struct image *im, const char *module)
 {
-    if (installed(module) || *module == '[')
+    if (installed(module) || *module == '[' || of_runtime(module))
         return 0;
     if (im->exe && !strcmp(module, im->exe))
         return !of_system(module) || im->index == 0;
@@ -155,6 +194,8 @@ static int own_module(const struct image *im, const char *module)
 
 static int own_native(const struct image *im, const struct resolved *f)
 {
+    if (f->module && !strcmp(f->module, "[jit]"))
+        return own_jit(im, f);
     if (!f->module || !own_module(im, f->module))
         return 0;
     if (f->function && of_standard_library(f->function))

@@ -63,12 +63,19 @@ static const struct model_line *line_of(const struct model *m, const char *path,
     return NULL;
 }
 
+static int made_at_run_time(const struct model_own *at)
+{
+    return at->module && *at->module == '[';
+}
+
 /* "recon.py:12", or "waves (prog)" of a program without line tables. */
 static void place(const struct model_own *at, char out[300])
 {
     const char *slash = at->module ? strrchr(at->module, '/') : NULL;
     if (at->file)
         snprintf(out, 300, "%.200s:%lld", at->file, (long long)at->line);
+    else if (at->function && (!at->module || made_at_run_time(at)))
+        snprintf(out, 300, "%.200s", at->function);
     else
         snprintf(out, 300, "%.200s (%.60s)", at->function ? at->function : "unknown code",
                  slash        ? slash + 1
@@ -111,11 +118,11 @@ static const char *advice_for_cpu(const struct model *m, const struct model_own 
 {
     const struct model_file *f = file_of(m, at->file);
     const struct model_line *line = line_of(m, at->file, at->line);
-    if (!f)
+    if (!f && !made_at_run_time(at))
         return "Build with -g (it changes no optimisation): then lines are named.";
     double self = line ? positive(line->cpu.user) + positive(line->cpu.sys) : 0;
     double whole = line ? positive(line->cpu_incl.user) + positive(line->cpu_incl.sys) : 0;
-    if (f->language && !strcmp(f->language, "python"))
+    if (f && f->language && !strcmp(f->language, "python"))
         return line && self > 0.5 * whole && positive(line->cpu.python) > 0.5 * self
                    ? "Move this loop into NumPy or compiled code, or run it less often."
                    : "The time is in the code that this line calls. Call it less often, or with "
@@ -207,7 +214,7 @@ static enum err waiting(struct teller *t)
         while (way + 1 < sizeof ways / sizeof *ways &&
                (!s->at->waits_for || strcmp(ways[way].kind, s->at->waits_for)))
             way++;
-        if (waits_for_work(t->m, s->at))
+        if (waits_for_work(t->m, s->at) || !(s->at->file || s->at->function))
             continue;
         struct model_answer a = blank("wait", s->at);
         place_and_text(t->m, s->at, name);

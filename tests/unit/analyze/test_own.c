@@ -116,6 +116,35 @@ static void native_code_by_module_file_and_name(void **state)
     end();
 }
 
+static void what_a_runtime_runs(void **state)
+{
+    (void)state;
+    static const struct row map[] = {{1, NULL, "double Recon.filter(int)"},
+                                     {1, NULL, "void org.lab.Scan.load()"},
+                                     {0, NULL, "int java.lang.String.length()"},
+                                     {0, NULL, "StubRoutines (1)"},
+                                     {0, NULL, "Interpreter"},
+                                     {0, NULL, "boolean jdk.internal.misc.VM.a()"}};
+    static const struct row script[] = {{1, "/srv/job/recon.js", "project"},
+                                        {0, "/usr/share/nodejs/x.js", "f"},
+                                        {0, "/data/node_modules/x/x.js", "f"},
+                                        {0, "node:internal/modules/run_main", "run"},
+                                        {0, NULL, "Builtins_JSEntryTrampoline"}};
+    static const struct row runtime[] = {{0, NULL, "Builtins_JSEntryTrampoline"}};
+    begin("/usr/bin/java", "/srv/job", "java\nRecon");
+    CHECK(map, "[jit]");
+    end();
+    begin("/usr/bin/node", "/srv/job", "node\nrecon.js");
+    CHECK(script, "[jit]");
+    CHECK(runtime, "/usr/bin/node");
+    end();
+    begin("/usr/bin/python3.11", "/srv/job", "python3\nrecon.py");
+    im.python = 1;
+    static const struct row numba[] = {{0, "/srv/job/recon.py", "loop"}};
+    CHECK(numba, "[jit]");
+    end();
+}
+
 static void patterns_go_first(void **state)
 {
     (void)state;
@@ -141,6 +170,7 @@ int main(void)
         cmocka_unit_test(python_files_by_where_they_lie),
         cmocka_unit_test(the_text_of_a_command_is_own),
         cmocka_unit_test(native_code_by_module_file_and_name),
+        cmocka_unit_test(what_a_runtime_runs),
         cmocka_unit_test(patterns_go_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
