@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 
-from tool import DATA, main, tomoprof, write_json
+from tool import DATA, SANITIZED, main, tomoprof, write_json
 
 CLOSE = 2e-6  # of the largest magnitude
 
@@ -151,6 +151,8 @@ def group(check, folder):
 
 def flame(check, folder):
     """One graph of every operation that has samples: a run that is long enough to have some."""
+    if SANITIZED:
+        return print("skipped: a program with sanitizers is not sampled")
     r = tomoprof("run", "--ops", "volume_resample_linear", "--sizes", 128, "--runs", 30, "--threads", 1, "--flamegraph", "--no-triage", "--out",
                  folder / "flame")
     svg = folder / "flame" / "latest" / "flamegraphs" / "volume_resample_linear_128.svg"
