@@ -32,7 +32,9 @@ def virtual_environment(folder, programs):
     """A virtual environment with the packages that the programs need."""
     if not (folder / "bin/python").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin/pip", "install", "-q", *sorted({p for program in programs for p in program.pip})], check=True)
+    packages = sorted({p for program in programs for p in program.pip})
+    if packages:
+        subprocess.run([folder / "bin/pip", "install", "-q", *packages], check=True)
 
 
 def main():

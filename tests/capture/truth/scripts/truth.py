@@ -37,8 +37,11 @@ class phase:
 def write():
     folder = os.environ.get("TRUTH")
     if folder:
-        with open(f"{folder}/{os.getpid()}-{time.monotonic()}.json", "w") as f:
+        path = f"{folder}/{os.getpid()}-{time.monotonic()}.json"
+        beside = os.path.join(os.path.dirname(folder), os.path.basename(path))  # a pool ends its workers in the middle of this
+        with open(beside, "w") as f:
             json.dump({"pid": os.getpid(), "process_s": time.process_time(), "phases": _phases}, f)
+        os.rename(beside, path)
     _phases.clear()
 
 
