@@ -153,7 +153,7 @@ static void print_line(const struct speed_target *t, const struct target_row *ro
 struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n)
 {
     struct targets_count count = {0, 0, 0};
-    log_info("\n" LINE, "target", "size", "measured", "limit", "", "verdict", "whose");
+    log_info("\n" LINE, "target", "size", "measured", "limit", "", "verdict", "source");
     for (int i = 0; i < t->targets_count; i++)
         for (int k = 0; k < n; k++) {
             double value;
