@@ -214,7 +214,7 @@ static enum err make(const struct model *m, struct rootcause **out)
     r->date = m->meta.started;
     r->summary = say(r, "%.300s %.500s", first->statement, first->evidence);
     if (isfinite(first->gain_high_s) && m->meta.wall_s > 0) {
-        r->number_name = say(r, "%.200s At most this part of the run's %.3g s can be saved",
+        r->number_name = say(r, "%.200s Largest possible saving, as a share of the run's %.3g s",
                              first->statement, m->meta.wall_s);
         r->number = 100 * first->gain_high_s / m->meta.wall_s;
         r->number_unit = "%";
