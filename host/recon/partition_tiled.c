@@ -109,9 +109,8 @@ static enum err check_count(int64_t subsets)
     return ERR_OK;
 }
 
-/* A subset for each pixel: what random ones come to as well. */
-static enum err by_chance(const struct volume *v, int64_t subsets, struct rng *r,
-                          struct partition *out)
+enum err partition_create_inside(const struct volume *v, int64_t subsets, struct rng *r,
+                                 struct partition *out)
 {
     int32_t *pixels;
     int64_t count;
@@ -136,7 +135,7 @@ enum err partition_create_grid(const struct volume *v, int64_t subsets, struct r
     rng_shuffle(r, tile, places);
     enum err e = labelled_create(v, tile, side, places, &l);
     if (!e && places > l.count)
-        e = by_chance(v, places, r, out);
+        e = partition_create_inside(v, places, r, out);
     else if (!e) {
         drop_empty(&l, tile); /* its ranks are in the labels now */
         e = fill_rows(&l, r, out);
@@ -162,13 +161,13 @@ enum err partition_create_blue_noise(const struct volume *v, int64_t subsets, st
     *out = (struct partition){0};
     TRY(check_count(subsets));
     if (subsets > BLUE_NOISE_SIZE)
-        return by_chance(v, subsets, r, out);
+        return partition_create_inside(v, subsets, r, out);
     for (int i = 0; i < BLUE_NOISE_SIZE; i++)
         tile[i] = (int32_t)(blue_noise_ranks()[i] * subsets / BLUE_NOISE_SIZE);
     TRY(labelled_create(v, tile, BLUE_NOISE_EDGE, subsets, &l));
     if (!all_used(&l)) {
         labelled_free(&l);
-        return by_chance(v, subsets, r, out);
+        return partition_create_inside(v, subsets, r, out);
     }
     enum err e = fill_rows(&l, r, out);
     for (int64_t s = 0; !e && s < out->subsets; s++)

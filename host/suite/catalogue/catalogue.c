@@ -68,15 +68,10 @@ static enum err run_median(struct run_state *s)
 static enum err run_partition(struct run_state *s)
 {
     struct rng generator;
-    int32_t *pixels;
-    int64_t count;
     partition_free(&s->partition);
     s->partition = (struct partition){0};
     rng_seed(&generator, (uint32_t)s->seed);
-    TRY(volume_pixels_inside(&s->model.volume, &pixels, &count));
-    enum err e = partition_create(pixels, count, s->subsets, &generator, &s->partition);
-    free(pixels);
-    return e;
+    return partition_create_inside(&s->model.volume, s->subsets, &generator, &s->partition);
 }
 
 static struct work work_declared(struct run_state *s)

@@ -24,20 +24,9 @@ static enum err draw(struct run_state *s, tiled_partition *how)
     return how(&s->model.volume, s->subsets, &generator, &s->partition);
 }
 
-static enum err at_random(const struct volume *v, int64_t subsets, struct rng *r,
-                          struct partition *out)
-{
-    int32_t *pixels;
-    int64_t count;
-    TRY(volume_pixels_inside(v, &pixels, &count));
-    enum err e = partition_create(pixels, count, subsets, r, out);
-    free(pixels);
-    return e;
-}
-
 static enum err ready_subset(struct run_state *s)
 {
-    return draw(s, at_random);
+    return draw(s, partition_create_inside);
 }
 
 /* The first subset; cylinders lie in whole volumes. */
