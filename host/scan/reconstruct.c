@@ -7,6 +7,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/scan/input.h"
+#include "host/scan/rays.h"
 #include "host/scan/reconstruct.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
@@ -27,8 +28,8 @@ static enum err array_sizes(const struct ct_model *m, size_t *sinogram, size_t *
                     volume);
 }
 
-/* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. FBP
- * goes in slabs where that is too much. */
+/* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. The
+ * direct methods go in slabs where that is too much. */
 enum err scan_recon_plan(struct scan_recon *s)
 {
     const struct scan_request *r = s->request;
@@ -37,13 +38,12 @@ enum err scan_recon_plan(struct scan_recon *s)
     TRY(array_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     s->bytes = sinogram + volume;
-    if (r->method == SCAN_FBP) {
+    if (r->method != SCAN_MBIR) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
     }
-    if (r->method == SCAN_MBIR)
-        s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
+    s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
     if (r->rings)
         s->bytes += sinogram;
     return mem_require("this reconstruction", s->bytes,
@@ -82,47 +82,6 @@ static enum err make_weights(struct arrays *a, const float *sinogram, size_t byt
     for (int64_t i = 0; i < samples; i++)
         a->weights[i] = expf(-sinogram[i]);
     return a->be->ops->upload(a->be, w, bytes, &a->w);
-}
-
-/* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero
- * beside the detector, and the other half of the volume lies there. */
-static enum err widen(struct scan_input *in, int64_t low, int64_t high)
-{
-    struct scan *scan = &in->model.scan;
-    const int64_t from = scan->channels, to = low + from + high;
-    size_t bytes;
-    void *wider;
-    TRY(mem_size("sinogram", scan->views, scan->rows, to, sizeof(float), &bytes));
-    TRY(mem_alloc("sinogram, widened", bytes, &wider));
-    memset(wider, 0, bytes);
-    for (int64_t row = 0; row < scan->views * scan->rows; row++)
-        memcpy((float *)wider + row * to + low, in->sinogram + row * from,
-               (size_t)from * sizeof(float));
-    mem_free(in->sinogram);
-    in->sinogram = wider;
-    scan->channels = to;
-    scan->channel_offset += 0.5 * (double)(low - high) * scan->delta_channel;
-    return ERR_OK;
-}
-
-/* Before the sinogram goes anywhere. */
-static enum err weigh_rays(struct scan_recon *s)
-{
-    const struct scan *scan = &s->input.model.scan;
-    const int64_t channels = scan->channels;
-    float *factor, *y = s->input.sinogram;
-    if (s->request->redundancy == REDUNDANCY_NONE)
-        return ERR_OK;
-    TRY(redundancy_factors(scan, s->request->redundancy, &factor));
-    for (int64_t row = 0; row < scan->views * scan->rows; row++)
-        for (int64_t c = 0; c < channels; c++)
-            y[row * channels + c] *= factor[row / scan->rows * channels + c];
-    free(factor);
-    if (s->request->redundancy != REDUNDANCY_WANG)
-        return ERR_OK;
-    const int64_t missing = (int64_t)ceil(2 * fabs(scan->channel_offset) / scan->delta_channel);
-    const int low = scan->channel_offset < 0;
-    return widen(&s->input, low ? missing : 0, low ? 0 : missing);
 }
 
 static void on_iteration(void *context, int64_t done, int64_t total)
@@ -179,7 +138,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     void *x;
     if (r->rings)
         TRY(scan_remove_rings(a->be, m, &s->input.sinogram));
-    TRY(weigh_rays(s));
+    TRY(scan_weigh_rays(r->redundancy, &s->input));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
     TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));
     TRY(mem_alloc("volume", x_bytes, &x));

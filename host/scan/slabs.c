@@ -1,13 +1,15 @@
-/* FBP in slabs: as thick as the memory allows, one after the other. */
+/* Direct methods in slabs: as thick as the memory allows, one after the other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/recon/recon.h"
+#include "host/recon/slabs/tile.h"
+#include "host/scan/rays.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
 #include "host/store/format/volume.h"
-#include "host/recon/recon.h"
 
 #define ALIGN 64
 
@@ -16,6 +18,27 @@ struct slab_sizes {
     const struct ct_model *model;
 };
 
+/* Detector rows that slices need. Helical scans: all, for a slice's weight is the number of views
+ * that see it. */
+static struct index_range rows_under(const struct ct_model *m, struct index_range slices)
+{
+    if (m->scan.z_shifts)
+        return (struct index_range){0, m->scan.rows};
+    return tile_rows(m, (struct index_range){0, m->scan.views}, slices);
+}
+
+static int64_t most_rows(const struct ct_model *m, int64_t thickness)
+{
+    int64_t most = 0;
+    for (int64_t first = 0; first < m->volume.slices; first += thickness) {
+        const int64_t left = m->volume.slices - first;
+        const struct index_range slices = {first, thickness < left ? thickness : left};
+        const int64_t count = rows_under(m, slices).count;
+        most = most > count ? most : count;
+    }
+    return most;
+}
+
 /* Sinogram, volume, a tenth of both (at least 4 MiB) for tiles; pixel lists, the picture's slice,
  * and what NIfTI files are transposed in. */
 static size_t bytes_held(const void *context, int64_t slices)
@@ -23,10 +46,11 @@ static size_t bytes_held(const void *context, int64_t slices)
     const struct slab_sizes *s = context;
     const struct scan *scan = &s->model->scan;
     const int64_t pixels = volume_pixels(&s->model->volume);
-    const int64_t halo = 2 * scan_input_halo(s->request);
-    const int64_t rows = slices + halo < scan->rows ? slices + halo : scan->rows;
+    const int64_t needed = most_rows(s->model, slices) + 2 * scan_input_halo(s->request);
+    const int64_t rows = needed < scan->rows ? needed : scan->rows;
+    const int copies = s->request->rings || s->request->redundancy == REDUNDANCY_WANG ? 2 : 1;
     const double sinogram =
-        (s->request->rings ? 8.0 : 4.0) * (double)(scan->views * scan->channels) * (double)rows;
+        4.0 * copies * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
     const double tiles = arrays / 10 > 0x1p22 ? arrays / 10 : 0x1p22;
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
@@ -45,45 +69,67 @@ enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m,
 }
 
 struct slab_arrays {
-    float *y, *x; /* host */
+    struct scan_input part; /* the slab as a scan of its own; borrows the angles */
+    float *x;               /* host */
     struct buffer y_buffer, x_buffer;
 };
 
-static enum err compute(struct backend *be, const struct ct_model *m, struct slab_arrays *w)
+static enum err compute(struct backend *be, const struct scan_request *r, struct slab_arrays *w)
 {
     const struct backend_ops *ops = be->ops;
-    const size_t y_bytes = (size_t)scan_samples(&m->scan) * sizeof *w->y;
+    const struct ct_model *m = &w->part.model;
+    const size_t y_bytes = (size_t)scan_samples(&m->scan) * sizeof(float);
     const size_t x_bytes = (size_t)volume_voxels(&m->volume) * sizeof *w->x;
-    TRY(ops->upload(be, w->y, y_bytes, &w->y_buffer));
+    TRY(ops->upload(be, w->part.sinogram, y_bytes, &w->y_buffer));
     TRY(ops->upload(be, w->x, x_bytes, &w->x_buffer));
-    TRY(direct_recon(be, m, &w->y_buffer, &w->y_buffer, &w->x_buffer));
+    TRY((r->method == SCAN_FOURIER ? fourier_recon
+         : r->voxel_driven         ? fdk_voxel_recon
+                                   : direct_recon)(be, m, &w->y_buffer, &w->y_buffer, &w->x_buffer));
     return ops->download(be, &w->x_buffer, w->x, x_bytes);
+}
+
+enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
+                          const struct scan_input *input, struct slab s, float **volume)
+{
+    const struct index_range slices = {s.first, s.count};
+    const struct index_range views = {0, input->model.scan.views};
+    const struct index_range rows = rows_under(&input->model, slices);
+    struct slab_arrays w = {.part = *input};
+    void *x;
+    enum err e;
+    w.part.model = tile_model(&input->model, views, rows, slices);
+    *volume = NULL;
+    TRY(mem_alloc("slab of the volume",
+                  (size_t)volume_voxels(&w.part.model.volume) * sizeof(float), &x));
+    w.x = x;
+    TRY_OUT(scan_input_rows(r, input, rows.first, rows.count, &w.part.sinogram));
+    if (r->rings)
+        TRY_OUT(scan_remove_rings(be, &w.part.model, &w.part.sinogram));
+    TRY_OUT(scan_weigh_rays(r->redundancy, &w.part));
+    e = compute(be, r, &w);
+out:
+    be->ops->release(be, &w.y_buffer);
+    be->ops->release(be, &w.x_buffer);
+    mem_free(w.part.sinogram);
+    if (e)
+        mem_free(x);
+    else
+        *volume = x;
+    return e;
 }
 
 static enum err one_slab(struct backend *be, const struct scan_request *r,
                          const struct scan_input *input, struct slab s, struct volume_writer *to,
                          float *middle)
 {
-    struct ct_model m = input->model;
-    struct slab_arrays w = {0};
-    m.scan.rows = m.volume.slices = s.count;
-    const int64_t pixels = volume_pixels(&m.volume), k = input->model.volume.slices / 2 - s.first;
-    void *x;
-    enum err e;
-    TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&m.volume) * sizeof(float), &x));
-    w.x = x;
-    TRY_OUT(scan_input_rows(r, input, s.first, s.count, &w.y));
-    if (r->rings)
-        TRY_OUT(scan_remove_rings(be, &m, &w.y));
-    TRY_OUT(compute(be, &m, &w));
-    e = volume_writer_add(to, s.first, s.count, w.x);
+    const struct volume *v = &input->model.volume;
+    const int64_t pixels = volume_pixels(v), k = v->slices / 2 - s.first;
+    float *x;
+    TRY(scan_slab_volume(be, r, input, s, &x));
+    enum err e = volume_writer_add(to, s.first, s.count, x);
     for (int64_t p = 0; k >= 0 && k < s.count && p < pixels; p++)
-        middle[p] = w.x[p * s.count + k];
-out:
-    be->ops->release(be, &w.y_buffer);
-    be->ops->release(be, &w.x_buffer);
-    mem_free(w.y);
-    mem_free(w.x);
+        middle[p] = x[p * s.count + k];
+    mem_free(x);
     return e;
 }
 
@@ -93,7 +139,7 @@ enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
     struct volume_writer *to;
     enum err e = volume_writer_open(r->out, &input->model.volume, &to);
     for (int64_t i = 0; !e && i < plan->count; i++) {
-        progress("fbp", (double)i, (double)plan->count);
+        progress("slabs", (double)i, (double)plan->count);
         e = one_slab(be, r, input, slab_at(plan, i, 0), to, middle);
         if (!e && r->stop && *r->stop)
             e = FAIL(ERR_INTERRUPTED, "interrupted: nothing was written");

@@ -1,5 +1,6 @@
-/* FBP of scans that do not fit into memory: slabs of slices, each with its own detector rows, read,
- * reconstructed and written one after the other. The same bits as all at once. */
+/* FBP, FDK and Fourier of scans that do not fit into memory: slabs of slices, each with the detector
+ * rows that it needs, read, reconstructed and written one after the other. Parallel beams get the
+ * same bits as all at once, cone beams the same to 1e-6. */
 #ifndef TP_SCAN_SLABS_H
 #define TP_SCAN_SLABS_H
 
@@ -15,5 +16,9 @@ enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m,
  * file, when *r->stop becomes non-zero. */
 enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
                         const struct scan_input *input, const struct slabs *plan, float *middle);
+
+/* One slab, (rows, cols, count), mem_alloc; `input` is prepared (scan_input_prepare). */
+enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
+                          const struct scan_input *input, struct slab s, float **volume);
 
 #endif

@@ -184,13 +184,20 @@ struct nifti_slabs {
     int64_t pixels;
 };
 
+size_t nifti_float_header(int64_t rows, int64_t cols, int64_t slices, const double spacing[3],
+                          unsigned char h[544])
+{
+    const int64_t size[3] = {cols, rows, slices};
+    const int large = cols > INT16_MAX || rows > INT16_MAX || slices > INT16_MAX;
+    memset(h, 0, 544);
+    return large ? make_header2(h, size, spacing) : make_header1(h, size, spacing);
+}
+
 enum err nifti_slabs_open(const char *path, int64_t rows, int64_t cols, int64_t slices,
                           const double spacing[3], struct nifti_slabs **out)
 {
-    const int64_t size[3] = {cols, rows, slices};
-    int large = cols > INT16_MAX || rows > INT16_MAX || slices > INT16_MAX;
-    unsigned char h[544] = {0};
-    size_t bytes = large ? make_header2(h, size, spacing) : make_header1(h, size, spacing);
+    unsigned char h[544];
+    const size_t bytes = nifti_float_header(rows, cols, slices, spacing, h);
     struct nifti_slabs *w = calloc(1, sizeof *w);
     FAIL_IF(!w, ERR_MEMORY, "%s: no memory left to write", path);
     w->pixels = rows * cols;

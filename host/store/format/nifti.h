@@ -13,6 +13,10 @@
 enum err nifti_write(const char *path, int64_t rows, int64_t cols, int64_t slices,
                      const double spacing[3], const float *volume);
 
+/* The header before the voxels, 4 bytes of "no extension" included; its bytes. */
+size_t nifti_float_header(int64_t rows, int64_t cols, int64_t slices, const double spacing[3],
+                          unsigned char h[544]);
+
 /* Slices that are transposed together at most. */
 #define NIFTI_SLICES 16
 

@@ -308,6 +308,11 @@ static size_t make_header(char out[512], const char *dtype, int dims, const int6
     return total;
 }
 
+size_t npy_float_header(const int64_t shape[3], char out[512])
+{
+    return make_header(out, "<f4", 3, shape);
+}
+
 enum err npy_write_type(const char *path, const char *dtype, int element, int dims,
                         const int64_t *shape, const void *data)
 {

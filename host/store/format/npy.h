@@ -2,6 +2,7 @@
 #ifndef TP_STORE_FORMAT_NPY_H
 #define TP_STORE_FORMAT_NPY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/base/err.h"
@@ -37,6 +38,9 @@ enum err npy_slabs_open(const char *path, const int64_t shape[3], struct npy_sla
 enum err npy_slabs_write(struct npy_slabs *w, int64_t first, int64_t count, const float *x);
 /* Writes what is left and renames (e ERR_OK) or removes what there is; frees either way. */
 enum err npy_slabs_close(struct npy_slabs *w, enum err e);
+
+/* The header before the data of a float32 array; its bytes. */
+size_t npy_float_header(const int64_t shape[3], char out[512]);
 
 /* Elements of another type, little-endian: "<i2" of 2 bytes. */
 enum err npy_write_type(const char *path, const char *descr, int bytes, int dims,
