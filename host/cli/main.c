@@ -19,6 +19,7 @@
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/reference/reference.h"
+#include "host/cluster/cluster.h"
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
@@ -184,9 +185,11 @@ static int whole_program(int argc, char **argv)
         e = FAIL(ERR_IO, "standard output: writing failed: %s", strerror(errno ? errno : EIO));
     if (e) {
         progress_end();
-        fprintf(stderr, "tomoprof: %s\n", err_text());
+        if (!cli_end.silent)
+            fprintf(stderr, "tomoprof: %s\n", err_text());
         log_debug("%s at %s", err_name(e), err_where());
     }
+    cluster_end(e ? err_exit_code(e) : cli_end.exit_code);
     if (!e && cli_end.signal)
         die_of(cli_end.signal);
     return e ? err_exit_code(e) : cli_end.exit_code;

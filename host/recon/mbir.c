@@ -65,7 +65,7 @@ static enum err record(struct vcd *t, const struct vcd_totals *totals, int64_t s
                        const struct buffer *x, struct mbir_report *report)
 {
     const struct backend_ops *ops = t->be->ops;
-    const double samples = (double)scan_samples(&t->m->scan);
+    const double samples = (double)vcd_samples(t);
     struct vcd_sums residual;
     double size;
     TRY(ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->error, &residual));

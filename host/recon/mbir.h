@@ -64,6 +64,8 @@ enum err vcd_take_move(struct vcd *t);
 
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);
+/* Of the whole sinogram. */
+int64_t vcd_samples(const struct vcd *t);
 
 /* One phase on the profiler's timeline; returns from the caller when it fails. */
 #define PHASE(name, expression)                                                                    \

@@ -12,6 +12,11 @@ const struct buffer *vcd_weights(const struct vcd *t)
     return t->options->weights ? &t->weights : NULL;
 }
 
+int64_t vcd_samples(const struct vcd *t)
+{
+    return t->options->samples ? t->options->samples : scan_samples(&t->m->scan);
+}
+
 static struct sinogram as_given(const struct buffer *data)
 {
     return (struct sinogram){(struct buffer *)data, SINO_CHANNELS_FASTEST};
@@ -40,7 +45,7 @@ static enum err check_data(struct vcd *t, const struct buffer *y)
     FAIL_IF(!isfinite(sum), ERR_INPUT, "the weights hold NaN or infinity: give numbers >= 0");
     FAIL_IF(min < 0, ERR_INPUT, "the weights hold the negative value %g: give numbers >= 0", min);
     FAIL_IF(max <= 0, ERR_INPUT, "all weights are 0: at least one must be positive");
-    t->mean_weight = sum / (double)scan_samples(&t->m->scan);
+    t->mean_weight = sum / (double)vcd_samples(t);
     return ERR_OK;
 }
 

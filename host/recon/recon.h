@@ -83,7 +83,8 @@ struct mbir_options {
     const struct buffer *initial;     /* NULL = direct_recon with a fitted scale */
     const struct buffer *prox_target; /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
                                          place of qGGMRF (optional) */
-    int compat_06; /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
+    int64_t samples; /* of the whole sinogram, where m is a rank's part of it; 0: m's */
+    int compat_06;   /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
     const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand, x as it is then

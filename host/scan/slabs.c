@@ -49,8 +49,7 @@ static size_t bytes_held(const void *context, int64_t slices)
     const int64_t needed = most_rows(s->model, slices) + 2 * scan_input_halo(s->request);
     const int64_t rows = needed < scan->rows ? needed : scan->rows;
     const int copies = s->request->rings || s->request->redundancy == REDUNDANCY_WANG ? 2 : 1;
-    const double sinogram =
-        4.0 * copies * (double)(scan->views * scan->channels) * (double)rows;
+    const double sinogram = 4.0 * copies * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
     const double tiles = arrays / 10 > 0x1p22 ? arrays / 10 : 0x1p22;
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
@@ -84,7 +83,7 @@ static enum err compute(struct backend *be, const struct scan_request *r, struct
     TRY(ops->upload(be, w->x, x_bytes, &w->x_buffer));
     TRY((r->method == SCAN_FOURIER ? fourier_recon
          : r->voxel_driven         ? fdk_voxel_recon
-                                   : direct_recon)(be, m, &w->y_buffer, &w->y_buffer, &w->x_buffer));
+                           : direct_recon)(be, m, &w->y_buffer, &w->y_buffer, &w->x_buffer));
     return ops->download(be, &w->x_buffer, w->x, x_bytes);
 }
 
@@ -99,8 +98,8 @@ enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
     enum err e;
     w.part.model = tile_model(&input->model, views, rows, slices);
     *volume = NULL;
-    TRY(mem_alloc("slab of the volume",
-                  (size_t)volume_voxels(&w.part.model.volume) * sizeof(float), &x));
+    TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&w.part.model.volume) * sizeof(float),
+                  &x));
     w.x = x;
     TRY_OUT(scan_input_rows(r, input, rows.first, rows.count, &w.part.sinogram));
     if (r->rings)

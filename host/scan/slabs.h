@@ -1,6 +1,6 @@
-/* FBP, FDK and Fourier of scans that do not fit into memory: slabs of slices, each with the detector
- * rows that it needs, read, reconstructed and written one after the other. Parallel beams get the
- * same bits as all at once, cone beams the same to 1e-6. */
+/* FBP, FDK and Fourier of scans that do not fit into memory: slabs of slices, each with the
+ * detector rows that it needs, read, reconstructed and written one after the other. Parallel beams
+ * get the same bits as all at once, cone beams the same to 1e-6. */
 #ifndef TP_SCAN_SLABS_H
 #define TP_SCAN_SLABS_H
 

@@ -13,6 +13,7 @@ MAY_INCLUDE = {
     "host/rootcause": {"host/base", "host/json"},
     "host/load": {"host/base", "host/json", "host/geom", "host/store", "host/rootcause"},
     "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
+    "host/cluster": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "profiler/mark"},
     "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "profiler/mark": set(),
     "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
@@ -60,6 +61,7 @@ FOREIGN = {
     r"cjson/cJSON\.h": {"host/json", "host/timing", "host/rootcause", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"profiler/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
+    r"mpi\.h": {"host/cluster"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},
 }
 

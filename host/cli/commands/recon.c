@@ -10,6 +10,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
+#include "host/cluster/recon.h"
 #include "host/cpu/common/threads.h"
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
@@ -18,7 +19,7 @@ static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
     *backend = "auto";
-static int method, weighting, voxel_driven, redundancy, rings;
+static int method, weighting, voxel_driven, redundancy, rings, resume;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -77,6 +78,9 @@ static struct opt options[] = {
     OPTION_TEXT(
         "memory", 0, memory, "SIZE",
         "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
+    OPTION_FLAG("resume", 0, resume,
+                "keeps finished slabs of slices in OUT.parts, and goes on with\nthose that the "
+                "same call left there; not of mbir"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {0},
@@ -163,6 +167,30 @@ static enum err tell_result(const struct scan_recon *s, const struct backend *be
     return ERR_OK;
 }
 
+static void tell_ranks(const struct cluster *c, const struct scan_recon *s)
+{
+    char human[16];
+    if (c->calls)
+        log_info("%d processes; the first one spent %.3g of %.3g s with the others, and sent %s in "
+                 "%" PRIu64 " messages",
+                 c->place.size, c->seconds, s->seconds, mem_human((double)c->bytes, human),
+                 c->messages);
+}
+
+/* All that can be said before the back end is opened. */
+static enum err prepare(struct scan_request *r, struct scan_recon *s, struct cluster *c,
+                        char **picture)
+{
+    TRY(check_call(picture));
+    r->picture = *picture;
+    TRY(scan_recon_open(r, s));
+    TRY(check_method(s->input.model.scan.beam));
+    r->method = (enum scan_method)method;
+    if (c->calls && method == SCAN_MBIR && !strcmp(backend, "auto"))
+        backend = "cpu";
+    return c->calls || resume ? cluster_recon_plan(c, s, resume) : scan_recon_plan(s);
+}
+
 static enum err run(int words, char **word)
 {
     (void)words;
@@ -186,22 +214,28 @@ static enum err run(int words, char **word)
                              .stop = &cli_stop};
     struct backend_options o = {.threads = (int)threads};
     struct backend *be = NULL;
+    struct cluster *c;
     struct scan_recon s = {0};
     char *picture = NULL;
     enum err e;
-    cpu_threads_default((int)threads);
+    TRY(cluster_join(&c));
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
-    TRY_OUT(check_call(&picture));
-    r.picture = picture;
-    TRY_OUT(scan_recon_open(&r, &s));
-    TRY_OUT(check_method(s.input.model.scan.beam));
-    r.method = (enum scan_method)method;
-    TRY_OUT(scan_recon_plan(&s));
+    cluster_choose_gpu(c);
+    if (!threads)
+        o.threads = cluster_threads(c, cpu_threads_usable());
+    cpu_threads_default(o.threads);
+    TRY_OUT(cluster_agree(c, prepare(&r, &s, c, &picture), &cli_end.silent));
     TRY_OUT(backend_open(backend, &o, &be));
-    TRY_OUT(scan_recon_read(&s));
-    tell_input(&s);
-    TRY_OUT(scan_recon_run(&s, be));
+    if (c->calls || resume) {
+        tell_input(&s);
+        TRY_OUT(cluster_recon_run(c, &s, be, resume, &cli_end.silent));
+        tell_ranks(c, &s);
+    } else {
+        TRY_OUT(scan_recon_read(&s));
+        tell_input(&s);
+        TRY_OUT(scan_recon_run(&s, be));
+    }
     e = tell_result(&s, be);
 out:
     free(picture);

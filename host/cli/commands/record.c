@@ -287,7 +287,7 @@ static enum err run(int words, char **word)
     enum err e = run_program(&s, argv);
     if (!e) {
         conclude(&s);
-        cli_end = (struct cli_end){s.end.exit_code, s.end.signal};
+        cli_end = (struct cli_end){.exit_code = s.end.exit_code, .signal = s.end.signal};
     }
     free(argv);
     return e;

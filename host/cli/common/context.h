@@ -21,6 +21,7 @@ void cli_signals_end_at_once(void);
 /* How main ends after a command that did its work: as the program ended that `record` ran. */
 struct cli_end {
     int exit_code, signal; /* signal 0: exits */
+    int silent;            /* another process of the job tells the error */
 };
 extern struct cli_end cli_end;
 

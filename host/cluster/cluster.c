@@ -1,0 +1,305 @@
+/* One rank of a job: found by the launcher's variables, its library opened at run time. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/log.h"
+#include "host/cluster/cluster.h"
+
+#define MOST_VALUES 8
+
+static struct cluster self = {.place = {0, 1, 0, 1}};
+static int agreed;
+
+/* Open MPI, PMIx (srun), MPICH and Intel MPI. */
+static const struct {
+    const char *rank, *size;
+} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                 {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
+                 {"PMI_RANK", "PMI_SIZE"}};
+
+static int number_of(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text >= '0' && *text <= '9' ? atoi(text) : otherwise;
+}
+
+int cluster_of_environment(int *rank, int *size)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        *rank = number_of(launchers[i].rank, -1);
+        *size = number_of(launchers[i].size, 0);
+        if (*rank >= 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The folder of this program, with a slash; "" where /proc does not say. */
+static void program_folder(char *out, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    out[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(out, '/');
+    if (slash)
+        slash[1] = 0;
+}
+
+/* Path of the transport, "" where there is none. */
+static void find_module(char *path, size_t size)
+{
+    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
+    char folder[3800];
+    program_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, size, "%s%slibtomoprof_mpi.so", folder, places[i]);
+        if (!access(path, F_OK))
+            return;
+    }
+    *path = 0;
+}
+
+const char *cluster_missing(void)
+{
+    static char why[700];
+    char path[4096];
+    find_module(path, sizeof path);
+    if (!*path)
+        return "this build has no MPI: install Open MPI (libopenmpi-dev) and build again";
+    void *object = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    *why = 0;
+    if (!object)
+        snprintf(why, sizeof why, "%s", dlerror());
+    else
+        dlclose(object);
+    return why;
+}
+
+static enum err open_transport(const struct cluster_transport **out)
+{
+    char path[4096];
+    cluster_entry *entry;
+    find_module(path, sizeof path);
+    FAIL_IF(!*path, ERR_UNSUPPORTED,
+            "a launcher started several ranks, and this build has no MPI: install Open MPI "
+            "(libopenmpi-dev) and build again, or start one process");
+    /* Global, for the plug-ins of MPI libraries look for its symbols. */
+    void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    FAIL_IF(!object, ERR_UNSUPPORTED,
+            "a launcher started several ranks, and MPI cannot be opened: %s", dlerror());
+    void *symbol = dlsym(object, CLUSTER_ENTRY_NAME);
+    memcpy(&entry, &symbol, sizeof entry);
+    FAIL_IF(!symbol || entry()->bytes != sizeof **out, ERR_UNSUPPORTED,
+            "%s is of another version of tomoprof: build both again", path);
+    *out = entry();
+    return ERR_OK;
+}
+
+static enum err told(int code)
+{
+    char text[512];
+    if (!code)
+        return ERR_OK;
+    self.calls->explain(code, text);
+    return FAIL(ERR_FAILED, "MPI: %s", text);
+}
+
+/* srun --mpi=none starts tasks that do not know each other. */
+static enum err check_tasks(void)
+{
+    const int tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
+    FAIL_IF(tasks > 1 && getenv("SLURM_PROCID"), ERR_UNSUPPORTED,
+            "srun started %d tasks without MPI, and each would do all of the work: add --mpi=pmix",
+            tasks);
+    return ERR_OK;
+}
+
+enum err cluster_join(struct cluster **out)
+{
+    int rank, size;
+    *out = &self;
+    if (self.calls)
+        return ERR_OK;
+    if (!cluster_of_environment(&rank, &size))
+        return check_tasks();
+    if (size == 1)
+        return ERR_OK;
+    if (rank > 0) /* one voice */
+        log_set_level(LOG_ERROR);
+    TRY(open_transport(&self.calls));
+    const int code = self.calls->join(&self.place);
+    if (code) {
+        enum err e = told(code);
+        self.calls = NULL;
+        return e;
+    }
+    if (self.place.size == 1) {
+        self.calls->leave();
+        self.calls = NULL;
+    }
+    return ERR_OK;
+}
+
+void cluster_end(int exit_code)
+{
+    if (!self.calls)
+        return;
+    if (exit_code && !agreed)
+        self.calls->end_all(exit_code);
+    else
+        self.calls->leave();
+}
+
+/* One call to the transport, accounted for. */
+#define CALL(c, sent, expression)                                                                  \
+    do {                                                                                           \
+        const int64_t call_start_ = clock_ns();                                                    \
+        const int call_code_ = (expression);                                                       \
+        (c)->seconds += clock_seconds_since(call_start_);                                          \
+        (c)->bytes += (sent);                                                                      \
+        (c)->messages++;                                                                           \
+        TRY(told(call_code_));                                                                     \
+    } while (0)
+
+enum combine { SUM, LEAST, GREATEST };
+
+static enum err combine(struct cluster *c, enum combine how, double *values, int count)
+{
+    const int size = c->place.size;
+    FAIL_IF(count > MOST_VALUES, ERR_INTERNAL, "%d values at once", count);
+    if (!c->calls)
+        return ERR_OK;
+    double *all = malloc((size_t)(size * count) * sizeof *all);
+    FAIL_IF(!all, ERR_MEMORY, "no memory for the values of %d ranks", size);
+    enum err e = ERR_OK;
+    const int64_t start = clock_ns();
+    const int code = c->calls->gather_all(values, count, all);
+    c->seconds += clock_seconds_since(start);
+    c->bytes += (uint64_t)count * sizeof *values;
+    c->messages++;
+    e = told(code);
+    for (int i = 0; !e && i < count; i++) {
+        values[i] = all[i];
+        for (int r = 1; r < size; r++) {
+            const double x = all[r * count + i];
+            values[i] = how == SUM     ? values[i] + x
+                        : how == LEAST ? fmin(values[i], x)
+                                       : fmax(values[i], x);
+        }
+    }
+    free(all);
+    return e;
+}
+
+enum err cluster_sum(struct cluster *c, double *values, int count)
+{
+    return combine(c, SUM, values, count);
+}
+
+enum err cluster_least(struct cluster *c, double *values, int count)
+{
+    return combine(c, LEAST, values, count);
+}
+
+enum err cluster_greatest(struct cluster *c, double *values, int count)
+{
+    return combine(c, GREATEST, values, count);
+}
+
+enum err cluster_barrier(struct cluster *c)
+{
+    double nothing = 0;
+    return combine(c, SUM, &nothing, 1);
+}
+
+enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root)
+{
+    if (c->calls && bytes)
+        CALL(c, c->place.rank == root ? bytes : 0, c->calls->broadcast(data, bytes, root));
+    return ERR_OK;
+}
+
+enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t bytes, int from,
+                          void *into, size_t room)
+{
+    if (c->calls)
+        CALL(c, to >= 0 ? bytes : 0, c->calls->exchange(to, data, bytes, from, into, room));
+    return ERR_OK;
+}
+
+enum err cluster_reduce(struct cluster *c, const float *data, size_t count, float *into, int root)
+{
+    if (c->calls)
+        CALL(c, c->place.rank != root ? count * sizeof *data : 0,
+             c->calls->reduce(data, count, into, root));
+    else
+        memcpy(into, data, count * sizeof *data);
+    return ERR_OK;
+}
+
+enum err cluster_agree(struct cluster *c, enum err e, int *silent)
+{
+    const int none = c->place.size;
+    double first = e ? c->place.rank : none;
+    int code = e;
+    if (!c->calls)
+        return e;
+    TRY(cluster_least(c, &first, 1));
+    if ((int)first == none)
+        return ERR_OK;
+    TRY(cluster_broadcast(c, &code, sizeof code, (int)first));
+    agreed = 1;
+    *silent = c->place.rank != (int)first;
+    return (enum err)code;
+}
+
+int cluster_threads(const struct cluster *c, int usable)
+{
+    const long all = sysconf(_SC_NPROCESSORS_ONLN);
+    if (c->place.local_size < 2 || (long)usable * c->place.local_size <= all)
+        return usable;
+    const int share = usable / c->place.local_size;
+    return share > 1 ? share : 1;
+}
+
+/* GPUs that the driver names; WSL2 names none there. */
+static int gpus_here(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/driver/nvidia/gpus");
+    for (struct dirent *d; folder && (d = readdir(folder));)
+        count += d->d_name[0] != '.';
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* Entry number `index` of a list with commas, modulo its length. */
+static void entry_of(const char *list, int index, char *out, size_t size)
+{
+    int count = 1;
+    for (const char *p = list; *p; p++)
+        count += *p == ',';
+    for (index %= count; index; index--)
+        list = strchr(list, ',') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(list, ","), list);
+}
+
+void cluster_choose_gpu(const struct cluster *c)
+{
+    const char *given = getenv("CUDA_VISIBLE_DEVICES");
+    const int count = gpus_here();
+    char mine[64];
+    if (c->place.local_size < 2 || (given && !*given) || (!given && count < 2))
+        return;
+    if (given)
+        entry_of(given, c->place.local_rank, mine, sizeof mine);
+    else
+        snprintf(mine, sizeof mine, "%d", c->place.local_rank % count);
+    setenv("CUDA_VISIBLE_DEVICES", mine, 1);
+}

@@ -1,0 +1,61 @@
+/* The processes that mpirun or srun started together: which one this is, and what they tell each
+ * other. Without them everything here is done at once, and no MPI library is opened.
+ *
+ * Every function but cluster_end is called by all ranks alike, or they wait for each other. */
+#ifndef TP_CLUSTER_CLUSTER_H
+#define TP_CLUSTER_CLUSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/base/err.h"
+#include "host/cluster/transport.h"
+
+/* One rank of a job. Zeroes and size 1 for a program by itself. */
+struct cluster {
+    struct cluster_place place;
+    const struct cluster_transport *calls; /* NULL for one rank */
+    double seconds;                        /* in calls, waiting for the others included */
+    uint64_t bytes, messages;              /* sent by this rank */
+};
+
+/* Finds out whether a launcher started several ranks (its variables say so), opens MPI if it did,
+ * and lets ranks after the first log errors alone. ERR_UNSUPPORTED with the reason where it cannot:
+ * each of them would do all of the work else. */
+enum err cluster_join(struct cluster **out);
+
+/* The end of this process: leaves the others where exit_code is 0 or all agreed on it, else ends
+ * them too, for they may wait. Safe without cluster_join. */
+void cluster_end(int exit_code);
+
+/* ERR_OK where all ranks have it; else the first failing rank returns its own error, with its
+ * sentence, and the others the same code, with *silent set: nothing of theirs is to be told. */
+enum err cluster_agree(struct cluster *c, enum err e, int *silent);
+
+/* Sums (in the order of ranks: the same bits on all), least and greatest numbers of all ranks. */
+enum err cluster_sum(struct cluster *c, double *values, int count);
+enum err cluster_least(struct cluster *c, double *values, int count);
+enum err cluster_greatest(struct cluster *c, double *values, int count);
+
+enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root);
+/* `data` to rank `to` and `into` from rank `from` at once; -1: nobody. */
+enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t bytes, int from,
+                          void *into, size_t room);
+/* Sums of floats at rank `root`, `into` there alone. */
+enum err cluster_reduce(struct cluster *c, const float *data, size_t count, float *into, int root);
+/* All are here. */
+enum err cluster_barrier(struct cluster *c);
+
+/* What this rank should keep busy where the launcher gave all CPUs to every rank: its share of
+ * `usable` CPUs; and its GPU where there are several, through CUDA_VISIBLE_DEVICES. */
+int cluster_threads(const struct cluster *c, int usable);
+void cluster_choose_gpu(const struct cluster *c);
+
+/* Rank and number of ranks that a launcher's variables name, without any MPI; 0: none is named. */
+int cluster_of_environment(int *rank, int *size);
+
+/* "" where ranks can work together, else why not; *library: "Open MPI v4.1.4", NULL before
+ * cluster_join. */
+const char *cluster_missing(void);
+
+#endif

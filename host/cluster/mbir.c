@@ -1,0 +1,216 @@
+/* A rank's part of MBIR: its rows read, the automatic values of the whole scan, its slices. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/cluster/mbir.h"
+#include "host/cluster/ranks_backend.h"
+#include "host/recon/recon.h"
+#include "host/scan/input.h"
+#include "host/scan/rings.h"
+
+#define VIEWS 20 /* about so many are looked at for automatic values */
+
+struct part {
+    struct cluster *c;
+    struct scan_recon *s;
+    struct backend *be;
+    struct shares shares;
+    struct ct_model m; /* of this rank; borrows angles */
+    float *y, *w, *x;  /* mem_alloc */
+    struct ranks_backend *ranks;
+};
+
+static struct ct_model model_of(const struct ct_model *m, const struct shares *s, int rank)
+{
+    return tile_model(m, (struct index_range){0, m->scan.views}, s->rows[rank], s->slices[rank]);
+}
+
+enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
+{
+    const struct ct_model *m = &s->input.model;
+    const int64_t most = m->volume.slices / 2;
+    struct shares shares;
+    FAIL_IF(m->scan.z_shifts && c->place.size > 1, ERR_USAGE,
+            "mbir of helical scans is for one process, and %d were started", c->place.size);
+    FAIL_IF(c->place.size > 1 && most < c->place.size, ERR_USAGE,
+            "%" PRId64 " slices are too few for mbir by %d processes: start %" PRId64 " at most",
+            m->volume.slices, c->place.size, most < 1 ? (int64_t)1 : most);
+    TRY(shares_of(m, c->place.size, &shares));
+    const struct ct_model mine = model_of(m, &shares, c->place.rank);
+    const int overlap = m->scan.beam == BEAM_CONE && c->place.size > 1;
+    shares_free(&shares);
+    const size_t y = (size_t)scan_samples(&mine.scan) * sizeof(float);
+    const size_t x = (size_t)volume_voxels(&mine.volume) * sizeof(float);
+    const size_t sinograms = (size_t)(1 + (s->request->transmission_weights != 0) +
+                                      (s->request->rings != 0) + 3 * overlap);
+    s->bytes = sinograms * y + x + mbir_scratch_bytes(&mine) +
+               12 * (size_t)volume_pixels(&mine.volume) * sizeof(float);
+    return mem_require("this reconstruction by all processes of this machine",
+                       s->bytes * (size_t)c->place.local_size, "start fewer, or on more machines");
+}
+
+/* Rows that this rank owns, of every stride-th view, packed. */
+static int64_t pack_owned(const struct part *p, const float *array, int64_t stride, float *out)
+{
+    const struct scan *s = &p->m.scan;
+    const int rank = p->c->place.rank;
+    const struct index_range own = p->shares.owned[rank];
+    const int64_t n = own.count * s->channels, skip = own.first - p->shares.rows[rank].first;
+    int64_t views = 0;
+    for (int64_t v = 0; v < s->views; v += stride, views++)
+        memcpy(out + views * n, array + (v * s->rows + skip) * s->channels,
+               (size_t)n * sizeof *out);
+    return views * n;
+}
+
+/* (views, own rows, channels) into the rows' place among all of `rows`. */
+static void place_owned(struct index_range own, int64_t views, int64_t rows, int64_t channels,
+                        const float *packed, float *all)
+{
+    const int64_t n = own.count * channels;
+    for (int64_t v = 0; v < views; v++)
+        memcpy(all + (v * rows + own.first) * channels, packed + v * n, (size_t)n * sizeof *all);
+}
+
+/* The views that automatic values look at, whole, on the first rank: (views, rows, channels) into
+ * *all, NULL on the others; mem_alloc. */
+static enum err collect(struct part *p, const float *array, int64_t stride, float **all)
+{
+    const struct scan *s = &p->s->input.model.scan;
+    const int64_t views = (s->views + stride - 1) / stride;
+    const size_t whole = (size_t)(views * s->rows * s->channels) * sizeof(float);
+    const int first = p->c->place.rank == 0;
+    void *packed, *room = NULL;
+    *all = NULL;
+    TRY(mem_alloc("views for automatic regularisation", whole, &packed));
+    enum err e = first ? mem_alloc("views for automatic regularisation", whole, &room) : ERR_OK;
+    const int64_t mine = pack_owned(p, array, stride, packed);
+    if (!e && first)
+        place_owned(p->shares.owned[0], views, s->rows, s->channels, packed, room);
+    for (int r = 1; !e && r < p->c->place.size; r++) {
+        const struct index_range own = p->shares.owned[r];
+        const size_t bytes = (size_t)(views * own.count * s->channels) * sizeof(float);
+        if (first)
+            e = cluster_exchange(p->c, -1, NULL, 0, r, packed, bytes);
+        else if (r == p->c->place.rank)
+            e = cluster_exchange(p->c, 0, packed, (size_t)mine * sizeof(float), -1, NULL, 0);
+        if (!e && first)
+            place_owned(own, views, s->rows, s->channels, packed, room);
+    }
+    mem_free(packed);
+    *all = room;
+    return e;
+}
+
+/* sigma_* as one rank would find them. */
+static enum err regularise(struct part *p, int *silent)
+{
+    struct ct_model looked_at = p->s->input.model;
+    const int64_t views = looked_at.scan.views;
+    const int64_t stride = views / (views < VIEWS ? views : VIEWS);
+    float *y = NULL, *w = NULL;
+    if (!looked_at.regularisation.automatic)
+        return ERR_OK;
+    enum err e = collect(p, p->y, stride, &y);
+    if (!e && p->w)
+        e = collect(p, p->w, stride, &w);
+    looked_at.scan.views =
+        (views + stride - 1) / stride; /* fewer than 40: none is left out again */
+    if (!e && p->c->place.rank == 0)
+        e = auto_regularise(&looked_at, y, w, &p->m.regularisation);
+    mem_free(y);
+    mem_free(w);
+    p->m.regularisation.automatic = 0;
+    TRY(cluster_agree(p->c, e, silent));
+    TRY(cluster_broadcast(p->c, &p->m.regularisation, sizeof p->m.regularisation, 0));
+    FAIL_IF(!(p->m.regularisation.sigma_y > 0 && p->m.regularisation.sigma_x > 0), ERR_INPUT,
+            "automatic regularisation found no signal in every %" PRId64
+            "th view (sigma_y %g, sigma_x %g): set sigma_y and sigma_x",
+            stride, p->m.regularisation.sigma_y, p->m.regularisation.sigma_x);
+    return ERR_OK;
+}
+
+static enum err make_weights(struct part *p)
+{
+    void *w;
+    const int64_t samples = scan_samples(&p->m.scan);
+    TRY(mem_alloc("weights", (size_t)samples * sizeof(float), &w));
+    p->w = w;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < samples; i++)
+        p->w[i] = expf(-p->y[i]);
+    return ERR_OK;
+}
+
+static enum err read_part(struct part *p)
+{
+    const struct scan_request *r = p->s->request;
+    const int rank = p->c->place.rank;
+    const struct index_range rows = p->shares.rows[rank];
+    void *x;
+    TRY(scan_input_rows(r, &p->s->input, rows.first, rows.count, &p->y));
+    if (r->rings)
+        TRY(scan_remove_rings(p->be, &p->m, &p->y));
+    if (r->transmission_weights)
+        TRY(make_weights(p));
+    TRY(mem_alloc("volume", (size_t)volume_voxels(&p->m.volume) * sizeof(float), &x));
+    p->x = x;
+    return ERR_OK;
+}
+
+static void on_iteration(void *context, int64_t done, int64_t total)
+{
+    (void)context;
+    progress("mbir", (double)done, (double)total);
+}
+
+static enum err iterate(struct part *p)
+{
+    const struct scan_request *r = p->s->request;
+    const size_t y_bytes = (size_t)scan_samples(&p->m.scan) * sizeof(float);
+    const struct buffer y = {PLACE_HOST, 0, y_bytes, p->y}, w = {PLACE_HOST, 0, y_bytes, p->w};
+    struct buffer x = {PLACE_HOST, 0, (size_t)volume_voxels(&p->m.volume) * sizeof(float), p->x};
+    const struct mbir_options o = {.max_iterations = r->iterations,
+                                   .stop_threshold_percent = r->threshold_percent,
+                                   .seed = r->seed,
+                                   .weights = p->w ? &w : NULL,
+                                   .samples = scan_samples(&p->s->input.model.scan),
+                                   .on_iteration = on_iteration};
+    enum err e = ranks_backend_open(p->be, p->c, &p->shares, &p->m, &p->ranks);
+    if (!e)
+        e = mbir_recon(p->be, &p->m, &y, &o, &x, &p->s->report);
+    ranks_backend_close(p->be, p->ranks);
+    progress_end();
+    return e;
+}
+
+static enum err run(struct part *p, const struct parts *to, int *silent)
+{
+    TRY(cluster_agree(p->c, read_part(p), silent));
+    TRY(regularise(p, silent));
+    TRY(iterate(p));
+    const struct index_range slices = p->shares.slices[p->c->place.rank];
+    const struct slab s = {.first = slices.first, .count = slices.count};
+    return cluster_agree(p->c, parts_add(to, s, p->x), silent);
+}
+
+enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backend *be,
+                          const struct parts *to, int *silent)
+{
+    struct part p = {.c = c, .s = s, .be = be};
+    FAIL_IF(be->ops->streams, ERR_UNSUPPORTED,
+            "mbir by several processes computes on the CPU: add --backend cpu");
+    TRY(cluster_agree(c, scan_input_prepare(s->request, &s->input), silent));
+    TRY(shares_of(&s->input.model, c->place.size, &p.shares));
+    p.m = model_of(&s->input.model, &p.shares, c->place.rank);
+    enum err e = run(&p, to, silent);
+    mem_free(p.y);
+    mem_free(p.w);
+    mem_free(p.x);
+    shares_free(&p.shares);
+    return e;
+}

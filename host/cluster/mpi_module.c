@@ -1,0 +1,124 @@
+/* The transport over MPI: the only file with mpi.h, a shared object of its own. */
+#include <mpi.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "host/cluster/transport.h"
+
+#define PIECE ((size_t)1 << 30) /* counts of MPI are int */
+
+static int joined_here; /* not where the program that lends us its process did */
+
+static int join(struct cluster_place *place)
+{
+    int there, provided, e;
+    MPI_Comm node;
+    MPI_Initialized(&there);
+    if (!there) {
+        if ((e = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided)))
+            return e;
+        joined_here = 1;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &place->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &place->size);
+    if ((e = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, place->rank, MPI_INFO_NULL,
+                                 &node)))
+        return e;
+    MPI_Comm_rank(node, &place->local_rank);
+    MPI_Comm_size(node, &place->local_size);
+    return MPI_Comm_free(&node);
+}
+
+static void leave(void)
+{
+    int over;
+    MPI_Finalized(&over);
+    if (joined_here && !over)
+        MPI_Finalize();
+}
+
+static void end_all(int exit_code)
+{
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
+static int gather_all(const double *mine, int count, double *all)
+{
+    return MPI_Allgather(mine, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+static int broadcast(void *data, size_t bytes, int root)
+{
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
+        const int e = MPI_Bcast((char *)data + at, (int)n, MPI_BYTE, root, MPI_COMM_WORLD);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static size_t left(size_t bytes, size_t at)
+{
+    return at >= bytes ? 0 : bytes - at < PIECE ? bytes - at : PIECE;
+}
+
+/* Both sides go through as many pieces as their own sizes say; an empty piece meets nobody. */
+static int exchange(int to, const void *data, size_t bytes, int from, void *into, size_t room)
+{
+    for (size_t at = 0; (to >= 0 && at < bytes) || (from >= 0 && at < room); at += PIECE) {
+        const size_t out = to < 0 ? 0 : left(bytes, at), in = from < 0 ? 0 : left(room, at);
+        const int e =
+            MPI_Sendrecv((const char *)data + (out ? at : 0), (int)out, MPI_BYTE,
+                         out ? to : MPI_PROC_NULL, 0, (char *)into + (in ? at : 0), (int)in,
+                         MPI_BYTE, in ? from : MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static int reduce(const float *data, size_t count, float *into, int root)
+{
+    const size_t piece = PIECE / sizeof *data;
+    for (size_t at = 0; at < count; at += piece) {
+        const size_t n = count - at < piece ? count - at : piece;
+        const int e = MPI_Reduce(data + at, into ? into + at : NULL, (int)n, MPI_FLOAT, MPI_SUM,
+                                 root, MPI_COMM_WORLD);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static void explain(int code, char text[512])
+{
+    char all[MPI_MAX_ERROR_STRING + 1] = "";
+    int length = 0;
+    MPI_Error_string(code, all, &length);
+    all[length] = 0;
+    strncpy(text, all, 511);
+    text[511] = 0;
+}
+
+/* Up to its first comma or line's end. */
+static const char *library(void)
+{
+    static char text[8193]; /* MPICH's longest */
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    text[length] = 0;
+    text[strcspn(text, ",\n")] = 0;
+    return text;
+}
+
+__attribute__((visibility("default"))) const struct cluster_transport *tomoprof_mpi(void);
+
+const struct cluster_transport *tomoprof_mpi(void)
+{
+    static const struct cluster_transport table = {sizeof table, join,      leave,    end_all,
+                                                   gather_all,   broadcast, exchange, reduce,
+                                                   explain,      library};
+    return &table;
+}

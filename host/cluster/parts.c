@@ -1,0 +1,177 @@
+/* OUT.parts: `call` says what is made, `volume` holds it, `done-N` are empty. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/file.h"
+#include "host/base/memory.h"
+#include "host/cluster/parts.h"
+#include "host/store/format/png.h"
+
+#define CALL_BYTES 8192
+
+enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out)
+{
+    *out = (struct parts){.request = r};
+    const int n = snprintf(out->folder, sizeof out->folder, "%s.parts", r->out);
+    FAIL_IF(n >= (int)sizeof out->folder, ERR_USAGE, "--out %.60s...: the name is too long",
+            r->out);
+    snprintf(out->file, sizeof out->file, "%s/volume", out->folder);
+    return volume_parts_of(out->file, r->out, v, &out->volume);
+}
+
+/* A file as its name, size and time: another content has others. */
+static int add_file(char *text, const char *word, const char *path)
+{
+    struct stat st = {0};
+    if (!path)
+        return 0;
+    stat(path, &st);
+    return snprintf(text, 1024, "%s %.800s %lld %lld.%09ld\n", word, path, (long long)st.st_size,
+                    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+/* What makes the voxels, a line each. The plan comes last. */
+static void describe(const struct scan_request *r, const struct volume *v, char text[CALL_BYTES])
+{
+    char *at = text;
+    at += add_file(at, "in", r->in);
+    at += add_file(at, "flats", r->flats);
+    at += add_file(at, "darks", r->darks);
+    at += add_file(at, "geometry", r->geometry);
+    at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
+                   r->angles ? r->angles : "-", r->rows ? r->rows : "-", r->bin);
+    if (r->center)
+        at += snprintf(at, 64, "center %.17g\n", *r->center);
+    snprintf(at, 512,
+             "method %d\nbackproject %d\nrings %d\nredundancy %d\nvolume %" PRId64 " %" PRId64
+             " %" PRId64 "\n",
+             (int)r->method, r->voxel_driven, r->rings, (int)r->redundancy, v->rows, v->cols,
+             v->slices);
+}
+
+static void name_of(const struct parts *p, const char *what, char path[4096 + 32])
+{
+    snprintf(path, 4096 + 32, "%s/%s", p->folder, what);
+}
+
+static void mark_name(const struct parts *p, int64_t slab, char path[4096 + 32])
+{
+    char what[32];
+    snprintf(what, sizeof what, "done-%" PRId64, slab);
+    name_of(p, what, path);
+}
+
+int parts_has(const struct parts *p, int64_t slab)
+{
+    char path[4096 + 32];
+    mark_name(p, slab, path);
+    return !access(path, F_OK);
+}
+
+/* What an earlier call left, whatever it is. */
+static void clear(const struct parts *p, int64_t most)
+{
+    char path[4096 + 32];
+    for (int64_t i = 0; i < most; i++) {
+        mark_name(p, i, path);
+        unlink(path);
+    }
+    name_of(p, "call", path);
+    unlink(path);
+    unlink(p->file);
+}
+
+static enum err same_call(const struct parts *p, const char *left, const char *now,
+                          struct slabs *plan)
+{
+    const char *last = strstr(left, "\nslices ");
+    const size_t n = last ? (size_t)(last + 1 - left) : 0;
+    int64_t thickness = 0;
+    if (n && n == strlen(now) && !memcmp(left, now, n))
+        thickness = strtoll(last + 8, NULL, 10);
+    FAIL_IF(thickness < 1 || thickness > plan->length, ERR_INPUT,
+            "--resume: %s is of another call (it says which): take --resume away to begin again",
+            p->folder);
+    plan->thickness = thickness;
+    plan->count = (plan->length + thickness - 1) / thickness;
+    return ERR_OK;
+}
+
+static enum err write_call(const struct parts *p, const char *now, const struct slabs *plan)
+{
+    char path[4096 + 32], text[64];
+    struct outfile f = {0};
+    enum err e;
+    name_of(p, "call", path);
+    snprintf(text, sizeof text, "slices %" PRId64 "\n", plan->thickness);
+    TRY_OUT(outfile_open(&f, path));
+    TRY_OUT(outfile_write(&f, now, strlen(now)));
+    TRY_OUT(outfile_write(&f, text, strlen(text)));
+    return outfile_commit(&f);
+out:
+    outfile_abort(&f);
+    return e;
+}
+
+enum err parts_begin(const struct parts *p, const struct volume *v, int resume, struct slabs *plan)
+{
+    char path[4096 + 32], now[CALL_BYTES], *left;
+    size_t bytes;
+    describe(p->request, v, now);
+    TRY(dir_make(p->folder));
+    name_of(p, "call", path);
+    if (resume && !access(path, F_OK)) {
+        TRY(file_read_all(path, CALL_BYTES, &left, &bytes));
+        enum err e = same_call(p, left, now, plan);
+        free(left);
+        return e;
+    }
+    clear(p, v->slices);
+    TRY(volume_parts_create(&p->volume, v));
+    return write_call(p, now, plan); /* last: without it nothing is taken up again */
+}
+
+enum err parts_add(const struct parts *p, struct slab s, const float *x)
+{
+    return volume_parts_write(&p->volume, s.first, s.count, x);
+}
+
+enum err parts_mark(const struct parts *p, int64_t slab)
+{
+    char path[4096 + 32];
+    mark_name(p, slab, path);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    FAIL_IF(fd < 0 || fsync(fd) || close(fd), ERR_IO, "%s: cannot be written: %s", path,
+            strerror(errno));
+    return ERR_OK;
+}
+
+static enum err write_picture(const struct parts *p, const struct volume *v)
+{
+    double low, high;
+    void *room;
+    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &room));
+    enum err e = volume_parts_read(&p->volume, v->slices / 2, room);
+    if (!e) {
+        image_window(v->rows, v->cols, room, v->cols, 1, &low, &high);
+        e = png_write_grey(p->request->picture, v->rows, v->cols, room, v->cols, 1, low, high);
+    }
+    mem_free(room);
+    return e;
+}
+
+enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan)
+{
+    TRY(write_picture(p, v));
+    FAIL_IF(rename(p->file, p->request->out), ERR_IO, "%s: cannot become %s: %s", p->file,
+            p->request->out, strerror(errno));
+    clear(p, plan->count);
+    rmdir(p->folder);
+    return ERR_OK;
+}

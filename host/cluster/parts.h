@@ -1,0 +1,29 @@
+/* A volume in the making, OUT.parts: the file at its full size, and a mark for each slab that is
+ * complete in it. What a crash leaves is the start of the next call. */
+#ifndef TP_CLUSTER_PARTS_H
+#define TP_CLUSTER_PARTS_H
+
+#include "host/recon/slabs/slab.h"
+#include "host/scan/reconstruct.h"
+#include "host/store/format/volume_parts.h"
+
+struct parts {
+    const struct scan_request *request; /* borrowed */
+    char folder[4096], file[4096 + 16];
+    struct volume_parts volume;
+};
+
+/* Names alone. ERR_USAGE for .nii.gz. */
+enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out);
+/* By one rank: makes the folder for `plan`; with `resume`, takes one that the same call left, and
+ * its plan into *plan. ERR_INPUT where another call left it. */
+enum err parts_begin(const struct parts *p, const struct volume *v, int resume, struct slabs *plan);
+int parts_has(const struct parts *p, int64_t slab);
+/* The slab is on the disk when it is marked. */
+enum err parts_add(const struct parts *p, struct slab s, const float *x);
+enum err parts_mark(const struct parts *p, int64_t slab);
+/* By one rank, when all slabs are there: the picture of the middle slice, then the file appears
+ * under its name and the folder goes. */
+enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan);
+
+#endif

@@ -1,0 +1,27 @@
+/* A back end whose sums are those of all ranks: MBIR written against backend.h runs on every rank
+ * with its slices and detector rows, and takes the steps that one rank would take. */
+#ifndef TP_CLUSTER_RANKS_BACKEND_H
+#define TP_CLUSTER_RANKS_BACKEND_H
+
+#include "host/backend/backend.h"
+#include "host/cluster/cluster.h"
+#include "host/recon/slabs/tile.h"
+
+/* Who holds what: rank r slices[r] and, of the error sinogram, rows[r], which overlap for cone
+ * beams; owned[r] is the part of rows[r] that counts in sums, each row once. */
+struct shares {
+    struct index_range *slices, *rows, *owned; /* [size] */
+};
+
+/* Parallel to the slices in order, as equal as they go. Free with shares_free. */
+enum err shares_of(const struct ct_model *m, int size, struct shares *out);
+void shares_free(struct shares *s);
+
+struct ranks_backend;
+/* Changes `be`, which computes on the host, until ranks_backend_close: for one reconstruction of
+ * `m`, the part of this rank. */
+enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct shares *shares,
+                            const struct ct_model *m, struct ranks_backend **out);
+void ranks_backend_close(struct backend *be, struct ranks_backend *r);
+
+#endif

@@ -1,0 +1,118 @@
+/* Slabs of slices over ranks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/clock.h"
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/cluster/mbir.h"
+#include "host/cluster/parts.h"
+#include "host/cluster/recon.h"
+#include "host/scan/input.h"
+#include "host/scan/slabs.h"
+
+#define MOST_SLICES 256 /* of a slab: what a crash can cost */
+
+/* As many slabs for every rank as memory and the size of what is kept ask for, of nearly equal
+ * thickness. The memory of a machine is shared by its ranks. */
+static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
+{
+    const struct ct_model *m = &s->input.model;
+    const int64_t size = c->place.size, length = m->volume.slices;
+    struct slabs fits;
+    char share[32];
+    snprintf(share, sizeof share, "%zu", mem_available() / (size_t)c->place.local_size);
+    setenv("TOMOPROF_MEMORY", share, 1);
+    TRY(scan_slabs_plan(s->request, m, &fits));
+    const int64_t each = (length + size - 1) / size;
+    const int64_t most = fits.thickness < MOST_SLICES ? fits.thickness : MOST_SLICES;
+    const int64_t rounds = (each + most - 1) / most;
+    const int64_t thickness = (length + size * rounds - 1) / (size * rounds);
+    s->slabs = (struct slabs){length, thickness, (length + thickness - 1) / thickness};
+    s->bytes = s->bytes / (size_t)length * (size_t)thickness;
+    return ERR_OK;
+}
+
+enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume)
+{
+    struct parts p;
+    FAIL_IF(resume && s->request->method == SCAN_MBIR, ERR_USAGE,
+            "--resume is for fbp, fdk and fourier: the slices of mbir depend on each other");
+    TRY(parts_of(s->request, &s->input.model.volume, &p));
+    TRY(scan_recon_plan(s));
+    return s->request->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);
+}
+
+static enum err one_slab(struct scan_recon *s, struct backend *be, const struct parts *p, int64_t i)
+{
+    const struct slab slab = slab_at(&s->slabs, i, 0);
+    float *x;
+    TRY(scan_slab_volume(be, s->request, &s->input, slab, &x));
+    enum err e = parts_add(p, slab, x);
+    mem_free(x);
+    return e ? e : parts_mark(p, i);
+}
+
+/* The slabs that are not there yet, in turn: also after a restart with other ranks. */
+static enum err my_slabs(struct cluster *c, struct scan_recon *s, struct backend *be,
+                         const struct parts *p, char *there)
+{
+    const volatile int *stop = s->request->stop;
+    int64_t turn = 0;
+    for (int64_t i = 0; i < s->slabs.count; i++) {
+        if (there[i] || turn++ % c->place.size != c->place.rank)
+            continue;
+        progress("slabs", (double)i, (double)s->slabs.count);
+        TRY(one_slab(s, be, p, i));
+        FAIL_IF(stop && *stop, ERR_INTERRUPTED,
+                "interrupted: the same call with --resume goes on with the slabs that are left");
+    }
+    return ERR_OK;
+}
+
+/* Read before anybody adds to them. */
+static enum err slabs_there(struct cluster *c, const struct scan_recon *s, const struct parts *p,
+                            char **there)
+{
+    int64_t count = 0;
+    *there = calloc((size_t)s->slabs.count + 1, 1);
+    FAIL_IF(!*there, ERR_MEMORY, "no memory for a list of %" PRId64 " slabs", s->slabs.count);
+    for (int64_t i = 0; i < s->slabs.count; i++)
+        count += (*there)[i] = (char)parts_has(p, i);
+    if (count)
+        log_info("%" PRId64 " of %" PRId64 " slabs are there already", count, s->slabs.count);
+    return cluster_barrier(c);
+}
+
+static enum err run_direct(struct cluster *c, struct scan_recon *s, struct backend *be,
+                           const struct parts *p, int *silent)
+{
+    char *there = NULL;
+    enum err e;
+    TRY_OUT(cluster_agree(c, scan_input_prepare(s->request, &s->input), silent));
+    TRY_OUT(cluster_agree(c, slabs_there(c, s, p, &there), silent));
+    e = my_slabs(c, s, be, p, there);
+    progress_end();
+    e = cluster_agree(c, e, silent);
+out:
+    free(there);
+    return e;
+}
+
+enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backend *be, int resume,
+                           int *silent)
+{
+    const struct volume *v = &s->input.model.volume;
+    const int first = c->place.rank == 0;
+    struct parts p;
+    s->start = clock_ns();
+    TRY(parts_of(s->request, v, &p));
+    TRY(cluster_agree(c, first ? parts_begin(&p, v, resume, &s->slabs) : ERR_OK, silent));
+    TRY(cluster_broadcast(c, &s->slabs, sizeof s->slabs, 0));
+    TRY(s->request->method == SCAN_MBIR ? cluster_mbir_run(c, s, be, &p, silent)
+                                        : run_direct(c, s, be, &p, silent));
+    s->seconds = clock_seconds_since(s->start);
+    return cluster_agree(c, first ? parts_finish(&p, v, &s->slabs) : ERR_OK, silent);
+}
