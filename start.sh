@@ -169,9 +169,10 @@ set_up_optional() {
     local root="" wanted="" package
     command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || wanted="chromium-headless-shell"
     command -v npm >/dev/null || wanted="$wanted nodejs npm"
-    command -v verilator >/dev/null || wanted="$wanted verilator"
-    command -v yosys >/dev/null || wanted="$wanted yosys"
+    for package in verilator yosys; do command -v $package >/dev/null || wanted="$wanted $package"; done
+    command -v mpirun >/dev/null || wanted="$wanted openmpi-bin libopenmpi-dev"
     if [ "${CI-}" = true ]; then
+        [ -x /usr/sbin/slurmctld ] || wanted="$wanted slurm-wlm munge"
         docker info >/dev/null 2>&1 || command -v dockerd >/dev/null || wanted="$wanted docker.io"
         docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || wanted="$wanted docker-compose"
         command -v debootstrap >/dev/null || wanted="$wanted debootstrap"

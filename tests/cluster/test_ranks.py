@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""recon by 2 to 4 ranks under mpirun: the result of one rank; a rank that dies costs its slab alone; one voice for all."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "pipe"))
+import numpy as np
+from launch import MPI, module_missing, simulate
+from tool import LONG, PATIENCE, TOMOPROF, main, relative, tomoprof
+
+def ranks(n, *words, timeout=PATIENCE):
+    """`tomoprof words` as n ranks; what mpirun itself says is not ours."""
+    return subprocess.run(["mpirun", "-n", str(n), TOMOPROF, *map(str, words)], env={**os.environ, **MPI}, capture_output=True,
+                          text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+
+
+def same_result(check, folder):
+    """Direct methods of parallel beams: the same bits; cone beams and MBIR: 1e-6."""
+    scans = {beam: simulate(folder, beam, "--size", 40, "--views", 30) for beam in ("parallel", "cone")}
+    cases = [("parallel", 0, "--method", "fbp"), ("parallel", 0, "--method", "fourier"), ("cone", 1e-6, "--method", "fdk"),
+             ("cone", 1e-6, "--backproject", "voxel"),
+             ("parallel", 1e-6, "--method", "mbir", "--iterations", 3, "--weights", "transmission"),
+             ("cone", 1e-6, "--method", "mbir", "--iterations", 3), ("cone", 1e-6, "--method", "mbir", "--iterations", 2, "--weights", "transmission")]
+    for beam, limit, *words in cases:
+        call = [*scans[beam], *words]
+        one = tomoprof(*call, "--out", folder / "one.npy", timeout=PATIENCE)
+        check.that(one.returncode == 0, f"{beam} {words}: {one.stderr}")
+        for n in (2, 3):
+            many = ranks(n, *call, "--out", folder / "many.npy")
+            check.that(many.returncode == 0, f"{n} ranks, {beam} {words}: {many.stderr}")
+            error = relative(np.load(folder / "many.npy"), np.load(folder / "one.npy"))
+            check.that(error <= limit, f"{n} ranks, {beam} {words}: relative error {error:.2e}, limit {limit}")
+            check.that((folder / "one.png").read_bytes() == (folder / "many.png").read_bytes() or limit,
+                       f"{n} ranks, {beam} {words}: another picture")
+            check.that(many.stderr.count("processes; the first one") == 1, f"{n} ranks: not one voice: {many.stderr}")
+            check.that(not (folder / "many.npy.parts").exists(), f"{n} ranks left many.npy.parts")
+
+
+def children_of(pid):
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def killed_once(check, call, out, chance):
+    """A rank is killed when some slabs are there; returns whether it came in time."""
+    words = ["mpirun", "-n", "4", TOMOPROF, *map(str, call), "--out", str(out)]
+    p = subprocess.Popen(words, env={**os.environ, **MPI}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    wanted = chance.randrange(1, 6)
+    end = time.monotonic() + PATIENCE
+    while p.poll() is None and len(list(Path(f"{out}.parts").glob("done-*"))) < wanted and time.monotonic() < end:
+        time.sleep(0.002)
+    try:
+        os.kill(chance.choice(children_of(p.pid)), signal.SIGKILL)
+    except (IndexError, ProcessLookupError, FileNotFoundError):
+        pass
+    check.that(p.wait(timeout=PATIENCE) is not None, "mpirun hangs after a rank was killed")
+    return p.returncode != 0
+
+
+def dies_and_resumes(check, folder):
+    """kill -9 of one of 4 ranks: nothing hangs, finished slabs stay, --resume gives the same bits, with other ranks too."""
+    chance = random.Random(26)
+    call = [*simulate(folder, "parallel", "--size", 96, "--views", 64), "--memory", "26MiB", "--threads", 1]
+    tomoprof(*call, "--out", folder / "whole.nii", timeout=PATIENCE)
+    whole = (folder / "whole.nii").read_bytes()
+    out = folder / "part.nii"
+    died = 0
+    for turn in range(20 if LONG else 3):
+        out.unlink(missing_ok=True)
+        shutil.rmtree(f"{out}.parts", ignore_errors=True)
+        if killed_once(check, call, out, chance) and not out.exists():  # not in its last moment
+            died += 1
+            there = len(list(Path(f"{out}.parts").glob("done-*")))
+            again = ranks(chance.choice((1, 2, 3)), *call, "--out", out, "--resume") if turn % 3 else \
+                tomoprof(*call, "--out", out, "--resume", timeout=PATIENCE)
+            check.that(again.returncode == 0, f"--resume: {again.stderr}")
+            check.that(f"{there} of " in again.stderr, f"{there} slabs were complete, and it says: {again.stderr}")
+        check.that(out.read_bytes() == whole, f"turn {turn}: other bits")
+        check.that(not Path(f"{out}.parts").exists(), "parts are left")
+    check.that(died > 0, "no rank was killed in time")
+
+
+def another_call(check, folder):
+    """Parts of another call are refused."""
+    call = [*simulate(folder, "parallel", "--size", 96, "--views", 64), "--memory", "26MiB", "--threads", 1]
+    out = folder / "other.nii"
+    killed_once(check, call, out, random.Random(3))
+    if out.exists():
+        return  # it was done before the kill
+    r = tomoprof(*call, "--rings", "sorting", "--out", out, "--resume", timeout=PATIENCE)
+    check.that(r.returncode == 2 and "is of another call" in r.stderr, f"parts of another call: {r.returncode} {r.stderr}")
+    r = tomoprof(*call, "--out", out, timeout=PATIENCE)
+    check.that(r.returncode == 0, f"without --resume: {r.stderr}")
+    r = tomoprof(*call, "--method", "mbir", "--out", out, "--resume", timeout=PATIENCE)
+    check.that(r.returncode == 2 and "--resume is for" in r.stderr, f"mbir: {r.stderr}")
+    r = tomoprof(*call, "--out", folder / "o.nii.gz", "--resume", timeout=PATIENCE)
+    check.that(r.returncode == 2 and "must end in .nii or .npy" in r.stderr, f".nii.gz: {r.stderr}")
+
+
+def one_voice(check, folder):
+    """An error of all ranks is told once, with the exit code that one process has."""
+    r = ranks(3, "recon", "--in", folder / "none.h5", "--out", folder / "x.npy")
+    check.that(r.returncode == 2, f"exit code {r.returncode}")
+    check.that(r.stderr.count("tomoprof: ") == 1, f"told {r.stderr.count('tomoprof: ')} times: {r.stderr}")
+    r = ranks(3, *simulate(folder, "cone", "--size", 16), "--out", folder / "x.nii.gz")
+    check.that(r.returncode == 2 and r.stderr.count("tomoprof: ") == 1, f".nii.gz by ranks: {r.returncode} {r.stderr}")
+
+
+def tasks_without_mpi(check, folder):
+    """srun --mpi=none: each task would do all of the work."""
+    env = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}
+    r = tomoprof(*simulate(folder, "parallel", "--size", 16), "--out", folder / "x.npy", env=env)
+    check.that(r.returncode == 1 and "--mpi=pmix" in r.stderr and not (folder / "x.npy").exists(), f"tasks of srun: {r.stderr}")
+
+
+reason = module_missing()
+if reason:
+    print(f"skipped: {reason}")
+    sys.exit(77)
+main(same_result, dies_and_resumes, another_call, one_voice, tasks_without_mpi)
