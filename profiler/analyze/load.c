@@ -16,10 +16,11 @@
 #include "profiler/analyze/heap/heap.h"
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/locks/locks.h"
+#include "profiler/analyze/ranks/ranks.h"
 
-static const struct collector *const collectors[] = {&collector_cpu, &collector_heap,
-                                                     &collector_gpu, &collector_ranges,
-                                                     &collector_io,  &collector_locks};
+static const struct collector *const collectors[] = {
+    &collector_cpu, &collector_heap,  &collector_gpu,  &collector_ranges,
+    &collector_io,  &collector_locks, &collector_ranks};
 #define COLLECTORS (sizeof collectors / sizeof *collectors)
 
 static enum err fact(struct image *im, const struct trace_item *item)
@@ -87,6 +88,8 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
         return cpu_wait(im, r);
     case TRACE_LOCK:
         return locks_wait(im, r);
+    case TRACE_MPI:
+        return ranks_call(im, r);
     case TRACE_ALLOC:
         return heap_alloc(im, r);
     case TRACE_FREE:

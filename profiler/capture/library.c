@@ -12,8 +12,9 @@
 
 /* In the order of starting: stacks before what takes them. */
 static const struct recorder *const recorders[] = {
-    &stack_recorder, &python_recorder, &heap_recorder,  &nvtx_recorder, &cuda_recorder,
-    &jit_recorder,   &io_recorder,     &locks_recorder, &wait_recorder, &cpu_recorder,
+    &stack_recorder, &python_recorder, &heap_recorder, &nvtx_recorder,
+    &cuda_recorder,  &jit_recorder,    &io_recorder,   &locks_recorder,
+    &mpi_recorder,   &wait_recorder,   &cpu_recorder,
 };
 
 static int start(void)

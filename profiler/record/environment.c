@@ -40,6 +40,27 @@ enum err record_library(const char *program, char path[RUN_PATH])
                 folder, program);
 }
 
+#define MPI_LIBRARY "libtomoprof_capture_mpi.so"
+
+void record_mpi_library(const char *library, const char *command, char path[RUN_PATH])
+{
+    static const char *const launchers[] = {"mpirun",  "mpiexec", "mpiexec.hydra", "orterun",
+                                            "prterun", "srun",    "flux"};
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    const char *slash = strrchr(command, '/');
+    const char *name = slash ? slash + 1 : command;
+    int several = 0;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        several |= !strcmp(name, launchers[i]);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        several |= getenv(ranks[i]) != NULL;
+    slash = strrchr(library, '/');
+    const int folder = slash ? (int)(slash - library) + 1 : 0;
+    const int n = snprintf(path, RUN_PATH, "%.*s" MPI_LIBRARY, folder, library);
+    if (!several || n >= RUN_PATH || strpbrk(path, " :") || access(path, R_OK))
+        *path = 0;
+}
+
 struct environment_list {
     char **rows;
     size_t n, room;
@@ -92,6 +113,11 @@ static void put_preload(struct environment_list *l, const struct record_settings
     if (old && strstr(old, LIBRARY)) /* recorded by somebody already: once is enough */
         return;
     put(l, "LD_PRELOAD", s->library, old && *old ? old : NULL);
+    if (s->mpi_library && *s->mpi_library) {
+        char both[2 * RUN_PATH];
+        snprintf(both, sizeof both, "%s:%s", s->library, s->mpi_library);
+        put(l, "LD_PRELOAD", both, old && *old ? old : NULL);
+    }
 }
 
 /* CUPTI takes one subscriber per process, so somebody else's CUDA injection stays alone; NVTX has

@@ -20,7 +20,12 @@ enum err record_target(const char *program, struct record_target *out);
  * fits into LD_PRELOAD. */
 enum err record_library(const char *program, char path[RUN_PATH]);
 
+/* The one for MPI beside it, or "" where there is none: for a command that starts ranks, or one
+ * that is a rank (mpirun, srun, ...). */
+void record_mpi_library(const char *library, const char *command, char path[RUN_PATH]);
+
 struct record_settings {
+    const char *mpi_library;      /* "": none */
     const char *library, *folder; /* absolute; `folder` receives the trace files */
     const char *modes;            /* comma list, NULL: all */
     double rate_hz;               /* 0: the library's own */

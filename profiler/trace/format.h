@@ -95,7 +95,8 @@ struct trace_record {
     uint64_t time_ns;
 };
 
-/* name, number, struct (records_host.h, records_io.h, records_lock.h, records_gpu.h). Numbers never
+/* name, number, struct (records_host.h, records_io.h, records_lock.h, records_mpi.h,
+ * records_gpu.h). Numbers never
  * change their meaning. */
 #define TRACE_KIND_LIST(X)                                                                         \
     X(META, 1, trace_text)                                                                         \
@@ -126,6 +127,7 @@ struct trace_record {
     X(IO_STATE, 26, trace_io_state)                                                                \
     X(IO_KERNEL, 27, trace_io_kernel)                                                              \
     X(LOCK, 28, trace_lock)                                                                        \
+    X(MPI, 29, trace_mpi)                                                                          \
     X(API, 32, trace_api)                                                                          \
     X(KERNEL, 33, trace_kernel)                                                                    \
     X(GPU_COPY, 34, trace_gpu_copy)                                                                \

@@ -156,6 +156,7 @@ enum trace_part {
     TRACE_PART_IO,
     TRACE_PART_LOCKS,
     TRACE_PART_LOCK_CALLS, /* that did not have to wait */
+    TRACE_PART_MPI,
     TRACE_PARTS
 };
 struct trace_cost { /* our own time so far, by enum trace_part, of a thread; the last counts */

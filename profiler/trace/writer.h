@@ -10,6 +10,7 @@
 #include "profiler/trace/records_host.h"
 #include "profiler/trace/records_io.h"
 #include "profiler/trace/records_lock.h"
+#include "profiler/trace/records_mpi.h"
 
 /* One file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {

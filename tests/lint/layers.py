@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "profiler/record": {"host/base", "profiler/image"},
     "profiler/trace": {"host/base"},
     "profiler/capture": {"profiler/trace", "profiler/image"},
+    "profiler/capture_mpi": {"profiler/trace", "profiler/capture"},
     "profiler/outside": {"host/base", "profiler/trace", "profiler/capture"},
     "profiler/analyze": {"host/base", "host/json", "profiler/trace"},
     "profiler/import": {"host/base", "host/json", "profiler/trace", "profiler/analyze"},
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
 # The capture library is loaded into other programs; ours only names its file.
-MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture"}
+MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_mpi"}
 
 # Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
@@ -42,8 +43,8 @@ INSIDE = {
     "host/suite": ["statistics", "catalogue", "run", "bench"],
     "host/cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
-                         "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "hooks"],
-    "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "gpu", "build"],
+                         "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],
+    "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "build"],
     "profiler/import": ["read", "build", "source"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
     "profiler/fpga": ["width", "embed", "hls", "verilog"],

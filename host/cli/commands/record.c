@@ -9,6 +9,7 @@
 #include "host/backend/cpu_name.h"
 #include "host/base/log.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/job.h"
 #include "host/cli/runs/perf_maps.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/record_json.h"
@@ -91,6 +92,7 @@ static enum err check_modes(const char *list)
 
 struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
+    struct job job; /* size 0: this process alone */
     struct record_target target;
     struct record_end bare, end;
     struct record_disks disks;
@@ -144,13 +146,16 @@ static void recording_ended(void *context, const struct record_end *then)
 
 static enum err run_program(struct record_session *s, char **word)
 {
-    char library[RUN_PATH], **environment;
+    char library[RUN_PATH], mpi[RUN_PATH], **environment;
     const char *program;
     TRY(cli_program(&program));
     TRY(record_library(program, library));
-    TRY(run_make(out, s->folder));
+    record_mpi_library(library, word[0], mpi);
+    job_of_environment(&s->job);
+    TRY(s->job.size ? job_folder(&s->job, out, s->folder) : run_make(out, s->folder));
     TRY(tracing_folder(s->folder, s->trace));
     const struct record_settings settings = {.library = library,
+                                             .mpi_library = mpi,
                                              .folder = s->trace,
                                              .modes = modes,
                                              .rate_hz = rate,
@@ -182,6 +187,13 @@ static void conclude(struct record_session *s)
 {
     char top[256] = "";
     run_private(); /* not before: the program's umask is the user's */
+    const int missing = s->job.size ? job_end(&s->job, out, s->folder, &s->end) : 0;
+    if (s->job.rank) /* the first one goes on */
+        return;
+    if (missing)
+        log_warn("%d of %d ranks did not say how they ended: what they recorded is in the profile "
+                 "as far as it goes",
+                 missing, s->job.size);
     enum err e = write_facts(s, &s->end);
     if (!e)
         e = perf_maps_keep(s->trace);

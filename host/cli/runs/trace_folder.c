@@ -25,8 +25,8 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH])
 {
     char name[RUN_PATH + 16];
     snprintf(name, sizeof name, "%s/trace", run);
-    FAIL_IF(mkdir(name, run_mode()), ERR_IO, "%s: cannot make the folder: %s", name,
-            strerror(errno));
+    FAIL_IF(mkdir(name, run_mode()) && errno != EEXIST, ERR_IO, "%s: cannot make the folder: %s",
+            name, strerror(errno));
     char *real = realpath(name, NULL);
     FAIL_IF(!real, ERR_IO, "%s: %s", name, strerror(errno));
     int n = snprintf(out, TRACING_PATH, "%s", real);

@@ -247,3 +247,18 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
     *interpreter = sr.core == 1;
     return sr.count;
 }
+
+const struct resolved *frames_own(const struct resolved *f, int n)
+{
+    const struct resolved *found = NULL;
+    int rank = 0;
+    for (int i = 0; i < n; i++) {
+        int r = !f[i].file ? 0 : f[i].own ? 3 : f[i].class == FRAME_USER ? 2 : 1;
+        r = f[i].class == FRAME_RUNTIME && r == 1 ? 0 : r;
+        if (r > rank) {
+            rank = r;
+            found = &f[i];
+        }
+    }
+    return found;
+}

@@ -16,4 +16,7 @@ enum { RESOLVED_MAX = 8192 }; /* 1,537 as recorded, and what was inlined */
  * interpreter. */
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter);
 
+/* The innermost own line; else the innermost user's, else any with a line. NULL: none has one. */
+const struct resolved *frames_own(const struct resolved *f, int n);
+
 #endif

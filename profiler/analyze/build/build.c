@@ -11,6 +11,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/io/io.h"
+#include "profiler/analyze/ranks/ranks.h"
 
 static const char *const ends[] = {
     [TRACE_RUNNING] = "running",  [TRACE_EXIT] = "exit",     [TRACE_QUICK] = "quick_exit",
@@ -122,6 +123,8 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
         im->python_minor = minor;
         r->processes.items[im->index].python = run_text(r, value);
     }
+    if (!strcmp(key, "mpi.rank"))
+        return ranks_fact(im, value);
     if (!strcmp(key, "cupti.clock"))
         im->monotonic = !strcmp(value, "monotonic");
     if (!strcmp(key, "perfmap"))
@@ -339,8 +342,9 @@ static enum err build_meta(struct run *r)
 enum err build_model(struct run *r)
 {
     static enum err (*const steps[])(struct run *) = {
-        build_meta,   build_gpu,      build_totals, build_files, build_stacks, source_texts,
-        build_memory, build_timeline, build_locks,  build_own,   build_io,     build_quality};
+        build_meta,   build_gpu,    build_totals,   build_files, build_stacks,
+        source_texts, build_memory, build_timeline, build_locks, ranks_build,
+        build_own,    build_io,     build_quality};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         TRY(steps[i](r));
     return ERR_OK;
@@ -382,6 +386,7 @@ void build_free(struct run *r)
         free(plain[i]);
     cython_free(r);
     io_free(r);
+    ranks_free(r);
     symbols_free(r->symbols);
     model_destroy(r->m);
     free(r);

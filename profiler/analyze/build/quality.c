@@ -413,7 +413,7 @@ static enum err overhead(struct run *r)
 {
     static const char *const names[] = {
         "sampler",      "wait",       "alloc",      "copy", "nvtx",  "cuda",      "writer",
-        "malloc calls", "free calls", "copy calls", "io",   "locks", "lock calls"};
+        "malloc calls", "free calls", "copy calls", "io",   "locks", "lock calls", "mpi"};
     struct model_quality *q = &r->m->quality;
     double sum = 0, cpu = r->total.user + r->total.sys;
     TRY(model_list(r->m, model_cost, q, overhead, TRACE_PARTS));

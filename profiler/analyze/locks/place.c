@@ -25,22 +25,6 @@ static int ends_with(const char *text, const char *end)
     return n >= k && !strcmp(text + n - k, end);
 }
 
-/* The innermost own line; else the innermost user's, else any with a line. */
-static const struct resolved *best(const struct resolved *f, int n)
-{
-    const struct resolved *found = NULL;
-    int rank = 0;
-    for (int i = 0; i < n; i++) {
-        int r = !f[i].file ? 0 : f[i].own ? 3 : f[i].class == FRAME_USER ? 2 : 1;
-        r = f[i].class == FRAME_RUNTIME && r == 1 ? 0 : r;
-        if (r > rank) {
-            rank = r;
-            found = &f[i];
-        }
-    }
-    return found;
-}
-
 static const char *text(struct image *im, const char *s)
 {
     return s ? run_text(im->run, s) : NULL;
@@ -49,7 +33,7 @@ static const char *text(struct image *im, const char *s)
 static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct lock_place *p)
 {
     int interpreter, n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter), python = 0;
-    const struct resolved *own = best(f, n);
+    const struct resolved *own = frames_own(f, n);
     p->known = 1;
     while (python < n && !f[python].python)
         python++;

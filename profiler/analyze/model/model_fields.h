@@ -7,6 +7,7 @@
 #include "profiler/analyze/model/model_fields_gpu.h"
 #include "profiler/analyze/model/model_fields_io.h"
 #include "profiler/analyze/model/model_fields_lock.h"
+#include "profiler/analyze/model/model_fields_mpi.h"
 
 /* clang-format off */
 
@@ -381,6 +382,7 @@
     X(ONE, model_io, io, "input and output; all null where it was not recorded")                  \
     X(LIST, model_lock, locks, "by wait_s")                                                        \
     X(LIST, model_contention, contention, "one for each process with threads, by any_s")           \
+    X(ONE, model_mpi, mpi, "ranks; all null where the program started none")                       \
     X(LIST, model_process, processes, "by start")                                                  \
     X(LIST, model_thread, threads, "")                                                             \
     X(LIST, model_track, timeline, "")                                                             \
@@ -446,6 +448,10 @@
     X(model_holder, MODEL_HOLDER_FIELDS)                                                           \
     X(model_lock, MODEL_LOCK_FIELDS)                                                               \
     X(model_contention, MODEL_CONTENTION_FIELDS)                                                   \
+    X(model_rank, MODEL_RANK_FIELDS)                                                               \
+    X(model_mpi_line, MODEL_MPI_LINE_FIELDS)                                                       \
+    X(model_mpi_pair, MODEL_MPI_PAIR_FIELDS)                                                       \
+    X(model_mpi, MODEL_MPI_FIELDS)                                                                 \
     X(model_event, MODEL_EVENT_FIELDS)                                                             \
     X(model_track, MODEL_TRACK_FIELDS)                                                             \
     X(model_finding, MODEL_FINDING_FIELDS)                                                         \

@@ -67,6 +67,7 @@ struct image {
     struct cpu *cpu;
     struct heap *heap;
     struct locks *locks;
+    struct image_ranks *ranks;
     struct gpu *gpu;
     struct ranges *ranges;
     struct io *io;

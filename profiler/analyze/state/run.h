@@ -238,7 +238,8 @@ struct run {
     VECTOR(struct model_lock) locks; /* names in the model's arena */
     VECTOR(struct model_contention) contention;
     struct curves *curves;
-    struct io_run *io; /* io/io.h */
+    struct io_run *io;       /* io/io.h */
+    struct ranks_run *ranks; /* ranks/ranks_state.h; NULL: no rank was seen */
     VECTOR(struct in_range) in_ranges;
     struct table in_range_by_key;
     VECTOR(struct in_thread) in_threads;

@@ -1,0 +1,229 @@
+/* For which rank a call waited: collective calls by group and number, messages in the order in
+ * which MPI delivers them (of one pair, tag and group). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/analyze/ranks/ranks_state.h"
+
+/* A call waits from its begin until `since`, at most to its end. */
+static void waits(struct rank_event *e, uint64_t since, int rank)
+{
+    const uint64_t until = since < e->end ? since : e->end;
+    if (until <= e->begin || rank == e->rank)
+        return;
+    const double ns = (double)(until - e->begin);
+    if (ns > e->late) {
+        e->late = ns;
+        e->late_rank = rank;
+    }
+}
+
+static int is_collective(const struct rank_event *e)
+{
+    return (e->op >= TRACE_MPI_BARRIER && e->op <= TRACE_MPI_PREFIX) || e->op == TRACE_MPI_END;
+}
+
+static int by_meeting(const void *a, const void *b)
+{
+    const struct rank_event *x = *(struct rank_event *const *)a,
+                            *y = *(struct rank_event *const *)b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* One collective call of all its ranks, by begin. The root waits for the last of the others, or the
+ * others for the root. */
+static void meet(struct rank_event **e, size_t n)
+{
+    const struct rank_event *last = e[n - 1];
+    for (size_t i = 0; i < n; i++) {
+        if (e[i]->op == TRACE_MPI_OF_ROOT) {
+            for (size_t k = 0; k < n; k++)
+                if (e[k]->rank == e[i]->peer)
+                    waits(e[i], e[k]->begin, e[k]->rank);
+        } else if (e[i]->op != TRACE_MPI_TO_ROOT || e[i]->rank == e[i]->peer) {
+            waits(e[i], last->begin, last->rank);
+        }
+    }
+}
+
+static enum err match_collective(struct ranks_run *all)
+{
+    VECTOR(struct rank_event *) list = {0};
+    enum err e = vector_room(&list, all->events.count + 1);
+    for (size_t i = 0; i < all->events.count && !e; i++)
+        if (is_collective(&all->events.items[i]))
+            list.items[list.count++] = &all->events.items[i];
+    if (!e)
+        vector_sort(&list, by_meeting);
+    for (size_t i = 0, n; i < list.count && !e; i += n) {
+        const struct rank_event *first = list.items[i];
+        for (n = 1; i + n < list.count; n++)
+            if (list.items[i + n]->group != first->group ||
+                list.items[i + n]->sequence != first->sequence)
+                break;
+        if (first->flags & TRACE_MPI_GROUP || first->op == TRACE_MPI_END)
+            meet(list.items + i, n);
+    }
+    vector_free(&list);
+    return e;
+}
+
+/* One side of a message. */
+struct side {
+    uint64_t group, begin;
+    int from, to, tag;
+    int receives;
+    struct rank_event *of;
+};
+
+static int by_channel(const void *a, const void *b)
+{
+    const struct side *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from - y->from;
+    if (x->to != y->to)
+        return x->to - y->to;
+    if (x->tag != y->tag)
+        return x->tag - y->tag;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->receives != y->receives)
+        return x->receives - y->receives;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int same_channel(const struct side *a, const struct side *b)
+{
+    return a->from == b->from && a->to == b->to && a->tag == b->tag && a->group == b->group;
+}
+
+static int sends(const struct rank_event *e)
+{
+    return e->op == TRACE_MPI_SEND || e->op == TRACE_MPI_SEND_POST || e->op == TRACE_MPI_EXCHANGE;
+}
+
+static int receives(const struct rank_event *e)
+{
+    return e->op == TRACE_MPI_RECEIVE || e->op == TRACE_MPI_RECEIVE_POST ||
+           e->op == TRACE_MPI_EXCHANGE;
+}
+
+static int source_of(const struct rank_event *e)
+{
+    return e->op == TRACE_MPI_EXCHANGE ? (int)e->sequence - 1 : e->peer;
+}
+
+/* A posted receive and the begin of its send, until a wait of the same rank. */
+struct posted {
+    uint64_t post, sent;
+    int rank, from;
+};
+struct posted_list {
+    struct posted *items;
+    size_t count, room;
+};
+
+static void message(struct side *send, struct side *receive, struct posted_list *posted,
+                    enum err *e)
+{
+    struct rank_event *s = send->of, *r = receive->of;
+    if (r->op == TRACE_MPI_RECEIVE_POST)
+        *e = vector_add(posted, (struct posted){r->begin, s->begin, r->rank, s->rank});
+    else
+        waits(r, s->begin, s->rank);
+    if (s->op == TRACE_MPI_SEND && r->begin < s->end) /* it held the message until then */
+        waits(s, r->begin, r->rank);
+}
+
+static int by_rank_and_post(const void *a, const void *b)
+{
+    const struct posted *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank - y->rank;
+    return (x->post > y->post) - (x->post < y->post);
+}
+
+/* A wait is for what was posted before it and not sent yet. */
+static void match_waits(struct ranks_run *all, struct posted_list *posted)
+{
+    vector_sort(posted, by_rank_and_post);
+    for (size_t i = 0; i < all->events.count; i++) {
+        struct rank_event *w = &all->events.items[i];
+        if (w->op != TRACE_MPI_WAIT)
+            continue;
+        size_t low = 0, high = posted->count;
+        while (low < high) {
+            const size_t at = (low + high) / 2;
+            if (posted->items[at].rank < w->rank)
+                low = at + 1;
+            else
+                high = at;
+        }
+        for (; low < posted->count && posted->items[low].rank == w->rank &&
+               posted->items[low].post <= w->begin;
+             low++) {
+            const struct posted *p = &posted->items[low];
+            if (p->sent > w->begin && p->sent < w->end)
+                waits(w, p->sent, p->from);
+        }
+    }
+}
+
+/* Pairs the sides of one channel in their order. */
+static enum err pair_up(struct ranks_run *all, struct side *side, size_t n,
+                        struct posted_list *posted)
+{
+    enum err e = ERR_OK;
+    size_t sent = 0;
+    while (sent < n && !side[sent].receives)
+        sent++;
+    for (size_t i = sent; i < n && !e; i++) {
+        if (i - sent < sent)
+            message(&side[i - sent], &side[i], posted, &e);
+        else
+            all->unmatched++;
+    }
+    return e;
+}
+
+static enum err match_messages(struct ranks_run *all)
+{
+    VECTOR(struct side) sides = {0};
+    struct posted_list posted = {0};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < all->events.count && !e; i++) {
+        struct rank_event *v = &all->events.items[i];
+        const int any =
+            receives(v) && (source_of(v) < 0 || (v->op == TRACE_MPI_RECEIVE && v->tag < 0));
+        all->unmatched += (uint64_t)any;
+        if (sends(v) && v->peer >= 0)
+            e = vector_add(&sides,
+                           (struct side){v->group, v->begin, v->rank, v->peer, v->tag, 0, v});
+        if (!e && receives(v) && !any)
+            e = vector_add(&sides,
+                           (struct side){v->group, v->begin, source_of(v), v->rank, v->tag, 1, v});
+    }
+    if (!e)
+        vector_sort(&sides, by_channel);
+    for (size_t i = 0, n; i < sides.count && !e; i += n) {
+        for (n = 1; i + n < sides.count && same_channel(&sides.items[i], &sides.items[i + n]); n++)
+            ;
+        e = pair_up(all, sides.items + i, n, &posted);
+    }
+    if (!e)
+        match_waits(all, &posted);
+    vector_free(&posted);
+    vector_free(&sides);
+    return e;
+}
+
+enum err ranks_match(struct ranks_run *all)
+{
+    TRY(match_collective(all));
+    return match_messages(all);
+}

@@ -1,0 +1,95 @@
+/* The recorder of MPI: ranks as facts, calls as records; the short ones without a stack, which
+ * would take longer than they do. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/stack.h"
+#include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/mpi/mpi.h"
+
+enum { LEAST_NS = 10000, CALLS_MAX = 1000000 };
+
+static int on;
+static uint64_t calls;
+
+static int wanted(void)
+{
+    struct thread_slot *s = on ? thread_self() : NULL;
+    return s && !s->t.busy && !s->t.ours && thread_live();
+}
+
+static void joined(int rank, int size, const char *library)
+{
+    char text[32];
+    const int saved = errno;
+    struct capture_thread *t = on ? capture_enter() : NULL;
+    if (t) {
+        snprintf(text, sizeof text, "%d of %d", rank, size);
+        capture_meta(t, "mpi.rank", text);
+        capture_meta(t, "mpi.library", library);
+        capture_leave(t, TRACE_PART_MPI, 0);
+    }
+    errno = saved;
+}
+
+static void put(struct capture_thread *t, const struct mpi_call *c)
+{
+    const uint64_t spent = c->end_ns - c->begin_ns;
+    struct trace_mpi r = {.r.kind = TRACE_MPI,
+                          .r.time_ns = c->end_ns,
+                          .name = capture_text(t, c->name, strlen(c->name)),
+                          .spent_ns = spent,
+                          .bytes = c->bytes,
+                          .group = c->group,
+                          .sequence = c->sequence,
+                          .size = c->size,
+                          .peer = c->peer,
+                          .tag = c->tag,
+                          .tid = t->tid,
+                          .op = c->op,
+                          .flags = c->flags};
+    if (spent >= LEAST_NS)
+        r.stack = capture_stack(t, NULL, c->caller);
+    trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+}
+
+static void called(const struct mpi_call *c)
+{
+    const int saved = errno;
+    const uint64_t n = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    const uint64_t now = trace_now();
+    struct capture_thread *t = on && n <= CALLS_MAX ? capture_enter() : NULL;
+    if (t) {
+        if (n == CALLS_MAX)
+            capture_note(t, 1, "mpi.full",
+                         "The first %d calls of MPI of a process were recorded, and it made more: "
+                         "times and bytes of MPI end there.",
+                         CALLS_MAX);
+        put(t, c);
+        capture_leave(t, TRACE_PART_MPI, now);
+    }
+    errno = saved;
+}
+
+CAPTURE_API const struct mpi_recorder *tomoprof_capture_mpi(void);
+const struct mpi_recorder *tomoprof_capture_mpi(void)
+{
+    static const struct mpi_recorder table = {sizeof table, trace_now, wanted, joined, called};
+    return &table;
+}
+
+static int start(void)
+{
+    on = 1;
+    return 0;
+}
+
+static void fork_child(void)
+{
+    calls = 0;
+}
+
+const struct recorder mpi_recorder = {
+    .name = "mpi", .modes = ~0u, .start = start, .fork_child = fork_child};

@@ -1,0 +1,26 @@
+/* Calls of MPI, which a second library sees (profiler/capture_mpi): it is loaded beside this one
+ * into programs of several ranks alone, and hands over what it saw. */
+#ifndef TP_CAPTURE_RECORDERS_MPI_MPI_H
+#define TP_CAPTURE_RECORDERS_MPI_MPI_H
+
+#include "profiler/trace/records_mpi.h"
+
+struct mpi_call {
+    const char *name;   /* "Allreduce" */
+    const void *caller; /* where the program called it */
+    uint64_t begin_ns, end_ns, bytes, group;
+    uint32_t sequence, size;
+    int32_t peer, tag;
+    uint16_t op, flags; /* enum trace_mpi_op, trace_mpi_flags */
+};
+struct mpi_recorder {
+    size_t bytes; /* sizeof of this struct: both libraries are of one build */
+    uint64_t (*now)(void);
+    int (*wanted)(void); /* the calling thread is recorded */
+    void (*joined)(int rank, int size, const char *library);
+    void (*called)(const struct mpi_call *call);
+};
+#define MPI_RECORDER_NAME "tomoprof_capture_mpi"
+typedef const struct mpi_recorder *mpi_recorder_entry(void);
+
+#endif

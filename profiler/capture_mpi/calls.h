@@ -1,0 +1,67 @@
+/* The functions of MPI that are seen: name, number of arguments, what the call does, and which
+ * arguments say how much, to whom and in which communicator. -1: none. Arguments are one machine
+ * word each under Open MPI and MPICH: handles are pointers or int, counts int, addresses words. */
+#ifndef TP_CAPTURE_MPI_CALLS_H
+#define TP_CAPTURE_MPI_CALLS_H
+
+/* X(name, arguments, op, buffer, count, type, peer, tag, comm, status, more) */
+enum call_more {
+    ONCE,   /* count elements of type */
+    EACH,   /* count for every rank of the communicator */
+    LISTED, /* count is an array, one for every rank */
+    INSTEAD =
+        16, /* with MPI_IN_PLACE for a buffer the numbers of what is received, 3 after, hold */
+};
+#define CALL_LIST(X)                                                                               \
+    X(Send, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                  \
+    X(Ssend, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                 \
+    X(Rsend, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                 \
+    X(Bsend, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                 \
+    X(Recv, 7, RECEIVE, -1, 1, 2, 3, 4, 5, 6, ONCE)                                                \
+    X(Mrecv, 5, RECEIVE, -1, 1, 2, -1, -1, -1, -1, ONCE)                                           \
+    X(Probe, 4, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                               \
+    X(Mprobe, 5, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                              \
+    X(Sendrecv_replace, 9, EXCHANGE, -1, 1, 2, 3, 4, 7, -1, ONCE)                                  \
+    X(Isend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                            \
+    X(Issend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                           \
+    X(Irsend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                           \
+    X(Ibsend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                           \
+    X(Irecv, 7, RECEIVE_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                         \
+    X(Wait, 2, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                             \
+    X(Waitall, 3, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                          \
+    X(Waitany, 4, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                          \
+    X(Waitsome, 5, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                         \
+    X(Barrier, 1, BARRIER, -1, -1, -1, -1, -1, 0, -1, ONCE)                                        \
+    X(Bcast, 5, OF_ROOT, -1, 1, 2, 3, -1, 4, -1, ONCE)                                             \
+    X(Scatter, 8, OF_ROOT, -1, 1, 2, 6, -1, 7, -1, EACH)                                           \
+    X(Scatterv, 9, OF_ROOT, -1, 1, 3, 7, -1, 8, -1, LISTED)                                        \
+    X(Reduce, 7, TO_ROOT, -1, 2, 3, 5, -1, 6, -1, ONCE)                                            \
+    X(Gather, 8, TO_ROOT, 0, 1, 2, 6, -1, 7, -1, ONCE | INSTEAD)                                   \
+    X(Gatherv, 9, TO_ROOT, -1, 1, 2, 7, -1, 8, -1, ONCE)                                           \
+    X(Allreduce, 6, ALL, -1, 2, 3, -1, -1, 5, -1, ONCE)                                            \
+    X(Reduce_scatter, 6, ALL, -1, 2, 3, -1, -1, 5, -1, LISTED)                                     \
+    X(Reduce_scatter_block, 6, ALL, -1, 2, 3, -1, -1, 5, -1, EACH)                                 \
+    X(Allgather, 7, ALL, 0, 1, 2, -1, -1, 6, -1, ONCE | INSTEAD)                                   \
+    X(Allgatherv, 8, ALL, -1, 1, 2, -1, -1, 7, -1, ONCE)                                           \
+    X(Alltoall, 7, ALL, 0, 1, 2, -1, -1, 6, -1, EACH | INSTEAD)                                    \
+    X(Alltoallv, 9, ALL, -1, 1, 3, -1, -1, 8, -1, LISTED)                                          \
+    X(Scan, 6, PREFIX, -1, 2, 3, -1, -1, 5, -1, ONCE)                                              \
+    X(Exscan, 6, PREFIX, -1, 2, 3, -1, -1, 5, -1, ONCE)                                            \
+    X(Comm_free, 1, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                        \
+    X(Sendrecv, 12, EXCHANGE, -1, 1, 2, 3, 4, 10, -1, ONCE)                                        \
+    X(Init, 2, START, -1, -1, -1, -1, -1, -1, -1, ONCE)                                            \
+    X(Init_thread, 4, START, -1, -1, -1, -1, -1, -1, -1, ONCE)                                     \
+    X(Finalize, 0, END, -1, -1, -1, -1, -1, -1, -1, ONCE)
+
+/* What the library calls itself, by its second name. */
+#define USED_LIST(X)                                                                               \
+    X(Type_size)                                                                                   \
+    X(Comm_rank)                                                                                   \
+    X(Comm_size)                                                                                   \
+    X(Comm_group)                                                                                  \
+    X(Comm_test_inter)                                                                             \
+    X(Group_translate_ranks)                                                                       \
+    X(Group_free)                                                                                  \
+    X(Get_library_version)
+
+#endif

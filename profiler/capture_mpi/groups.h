@@ -1,0 +1,27 @@
+/* Communicators by the ranks that are in them, and sizes of types: asked of MPI once each. */
+#ifndef TP_CAPTURE_MPI_GROUPS_H
+#define TP_CAPTURE_MPI_GROUPS_H
+
+#include <stdint.h>
+
+typedef uintptr_t word;
+
+struct group {
+    word comm;
+    uint64_t id;    /* of its ranks, in their order: the same number on all of them */
+    int size, rank; /* rank: of this process in it */
+    int *world;     /* its ranks as those of MPI_COMM_WORLD */
+    uint32_t calls; /* collective ones so far */
+};
+
+/* After MPI_Init: this process in MPI_COMM_WORLD. 0: MPI is of no kind that is known here. */
+int groups_join(int *rank, int *size, char library[256]);
+int groups_are_known(void);
+/* NULL: it is of no kind that is known, or between two groups. */
+struct group *group_of(word comm);
+void group_forget(word comm); /* it is freed, and its handle may come again */
+int group_world_rank(const struct group *g, int rank); /* -1 unknown, or any */
+int group_status_at(void);          /* where MPI_Status has its source, and then its tag; in int */
+int64_t group_type_size(word type); /* bytes, -1 unknown */
+
+#endif

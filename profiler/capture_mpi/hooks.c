@@ -1,0 +1,219 @@
+/* The functions of MPI, for a program of several ranks: each is timed, with its bytes and partners,
+ * and passed on. C programs call MPI_X; Fortran's libraries call PMPI_X straight, so that both are
+ * here, and a call inside of a call is not seen. Built without mpi.h: one library for Open MPI and
+ * MPICH. Nothing here changes what a call does. */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/capture/recorders/mpi/mpi.h"
+#include "profiler/capture_mpi/calls.h"
+#include "profiler/capture_mpi/groups.h"
+
+#define API    __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+/* Parameters and arguments of so many words. */
+#define P0  void
+#define P1  word a
+#define P2  P1, word b
+#define P3  P2, word c
+#define P4  P3, word d
+#define P5  P4, word e
+#define P6  P5, word f
+#define P7  P6, word g
+#define P8  P7, word h
+#define P9  P8, word i
+#define P12 P9, word j, word k, word l
+#define A0
+#define A1  a
+#define A2  A1, b
+#define A3  A2, c
+#define A4  A3, d
+#define A5  A4, e
+#define A6  A5, f
+#define A7  A6, g
+#define A8  A7, h
+#define A9  A8, i
+#define A12 A9, j, k, l
+
+#define W0
+#define W1  A1,
+#define W2  A2,
+#define W3  A3,
+#define W4  A4,
+#define W5  A5,
+#define W6  A6,
+#define W7  A7,
+#define W8  A8,
+#define W9  A9,
+#define W12 A12,
+
+enum row_number {
+#define ROW(name, ...) ROW_##name,
+    CALL_LIST(ROW)
+#undef ROW
+        ROWS
+};
+static const struct row {
+    const char *name;
+    uint16_t op;
+    int buffer, count, type, peer, tag, comm, status, more;
+} rows[] = {
+#define ROW(name, n, op, buffer, count, type, peer, tag, comm, status, more)                       \
+    {#name, TRACE_MPI_##op, buffer, count, type, peer, tag, comm, status, more},
+    CALL_LIST(ROW)
+#undef ROW
+};
+
+static const struct mpi_recorder *recorder; /* NULL: nothing is recorded */
+static __thread int inside;
+
+static void *find(const char *prefix, const char *name)
+{
+    char full[64];
+    strcpy(full, prefix);
+    strcat(full, name);
+    return dlsym(RTLD_NEXT, full);
+}
+
+static __attribute__((constructor)) void loaded(void)
+{
+    mpi_recorder_entry *entry = (mpi_recorder_entry *)dlsym(RTLD_DEFAULT, MPI_RECORDER_NAME);
+    const struct mpi_recorder *there = entry ? entry() : NULL;
+    if (there && there->bytes == sizeof *there)
+        recorder = there;
+}
+
+/* Elements that this rank gives. */
+static int64_t elements(const struct row *r, const word *w, const struct group *g, word *type)
+{
+    const word in_place = w[r->buffer < 0 ? 0 : r->buffer];
+    const int instead = r->more & INSTEAD && (in_place == 1 || in_place == (word)-1);
+    const int at = r->count + (instead ? 3 : 0), how = r->more & ~INSTEAD;
+    *type = w[r->type + (instead ? 3 : 0)];
+    const int64_t size = g ? g->size : 1;
+    int64_t sum = 0;
+    if (how == LISTED) {
+        const int *counts = (const int *)w[at];
+        for (int64_t i = 0; counts && g && i < size; i++)
+            sum += counts[i];
+        return sum;
+    }
+    return (int64_t)(int)w[at] * (how == EACH ? size : 1);
+}
+
+static void count_bytes(const struct row *r, const word *w, const struct group *g,
+                        struct mpi_call *c)
+{
+    word type;
+    const int root_alone = r->op == TRACE_MPI_OF_ROOT;
+    if (r->count < 0 || (root_alone && g && (int)w[r->peer] != g->rank))
+        return; /* others only get */
+    const int64_t n = elements(r, w, g, &type);
+    const int64_t size = group_type_size(type);
+    if (n < 0 || size < 0)
+        return;
+    c->bytes = (uint64_t)(n * size);
+    c->flags |= TRACE_MPI_BYTES;
+}
+
+static int is_collective(uint16_t op)
+{
+    return op >= TRACE_MPI_BARRIER && op <= TRACE_MPI_PREFIX;
+}
+
+static void describe(const struct row *r, const word *w, struct mpi_call *c)
+{
+    struct group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
+    c->name = r->name;
+    c->op = r->op;
+    c->peer = c->tag = -1;
+    if (g) {
+        c->flags |= TRACE_MPI_GROUP;
+        c->group = g->id;
+        c->size = (uint32_t)g->size;
+        c->sequence = is_collective(r->op) ? g->calls++ : 0;
+    }
+    if (r->peer >= 0)
+        c->peer = group_world_rank(g, (int)w[r->peer]);
+    if (r->op == TRACE_MPI_EXCHANGE)
+        c->sequence =
+            1 + (uint32_t)group_world_rank(g, (int)w[r->type == 2 && r->comm == 7 ? 5 : 8]);
+    if (r->tag >= 0)
+        c->tag = (int)w[r->tag];
+    count_bytes(r, w, g, c);
+}
+
+static void joined(void)
+{
+    int rank, size;
+    char library[256];
+    if (groups_join(&rank, &size, library))
+        recorder->joined(rank, size, library);
+}
+
+/* 1: the call is seen; mpi_ends follows it. */
+static int begins(enum row_number number, const word *w, const void *caller, struct mpi_call *c)
+{
+    if (inside || !recorder || !recorder->wanted())
+        return 0;
+    inside = 1;
+    *c = (struct mpi_call){.caller = caller};
+    if (number == ROW_Comm_free)
+        group_forget(*(const word *)w[0]);
+    if (groups_are_known())
+        describe(&rows[number], w, c);
+    else
+        c->name = rows[number].name, c->op = rows[number].op, c->peer = c->tag = -1;
+    c->begin_ns = recorder->now();
+    return 1;
+}
+
+/* Who sent, and with what tag, where the program took any and keeps the answer. */
+static void read_status(const struct row *r, const word *w, struct mpi_call *c)
+{
+    const int *status = r->status < 0 ? NULL : (const int *)w[r->status];
+    if ((word)status < 4096) /* MPI_STATUS_IGNORE */
+        return;
+    status += group_status_at();
+    if (c->peer < 0)
+        c->peer = group_world_rank(group_of(w[r->comm]), status[0]);
+    if (c->tag < 0)
+        c->tag = status[1];
+}
+
+static void ends(enum row_number number, const word *w, struct mpi_call *c)
+{
+    c->end_ns = recorder->now();
+    if (groups_are_known() && rows[number].status >= 0)
+        read_status(&rows[number], w, c);
+    if (c->op == TRACE_MPI_START)
+        joined();
+    inside = 0;
+    if (number != ROW_Comm_free)
+        recorder->called(c);
+}
+
+/* Both names of each function. One that MPI does not have fails as MPI_ERR_OTHER would. */
+#define HOOK(prefix, name, n)                                                                      \
+    API int prefix##name(P##n);                                                                    \
+    API int prefix##name(P##n)                                                                     \
+    {                                                                                              \
+        static int (*next)(P##n);                                                                  \
+        const word words[] = {W##n 0};                                                             \
+        struct mpi_call call;                                                                      \
+        if (!next)                                                                                 \
+            next = (int (*)(P##n))find(#prefix, #name);                                            \
+        if (!next)                                                                                 \
+            return 16;                                                                             \
+        const int seen = begins(ROW_##name, words, CALLER, &call);                                 \
+        const int r = next(A##n);                                                                  \
+        if (seen)                                                                                  \
+            ends(ROW_##name, words, &call);                                                        \
+        return r;                                                                                  \
+    }
+#define BOTH(name, n, ...) HOOK(MPI_, name, n) HOOK(PMPI_, name, n)
+CALL_LIST(BOTH)
