@@ -57,7 +57,7 @@ def million(n=1_000_000):
 def old():
     """What a version with fewer blocks would have written."""
     profile = example()
-    for key in ("findings", "ranges", "apis", "gpu", "memsets", "processes", "threads", "own", "answers", "headline", "locks", "contention"):
+    for key in ("findings", "ranges", "apis", "gpu", "memsets", "processes", "threads", "own", "answers", "headline", "locks", "contention", "mpi"):
         profile.pop(key)
     for file in profile["files"].values():
         file["functions"] = []

@@ -31,7 +31,7 @@ void job_of_environment(struct job *j)
     const char *name = getenv("PMIX_NAMESPACE");
     *j = (struct job){0};
     if (!cluster_of_environment(&j->rank, &j->size) || j->size < 2) {
-        j->size = 0;
+        *j = (struct job){0};
         return;
     }
     snprintf(parent, sizeof parent, "%d", (int)getppid()); /* MPICH's proxy, one per machine */

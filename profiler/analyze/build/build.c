@@ -125,6 +125,8 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
     }
     if (!strcmp(key, "mpi.rank"))
         return ranks_fact(im, value);
+    if (!strcmp(key, "mpi.library"))
+        ranks_library(im, value);
     if (!strcmp(key, "cupti.clock"))
         im->monotonic = !strcmp(value, "monotonic");
     if (!strcmp(key, "perfmap"))

@@ -351,7 +351,7 @@
 
 /* What to change first: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
-    X(TEXT, _, kind, "cpu, gpu, wait, lock, imports, finding, none")                                     \
+    X(TEXT, _, kind, "cpu, gpu, wait, lock, ranks, imports, finding, none")                                     \
     X(TEXT, _, text, "a sentence")                                                                 \
     X(TEXT, _, file, "key of files; null where it is about no line")                               \
     X(INT, _, line, "")                                                                            \

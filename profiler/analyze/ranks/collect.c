@@ -64,6 +64,12 @@ enum err ranks_fact(struct image *im, const char *text)
     return ERR_OK;
 }
 
+void ranks_library(struct image *im, const char *text)
+{
+    if (im->run->ranks)
+        im->run->ranks->library = run_text(im->run, text);
+}
+
 enum err ranks_call(struct image *im, const struct trace_mpi *r)
 {
     uint32_t stack;

@@ -222,6 +222,7 @@ static enum err rows(struct run *r, struct rows *t)
         TRY(add_pair(t, e));
     }
     r->m->mpi.size = all->size;
+    r->m->mpi.library = all->library;
     r->m->mpi.unmatched = (int64_t)all->unmatched;
     r->m->mpi.clock = "the clock that all ranks of one machine share";
     TRY(put_ranks(r));

@@ -16,7 +16,8 @@ enum {
 };
 #define SMALL 0.05 /* of the wall time: no card */
 #define BLIND 0.1  /* of the CPU time in own code: below it own lines do not explain the run */
-#define ALONE 0.5  /* of the time: a line that needs no other beside it */
+#define SOME  0.2
+#define ALONE 0.5 /* of the time: a line that needs no other beside it */
 #define NOBODYS                                                                                    \
     0.2 /* of the wall time: imports that no own line asks for, the interpreter's own              \
          */
@@ -300,6 +301,38 @@ static int of_lock(const struct model_finding *f)
     return f->id && !strncmp(f->id, "lock.", 5);
 }
 
+static int of_ranks(const struct model_finding *f)
+{
+    return f->id && !strncmp(f->id, "mpi.", 4);
+}
+
+/* Ranks that wait for each other come before lines in which they do: they keep a CPU busy there. */
+static enum err between_ranks(struct teller *t)
+{
+    const struct model_mpi *mpi = &t->m->mpi;
+    double late = 0;
+    for (int i = 0; i < mpi->ranks_count; i++)
+        late += positive(mpi->ranks[i].late_s);
+    for (int i = 0; i < t->m->findings_count; i++) {
+        const struct model_finding *f = &t->m->findings[i];
+        if (!of_ranks(f) || !strcmp(f->id, "mpi.transfer"))
+            continue;
+        struct model_answer a = blank("ranks", NULL);
+        if (f->lines_count) {
+            a.file = f->lines[0].file;
+            a.line = f->lines[0].line;
+        }
+        a.text = f->evidence;
+        a.cost_s = late / (double)mpi->size;
+        a.share = mpi->wall_s > 0 ? a.cost_s / mpi->wall_s : UNKNOWN;
+        a.of = "wall time";
+        a.gain_s = fmin(f->gain_s, t->wall);
+        a.advice = f->advice;
+        TRY(vector_add(&t->all, a));
+    }
+    return ERR_OK;
+}
+
 /* What locks cost comes before lines that only wait for them. */
 static enum err locking(struct teller *t)
 {
@@ -349,7 +382,8 @@ static enum err from_findings(struct teller *t)
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
         const struct model_place *at = line_of_finding(t->m, f);
-        if (!(f->gain_s > 0) || of_lock(f) || (at && told(t, at->file, at->line)))
+        if (!(f->gain_s > 0) || of_lock(f) || (of_ranks(f) && strcmp(f->id, "mpi.transfer")) ||
+            (at && told(t, at->file, at->line)))
             continue;
         struct model_answer a = blank("finding", NULL);
         if (at) {
@@ -432,10 +466,12 @@ static int leads(const struct teller *t, const struct model_answer *a)
     return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu"));
 }
 
-/* Threads that wait for each other for most of the run: their lines cannot be understood alone. */
+/* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
+ * cannot be understood alone. */
 static int serialises(const struct teller *t, const struct model_answer *a)
 {
-    return !strcmp(a->kind, "lock") && a->share >= ALONE && a->gain_s > SMALL * t->wall;
+    const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
+    return a->share >= least && a->gain_s > SMALL * t->wall;
 }
 
 static enum err arrange(struct teller *t)
@@ -463,8 +499,8 @@ static enum err arrange(struct teller *t)
 
 enum err answers_add(struct model *m)
 {
-    static enum err (*const parts[])(struct teller *) = {locking, computing, on_device,
-                                                         waiting, importing, from_findings};
+    static enum err (*const parts[])(struct teller *) = {
+        locking, between_ranks, computing, on_device, waiting, importing, from_findings};
     struct teller t = {.m = m,
                        .wall = m->meta.wall_s,
                        .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys)};

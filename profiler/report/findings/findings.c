@@ -12,6 +12,7 @@
 #include "profiler/report/findings/io_finder.h"
 #include "profiler/report/findings/io_rules.h"
 #include "profiler/report/findings/lock_rules.h"
+#include "profiler/report/findings/rank_rules.h"
 
 enum { LINES_SHOWN = 50 };
 
@@ -402,9 +403,20 @@ static enum err device(struct finder *f)
     return ERR_OK;
 }
 
+static enum err ranks(struct finder *f)
+{
+    struct model_finding rows[RANK_RULES_MOST];
+    int count;
+    TRY(rank_rules(f->m, rows, &count));
+    for (int i = 0; i < count; i++)
+        TRY(vector_add(&f->found, rows[i]));
+    return ERR_OK;
+}
+
 static enum err (*const rules[])(struct finder *) = {
-    pageable,    synchronising, gaps,        small_kernels, compiling,  occupancy,    churn,
-    host_copies, leaking,       kernel_time, interpreter,   contention, input_output, device};
+    pageable,    synchronising, gaps,         small_kernels, compiling,
+    occupancy,   churn,         host_copies,  leaking,       kernel_time,
+    interpreter, contention,    input_output, device,        ranks};
 
 static int by_gain(const void *a, const void *b)
 {

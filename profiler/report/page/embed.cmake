@@ -1,6 +1,6 @@
 # cmake -DASSETS=dir -DOUTPUT=assets.c -P embed.cmake: the page, its style and its scripts as C arrays.
 # The scripts are one scope: a strict function of their concatenation, in the order in which they need each other.
-set(scripts data ui state canvas code stacks summary lines calls flame tracks timeline gpu locks plots files causes environment triage compare find main)
+set(scripts data ui state canvas code stacks summary lines calls flame tracks timeline gpu locks ranks plots files causes environment triage compare find main)
 
 function(embed name text)
   string(HEX "${text}" hex)

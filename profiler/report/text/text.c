@@ -12,6 +12,7 @@
 #include "profiler/report/text/text_calls.h"
 #include "profiler/report/text/text_io.h"
 #include "profiler/report/text/text_locks.h"
+#include "profiler/report/text/text_ranks.h"
 
 enum { FUNCTIONS = 10 }; /* rows of functions beside rows of lines */
 
@@ -409,6 +410,7 @@ enum err report_text_by(const struct model *m, FILE *out, int width, int colour,
         transfers_table(&s);
         text_io(m, out, colour, top > 0 && top < 10 ? top : 10);
         text_locks(m, out, colour, s.top);
+        text_ranks(m, out, colour, s.top);
         notes(&s);
         if (ferror(out))
             e = FAIL(ERR_IO, "the report could not be written");

@@ -59,10 +59,10 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (int i = 0; i < ROUNDS; i++) {
-        compute(rank == late ? 0.16 : 0.04);
+        compute(rank == late ? 0.25 : 0.02);
         sum_up(data, sum);
     }
-    compute(rank == late ? 0.2 : 0.02);
+    compute(rank == late ? 0.3 : 0.02);
     meet();
     late_sender(rank, data);
     printf("rank %d wall %.6f all %.6f barrier %.6f receive %.6f send %.6f sent %.0f\n", rank, MPI_Wtime() - start, spent_all,

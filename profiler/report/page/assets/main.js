@@ -96,6 +96,7 @@ async function start() {
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],
     hasGpu && ["transfers", "Transfers", () => transfersPanel(profile)],
     list(profile?.locks).length > 0 && ["locks", "Locks", () => locksPanel(profile)],
+    list(profile?.mpi?.ranks).length > 0 && ["ranks", "Ranks", () => ranksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
     list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],

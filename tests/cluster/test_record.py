@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Ranks under record: one run of all of them, and who is late, against what each rank says of itself."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "pipe"))
+from launch import MPI, module_missing
+from tool import PATIENCE, TOMOPROF, main, of_samples
+
+TARGETS = pathlib.Path(__file__).parent / "targets"
+
+
+def build(folder, name, compiler="mpicc"):
+    program = folder / pathlib.Path(name).stem
+    subprocess.run([compiler, "-g", "-O1", "-o", str(program), str(TARGETS / name), "-lm"], check=True, timeout=PATIENCE)
+    return program
+
+
+def record(folder, words, ranks=0, out=None):
+    """`record mpirun ...`, or with ranks: `mpirun -n N record ...`. The finished call and its profile."""
+    out = out or folder / "out"
+    call = [TOMOPROF, "record", "--out", str(out)]
+    call = ["mpirun", "-n", str(ranks), *call, *words] if ranks else [*call, *words]
+    r = subprocess.run(list(map(str, call)), env={**os.environ, **MPI}, capture_output=True, text=True, timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL)
+    runs = [p for p in out.iterdir() if p.is_dir() and not p.is_symlink()] if out.exists() else []
+    profile = json.loads((out / "latest" / "profile.json").read_text()) if (out / "latest" / "profile.json").exists() else None
+    return r, profile, runs
+
+
+def own_words(text):
+    """rank -> what its own clock says of each call."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["rank"]:
+            found[int(words[1])] = dict(zip(words[2::2], map(float, words[3::2])))
+    return found
+
+
+def line_of(source, what):
+    text = (TARGETS / source).read_text().splitlines()
+    return next(i + 1 for i, line in enumerate(text) if f"/* line: {what} */" in line)
+
+
+def near(a, b, slack=0.02):
+    return abs(a - b) <= slack + 0.05 * abs(b)
+
+
+@of_samples
+def who_is_late(check, folder):
+    """Both ways of starting; the times of calls are those of the program's own clock."""
+    program = build(folder, "late.c")
+    for ranks in (0, 3):
+        words = [program, 1] if ranks else ["mpirun", "-n", 3, program, 1]
+        r, profile, runs = record(folder, words, ranks, folder / f"out{ranks}")
+        what = "mpirun record" if ranks else "record mpirun"
+        truth = own_words(r.stdout)
+        check.that(r.returncode == 0 and sorted(truth) == [0, 1, 2], f"{what}: {r.returncode} {r.stderr}")
+        check.that(len(runs) == 1, f"{what}: {len(runs)} runs")
+        if not profile:
+            continue
+        mpi = profile["mpi"]
+        check.that(mpi["size"] == 3 and [k["rank"] for k in mpi["ranks"]] == [0, 1, 2], f"{what}: ranks {mpi['ranks']}")
+        check.that("MPI" in (mpi["library"] or ""), f"{what}: library {mpi['library']}")
+        lines = {(row["call"], row["line"]): row for row in mpi["lines"]}
+        for call, key, what_line in (("Allreduce", "all", "all"), ("Barrier", "barrier", "barrier"), ("Recv", "receive", "receive")):
+            row = lines.get((call, line_of("late.c", what_line)))
+            spent = sum(t[key] for t in truth.values())
+            if not check.that(row, f"{what}: no {call} in line {line_of('late.c', what_line)}: {sorted(lines)}"):
+                continue
+            check.that(near(row["spent_s"], spent), f"{what}: {call} {row['spent_s']:.3f} s, own clock {spent:.3f} s")
+            check.that(row["late_s"] <= row["spent_s"] + 1e-9, f"{what}: {call}: waits longer than it took")
+        # all of them on fewer CPUs: who is late by how much the load decides, but not who is late most
+        check.that(lines[("Allreduce", line_of("late.c", "all"))]["late_rank"] == 1, f"{what}: late is {lines}")
+        check.that(lines[("Recv", line_of("late.c", "receive"))]["late_rank"] == 0, f"{what}: the sender is rank 0")
+        pairs = {(p["from"], p["to"]): p for p in mpi["pairs"]}
+        check.that(list(pairs) == [(0, 1)] and pairs[0, 1]["messages"] == 1 and near(pairs[0, 1]["mb"] * 2**20, 4000, 0),
+                   f"{what}: messages {mpi['pairs']}")
+        check.that(near(sum(k["given_mb"] for k in mpi["ranks"]) * 2**20, 3 * 5 * 4 * 2**18 + 2 * 4000, 0), f"{what}: bytes {mpi['ranks']}")
+        for k in mpi["ranks"]:
+            check.that(k["whole"] and near(k["wall_s"], truth[k["rank"]]["wall"], 0.1), f"{what}: {k} but {truth[k['rank']]}")
+        check.that(profile["headline"].startswith("Rank 1 is late"), f"{what}: {profile['headline']}")
+
+
+@of_samples
+def sent_and_received(check, folder):
+    """Posted messages, Sendrecv, groups of half the ranks, any source: bytes exact, waits for the late sender."""
+    program = build(folder, "messages.c")
+    r, profile, _ = record(folder, ["mpirun", "-n", 4, program])
+    check.that(r.returncode == 0, r.stderr)
+    truth = own_words(r.stdout)
+    mpi = profile["mpi"]
+    sent = {}
+    for row in re.findall(r"sent (\d+) to (\d+) bytes (\d+)", r.stdout):
+        sent[int(row[0]), int(row[1])] = sent.get((int(row[0]), int(row[1])), 0) + int(row[2])
+    found = {(p["from"], p["to"]): round(p["mb"] * 2**20) for p in mpi["pairs"]}
+    check.that(found == sent, f"bytes between ranks {found}, truth {sent}")
+    rows = {row["line"]: row for row in mpi["lines"] if row["line"]}
+    for what in ("waitall", "half", "any"):
+        row = rows.get(line_of("messages.c", what))
+        spent = sum(t[what] for t in truth.values())
+        if check.that(row, f"{what}: no such line in {sorted(rows)}"):
+            check.that(near(row["spent_s"], spent), f"{what}: {row['spent_s']:.3f} s, own clock {spent:.3f} s")
+    wait = rows[line_of("messages.c", "waitall")]
+    check.that(wait["late_rank"] == 0 and wait["late_s"] > 0.5 * wait["spent_s"], f"Waitall waits for rank 0: {wait}")
+    half = rows[line_of("messages.c", "half")]
+    check.that(half["late_rank"] == 3 and half["late_s"] > 0.3 * half["spent_s"], f"the upper half waits for rank 3: {half}")
+    check.that(mpi["unmatched"] >= 1 or rows[line_of("messages.c", "any")]["late_rank"] == 2, f"any source: {mpi['unmatched']}")
+
+
+def exit_codes(check, folder):
+    """They are those of a bare run."""
+    program = build(folder, "messages.c")
+    for words in ([program, "exit", 7], [program, "abort", 9]):
+        bare = subprocess.run(["mpirun", "-n", "2", *map(str, words)], env={**os.environ, **MPI}, capture_output=True, timeout=PATIENCE)
+        inner, _, _ = record(folder, ["mpirun", "-n", 2, *words], 0, folder / "inner")
+        outer, _, _ = record(folder, words, 2, folder / "outer")
+        check.that(inner.returncode == bare.returncode, f"record mpirun {words[1:]}: {inner.returncode}, bare {bare.returncode}")
+        check.that(outer.returncode == bare.returncode, f"mpirun record {words[1:]}: {outer.returncode}, bare {bare.returncode}")
+
+
+def killed(check, folder):
+    """kill -9 of one of three ranks: nothing hangs, and what all of them recorded is read."""
+    program = build(folder, "messages.c")
+    p = subprocess.Popen([TOMOPROF, "record", "--out", str(folder / "out"), "mpirun", "-n", "3", str(program), "wait"],
+                         env={**os.environ, **MPI}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+    pids = {}
+    for line in p.stdout:
+        words = line.split()
+        if words[:1] == ["pid"]:
+            pids[int(words[1])] = int(words[2])
+        if len(pids) == 3:
+            break
+    time.sleep(0.2)  # so that the ranks wait; nothing depends on it
+    os.kill(pids[1], signal.SIGKILL)
+    p.stdout.read()
+    code = p.wait(timeout=PATIENCE)
+    check.that(code == 137, f"exit code {code}, mpirun's is 137")
+    mpi = json.loads((folder / "out" / "latest" / "profile.json").read_text())["mpi"]
+    check.that([k["rank"] for k in mpi["ranks"]] == [0, 1, 2], f"ranks {mpi['ranks']}")
+    check.that(not any(k["whole"] for k in mpi["ranks"]), f"none reached MPI_Finalize: {mpi['ranks']}")
+
+
+reason = module_missing() or ("" if shutil.which("mpicc") else "mpicc is not installed (libopenmpi-dev)")
+if reason:
+    print(f"skipped: {reason}")
+    sys.exit(77)
+main(who_is_late, sent_and_received, exit_codes, killed)
