@@ -1,6 +1,7 @@
 /* What MPI says of its communicators, without mpi.h: handles are words, MPI_COMM_WORLD is an object
  * of Open MPI's and a number of MPICH's. Threads that call MPI at once wait for each other here. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static struct {
 #undef SLOT
 } mpi;
 
-static struct group groups[GROUPS]; /* [0]: MPI_COMM_WORLD */
+static struct mpi_group groups[GROUPS]; /* [0]: MPI_COMM_WORLD */
 static word world_group;
 static int used;
 static struct {
@@ -38,6 +39,38 @@ static void release(void)
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
+/* Images whose name says that they are MPI: where one is loaded for a module of Python alone, no
+ * other search finds it. */
+struct images {
+    char path[4][512];
+    int count;
+};
+
+static int is_mpi(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct images *found = context;
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    (void)size;
+    if (slash && !strncmp(slash, "/libmpi", 7) && found->count < 4 &&
+        strlen(info->dlpi_name) < sizeof found->path[0])
+        strcpy(found->path[found->count++], info->dlpi_name);
+    return 0;
+}
+
+void *mpi_find(const char *name)
+{
+    struct images found = {.count = 0};
+    void *f = dlsym(RTLD_NEXT, name);
+    if (f)
+        return f;
+    dl_iterate_phdr(is_mpi, &found);
+    for (int i = 0; i < found.count && !f; i++) {
+        void *image = dlopen(found.path[i], RTLD_LAZY | RTLD_NOLOAD);
+        f = image ? dlsym(image, name) : NULL;
+    }
+    return f;
+}
+
 static int find_all(void)
 {
     static const struct {
@@ -49,17 +82,20 @@ static int find_all(void)
 #undef ROW
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!(*rows[i].slot = (ask *)dlsym(RTLD_DEFAULT, rows[i].name)))
+        if (!(*rows[i].slot = (ask *)mpi_find(rows[i].name)))
             return 0;
     return 1;
 }
 
 static word world(void)
 {
+    /* A program's own copy of the object, where it has one, is the one that MPI uses. */
     const void *object = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
+    if (!object)
+        object = mpi_find("ompi_mpi_comm_world");
     if (object)
         return (word)object;
-    return dlsym(RTLD_DEFAULT, "MPIX_Grequest_class_create") ? MPICH_WORLD : 0;
+    return mpi_find("MPIX_Grequest_class_create") ? MPICH_WORLD : 0;
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)
@@ -69,7 +105,7 @@ static uint64_t mix(uint64_t h, uint64_t x)
 }
 
 /* The ranks of `g` as those of the world. 0: it stays unknown. */
-static int find_world_ranks(struct group *g)
+static int find_world_ranks(struct mpi_group *g)
 {
     word group = 0;
     const size_t n = (size_t)g->size;
@@ -89,10 +125,10 @@ static int find_world_ranks(struct group *g)
     return good;
 }
 
-static void ask_for(word comm, struct group *g)
+static void ask_for(word comm, struct mpi_group *g)
 {
     int between = 1;
-    *g = (struct group){.comm = comm};
+    *g = (struct mpi_group){.comm = comm};
     if (mpi.Comm_test_inter(comm, (word)&between, 0, 0, 0) || between ||
         mpi.Comm_rank(comm, (word)&g->rank, 0, 0, 0) ||
         mpi.Comm_size(comm, (word)&g->size, 0, 0, 0) || g->size < 1 || g->size > RANKS_MAX ||
@@ -127,7 +163,7 @@ int groups_are_known(void)
     return __atomic_load_n(&used, __ATOMIC_ACQUIRE) > 0;
 }
 
-static struct group *look_up(word comm)
+static struct mpi_group *look_up(word comm)
 {
     for (int i = 0; i < used; i++)
         if (groups[i].comm == comm)
@@ -149,10 +185,10 @@ int group_status_at(void)
     return groups[0].comm == MPICH_WORLD ? 2 : 0;
 }
 
-struct group *group_of(word comm)
+struct mpi_group *group_of(word comm)
 {
     hold();
-    struct group *g = look_up(handle(comm));
+    struct mpi_group *g = look_up(handle(comm));
     release();
     return g && g->size ? g : NULL;
 }
@@ -170,7 +206,7 @@ void group_forget(word comm)
     release();
 }
 
-int group_world_rank(const struct group *g, int rank)
+int group_world_rank(const struct mpi_group *g, int rank)
 {
     return g && rank >= 0 && rank < g->size ? g->world[rank] : -1;
 }

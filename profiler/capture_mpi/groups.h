@@ -6,7 +6,7 @@
 
 typedef uintptr_t word;
 
-struct group {
+struct mpi_group {
     word comm;
     uint64_t id;    /* of its ranks, in their order: the same number on all of them */
     int size, rank; /* rank: of this process in it */
@@ -14,13 +14,16 @@ struct group {
     uint32_t calls; /* collective ones so far */
 };
 
+/* The next definition of a function or object of MPI, NULL none. */
+void *mpi_find(const char *name);
+
 /* After MPI_Init: this process in MPI_COMM_WORLD. 0: MPI is of no kind that is known here. */
 int groups_join(int *rank, int *size, char library[256]);
 int groups_are_known(void);
 /* NULL: it is of no kind that is known, or between two groups. */
-struct group *group_of(word comm);
+struct mpi_group *group_of(word comm);
 void group_forget(word comm); /* it is freed, and its handle may come again */
-int group_world_rank(const struct group *g, int rank); /* -1 unknown, or any */
+int group_world_rank(const struct mpi_group *g, int rank); /* -1 unknown, or any */
 int group_status_at(void);          /* where MPI_Status has its source, and then its tag; in int */
 int64_t group_type_size(word type); /* bytes, -1 unknown */
 

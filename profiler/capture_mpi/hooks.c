@@ -76,7 +76,7 @@ static void *find(const char *prefix, const char *name)
     char full[64];
     strcpy(full, prefix);
     strcat(full, name);
-    return dlsym(RTLD_NEXT, full);
+    return mpi_find(full);
 }
 
 static __attribute__((constructor)) void loaded(void)
@@ -88,7 +88,7 @@ static __attribute__((constructor)) void loaded(void)
 }
 
 /* Elements that this rank gives. */
-static int64_t elements(const struct row *r, const word *w, const struct group *g, word *type)
+static int64_t elements(const struct row *r, const word *w, const struct mpi_group *g, word *type)
 {
     const word in_place = w[r->buffer < 0 ? 0 : r->buffer];
     const int instead = r->more & INSTEAD && (in_place == 1 || in_place == (word)-1);
@@ -105,7 +105,7 @@ static int64_t elements(const struct row *r, const word *w, const struct group *
     return (int64_t)(int)w[at] * (how == EACH ? size : 1);
 }
 
-static void count_bytes(const struct row *r, const word *w, const struct group *g,
+static void count_bytes(const struct row *r, const word *w, const struct mpi_group *g,
                         struct mpi_call *c)
 {
     word type;
@@ -127,7 +127,7 @@ static int is_collective(uint16_t op)
 
 static void describe(const struct row *r, const word *w, struct mpi_call *c)
 {
-    struct group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
+    struct mpi_group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
     c->name = r->name;
     c->op = r->op;
     c->peer = c->tag = -1;

@@ -95,9 +95,7 @@ struct trace_record {
     uint64_t time_ns;
 };
 
-/* name, number, struct (records_host.h, records_io.h, records_lock.h, records_mpi.h,
- * records_gpu.h). Numbers never
- * change their meaning. */
+/* name, number, struct (in records_*.h beside this file). Numbers never change their meaning. */
 #define TRACE_KIND_LIST(X)                                                                         \
     X(META, 1, trace_text)                                                                         \
     X(STRING, 2, trace_text)                                                                       \

@@ -121,6 +121,7 @@ def link_closure(cmake):
         return found
 
     found = {folders[target]: reach(target) for target in direct}
+    found["profiler/capture_mpi"] = {"profiler/trace", "profiler/capture"} # types alone: it links libc
     if capture: # writer.c and sum.c do without the base that the reader needs
         found["profiler/capture"] -= {"host/base"}
     if stacks: # what outside needs of it is not the program's to call

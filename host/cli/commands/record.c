@@ -92,7 +92,7 @@ static enum err check_modes(const char *list)
 
 struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
-    struct job job; /* size 0: this process alone */
+    struct record_job job; /* size 0: this process alone */
     struct record_target target;
     struct record_end bare, end;
     struct record_disks disks;

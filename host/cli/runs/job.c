@@ -25,13 +25,13 @@ static void keep_name(const char *text, char *out, size_t size)
     out[n] = 0;
 }
 
-void job_of_environment(struct job *j)
+void job_of_environment(struct record_job *j)
 {
     char parent[32];
     const char *name = getenv("PMIX_NAMESPACE");
-    *j = (struct job){0};
+    *j = (struct record_job){0};
     if (!cluster_of_environment(&j->rank, &j->size) || j->size < 2) {
-        *j = (struct job){0};
+        *j = (struct record_job){0};
         return;
     }
     snprintf(parent, sizeof parent, "%d", (int)getppid()); /* MPICH's proxy, one per machine */
@@ -81,7 +81,7 @@ static enum err follow(const char *path, const char *out, char folder[RUN_PATH])
     return ERR_OK;
 }
 
-enum err job_folder(const struct job *j, const char *out, char folder[RUN_PATH])
+enum err job_folder(const struct record_job *j, const char *out, char folder[RUN_PATH])
 {
     char path[RUN_PATH];
     const int n = snprintf(path, sizeof path, "%s/%s", out, j->note);
@@ -127,7 +127,7 @@ static int read_end(const char *folder, int rank, struct record_end *sum)
     return 1;
 }
 
-int job_end(const struct job *j, const char *out, const char *folder, struct record_end *end)
+int job_end(const struct record_job *j, const char *out, const char *folder, struct record_end *end)
 {
     const int64_t begin = clock_ns();
     const double patience = end->signal ? KILLED_S : PATIENCE_S;

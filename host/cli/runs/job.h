@@ -7,19 +7,20 @@
 #include "profiler/record/record.h"
 
 /* What a launcher's variables say; size 0: this process is of no job, or the only rank. */
-struct job {
+struct record_job {
     char key[128]; /* of the job: the same for all its ranks */
     int rank, size;
     char note[96]; /* OUT/.job-KEY, where the first rank says which run it is */
 };
 
-void job_of_environment(struct job *out);
+void job_of_environment(struct record_job *out);
 /* The first rank makes the run, the others find it. ERR_FAILED where it does not come within a
  * minute. */
-enum err job_folder(const struct job *j, const char *out, char folder[RUN_PATH]);
+enum err job_folder(const struct record_job *j, const char *out, char folder[RUN_PATH]);
 /* After its program: the others say how theirs ended; the first waits for them, adds their CPU time
  * to `end`, and returns how many did not come (within a minute, or 3 s where its own was killed).
  */
-int job_end(const struct job *j, const char *out, const char *folder, struct record_end *end);
+int job_end(const struct record_job *j, const char *out, const char *folder,
+            struct record_end *end);
 
 #endif

@@ -412,7 +412,7 @@ static enum err checks(struct run *r)
 static enum err overhead(struct run *r)
 {
     static const char *const names[] = {
-        "sampler",      "wait",       "alloc",      "copy", "nvtx",  "cuda",      "writer",
+        "sampler",      "wait",       "alloc",      "copy", "nvtx",  "cuda",       "writer",
         "malloc calls", "free calls", "copy calls", "io",   "locks", "lock calls", "mpi"};
     struct model_quality *q = &r->m->quality;
     double sum = 0, cpu = r->total.user + r->total.sys;

@@ -35,6 +35,7 @@
 #define MODEL_PROCESS_FIELDS(X)                                                                    \
     X(INT, _, pid, "")                                                                             \
     X(INT, _, parent, "pid")                                                                       \
+    X(INT, _, rank, "in MPI_COMM_WORLD; null: it started no MPI")                                  \
     X(TEXT, _, program, "path of the program, relativised")                                        \
     X(TEXT, _, python, "version of its interpreter")                                               \
     X(REAL, _, start_s, "since the first process's start")                                         \
@@ -448,10 +449,7 @@
     X(model_holder, MODEL_HOLDER_FIELDS)                                                           \
     X(model_lock, MODEL_LOCK_FIELDS)                                                               \
     X(model_contention, MODEL_CONTENTION_FIELDS)                                                   \
-    X(model_rank, MODEL_RANK_FIELDS)                                                               \
-    X(model_mpi_line, MODEL_MPI_LINE_FIELDS)                                                       \
-    X(model_mpi_pair, MODEL_MPI_PAIR_FIELDS)                                                       \
-    X(model_mpi, MODEL_MPI_FIELDS)                                                                 \
+    MODEL_MPI_STRUCTS(X)                                                                           \
     X(model_event, MODEL_EVENT_FIELDS)                                                             \
     X(model_track, MODEL_TRACK_FIELDS)                                                             \
     X(model_finding, MODEL_FINDING_FIELDS)                                                         \

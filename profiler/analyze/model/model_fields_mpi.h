@@ -44,6 +44,11 @@
     X(LIST, model_rank, ranks, "by rank")                                                          \
     X(LIST, model_mpi_line, lines, "by spent_s")                                                   \
     X(LIST, model_mpi_pair, pairs, "by mb; at most 10,000")
+#define MODEL_MPI_STRUCTS(X)                                                                       \
+    X(model_rank, MODEL_RANK_FIELDS)                                                               \
+    X(model_mpi_line, MODEL_MPI_LINE_FIELDS)                                                       \
+    X(model_mpi_pair, MODEL_MPI_PAIR_FIELDS)                                                       \
+    X(model_mpi, MODEL_MPI_FIELDS)
 
 /* clang-format on */
 

@@ -164,8 +164,9 @@ static enum err attribute(struct image *im)
         im->run->ranks->events.count = mine->first;
         return ERR_OK;
     }
+    im->run->processes.items[im->index].rank = mine->rank;
     TRY(vector_add(&im->run->ranks->ranks,
-                   (struct rank){.rank = mine->rank, .process = im->index}));
+                   (struct rank_sum){.rank = mine->rank, .process = im->index}));
     room = malloc(RESOLVED_MAX * sizeof *room);
     FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of MPI");
     enum err e = places(im, room);

@@ -19,7 +19,7 @@ struct rank_place {
     const char *file, *function; /* in the model's arena; NULL unknown */
     int line;
 };
-struct rank {
+struct rank_sum {
     int rank, process, ended;
     uint64_t begin, end; /* of what counts: after Init */
     double in_mpi, late, delayed, bytes;
@@ -30,7 +30,7 @@ struct ranks_run {
     const char *library;
     VECTOR(struct rank_event) events;
     VECTOR(struct rank_place) places; /* [0]: unknown */
-    VECTOR(struct rank) ranks;
+    VECTOR(struct rank_sum) ranks;
     uint64_t unmatched;
 };
 

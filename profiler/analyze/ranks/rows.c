@@ -6,7 +6,7 @@
 
 enum { LINES_MAX = 2000, PAIRS_MAX = 10000 };
 
-struct line { /* and call */
+struct mpi_line { /* and call */
     struct rank_place at;
     const char *name;
     double spent, late, bytes;
@@ -14,18 +14,18 @@ struct line { /* and call */
     double *for_rank; /* ns that was waited for each, [size]; NULL none */
     uint8_t *came;    /* [size] */
 };
-struct pair {
+struct mpi_pair {
     int from, to;
     uint64_t messages;
     double bytes;
 };
-struct rows {
-    VECTOR(struct line) lines;
-    VECTOR(struct pair) pairs;
+struct mpi_rows {
+    VECTOR(struct mpi_line) lines;
+    VECTOR(struct mpi_pair) pairs;
     struct table line_by_key, pair_by_key;
 };
 
-static void rows_free(struct rows *t)
+static void rows_free(struct mpi_rows *t)
 {
     for (size_t i = 0; i < t->lines.count; i++) {
         free(t->lines.items[i].for_rank);
@@ -37,7 +37,7 @@ static void rows_free(struct rows *t)
     table_free(&t->pair_by_key);
 }
 
-static struct rank *rank_of(struct ranks_run *all, int rank)
+static struct rank_sum *rank_of(struct ranks_run *all, int rank)
 {
     for (size_t i = 0; i < all->ranks.count; i++)
         if (all->ranks.items[i].rank == rank)
@@ -45,12 +45,12 @@ static struct rank *rank_of(struct ranks_run *all, int rank)
     return NULL;
 }
 
-static enum err add_line(struct ranks_run *all, struct rows *t, const struct rank_event *e)
+static enum err add_line(struct ranks_run *all, struct mpi_rows *t, const struct rank_event *e)
 {
     const uint64_t key = table_mix(e->place, (uintptr_t)e->name);
     uint32_t at = table_get(&t->line_by_key, key);
     if (at == TABLE_NONE) {
-        struct line l = {.at = all->places.items[e->place], .name = e->name};
+        struct mpi_line l = {.at = all->places.items[e->place], .name = e->name};
         l.for_rank = calloc((size_t)all->size, sizeof *l.for_rank);
         l.came = calloc((size_t)all->size, 1);
         at = (uint32_t)t->lines.count;
@@ -61,7 +61,7 @@ static enum err add_line(struct ranks_run *all, struct rows *t, const struct ran
         }
         TRY(table_put(&t->line_by_key, key, at));
     }
-    struct line *l = &t->lines.items[at];
+    struct mpi_line *l = &t->lines.items[at];
     l->calls++;
     l->spent += (double)(e->end - e->begin);
     l->late += e->late;
@@ -73,7 +73,7 @@ static enum err add_line(struct ranks_run *all, struct rows *t, const struct ran
     return ERR_OK;
 }
 
-static enum err add_pair(struct rows *t, const struct rank_event *e)
+static enum err add_pair(struct mpi_rows *t, const struct rank_event *e)
 {
     const uint64_t key = table_mix((uint64_t)e->rank, (uint64_t)e->peer);
     const int sends =
@@ -83,7 +83,7 @@ static enum err add_pair(struct rows *t, const struct rank_event *e)
     uint32_t at = table_get(&t->pair_by_key, key);
     if (at == TABLE_NONE) {
         at = (uint32_t)t->pairs.count;
-        TRY(vector_add(&t->pairs, (struct pair){.from = e->rank, .to = e->peer}));
+        TRY(vector_add(&t->pairs, (struct mpi_pair){.from = e->rank, .to = e->peer}));
         TRY(table_put(&t->pair_by_key, key, at));
     }
     t->pairs.items[at].messages++;
@@ -94,7 +94,7 @@ static enum err add_pair(struct rows *t, const struct rank_event *e)
 /* A rank's time counts from the end of its Init to its Finalize. */
 static void add_rank(struct ranks_run *all, const struct rank_event *e)
 {
-    struct rank *r = rank_of(all, e->rank), *late = rank_of(all, e->late_rank);
+    struct rank_sum *r = rank_of(all, e->rank), *late = rank_of(all, e->late_rank);
     if (!r)
         return;
     if (e->op == TRACE_MPI_START) {
@@ -122,13 +122,13 @@ static int by_rank(const void *a, const void *b)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct line *x = a, *y = b;
+    const struct mpi_line *x = a, *y = b;
     return (x->spent < y->spent) - (x->spent > y->spent);
 }
 
 static int by_bytes(const void *a, const void *b)
 {
-    const struct pair *x = a, *y = b;
+    const struct mpi_pair *x = a, *y = b;
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
@@ -139,7 +139,7 @@ static enum err put_ranks(struct run *r)
     double sum = 0, most = 0, wall = 0;
     TRY(model_list(r->m, model_rank, m, ranks, all->ranks.count));
     for (size_t i = 0; i < all->ranks.count; i++) {
-        const struct rank *k = &all->ranks.items[i];
+        const struct rank_sum *k = &all->ranks.items[i];
         const double ns = k->end > k->begin ? (double)(k->end - k->begin) : 0;
         const double compute = fmax(0, ns - k->in_mpi);
         struct model_rank *row = &m->ranks[i];
@@ -168,14 +168,14 @@ static enum err put_ranks(struct run *r)
     return ERR_OK;
 }
 
-static enum err put_lines(struct run *r, struct rows *t)
+static enum err put_lines(struct run *r, struct mpi_rows *t)
 {
     struct model_mpi *m = &r->m->mpi;
     vector_sort(&t->lines, by_time);
     const size_t n = t->lines.count < LINES_MAX ? t->lines.count : LINES_MAX;
     TRY(model_list(r->m, model_mpi_line, m, lines, n));
     for (size_t i = 0; i < n; i++) {
-        const struct line *l = &t->lines.items[i];
+        const struct mpi_line *l = &t->lines.items[i];
         struct model_mpi_line *row = &m->lines[i];
         row->file = l->at.file;
         row->line = l->at.file ? l->at.line : MODEL_UNKNOWN;
@@ -198,21 +198,21 @@ static enum err put_lines(struct run *r, struct rows *t)
     return ERR_OK;
 }
 
-static enum err put_pairs(struct run *r, struct rows *t)
+static enum err put_pairs(struct run *r, struct mpi_rows *t)
 {
     struct model_mpi *m = &r->m->mpi;
     vector_sort(&t->pairs, by_bytes);
     const size_t n = t->pairs.count < PAIRS_MAX ? t->pairs.count : PAIRS_MAX;
     TRY(model_list(r->m, model_mpi_pair, m, pairs, n));
     for (size_t i = 0; i < n; i++) {
-        const struct pair *p = &t->pairs.items[i];
+        const struct mpi_pair *p = &t->pairs.items[i];
         m->pairs[i] =
             (struct model_mpi_pair){p->from, p->to, (int64_t)p->messages, p->bytes / 1048576};
     }
     return ERR_OK;
 }
 
-static enum err rows(struct run *r, struct rows *t)
+static enum err rows(struct run *r, struct mpi_rows *t)
 {
     struct ranks_run *all = r->ranks;
     for (size_t i = 0; i < all->events.count; i++) {
@@ -232,7 +232,7 @@ static enum err rows(struct run *r, struct rows *t)
 
 enum err ranks_build(struct run *r)
 {
-    struct rows t = {0};
+    struct mpi_rows t = {0};
     json_blank(&record_model_mpi, &r->m->mpi);
     if (!r->ranks || !r->ranks->events.count || r->ranks->size < 1)
         return ERR_OK;

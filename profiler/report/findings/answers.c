@@ -8,6 +8,7 @@
 
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
+#include "profiler/report/findings/rank_rules.h"
 #include "profiler/report/findings/hotspots.h"
 
 enum {
@@ -47,17 +48,9 @@ static double positive(double v)
     return isfinite(v) && v > 0 ? v : 0;
 }
 
-static const struct model_file *file_of(const struct model *m, const char *path)
-{
-    for (int i = 0; i < m->files_count && path; i++)
-        if (!strcmp(m->files[i].path, path))
-            return &m->files[i];
-    return NULL;
-}
-
 static const struct model_line *line_of(const struct model *m, const char *path, int64_t line)
 {
-    const struct model_file *f = file_of(m, path);
+    const struct model_file *f = hotspots_file(m, path);
     for (int i = 0; f && i < f->lines_count; i++)
         if (f->lines[i].line == line)
             return &f->lines[i];
@@ -117,7 +110,7 @@ static struct model_answer blank(const char *kind, const struct model_own *at)
 
 static const char *advice_for_cpu(const struct model *m, const struct model_own *at)
 {
-    const struct model_file *f = file_of(m, at->file);
+    const struct model_file *f = hotspots_file(m, at->file);
     const struct model_line *line = line_of(m, at->file, at->line);
     if (!f && !made_at_run_time(at))
         return "Build with -g (it changes no optimisation): then lines are named.";
@@ -303,57 +296,39 @@ static int of_lock(const struct model_finding *f)
 
 static int of_ranks(const struct model_finding *f)
 {
-    return f->id && !strncmp(f->id, "mpi.", 4);
+    return f->id && !strncmp(f->id, "mpi.", 4) && strcmp(f->id, "mpi.transfer");
 }
 
-/* Ranks that wait for each other come before lines in which they do: they keep a CPU busy there. */
-static enum err between_ranks(struct teller *t)
-{
-    const struct model_mpi *mpi = &t->m->mpi;
-    double late = 0;
-    for (int i = 0; i < mpi->ranks_count; i++)
-        late += positive(mpi->ranks[i].late_s);
-    for (int i = 0; i < t->m->findings_count; i++) {
-        const struct model_finding *f = &t->m->findings[i];
-        if (!of_ranks(f) || !strcmp(f->id, "mpi.transfer"))
-            continue;
-        struct model_answer a = blank("ranks", NULL);
-        if (f->lines_count) {
-            a.file = f->lines[0].file;
-            a.line = f->lines[0].line;
-        }
-        a.text = f->evidence;
-        a.cost_s = late / (double)mpi->size;
-        a.share = mpi->wall_s > 0 ? a.cost_s / mpi->wall_s : UNKNOWN;
-        a.of = "wall time";
-        a.gain_s = fmin(f->gain_s, t->wall);
-        a.advice = f->advice;
-        TRY(vector_add(&t->all, a));
-    }
-    return ERR_OK;
-}
-
-/* What locks cost comes before lines that only wait for them. */
-static enum err locking(struct teller *t)
+static enum err each_other(struct teller *t, int (*of)(const struct model_finding *),
+                           struct model_answer a)
 {
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
-        if (!of_lock(f))
+        if (!of(f))
             continue;
-        struct model_answer a = blank("lock", NULL);
-        if (f->lines_count) {
-            a.file = f->lines[0].file;
-            a.line = f->lines[0].line;
-        }
+        const struct model_place *at = f->lines_count ? &f->lines[0] : NULL;
+        a.file = at ? at->file : NULL;
+        a.line = at ? at->line : MODEL_UNKNOWN;
+        if (of == of_lock)
+            a.cost_s = at ? at->value : UNKNOWN;
         a.text = f->evidence;
-        a.cost_s = f->lines_count ? f->lines[0].value : UNKNOWN;
-        a.share = t->m->contention_count ? t->m->contention[0].any_s / t->wall : UNKNOWN;
         a.of = "wall time";
         a.gain_s = f->gain_s > 0 ? fmin(f->gain_s, t->wall) : f->gain_s;
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
+}
+
+/* Threads or ranks that wait for each other come before the lines in which they do. */
+static enum err locking(struct teller *t)
+{
+    struct model_answer a = blank("lock", NULL), b = blank("ranks", NULL);
+    a.share = t->m->contention_count ? t->m->contention[0].any_s / t->wall : UNKNOWN;
+    b.cost_s = rank_rules_late(t->m);
+    b.share = t->m->mpi.wall_s > 0 ? b.cost_s / t->m->mpi.wall_s : UNKNOWN;
+    TRY(each_other(t, of_lock, a));
+    return each_other(t, of_ranks, b);
 }
 
 static int told(const struct teller *t, const char *file, int64_t line)
@@ -370,7 +345,7 @@ static const struct model_place *line_of_finding(const struct model *m,
                                                  const struct model_finding *f)
 {
     for (int i = 0; i < f->lines_count; i++) {
-        const struct model_file *file = file_of(m, f->lines[i].file);
+        const struct model_file *file = hotspots_file(m, f->lines[i].file);
         if (file && file->user)
             return &f->lines[i];
     }
@@ -382,8 +357,7 @@ static enum err from_findings(struct teller *t)
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
         const struct model_place *at = line_of_finding(t->m, f);
-        if (!(f->gain_s > 0) || of_lock(f) || (of_ranks(f) && strcmp(f->id, "mpi.transfer")) ||
-            (at && told(t, at->file, at->line)))
+        if (!(f->gain_s > 0) || of_lock(f) || of_ranks(f) || (at && told(t, at->file, at->line)))
             continue;
         struct model_answer a = blank("finding", NULL);
         if (at) {
@@ -499,8 +473,8 @@ static enum err arrange(struct teller *t)
 
 enum err answers_add(struct model *m)
 {
-    static enum err (*const parts[])(struct teller *) = {
-        locking, between_ranks, computing, on_device, waiting, importing, from_findings};
+    static enum err (*const parts[])(struct teller *) = {locking, computing, on_device,
+                                                         waiting, importing, from_findings};
     struct teller t = {.m = m,
                        .wall = m->meta.wall_s,
                        .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys)};

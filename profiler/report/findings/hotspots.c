@@ -240,3 +240,11 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
     free(h.incl);
     return e;
 }
+
+const struct model_file *hotspots_file(const struct model *m, const char *path)
+{
+    for (int i = 0; i < m->files_count && path; i++)
+        if (!strcmp(m->files[i].path, path))
+            return &m->files[i];
+    return NULL;
+}

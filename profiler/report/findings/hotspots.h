@@ -22,4 +22,7 @@ struct hotspots {
  * for each large branch. ERR_MEMORY. */
 enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hotspots *out);
 
+/* NULL: the model has none of that path. */
+const struct model_file *hotspots_file(const struct model *m, const char *path);
+
 #endif

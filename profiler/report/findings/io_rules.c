@@ -283,6 +283,14 @@ static enum err opening(struct io_finder *f)
     return ERR_OK;
 }
 
+/* A server that waits for its clients; the daemons of MPI, which ranks talk to as they start. */
+static int waits_for_clients(const struct model *m, const struct model_io_file *e)
+{
+    const int ranks = m->mpi.size != MODEL_UNKNOWN;
+    return e->path && (!strncmp(e->path, "clients of", 10) ||
+                       (ranks && !strncmp(e->path, "127.0.0.1:", 10) && e->read.mb < 1));
+}
+
 /* D9: each request waits for its answer before the next. */
 static enum err requests(struct io_finder *f)
 {
@@ -290,8 +298,8 @@ static enum err requests(struct io_finder *f)
         const struct model_io_file *e = &f->m->io.endpoints[i];
         double depth = e->in_flight > 1 ? e->in_flight : 1;
         double s = 1e-3 * io_known(e->first_byte_ms) * (double)e->requests / depth;
-        if (e->requests < 10 || !(e->first_byte_ms > 20) || !(s > 0.05 * f->wall) ||
-            !(e->read.mb < (double)e->requests))
+        if (waits_for_clients(f->m, e) || e->requests < 10 || !(e->first_byte_ms > 20) ||
+            !(s > 0.05 * f->wall) || !(e->read.mb < (double)e->requests))
             continue;
         const struct io_finding what = {
             .id = "io.requests",

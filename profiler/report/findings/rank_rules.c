@@ -56,6 +56,11 @@ static struct waits waits_of(const struct model_mpi *m)
     return w;
 }
 
+double rank_rules_late(const struct model *m)
+{
+    return m->mpi.size > 0 ? waits_of(&m->mpi).late / (double)m->mpi.size : 0;
+}
+
 static enum err lines(struct model *m, int late, struct model_finding *row)
 {
     int n = 0;
@@ -79,7 +84,7 @@ static void blank(struct model_finding *row, const char *id, const char *title)
     row->confidence = "high";
 }
 
-/* "Allreduce at solver.c:12", or the call alone. */
+/* The call and its line, or the call alone. */
 static void name_line(const struct model_mpi_line *l, char out[200])
 {
     const char *slash = l->file ? strrchr(l->file, '/') : NULL;

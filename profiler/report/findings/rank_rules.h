@@ -10,4 +10,7 @@
  * for, and transfers. ERR_MEMORY. */
 enum err rank_rules(struct model *m, struct model_finding *rows, int *count);
 
+/* Seconds that a rank waited for late ones, mean; 0 where there are none. */
+double rank_rules_late(const struct model *m);
+
 #endif

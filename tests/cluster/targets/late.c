@@ -1,8 +1,11 @@
-/* Ranks of which one is late, by its own clocks: each prints what it spent in which call. argv[1]: the late rank. */
+/* Ranks of which one is late, by its own clocks: each prints what it spent in which call. argv[1]:
+ * the late rank. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define WORLD     MPI_COMM_WORLD
+#define NO_STATUS MPI_STATUS_IGNORE
 enum { ROUNDS = 5, FLOATS = 1 << 18 };
 
 static double spent_all, spent_barrier, spent_receive, spent_send;
@@ -43,7 +46,7 @@ static void late_sender(int rank, float *data)
         sent_bytes += 4000;
     } else if (rank == 1) {
         begin = MPI_Wtime();
-        MPI_Recv(data, 1000, MPI_FLOAT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* line: receive */
+        MPI_Recv(data, 1000, MPI_FLOAT, 0, 7, WORLD, NO_STATUS); /* line: receive */
         spent_receive += MPI_Wtime() - begin;
     }
 }
@@ -65,8 +68,8 @@ int main(int argc, char **argv)
     compute(rank == late ? 0.3 : 0.02);
     meet();
     late_sender(rank, data);
-    printf("rank %d wall %.6f all %.6f barrier %.6f receive %.6f send %.6f sent %.0f\n", rank, MPI_Wtime() - start, spent_all,
-           spent_barrier, spent_receive, spent_send, sent_bytes);
+    printf("rank %d wall %.6f all %.6f barrier %.6f receive %.6f send %.6f sent %.0f\n", rank,
+           MPI_Wtime() - start, spent_all, spent_barrier, spent_receive, spent_send, sent_bytes);
     MPI_Finalize();
     free(data);
     free(sum);

@@ -1,10 +1,13 @@
-/* Messages of several kinds, by each rank's own clock. "exit N", "abort N": ends so; "wait": tells its pid and waits for ever. */
+/* Messages of several kinds, by each rank's own clock. "exit N", "abort N": ends so; "wait": tells
+ * its pid and waits for ever. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define WORLD     MPI_COMM_WORLD
+#define NO_STATUS MPI_STATUS_IGNORE
 enum { MOST = 4000 };
 
 static int rank, size;
@@ -53,8 +56,8 @@ static void collect(double *data)
 static void ring(double *data)
 {
     double other[8];
-    MPI_Sendrecv(data, 8, MPI_DOUBLE, (rank + 1) % size, 5, other, 8, MPI_DOUBLE, (rank + size - 1) % size, 5, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(data, 8, MPI_DOUBLE, (rank + 1) % size, 5, other, 8, MPI_DOUBLE,
+                 (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     tell((rank + 1) % size, 64);
 }
 
@@ -81,7 +84,7 @@ static void any(double *data)
     }
     if (size > 2 && rank == 0) {
         double begin = MPI_Wtime();
-        MPI_Recv(data, MOST, MPI_INT, MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* line: any */
+        MPI_Recv(data, MOST, MPI_INT, MPI_ANY_SOURCE, 6, WORLD, NO_STATUS); /* line: any */
         spent_any += MPI_Wtime() - begin;
     }
 }

@@ -23,7 +23,7 @@ function stackThreads(profile) {
   return out;
 }
 
-const processName = (p) => (p ? `${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
+const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
 const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");
 
 // Parts that show threads: their redraw is called when the choice changes, at once or when they are opened next.
