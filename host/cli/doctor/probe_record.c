@@ -15,6 +15,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/common/in_path.h"
 #include "host/cli/doctor/probes.h"
+#include "host/cluster/cluster.h"
 #include "profiler/import/read/sqlite.h"
 #include "profiler/record/record.h"
 
@@ -169,6 +170,14 @@ enum state probe_others(struct found *f)
     if (!*f->text)
         SAY(f, "none");
     return cuda && *cuda ? LIMITED : OK;
+}
+
+/* Ranks of mpirun and srun: what recon needs for them, and what record does. */
+enum state probe_ranks(struct found *f)
+{
+    const char *why = cluster_missing();
+    SAY(f, "%s", *why ? why : "recon works with the ranks of mpirun and srun");
+    return *why ? LIMITED : OK;
 }
 
 /* What import can read; .nsys-rep and perf.data go through their own tools. */

@@ -150,6 +150,11 @@ static const struct doctor_probe {
      .look = probe_captures,
      .consequence = "import refuses the SQLite exports of Nsight Systems",
      .fix = "install libsqlite3-dev (Debian), sqlite-devel (Fedora) or sqlite (Arch), build again"},
+    {.name = "ranks",
+     .look = probe_ranks,
+     .consequence = "recon refuses to run under mpirun; record works there without it",
+     .fix = "install openmpi-bin and libopenmpi-dev (Debian), openmpi-devel (Fedora) or openmpi "
+            "(Arch), build again"},
     {.name = "other_tools",
      .look = probe_others,
      .consequence = "that tool keeps the GPU: its work is missing in profiles",

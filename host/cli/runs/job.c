@@ -25,17 +25,51 @@ static void keep_name(const char *text, char *out, size_t size)
     out[n] = 0;
 }
 
+/* Those of this machine: ranks of others have another clock, and a run of their own. */
+static int ranks_here(struct record_job *j)
+{
+    static const struct {
+        const char *rank, *size;
+    } launchers[] = {{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                     {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
+                     {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const char *rank = getenv(launchers[i].rank), *size = getenv(launchers[i].size);
+        if (!rank || !size)
+            continue;
+        j->rank = atoi(rank);
+        j->size = atoi(size);
+        return j->size > 1;
+    }
+    return 0;
+}
+
+static void machine_name(char out[40])
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f || !fgets(out, 40, f))
+        strcpy(out, "here");
+    if (f)
+        fclose(f);
+    out[strcspn(out, "\n")] = 0;
+}
+
 void job_of_environment(struct record_job *j)
 {
-    char parent[32];
+    char key[128], machine[40];
+    int rank, size;
     const char *name = getenv("PMIX_NAMESPACE");
     *j = (struct record_job){0};
-    if (!cluster_of_environment(&j->rank, &j->size) || j->size < 2) {
+    if (!cluster_of_environment(&rank, &size) || size < 2 || !ranks_here(j)) {
         *j = (struct record_job){0};
         return;
     }
-    snprintf(parent, sizeof parent, "%d", (int)getppid()); /* MPICH's proxy, one per machine */
-    keep_name(name ? name : parent, j->key, sizeof j->key);
+    machine_name(machine);
+    if (name)
+        snprintf(key, sizeof key, "%.40s-%.36s", name, machine);
+    else
+        snprintf(key, sizeof key, "%d-%.36s", (int)getppid(), machine); /* MPICH's proxy */
+    keep_name(key, j->key, sizeof j->key);
     snprintf(j->note, sizeof j->note, ".job-%.80s", j->key);
 }
 

@@ -1,5 +1,5 @@
-/* `mpirun -n N tomoprof record -- CMD`: the ranks of one job record into one run, which the first
- * one analyses when the others are done. */
+/* `mpirun -n N tomoprof record -- CMD`: the ranks of one job on one machine record into one run,
+ * which the first of them analyses when the others are done. */
 #ifndef TP_CLI_RUNS_JOB_H
 #define TP_CLI_RUNS_JOB_H
 
@@ -8,9 +8,9 @@
 
 /* What a launcher's variables say; size 0: this process is of no job, or the only rank. */
 struct record_job {
-    char key[128]; /* of the job: the same for all its ranks */
-    int rank, size;
-    char note[96]; /* OUT/.job-KEY, where the first rank says which run it is */
+    char key[128];  /* of the job and the machine */
+    int rank, size; /* on this machine */
+    char note[96];  /* OUT/.job-KEY, where the first rank says which run it is */
 };
 
 void job_of_environment(struct record_job *out);
