@@ -9,22 +9,6 @@ static int64_t source(const struct volume_step *s, int a, int64_t i)
     return s->start[a] + s->turn[a] * i;
 }
 
-/* The source of a row that is made soon, where rows do not lie behind each other: the machine does
- * not guess it. 256^3 turned by 90 degrees: 3.5 ms in place of 4.6. */
-#define AHEAD 4
-static void fetch_row(const struct volume_job *j, int64_t row)
-{
-    const struct volume_step *s = j->step;
-    int64_t at[3] = {0, 0, 0};
-    at[s->from[0]] = source(s, 0, row / s->out[1]);
-    at[s->from[1]] = source(s, 1, row % s->out[1]);
-    if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1])
-        return;
-    const float *in = j->in + (at[0] * s->in[1] + at[1]) * s->in[2];
-    for (int64_t i = 0; i < s->in[2]; i += 16)
-        __builtin_prefetch(in + i);
-}
-
 static void place_row(const struct volume_job *j, const void *context, int thread, int64_t row,
                       float *out, struct volume_line *line)
 {
@@ -37,8 +21,6 @@ static void place_row(const struct volume_job *j, const void *context, int threa
                   c = source(s, 1, row % s->out[1]);
     at[s->from[0]] = r;
     at[s->from[1]] = c;
-    if (s->from[1] != 1)
-        fetch_row(j, row + AHEAD);
     if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
         k->zero(n, out, line);
         return;
@@ -102,8 +84,13 @@ static void transpose(const struct volume_job *j)
 
 void volume_place(const struct volume_job *j)
 {
-    if (j->step->from[2] == 2)
-        volume_rows(j, place_row, NULL);
-    else
+    const struct volume_step *s = j->step;
+    const int64_t steps[2] = {s->in[1] * s->in[2], s->in[2]};
+    struct volume_job ahead = *j; /* the source of as many rows later as are VOLUME_FETCH */
+    if (s->from[2] == 2) {
+        ahead.ahead = steps[s->from[1]] * s->turn[1] * most(1, VOLUME_FETCH / s->in[2]);
+        volume_rows(&ahead, place_row, NULL);
+    } else {
         transpose(j);
+    }
 }

@@ -8,12 +8,12 @@ static void make_part(const struct volume_job *j, volume_row *make, const void *
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const int64_t rows = j->step->out[0] * j->step->out[1], n = j->step->out[2];
     const int64_t first = rows * t / j->threads, end = rows * (t + 1) / j->threads;
-    struct volume_line line __attribute__((aligned(64)));
+    struct volume_line line __attribute__((aligned(64))) = {
+        .stream = j->stream, .ahead = j->ahead ? j->ahead : VOLUME_FETCH};
     k->begin(&line, (float *)j->out + first * n);
     for (int64_t row = first; row < end; row++)
-        make(j, context, t, row, (float *)j->out + row * n, j->stream ? &line : NULL);
-    if (j->stream)
-        k->end(&line, (float *)j->out + end * n);
+        make(j, context, t, row, (float *)j->out + row * n, &line);
+    k->end(&line, (float *)j->out + end * n);
     k->fence();
 }
 

@@ -38,8 +38,12 @@ enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a volume step cannot work in place");
     if (to == 0)
         return ERR_OK;
-    const struct volume_job job = {step, in->ptr, out->ptr, cpu_team(be, from > to ? from : to),
-                                   written >= cpu_volume_stream_least};
+    const struct volume_job job = {step,
+                                   in->ptr,
+                                   out->ptr,
+                                   cpu_team(be, from > to ? from : to),
+                                   written >= cpu_volume_stream_least,
+                                   0};
     mark_push("volume_step", written);
     const enum err e = compute(&job);
     mark_pop();

@@ -16,9 +16,9 @@ struct volume_job {
     const float *in;
     void *out;
     int threads, stream;
+    int64_t ahead; /* struct volume_line's, 0: the usual */
 };
-/* Row after row of n floats of the result, each by `make`; a line, where they go past the caches.
- */
+/* Row after row of n floats of the result, each by `make`. */
 struct volume_line;
 typedef void volume_row(const struct volume_job *j, const void *context, int thread, int64_t row,
                         float *out, struct volume_line *line);

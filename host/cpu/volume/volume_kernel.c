@@ -8,6 +8,13 @@ typedef float vh __attribute__((vector_size(VEC * 2), may_alias));
 typedef float vh_unaligned __attribute__((vector_size(VEC * 2), aligned(4), may_alias));
 typedef double vd __attribute__((vector_size(VEC * 4)));
 
+/* The lines of 2 VEC floats that are read soon. */
+VEC_INLINE void fetch(const float *x)
+{
+    for (int i = 0; i < 2 * VEC; i += VEC < 16 ? 2 * VEC : 16)
+        __builtin_prefetch(x + i + VOLUME_FETCH);
+}
+
 VEC_INLINE double vd_sum(vd v)
 {
     double sum = 0;
@@ -22,7 +29,8 @@ static struct volume_sums sums_of_all(const float *x, int64_t n, double k)
 {
     vd sum[4] = {{0}}, squares[4] = {{0}};
     int64_t i = 0;
-    for (; i + 2 * VEC <= n; i += 2 * VEC)
+    for (; i + 2 * VEC <= n; i += 2 * VEC) {
+        fetch(x + i);
 #pragma GCC unroll 4
         for (int h = 0; h < 4; h++) {
             const vh part = *(const vh_unaligned *)(x + i + h * (VEC / 2));
@@ -30,6 +38,7 @@ static struct volume_sums sums_of_all(const float *x, int64_t n, double k)
             sum[h] += d;
             squares[h] += d * d;
         }
+    }
     struct volume_sums s = {(double)n, vd_sum((sum[0] + sum[1]) + (sum[2] + sum[3])),
                             vd_sum((squares[0] + squares[1]) + (squares[2] + squares[3]))};
     for (; i < n; i++) {
@@ -62,12 +71,14 @@ static void range(const float *x, int64_t n, float *low, float *high)
 {
     vf least[2] = {vf_set(*low), vf_set(*low)}, most[2] = {vf_set(*high), vf_set(*high)};
     int64_t i = 0;
-    for (; i + 2 * VEC <= n; i += 2 * VEC)
+    for (; i + 2 * VEC <= n; i += 2 * VEC) {
+        fetch(x + i);
         for (int h = 0; h < 2; h++) {
             const vf v = vf_load(x + i + h * VEC);
             least[h] = vf_min(v, least[h]);
             most[h] = vf_max(v, most[h]);
         }
+    }
     least[0] = vf_min(least[0], least[1]);
     most[0] = vf_max(most[0], most[1]);
     for (int l = 0; l < VEC; l++) {
@@ -186,7 +197,7 @@ static void begin(struct volume_line *line, const float *out)
 static void end(struct volume_line *line, float *out)
 {
     const int n = place_of(out) - line->first;
-    if (n > 0)
+    if (line->stream && n > 0)
         memcpy(out - n, line->v + line->first, (size_t)n * sizeof *out);
 }
 
@@ -207,17 +218,17 @@ VEC_INLINE void put_head(struct volume_line *line, float *out, vf v, int64_t m)
 /* n floats at `out`: ALL(i) is the vector of the floats from i on, SOME(i, m) has m of them. */
 #define PUT_ROW(ALL, SOME)                                                                         \
     int64_t i = 0;                                                                                 \
-    if (line && place_of(out)) {                                                                   \
+    if (line->stream && place_of(out)) {                                                           \
         i = before_aligned(out, n);                                                                \
         put_head(line, out, SOME(0, i), i);                                                        \
     }                                                                                              \
     for (; i + VEC <= n; i += VEC)                                                                 \
-        put(out + i, ALL(i), line != NULL);                                                        \
+        put(out + i, ALL(i), line->stream);                                                        \
     if (i < n)                                                                                     \
-        store_some(line ? line->v : out + i, SOME(i, n - i), n - i);
+        store_some(line->stream ? line->v : out + i, SOME(i, n - i), n - i);
 
 static void copy(const float *x, int64_t n, float *out, struct volume_line *line){
-#define ALL(i)     vf_load(x + (i))
+#define ALL(i)     (__builtin_prefetch(x + (i) + line->ahead), vf_load(x + (i)))
 #define SOME(i, m) load_some(x + (i), m)
     PUT_ROW(ALL, SOME)
 #undef ALL
@@ -258,6 +269,8 @@ static void blend(const float *a, const float *b, const float *c, const float *d
     int64_t i = 0;
     for (; i + VEC <= n; i += VEC) {
         const vf e = vf_load(a + i), f = vf_load(c + i);
+        __builtin_prefetch(c + i + VOLUME_FETCH);
+        __builtin_prefetch(d + i + VOLUME_FETCH);
         const vf low = e + s * (vf_load(b + i) - e), high = f + s * (vf_load(d + i) - f);
         vf_store(out + i, low + u * (high - low));
     }
@@ -341,7 +354,7 @@ static void pick(const float *x, const int32_t *at, const float *t, int64_t n, f
 #undef ALL
         return;
     }
-#define ALL(i) picked(x, at + (i))
+#define ALL(i) (__builtin_prefetch(x + at[i] + line->ahead), picked(x, at + (i)))
     PUT_ROW(ALL, SOME)
 #undef ALL
 #undef SOME

@@ -12,12 +12,20 @@ struct volume_sums {
     double count, sum, squares;
 };
 
-/* Where rows go past the caches. A vector in which a row ends waits here for the row that follows:
- * a line that is written in parts costs many times its time. NULL: ordinary stores. */
+/* How one thread writes its rows, one after another. Past the caches, a vector in which a row ends
+ * waits here for the row that follows: a line that is written in parts costs many times its time.
+ */
 struct volume_line {
     float v[16];
-    int first; /* of them, those from here on are the writer's own */
+    int first;     /* of them, those from here on are the writer's own */
+    int stream;    /* past the caches */
+    int64_t ahead; /* floats from what is read now to what is read soon */
 };
+
+/* Of `ahead` where rows of the source lie behind each other: the machine's own look ahead stops at
+ * the end of each page, and where rows are left out. Nearest voxels at 256^3, one thread: 4.2 ms in
+ * place of 14. */
+#define VOLUME_FETCH 1024
 
 /* Places and weights that `pick` reads behind the last one: repetitions of it. */
 #define VOLUME_AHEAD 16
