@@ -82,15 +82,38 @@ static void transpose(const struct volume_job *j)
     }
 }
 
+/* Whole rows that keep their order lie behind each other: columns and slices become one dimension,
+ * where the first one has rows for all threads. */
+static struct volume_step merged(const struct volume_step *s, int threads)
+{
+    const int64_t n = s->in[2];
+    const int whole =
+        s->out[2] == n && s->turn[1] == s->turn[2] && s->start[2] == (s->turn[2] > 0 ? 0 : n - 1);
+    struct volume_step m = *s;
+    if (s->from[0] != 0 || s->from[1] != 1 || !whole || s->out[0] < 8 * threads)
+        return m;
+    m.start[2] += s->start[1] * n;
+    m.start[1] = 0;
+    m.turn[1] = 1;
+    m.in[2] *= m.in[1];
+    m.out[2] *= m.out[1];
+    m.in[1] = m.out[1] = 1;
+    return m;
+}
+
 void volume_place(const struct volume_job *j)
 {
-    const struct volume_step *s = j->step;
-    const int64_t steps[2] = {s->in[1] * s->in[2], s->in[2]};
-    struct volume_job ahead = *j; /* the source of as many rows later as are VOLUME_FETCH */
-    if (s->from[2] == 2) {
-        ahead.ahead = steps[s->from[1]] * s->turn[1] * most(1, VOLUME_FETCH / s->in[2]);
-        volume_rows(&ahead, place_row, NULL);
-    } else {
+    const struct volume_step s = merged(j->step, j->threads);
+    const int64_t steps[2] = {s.in[1] * s.in[2], s.in[2]};
+    struct volume_job rows = *j;
+    if (s.from[2] != 2) {
         transpose(j);
+        return;
     }
+    rows.step = &s;
+    if (s.in[2] > VOLUME_FETCH)
+        rows.ahead = VOLUME_FETCH * s.turn[2];
+    else
+        rows.ahead = steps[s.from[1]] * s.turn[1] * (VOLUME_FETCH / s.in[2]);
+    volume_rows(&rows, place_row, NULL);
 }

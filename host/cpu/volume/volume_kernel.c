@@ -217,18 +217,20 @@ VEC_INLINE void put_head(struct volume_line *line, float *out, vf v, int64_t m)
 
 /* n floats at `out`: ALL(i) is the vector of the floats from i on, SOME(i, m) has m of them. */
 #define PUT_ROW(ALL, SOME)                                                                         \
+    const int stream = line->stream;                                                               \
+    const int64_t ahead __attribute__((unused)) = line->ahead;                                     \
     int64_t i = 0;                                                                                 \
-    if (line->stream && place_of(out)) {                                                           \
+    if (stream && place_of(out)) {                                                                 \
         i = before_aligned(out, n);                                                                \
         put_head(line, out, SOME(0, i), i);                                                        \
     }                                                                                              \
     for (; i + VEC <= n; i += VEC)                                                                 \
-        put(out + i, ALL(i), line->stream);                                                        \
+        put(out + i, ALL(i), stream);                                                              \
     if (i < n)                                                                                     \
-        store_some(line->stream ? line->v : out + i, SOME(i, n - i), n - i);
+        store_some(stream ? line->v : out + i, SOME(i, n - i), n - i);
 
 static void copy(const float *x, int64_t n, float *out, struct volume_line *line){
-#define ALL(i)     (__builtin_prefetch(x + (i) + line->ahead), vf_load(x + (i)))
+#define ALL(i)     (__builtin_prefetch(x + (i) + ahead), vf_load(x + (i)))
 #define SOME(i, m) load_some(x + (i), m)
     PUT_ROW(ALL, SOME)
 #undef ALL
@@ -354,7 +356,7 @@ static void pick(const float *x, const int32_t *at, const float *t, int64_t n, f
 #undef ALL
         return;
     }
-#define ALL(i) (__builtin_prefetch(x + at[i] + line->ahead), picked(x, at + (i)))
+#define ALL(i) (__builtin_prefetch(x + at[i] + ahead), picked(x, at + (i)))
     PUT_ROW(ALL, SOME)
 #undef ALL
 #undef SOME
