@@ -1,18 +1,42 @@
 #!/usr/bin/env python3
 """Volume operations beside NumPy, SciPy, nibabel, medrs, TorchIO and MONAI on the same arrays: median times, ratios, and
-whether the results agree. Run it in an environment that has them (tests/peers/README.md):
+whether the results agree. The first run makes an environment with pinned versions of them in build/peers/volumes.
 
-    volumes.py --tomoprof build/tomoprof [--sizes 128,256,512] [--runs 5] [--operations A,B] [--markdown FILE] [--json FILE]
+    volumes.py [--sizes 128,256,512] [--minutes 5] [--runs 5] [--operations A,B] [--markdown FILE] [--json FILE]
     volumes.py --repeat medrs volume_flip --size 256 --runs 30    one operation of one peer alone, for `tomoprof record`"""
 
 import argparse
+import collections
 import json
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+Environment = collections.namedtuple("Environment", "name requirements")
+# torch may be any build: nothing computes on a GPU here.
+PACKAGES = ["numpy==2.4.6", "scipy==1.17.1", "nibabel==5.4.2", "medrs==0.2.0", "torch==2.13.0", "torchio==1.2.1", "monai==1.6.1"]
+
+
+def enter(folder):
+    """Goes on in the environment, which is made where it is missing."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    import environments
+
+    reason = environments.install(Environment("volumes", PACKAGES), str(folder))
+    if reason:
+        sys.exit(f"volumes.py: {reason}")
+    python = folder / "bin" / "python"
+    os.execv(python, [str(python), __file__, "--here", *sys.argv[1:]])
+
+
+if "--here" not in sys.argv and __name__ == "__main__" and not {"-h", "--help"} & set(sys.argv):
+    enter(ROOT / "build" / "peers" / "volumes")
 
 import numpy as np
 
@@ -159,6 +183,7 @@ OURS = ["volume_z_norm", "volume_rescale", "volume_crop", "volume_crop_or_pad", 
         "volume_resample_nearest", "volume_resample_linear", "volume_downsample2", "volume_cast", *FILES]
 REFERENCES = ("numpy", "scipy")  # whose results ours must equal
 STATISTICS = {"median": statistics.median, "least": min}
+TRIAL = 64
 TOLERANCE = 4e-6  # of the largest magnitude: float32 means and divisions
 
 
@@ -170,14 +195,17 @@ def make_array(size):
     return x + np.random.default_rng(42).standard_normal(x.shape, dtype=np.float32) * np.float32(0.01)
 
 
-def times_of(call, runs):
-    call()
+def times_of(call, runs, limit):
+    """The first call is not counted, unless the limit in seconds is over after it."""
     out = []
-    for _ in range(runs):
+    begin = time.perf_counter()
+    for i in range(runs + 1):
         start = time.perf_counter()
         call()
         out.append(time.perf_counter() - start)
-    return out
+        if time.perf_counter() - begin > limit:
+            break
+    return out[1:] or out
 
 
 def ours(program, threads, name, folder, size, runs):
@@ -198,19 +226,49 @@ def difference(a, b):
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30)) if a.shape == b.shape else float("inf")
 
 
-def compare(args, size, folder):
+def write_inputs(x, folder, gz):
     import nibabel
+    import nibabel.openers
 
-    x = make_array(size)
+    folder.mkdir(exist_ok=True)
     np.save(folder / "x.npy", x)
-    for name in ("x.nii", "x.nii.gz"):
-        nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / name)
+    nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / "x.nii")
+    nibabel.openers.Opener.default_compresslevel = 6 if gz else 1
+    nibabel.save(nibabel.Nifti1Image(x, np.eye(4)), folder / "x.nii.gz")
+    nibabel.openers.Opener.default_compresslevel = 6
+
+
+def calls_of(x, folder):
     peers = {}
     for peer, make in PEERS.items():
         try:
             peers[peer] = make(x, folder)
         except ImportError as e:
             peers[peer] = e
+    return peers
+
+
+def estimates(args, size, folder):
+    """Seconds that a call of each peer would take, from one at an edge of TRIAL."""
+    x = make_array(TRIAL)
+    write_inputs(x, folder / "trial", True)
+    found = {}
+    for peer, calls in calls_of(x, folder / "trial").items():
+        for name, call in {} if isinstance(calls, ImportError) else calls.items():
+            try:
+                if name in args.operations:
+                    found[peer, name] = min(times_of(call, 2, 5)) * (size / TRIAL) ** 3
+            except Exception:
+                pass  # told at the size itself
+    return found
+
+
+def compare(args, size, folder):
+    folder = folder / str(size)
+    x = make_array(size)
+    write_inputs(x, folder, False)
+    args.estimates = estimates(args, size, folder)
+    peers = calls_of(x, folder)
     rows = []
     for name in args.operations:
         row = {"operation": name, "size": size, "peers": {}}
@@ -220,16 +278,23 @@ def compare(args, size, folder):
             row["peers"][peer] = measure(peer, calls, name, result, args)
         rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
+    shutil.rmtree(folder)
     return rows
 
 
 def measure(peer, calls, name, result, args):
+    guess = args.estimates.get((peer, name), 0)
     if isinstance(calls, ImportError):
         return {"time": None, "reason": str(calls)}
     if name not in calls:
         return {"time": None, "reason": "has no such operation"}
+    if guess > 4 * args.longest:
+        return {"time": None, "reason": f"a call would take about {guess:.0f} s"}
+    if time.monotonic() > args.end:
+        return {"time": None, "reason": f"not measured: --minutes {args.minutes:g} were over"}
     try:
-        found = {"time": STATISTICS[args.statistic](times_of(calls[name], args.runs)), "reason": None}
+        times = times_of(calls[name], args.runs, args.longest)
+        found = {"time": STATISTICS[args.statistic](times), "runs": len(times), "reason": None}
         if peer in REFERENCES and result is not None:
             found["difference"] = difference(result, calls[name]())
         return found
@@ -243,14 +308,18 @@ def markdown(rows):
         cells = []
         for peer in PEERS:
             p = row["peers"][peer]
-            cells.append(f"{p['time'] * 1e3:.3g} ({p['time'] / row['time']:.3g} x)" if p["time"] else "-")
+            took = f"{p['time'] * 1e3:.3g} ({p['time'] / row['time']:.3g} x)" if p["time"] else "-"
+            cells.append("> " + p["reason"].rsplit(" ", 2)[1] + " s" if "would take" in (p["reason"] or "") else took)
         lines.append(f"| {row['operation']} | {row['size']} | {row['time'] * 1e3:.3g} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--tomoprof", default="build/tomoprof")
+    p.add_argument("--here", action="store_true", help="in this Python's packages, without an environment")
+    p.add_argument("--tomoprof", default=str(ROOT / "build" / "tomoprof"))
+    p.add_argument("--minutes", type=float, default=20, help="of all; peers that come later have no times")
+    p.add_argument("--longest", type=float, default=3, help="seconds of one peer's row; a call of more than four times as long is left out")
     p.add_argument("--sizes", default="128,256,512")
     p.add_argument("--operations", default=",".join(OURS))
     p.add_argument("--threads", type=int, default=0, help="of tomoprof; 0: all")
@@ -262,6 +331,7 @@ def parse():
     p.add_argument("--size", type=int, default=128)
     args = p.parse_args()
     args.operations = args.operations.split(",")
+    args.end = time.monotonic() + args.minutes * 60
     return args
 
 

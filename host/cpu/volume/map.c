@@ -93,10 +93,10 @@ enum err volume_map(const struct volume_job *j)
         TRY(z_norm(j, &v, &map));
     else if (s->norm == VOLUME_RESCALE)
         map = rescale(j, &v);
-#pragma omp parallel num_threads(j->threads)
-    {
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < v.count; i++) {
+#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
+    for (int t = 0; t < j->threads; t++) {
+        /* Backwards: what the first pass read last is in the caches yet. */
+        for (int64_t i = v.count * (t + 1) / j->threads - 1; i >= v.count * t / j->threads; i--) {
             int64_t n;
             const float *x = span(&v, i, &n);
             k->map(x, n, &map, s->dtype, (char *)j->out + i * v.length * bytes, j->stream);

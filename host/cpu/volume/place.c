@@ -9,11 +9,12 @@ static int64_t source(const struct volume_step *s, int a, int64_t i)
     return s->start[a] + s->turn[a] * i;
 }
 
-static void place_row(const struct volume_job *j, const void *context, int64_t row, float *out,
-                      int stream)
+static void place_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                      float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     (void)context;
+    (void)thread;
     const struct volume_step *s = j->step;
     int64_t at[3] = {0, 0, 0};
     const int64_t n = s->out[2], r = source(s, 0, row / s->out[1]),
@@ -21,7 +22,7 @@ static void place_row(const struct volume_job *j, const void *context, int64_t r
     at[s->from[0]] = r;
     at[s->from[1]] = c;
     if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
-        k->zero(n, out, stream);
+        k->zero(n, out, line);
         return;
     }
     /* Voxels [first, end) of the row have a source. */
@@ -30,17 +31,17 @@ static void place_row(const struct volume_job *j, const void *context, int64_t r
     const int64_t end = least(n, s->turn[2] > 0 ? length - start : start + 1);
     const float *in = j->in + (at[0] * s->in[1] + at[1]) * length;
     if (end <= first) {
-        k->zero(n, out, stream);
+        k->zero(n, out, line);
         return;
     }
     if (first)
-        k->zero(first, out, stream);
+        k->zero(first, out, line);
     if (s->turn[2] > 0)
-        k->copy(in + start + first, end - first, out + first, stream);
+        k->copy(in + start + first, end - first, out + first, line);
     else
-        k->reverse(in + start - end + 1, end - first, out + first, stream);
+        k->reverse(in + start - end + 1, end - first, out + first, line);
     if (end < n)
-        k->zero(n - end, out + end, stream);
+        k->zero(n - end, out + end, line);
 }
 
 #define TILE 16 /* a line of 64 bytes either way */
@@ -81,10 +82,38 @@ static void transpose(const struct volume_job *j)
     }
 }
 
+/* Whole rows that keep their order lie behind each other: columns and slices become one dimension,
+ * where the first one has rows for all threads. */
+static struct volume_step merged(const struct volume_step *s, int threads)
+{
+    const int64_t n = s->in[2];
+    const int whole =
+        s->out[2] == n && s->turn[1] == s->turn[2] && s->start[2] == (s->turn[2] > 0 ? 0 : n - 1);
+    struct volume_step m = *s;
+    if (s->from[0] != 0 || s->from[1] != 1 || !whole || s->out[0] < 8 * threads)
+        return m;
+    m.start[2] += s->start[1] * n;
+    m.start[1] = 0;
+    m.turn[1] = 1;
+    m.in[2] *= m.in[1];
+    m.out[2] *= m.out[1];
+    m.in[1] = m.out[1] = 1;
+    return m;
+}
+
 void volume_place(const struct volume_job *j)
 {
-    if (j->step->from[2] == 2)
-        volume_rows(j, place_row, NULL);
-    else
+    const struct volume_step s = merged(j->step, j->threads);
+    const int64_t steps[2] = {s.in[1] * s.in[2], s.in[2]};
+    struct volume_job rows = *j;
+    if (s.from[2] != 2) {
         transpose(j);
+        return;
+    }
+    rows.step = &s;
+    if (s.in[2] > VOLUME_FETCH)
+        rows.ahead = VOLUME_FETCH * s.turn[2];
+    else
+        rows.ahead = steps[s.from[1]] * s.turn[1] * (VOLUME_FETCH / s.in[2]);
+    volume_rows(&rows, place_row, NULL);
 }

@@ -7,10 +7,6 @@
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
-/* Floats of the result that leave the nearest cache together, and rows of it at most. */
-#define ROOM  4096
-#define BLOCK 32
-
 /* Of one dimension: the voxel at or before each place, and how far behind it the place lies. */
 struct resample_axis {
     int32_t *at;
@@ -19,12 +15,12 @@ struct resample_axis {
 
 static enum err axis_make(const struct volume_step *s, int a, struct resample_axis *out)
 {
-    const int64_t n = s->out[a];
-    *out = (struct resample_axis){malloc((size_t)n * sizeof *out->at),
-                                  malloc((size_t)n * sizeof *out->t)};
+    const int64_t n = s->out[a], room = n + VOLUME_AHEAD;
+    *out = (struct resample_axis){malloc((size_t)room * sizeof *out->at),
+                                  malloc((size_t)room * sizeof *out->t)};
     FAIL_IF(!out->at || !out->t, ERR_MEMORY, "no memory left to resample");
-    for (int64_t i = 0; i < n; i++)
-        volume_axis(s->kind, s->in[a], n, i, &out->at[i], &out->t[i]);
+    for (int64_t i = 0; i < room; i++)
+        volume_axis(s->kind, s->in[a], n, least(i, n - 1), &out->at[i], &out->t[i]);
     return ERR_OK;
 }
 
@@ -44,91 +40,53 @@ static int64_t next(int64_t i, int64_t n)
     return i + 1 < n ? i + 1 : i;
 }
 
-/* Rows of the input at one row of the result, blended along the first dimension: of the columns at
- * hand two. */
-struct blended_columns {
-    float *row[2];
-    int64_t column[2];
+struct linear {
+    const struct resample_axis *axis;
+    float *room; /* [threads][width]: what is blended along the first two dimensions */
+    size_t width;
 };
 
-static const float *column_of(const struct volume_job *j, const struct resample_axis *rows,
-                              int64_t r, int64_t c, int64_t keep, struct blended_columns *b)
-{
-    const struct volume_kernels *k = ISA_PICK(volume_kernels);
-    const int64_t low = rows->at[r], high = next(low, j->step->in[0]);
-    if (rows->t[r] == 0)
-        return row_of(j, low, c);
-    for (int i = 0; i < 2; i++)
-        if (b->column[i] == c)
-            return b->row[i];
-    const int i = b->column[0] == keep;
-    k->blend(row_of(j, low, c), row_of(j, high, c), rows->t[r], j->step->in[2], b->row[i]);
-    b->column[i] = c;
-    return b->row[i];
-}
-
-/* Floats of a row of the input, with what `pick` reads behind it. */
-static int64_t width_of(const struct volume_step *s)
-{
-    return round_up(s->in[2] + VOLUME_AHEAD + 1, 16);
-}
-
-/* room: three rows of the input, then ROOM. Rows [first, end) of the result's row r. */
-static void linear_rows(const struct volume_job *j, const struct resample_axis axis[3], int64_t r,
-                        int64_t first, int64_t end, float *room)
+/* All voxels of a cell count, also those of weight 0: a NaN goes as far as in scipy.ndimage. */
+static void linear_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                       float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
-    const int64_t n = s->in[2], width = width_of(s), length = s->out[2];
-    struct blended_columns b = {{room, room + width}, {-1, -1}};
-    float *line = room + 2 * width, *out = (float *)j->out + (r * s->out[1] + first) * length;
-    const int gather = j->stream && (end - first) * length <= ROOM;
-    float *to = gather ? room + 3 * width : out;
-    for (int64_t c = first; c < end; c++) {
-        const int64_t low = axis[1].at[c], high = next(low, s->in[1]);
-        const float *x = column_of(j, &axis[0], r, low, high, &b);
-        if (axis[1].t[c] != 0)
-            k->blend(x, column_of(j, &axis[0], r, high, low, &b), axis[1].t[c], n, line);
-        else
-            memcpy(line, x, (size_t)n * sizeof *line);
-        line[n] = line[n - 1];
-        k->pick(line, axis[2].at, axis[2].t, length, to + (c - first) * length,
-                j->stream && !gather);
-    }
-    if (gather)
-        k->copy(to, (end - first) * length, out, 1);
+    const struct linear *all = context;
+    const struct resample_axis *axis = all->axis;
+    const int64_t n = s->in[2], r = row / s->out[1], c = row % s->out[1];
+    const int64_t low[2] = {axis[0].at[r], axis[1].at[c]};
+    const int64_t high[2] = {next(low[0], s->in[0]), next(low[1], s->in[1])};
+    const float t[2] = {axis[0].t[r], axis[1].t[c]};
+    float *blended = all->room + (size_t)thread * all->width;
+    k->blend(row_of(j, low[0], low[1]), row_of(j, high[0], low[1]), row_of(j, low[0], high[1]),
+             row_of(j, high[0], high[1]), t, n, blended);
+    blended[n] = blended[n - 1];
+    k->pick(blended, axis[2].at, axis[2].t, s->out[2], out, line);
 }
 
 static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
 {
-    const struct volume_step *s = j->step;
-    const int64_t block = most(1, least(BLOCK, ROOM / s->out[2]));
-    const int64_t blocks = (s->out[1] + block - 1) / block, tasks = s->out[0] * blocks;
-    const size_t room = (size_t)(3 * width_of(s) + ROOM);
-    float *all = calloc((size_t)j->threads * room, sizeof *all);
-    FAIL_IF(!all, ERR_MEMORY, "no memory left to resample");
-#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
-    for (int t = 0; t < j->threads; t++) {
-        for (int64_t i = tasks * t / j->threads; i < tasks * (t + 1) / j->threads; i++)
-            linear_rows(j, axis, i / blocks, i % blocks * block,
-                        least(i % blocks * block + block, s->out[1]), all + (size_t)t * room);
-        ISA_PICK(volume_kernels)->fence();
-    }
-    free(all);
+    struct linear all = {axis, NULL, (size_t)round_up(j->step->in[2] + 1, 16)};
+    all.room = calloc((size_t)j->threads * all.width, sizeof *all.room);
+    FAIL_IF(!all.room, ERR_MEMORY, "no memory left to resample");
+    volume_rows(j, linear_row, &all);
+    free(all.room);
     return ERR_OK;
 }
 
-static void nearest_row(const struct volume_job *j, const void *context, int64_t row, float *out,
-                        int stream)
+static void nearest_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                        float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
     const struct resample_axis *axis = context;
+    (void)thread;
     const float *x = row_of(j, axis[0].at[row / s->out[1]], axis[1].at[row % s->out[1]]);
     if (s->in[2] == s->out[2])
-        k->copy(x, s->out[2], out, stream);
+        k->copy(x, s->out[2], out, line);
     else
-        k->pick(x, axis[2].at, NULL, s->out[2], out, stream);
+        k->pick(x, axis[2].at, NULL, s->out[2], out, line);
 }
 
 enum err volume_resample(const struct volume_job *j)
@@ -146,15 +104,16 @@ enum err volume_resample(const struct volume_job *j)
     return e;
 }
 
-static void halve_row(const struct volume_job *j, const void *context, int64_t row, float *out,
-                      int stream)
+static void halve_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                      float *out, struct volume_line *line)
 {
     const struct volume_step *s = j->step;
     const int64_t r = row / s->out[1] * 2, c = row % s->out[1] * 2;
     const float *rows[4];
     int n = 0;
     (void)context;
-    (void)stream; /* the result is an eighth of what is read */
+    (void)thread;
+    (void)line;
     for (int64_t a = r; a < least(r + 2, s->in[0]); a++)
         for (int64_t b = c; b < least(c + 2, s->in[1]); b++)
             rows[n++] = row_of(j, a, b);
@@ -163,5 +122,7 @@ static void halve_row(const struct volume_job *j, const void *context, int64_t r
 
 void volume_halve(const struct volume_job *j)
 {
-    volume_rows(j, halve_row, NULL);
+    struct volume_job stored = *j; /* the result is an eighth of what is read */
+    stored.stream = 0;
+    volume_rows(&stored, halve_row, NULL);
 }

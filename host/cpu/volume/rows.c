@@ -1,36 +1,25 @@
 /* Rows of a result, made by all threads. */
-#include "host/cpu/common/arithmetic.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
-#define SHORT 1024 /* floats of a row: 4 KiB */
-#define ROOM  4096 /* floats that leave the nearest cache together */
-
-static void make_rows(const struct volume_job *j, volume_row *make, const void *context,
-                      int64_t first, int64_t end)
+/* Thread t makes rows [rows t / threads, rows (t + 1) / threads), one after another. */
+static void make_part(const struct volume_job *j, volume_row *make, const void *context, int t)
 {
-    const int64_t n = j->step->out[2];
-    float *out = (float *)j->out + first * n;
-    if (j->stream && n < SHORT) {
-        float room[ROOM] __attribute__((aligned(64)));
-        for (int64_t row = first; row < end; row++)
-            make(j, context, row, room + (row - first) * n, 0);
-        ISA_PICK(volume_kernels)->copy(room, (end - first) * n, out, 1);
-        return;
-    }
+    const struct volume_kernels *k = ISA_PICK(volume_kernels);
+    const int64_t rows = j->step->out[0] * j->step->out[1], n = j->step->out[2];
+    const int64_t first = rows * t / j->threads, end = rows * (t + 1) / j->threads;
+    struct volume_line line __attribute__((aligned(64))) = {
+        .stream = j->stream, .ahead = j->ahead ? j->ahead : VOLUME_FETCH};
+    k->begin(&line, (float *)j->out + first * n);
     for (int64_t row = first; row < end; row++)
-        make(j, context, row, out + (row - first) * n, j->stream);
+        make(j, context, t, row, (float *)j->out + row * n, &line);
+    k->end(&line, (float *)j->out + end * n);
+    k->fence();
 }
 
 void volume_rows(const struct volume_job *j, volume_row *make, const void *context)
 {
-    const int64_t rows = j->step->out[0] * j->step->out[1];
-    const int64_t group = most(ROOM / j->step->out[2], 1), groups = (rows + group - 1) / group;
-#pragma omp parallel num_threads(j->threads)
-    {
-#pragma omp for schedule(static) nowait
-        for (int64_t g = 0; g < groups; g++)
-            make_rows(j, make, context, g * group, least((g + 1) * group, rows));
-        ISA_PICK(volume_kernels)->fence();
-    }
+#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
+    for (int t = 0; t < j->threads; t++)
+        make_part(j, make, context, t);
 }

@@ -6,7 +6,7 @@
 
 /* A larger result would not be in a cache when it is read next: writing past the caches saves
  * reading the old contents first. */
-#define STREAM_BYTES ((size_t)16 << 20)
+size_t cpu_volume_stream_least = (size_t)16 << 20;
 
 static enum err compute(const struct volume_job *j)
 {
@@ -38,8 +38,12 @@ enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a volume step cannot work in place");
     if (to == 0)
         return ERR_OK;
-    const struct volume_job job = {step, in->ptr, out->ptr, cpu_team(be, from > to ? from : to),
-                                   written >= STREAM_BYTES};
+    const struct volume_job job = {step,
+                                   in->ptr,
+                                   out->ptr,
+                                   cpu_team(be, from > to ? from : to),
+                                   written >= cpu_volume_stream_least,
+                                   0};
     mark_push("volume_step", written);
     const enum err e = compute(&job);
     mark_pop();

@@ -7,6 +7,8 @@
 enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
                          const struct buffer *in, struct buffer *out);
 
+extern size_t cpu_volume_stream_least; /* tests want small results past the caches, too */
+
 /* The parts: checked, allocated, in and out apart. `stream`: the result is written past the caches.
  */
 struct volume_job {
@@ -14,12 +16,12 @@ struct volume_job {
     const float *in;
     void *out;
     int threads, stream;
+    int64_t ahead; /* struct volume_line's, 0: the usual */
 };
-/* Row after row of n floats of the result, each by `make`. Short ones are made in a nearby cache
- * and leave it together: past the caches, a line that is written in parts costs many times its
- * time. */
-typedef void volume_row(const struct volume_job *j, const void *context, int64_t row, float *out,
-                        int stream);
+/* Row after row of n floats of the result, each by `make`. */
+struct volume_line;
+typedef void volume_row(const struct volume_job *j, const void *context, int thread, int64_t row,
+                        float *out, struct volume_line *line);
 void volume_rows(const struct volume_job *j, volume_row *make, const void *context);
 
 enum err volume_map(const struct volume_job *j);

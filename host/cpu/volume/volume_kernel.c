@@ -7,32 +7,56 @@
 typedef float vh __attribute__((vector_size(VEC * 2), may_alias));
 typedef float vh_unaligned __attribute__((vector_size(VEC * 2), aligned(4), may_alias));
 typedef double vd __attribute__((vector_size(VEC * 4)));
-typedef int64_t vl __attribute__((vector_size(VEC * 4)));
 
-/* float64 from the difference on; a NaN is masked out of all three. */
-static struct volume_sums sums(const float *x, int64_t n, double k)
+/* The lines of 2 VEC floats that are read soon. */
+VEC_INLINE void fetch(const float *x)
 {
-    vd sum[2] = {{0}}, squares[2] = {{0}};
-    vl count[2] = {{0}};
+    for (int i = 0; i < 2 * VEC; i += VEC < 16 ? 2 * VEC : 16)
+        __builtin_prefetch(x + i + VOLUME_FETCH);
+}
+
+VEC_INLINE double vd_sum(vd v)
+{
+    double sum = 0;
+    for (int l = 0; l < VEC / 2; l++)
+        sum += v[l];
+    return sum;
+}
+
+/* float64 from the difference on. Four chains of sums and of squares: eight operations for 2 VEC
+ * floats hide each other's latency. */
+static struct volume_sums sums_of_all(const float *x, int64_t n, double k)
+{
+    vd sum[4] = {{0}}, squares[4] = {{0}};
     int64_t i = 0;
-    for (; i + VEC <= n; i += VEC)
-        for (int h = 0; h < 2; h++) {
+    for (; i + 2 * VEC <= n; i += 2 * VEC) {
+        fetch(x + i);
+#pragma GCC unroll 4
+        for (int h = 0; h < 4; h++) {
             const vh part = *(const vh_unaligned *)(x + i + h * (VEC / 2));
-            vd d = __builtin_convertvector(part, vd) - k;
-            const vl real = d == d;
-            d = (vd)((vl)d & real);
+            const vd d = __builtin_convertvector(part, vd) - k;
             sum[h] += d;
             squares[h] += d * d;
-            count[h] -= real;
         }
-    struct volume_sums s = {0, 0, 0};
-    for (int h = 0; h < 2; h++)
-        for (int l = 0; l < VEC / 2; l++) {
-            s.sum += sum[h][l];
-            s.squares += squares[h][l];
-            s.count += (double)count[h][l];
-        }
-    for (; i < n; i++)
+    }
+    struct volume_sums s = {(double)n, vd_sum((sum[0] + sum[1]) + (sum[2] + sum[3])),
+                            vd_sum((squares[0] + squares[1]) + (squares[2] + squares[3]))};
+    for (; i < n; i++) {
+        const double d = (double)x[i] - k;
+        s.sum += d;
+        s.squares += d * d;
+    }
+    return s;
+}
+
+/* A NaN, which all sums would become, is left out in a second look. */
+static struct volume_sums sums(const float *x, int64_t n, double k)
+{
+    struct volume_sums s = sums_of_all(x, n, k);
+    if (s.sum == s.sum)
+        return s;
+    s = (struct volume_sums){0, 0, 0};
+    for (int64_t i = 0; i < n; i++)
         if (x[i] == x[i]) {
             const double d = (double)x[i] - k;
             s.sum += d;
@@ -47,12 +71,14 @@ static void range(const float *x, int64_t n, float *low, float *high)
 {
     vf least[2] = {vf_set(*low), vf_set(*low)}, most[2] = {vf_set(*high), vf_set(*high)};
     int64_t i = 0;
-    for (; i + 2 * VEC <= n; i += 2 * VEC)
+    for (; i + 2 * VEC <= n; i += 2 * VEC) {
+        fetch(x + i);
         for (int h = 0; h < 2; h++) {
             const vf v = vf_load(x + i + h * VEC);
             least[h] = vf_min(v, least[h]);
             most[h] = vf_max(v, most[h]);
         }
+    }
     least[0] = vf_min(least[0], least[1]);
     most[0] = vf_max(most[0], most[1]);
     for (int l = 0; l < VEC; l++) {
@@ -98,6 +124,26 @@ static void map_floats(const float *x, int64_t n, const struct volume_map *m, fl
         out[i] = volume_mapped(x[i], m);
 }
 
+/* The machine's own conversion, with the same NaN as volume_f16. */
+#if defined(__AVX512F__)
+static void cast_half(const float *x, int64_t n, const struct volume_map *m, uint16_t *out)
+{
+    int64_t i = 0;
+    for (; i + VEC <= n; i += VEC) {
+        const __m512 y = (__m512)mapped_vector(vf_load(x + i), m), most = _mm512_set1_ps(65504);
+        const __m512 in = _mm512_max_ps(_mm512_set1_ps(-65504), _mm512_min_ps(most, y));
+        const __m512i bits = _mm512_castps_si512(in), quiet = _mm512_set1_epi32(0x7fc00000);
+        const __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN));
+        const __m512i nan = _mm512_or_si512(sign, quiet);
+        const __mmask16 is_nan = _mm512_cmp_ps_mask(in, in, _CMP_UNORD_Q);
+        const __m512 whole = _mm512_castsi512_ps(_mm512_mask_mov_epi32(bits, is_nan, nan));
+        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(whole, 0));
+    }
+    for (; i < n; i++)
+        out[i] = volume_f16(volume_mapped(x[i], m));
+}
+#endif
+
 #define CAST(name, type, expression)                                                               \
     static void name(const float *x, int64_t n, const struct volume_map *m, type *out)             \
     {                                                                                              \
@@ -106,7 +152,9 @@ static void map_floats(const float *x, int64_t n, const struct volume_map *m, fl
             out[i] = (type)(expression);                                                           \
         }                                                                                          \
     }
+#if !defined(__AVX512F__)
 CAST(cast_half, uint16_t, volume_f16(y))
+#endif
 CAST(cast_brain, uint16_t, volume_bf16(y))
 CAST(cast_short, int16_t, volume_whole(y, -32768, 32767))
 CAST(cast_byte, uint8_t, volume_whole(y, 0, 255))
@@ -133,56 +181,127 @@ static void map(const float *x, int64_t n, const struct volume_map *m, enum volu
     }
 }
 
-static void copy(const float *x, int64_t n, float *out, int stream)
+/* The first m of VEC floats, zeros behind them. */
+VEC_INLINE vf load_some(const float *x, int64_t m)
 {
-    if (!stream) {
-        memcpy(out, x, (size_t)n * sizeof *out);
-        return;
-    }
-    int64_t i = before_aligned(out, n);
-    memcpy(out, x, (size_t)i * sizeof *out);
-    for (; i + VEC <= n; i += VEC)
-        vf_stream(out + i, vf_load(x + i));
-    memcpy(out + i, x + i, (size_t)(n - i) * sizeof *out);
+#if defined(__AVX512F__)
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << m) - 1), x);
+#else
+    vf v = {0};
+    for (int l = 0; l < m; l++)
+        v[l] = x[l];
+    return v;
+#endif
 }
 
-VEC_INLINE vf reversed(vf v)
+VEC_INLINE void store_some(float *out, vf v, int64_t m)
+{
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(out, (__mmask16)((1u << m) - 1), (__m512)v);
+#else
+    for (int l = 0; l < m; l++)
+        out[l] = v[l];
+#endif
+}
+
+/* Place of an address in its vector. */
+VEC_INLINE int place_of(const float *out)
+{
+    return (int)((uintptr_t)out / sizeof(float) % VEC);
+}
+
+static void begin(struct volume_line *line, const float *out)
+{
+    line->first = place_of(out);
+}
+
+/* `out` is behind the last float that was put. */
+static void end(struct volume_line *line, float *out)
+{
+    const int n = place_of(out) - line->first;
+    if (line->stream && n > 0)
+        memcpy(out - n, line->v + line->first, (size_t)n * sizeof *out);
+}
+
+/* m floats that do not begin a vector; they may complete it. */
+VEC_INLINE void put_head(struct volume_line *line, float *out, vf v, int64_t m)
+{
+    const int place = place_of(out), full = place + m == VEC;
+    store_some(line->v + place, v, m);
+    if (full && line->first == 0)
+        vf_stream(out - place, vf_load(line->v));
+    else if (full)
+        memcpy(out - place + line->first, line->v + line->first,
+               (size_t)(VEC - line->first) * sizeof *out);
+    if (full)
+        line->first = 0;
+}
+
+/* n floats at `out`: ALL(i) is the vector of the floats from i on, SOME(i, m) has m of them. */
+#define PUT_ROW(ALL, SOME)                                                                         \
+    const int stream = line->stream;                                                               \
+    const int64_t ahead __attribute__((unused)) = line->ahead;                                     \
+    int64_t i = 0;                                                                                 \
+    if (stream && place_of(out)) {                                                                 \
+        i = before_aligned(out, n);                                                                \
+        put_head(line, out, SOME(0, i), i);                                                        \
+    }                                                                                              \
+    for (; i + VEC <= n; i += VEC)                                                                 \
+        put(out + i, ALL(i), stream);                                                              \
+    if (i < n)                                                                                     \
+        store_some(stream ? line->v : out + i, SOME(i, n - i), n - i);
+
+static void copy(const float *x, int64_t n, float *out, struct volume_line *line){
+#define ALL(i)     (__builtin_prefetch(x + (i) + ahead), vf_load(x + (i)))
+#define SOME(i, m) load_some(x + (i), m)
+    PUT_ROW(ALL, SOME)
+#undef ALL
+#undef SOME
+}
+
+/* Of n floats the first is the last one. */
+VEC_INLINE vf reversed(vf v, int n)
 {
     vi order;
     for (int i = 0; i < VEC; i++)
-        order[i] = VEC - 1 - i;
+        order[i] = (n - 1 - i) & (VEC - 1);
     return __builtin_shuffle(v, order);
 }
 
-static void reverse(const float *x, int64_t n, float *out, int stream)
+static void reverse(const float *x, int64_t n, float *out, struct volume_line *line)
 {
-    int64_t i = 0;
-    for (const int64_t head = stream ? before_aligned(out, n) : 0; i < head; i++)
-        out[i] = x[n - 1 - i];
-    for (; i + VEC <= n; i += VEC)
-        put(out + i, reversed(vf_load(x + n - i - VEC)), stream);
-    for (; i < n; i++)
-        out[i] = x[n - 1 - i];
+#define ALL(i)     reversed(vf_load(x + n - (i)-VEC), VEC)
+#define SOME(i, m) reversed(load_some(x + n - (i) - (m), m), (int)(m))
+    PUT_ROW(ALL, SOME)
+#undef ALL
+#undef SOME
 }
 
-static void zero(int64_t n, float *out, int stream)
+static void zero(int64_t n, float *out, struct volume_line *line)
 {
-    int64_t i = stream ? before_aligned(out, n) : n;
-    memset(out, 0, (size_t)i * sizeof *out);
-    for (; i + VEC <= n; i += VEC)
-        vf_stream(out + i, (vf){0});
-    memset(out + i, 0, (size_t)(n - i) * sizeof *out);
+#define ALL(i)     ((vf){0})
+#define SOME(i, m) ((vf){0})
+    PUT_ROW(ALL, SOME)
+#undef ALL
+#undef SOME
 }
 
-static void blend(const float *a, const float *b, float t, int64_t n, float *out)
+static void blend(const float *a, const float *b, const float *c, const float *d, const float t[2],
+                  int64_t n, float *out)
 {
+    const float s = t[0], u = t[1];
     int64_t i = 0;
     for (; i + VEC <= n; i += VEC) {
-        const vf low = vf_load(a + i);
-        vf_store(out + i, low + t * (vf_load(b + i) - low));
+        const vf e = vf_load(a + i), f = vf_load(c + i);
+        __builtin_prefetch(c + i + VOLUME_FETCH);
+        __builtin_prefetch(d + i + VOLUME_FETCH);
+        const vf low = e + s * (vf_load(b + i) - e), high = f + s * (vf_load(d + i) - f);
+        vf_store(out + i, low + u * (high - low));
     }
-    for (; i < n; i++)
-        out[i] = a[i] + t * (b[i] - a[i]);
+    for (; i < n; i++) {
+        const float low = a[i] + s * (b[i] - a[i]), high = c[i] + s * (d[i] - c[i]);
+        out[i] = low + u * (high - low);
+    }
 }
 
 VEC_INLINE vf gather(const float *x, const int32_t *at)
@@ -199,19 +318,48 @@ VEC_INLINE vf gather(const float *x, const int32_t *at)
 #endif
 }
 
-/* Of places that lie close together, two registers hold all: they are permuted, which takes a
- * fraction of what gathering does. Reads up to 32 floats from x[at[0]] on. */
+/* Of places that lie close together, two registers hold all, and `more` floats behind: they are
+ * permuted, which takes a fraction of what gathering does. */
+#if defined(__AVX512F__)
+struct window {
+    __m512 low, high;
+    __m512i index;
+};
+
+VEC_INLINE int window_holds(const int32_t *at, int more)
+{
+    return at[VEC - 1] - at[0] + more < 2 * VEC;
+}
+
+VEC_INLINE struct window window_of(const float *x, const int32_t *at, int more)
+{
+    const uint32_t mask = ~0u >> (2 * VEC - 1 - (at[VEC - 1] - at[0] + more));
+    return (struct window){_mm512_maskz_loadu_ps((__mmask16)mask, x + at[0]),
+                           _mm512_maskz_loadu_ps((__mmask16)(mask >> VEC), x + at[0] + VEC),
+                           _mm512_sub_epi32(_mm512_loadu_si512(at), _mm512_set1_epi32(at[0]))};
+}
+#endif
+
+VEC_INLINE vf picked(const float *x, const int32_t *at)
+{
+#if defined(__AVX512F__)
+    if (window_holds(at, 0)) {
+        const struct window w = window_of(x, at, 0);
+        return (vf)_mm512_permutex2var_ps(w.low, w.index, w.high);
+    }
+#endif
+    return gather(x, at);
+}
+
 VEC_INLINE vf blended_at(const float *x, const int32_t *at, const float *t)
 {
     vf low, high;
 #if defined(__AVX512F__)
-    if (at[VEC - 1] - at[0] < 2 * VEC - 1) {
-        const vf a = vf_load(x + at[0]), b = vf_load(x + at[0] + VEC);
-        vi index;
-        memcpy(&index, at, sizeof index);
-        index -= at[0];
-        low = (vf)_mm512_permutex2var_ps((__m512)a, (__m512i)index, (__m512)b);
-        high = (vf)_mm512_permutex2var_ps((__m512)a, (__m512i)(index + 1), (__m512)b);
+    if (window_holds(at, 1)) {
+        const struct window w = window_of(x, at, 1);
+        const __m512i next = _mm512_add_epi32(w.index, _mm512_set1_epi32(1));
+        low = (vf)_mm512_permutex2var_ps(w.low, w.index, w.high);
+        high = (vf)_mm512_permutex2var_ps(w.low, next, w.high);
         return low + vf_load(t) * (high - low);
     }
 #endif
@@ -221,15 +369,19 @@ VEC_INLINE vf blended_at(const float *x, const int32_t *at, const float *t)
 }
 
 static void pick(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
-                 int stream)
+                 struct volume_line *line)
 {
-    int64_t i = 0;
-    for (const int64_t head = stream ? before_aligned(out, n) : 0; i < head; i++)
-        out[i] = t ? x[at[i]] + t[i] * (x[at[i] + 1] - x[at[i]]) : x[at[i]];
-    for (; i + VEC <= n; i += VEC)
-        put(out + i, t ? blended_at(x, at + i, t + i) : gather(x, at + i), stream);
-    for (; i < n; i++)
-        out[i] = t ? x[at[i]] + t[i] * (x[at[i] + 1] - x[at[i]]) : x[at[i]];
+#define SOME(i, m) ALL(i)
+    if (t) {
+#define ALL(i) blended_at(x, at + (i), t + (i))
+        PUT_ROW(ALL, SOME)
+#undef ALL
+        return;
+    }
+#define ALL(i) (__builtin_prefetch(x + at[i] + ahead), picked(x, at + (i)))
+    PUT_ROW(ALL, SOME)
+#undef ALL
+#undef SOME
 }
 
 static void halve(const float *const *rows, int count, int64_t n, float *out)
@@ -255,5 +407,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
     }
 }
 
-const struct volume_kernels ISA_NAME(volume_kernels) = {sums, range, map,  copy,  reverse,
-                                                        zero, blend, pick, halve, vf_stream_end};
+const struct volume_kernels ISA_NAME(volume_kernels) = {
+    sums, range, map, begin, copy, reverse, zero, pick, end, blend, halve, vf_stream_end};
