@@ -71,7 +71,7 @@ static void causes(const struct rootcause *r, FILE *out)
 {
     fputs("\n## Causes, the largest gain first\n", out);
     if (!r->causes_count)
-        fputs("\nNo rule fired.\n", out);
+        fputs("\nNone of the rules found a cause.\n", out);
     for (int i = 0; i < r->causes_count; i++) {
         const struct rootcause_cause *c = &r->causes[i];
         fprintf(out, "\n%d. **", i + 1);

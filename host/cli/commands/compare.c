@@ -92,15 +92,14 @@ const struct command cmd_compare = {
     .text =
         "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
         "warm,\n"
-        "untraced runs. The ratio lies in the interval with 99 %: by ranks from 5 runs a side on, "
-        "with\n"
-        "fewer by Student's t. `slower` means that the whole interval lies above 1.03, `unchanged` "
-        "that\n"
-        "it lies within 10 % of 1, all else is `undecided`. Lines are judged by the sampling error "
-        "of\n"
-        "their CPU time and followed through edits. Differences of machine and program are named "
+        "untraced runs. Each ratio B / A has a 99 % interval: by ranks from 5 runs a side on, by\n"
+        "Student's t with fewer. `slower` means that the whole interval lies above 1.03, "
+        "`unchanged`\n"
+        "that it lies within 10 % of 1; all else is `undecided`. Lines are judged by the sampling "
+        "error\n"
+        "of their CPU time and followed through edits. Differences of machine and program come "
         "first.\n"
-        "Of recordings, rootcause.md of A gets what its causes cost less in B.\n\n"
+        "Between two recordings, rootcause.md of A gets the time that B saved of each cause.\n\n"
         "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
     .options = options,
     .min_words = 2,

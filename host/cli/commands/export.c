@@ -167,7 +167,7 @@ const struct command cmd_export = {
             "               flamegraphs/OPERATION_SIZE.svg, and --out is that folder\n"
             "  openmetrics  times of the suite for Prometheus (of timing.json)\n"
             "  junit        operations of the suite as test cases for CI (of timing.json)\n\n"
-            "Timelines are chrome and perfetto.\n\n"
+            "The timelines are chrome and perfetto.\n\n"
             "Example: tomoprof export latest --to chrome --from 2 --until 3 --gzip\n",
     .options = options,
     .min_words = 1,

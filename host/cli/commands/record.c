@@ -36,8 +36,7 @@ static struct opt options[] = {
     OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
     OPTION_INT(
         "pid", 'p', pid, "PID",
-        "record this running process instead, from outside: CPU time and\nwaiting alone; it goes "
-        "on unharmed",
+        "sample this running process from outside: CPU time and waiting only;\nthe process goes on",
         1, INT32_MAX),
     OPTION_NUMBER("seconds", 's', seconds, "N",
                   "end the recording after N seconds, not the program", 0.1, 1e7),
@@ -45,7 +44,7 @@ static struct opt options[] = {
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
     OPTION_ROW("baseline", 'b', OPT_FLAG, overhead, NULL, NULL),
     OPTION_TEXT("with", 0, with, "perf|nsys",
-                "then run CMD once more, silent, under that tool, and compare both"),
+                "afterwards run CMD once more, silent, under that tool, and compare both"),
     OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
@@ -310,18 +309,16 @@ const struct command cmd_record = {
     .summary = "Profiles any program down to the line, without changing it.",
     .words = "[--] CMD ARGS | --pid PID",
     .text =
-        "Runs CMD and all that it starts, unchanged, with the capture library in it. Attributes "
-        "CPU "
+        "Runs CMD as it is and records it, with every program that it starts. Attributes CPU "
         "time,\n"
-        "waiting, allocations and copies to source lines of Python and native code; with a GPU, "
-        "each kernel\n"
-        "and transfer to the line that launched it. CMD's input, output, signals and exit code do "
-        "not change.\n"
-        "The recording survives crashes and kills.\n"
-        "Writes DIR/<stamp>/trace, record.json, profile.json and report.html, rootcause.md where a "
-        "cause\n"
-        "was found; DIR/latest leads to the newest.\n"
-        "The last line names the page and the line of the program that matters most.\n\n"
+        "waiting, allocations and copies to source lines of Python and native code. On a GPU, "
+        "each\n"
+        "kernel and transfer belongs to the line that launched it. CMD keeps its input, output,\n"
+        "signals and exit code. What was recorded survives a crash or kill of CMD.\n"
+        "Writes DIR/<stamp>/ with report.html, profile.json, record.json and trace/, and "
+        "rootcause.md\n"
+        "where a cause was found. DIR/latest leads to the newest run.\n"
+        "The last lines print the path of the page and its first answer.\n\n"
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"
         "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"

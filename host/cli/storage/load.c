@@ -148,7 +148,7 @@ const struct command cmd_load = {
         "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
         "medium\n"
         "on 500, full on all. Ways run three times in changing order from the same cache state.\n"
-        "Ctrl-C and --budget keep what there is.\n\n"
+        "Ctrl-C and --budget end the sweep; it ranks what was measured until then.\n\n"
         "Examples:\n"
         "  tomoprof load tests/data/tooth.h5\n"
         "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n",

@@ -22,6 +22,15 @@ enum {
     DEEP_BYTES = 64 << 20,
     FEW_INNER = 96,
     FEW_OUTER = 32,
+    /* Stacks of a thread that are recognised without their hash: 8 of 192 words. */
+    MEMOS = 8,
+    MEMO_WORDS = 192,
+};
+
+/* A loop takes the same stacks again and again: what was hashed to `id`. */
+struct memo {
+    uint64_t id, seed, word[MEMO_WORDS];
+    size_t natives, pythons;
 };
 
 /* A thread's scratch: handlers may run on an alternate stack of 8 KiB, so none of this is on it. */
@@ -34,6 +43,7 @@ struct stack_thread {
     struct cfi_scratch cfi;
     uint8_t text[FRAME_SCRATCH];
     _Alignas(64) uint8_t recent[FRAME_RECENT];
+    struct memo memo[MEMOS];
 };
 
 static _Atomic(uint64_t) *written;
@@ -113,6 +123,34 @@ static uint64_t hash(const uint64_t *word, size_t n, uint64_t seed)
                    : trace_hash(word + at + 1, (n - at - 1) * sizeof *word, seed ^ TRACE_LEFT_OUT);
 }
 
+static struct memo *memo_of(struct stack_thread *s, const uint64_t *pc, size_t natives,
+                            const uint64_t *python, size_t pythons)
+{
+    uint64_t leaf = (natives ? pc[0] : 0) ^ (pythons ? python[0] << 16 ^ python[1] : 0);
+    return natives + 2 * pythons <= MEMO_WORDS
+               ? &s->memo[(leaf * 0x9e3779b97f4a7c15ull >> 32) % MEMOS]
+               : NULL;
+}
+
+static uint64_t id_of(struct stack_thread *s, const uint64_t *pc, size_t natives,
+                      const uint64_t *python, size_t pythons, uint64_t seed)
+{
+    struct memo *m = memo_of(s, pc, natives, python, pythons);
+    if (m && m->id && m->seed == seed && m->natives == natives && m->pythons == pythons &&
+        !memcmp(m->word, pc, natives * 8) && !memcmp(m->word + natives, python, pythons * 16))
+        return m->id;
+    uint64_t id = hash(python, pythons * 2, hash(pc, natives, seed));
+    if (m) {
+        m->id = id;
+        m->seed = seed;
+        m->natives = natives;
+        m->pythons = pythons;
+        memcpy(m->word, pc, natives * 8);
+        memcpy(m->word + natives, python, pythons * 16);
+    }
+    return id;
+}
+
 static uint64_t write_stack(struct capture_thread *t, uintptr_t *pc, size_t natives,
                             uint64_t *python, size_t pythons, uint32_t flags)
 {
@@ -130,7 +168,7 @@ static uint64_t write_stack(struct capture_thread *t, uintptr_t *pc, size_t nati
     /* after an unload the same addresses may be another library's: written anew, with its time */
     uint64_t code = modules_unloads() + atomic_load_explicit(&code_changes, memory_order_relaxed),
              seed = flags | code << 32;
-    record.id = hash(python, pythons * 2, hash(pc, natives, seed));
+    record.id = id_of(t->stacks, pc, natives, python, pythons, seed);
     if (flags & TRACE_STACK_CUT)
         trace_lost(&capture.writer, TRACE_LOST_FRAMES, 1);
     if (flags & TRACE_STACK_PYTHON_CUT)

@@ -463,7 +463,7 @@ struct thread_slot *thread_fork_child(void)
     keep->sampled_ns = 0;
     keep->begin_user = keep->begin_system = 0; /* the child's accounts begin at zero */
     keep->system_seen = keep->system_owed = 0;
-    keep->faults_seen = 0;
+    keep->faults_seen = keep->sleeps_seen = 0;
     keep->seen_ns = keep->seen_cpu = keep->seen_delay = 0;
     keep->sleep_pending = keep->runnable_pending = 0;
     keep->wait_known = 0;

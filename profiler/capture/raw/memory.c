@@ -78,6 +78,11 @@ void *raw_memset(void *to, int byte, size_t n)
 int raw_memcmp(const void *a, const void *b, size_t n)
 {
     const unsigned char *x = a, *y = b;
+    for (; n >= 32; n -= 32, x += 32, y += 32) {
+        const word *v = (const word *)x, *w = (const word *)y;
+        if ((v[0] ^ w[0]) | (v[1] ^ w[1]) | (v[2] ^ w[2]) | (v[3] ^ w[3]))
+            break;
+    }
     for (; n >= 8 && *(const word *)x == *(const word *)y; n -= 8) {
         x += 8;
         y += 8;

@@ -76,7 +76,7 @@ static void add_reading(struct rootcause *r, const struct model *m)
     for (int i = 0; i < m->io.reading_count && i < 3; i++) {
         const struct model_reading *x = &m->io.reading[i];
         const char *line = x->file ? say(r, "%.120s:%lld", x->file, (long long)x->line)
-                                   : "threads without own code";
+                                   : "threads that run no code of the program";
         const struct {
             const char *what;
             double s;
@@ -99,8 +99,8 @@ static void add_disks(struct rootcause *r, const struct model_io *io)
                          io->disks_reason ? io->disks_reason : "no disk had a request");
     } else {
         const char *who = say(r, "%.40s, of the whole machine", d->name);
-        rootcause_number(r, "wait of a disk's read", d->read_wait_ms, "ms", who);
-        rootcause_number(r, "reads of the disk", d->reads_per_s, "/s", who);
+        rootcause_number(r, "wait per read of a disk", d->read_wait_ms, "ms", who);
+        rootcause_number(r, "reads per second of the disk", d->reads_per_s, "/s", who);
         rootcause_number(r, "disk busy", 100 * d->busy, "%", who);
     }
     if (io->group)
@@ -162,7 +162,7 @@ static void add_checks(struct rootcause *r, const struct model *m)
                         say(r, "%.200s: %.4g of %.4g MiB were read at least once", f->path,
                             f->unique_mb, f->size_mb));
     if (kernel > 1 && isfinite(unseen))
-        rootcause_check(r, "bytes seen are those that the kernel counted",
+        rootcause_check(r, "the recording saw all bytes that the kernel counted",
                         fabs(unseen) < SAME * kernel ? "holds" : "fails",
                         say(r, "%.4g of %.4g MiB read were not seen", unseen, kernel));
     if (m->totals.peak_rss_mb > 0)
@@ -186,7 +186,8 @@ static void add_questions(struct rootcause *r, const struct model *m)
                                   f->path, f->file_system));
     if (f && !(f->cached_share >= 0))
         rootcause_question(r, "Was the file in the page cache? A cold and a warm run differ.");
-    rootcause_question(r, "How often is the same file read? Another format pays off by reads.");
+    rootcause_question(
+        r, "How often is the same file read? Another format pays off when it is read often.");
     if (f)
         rootcause_question(r, "Is full resolution needed? Fewer bytes help where storage or a "
                               "codec limits.");

@@ -101,7 +101,7 @@ static enum err pageable(struct finder *f)
     static const struct finding async = {
         "copy.pageable_async",
         "warning",
-        "Asynchronous copies that are not",
+        "Asynchronous copies block the program",
         "A copy of pageable memory blocks the caller: use pinned memory.",
         "high",
         pageable_of};
@@ -301,7 +301,7 @@ static enum err host_copies(struct finder *f)
     if (!(rate > 1024))
         return ERR_OK;
     return finding(f, &what, f->m->totals.copy_mb / 10240,
-                   "%.0f MiB were copied: %.0f MiB/s of the run.", f->m->totals.copy_mb, rate);
+                   "%.0f MiB were copied, %.0f MiB/s on average.", f->m->totals.copy_mb, rate);
 }
 
 static enum err leaking(struct finder *f)
@@ -346,7 +346,8 @@ static enum err kernel_time(struct finder *f)
     const struct model_cpu *c = &f->m->totals.cpu;
     if (!(c->sys > 0.25 * (c->user + c->sys)) || !(c->sys > 0.05 * f->m->meta.wall_s))
         return ERR_OK;
-    return finding(f, &what, c->sys / 2, "%.3g s of %.3g s of CPU time.", c->sys, c->user + c->sys);
+    return finding(f, &what, c->sys / 2, "The kernel took %.3g s of %.3g s of CPU time.", c->sys,
+                   c->user + c->sys);
 }
 
 static double python_of(const struct model_line *l)
@@ -365,8 +366,8 @@ static enum err interpreter(struct finder *f)
     const struct model_cpu *c = &f->m->totals.cpu;
     if (!(c->python > 0.3 * (c->user + c->sys)) || !(c->python > 0.1 * f->m->meta.wall_s))
         return ERR_OK;
-    return finding(f, &what, c->python * 0.9, "%.3g s of %.3g s of CPU time.", c->python,
-                   c->user + c->sys);
+    return finding(f, &what, c->python * 0.9, "The interpreter took %.3g s of %.3g s of CPU time.",
+                   c->python, c->user + c->sys);
 }
 
 static enum err contention(struct finder *f)

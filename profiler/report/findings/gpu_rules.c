@@ -82,8 +82,7 @@ static int first_call(const struct model *m, struct model_finding *out, char tex
                    "a small input while data are loaded.");
         out->refuted_by = "Refuted if a second call in the same process takes as long as the "
                           "first.";
-        snprintf(text, 400,
-                 "%.120s: the first of %lld calls took %.3g s, half of all at most %.3g s.",
+        snprintf(text, 400, "%.120s: the first of %lld calls took %.3g s, the median call %.3g s.",
                  r->name, (long long)r->time.n, first, r->time.median_s);
     }
     return most > 0;
@@ -96,9 +95,10 @@ static int hidden(const struct model *m, struct model_finding *out, char text[40
     double n = (double)t->launches_without_record;
     if (!(n > 0) || !(n > 0.05 * (double)t->launches))
         return 0;
-    *out = row("gpu.hidden", "info", "Launches without a kernel that was seen", (double)NAN,
-               "See the data quality: a graph, another tool or a lost buffer hides kernels. Times "
-               "of the device are too low by them.");
+    *out =
+        row("gpu.hidden", "info", "Some launches have no kernel in the recording", (double)NAN,
+            "The data quality names the reason: a graph, another tool or a lost buffer. Times of "
+            "the device are too low by these kernels.");
     out->refuted_by = "Refuted if the launches failed (errors of the CUDA calls).";
     snprintf(text, 400, "%.0f of %lld launches have no kernel in the recording.", n,
              (long long)t->launches);

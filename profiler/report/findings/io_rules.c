@@ -230,11 +230,11 @@ static enum err jumps(struct io_finder *f)
             .gain = 0.6 * s,
             .gain_low = 0.2 * s,
             .advice = "Sort what is read by its offset, or read neighbours in one call.",
-            .refuted_by = "Refuted if reads that go on from the one before wait as long as those "
+            .refuted_by = "Refuted if reads that continue the one before wait as long as those "
                           "that jump.",
             .test = "Sort by offset, then: %s; tomoprof compare RUN1 RUN2."};
         return io_found(f, &what,
-                        "%.300s: %lld of %lld reads jump, by %.3g MiB in the middle; they waited "
+                        "%.300s: %lld of %lld reads jump, by a median of %.3g MiB; they waited "
                         "%.3g s (%.0f %% of the run).",
                         file->path, (long long)(file->read.forward + file->read.back),
                         (long long)file->read.calls, file->read.jump_mb, s, 100 * s / f->wall);
@@ -265,21 +265,21 @@ static enum err opening(struct io_finder *f)
         .gain = io_known(io->sync_s),
         .gain_low = 0,
         .advice = "Sync once at the end, where that is safe enough.",
-        .refuted_by = "Refuted if each of them has to be durable: then this is its price.",
-        .test = "Leave out the calls of fsync but the last, then: %s."};
+        .refuted_by = "Refuted if each call must be durable: then this is its price.",
+        .test = "Keep only the last call of fsync, then: %s."};
     int64_t opens = 0;
     for (int i = 0; i < io->files_count; i++)
         opens += io->files[i].opens > 0 ? io->files[i].opens / 2 : 0;
     if (io->open_s > 0.05 * f->wall && opens > 0)
         TRY(io_found(f, &open,
-                     "About %lld openings took %.3g s (%.0f %% of the run), %.3g ms each. Over ten "
-                     "times as much reading for each opening they would be %.2g %%.",
+                     "About %lld openings took %.3g s (%.0f %% of the run), %.3g ms each. With ten "
+                     "times as much reading per opening they would take %.2g %%.",
                      (long long)opens, io->open_s, 100 * io->open_s / f->wall,
                      1e3 * io->open_s / (double)opens,
                      100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s))));
     if (io->sync_s > 0.05 * f->wall)
-        TRY(io_found(f, &sync, "fsync and its like took %.3g s (%.0f %% of the run).", io->sync_s,
-                     100 * io->sync_s / f->wall));
+        TRY(io_found(f, &sync, "fsync and similar calls took %.3g s (%.0f %% of the run).",
+                     io->sync_s, 100 * io->sync_s / f->wall));
     return ERR_OK;
 }
 
@@ -316,14 +316,14 @@ static enum err requests(struct io_finder *f)
                             "last answer.",
             .refuted_by = "Refuted if eight at a time take as long: then the server limits.",
             .test = "Set the number of concurrent requests to 8, then: %s."};
-        return io_found(f, &what,
-                        "%.200s: %lld requests over %lld connections (%.3g each), %.3g ms to the "
-                        "first byte, %.3g KiB each, %.2g in flight at a time: %.3g s (%.0f %% of "
-                        "the run). Estimated with 2 to 8 times as many in flight.",
-                        e->path, (long long)e->requests, (long long)e->connects,
-                        (double)e->requests / (double)(e->connects > 0 ? e->connects : 1),
-                        e->first_byte_ms, 1024 * e->read.mb / (double)e->requests, depth, s,
-                        100 * s / f->wall);
+        return io_found(
+            f, &what,
+            "%.200s: %lld requests over %lld connections (%.3g each), %.3g ms to the "
+            "first byte, %.3g KiB each, %.2g at a time: %.3g s (%.0f %% of the run). The "
+            "gain is estimated for 2 to 8 times as many at a time.",
+            e->path, (long long)e->requests, (long long)e->connects,
+            (double)e->requests / (double)(e->connects > 0 ? e->connects : 1), e->first_byte_ms,
+            1024 * e->read.mb / (double)e->requests, depth, s, 100 * s / f->wall);
     }
     return ERR_OK;
 }
@@ -386,7 +386,7 @@ static enum err not_storage(struct io_finder *f)
     const struct io_finding what = {
         .id = "io.not_storage",
         .severity = "warning",
-        .title = "Decode or lock bound, not storage",
+        .title = "Decoding or a lock takes the time, not storage",
         .confidence = f->decode_s > 0.3 * s ? "high" : "medium",
         .file = file,
         .gain = fmin(s - r.waited, f->wall),

@@ -107,7 +107,7 @@ static enum err slow_parts(struct io_finder *f)
                       "part.",
         .test = "Record it again at once: %s."};
     return io_found(f, &what,
-                    "%.100s ran %lld times, %.3g s in the middle, %.3g s at most; CPU time %.3g s "
+                    "%.100s ran %lld times, median %.3g s, longest %.3g s; CPU time %.3g s "
                     "of %.3g s. More than 0.1 s for a tile is slow.",
                     worst->name, (long long)worst->time.n, worst->time.median_s, worst->time.max_s,
                     worst->cpu_s, worst->time.total_s);
@@ -129,13 +129,13 @@ static enum err memory(struct io_finder *f)
     const struct io_finding what = {
         .id = "io.memory",
         .severity = "warning",
-        .title = "Loading holds much more memory than it reads",
+        .title = "Loading needs much more memory than it reads",
         .confidence = "low",
         .gain = (double)NAN,
         .gain_low = (double)NAN,
         .advice = "Memory is about workers x batch x size of a decoded tile: use 2 to 4 workers, "
                   "batches of 10 to 25, and drop tiles that were placed.",
-        .refuted_by = "Refuted if half as many workers hold as much.",
+        .refuted_by = "Refuted if half as many workers need as much memory.",
         .test = "Half the workers: %s; compare the Memory tabs."};
     return io_found(f, &what,
                     "Resident memory grew by %.4g MiB to %.4g MiB in %d processes with %d threads, "

@@ -1,6 +1,7 @@
 """Measures programs bare and recorded in turn, and makes the rows of the truth table (matrix.py)."""
 
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -11,8 +12,9 @@ from programs import differences, mentions, ready, start
 from recorded import TOMOPROF, newest
 
 GOAL_POINTS, GOAL_RATIO, LEAST_S = 3.0, 1.05, 1.0  # below LEAST_S of CPU time a ratio says little
+MOST_PAIRS, INTERVAL_S = 40, 0.011  # a sample each 10 ms; one more in ten, for their weights differ
 HEAD = ["program", "what it is", "exit, output, results", "CPU s", "CPU x least, median", "wall x least, median", "sampled %",
-        "phases: profile (own clocks) %", "worst"]
+        "phases: profile (own clocks) %", "worst ± sampling error"]
 
 
 def own_clocks(folder, clock, tree_s):
@@ -74,11 +76,12 @@ def recorded_run(program, folder, place, pair):
     return run
 
 
-def measure(program, folder, pairs):
-    """All runs of a program, and sentences on what differed."""
+def measure(program, folder, pairs, seconds=0):
+    """All runs of a program, and sentences on what differed. Programs with clocks run until the recorded runs have so many
+    seconds of CPU time, which is the number of samples."""
     place = ready(program, folder / "x")
-    runs, differ = {"bare": [], "recorded": []}, []
-    for pair in range(pairs):
+    runs, differ, pair = {"bare": [], "recorded": []}, [], -1
+    while (pair := pair + 1) < pairs or (program.sources and pair < MOST_PAIRS and sum(r["cpu"] for r in runs["recorded"]) < seconds):
         for how in ("bare", "recorded") if pair % 2 == 0 else ("recorded", "bare"):
             if how == "recorded":
                 runs[how].append(recorded_run(program, folder, place, pair))
@@ -108,6 +111,11 @@ def phases(runs):
     return sorted(rows, key=lambda phase: -phase["clocks"])
 
 
+def sampling_error(share, runs):
+    """Standard error in points of a share in percent, by the number of samples in all runs."""
+    return 100 * math.sqrt(max(0, share * (100 - share)) / 1e4 * INTERVAL_S / sum(r["cpu"] for r in runs["recorded"]))
+
+
 def row(program, runs, differ):
     """The table's cells, and which goals are missed."""
     cpu, wall, found = ratios(runs, "cpu"), ratios(runs, "wall"), phases(runs)
@@ -120,10 +128,10 @@ def row(program, runs, differ):
     missed = (["output"] if differ else []) + (["{name} {points:+.1f}".format(**worst)] if worst and abs(worst["points"]) > GOAL_POINTS else [])
     missed += ["ratio"] if min(cpu) > GOAL_RATIO and bare_s >= LEAST_S else []
     return [program.name, program.kind, "; ".join(differ) or "same", f"{bare_s:.2f}", "{:.2f}, {:.2f}".format(*cpu),
-            "{:.2f}, {:.2f}".format(*wall), f"{100 * sampled:.0f}", text, f"{worst['points']:+.1f}" if worst else ""], missed
+            "{:.2f}, {:.2f}".format(*wall), f"{100 * sampled:.0f}", text, f"{worst['points']:+.1f} ± {sampling_error(worst['clocks'], runs):.1f}" if worst else ""], missed
 
 
-def table(programs, pairs, keep):
+def table(programs, pairs, seconds, keep):
     """Prints rows as they come; all of them, and the facts behind them. Runs are left in the folder `keep`, where one is given."""
     lines, facts = [], {}
 
@@ -143,7 +151,7 @@ def table(programs, pairs, keep):
         with tempfile.TemporaryDirectory(prefix="tomoprof-matrix-") as made:
             folder = keep / re.sub(r"\W", "_", program.name) if keep else pathlib.Path(made)
             try:
-                runs, differ = measure(program, folder, pairs)
+                runs, differ = measure(program, folder, pairs, seconds)
             except (RuntimeError, FileNotFoundError) as e:
                 put([program.name, program.kind, f"failed: {e}", *[""] * (len(HEAD) - 3)])
                 facts[program.name] = {"failed": str(e), "missed": ["failed"]}

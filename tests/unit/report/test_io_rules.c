@@ -75,7 +75,7 @@ static void seeks_do_not_explain_what_a_phase_called_read_takes(void **state)
     const struct model_finding *f = found(m, "io.not_storage");
     holds(f, "723 jumps of 5 to 15 ms on a slow disk would take 3.62 to 10.8 s");
     holds(f, "seeks explain 2.0 % at most");
-    assert_string_equal(f->title, "Decode or lock bound, not storage");
+    assert_string_equal(f->title, "Decoding or a lock takes the time, not storage");
     assert_null(found(m, "io.storage"));
     model_destroy(m);
 }

@@ -17,6 +17,7 @@
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/cpu/due.h"
 
 /* A sample's weight is the CPU time since the one before, read from the thread's clock: exact where
  * the kernel's tick (4 ms at 250 Hz) makes signals come later and fewer than asked. Beyond this
@@ -39,8 +40,8 @@ static uint64_t period; /* ns of CPU time */
 static uint64_t tick;   /* of the kernel, ns */
 
 static uint64_t jittered(struct thread_slot *s)
-{ /* +-10 %, so that no loop of the target keeps step */
-    return (uint64_t)((double)period * (0.9 + 0.2 * capture_random(&s->t)));
+{ /* +-50 %, so that no loop of the target keeps step, be its round a period or two */
+    return (uint64_t)((double)period * (0.5 + capture_random(&s->t)));
 }
 
 /* The interval is the net below: a signal that is lost does not end the sampling. 0, or errno. */
@@ -103,14 +104,12 @@ static enum trace_mode mode_of(const ucontext_t *u)
 /* A page fault leaves no trace in the registers: the counter is at the instruction that
  * faulted. The kernel's account tells: a sample is the kernel's where pages were mapped since the
  * one before and the account still has so much system time that no sample stands for. */
-static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mode, uint64_t weight)
+static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mode, uint64_t weight,
+                                       const struct rusage *u)
 {
-    struct rusage u;
-    if (getrusage(RUSAGE_THREAD, &u))
-        return mode;
-    int64_t system = (int64_t)u.ru_stime.tv_sec * 1000000000 + (int64_t)u.ru_stime.tv_usec * 1000,
+    int64_t system = (int64_t)u->ru_stime.tv_sec * 1000000000 + (int64_t)u->ru_stime.tv_usec * 1000,
             owed = s->system_owed + system - s->system_seen, whole = (int64_t)weight;
-    uint64_t faults = (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+    uint64_t faults = (uint64_t)u->ru_minflt + (uint64_t)u->ru_majflt;
     int faulted = faults != s->faults_seen;
     s->system_seen = system;
     s->faults_seen = faults;
@@ -142,6 +141,13 @@ static int interrupted(const ucontext_t *u)
 #endif
 }
 
+static int has_slept(struct thread_slot *s, const struct rusage *u)
+{
+    uint64_t before = s->sleeps_seen;
+    s->sleeps_seen = (uint64_t)u->ru_nvcsw;
+    return s->sleeps_seen != before;
+}
+
 static void take(struct thread_slot *s, void *context, enum trace_mode mode)
 {
     if (!capture.on) /* the recording has ended, and the process goes on */
@@ -149,9 +155,13 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
     if (!s->timer_on || process_is_over())
         return;
     uint64_t entered = trace_now(), now = thread_poll_cpu(0), cap = PERIODS_MAX * period;
-    uint64_t next = s->cpu_next + jittered(s), weight = now - s->cpu_last;
+    struct rusage account = {0};
+    getrusage(RUSAGE_THREAD, &account);
+    struct sample_due due = sample_due(s->cpu_next, now, s->cpu_last, jittered(s), tick,
+                                       mode == TRACE_SYSTEM, has_slept(s, &account));
+    uint64_t weight = due.at - s->cpu_last;
     /* The thread's own clock and timer are there as long as nobody forbids to use them. */
-    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, next > now ? next : now + jittered(s));
+    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, due.next);
     if (why && why != EINVAL) { /* EINVAL: the timer was taken away meanwhile */
         filter_found();
         return;
@@ -177,10 +187,10 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
                              .stack = capture_stack(&s->t, context, NULL),
                              .weight_ns = weight,
                              .tid = s->t.tid,
-                             .mode = mode_by_account(s, mode, weight)};
+                             .mode = mode_by_account(s, mode, weight, &account)};
     if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
         s->sampled_ns += weight;
-    s->cpu_last = now;
+    s->cpu_last = due.at;
     capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
 }
 

@@ -72,6 +72,7 @@ static uint64_t bytes_of(const struct cuda_rule *rule, const void *parameters)
 static void put(struct capture_thread *t, const struct cuda_api_call *c, uint64_t end, int result)
 {
     struct trace_api r = {.r.kind = TRACE_API,
+                          .r.time_ns = c->flags & TRACE_API_MORE ? 0 : end, /* 0: asks the clock */
                           .start_ns = c->start,
                           .end_ns = end,
                           .stack = c->stack,

@@ -4,7 +4,7 @@ const gainText = (low, high) => (!known(high) ? UNKNOWN : known(low) ? `${second
 const effortText = (days) => (!known(days) ? UNKNOWN : days < 0.5 ? "a setting" : days < 3 ? "code" : "format");
 
 function causeNode(c) {
-  return el("li", {}, el("h3", {}, plain(`${c.rule}: ${c.statement}`)), el("p", {}, plain(c.evidence)),
+  return el("li", {}, el("h3", {}, plain(`${c.statement} (rule ${c.rule})`)), el("p", {}, plain(c.evidence)),
     el("p", {}, el("strong", {}, `Gain: ${gainText(c.gain_low_s, c.gain_high_s)}.`), c.confidence ? ` Confidence: ${plain(c.confidence)}.` : ""),
     el("p", { class: "note" }, plain(c.refuted_by), c.test ? ` ${plain(c.test)}` : ""));
 }
@@ -26,7 +26,7 @@ function causesPanel(causes) {
     el("h2", {}, "Causes, the largest gain first"), el("ol", {}, list(causes.causes).map(causeNode)),
     el("h2", {}, "Actions, by gain over effort"),
     table([{ title: "Action", key: "text" }, { title: "Cause", kind: "name", key: "rule" }, { title: "Effort", kind: "name", value: (a) => effortText(a.effort_days) }, { title: "Expected", number: true, value: (a) => a.expected_high_s, show: (a) => gainText(a.expected_low_s, a.expected_high_s) },
-      { title: "Measured", hint: "what its cause cost less in the later run of `tomoprof compare`", number: true, key: "measured_s", format: seconds }], list(causes.actions), { name: "actions", filter: false }),
+      { title: "Measured", hint: "time that the cause cost less in the later run, by `tomoprof compare`", number: true, key: "measured_s", format: seconds }], list(causes.actions), { name: "actions", filter: false }),
     ...beforeAfter(causes.later),
     el("h2", {}, "What a change must keep"),
     table([{ title: "What", kind: "name", key: "what" }, { title: "State", kind: "name", value: (c) => marks[c.state] ?? plain(c.state) }, { title: "How it is known", key: "text" }], list(causes.checks), { name: "what a change must keep", filter: false }),

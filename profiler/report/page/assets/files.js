@@ -4,7 +4,7 @@ const ioKind = (f) => [f.file_system ?? f.kind, f.direct && "direct"].filter(Boo
 const bigger = (f) => (f.read?.calls >= f.write?.calls ? f.read : f.write);
 
 function ioColumns(of) {
-  return [{ title: "Time in calls", number: true, key: "s", format: seconds }, { title: "Waited", hint: "in calls that took so long that they waited for more than memory", number: true, key: "waited_s", format: seconds },
+  return [{ title: "Time in calls", number: true, key: "s", format: seconds }, { title: "Waited", hint: "time in calls so slow that they waited for a device, the network or another program", number: true, key: "waited_s", format: seconds },
     { title: of === "socket" ? "Received" : "Read", number: true, value: (f) => f.read?.mb, format: megabytes }, { title: of === "socket" ? "Reads" : "Read calls", number: true, value: (f) => f.read?.calls, format: count },
     { title: of === "socket" ? "Sent" : "Written", number: true, value: (f) => f.write?.mb, format: megabytes }, { title: "Write calls", minor: true, number: true, value: (f) => f.write?.calls, format: count }];
 }
@@ -29,9 +29,9 @@ function ioPicture(f) {
 
 function ioFile(f) {
   const c = bigger(f), calls = list(c?.sizes);
-  const order = known(c?.sequential_share) ? `${percent(c.sequential_share)} of the bytes went on from an earlier call; ${count(c.forward + c.back)} calls jumped${known(c.jump_mb) ? `, by ${megabytes(c.jump_mb)} in the middle` : ""}.` : "";
+  const order = known(c?.sequential_share) ? `${percent(c.sequential_share)} of the bytes continue an earlier call; ${count(c.forward + c.back)} calls jumped${known(c.jump_mb) ? `, the median jump is ${megabytes(c.jump_mb)}` : ""}.` : "";
   return [el("h2", {}, code(f.path, 200)),
-    el("p", {}, [known(f.size_mb) && `${megabytes(f.size_mb)} large`, known(f.cached_share) && `${percent(f.cached_share)} of it in the page cache when it was opened`, known(f.unique_mb) && `${megabytes(f.unique_mb)} were read at least once, each byte ${number(f.reread)} times`,
+    el("p", {}, [known(f.size_mb) && `Size ${megabytes(f.size_mb)}`, known(f.cached_share) && `${percent(f.cached_share)} was in the page cache when the program opened it`, known(f.unique_mb) && `${megabytes(f.unique_mb)} were read at least once, each byte ${number(f.reread)} times on average`,
       known(f.mapped_mb) && `${megabytes(f.mapped_mb)} mapped, at most ${megabytes(f.touched_mb)} touched`].filter(Boolean).join("; ") + ". " + order),
     ...ioPicture(f), ioPlaces(f),
     calls.some((n) => n > 0) && table([{ title: "Size of a call, up to", key: "size" }, { title: "Calls", number: true, key: "n", format: count }], calls.map((n, i) => ({ size: SIZES[i], n })).filter((r) => r.n), { name: `sizes of ${plain(f.path)}`, filter: false }),
@@ -40,18 +40,18 @@ function ioFile(f) {
 
 // Where the time of each line that reads goes; the shares of one line are drawn as in the summary.
 function readingTable(io) {
-  const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "threads without own code");
+  const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "threads that run no code of the program");
   return list(io.reading).length > 0 && table([{ title: "Line", kind: "name", value: name, show: (r) => (r.file ? lineLink(r.file, r.line) : code(name(r))) }, { title: "Read", number: true, key: "mb", format: megabytes },
-    { title: "Storage", hint: "reads that waited for more than memory", number: true, key: "storage_s", format: seconds }, { title: "Network", hint: "the same of sockets", number: true, key: "network_s", format: seconds }, { title: "Page cache", hint: "reads that did not wait: copies", number: true, key: "copy_s", format: seconds },
-    { title: "Decoding", hint: "CPU time in codecs, and in functions without a name of their libraries", number: true, key: "decode_s", format: seconds }, { title: "Codec", kind: "name", value: (r) => r.codec ?? "" }, { title: "Conversion", hint: "CPU time in changes of type", number: true, key: "convert_s", format: seconds },
-    { title: "Placing", hint: "CPU time in copies within memory", number: true, key: "place_s", format: seconds }, { title: "Other CPU", number: true, key: "other_s", format: seconds }], io.reading, { caption: "Lines that read, with what they call", name: "reading", filter: false });
+    { title: "Storage", hint: "waits for files that were not in memory", number: true, key: "storage_s", format: seconds }, { title: "Network", hint: "waits for data from sockets", number: true, key: "network_s", format: seconds }, { title: "Page cache", hint: "reads of files that were in memory: the kernel copies them", number: true, key: "copy_s", format: seconds },
+    { title: "Decoding", hint: "CPU time in codecs, and in unnamed functions of their libraries", number: true, key: "decode_s", format: seconds }, { title: "Codec", kind: "name", value: (r) => r.codec ?? "" }, { title: "Conversion", hint: "CPU time in changes of type", number: true, key: "convert_s", format: seconds },
+    { title: "Placing", hint: "CPU time in copies within memory", number: true, key: "place_s", format: seconds }, { title: "Other CPU", number: true, key: "other_s", format: seconds }], io.reading, { caption: "Lines that read, with the time of the functions they call", name: "reading", filter: false });
 }
 
 function diskTable(io) {
   if (!list(io.disks).length) return io.disks_reason ? [el("p", { class: "note" }, `Disks: ${plain(io.disks_reason)}.`)] : [];
-  return [table([{ title: "Disk", kind: "name", key: "name" }, { title: "Read", number: true, key: "read_mb", format: megabytes }, { title: "A read", hint: "mean time in queue and device", number: true, key: "read_wait_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) },
+  return [table([{ title: "Disk", kind: "name", key: "name" }, { title: "Read", number: true, key: "read_mb", format: megabytes }, { title: "Wait per read", hint: "mean time of a read in the queue and the device", number: true, key: "read_wait_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) },
     { title: "Reads/s", number: true, key: "reads_per_s", format: (v) => number(v) }, { title: "Written", number: true, key: "write_mb", format: megabytes }, { title: "Busy", number: true, key: "busy", format: percent },
-    { title: "Busiest second", number: true, key: "busy_most", format: percent }, { title: "Queue", number: true, key: "queue", format: (v) => number(v) }], io.disks, { caption: "Disks of the whole machine meanwhile, all programs together", name: "disks", filter: false }),
+    { title: "Busiest second", number: true, key: "busy_most", format: percent }, { title: "Queue", number: true, key: "queue", format: (v) => number(v) }], io.disks, { caption: "Disks of this machine during the run, all programs together", name: "disks", filter: false }),
   io.group_reason && el("p", { class: "note" }, `Control group: ${plain(io.group_reason)}.`)].filter(Boolean);
 }
 
@@ -59,15 +59,15 @@ function filesPanel(profile) {
   const io = profile.io, detail = el("div", {});
   const choose = (f) => detail.replaceChildren(...ioFile(f));
   const node = table([{ title: "File", key: "path", show: (f) => button(plain(f.path), () => { choose(f); detail.scrollIntoView({ block: "nearest" }); }) }, ...ioColumns("file"),
-    { title: "Times read", hint: "bytes read over bytes that were read at least once", number: true, key: "reread", format: (v) => number(v) }, { title: "In order", hint: "bytes that went on from an earlier call", number: true, value: (f) => bigger(f)?.sequential_share, format: percent },
-    { title: "On", value: ioKind }], list(io.files), { caption: "Files, by time in calls", sort: 1, name: "files", limit: 30, rowKey: (f) => plain(f.path) });
+    { title: "Times read", hint: "bytes read, divided by the different bytes among them", number: true, key: "reread", format: (v) => number(v) }, { title: "In order", hint: "share of the bytes that continue an earlier call", number: true, value: (f) => bigger(f)?.sequential_share, format: percent },
+    { title: "Stored on", value: ioKind }], list(io.files), { caption: "Files, by time in calls", sort: 1, name: "files", limit: 30, rowKey: (f) => plain(f.path) });
   routes.set("files", (name) => { const f = list(io.files).find((x) => plain(x.path) === name); if (f) choose(f); });
   if (list(io.files).length) choose(io.files[0]);
-  const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that were not seen. From storage came ${megabytes(io.storage_read_mb)}.` : "";
+  const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that are missing here. ${megabytes(io.storage_read_mb)} came from storage, the rest from memory.` : "";
   return [el("p", {}, `Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen),
     readingTable(io), node, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail, diskTable(io),
-    list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "times that it was read after it had been written", number: true, key: "requests", format: count },
-      { title: "First byte", hint: "mean time from the last write to what was read then", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "In flight", hint: "requests that waited for their first byte, mean while there was one", number: true, key: "in_flight", format: (v) => number(v) },
-      { title: "Connections", number: true, key: "connects", format: count }, { title: "Each request", hint: "received for each request", number: true, value: (f) => (f.requests > 0 ? f.read?.mb / f.requests : null), format: megabytes }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),
+    list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "how often the program sent something and then read an answer", number: true, key: "requests", format: count },
+      { title: "First byte", hint: "mean time from the end of a request to the first byte of its answer", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "In flight", hint: "mean number of requests that waited for their first byte at the same time", number: true, key: "in_flight", format: (v) => number(v) },
+      { title: "Connections", number: true, key: "connects", format: count }, { title: "Per request", hint: "bytes received per request", number: true, value: (f) => (f.requests > 0 ? f.read?.mb / f.requests : null), format: megabytes }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),
       list(io.endpoints).slice(0, 3).map((e) => [el("h3", {}, code(e.path, 100)), ioPlaces(e)])]].flat(4).filter(Boolean);
 }

@@ -15,7 +15,7 @@ int main(void)
     int ends[2], f = open("data", O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (f < 0 || pipe(ends))
         return 1;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 120; round++) {
         char *p = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         madvise(p, 64 << 20, MADV_NOHUGEPAGE);
         truth_begin("touch");

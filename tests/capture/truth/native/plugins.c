@@ -19,7 +19,7 @@ static double use(const char *path, double x)
 int main(void)
 {
     double x = 1;
-    for (int i = 0; i < 90; i++) {
+    for (int i = 0; i < 250; i++) {
         truth_begin("a");
         x = use("./plug_a.so", x);
         truth_end("a");

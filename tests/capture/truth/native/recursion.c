@@ -21,7 +21,7 @@ __attribute__((noinline)) static int descend(int depth, long n)
 int main(void)
 {
     int n = 0;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 250; i++) {
         truth_begin("seven");
         n += descend(3000, 7000000); /* inclusive: seven */
         truth_end("seven");
