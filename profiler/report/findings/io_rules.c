@@ -55,7 +55,7 @@ static enum err storage(struct io_finder *f)
                   "data to faster storage.",
         .refuted_by = "Refuted if a second run, with the files in the page cache, takes as long.",
         .test = "Record it again at once: %s; then tomoprof compare RUN1 RUN2."};
-    double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
+    double mb = f->waited_mb;
     char ready[100] = "";
     if (f->real < 0.95)
         snprintf(ready, sizeof ready, " (without %.3g s in which it waited for a CPU)",
@@ -65,6 +65,37 @@ static enum err storage(struct io_finder *f)
                     "Reads and writes waited %.3g s%s of %.3g s (%.0f %%) for %.4g MiB, %.3g "
                     "MiB/s; the CPU worked %.3g s; %s.",
                     s, ready, f->wall, 100 * s / f->wall, mb, mb / s, f->cpu, disk);
+}
+
+/* The same of connections: it waits for answers. */
+static enum err network(struct io_finder *f)
+{
+    const struct model_io_file *worst = NULL;
+    for (int i = 0; i < f->m->io.endpoints_count; i++)
+        if (f->m->io.endpoints[i].connects > 0 &&
+            (!worst || f->m->io.endpoints[i].read.waited_s > worst->read.waited_s))
+            worst = &f->m->io.endpoints[i];
+    double gain = fmax(0, fmin(f->network, f->wall - f->cpu));
+    if (!worst || !(f->network > 0.4 * f->quiet) || !(f->cpu < 0.6 * f->quiet))
+        return ERR_OK;
+    const struct io_finding what = {
+        .id = "io.network",
+        .severity = "warning",
+        .title = "Network bound",
+        .confidence = "medium",
+        .file = worst,
+        .gain = gain,
+        .gain_low = 0,
+        .advice = "Send several requests at once, ask for less, or keep a copy near the program.",
+        .refuted_by = "Refuted if a server on this machine, with the same data, takes as long.",
+        .test = "Serve the same data on this machine, then with that address: %s."};
+    return io_found(f, &what,
+                    "Connections waited %.3g s of %.3g s (%.0f %%), most of it %.200s: %.4g MiB "
+                    "read, %lld requests, %.3g ms to the first byte; the CPU worked %.3g s.",
+                    f->network, f->wall, 100 * f->network / f->wall, worst->path,
+                    io_known(worst->read.mb),
+                    (long long)(worst->requests > 0 ? worst->requests : 0),
+                    io_known(worst->first_byte_ms), f->cpu);
 }
 
 /* D-DEC: codecs take the CPU time, and storage is not what it waits for. */
@@ -400,7 +431,8 @@ static enum err not_storage(struct io_finder *f)
 enum err io_rules(struct model *m, struct model_finding *rows, int *count)
 {
     static enum err (*const rules[])(struct io_finder *) = {
-        storage, decoding, reread, small, jumps, opening, requests, not_storage, load_rules};
+        storage, network, decoding, reread,      small,
+        jumps,   opening, requests, not_storage, load_rules};
     struct io_finder f;
     *count = 0;
     if (!isfinite(m->io.read.s) || !(m->meta.wall_s > 0))

@@ -34,6 +34,34 @@ void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result
     errno = saved;
 }
 
+/* Less is a look, not a wait. */
+#define LOOK_NS 20000
+
+void io_polled(uint64_t begin, int fd)
+{
+    struct capture_thread *t = capture.on && capture_is_here() ? capture_self() : NULL;
+    uint64_t end = t ? trace_now() : 0;
+    if (end <= begin + LOOK_NS)
+        return;
+    t->polled_from = begin;
+    t->polled_to = end;
+    t->polled = fd;
+}
+
+uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d)
+{
+    uint64_t from = t->polled_from, ns = 0;
+    if (!t->polled_to || d->accepted)
+        return 0;
+    if (t->polled != fd)
+        from = !d->wrote_ns ? t->polled_to : from > d->wrote_ns ? from : d->wrote_ns;
+    if (from < t->polled_to)
+        ns = t->polled_to - from;
+    if (ns)
+        t->polled_to = 0;
+    return ns;
+}
+
 void io_accepted(int fd)
 {
     if (!io_on || fd < 0 || fd >= IO_DESCRIPTORS)

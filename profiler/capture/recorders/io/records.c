@@ -262,4 +262,8 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
                                 .ring_calls = io_ring_calls,
                                 .at = at};
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+    struct trace_io_ring ring = {
+        .r.kind = TRACE_IO_RING, .requests = io_ring_requests, .lost = io_ring_lost};
+    if (ring.requests || ring.lost)
+        trace_put(&t->stream, &ring.r, sizeof ring, NULL, 0);
 }

@@ -64,7 +64,9 @@ struct io_tables {
     int descriptor_count; /* none in use is higher */
 };
 extern struct io_tables *io; /* NULL: not started */
-extern uint64_t io_unplaced, io_ring_calls, io_own[2], io_no_chars[2];
+extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
+/* Of rings: calls on them, requests whose results were seen, and those that were not followed. */
+extern uint64_t io_ring_calls, io_ring_requests, io_ring_lost;
 
 /* tables.c */
 uint32_t io_file_count(void);
@@ -92,7 +94,8 @@ struct io_add {
     int64_t bytes;  /* below 0: an error */
     int64_t offset; /* below 0: none */
     uint64_t begin, end;
-    int more; /* a part of a call that is counted already: bytes alone */
+    uint64_t polled; /* ns: the thread waited for it in poll before */
+    int more;        /* a part of a call that is counted already: bytes alone */
 };
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller);
@@ -104,6 +107,10 @@ struct capture_thread *io_enter(int64_t bytes, int writes);
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
 void io_measure(struct capture_thread *t); /* at the start: what one of them costs */
 extern double io_call_ns;                  /* without its stack */
+
+/* network.c: how long the thread waited in poll for what it reads from a socket now. A server's
+ * wait for its next client is not that. */
+uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d);
 
 /* mapped.c: counts what the process has touched of all mappings that are left. */
 void io_mapped_all(void);
