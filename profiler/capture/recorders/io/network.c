@@ -50,16 +50,11 @@ void io_polled(uint64_t begin, int fd)
 
 uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d)
 {
-    uint64_t from = t->polled_from, ns = 0;
-    if (!t->polled_to || d->accepted)
-        return 0;
-    if (t->polled != fd)
-        from = !d->wrote_ns ? t->polled_to : from > d->wrote_ns ? from : d->wrote_ns;
-    if (from < t->polled_to)
-        ns = t->polled_to - from;
-    if (ns)
-        t->polled_to = 0;
-    return ns;
+    uint64_t from = t->polled_from > d->wrote_ns ? t->polled_from : d->wrote_ns;
+    uint64_t ns = from < t->polled_to ? t->polled_to - from : 0;
+    int of_others = d->accepted || (t->polled >= 0 && t->polled != fd);
+    t->polled_to = 0; /* one read had it, or it was for none of them */
+    return of_others ? 0 : ns;
 }
 
 void io_accepted(int fd)
