@@ -12,7 +12,7 @@
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
  * of each file: after a start-up with many calls, a file that is read in two would have no line. */
 enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
-#define STACK_BURST 5000000ull /* ns */
+#define STACK_BURST 1000000ull /* ns: of a program of 50 ms, 2 % */
 #define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
 #define LARGE       (1ll << 20)
 #define SLOW        1000000ull
