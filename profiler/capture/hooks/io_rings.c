@@ -62,7 +62,7 @@ static void *find(void **slot, const char *name, const void *caller)
 }
 
 /* struct io_uring of liburing, the same since its version 2.0. */
-struct queue {
+struct ring_queue {
     const unsigned *head, *tail, *mask, *entries, *flags, *dropped, *array;
     const uint8_t *sqes;
     unsigned sqe_head, sqe_tail;
@@ -70,7 +70,7 @@ struct queue {
     void *ring;
     unsigned pad[4];
 };
-struct results {
+struct ring_results {
     const unsigned *head, *tail, *mask, *entries, *flags, *overflow;
     const uint8_t *cqes;
     size_t ring_bytes;
@@ -78,8 +78,8 @@ struct results {
     unsigned pad[4];
 };
 struct io_uring {
-    struct queue sq;
-    struct results cq;
+    struct ring_queue sq;
+    struct ring_results cq;
     unsigned flags;
     int fd;
 };

@@ -173,7 +173,7 @@ static long long by_posix_aio(int fd)
     return sum;
 }
 
-/* As linux/io_uring.h has them: the numbers of an interface that stays. */
+/* As the kernel has them: the numbers of an interface that stays. */
 struct queue_entry {
     uint8_t opcode, flags;
     uint16_t priority;

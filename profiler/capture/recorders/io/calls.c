@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/stack.h"
-#include "profiler/capture/recorders/io/state.h"
+#include "profiler/capture/recorders/io/polls.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write

@@ -9,6 +9,7 @@
 
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/rings.h"
 #include "profiler/capture/recorders/io/state.h"
 
 /* A row as it was, taken out under its lock: its counts begin at zero again. */

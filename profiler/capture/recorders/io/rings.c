@@ -11,7 +11,7 @@
 
 enum { RINGS = 64, FILES = 256, PENDING_MOST = 4096, TRIES = 200, BATCH = 64 };
 
-/* As the kernel has them (linux/io_uring.h), as far as they are read here. */
+/* As the kernel has them, as far as they are read here. */
 struct sqe {
     uint8_t opcode, flags;
     uint16_t priority;
@@ -50,7 +50,7 @@ enum {
     OP_OPEN2
 };
 
-struct pending {
+struct ring_pending {
     uint64_t user_data;
     int64_t offset; /* below 0: none */
     uint32_t row;   /* place + 1 */
@@ -64,11 +64,12 @@ static struct ring {
     struct io_ring_parts p;
     uint32_t flags, offsets[6]; /* until it is mapped: see io_ring_setup */
     unsigned sq_seen, cq_seen;
-    struct pending *pending;
+    struct ring_pending *pending;
     unsigned count, room;
     uint32_t rows[FILES]; /* of registered files, + 1 */
 } * rings;
 int io_rings;
+uint64_t io_ring_calls, io_ring_requests, io_ring_lost;
 
 static struct ring *ring_of(int fd)
 {
@@ -104,7 +105,7 @@ static struct ring *new_ring(int fd)
         if (!rings[i].fd)
             g = &rings[i];
     if (g) {
-        struct pending *kept = g->pending;
+        struct ring_pending *kept = g->pending;
         unsigned room = g->room;
         __atomic_fetch_add(&io_ring_lost, g->count, __ATOMIC_RELAXED); /* it was closed unseen */
         memset(g, 0, sizeof *g);
@@ -245,7 +246,7 @@ static void submitted(struct ring *g, const struct sqe *s)
         return;
     if (g->count == g->room && g->room < PENDING_MOST) {
         unsigned more = g->room ? 4 * g->room : BATCH;
-        struct pending *p = io_take(more * sizeof *p);
+        struct ring_pending *p = io_take(more * sizeof *p);
         if (p && g->count)
             memcpy(p, g->pending, g->count * sizeof *p);
         if (p) {
@@ -263,15 +264,15 @@ static void submitted(struct ring *g, const struct sqe *s)
     else if (op != TRACE_IO_OPEN && io_descriptor(s->fd, &f))
         row = (uint32_t)(f - io->files) + 1;
     int placed = op <= TRACE_IO_WRITE && (int64_t)s->offset >= 0;
-    g->pending[g->count++] = (struct pending){.user_data = s->user_data,
-                                              .offset = placed ? (int64_t)s->offset : -1,
-                                              .row = row,
-                                              .fd = fixed || op == TRACE_IO_OPEN ? -1 : s->fd,
-                                              .op = (uint8_t)op,
-                                              .opens = op == TRACE_IO_OPEN};
+    g->pending[g->count++] = (struct ring_pending){.user_data = s->user_data,
+                                                   .offset = placed ? (int64_t)s->offset : -1,
+                                                   .row = row,
+                                                   .fd = fixed || op == TRACE_IO_OPEN ? -1 : s->fd,
+                                                   .op = (uint8_t)op,
+                                                   .opens = op == TRACE_IO_OPEN};
 }
 
-static void completed(struct capture_thread *t, const struct pending *p, const struct cqe *c,
+static void completed(struct capture_thread *t, const struct ring_pending *p, const struct cqe *c,
                       uint64_t begin, uint64_t end, const void *caller)
 {
     struct io_descriptor none = {.seekable = p->offset >= 0, .shared = 1};
@@ -391,12 +392,12 @@ void io_ring_looked(int fd, uint64_t begin, const void *caller)
     errno = saved;
 }
 
-/* struct io_event and struct iocb of linux/aio_abi.h. */
-struct event {
+/* struct io_event and struct iocb of the kernel. */
+struct aio_event {
     uint64_t data, request;
     int64_t result, result2;
 };
-struct request {
+struct aio_request {
     uint64_t data;
     uint32_t key, flags;
     uint16_t opcode;
@@ -415,18 +416,18 @@ void io_events_done(const void *events, long count, uint64_t begin, const void *
     struct capture_thread *t = begin && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
     uint64_t end = trace_now(), part = t && count > 0 ? (end - begin) / (uint64_t)count : 0;
     for (long i = 0; t && i < count; i++) {
-        const struct event *e = (const struct event *)events + i;
-        struct request q;
+        const struct aio_event *e = (const struct aio_event *)events + i;
+        struct aio_request q;
         struct io_file *f;
         if (!safe_read((uintptr_t)e->request, &q, sizeof q) || q.opcode >= sizeof ops ||
             ops[q.opcode] == UINT8_MAX || !io_descriptor((int)q.fd, &f)) {
             __atomic_fetch_add(&io_ring_lost, 1, __ATOMIC_RELAXED);
             continue;
         }
-        struct pending p = {.row = (uint32_t)(f - io->files) + 1,
-                            .fd = (int)q.fd,
-                            .op = ops[q.opcode],
-                            .offset = ops[q.opcode] <= TRACE_IO_WRITE ? q.offset : -1};
+        struct ring_pending p = {.row = (uint32_t)(f - io->files) + 1,
+                                 .fd = (int)q.fd,
+                                 .op = ops[q.opcode],
+                                 .offset = ops[q.opcode] <= TRACE_IO_WRITE ? q.offset : -1};
         completed(t, &p, &(struct cqe){.result = (int32_t)e->result}, end - part, end, caller);
     }
     if (t) {

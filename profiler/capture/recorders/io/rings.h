@@ -29,6 +29,8 @@ void io_ring_looked(int fd, uint64_t begin, const void *caller);
 void io_events_done(const void *events, long count, uint64_t begin, const void *caller);
 
 extern int io_rings; /* how many there are */
+/* Of rings: calls on them, requests whose results were seen, and those that were not followed. */
+extern uint64_t io_ring_calls, io_ring_requests, io_ring_lost;
 
 /* At the end, and in a child. */
 void io_rings_all(void);

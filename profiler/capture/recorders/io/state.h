@@ -65,8 +65,6 @@ struct io_tables {
 };
 extern struct io_tables *io; /* NULL: not started */
 extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
-/* Of rings: calls on them, requests whose results were seen, and those that were not followed. */
-extern uint64_t io_ring_calls, io_ring_requests, io_ring_lost;
 
 /* tables.c */
 uint32_t io_file_count(void);
@@ -107,10 +105,6 @@ struct capture_thread *io_enter(int64_t bytes, int writes);
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
 void io_measure(struct capture_thread *t); /* at the start: what one of them costs */
 extern double io_call_ns;                  /* without its stack */
-
-/* network.c: how long the thread waited in poll for what it reads from a socket now. A server's
- * wait for its next client is not that. */
-uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d);
 
 /* mapped.c: counts what the process has touched of all mappings that are left. */
 void io_mapped_all(void);
