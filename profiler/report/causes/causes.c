@@ -45,6 +45,7 @@ static const struct {
     {"gpu.first", "G4", 0.1},
     {"gpu.jit", "G4", 0.1},
     {"gpu.hidden", "G6", 0.1},
+    {"gpu.clocks", "G5", 0.1},
 };
 
 static const char *say(struct rootcause *r, const char *format, ...)

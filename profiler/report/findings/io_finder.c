@@ -59,7 +59,7 @@ static void find_waits(struct io_finder *f)
     double s = io_known(io->read.waited_s) + io_known(io->write.waited_s);
     double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
     for (int i = 0; i < io->files_count; i++)
-        if (strcmp(io->files[i].kind ? io->files[i].kind : "", "file")) {
+        if (io->files[i].kind && strcmp(io->files[i].kind, "file")) {
             s -= waited_s(&io->files[i]);
             mb -= waited_mb(&io->files[i]);
         }

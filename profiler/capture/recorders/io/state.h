@@ -82,8 +82,7 @@ void io_forget(int fd);
 uint32_t io_row(uint32_t kind, const char *name); /* of what has no inode: its place */
 void io_files_forked(void);
 
-/* Short, and given up where another thread keeps it: 0. */
-int io_lock(struct io_file *f, uint32_t tid);
+int io_lock(struct io_file *f, uint32_t tid); /* 0: another thread keeps it */
 void io_unlock(struct io_file *f);
 
 /* calls.c: the same as io_done for who has entered already. */
