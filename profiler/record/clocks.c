@@ -14,7 +14,7 @@
 
 enum { PERIOD_MS = 250, SM_CLOCK = 1, UUID_BYTES = 96 };
 
-/* As nvml.h declares them; 0 is success. */
+/* As its header declares them; 0 is success. */
 struct nvml {
     int (*init)(void);
     int (*count)(unsigned *n);
