@@ -110,6 +110,7 @@ static enum err dispatch(struct image *im, const struct trace_item *item)
     case TRACE_IO_SITE:
     case TRACE_IO_STATE:
     case TRACE_IO_KERNEL:
+    case TRACE_IO_RING:
         return io_record(im, item);
     case TRACE_PROCESS:
         return children_made(im, item);

@@ -69,6 +69,28 @@ struct record_disks {
 void record_disks_begin(void);
 void record_disks_end(struct record_disks *out);
 
+/* clocks.c: the clocks of GPUs while they worked, by NVML. */
+enum { RECORD_GPUS = 16 };
+enum record_limit { /* why a clock is below what it could be, as NVML numbers them */
+                    RECORD_LIMIT_POWER = 0x4 | 0x80, /* its cap; a brake from outside */
+                    RECORD_LIMIT_HEAT = 0x20 | 0x40,
+                    RECORD_LIMIT_OTHER = 0x2 | 0x8 | 0x10, /* a set clock, hardware, its group */
+                    RECORD_LIMITS = RECORD_LIMIT_POWER | RECORD_LIMIT_HEAT | RECORD_LIMIT_OTHER,
+};
+struct record_clock {
+    char uuid[40]; /* hex */
+    double most_mhz, mean_mhz, least_mhz;
+    long long samples, limited; /* in which it worked; of them: with a limit */
+    unsigned long long why;     /* enum record_limit */
+};
+struct record_clocks {
+    struct record_clock row[RECORD_GPUS];
+    int count;
+    char reason[120]; /* "" it is known */
+};
+void record_clocks_begin(void);
+void record_clocks_end(struct record_clocks *out);
+
 /* When the recording ends before the program does. */
 struct record_until {
     double seconds; /* 0: it does not */

@@ -125,7 +125,8 @@ struct trace_record {
     X(IO_STATE, 26, trace_io_state)                                                                \
     X(IO_KERNEL, 27, trace_io_kernel)                                                              \
     X(LOCK, 28, trace_lock)                                                                        \
-    X(MPI, 29, trace_mpi)                                                                          \
+    X(IO_RING, 29, trace_io_ring)                                                                  \
+    X(MPI, 30, trace_mpi)                                                                          \
     X(API, 32, trace_api)                                                                          \
     X(KERNEL, 33, trace_kernel)                                                                    \
     X(GPU_COPY, 34, trace_gpu_copy)                                                                \

@@ -133,10 +133,14 @@ struct trace_io_kernel {
     uint64_t own_read, own_write;           /* characters of them by the library itself */
     uint64_t no_chars_read, no_chars_write; /* bytes of IO_USE that they do not count: recv, send */
     uint64_t major_faults, minor_faults;
-    uint64_t unplaced; /* calls that found their file busy: in no histogram */
-    uint64_t
-        ring_calls; /* io_uring_enter and io_submit, whose bytes are seen by the kernel alone */
+    uint64_t unplaced;     /* calls that found their file busy: in no histogram */
+    uint64_t ring_calls;   /* on queues of io_uring and AIO */
     uint32_t at, reserved; /* 0: at the start, to be subtracted; 1: the last such record counts */
+};
+struct trace_io_ring { /* those queues until now: the last record counts */
+    struct trace_record r;
+    uint64_t requests; /* whose results were seen: they are in IO_USE */
+    uint64_t lost;     /* that were not followed */
 };
 
 #endif

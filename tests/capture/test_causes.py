@@ -164,6 +164,11 @@ def test_serialised(check, folder):
     found = [f for f in model["findings"] if f["id"].startswith("lock.")]
     if check.that(len(found) == 1 and "serialised" in found[0]["title"], f"a lock around a codec: {[(f['id'], f['title']) for f in model['findings']]}"):
         check_causes(check, runs, "serialised", "threads waited for locks")
+        first = json.loads((newest(runs) / "rootcause.json").read_text())["causes"][0]
+        check.that(first["rule"].startswith("lock."), f"the first cause is {first['rule']}")
+        half = model["contention"][0]["any_s"] >= model["meta"]["wall_s"] / 2
+        decode = finding(model, "io.decode")
+        check.that(not half or not decode or "wait for a lock" in decode["evidence"], f"decoding under a lock: {decode}")
 
 
 def test_requests(check, folder):
@@ -194,6 +199,52 @@ def test_requests(check, folder):
     check.that(0.99 < depth[1] < 1.01 and depth[8] > 1.5, f"requests in flight: {depth}")
 
 
+POLLED = """
+import selectors, socket, sys, time
+at = "127.0.0.1", int(sys.argv[1])
+waited = 0.0
+for i in range(10):                          # a socket with a timeout polls before it reads
+    with socket.create_connection(at, timeout=60) as s:
+        s.sendall(b"next")
+        begin = time.perf_counter()
+        s.recv(1000)                         # @poll
+        waited += time.perf_counter() - begin
+print(waited)
+waited = 0.0
+with selectors.DefaultSelector() as ready:   # an event loop waits for several at once
+    for i in range(10):
+        s = socket.create_connection(at)
+        s.setblocking(False)
+        s.sendall(b"next")
+        ready.register(s, selectors.EVENT_READ)
+    begin, left = time.perf_counter(), 10 * 1000
+    while left:
+        for key, _ in ready.select():
+            left -= len(key.fileobj.recv(1000))  # @epoll
+    waited = time.perf_counter() - begin
+print(waited)
+"""
+
+
+def test_polled(check, folder):
+    """What a thread waits in poll and epoll belongs to the line that reads then, once."""
+    import subprocess
+    script, runs = folder / "polled.py", folder / "runs_polled"
+    script.write_text(POLLED)
+    with subprocess.Popen([sys.executable, folder / "server.py"], stdout=subprocess.PIPE, text=True) as serving:
+        try:
+            port = serving.stdout.readline().strip()
+            done = run(command(runs, "--", sys.executable, script, port))
+        finally:
+            serving.kill()
+    check.must(done.returncode == 0, f"polled: {done.stderr[-300:]!r}")
+    model, truth = profile(runs), list(map(float, done.stdout.split()))
+    for mark, waited in zip(("poll", "epoll"), truth):
+        line = next((r for r in model["io"]["reading"] if r["line"] == marked(POLLED, mark)), {})
+        found = line.get("network_s", 0)
+        check.that(0.8 * waited - 0.05 < found < waited + 0.05, f"@{mark}: {found} s in the network column, by its own clock {waited}")
+
+
 def test_nothing(check, folder):
     """Without a cause there is no file."""
     runs = folder / "runs_nothing"
@@ -203,7 +254,7 @@ def test_nothing(check, folder):
 
 
 def test(check, folder):
-    for part in (test_storage, test_decoding, test_serialised, test_requests, test_nothing):
+    for part in (test_storage, test_decoding, test_serialised, test_requests, test_polled, test_nothing):
         part(check, folder)
 
 

@@ -95,7 +95,8 @@ struct record_session {
     struct record_target target;
     struct record_end bare, end;
     struct record_disks disks;
-    int looked; /* at the disks */
+    struct record_clocks clocks;
+    int looked; /* at both */
     char note[256];
     char **word; /* the command */
 };
@@ -123,7 +124,8 @@ static enum err write_facts(struct record_session *s, const struct record_end *e
                                        .modes = modes,
                                        .cpu = *cpu ? cpu : NULL,
                                        .cpus = usable_cpus(),
-                                       .disks = s->looked ? &s->disks : NULL};
+                                       .disks = s->looked ? &s->disks : NULL,
+                                       .clocks = s->looked ? &s->clocks : NULL};
     TRY(record_facts_write(s->folder, &facts));
     if (run_latest(s->folder)) /* the run itself is whole */
         log_warn("%s", err_text());
@@ -173,9 +175,11 @@ static enum err run_program(struct record_session *s, char **word)
     s->word = word;
     const struct record_until until = {seconds, recording_ended, s};
     record_disks_begin();
+    record_clocks_begin();
     if (!e)
         e = record_launch(s->target.path, word, environment, 0, &until, &s->end);
     record_disks_end(&s->disks);
+    record_clocks_end(&s->clocks);
     s->looked = 1;
     record_environment_free(environment);
     return e;

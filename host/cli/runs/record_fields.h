@@ -33,6 +33,14 @@
     X(INT, _, read_bytes, "")                                                                      \
     X(INT, _, writes, "")                                                                          \
     X(INT, _, write_bytes, "")
+#define LAUNCH_CLOCK_FIELDS(X)                                                                     \
+    X(TEXT, _, uuid, "of the GPU, hex")                                                            \
+    X(REAL, _, most_mhz, "")                                                                       \
+    X(REAL, _, mean_mhz, "while it worked")                                                        \
+    X(REAL, _, least_mhz, "likewise")                                                              \
+    X(INT, _, samples, "in which it worked")                                                       \
+    X(INT, _, limited, "of them, in which something limited the clock")                            \
+    X(INT, _, why, "bits of NVML's reasons")
 
 #define LAUNCH_FILE_FIELDS(X)                                                                      \
     X(TEXT, _, schema, "")                                                                         \
@@ -50,7 +58,9 @@
     X(LIST, launch_disk, disks, "that had requests")                                               \
     X(TEXT, _, disks_reason, "why disks are not known; null where they are")                       \
     X(MAYBE, launch_group, group, "of the control group's io.stat")                                \
-    X(TEXT, _, group_reason, "why that is null")
+    X(TEXT, _, group_reason, "why that is null")                                                   \
+    X(LIST, launch_clock, clocks, "of GPUs")                                                       \
+    X(TEXT, _, clocks_reason, "why they are not known; null where they are")
 
 /* clang-format on */
 

@@ -22,14 +22,17 @@
 JSON_DEFINE(launch_end, LAUNCH_END_FIELDS)
 JSON_DEFINE(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_DEFINE(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_DEFINE(launch_clock, LAUNCH_CLOCK_FIELDS)
 JSON_DEFINE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_DECLARE(launch_end, LAUNCH_END_FIELDS)
 JSON_DECLARE(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_DECLARE(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_DECLARE(launch_clock, LAUNCH_CLOCK_FIELDS)
 JSON_DECLARE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_RECORD(launch_end, LAUNCH_END_FIELDS)
 JSON_RECORD(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_RECORD(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_RECORD(launch_clock, LAUNCH_CLOCK_FIELDS)
 JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
 /* clang-format on */
 
@@ -110,6 +113,27 @@ static void disks_to_file(const struct record_disks *d, struct launch_disk *rows
     file->group = *d->group_reason ? NULL : group;
 }
 
+static void clocks_to_file(const struct record_clocks *c, struct launch_clock *rows,
+                           struct launch_file *file)
+{
+    file->clocks_reason = "not looked at";
+    if (!c)
+        return;
+    for (int i = 0; i < c->count; i++) {
+        const struct record_clock *x = &c->row[i];
+        rows[i] = (struct launch_clock){x->uuid,
+                                        x->most_mhz,
+                                        x->samples ? x->mean_mhz : UNKNOWN,
+                                        x->samples ? x->least_mhz : UNKNOWN,
+                                        x->samples,
+                                        x->limited,
+                                        (int64_t)x->why};
+    }
+    file->clocks = rows;
+    file->clocks_count = c->count;
+    file->clocks_reason = *c->reason ? c->reason : NULL;
+}
+
 enum err record_facts_write(const char *folder, const struct record_facts *facts)
 {
     char path[RUN_PATH + 16];
@@ -120,6 +144,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
     struct launch_disk disks[RECORD_DISKS];
     struct launch_group group;
+    struct launch_clock clocks[RECORD_GPUS];
     struct launch_file file = {
         .schema = RECORD_SCHEMA,
         .tomoprof_version = TP_VERSION,
@@ -136,6 +161,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         .notes_count = words_in((const char *const *)facts->notes),
     };
     disks_to_file(facts->disks, disks, &group, &file);
+    clocks_to_file(facts->clocks, clocks, &file);
     snprintf(path, sizeof path, "%s/record.json", folder);
     enum err e = outfile_open(&f, path);
     if (!e) {
@@ -220,6 +246,26 @@ static enum err disks_from_file(const struct launch_file *file, struct record_fa
     return ERR_OK;
 }
 
+static enum err clocks_from_file(const struct launch_file *file, struct record_facts *out)
+{
+    struct record_clocks *c = arena_take(out->arena, sizeof *c);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for record.json");
+    *c = (struct record_clocks){0};
+    out->clocks = c;
+    for (int i = 0; i < file->clocks_count && c->count < RECORD_GPUS; i++) {
+        const struct launch_clock *x = &file->clocks[i];
+        struct record_clock *to = &c->row[c->count++];
+        snprintf(to->uuid, sizeof to->uuid, "%s", x->uuid ? x->uuid : "");
+        to->most_mhz = real(x->most_mhz);
+        to->mean_mhz = real(x->mean_mhz);
+        to->least_mhz = real(x->least_mhz);
+        to->samples = whole(x->samples);
+        to->limited = whole(x->limited);
+        to->why = (unsigned)whole(x->why);
+    }
+    return ERR_OK;
+}
+
 static enum err from_file(const char *path, const cJSON *root, struct record_facts *out)
 {
     struct launch_file file;
@@ -235,6 +281,7 @@ static enum err from_file(const char *path, const cJSON *root, struct record_fac
     end_from_file(file.end, &out->end);
     out->end.pid = whole(file.pid);
     end_from_file(file.baseline, &out->bare);
+    TRY(clocks_from_file(&file, out));
     return disks_from_file(&file, out);
 }
 
@@ -376,6 +423,25 @@ static enum err add_disks(struct model *m, const struct record_disks *d)
     return ERR_OK;
 }
 
+/* To the devices of the recording that it is known of. */
+static void add_clocks(struct model *m, const struct record_clocks *c)
+{
+    for (int i = 0; c && i < c->count; i++)
+        for (int k = 0; k < m->devices_count; k++) {
+            const struct record_clock *x = &c->row[i];
+            struct model_device *d = &m->devices[k];
+            if (!x->samples || !d->uuid || strcmp(d->uuid, x->uuid))
+                continue;
+            d->busy_mhz = x->mean_mhz;
+            d->least_mhz = x->least_mhz;
+            d->limited_share = (double)x->limited / (double)x->samples;
+            d->limited_by = !x->limited                   ? NULL
+                            : x->why & RECORD_LIMIT_HEAT  ? "heat"
+                            : x->why & RECORD_LIMIT_POWER ? "the power cap"
+                                                          : "a setting";
+        }
+}
+
 enum err record_facts_add(const struct record_facts *f, struct model *m)
 {
     struct model_item items[8];
@@ -385,6 +451,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
         return ERR_OK;
     TRY(add_end(m, "launcher", &f->end, f));
     TRY(add_disks(m, f->disks));
+    add_clocks(m, f->clocks);
     for (char **note = f->notes; *note && n < 6; note++)
         items[n++] = (struct model_item){.id = "launcher_note",
                                          .severity = "warning",

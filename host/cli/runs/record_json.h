@@ -8,13 +8,14 @@
 struct record_facts {
     const char **command; /* ends with NULL; NULL: no record.json */
     char **notes;
-    struct record_end end, bare; /* bare.wall_s 0: there was no bare run */
-    double rate_hz;              /* 0: the library's own */
-    const char *modes;           /* NULL: all */
-    const char *cpu;             /* model of the processor; NULL unknown */
-    int cpus;                    /* that the program could use; 0 unknown */
-    struct record_disks *disks;  /* NULL: not looked at */
-    struct arena *arena;         /* of what was read */
+    struct record_end end, bare;  /* bare.wall_s 0: there was no bare run */
+    double rate_hz;               /* 0: the library's own */
+    const char *modes;            /* NULL: all */
+    const char *cpu;              /* model of the processor; NULL unknown */
+    int cpus;                     /* that the program could use; 0 unknown */
+    struct record_disks *disks;   /* NULL: not looked at */
+    struct record_clocks *clocks; /* likewise */
+    struct arena *arena;          /* of what was read */
 };
 
 enum err record_facts_write(const char *folder, const struct record_facts *facts);

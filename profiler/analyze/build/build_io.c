@@ -360,6 +360,9 @@ enum err build_io(struct run *r)
         io->major_faults = count(run->major_faults);
         io->minor_faults = count(run->minor_faults);
         io->unplaced = count(run->unplaced);
+        io->ring_calls = count(run->ring[0]);
+        io->ring_requests = count(run->ring[1]);
+        io->ring_lost = count(run->ring[2]);
     }
     struct io_row **rows = calloc(run->rows.count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the profile");

@@ -24,6 +24,7 @@ struct io {
     VECTOR(struct io_state) states;
     VECTOR(uint64_t) state_ids;
     struct trace_io_kernel begin, end;
+    struct trace_io_ring ring;
 };
 
 static enum err create(struct image *im)
@@ -223,6 +224,9 @@ enum err io_record(struct image *im, const struct trace_item *item)
         return site(im, (const void *)item->record);
     case TRACE_IO_STATE:
         return state(im, item);
+    case TRACE_IO_RING:
+        im->io->ring = *(const struct trace_io_ring *)(const void *)item->record;
+        return ERR_OK;
     default:
         if (!k->at)
             im->io->begin = *k;
@@ -266,6 +270,9 @@ static enum err settle(struct image *im)
     io->major_faults += grown(a->major_faults, b->major_faults);
     io->minor_faults += grown(a->minor_faults, b->minor_faults);
     io->unplaced += grown(a->unplaced, b->unplaced);
+    io->ring[0] += grown(a->ring_calls, b->ring_calls);
+    io->ring[1] += (double)im->io->ring.requests;
+    io->ring[2] += (double)im->io->ring.lost;
     return ERR_OK;
 }
 

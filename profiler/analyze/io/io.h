@@ -49,8 +49,9 @@ struct io_run {
     struct table own_by_key;
     VECTOR(struct io_mount) mounts;
     double kernel[2], seen[2], storage[2], major_faults, minor_faults,
-        unplaced; /* [2]: read, write */
-    int known;    /* an IO_KERNEL was there for each image */
+        unplaced;   /* [2]: read, write */
+    double ring[3]; /* calls, requests, lost */
+    int known;      /* an IO_KERNEL was there for each image */
 };
 void io_free(struct run *r);
 

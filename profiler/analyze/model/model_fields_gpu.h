@@ -22,7 +22,11 @@
     X(REAL, _, sum_s, "sum of them: above busy_s where they overlap")                              \
     X(REAL, _, idle_s, "gaps between its first and last operation")                                \
     X(REAL, _, share_of_wall, "busy_s / meta.wall_s")                                              \
-    X(REAL, _, peak_mb, "most device memory held through traced calls")
+    X(REAL, _, peak_mb, "most device memory held through traced calls")                            \
+    X(REAL, _, busy_mhz, "mean clock of the multiprocessors while it worked; null: NVML not there")\
+    X(REAL, _, least_mhz, "likewise, lowest")                                                      \
+    X(REAL, _, limited_share, "of these samples, in which something limited the clock")            \
+    X(TEXT, _, limited_by, "heat, the power cap, a setting; null: nothing")
 
 #define MODEL_VARIANT_FIELDS(X)                                                                    \
     X(COUNTS, _, grid, "x y z")                                                                    \

@@ -10,7 +10,7 @@
 #define MODEL_IO_CALLS_FIELDS(X)                                                                   \
     X(INT, _, calls, "of the kernel; those of stdio as far as they show")                          \
     X(REAL, _, mb, "bytes moved")                                                                  \
-    X(REAL, _, s, "in these calls, threads added")                                                 \
+    X(REAL, _, s, "in these calls, threads added; of a socket also in poll and select before them") \
     X(INT, _, waited, "calls that took so long that they waited for more than memory")             \
     X(REAL, _, waited_mb, "their bytes")                                                           \
     X(REAL, _, waited_s, "their time, part of s")                                                  \
@@ -90,6 +90,9 @@
     X(INT, _, major_faults, "page faults that waited for storage")                                 \
     X(INT, _, minor_faults, "other page faults")                                                   \
     X(INT, _, unplaced, "calls that found their file's row in use: in no histogram")               \
+    X(INT, _, ring_calls, "on queues of io_uring and AIO")                                         \
+    X(INT, _, ring_requests, "of them whose results were seen: in files, endpoints and lines")     \
+    X(INT, _, ring_lost, "requests whose results were not seen: in no sum")                        \
     X(LIST, model_reading, reading, "lines that read, by time, at most 20")                        \
     X(LIST, model_disk, disks, "of /proc/diskstats, that had requests, by time busy")              \
     X(TEXT, _, disks_reason, "why disks are not known; null where they are")                       \

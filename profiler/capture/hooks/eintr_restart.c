@@ -84,9 +84,6 @@ REPEAT(int, sigsuspend, (const sigset_t *set), (set))
 REPEAT(ssize_t, msgrcv, (int id, void *m, size_t n, long type, int flags), (id, m, n, type, flags))
 REPEAT(int, msgsnd, (int id, const void *m, size_t n, int flags), (id, m, n, flags))
 REPEAT(int, semop, (int id, struct sembuf *ops, size_t n), (id, ops, n))
-/* Linux writes the time that is left into `t`. */
-REPEAT(int, select, (int n, fd_set *in, fd_set *out, fd_set *error, struct timeval *t),
-       (n, in, out, error, t))
 /* Not restarted when the socket has a timeout, which then starts anew. These are told to the io
  * recorder as well; the kernel's rchar and wchar do not count them. */
 #define REPEAT_IO(type, name, parameters, arguments, report)                                       \
@@ -105,6 +102,9 @@ REPEAT(int, select, (int n, fd_set *in, fd_set *out, fd_set *error, struct timev
             report;                                                                                \
         return r;                                                                                  \
     }
+/* Linux writes the time that is left into `t`. */
+REPEAT_IO(int, select, (int n, fd_set *in, fd_set *out, fd_set *error, struct timeval *t),
+          (n, in, out, error, t), io_polled(begin, -1))
 #define DATA(op)                                                                                   \
     io_done(&(struct io_call){TRACE_IO_##op, fd, r, IO_HERE, begin, 1}, __builtin_return_address(0))
 
@@ -128,39 +128,46 @@ REPEAT_IO(ssize_t, sendto,
           (int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t an),
           (fd, b, n, flags, a, an), DATA(WRITE))
 
-/* Calls with a timeout in milliseconds, negative for none. */
-#define REPEAT_MS(name, parameters, arguments)                                                     \
+/* Calls with a timeout in milliseconds, negative for none; `one`: the descriptor where it is for
+ * one alone, or below 0. */
+#define REPEAT_MS(name, parameters, arguments, one)                                                \
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         static void *next;                                                                         \
         int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
         uint32_t before = interrupts();                                                            \
         int64_t end = timeout > 0 ? deadline(timeout * 1000000ll) : INT64_MAX;                     \
+        uint64_t begin = timeout ? io_begin() : 0;                                                 \
         int r;                                                                                     \
         while ((r = real arguments) < 0 && again(errno, &before))                                  \
             if (end != INT64_MAX)                                                                  \
                 timeout = (int)((remaining(end) + 999999) / 1000000);                              \
+        if (begin && r > 0)                                                                        \
+            io_polled(begin, one);                                                                 \
         return r;                                                                                  \
     }
 
-REPEAT_MS(poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
+#define ONLY (n == 1 ? fds[0].fd : -1)
+
+REPEAT_MS(poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), ONLY)
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 REPEAT_MS(__poll_chk, (struct pollfd * fds, nfds_t n, int timeout, size_t room),
-          (fds, n, timeout, room))
+          (fds, n, timeout, room), ONLY)
 REPEAT_MS(epoll_wait, (int fd, struct epoll_event *events, int n, int timeout),
-          (fd, events, n, timeout))
+          (fd, events, n, timeout), -1)
 REPEAT_MS(epoll_pwait,
           (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *set),
-          (fd, events, n, timeout, set))
+          (fd, events, n, timeout, set), -1)
 
 /* Calls with a relative time that they do not change, NULL for none. */
-#define REPEAT_TIME(name, parameters, arguments)                                                   \
+#define REPEAT_TIME(name, parameters, arguments, one)                                              \
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         static void *next;                                                                         \
         int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
         uint32_t before = interrupts();                                                            \
         int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;                                    \
+        uint64_t begin = io_begin();                                                               \
         struct timespec rest;                                                                      \
         int r;                                                                                     \
         while ((r = real arguments) < 0 && again(errno, &before)) {                                \
@@ -168,28 +175,30 @@ REPEAT_MS(epoll_pwait,
             rest = (struct timespec){ns / NANO, ns % NANO};                                        \
             time = end == INT64_MAX ? time : &rest;                                                \
         }                                                                                          \
+        if (begin && r > 0)                                                                        \
+            io_polled(begin, one);                                                                 \
         return r;                                                                                  \
     }
 
 REPEAT_TIME(ppoll,
             (struct pollfd * fds, nfds_t n, const struct timespec *time, const sigset_t *set),
-            (fds, n, time, set))
+            (fds, n, time, set), ONLY)
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *set,
                 size_t room);
 REPEAT_TIME(__ppoll_chk,
             (struct pollfd * fds, nfds_t n, const struct timespec *time, const sigset_t *set,
              size_t room),
-            (fds, n, time, set, room))
+            (fds, n, time, set, room), ONLY)
 REPEAT_TIME(pselect,
             (int n, fd_set *in, fd_set *out, fd_set *error, const struct timespec *time,
              const sigset_t *set),
-            (n, in, out, error, time, set))
+            (n, in, out, error, time, set), -1)
 REPEAT_TIME(epoll_pwait2,
             (int fd, struct epoll_event *events, int n, const struct timespec *time,
              const sigset_t *set),
-            (fd, events, n, time, set))
+            (fd, events, n, time, set), -1)
 REPEAT_TIME(semtimedop, (int id, struct sembuf *ops, size_t n, const struct timespec *time),
-            (id, ops, n, time))
+            (id, ops, n, time), -1) /* it gives 0, and is not counted */
 
 CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
 {

@@ -48,6 +48,7 @@ int interrupted(int error, uint32_t *before);
  * stack, as in a call of the function with "...". */
 typedef long call_fn(long, long, long, long, long, long, long);
 call_fn hook_futex; /* locks.c */
+call_fn hook_ring;  /* io_rings.c: io_uring's and io_getevents */
 
 /* signals.c: sigaction() of the program, also where it comes by another way. */
 int hook_sigaction(int number, const struct sigaction *act, struct sigaction *old);

@@ -4,7 +4,7 @@
 
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/heap/mappings.h"
-#include "profiler/capture/recorders/io/io.h"
+#include "profiler/capture/recorders/io/rings.h"
 #include "profiler/capture/recorders/jit/jit.h"
 
 #define CALLER __builtin_return_address(0)
@@ -20,8 +20,11 @@ static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offs
     void *p = next(at, bytes, prot, flags, fd, offset);
     if (t)
         mapping_end(&call, t, p, bytes, caller);
-    if (begin && p != MAP_FAILED)
+    if (begin && p != MAP_FAILED) {
+        if (io_rings)
+            io_ring_mapped(fd, p, offset);
         io_mapped(p, bytes, fd, offset, begin, caller);
+    }
     if (fd >= 0 && prot & PROT_EXEC && p != MAP_FAILED)
         jit_mapped(fd);
     return p;

@@ -1,8 +1,7 @@
 /* syscall() and prctl: the ways to a filter of system calls (libseccomp takes them), to the
  * sampler's signal past sigaction (Chromium sets all signals to their defaults between fork and
- * exec), to futexes,
- * and to what the kernel refuses to a process with two threads. A program that uses the
- * instruction itself passes by (core/filter.c notices most). */
+ * exec), to futexes and queues of requests, and to what the kernel refuses to a process with two
+ * threads. A program that uses the instruction itself passes by (core/filter.c notices most). */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -90,7 +89,9 @@ long filter_hook_rare(long number, long a, long b, long c, long d, long e, long 
  * caller's own where it gave fewer. */
 #ifdef __x86_64__
 _Static_assert(SYS_rt_sigaction == 13 && SYS_prctl == 157 && SYS_futex == 202 &&
-                   SYS_unshare == 272 && SYS_setns == 308 && SYS_seccomp == 317,
+                   SYS_io_getevents == 208 && SYS_unshare == 272 && SYS_setns == 308 &&
+                   SYS_seccomp == 317 && SYS_io_pgetevents == 333 && SYS_io_uring_setup == 425 &&
+                   SYS_io_uring_register == 427,
                "written into the instructions below");
 __asm__(".text\n"
         ".globl syscall\n"
@@ -103,6 +104,13 @@ __asm__(".text\n"
         "je filter_hook_rare\n"
         "cmpq $202, %rdi\n"
         "je hook_futex\n"
+        "cmpq $208, %rdi\n"
+        "je hook_ring\n"
+        "cmpq $333, %rdi\n"
+        "je hook_ring\n"
+        "leaq -425(%rdi), %rax\n"
+        "cmpq $2, %rax\n"
+        "jbe hook_ring\n"
         "cmpq $272, %rdi\n"
         "je filter_hook_rare\n"
         "cmpq $308, %rdi\n"
@@ -126,6 +134,9 @@ long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
         return filter_hook_rare(number, a, b, c, d, e, f);
     if (number == SYS_futex)
         return hook_futex(number, a, b, c, d, e, f);
+    if (number == SYS_io_getevents || number == SYS_io_pgetevents ||
+        (number >= SYS_io_uring_setup && number <= SYS_io_uring_register))
+        return hook_ring(number, a, b, c, d, e, f);
     return next(number, a, b, c, d, e, f);
 }
 #endif

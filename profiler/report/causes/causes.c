@@ -16,15 +16,36 @@ static const struct {
     const char *id, *rule;
     double effort_days;
 } rules[] = {
-    {"io.storage", "D-IO", 1},    {"io.decode", "D-DEC", 1},    {"io.not_storage", "D-DEC?", 1},
-    {"io.placing", "D1", 1},      {"io.processes", "D3", 0.1},  {"io.slow_part", "D4", 1},
-    {"io.memory", "D5", 0.1},     {"io.uneven", "D6", 0.1},     {"io.open", "D7", 1},
-    {"io.reread", "D8", 1},       {"io.requests", "D9", 0.1},   {"io.small", "IO1", 0.1},
-    {"io.jumps", "IO2", 1},       {"io.sync", "IO7", 1},        {"lock.gil_native", "D2", 1},
-    {"lock.gil_python", "D2", 1}, {"lock.asleep", "D2", 1},     {"lock.contention", "D2", 1},
-    {"gpu.gaps", "G1", 1},        {"gpu.sync", "G1", 1},        {"gpu.small_kernels", "G1", 1},
-    {"gpu.transfers", "G2", 1},   {"copy.pageable", "G2", 0.1}, {"copy.pageable_async", "G2", 0.1},
-    {"gpu.first", "G4", 0.1},     {"gpu.jit", "G4", 0.1},       {"gpu.hidden", "G6", 0.1},
+    {"io.storage", "D-IO", 1},
+    {"io.decode", "D-DEC", 1},
+    {"io.not_storage", "D-DEC?", 1},
+    {"io.placing", "D1", 1},
+    {"io.processes", "D3", 0.1},
+    {"io.slow_part", "D4", 1},
+    {"io.memory", "D5", 0.1},
+    {"io.uneven", "D6", 0.1},
+    {"io.open", "D7", 1},
+    {"io.reread", "D8", 1},
+    {"io.requests", "D9", 0.1},
+    {"io.network", "D-IO", 1},
+    {"io.small", "IO1", 0.1},
+    {"io.faults", "IO5", 1},
+    {"io.jumps", "IO2", 1},
+    {"io.sync", "IO7", 1},
+    {"lock.gil_native", "D2", 1},
+    {"lock.gil_python", "D2", 1},
+    {"lock.asleep", "D2", 1},
+    {"lock.contention", "D2", 1},
+    {"gpu.gaps", "G1", 1},
+    {"gpu.sync", "G1", 1},
+    {"gpu.small_kernels", "G1", 1},
+    {"gpu.transfers", "G2", 1},
+    {"copy.pageable", "G2", 0.1},
+    {"copy.pageable_async", "G2", 0.1},
+    {"gpu.first", "G4", 0.1},
+    {"gpu.jit", "G4", 0.1},
+    {"gpu.hidden", "G6", 0.1},
+    {"gpu.clocks", "G5", 0.1},
 };
 
 static const char *say(struct rootcause *r, const char *format, ...)
@@ -69,6 +90,21 @@ static void add_findings(struct rootcause *r, const struct model *m)
         c->confidence = f->confidence;
         rootcause_action(r, c, f->advice, effort);
     }
+}
+
+/* Threads that wait for a lock for half of the run profit from nothing else before that: as in the
+ * headline, the lock leads. */
+static void lead_with_lock(struct rootcause *r, const struct model *m)
+{
+    if (!m->contention_count || !(m->contention[0].any_s >= m->meta.wall_s / 2))
+        return;
+    for (int i = 1; i < r->causes_count; i++)
+        if (!strncmp(r->causes[i].rule, "lock.", 5)) {
+            struct rootcause_cause lock = r->causes[i];
+            memmove(r->causes + 1, r->causes, (size_t)i * sizeof *r->causes);
+            r->causes[0] = lock;
+            return;
+        }
 }
 
 static void add_reading(struct rootcause *r, const struct model *m)
@@ -205,6 +241,7 @@ static enum err make(const struct model *m, struct rootcause **out)
         return ERR_OK;
     }
     rootcause_rank(r);
+    lead_with_lock(r, m);
     const struct rootcause_cause *first = &r->causes[0];
     char command[400] = "";
     size_t n = 0;

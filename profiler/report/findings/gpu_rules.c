@@ -1,5 +1,5 @@
 /* Transfers beside kernels, first calls, launches without a record. Whether a kernel's access to
- * memory is scattered (G3) and whether clocks dropped (G5) needs counters that are not recorded. */
+ * memory is scattered (G3) needs counters that are not recorded. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +88,32 @@ static int first_call(const struct model *m, struct model_finding *out, char tex
     return most > 0;
 }
 
+/* G5 */
+static int clocks(const struct model *m, struct model_finding *out, char text[400])
+{
+    double most = 0;
+    for (int i = 0; i < m->devices_count; i++) {
+        const struct model_device *d = &m->devices[i];
+        double lost = d->busy_s * (1 - d->busy_mhz / d->clock_mhz);
+        if (!(d->busy_mhz < 0.9 * d->clock_mhz) || !(lost > 0.05 * m->meta.wall_s) || lost <= most)
+            continue;
+        most = lost;
+        *out = row("gpu.clocks", "warning", "The GPU's clock is below what it could be", lost,
+                   d->limited_by && !strcmp(d->limited_by, "heat")
+                       ? "Cool the card better, or compare runs at a clock that it can hold."
+                       : "Raise the power limit, or compare runs at a fixed clock.");
+        out->refuted_by = "Refuted if the run takes as long at the highest clock: then memory "
+                          "limits.";
+        snprintf(text, 400,
+                 "%.120s: %.0f MHz in the mean while it worked, at least %.0f, of %.0f MHz; %.0f "
+                 "%% of the samples were limited%s%s.",
+                 d->name ? d->name : "a GPU", d->busy_mhz, d->least_mhz, d->clock_mhz,
+                 100 * d->limited_share, d->limited_by ? " by " : "",
+                 d->limited_by ? d->limited_by : "");
+    }
+    return most > 0;
+}
+
 /* G6 */
 static int hidden(const struct model *m, struct model_finding *out, char text[400])
 {
@@ -108,7 +134,7 @@ static int hidden(const struct model *m, struct model_finding *out, char text[40
 enum err gpu_rules(struct model *m, struct model_finding *rows, int *count)
 {
     static int (*const rules[])(const struct model *, struct model_finding *,
-                                char *) = {transfers, first_call, hidden};
+                                char *) = {transfers, first_call, clocks, hidden};
     *count = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char text[400];

@@ -32,9 +32,9 @@ static void find_decoding(struct io_finder *f)
 /* A read from memory that lost its CPU looks as if it had waited. Where the kernel fetched next to
  * nothing from storage, reads waited at most as long as the run was asleep: its critical path takes
  * a thread that is ready for a CPU as computing. */
-static double real_share(const struct model *m, double waited)
+static double real_share(const struct model *m, double waited, double mb)
 {
-    double mb = io_known(m->io.read.waited_mb) + io_known(m->io.write.waited_mb), asleep = 0;
+    double asleep = 0;
     if (!(waited > 0) || !m->own_count || !(m->io.storage_read_mb < 0.1 * mb))
         return 1;
     for (int i = 0; i < m->own_count; i++)
@@ -42,14 +42,45 @@ static double real_share(const struct model *m, double waited)
     return fmin(1, asleep / waited);
 }
 
+static double waited_s(const struct model_io_file *f)
+{
+    return io_known(f->read.waited_s) + io_known(f->write.waited_s);
+}
+
+static double waited_mb(const struct model_io_file *f)
+{
+    return io_known(f->read.waited_mb) + io_known(f->write.waited_mb);
+}
+
+/* Who waits at a pipe, a terminal or for clients waits for another program, not for storage. */
+static void find_waits(struct io_finder *f)
+{
+    const struct model_io *io = &f->m->io;
+    double s = io_known(io->read.waited_s) + io_known(io->write.waited_s);
+    double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
+    for (int i = 0; i < io->files_count; i++)
+        if (io->files[i].kind && strcmp(io->files[i].kind, "file")) {
+            s -= waited_s(&io->files[i]);
+            mb -= waited_mb(&io->files[i]);
+        }
+    for (int i = 0; i < io->endpoints_count; i++) {
+        s -= waited_s(&io->endpoints[i]);
+        mb -= waited_mb(&io->endpoints[i]);
+        if (io->endpoints[i].connects > 0)
+            f->network += waited_s(&io->endpoints[i]);
+    }
+    f->waited = fmax(0, s);
+    f->waited_mb = fmax(0, mb);
+}
+
 void io_finder_begin(struct io_finder *f, struct model *m, struct model_finding *rows, int most)
 {
     *f = (struct io_finder){.m = m, .rows = rows, .most = most};
     f->wall = m->meta.wall_s;
     f->cpu = io_known(m->totals.cpu.user) + io_known(m->totals.cpu.sys);
-    f->waited = io_known(m->io.read.waited_s) + io_known(m->io.write.waited_s);
+    find_waits(f);
     f->quiet = fmax(fmin(f->wall, f->cpu), f->wall - io_known(m->totals.wait.runnable));
-    f->real = real_share(m, f->waited);
+    f->real = real_share(m, f->waited, f->waited_mb);
     f->waited *= f->real;
     find_decoding(f);
 }

@@ -12,7 +12,9 @@ struct io_finder {
     int count, most;
     double wall, cpu;
     double quiet;     /* the wall time without waits for a CPU, about: what shares of a run go by */
-    double waited;    /* in reads and writes of files and sockets, without waits for a CPU */
+    double waited;    /* in reads and writes of files, without waits for a CPU */
+    double waited_mb; /* their bytes */
+    double network;   /* likewise for connections that the program made */
     double real;      /* share of waits that were not for a CPU */
     double decode_s;  /* CPU time in codec libraries */
     double unnamed_s; /* part of it: functions without a name */

@@ -55,7 +55,7 @@ static enum err storage(struct io_finder *f)
                   "data to faster storage.",
         .refuted_by = "Refuted if a second run, with the files in the page cache, takes as long.",
         .test = "Record it again at once: %s; then tomoprof compare RUN1 RUN2."};
-    double mb = io_known(io->read.waited_mb) + io_known(io->write.waited_mb);
+    double mb = f->waited_mb;
     char ready[100] = "";
     if (f->real < 0.95)
         snprintf(ready, sizeof ready, " (without %.3g s in which it waited for a CPU)",
@@ -85,6 +85,7 @@ static enum err decoding(struct io_finder *f)
         .refuted_by = "Refuted if an uncompressed copy of the file is read as slowly.",
         .test = "Make an uncompressed copy (tomoprof convert FILE COPY.zarr --codec raw, for one), "
                 "then with that path: %s."};
+    int locked = f->m->contention_count && f->m->contention[0].any_s > f->wall / 2;
     char unnamed[120] = "";
     if (f->unnamed_s > 0.05 * f->decode_s)
         snprintf(unnamed, sizeof unnamed,
@@ -92,10 +93,11 @@ static enum err decoding(struct io_finder *f)
                  f->unnamed_s);
     return io_found(f, &what,
                     "%s took %.3g s of %.3g s of CPU time (%.0f %%)%s; reads and writes waited "
-                    "only %.3g s of the run's %.3g s. Two threads that decode would save about "
-                    "half of it.",
+                    "only %.3g s of the run's %.3g s. %s",
                     f->codec, f->decode_s, f->cpu, 100 * f->decode_s / f->cpu, unnamed, f->waited,
-                    f->wall);
+                    f->wall,
+                    locked ? "More threads do not help while they wait for a lock."
+                           : "Two threads that decode would save about half of it.");
 }
 
 static int is_compressed(const char *path)
@@ -242,7 +244,7 @@ static enum err jumps(struct io_finder *f)
     return ERR_OK;
 }
 
-/* D7, IO7: opening files, and making them safe. */
+/* D7: opening files. */
 static enum err opening(struct io_finder *f)
 {
     const struct model_io *io = &f->m->io;
@@ -257,30 +259,17 @@ static enum err opening(struct io_finder *f)
                   "a smaller share of a longer run.",
         .refuted_by = "Refuted if only the first opening is slow (a mount that wakes up).",
         .test = "Record it again at once: %s; then tomoprof compare RUN1 RUN2."};
-    const struct io_finding sync = {
-        .id = "io.sync",
-        .severity = "warning",
-        .title = "The program waits until data is on disk",
-        .confidence = "medium",
-        .gain = io_known(io->sync_s),
-        .gain_low = 0,
-        .advice = "Sync once at the end, where that is safe enough.",
-        .refuted_by = "Refuted if each call must be durable: then this is its price.",
-        .test = "Keep only the last call of fsync, then: %s."};
     int64_t opens = 0;
     for (int i = 0; i < io->files_count; i++)
         opens += io->files[i].opens > 0 ? io->files[i].opens / 2 : 0;
-    if (io->open_s > 0.05 * f->wall && opens > 0)
-        TRY(io_found(f, &open,
-                     "About %lld openings took %.3g s (%.0f %% of the run), %.3g ms each. With ten "
-                     "times as much reading per opening they would take %.2g %%.",
-                     (long long)opens, io->open_s, 100 * io->open_s / f->wall,
-                     1e3 * io->open_s / (double)opens,
-                     100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s))));
-    if (io->sync_s > 0.05 * f->wall)
-        TRY(io_found(f, &sync, "fsync and similar calls took %.3g s (%.0f %% of the run).",
-                     io->sync_s, 100 * io->sync_s / f->wall));
-    return ERR_OK;
+    if (!(io->open_s > 0.05 * f->wall) || !opens)
+        return ERR_OK;
+    return io_found(f, &open,
+                    "About %lld openings took %.3g s (%.0f %% of the run), %.3g ms each. With ten "
+                    "times as much reading per opening they would take %.2g %%.",
+                    (long long)opens, io->open_s, 100 * io->open_s / f->wall,
+                    1e3 * io->open_s / (double)opens,
+                    100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s)));
 }
 
 /* A server that waits for its clients; the daemons of MPI, which ranks talk to as they start. */
@@ -408,7 +397,8 @@ static enum err not_storage(struct io_finder *f)
 enum err io_rules(struct model *m, struct model_finding *rows, int *count)
 {
     static enum err (*const rules[])(struct io_finder *) = {
-        storage, decoding, reread, small, jumps, opening, requests, not_storage, load_rules};
+        storage, decoding, reread,      small,      jumps,
+        opening, requests, not_storage, wait_rules, load_rules};
     struct io_finder f;
     *count = 0;
     if (!isfinite(m->io.read.s) || !(m->meta.wall_s > 0))

@@ -13,5 +13,6 @@ enum err io_rules(struct model *m, struct model_finding *rows, int *count);
 /* load_rules.c, of io_rules: placing, processes, slow and uneven requests, memory. */
 struct io_finder;
 enum err load_rules(struct io_finder *f);
+enum err wait_rules(struct io_finder *f); /* connections, page faults, fsync */
 
 #endif

@@ -208,7 +208,7 @@ static void test_a_version_that_is_not_known(void **unused)
     struct python_symbols s = {.runtime = (uintptr_t)_PyRuntime,
                                .code_type = (uintptr_t)PyCode_Type};
     struct python_runtime r;
-    static const unsigned long next = 0x030f0000, thirteen = 0x030d0100;
+    static const unsigned long next = 0x030f0000, thirteen = 0x030d0100, fourteen = 0x030e0000;
     assert_non_null(python_runtime_of(&s, &r)); /* older than 3.9 */
     s.get_code = 1;
     assert_null(python_runtime_of(&s, &r));
@@ -225,9 +225,18 @@ static void test_a_version_that_is_not_known(void **unused)
     words[1] = thirteen;
     words[2] = 1;
     s.runtime = (uintptr_t)words;
-    assert_non_null(strstr(python_runtime_of(&s, &r), "free-threaded"));
+    assert_null(python_runtime_of(&s, &r));
+    assert_int_equal(r.layout.free_threaded, 1);
+    assert_int_equal(r.layout.head, 32);
     words[2] = 0;
     assert_null(python_runtime_of(&s, &r));
+    assert_int_equal(r.layout.free_threaded, 0);
+    assert_int_equal(r.layout.head, 16);
+    s.version = (uintptr_t)&fourteen;
+    words[1] = fourteen;
+    assert_null(python_runtime_of(&s, &r));
+    words[2] = 1;
+    assert_non_null(strstr(python_runtime_of(&s, &r), "free-threaded builds of 3.14"));
 }
 
 static char folder[] = "/tmp/test_python-XXXXXX";

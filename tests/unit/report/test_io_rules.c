@@ -139,6 +139,57 @@ static void decoding_and_reading_again_are_told(void **state)
 }
 
 /* As the rules of many calls do not look at time: these cost nothing. */
+/* Waits at sockets and pipes are not storage's. */
+static void connections_are_not_storage(void **state)
+{
+    (void)state;
+    for (int pipe = 0; pipe < 2; pipe++) {
+        struct model *m = run_of(10, 1, "pipes");
+        reads(m, 100, 9, 9);
+        m->io.files[0].kind = pipe ? "pipe" : "file";
+        if (!pipe) {
+            m->io.files[0].read.waited_s = m->io.files[0].read.waited_mb = 0;
+            assert_ok(model_list(m, model_io_file, &m->io, endpoints, 1));
+            m->io.endpoints[0].path = "host:80";
+            m->io.endpoints[0].connects = 1;
+            m->io.endpoints[0].read.waited_s = 9;
+            m->io.endpoints[0].read.waited_mb = 100;
+        }
+        assert_ok(findings_add(m));
+        assert_null(found(m, "io.storage"));
+        if (pipe)
+            assert_null(found(m, "io.network"));
+        else
+            holds(found(m, "io.network"),
+                  "Connections waited 9 s of 10 s (90 %), most of it host:80");
+        model_destroy(m);
+    }
+}
+
+static void faults_and_syncs_name_their_file(void **state)
+{
+    (void)state;
+    struct model *m = run_of(10, 1, "table.bin");
+    reads(m, 1, 0.01, 0);
+    m->io.files[0].touched_mb = 50;
+    m->io.files[0].mapped_mb = 60;
+    m->totals.wait.disk = 4;
+    m->io.major_faults = 99;
+    assert_ok(findings_add(m));
+    assert_null(found(m, "io.faults"));
+    m->io.major_faults = 2000;
+    assert_ok(findings_add(m));
+    holds(found(m, "io.faults"),
+          "2000 page faults waited for storage, about 2 ms each: 4 s (40 %)");
+    assert_null(found(m, "io.sync"));
+    m->io.sync_s = m->io.files[0].sync_s = 2;
+    m->io.files[0].syncs = 400;
+    m->io.files[0].write.mb = 0.5;
+    assert_ok(findings_add(m));
+    holds(found(m, "io.sync"), "table.bin: 400 calls, 5 ms each, for 0.5 MiB written");
+    model_destroy(m);
+}
+
 static void many_small_calls_count_by_their_time(void **state)
 {
     (void)state;
@@ -167,6 +218,8 @@ int main(void)
         cmocka_unit_test(a_disk_that_is_waited_for_is_storage_bound),
         cmocka_unit_test(waiting_for_a_cpu_is_not_storage),
         cmocka_unit_test(decoding_and_reading_again_are_told),
+        cmocka_unit_test(connections_are_not_storage),
+        cmocka_unit_test(faults_and_syncs_name_their_file),
         cmocka_unit_test(many_small_calls_count_by_their_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Rules D1, D3 to D6, D9, G2, G4 and G6 on made-up runs: each fires on its numbers, and not on
  * those beside them. */
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "profiler/report/findings/findings.h"
@@ -102,6 +103,36 @@ static void ranges_that_are_slow_or_begin_slowly(void **state)
     model_destroy(m);
 }
 
+static void a_clock_below_its_highest(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        assert_ok(model_list(m, model_device, m, devices, 1));
+        m->devices[0].name = "a card";
+        m->devices[0].clock_mhz = 2000;
+        m->devices[0].busy_s = m->meta.wall_s / 2;
+        m->devices[0].busy_mhz = fires ? 1500 : 1900;
+        m->devices[0].least_mhz = 1200;
+        m->devices[0].limited_share = 0.8;
+        m->devices[0].limited_by = "heat";
+        const struct model_finding *f = found(m, "gpu.clocks");
+        assert_true(fires ? f != NULL : !f);
+        if (f) {
+            assert_non_null(strstr(f->evidence, "1500 MHz in the mean while it worked"));
+            assert_non_null(strstr(f->evidence, "limited by heat"));
+            assert_true(fabs(f->gain_s - m->meta.wall_s / 8) < 1e-9);
+        }
+        model_destroy(m);
+    }
+    struct model *m = run_of(); /* not known: nothing is said */
+    assert_ok(model_list(m, model_device, m, devices, 1));
+    m->devices[0].clock_mhz = 2000;
+    m->devices[0].busy_s = m->meta.wall_s;
+    assert_null(found(m, "gpu.clocks"));
+    model_destroy(m);
+}
+
 static void memory_beyond_what_is_read(void **state)
 {
     (void)state;
@@ -176,6 +207,7 @@ int main(void)
         cmocka_unit_test(placing_longer_than_reading),
         cmocka_unit_test(processes_that_cost_their_start),
         cmocka_unit_test(ranges_that_are_slow_or_begin_slowly),
+        cmocka_unit_test(a_clock_below_its_highest),
         cmocka_unit_test(memory_beyond_what_is_read),
         cmocka_unit_test(reads_of_which_some_wait),
         cmocka_unit_test(transfers_and_launches),

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/stack.h"
-#include "profiler/capture/recorders/io/state.h"
+#include "profiler/capture/recorders/io/polls.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
  * of each file: after a start-up with many calls, a file that is read in two would have no line. */
 enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
-#define STACK_BURST 5000000ull /* ns */
+#define STACK_BURST 1000000ull /* ns: of a program of 50 ms, 2 % */
 #define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
 #define LARGE       (1ll << 20)
 #define SLOW        1000000ull
@@ -43,7 +43,7 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
     int d = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
     int large = d < LARGE_DOUBLINGS ? d : LARGE_DOUBLINGS;
     if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
-        a->end - a->begin >= SLOW << large)
+        a->end - a->begin + a->polled >= SLOW << large)
         return 1;
     if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0)
         return 1;
@@ -172,7 +172,7 @@ static void add_site(struct capture_thread *t, struct io_file *f, const struct i
                      double times, uint64_t stack, int waited)
 {
     struct io_site *s = site_of((uint32_t)(f - io->files), stack, a->op);
-    double ns = (double)(a->end - a->begin);
+    double ns = (double)(a->end - a->begin + a->polled);
     if (!s)
         return;
     s->tid = t->tid;
@@ -224,7 +224,8 @@ static void add_socket(struct io_file *f, struct io_descriptor *d, const struct 
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller)
 {
-    uint64_t ns = a->end - a->begin, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0, stack = 0;
+    uint64_t ns = a->end - a->begin + a->polled, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0,
+             stack = 0;
     double times = stands_for(t, f, a);
     int waited = has_waited(ns, bytes);
     if (times > 0) {
@@ -330,6 +331,8 @@ void io_done(const struct io_call *c, const void *caller)
             .op = c->op, .bytes = c->result, .offset = c->offset, .begin = c->begin, .end = end};
         if (a.op <= TRACE_IO_WRITE && a.offset == IO_HERE && a.bytes > 0 && d->seekable)
             a.offset = offset_of(c->fd, d, (uint64_t)a.bytes);
+        if (f->kind == TRACE_TO_SOCKET && a.op == TRACE_IO_READ && a.bytes > 0)
+            a.polled = io_polled_for(t, c->fd, d);
         if (c->no_chars && a.bytes > 0)
             __atomic_fetch_add(&io_no_chars[c->op == TRACE_IO_WRITE], (uint64_t)a.bytes,
                                __ATOMIC_RELAXED);
@@ -454,9 +457,4 @@ void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller)
                caller);
     }
     io_leave(t, 1, saved);
-}
-
-void io_ring_call(void)
-{
-    __atomic_fetch_add(&io_ring_calls, 1, __ATOMIC_RELAXED);
 }

@@ -9,6 +9,7 @@
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/io/rings.h"
 #include "profiler/capture/recorders/io/state.h"
 
 static unsigned ticks, next; /* when they are written: after 1, 2, 4, 8 s, then every 8 s */
@@ -114,6 +115,7 @@ static void stop(void)
     if (!t)
         return;
     catch_up(t);
+    io_rings_all();
     io_mapped_all();
     io_write(t, 1);
     io_write_kernel(t, 1);
@@ -129,6 +131,7 @@ static void fork_child(void)
                      "program's way: they are seen in sum alone.");
     io_files_forked();
     io_mapped_forked();
+    io_rings_forked();
     io_kernel_forked();
     if (t)
         io_write_kernel(t, 0);

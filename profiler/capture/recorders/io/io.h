@@ -59,6 +59,8 @@ void io_stream_seeked(const struct io_stream *s, FILE *f, const void *caller);
 uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *caller);
 
 /* network.c, endpoints.c */
+/* poll, select, epoll_wait came back; `fd`: the only one that they waited for, or below 0. */
+void io_polled(uint64_t begin, int fd);
 void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result, uint64_t begin,
                   const void *caller);
 void io_accepted(int fd);
@@ -68,7 +70,5 @@ void io_named(const char *host, const struct addrinfo *found);
 /* mapped.c: files in memory. */
 void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, const void *caller);
 void io_unmapping(const void *at, size_t bytes);
-
-void io_ring_call(void); /* io_uring_enter or io_submit: what it moves is not seen here */
 
 #endif

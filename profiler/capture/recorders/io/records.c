@@ -9,6 +9,7 @@
 
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/rings.h"
 #include "profiler/capture/recorders/io/state.h"
 
 /* A row as it was, taken out under its lock: its counts begin at zero again. */
@@ -262,4 +263,8 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
                                 .ring_calls = io_ring_calls,
                                 .at = at};
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
+    struct trace_io_ring ring = {
+        .r.kind = TRACE_IO_RING, .requests = io_ring_requests, .lost = io_ring_lost};
+    if (ring.requests || ring.lost)
+        trace_put(&t->stream, &ring.r, sizeof ring, NULL, 0);
 }

@@ -64,7 +64,7 @@ struct io_tables {
     int descriptor_count; /* none in use is higher */
 };
 extern struct io_tables *io; /* NULL: not started */
-extern uint64_t io_unplaced, io_ring_calls, io_own[2], io_no_chars[2];
+extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
 
 /* tables.c */
 uint32_t io_file_count(void);
@@ -82,8 +82,7 @@ void io_forget(int fd);
 uint32_t io_row(uint32_t kind, const char *name); /* of what has no inode: its place */
 void io_files_forked(void);
 
-/* Short, and given up where another thread keeps it: 0. */
-int io_lock(struct io_file *f, uint32_t tid);
+int io_lock(struct io_file *f, uint32_t tid); /* 0: another thread keeps it */
 void io_unlock(struct io_file *f);
 
 /* calls.c: the same as io_done for who has entered already. */
@@ -92,7 +91,8 @@ struct io_add {
     int64_t bytes;  /* below 0: an error */
     int64_t offset; /* below 0: none */
     uint64_t begin, end;
-    int more; /* a part of a call that is counted already: bytes alone */
+    uint64_t polled; /* ns: the thread waited for it in poll before */
+    int more;        /* a part of a call that is counted already: bytes alone */
 };
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller);

@@ -16,7 +16,7 @@ enum {
 
 volatile int io_on;
 struct io_tables *io;
-uint64_t io_unplaced, io_ring_calls, io_own[2], io_no_chars[2];
+uint64_t io_unplaced, io_own[2], io_no_chars[2];
 
 static uint32_t slots[SLOTS]; /* place of a file + 1, by its key */
 static uint64_t keys[IO_FILES];

@@ -13,7 +13,10 @@ struct python_code_object {
     uint32_t table_bytes;
     uint64_t table_hash;
 };
-enum { HEADER_BYTES = 144, TYPE = 8, BYTES_SIZE = 16, BYTES_CONTENT = 32, HASHED = 64 };
+enum { HEADER_BYTES = 176, BYTES_CONTENT_MOST = 48, HASHED = 64 };
+#define TYPE          (python_runtime.layout.head - 8)
+#define BYTES_SIZE    (python_runtime.layout.head)
+#define BYTES_CONTENT (python_bytes_content())
 
 /* Known code objects. Written under an odd `sequence`, so that a reader sees a whole one or none.
  */
@@ -160,12 +163,15 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected,
                      struct python_code_object *c)
 {
     const struct python_layout *l = &python_runtime.layout;
-    uint8_t copy[HEADER_BYTES], head[BYTES_CONTENT + HASHED];
+    uint8_t copy[HEADER_BYTES], head[BYTES_CONTENT_MOST + HASHED];
     const uint8_t *h = (const uint8_t *)address;
+    size_t there_are = l->table + 8u; /* the last of the fields */
     int got = 0;
+    if (there_are > sizeof copy)
+        return 0;
     if (!plainly) {
-        got = expected ? safe_read2(address, copy, sizeof copy, expected, head, sizeof head)
-                       : safe_read(address, copy, sizeof copy);
+        got = expected ? safe_read2(address, copy, there_are, expected, head, sizeof head)
+                       : safe_read(address, copy, there_are);
         if (!got)
             return 0;
         h = copy;
@@ -217,13 +223,13 @@ static size_t put_utf8(uint8_t *out, size_t n, size_t room, uint32_t c)
 static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *work, size_t most)
 {
     const struct python_layout *l = &python_runtime.layout;
-    uint8_t head[40];
+    uint8_t head[56];
     uint64_t length;
     uint32_t state;
-    if (!safe_read(address, head, sizeof head))
+    if (!safe_read(address, head, l->head + 24u))
         return 0;
-    memcpy(&length, head + 16, sizeof length);
-    memcpy(&state, head + 32, sizeof state);
+    memcpy(&length, head + l->head, sizeof length);
+    memcpy(&state, head + l->head + 16, sizeof state);
     unsigned kind = state >> 2 & 7;
     if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
         return 0; /* not in one piece, which texts of code objects are */

@@ -1,5 +1,6 @@
 /* The GIL: a structure {interval in us, last holder, locked, switches, condition, mutex, condition,
- * mutex}, the same from 3.9 to 3.14. Up to 3.11 it lies in the runtime; later each interpreter has
+ * mutex}, the same from 3.9 to 3.14. In free-threaded builds a word before it says whether there is
+ * one: then nobody waits for it. Up to 3.11 it lies in the runtime; later each interpreter has
  * a pointer to its own or to the main one's. */
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/gil.h"
@@ -48,7 +49,7 @@ void python_gil_find(void)
     for (int steps = 0; interpreter && steps < GILS; steps++) {
         if (!safe_read(interpreter + l->gil, &gil, sizeof gil))
             return;
-        add(gil);
+        add(gil + 8u * l->free_threaded);
         if (!safe_read(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
             return;
     }

@@ -65,8 +65,16 @@ static const char *read_published(struct python_runtime *r)
         return NULL;
     if (!safe_read(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
         return "its debug offsets are not there";
-    if (w[FREE_THREADED])
-        return "free-threaded builds are not supported";
+    if (w[FREE_THREADED]) {
+        /* An object's head has its thread, a lock and two counts instead of one count; the GIL
+         * begins with whether there is one. In 3.14 each thread has a copy of the instructions. */
+        if (l->minor > 13)
+            return "free-threaded builds of 3.14 are not supported";
+        l->free_threaded = 1;
+        l->head = 32;
+        l->ascii += 16;
+        l->compact += 16;
+    }
     const uint64_t *thread = w + p->thread, *frame = w + p->frame, *code = w + p->code;
     l->gil = (uint32_t)w[p->gil];
     l->finalizing = (uint32_t)w[FINALIZING];
@@ -109,6 +117,7 @@ const char *python_runtime_of(const struct python_symbols *s, struct python_runt
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (version >> 24 == 3 && layouts[i].minor == (version >> 16 & 0xff)) {
             r->layout = layouts[i];
+            r->layout.head = 16;
             return read_published(r);
         }
     return "this version is not known (3.9 to 3.14 are)";

@@ -13,6 +13,8 @@ struct python_layout {
     uint8_t frame_object; /* frames are objects, one C call each (3.9, 3.10) */
     uint8_t shim_owner;   /* frames of this owner and above belong to the interpreter; 0 none */
     uint8_t tag;          /* bits of a frame's code pointer that are not address */
+    uint8_t head;         /* bytes of an object's head, whose last word is its type */
+    uint8_t free_threaded;
     /* runtime -> interpreters -> threads */
     uint32_t finalizing, interpreters, interpreter_next, threads, thread_next;
     uint16_t thread_id, native_id, frame, chunk; /* native_id, chunk: 0 = there is none */

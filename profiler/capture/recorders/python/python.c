@@ -27,9 +27,11 @@ int python_use(struct capture_thread *t, const struct python_symbols *s)
         return 0;
     }
     python_runtime = r;
-    char text[] = "3.00";
+    char text[32] = "3.00";
     text[2] = (char)('0' + r.layout.minor / 10);
     text[3] = (char)('0' + r.layout.minor % 10);
+    if (r.layout.free_threaded)
+        strcat(text, ", free-threaded");
     capture_meta(t, "python", r.layout.minor < 10 ? "3.9" : text);
     atomic_store_explicit(&ready, 1, memory_order_release);
     return 1;

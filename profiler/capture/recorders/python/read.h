@@ -23,6 +23,12 @@ struct python_unwind {
     unsigned ranges, hit; /* hit: of the latest read */
 };
 
+/* A bytes object's content follows its size and hash. */
+static inline size_t python_bytes_content(void)
+{
+    return python_runtime.layout.head + 16u;
+}
+
 static inline int python_in_range(struct python_unwind *w, uintptr_t at, size_t bytes)
 {
     for (unsigned n = 0, i = w->hit; n < w->ranges; n++, i = i + 1 < w->ranges ? i + 1 : 0)
