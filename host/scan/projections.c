@@ -3,8 +3,15 @@
 #include <string.h>
 
 #include "host/base/memory.h"
+#include "host/recon/center/center.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
+
+enum err find_center(const struct projections *p, double *center, double *score)
+{
+    const struct center_views views = {p->views, p->rows, p->channels, p->sinogram, p->angles};
+    return center_registration(&views, center, score);
+}
 
 void projections_free(struct projections *p)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host/geom/ct_model.h"
+#include "host/suite/catalogue/before.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
@@ -222,7 +223,7 @@ static const char *const bench_names[] = {
 /* The whole catalogue, in this order. */
 static const struct operation_rows own_rows = {operations, COUNT(operations)};
 static const struct operation_rows *const tables[] = {&own_rows, &published_operations,
-                                                      &volume_operations, &storage_operations};
+                                                      &prepare_operations, &volume_operations, &storage_operations};
 
 const struct operation *operation_at(int index)
 {

@@ -22,6 +22,12 @@ enum err step_cast(struct run_state *s);
 enum err step_fused(struct run_state *s);
 enum err step_same(struct run_state *s); /* the volume as it is: load and save */
 
+/* KEY=VALUE of `apply --set`: the value, NULL where it was not given; *out is left alone then. */
+const char *setting(const struct run_state *s, const char *key);
+enum err setting_number(const struct run_state *s, const char *key, double *out);
+/* Only what the operation takes, each once. */
+enum err settings_check(const struct run_state *s);
+
 /* Some hundred voxels of the result, each computed anew in float64 (volume_check.c). */
 enum err check_volume(struct run_state *s);
 
