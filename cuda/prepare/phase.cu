@@ -20,7 +20,8 @@ static __device__ inline int64_t within(int64_t i, int64_t n)
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-static __global__ void __launch_bounds__(PREPARE_THREADS) phase_continue_kernel(const struct pairs p)
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    phase_continue_kernel(const struct pairs p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= p.count * p.height * p.width)
@@ -54,7 +55,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS) phase_filter_kernel(co
     if (i >= p.count * p.height * p.width)
         return;
     const int64_t line = i / p.height;
-    const double v = frequency(i - line * p.height, p.height), u = frequency(line % p.width, p.width);
+    const double v = frequency(i - line * p.height, p.height),
+                 u = frequency(line % p.width, p.width);
     const double scale = (double)(p.height * p.width);
     const float factor = (float)(1 / (scale * (1 + p.ratio * (u * u + v * v))));
     p.turned[i].x *= factor;
@@ -151,12 +153,23 @@ static enum err all_pairs(struct cuda_backend *be, struct pairs *p, struct plan 
     return cuda_sync(&be->base);
 }
 
-enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step *s,
-                             const float *in, float *out)
+enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step *s, const float *in,
+                             float *out)
 {
     const int64_t margin = prepare_phase_margin(s);
-    struct pairs p = {in, out, s->in[0], s->in[1], s->in[2], prepare_phase_length(s, s->in[1]),
-                      prepare_phase_length(s, s->in[2]), margin, 0, 0, NULL, NULL, s->ratio};
+    struct pairs p = {in,
+                      out,
+                      s->in[0],
+                      s->in[1],
+                      s->in[2],
+                      prepare_phase_length(s, s->in[1]),
+                      prepare_phase_length(s, s->in[2]),
+                      margin,
+                      0,
+                      0,
+                      NULL,
+                      NULL,
+                      s->ratio};
     const size_t plane = (size_t)(p.height * p.width) * sizeof(float2);
     p.count = most(1, least(ceil_div(p.views, 2), (int64_t)(ROOM_LEAST / (2 * plane))));
     FAIL_IF(p.count * p.height > INT32_MAX || p.count * p.width > INT32_MAX, ERR_UNSUPPORTED,

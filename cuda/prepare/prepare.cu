@@ -25,7 +25,8 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 {
     SHARED_ARRAY(struct reduction<4>, shared);
     const float *rows = b.in + (int64_t)blockIdx.x * b.spans * b.channels;
-    struct reduction<4> t = {};
+    struct reduction<4> t = {
+    };
     const int64_t width = b.left + b.right;
     for (int64_t i = threadIdx.x; i < b.spans * width; i += SUM_THREADS) {
         const int64_t row = i / width, k = i - row * width;
@@ -49,8 +50,8 @@ static enum err find_air(struct cuda_backend *be, const struct prepare_step *s, 
     const int64_t lines = s->in[0] * (s->whole_view ? 1 : s->in[1]);
     TRY(workspace_hold(be, "means of air", (size_t)lines * 2 * sizeof(float), &be->scratch));
     *line = static_cast<float *>(be->scratch.ptr);
-    const struct air_box b = {in, s->in[1], s->in[2], s->whole_view ? s->in[1] : 1, s->left,
-                              s->right};
+    const struct air_box b = {in,      s->in[1], s->in[2], s->whole_view ? s->in[1] : 1,
+                              s->left, s->right};
     LAUNCH(be, air_kernel, lines, SUM_THREADS, REDUCE_BYTES(4), b, *line);
     return ERR_OK;
 }
@@ -88,8 +89,7 @@ static enum err one_pass(struct cuda_backend *be, const struct prepare_step *s, 
 }
 
 enum err cuda_prepare_step(struct backend *base, const struct prepare_step *step,
-                           const struct buffer *frames, const struct buffer *in,
-                           struct buffer *out)
+                           const struct buffer *frames, const struct buffer *in, struct buffer *out)
 {
     const size_t read = (size_t)prepare_samples(step->in) * sizeof(float);
     const size_t written = (size_t)prepare_samples(step->out) * sizeof(float);

@@ -17,7 +17,7 @@ enum err cuda_prepare_step(struct backend *be, const struct prepare_step *step,
 /* The parts that are more than one pass: checked, in and out apart. */
 enum err prepare_wavelet_rows(struct cuda_backend *be, const struct prepare_step *s,
                               const float *in, float *out);
-enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step *s,
-                             const float *in, float *out);
+enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step *s, const float *in,
+                             float *out);
 
 #endif

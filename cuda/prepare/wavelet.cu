@@ -99,11 +99,12 @@ struct phasor {
 static __device__ inline struct phasor wave(int64_t k, int64_t v, int64_t n)
 {
     struct phasor w;
-    sincos(2 * M_PI * ((double)(k * v % n) / (double)n), &w.y, &w.x);
+    sincospi(2 * (double)(k * v % n) / (double)n, &w.y, &w.x);
     return w;
 }
 
-static __global__ void __launch_bounds__(PREPARE_THREADS) wavelet_spectrum_kernel(const struct damped d)
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    wavelet_spectrum_kernel(const struct damped d)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= d.rows * d.count * d.channels)
@@ -211,7 +212,8 @@ static enum err analyse(struct cuda_backend *be, const struct prepare_step *s, s
                         int level)
 {
     const struct lines a = across(s, p, level), d = down(s, p, level);
-    const int64_t first = blocks_of(a.outer * a.halves), second = blocks_of(d.outer * d.halves * d.stride);
+    const int64_t first = blocks_of(a.outer * a.halves),
+                  second = blocks_of(d.outer * d.halves * d.stride);
     LAUNCH(be, wavelet_analyse_kernel, first, PREPARE_THREADS, 0, a, p->smooth[level - 1], p->low,
            p->high);
     LAUNCH(be, wavelet_analyse_kernel, second, PREPARE_THREADS, 0, d, p->low, p->smooth[level],

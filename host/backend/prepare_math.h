@@ -15,7 +15,7 @@
 
 /* A step with its arrays; numbers in float32 as they are used. */
 struct prepare_job {
-    int64_t rows, channels;         /* of the input */
+    int64_t rows, channels;          /* of the input */
     int64_t out_channels, out_views; /* of the result, which has the same rows */
     const float *in;
     const float *dark, *before, *after; /* flat: (rows, channels) */
@@ -194,8 +194,8 @@ PREPARE_INLINE struct prepare_job prepare_job_of(const struct prepare_step *s, c
     j.drift_step = (float)s->drift_step;
     /* Air on one side alone: the same everywhere. */
     j.left_middle = 0.5f * (float)(s->left - 1);
-    j.right_middle = s->left && s->right ? (float)(s->in[2] - 1) - 0.5f * (float)(s->right - 1)
-                                         : j.left_middle;
+    j.right_middle =
+        s->left && s->right ? (float)(s->in[2] - 1) - 0.5f * (float)(s->right - 1) : j.left_middle;
     j.low = (float)s->low;
     j.high = (float)s->high;
     for (int k = 0; k < PREPARE_COEFFICIENTS; k++)

@@ -26,7 +26,8 @@ static size_t bytes_held(const void *context, int64_t slices)
     const int64_t halo = 2 * scan_input_halo(s->request);
     const int64_t rows = slices + halo < scan->rows ? slices + halo : scan->rows;
     const double sinogram =
-        (s->request->rings ? 8.0 : 4.0) * (double)(scan->views * scan->channels) * (double)rows;
+        (s->request->rings || scan_steps_wanted(s->request->steps) ? 8.0 : 4.0) *
+        (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
     const double tiles = arrays / 10 > 0x1p22 ? arrays / 10 : 0x1p22;
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
@@ -74,7 +75,7 @@ static enum err one_slab(struct backend *be, const struct scan_request *r,
     w.x = x;
     TRY_OUT(scan_input_rows(r, input, s.first, s.count, &w.y));
     if (r->rings)
-        TRY_OUT(scan_remove_rings(be, &m, &w.y));
+        TRY_OUT(scan_remove_rings(be, &m, r->rings, r->steps, &w.y));
     TRY_OUT(compute(be, &m, &w));
     e = volume_writer_add(to, s.first, s.count, w.x);
     for (int64_t p = 0; k >= 0 && k < s.count && p < pixels; p++)

@@ -171,7 +171,8 @@ static void compare(const char *what, const struct prepare_step *s, const float 
     free(expected);
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {4, 1, 17}, {6, 13, 1}, {4, 9, 33}, {2, 20, 70}};
+static const int64_t sizes[][3] = {{1, 1, 1},  {2, 3, 5},  {4, 1, 17},
+                                   {6, 13, 1}, {4, 9, 33}, {2, 20, 70}};
 
 static struct prepare_step step_of(enum prepare_kind kind, const int64_t size[3])
 {
@@ -322,7 +323,8 @@ static void published_programs_give_the_same(void **state)
     const double angle = 1.7 * M_PI / 180;
     equals_published(
         "tilt",
-        (struct prepare_step){.kind = PREPARE_TILT, .cosine = cos(angle), .sine = sin(angle)}, 1e-6);
+        (struct prepare_step){.kind = PREPARE_TILT, .cosine = cos(angle), .sine = sin(angle)},
+        1e-6);
 }
 
 /* Views that are the same in all channels have nothing that is damped: every order and number of

@@ -10,6 +10,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/before_options.h"
 #include "host/cpu/common/threads.h"
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
@@ -18,7 +19,9 @@ static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
     *backend = "auto";
-static int method, weighting, voxel_driven, redundancy, rings;
+static int method, weighting, voxel_driven, redundancy, rings, center_method, drift;
+static const char *flats_after, *center_png;
+static struct before_options before;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -57,8 +60,35 @@ static struct opt options[] = {
                                   "of mbir; transmission: exp(-sinogram)"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
-    OPTION_CHOICE("rings", 0, rings, "keep|sorting",
-                  "sorting: stripes taken out of the sinogram (default keep)"),
+    OPTION_CHOICE("rings", 0, rings, "keep|sorting|fw",
+                  "stripes taken out of the sinogram by sorting, or by\nwavelets and Fourier "
+                  "transforms (default keep)"),
+    OPTION_CHOICE("center-method", 0, center_method, "registration|entropy|symmetry",
+                  "how the axis is found: views half a turn apart, the\nsharpest trial slice, the "
+                  "sinogram's symmetry"),
+    OPTION_OUTPUT("center-png", 0, center_png, "FILE", "picture of trial slices around the axis"),
+    OPTION_NUMBER(
+        "zingers", 0, before.zingers, "PERCENT",
+        "brighter than the neighbours by more: replaced;\ndead pixels are filled (20 is usual)", 0,
+        1e6),
+    OPTION_INPUT("flats-after", 0, flats_after, "FILE",
+                 "flat fields after the views: between both, linear\nin time"),
+    OPTION_CHOICE("drift", 0, drift, "mean|linear",
+                  "linear: flats before and after the views apart, where\nthe scan tells them "
+                  "(default mean)"),
+    OPTION_INT("air", 0, before.air, "N", "channels of air at either side become 1, row by row", 1,
+               65536),
+    OPTION_TEXT(
+        "paganin", 0, before.paganin, "D,E,Z[,P]",
+        "phase retrieval: delta/beta, keV, mm to the detector,\nmm a pixel (default: the scan's)"),
+    OPTION_NUMBER("least", 0, before.least, "T", "transmission at least, before -log (default 0)",
+                  0, 1),
+    OPTION_TEXT("hardening", 0, before.hardening, "A,B,..",
+                "y becomes A y + B y^2 + .., up to 6 numbers"),
+    OPTION_TEXT("tilt", 0, before.tilt, "DEGREES|auto", "views turned until the axis is upright"),
+    OPTION_TEXT("overlap", 0, before.overlap, "N|auto",
+                "a full turn of an off-centre detector joined to half\na turn; channels that both "
+                "halves see"),
     OPTION_INPUT("in", 'i', in, "FILE",
                  "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
                  "--flats; or a sinogram (.npy)"),
@@ -144,7 +174,7 @@ static void tell_input(const struct scan_recon *s)
                  i->repaired);
     if (isfinite(i->center))
         log_info("rotation centre: channel %.2f (%s)", i->center, i->center_from);
-    if (i->score < 0.9)
+    if (i->score < 0.9) /* false of NAN */
         log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
                  i->score);
     if (s->slabs.count > 1)
@@ -155,6 +185,7 @@ static void tell_input(const struct scan_recon *s)
 static enum err tell_result(const struct scan_recon *s, const struct backend *be)
 {
     const int64_t slices = s->input.model.volume.slices;
+    before_options_tell(s->request->steps);
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
     FAIL_IF(s->stopped, ERR_INTERRUPTED,
@@ -167,7 +198,13 @@ static enum err run(int words, char **word)
 {
     (void)words;
     (void)word;
+    struct scan_steps steps;
     struct scan_request r = {.in = in,
+                             .flats_after = flats_after,
+                             .drift = drift,
+                             .steps = &steps,
+                             .center_method = (enum scan_center)center_method,
+                             .center_png = center_png,
                              .flats = flats,
                              .darks = darks,
                              .angles = angles,
@@ -177,7 +214,7 @@ static enum err run(int words, char **word)
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
                              .voxel_driven = voxel_driven,
-                             .rings = rings,
+                             .rings = (enum scan_rings)rings,
                              .redundancy = (enum redundancy)redundancy,
                              .transmission_weights = weighting,
                              .iterations = iterations,
@@ -192,6 +229,7 @@ static enum err run(int words, char **word)
     cpu_threads_default((int)threads);
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
+    TRY_OUT(before_options_read(&before, &steps));
     TRY_OUT(check_call(&picture));
     r.picture = picture;
     TRY_OUT(scan_recon_open(&r, &s));
@@ -199,6 +237,7 @@ static enum err run(int words, char **word)
     r.method = (enum scan_method)method;
     TRY_OUT(scan_recon_plan(&s));
     TRY_OUT(backend_open(backend, &o, &be));
+    steps.be = be;
     TRY_OUT(scan_recon_read(&s));
     tell_input(&s);
     TRY_OUT(scan_recon_run(&s, be));

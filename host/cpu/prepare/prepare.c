@@ -94,10 +94,10 @@ enum err cpu_prepare_step(struct backend *be, const struct prepare_step *step,
 {
     const int64_t from = prepare_samples(step->in), to = prepare_samples(step->out);
     const size_t read = (size_t)from * sizeof(float), written = (size_t)to * sizeof(float);
-    const size_t frame = step->kind == PREPARE_FLAT
-                             ? 3 * (size_t)(step->in[1] * step->in[2]) * sizeof(float)
-                             : 0;
-    FAIL_IF(in->bytes < read || out->bytes < written || (frame && (!frames || frames->bytes < frame)),
+    const size_t frame =
+        step->kind == PREPARE_FLAT ? 3 * (size_t)(step->in[1] * step->in[2]) * sizeof(float) : 0;
+    FAIL_IF(in->bytes < read || out->bytes < written ||
+                (frame && (!frames || frames->bytes < frame)),
             ERR_INTERNAL, "a step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
             in->bytes, out->bytes);
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a step on views cannot work in place");

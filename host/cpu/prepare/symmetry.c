@@ -1,5 +1,5 @@
-/* How well trial centres close a turn (N. Vo, M. Drakopoulos, R. Atwood and C. Reinhard, 2014): half
- * a turn and its mirror image, moved by the trial, make a whole turn, whose spectrum is empty
+/* How well trial centres close a turn (N. Vo, M. Drakopoulos, R. Atwood and C. Reinhard, 2014):
+ * half a turn and its mirror image, moved by the trial, make a whole turn, whose spectrum is empty
  * outside of a double wedge. The mean magnitude there is least at the true centre. */
 #include <math.h>
 #include <omp.h>
@@ -13,7 +13,7 @@
 
 struct turn {
     const struct prepare_step *step;
-    const float *y;         /* (views, channels) */
+    const float *y;          /* (views, channels) */
     int64_t views, channels; /* of half a turn */
     struct fft *along_channels, *along_views;
     float *half; /* the given half, transformed along channels */
@@ -82,8 +82,8 @@ static double score(const struct turn *t, double center, struct trial *w, float 
     }
     for (int64_t c = 2; c <= n / 2; c++) {
         for (int64_t v = 0; v < height; v++) {
-            const float *from = v < t->views ? t->half + (v * n + c) * 2
-                                             : w->rows + ((v - t->views) * n + c) * 2;
+            const float *from =
+                v < t->views ? t->half + (v * n + c) * 2 : w->rows + ((v - t->views) * n + c) * 2;
             w->line[2 * v] = from[0];
             w->line[2 * v + 1] = from[1];
         }
@@ -115,7 +115,8 @@ static enum err score_all(struct turn *t, int team, float *out)
 #pragma omp parallel for num_threads(team) schedule(dynamic)
     for (int64_t i = 0; i < s->out[2]; i++) {
         float *mine = (float *)memory + own * omp_get_thread_num();
-        struct trial mine_w = {mine, mine + whole(2 * longer), mine + 2 * whole(2 * longer) + whole(n)};
+        struct trial mine_w = {mine, mine + whole(2 * longer),
+                               mine + 2 * whole(2 * longer) + whole(n)};
         out[i] = (float)score(t, s->first_center + (double)i * s->center_step, &mine_w,
                               mine + 2 * whole(2 * longer));
     }

@@ -13,10 +13,10 @@
 
 /* What a thread works in: one detector row, [views][channels] of a level. */
 struct planes {
-    float *smooth[PREPARE_LEVELS + 1]; /* level 0: the continued array */
+    float *smooth[PREPARE_LEVELS + 1];    /* level 0: the continued array */
     float *detail[PREPARE_LEVELS + 1][3]; /* along channels; along views; along both */
-    float *low, *high; /* channels halved, views not yet */
-    double *table;     /* cosines and sines of one level, then the frequencies' amplitudes */
+    float *low, *high;                    /* channels halved, views not yet */
+    double *table; /* cosines and sines of one level, then the frequencies' amplitudes */
 };
 
 static int64_t plane_floats(const struct prepare_levels *l, int levels)

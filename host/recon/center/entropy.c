@@ -144,8 +144,8 @@ static enum err trial(struct trials *t, double center, double *value)
     return ERR_OK;
 }
 
-/* The best of middle - half * step .. middle + half * step; where it is not at an end, the vertex of
- * the parabola through it and its neighbours. */
+/* The best of middle - half * step .. middle + half * step; where it is not at an end, the vertex
+ * of the parabola through it and its neighbours. */
 static enum err best_of(struct trials *t, double middle, int half, double step, double *best)
 {
     double last = NAN, least = (double)INFINITY, left = NAN, right = NAN;

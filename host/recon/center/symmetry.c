@@ -117,10 +117,11 @@ static enum err check_turn(const struct center_views *p)
     const double step = covered / (double)(p->views - 1);
     FAIL_IF(p->views < 16 || p->channels < 32, ERR_INPUT,
             "the symmetry of a sinogram needs at least 16 views and 32 channels; give --center");
-    FAIL_IF(fabs(covered + 0.5 * step - M_PI) > 1.6 * step, ERR_INPUT,
-            "the symmetry of a sinogram needs views over half a turn, these cover %.1f degrees; use "
-            "another method or give --center",
-            covered * 180 / M_PI);
+    FAIL_IF(
+        fabs(covered + 0.5 * step - M_PI) > 1.6 * step, ERR_INPUT,
+        "the symmetry of a sinogram needs views over half a turn, these cover %.1f degrees; use "
+        "another method or give --center",
+        covered * 180 / M_PI);
     return ERR_OK;
 }
 
@@ -132,8 +133,7 @@ enum err center_symmetry(struct backend *be, const struct center_views *p, doubl
     TRY(coarse(be, p, center));
     const int64_t reach = p->channels > 1000 ? p->channels / COARSE_CHANNELS + 4 : 4;
     TRY(make_row(p, 2, 2, 1, 1, &r));
-    enum err e =
-        best_trial(be, &r, *center - (double)reach, 0.25, 8 * reach + 1, center);
+    enum err e = best_trial(be, &r, *center - (double)reach, 0.25, 8 * reach + 1, center);
     mem_free(r.y);
     return e;
 }

@@ -24,7 +24,7 @@ enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS]
 
 /* Some hundred samples of the result, each computed anew in float64 (before_check.c). */
 enum err check_prepared(struct run_state *s);
-enum err check_phase(struct run_state *s); /* keeps the mean, makes the views smoother */
+enum err check_phase(struct run_state *s);  /* keeps the mean, makes the views smoother */
 enum err check_center(struct run_state *s); /* near the phantom's */
 
 /* Inputs of the suite: counts of the phantom with outliers, flat fields that drift. */

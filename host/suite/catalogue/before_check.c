@@ -47,8 +47,8 @@ static double flat(const struct run_state *s, int64_t v, int64_t r, int64_t c)
     const int64_t *n = s->prepare.in, i = r * n[2] + c, frame = n[1] * n[2];
     const double t = s->prepare.drift_first + s->prepare.drift_step * (double)v;
     const double dark = (double)s->frames.host[i];
-    const double white = (1 - t) * (double)s->frames.host[frame + i] +
-                         t * (double)s->frames.host[2 * frame + i];
+    const double white =
+        (1 - t) * (double)s->frames.host[frame + i] + t * (double)s->frames.host[2 * frame + i];
     return fabs(at(s, v, r, c) - dark) / fabs(white - dark);
 }
 
@@ -71,7 +71,9 @@ static double air(const struct run_state *s, int64_t v, int64_t r, int64_t c)
     const double a = side_mean(s, v, r, 0, p->left);
     const double b = side_mean(s, v, r, p->in[2] - p->right, p->right);
     const double from = (left - 1) / 2, to = n - 1 - (right - 1) / 2;
-    const double line = !p->left ? b : !p->right ? a : a + (b - a) * ((double)c - from) / (to - from);
+    const double line = !p->left    ? b
+                        : !p->right ? a
+                                    : a + (b - a) * ((double)c - from) / (to - from);
     return at(s, v, r, c) / line;
 }
 

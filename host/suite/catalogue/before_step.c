@@ -22,7 +22,8 @@ static void set_shape(struct run_state *s, int64_t views, int64_t channels)
 static enum err begin(struct run_state *s, enum prepare_kind kind)
 {
     const struct scan *scan = &s->model.scan;
-    s->prepare = (struct prepare_step){.kind = kind, .in = {scan->views, scan->rows, scan->channels}};
+    s->prepare =
+        (struct prepare_step){.kind = kind, .in = {scan->views, scan->rows, scan->channels}};
     s->step = (struct volume_step){.kind = VOLUME_PLACE,
                                    .in = {scan->views, scan->rows, scan->channels},
                                    .from = {0, 1, 2},
@@ -111,8 +112,9 @@ enum err step_flat_field(struct run_state *s)
     s->prepare.drift_step = scan->views > 1 ? 1.0 / (double)(scan->views - 1) : 0;
     if (s->frames.host)
         return ERR_OK;
-    FAIL_IF(!setting(s, "flats"), ERR_USAGE,
-            "correct_flat_field needs --set flats=FILE, an array (frames, detector rows, channels)");
+    FAIL_IF(
+        !setting(s, "flats"), ERR_USAGE,
+        "correct_flat_field needs --set flats=FILE, an array (frames, detector rows, channels)");
     TRY(state_host_array(&s->frames, "flat fields", shape));
     memset(s->frames.host, 0, (size_t)pixels * sizeof(float));
     TRY(read_frames(s, "flats", 1));
@@ -134,7 +136,8 @@ enum err step_air(struct run_state *s)
     TRY(whole(s, "right", 0, channels, &s->prepare.right));
     FAIL_IF(s->prepare.left + s->prepare.right < 1 || s->prepare.left + s->prepare.right > channels,
             ERR_USAGE,
-            "--set left=%" PRId64 " right=%" PRId64 ": together 1 to %" PRId64 " channels are needed",
+            "--set left=%" PRId64 " right=%" PRId64 ": together 1 to %" PRId64
+            " channels are needed",
             s->prepare.left, s->prepare.right, channels);
     return word(s, "per", per, 2, &s->prepare.whole_view);
 }
@@ -158,7 +161,8 @@ enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS]
         char *end;
         out[i] = strtod(at, &end);
         FAIL_IF(end == at || !isfinite(out[i]) || (*end && *end != ','), ERR_USAGE,
-                "%s: finite numbers with commas between them are needed: those of y, y^2, ..", text);
+                "%s: finite numbers with commas between them are needed: those of y, y^2, ..",
+                text);
         if (!*end)
             return ERR_OK;
         at = end + 1;
@@ -237,7 +241,8 @@ enum err step_wavelet(struct run_state *s)
     p->order = (int)order;
     p->levels = (int)levels < prepare_levels_most(p) ? (int)levels : prepare_levels_most(p);
     FAIL_IF(p->levels < 1, ERR_USAGE,
-            "remove_stripes_wavelet needs 32 views and channels, there are %" PRId64 " and %" PRId64,
+            "remove_stripes_wavelet needs 32 views and channels, there are %" PRId64
+            " and %" PRId64,
             scan->views, scan->channels);
     return ERR_OK;
 }
