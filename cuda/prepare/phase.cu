@@ -21,7 +21,7 @@ static __device__ inline int64_t within(int64_t i, int64_t n)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    phase_continue_kernel(const struct pairs p)
+    phase_continue_kernel(const __grid_constant__ struct pairs p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= p.count * p.height * p.width)
@@ -49,7 +49,8 @@ static __device__ inline double frequency(int64_t k, int64_t n)
     return (double)(2 * k <= n ? k : n - k) / (double)n;
 }
 
-static __global__ void __launch_bounds__(PREPARE_THREADS) phase_filter_kernel(const struct pairs p)
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    phase_filter_kernel(const __grid_constant__ struct pairs p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= p.count * p.height * p.width)
@@ -63,7 +64,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS) phase_filter_kernel(co
     p.turned[i].y *= factor;
 }
 
-static __global__ void __launch_bounds__(PREPARE_THREADS) phase_store_kernel(const struct pairs p)
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    phase_store_kernel(const __grid_constant__ struct pairs p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= p.count * p.rows * p.channels)

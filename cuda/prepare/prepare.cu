@@ -2,15 +2,16 @@
  * of one pass. */
 #include "cuda/prepare/prepare.cuh"
 
-template <enum prepare_kind KIND>
+template <int KIND>
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    views_kernel(const struct prepare_job j, int64_t samples, float *out)
+    views_kernel(const __grid_constant__ struct prepare_job j, int64_t samples, float *out)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= samples)
         return;
     const int64_t row = i / j.out_channels, v = row / j.rows;
-    out[i] = prepare_sample(KIND, &j, v, row - v * j.rows, i - row * j.out_channels);
+    out[i] = prepare_sample(static_cast<enum prepare_kind>(KIND), &j, v, row - v * j.rows,
+                            i - row * j.out_channels);
 }
 
 /* Part of a view whose air is one mean: `spans` rows. */
@@ -21,20 +22,27 @@ struct air_box {
 
 /* A block a mean: the sums and the counts of finite samples left and right. */
 static __global__ void __launch_bounds__(SUM_THREADS)
-    air_kernel(const struct air_box b, float *line)
+    air_kernel(const __grid_constant__ struct air_box b, float *line)
 {
     SHARED_ARRAY(struct reduction<4>, shared);
     const float *rows = b.in + (int64_t)blockIdx.x * b.spans * b.channels;
-    struct reduction<4> t = {
-    };
+    double sum[2] = {0, 0}, count[2] = {0, 0};
     const int64_t width = b.left + b.right;
     for (int64_t i = threadIdx.x; i < b.spans * width; i += SUM_THREADS) {
         const int64_t row = i / width, k = i - row * width;
-        const int side = k >= b.left;
-        const float x = rows[row * b.channels + (side ? b.channels - width + k : k)];
-        t.value[2 * side] += isfinite(x) ? (double)x : 0;
-        t.value[2 * side + 1] += isfinite(x) ? 1 : 0;
+        const int right = k >= b.left;
+        const float x = rows[row * b.channels + (right ? b.channels - width + k : k)];
+        const double value = isfinite(x) ? (double)x : 0, one = isfinite(x) ? 1 : 0;
+        sum[0] += right ? 0 : value;
+        count[0] += right ? 0 : one;
+        sum[1] += right ? value : 0;
+        count[1] += right ? one : 0;
     }
+    struct reduction<4> t = {
+        {
+            sum[0], count[0], sum[1], count[1]
+        }
+    };
     block_reduce(&t, 4, shared);
     if (threadIdx.x == 0) {
         const float left = (float)(t.value[0] / t.value[1]);

@@ -14,7 +14,8 @@ struct lines {
 };
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    wavelet_analyse_kernel(const struct lines l, const float *x, float *smooth, float *detail)
+    wavelet_analyse_kernel(const __grid_constant__ struct lines l, const float *x, float *smooth,
+                           float *detail)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= l.outer * l.halves * l.stride)
@@ -25,7 +26,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    wavelet_compose_kernel(const struct lines l, const float *smooth, const float *detail, float *x)
+    wavelet_compose_kernel(const __grid_constant__ struct lines l, const float *smooth,
+                           const float *detail, float *x)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= l.outer * l.n * l.stride)
@@ -50,7 +52,7 @@ static __device__ inline int64_t columns_of(const struct continued &c)
 
 /* A thread a column: views go on with their mean, channels with the edge. */
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    wavelet_continue_kernel(const struct continued c)
+    wavelet_continue_kernel(const __grid_constant__ struct continued c)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x, width = columns_of(c);
     if (i >= c.count * width)
@@ -71,7 +73,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    wavelet_store_kernel(const struct continued c)
+    wavelet_store_kernel(const __grid_constant__ struct continued c)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x, width = columns_of(c);
     if (i >= c.views * c.count * c.channels)
@@ -104,7 +106,7 @@ static __device__ inline struct phasor wave(int64_t k, int64_t v, int64_t n)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    wavelet_spectrum_kernel(const struct damped d)
+    wavelet_spectrum_kernel(const __grid_constant__ struct damped d)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= d.rows * d.count * d.channels)
@@ -128,7 +130,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     d.im[i] = im;
 }
 
-static __global__ void __launch_bounds__(PREPARE_THREADS) wavelet_damp_kernel(const struct damped d)
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    wavelet_damp_kernel(const __grid_constant__ struct damped d)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= d.rows * d.views * d.channels)
@@ -150,7 +153,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS) wavelet_damp_kernel(co
 }
 
 /* Planes of `rows` detector rows in one workspace. */
-struct planes {
+struct level_planes {
     struct prepare_levels levels;
     int64_t rows;
     float *smooth[PREPARE_LEVELS + 1], *detail[PREPARE_LEVELS + 1][3];
@@ -159,7 +162,7 @@ struct planes {
 };
 
 static size_t room(const struct prepare_levels &l, int levels, int64_t rows, char *at,
-                   struct planes *p)
+                   struct level_planes *p)
 {
     const char *const begin = at;
     const int64_t widest = l.channels[1];
@@ -191,13 +194,13 @@ static struct lines lines_of(const struct prepare_step *s, int64_t outer, int64_
 }
 
 /* The lines of a level along channels, then along views. */
-static struct lines across(const struct prepare_step *s, const struct planes *p, int level)
+static struct lines across(const struct prepare_step *s, const struct level_planes *p, int level)
 {
     const struct prepare_levels &l = p->levels;
     return lines_of(s, p->rows * l.views[level - 1], l.channels[level - 1], 1, l.channels[level]);
 }
 
-static struct lines down(const struct prepare_step *s, const struct planes *p, int level)
+static struct lines down(const struct prepare_step *s, const struct level_planes *p, int level)
 {
     const struct prepare_levels &l = p->levels;
     return lines_of(s, p->rows, l.views[level - 1], l.channels[level], l.views[level]);
@@ -208,8 +211,8 @@ static int64_t blocks_of(int64_t threads)
     return ceil_div(threads, PREPARE_THREADS);
 }
 
-static enum err analyse(struct cuda_backend *be, const struct prepare_step *s, struct planes *p,
-                        int level)
+static enum err analyse(struct cuda_backend *be, const struct prepare_step *s,
+                        struct level_planes *p, int level)
 {
     const struct lines a = across(s, p, level), d = down(s, p, level);
     const int64_t first = blocks_of(a.outer * a.halves),
@@ -223,7 +226,7 @@ static enum err analyse(struct cuda_backend *be, const struct prepare_step *s, s
     return ERR_OK;
 }
 
-static enum err damp(struct cuda_backend *be, const struct prepare_step *s, struct planes *p,
+static enum err damp(struct cuda_backend *be, const struct prepare_step *s, struct level_planes *p,
                      int level)
 {
     struct damped *d = &p->damped;
@@ -239,8 +242,8 @@ static enum err damp(struct cuda_backend *be, const struct prepare_step *s, stru
     return ERR_OK;
 }
 
-static enum err compose(struct cuda_backend *be, const struct prepare_step *s, struct planes *p,
-                        int level)
+static enum err compose(struct cuda_backend *be, const struct prepare_step *s,
+                        struct level_planes *p, int level)
 {
     const struct lines a = across(s, p, level), d = down(s, p, level);
     const int64_t first = blocks_of(d.outer * d.n * d.stride), second = blocks_of(a.outer * a.n);
@@ -254,7 +257,7 @@ static enum err compose(struct cuda_backend *be, const struct prepare_step *s, s
 }
 
 static enum err some_rows(struct cuda_backend *be, const struct prepare_step *s,
-                          const struct continued *c, struct planes *p)
+                          const struct continued *c, struct level_planes *p)
 {
     LAUNCH(be, wavelet_continue_kernel, blocks_of(c->count * p->levels.channels[0]),
            PREPARE_THREADS, 0, *c);
@@ -272,7 +275,7 @@ static enum err some_rows(struct cuda_backend *be, const struct prepare_step *s,
 enum err prepare_wavelet_rows(struct cuda_backend *be, const struct prepare_step *s,
                               const float *in, float *out)
 {
-    struct planes p = {};
+    struct level_planes p = {};
     p.levels = prepare_levels_of(s);
     const size_t one = room(p.levels, s->levels, 1, NULL, &p);
     const int64_t fit = most(1, least(s->in[1], (int64_t)(ROOM_LEAST / one)));

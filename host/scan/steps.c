@@ -271,7 +271,7 @@ static enum err join(struct scan_steps *s, struct projections *p)
     step.overlap = s->overlap;
     step.end = s->end;
     step.out[0] /= 2;
-    step.out[2] = (int64_t)floor(2 * (double)p->channels - s->overlap);
+    step.out[2] = (int64_t)floor(2 * (double)p->channels - s->overlap + 0.5);
     TRY(scan_step_run(s, "join", &step, NULL, &p->sinogram));
     p->views = step.out[0];
     p->channels = step.out[2];

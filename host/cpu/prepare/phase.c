@@ -7,7 +7,7 @@
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"
 
-struct phase {
+struct phase_plan {
     const struct prepare_step *step;
     struct fft *along_rows, *along_channels;
     int64_t rows, channels, margin; /* of the continued view */
@@ -19,7 +19,7 @@ static int64_t within(int64_t i, int64_t n)
 }
 
 /* Both views with their edges repeated; without a second the imaginary part is 0. */
-static void continue_views(const struct phase *p, const float *a, const float *b, float *z)
+static void continue_views(const struct phase_plan *p, const float *a, const float *b, float *z)
 {
     const int64_t *n = p->step->in;
     for (int64_t r = 0; r < p->rows; r++)
@@ -30,7 +30,7 @@ static void continue_views(const struct phase *p, const float *a, const float *b
         }
 }
 
-static void transform_rows(const struct phase *p, int forward, float *z, float *line)
+static void transform_rows(const struct phase_plan *p, int forward, float *z, float *line)
 {
     for (int64_t r = 0; r < p->rows; r++) {
         float *row = z + 2 * r * p->channels;
@@ -49,7 +49,7 @@ static double frequency(int64_t k, int64_t n)
 }
 
 /* Columns go there, through the filter, and back. */
-static void filter_columns(const struct phase *p, float *z, float *line)
+static void filter_columns(const struct phase_plan *p, float *z, float *line)
 {
     const int64_t n = p->rows, step = 2 * p->channels;
     float *to = line + (2 * n + 15) / 16 * 16;
@@ -75,7 +75,7 @@ static void filter_columns(const struct phase *p, float *z, float *line)
     }
 }
 
-static void store(const struct phase *p, const float *z, int part, float *out)
+static void store(const struct phase_plan *p, const float *z, int part, float *out)
 {
     const int64_t *n = p->step->in;
     for (int64_t r = 0; r < n[1]; r++)
@@ -83,7 +83,7 @@ static void store(const struct phase *p, const float *z, int part, float *out)
             out[r * n[2] + c] = z[2 * ((r + p->margin) * p->channels + c + p->margin) + part];
 }
 
-static enum err filter_views(const struct phase *p, int team, const float *in, float *out)
+static enum err filter_views(const struct phase_plan *p, int team, const float *in, float *out)
 {
     const int64_t longer = p->rows > p->channels ? p->rows : p->channels;
     const int64_t pixels = p->step->in[1] * p->step->in[2], views = p->step->in[0];
@@ -108,7 +108,7 @@ static enum err filter_views(const struct phase *p, int team, const float *in, f
 
 enum err prepare_phase_views(const struct prepare_step *s, int team, const float *in, float *out)
 {
-    struct phase p = {.step = s, .margin = prepare_phase_margin(s)};
+    struct phase_plan p = {.step = s, .margin = prepare_phase_margin(s)};
     p.rows = prepare_phase_length(s, s->in[1]);
     p.channels = prepare_phase_length(s, s->in[2]);
     enum err e = fft_create(p.rows, &p.along_rows);

@@ -12,7 +12,7 @@
 #define FREQUENCIES PREPARE_FREQUENCIES
 
 /* What a thread works in: one detector row, [views][channels] of a level. */
-struct planes {
+struct wavelet_planes {
     float *smooth[PREPARE_LEVELS + 1];    /* level 0: the continued array */
     float *detail[PREPARE_LEVELS + 1][3]; /* along channels; along views; along both */
     float *low, *high;                    /* channels halved, views not yet */
@@ -27,7 +27,8 @@ static int64_t plane_floats(const struct prepare_levels *l, int levels)
     return n + 2 * l->views[0] * (l->channels[1] + 1);
 }
 
-static void plane_places(const struct prepare_levels *l, int levels, float *at, struct planes *p)
+static void plane_places(const struct prepare_levels *l, int levels, float *at,
+                         struct wavelet_planes *p)
 {
     p->smooth[0] = at;
     at += l->views[0] * l->channels[0];
@@ -59,7 +60,7 @@ static void continue_row(const struct prepare_step *s, const struct prepare_leve
 }
 
 static void analyse(const struct prepare_levels *l, int level, const float *low, int taps,
-                    struct planes *p)
+                    struct wavelet_planes *p)
 {
     const int64_t n = l->channels[level], views = l->views[level - 1];
     for (int64_t v = 0; v < views; v++)
@@ -78,7 +79,7 @@ static void analyse(const struct prepare_levels *l, int level, const float *low,
 
 /* Columns lose factor[k] of their frequency k: the few that are damped, without an FFT. */
 static void damp_level(const struct prepare_step *s, const struct prepare_levels *l, int level,
-                       struct planes *p)
+                       struct wavelet_planes *p)
 {
     const int64_t n = l->views[level], channels = l->channels[level];
     float factor[FREQUENCIES];
@@ -110,7 +111,7 @@ static void damp_level(const struct prepare_step *s, const struct prepare_levels
 }
 
 static void compose(const struct prepare_levels *l, int level, const float *low, int taps,
-                    struct planes *p)
+                    struct wavelet_planes *p)
 {
     const int64_t n = l->channels[level], views = l->views[level - 1];
     for (int64_t v = 0; v < views; v++)
@@ -127,7 +128,7 @@ static void compose(const struct prepare_levels *l, int level, const float *low,
 }
 
 static void one_row(const struct prepare_step *s, const struct prepare_levels *l, const float *in,
-                    struct planes *p, float *out)
+                    struct wavelet_planes *p, float *out)
 {
     const float *low = prepare_wavelet(s->order);
     const int64_t stride = s->in[1] * s->in[2];
@@ -156,7 +157,7 @@ enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const floa
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t row = 0; row < rows; row++) {
         char *mine = (char *)memory + (size_t)omp_get_thread_num() * own;
-        struct planes p = {.table = (void *)mine};
+        struct wavelet_planes p = {.table = (void *)mine};
         plane_places(&l, s->levels, (float *)(void *)(mine + table), &p);
         one_row(s, &l, in + row * s->in[2], &p, out + row * s->in[2]);
     }

@@ -32,8 +32,8 @@ enum err center_slices(struct backend *be, const struct center_views *p, const d
  * which end (prepare.h). `score` as above. */
 enum err center_overlap(const struct center_views *p, double *overlap, int *end, double *score);
 
-/* The angle (radians) that PREPARE_TILT takes to make the axis upright, from registrations of bands
- * of rows. */
+/* The angle (radians, at most 5 degrees) that PREPARE_TILT takes to make the axis upright: views
+ * half a turn apart, turned by it, are mirror images about an upright line. */
 enum err center_tilt(const struct center_views *p, double *angle);
 
 #endif

@@ -6,9 +6,9 @@
 #include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/recon/center/center.h"
-#include "host/suite/catalogue/before.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/volume.h"
 
 static enum err run_step(struct run_state *s)
 {
@@ -147,12 +147,12 @@ static void set_up_moved(struct ct_model *m, int64_t size)
 #define STEP(name_, pattern, text, make, fill, takes_, check_) \
     {.name = name_, .geometry = "any", .group = "prepare", .access_pattern = pattern, .help = text, \
      .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_step, \
-     .check = check_, .work = work_declared, .step = fill, .settings = takes_}
+     .check = check_, .work = work_declared, .step = fill, .settings = takes_, .apart = 1}
 #define CENTER(kind, text) \
     {.name = "find_center_" #kind, .geometry = "any", .group = "prepare", .access_pattern = "mixed", \
      .help = "sinogram -> axis, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, \
      .prepare = prepare_sinogram, .run = run_##kind, .check = check_center, .work = work_declared, \
-     .step = step_center, .settings = "turn", .set_up = set_up_moved}
+     .step = step_center, .settings = "turn", .set_up = set_up_moved, .apart = 1}
 
 static const struct operation rows[] = {
     STEP("remove_outliers", "stencil", "counts -> counts, bad pixels to the local median", prepare_counts,
@@ -172,7 +172,7 @@ static const struct operation rows[] = {
     {.name = "join_half_turns", .geometry = "any", .group = "prepare", .access_pattern = "gather",
      .help = "full turn -> half a turn of a wide detector", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
      .prepare = prepare_sinogram, .run = run_step, .check = check_prepared, .work = work_declared,
-     .step = step_join, .settings = "overlap end", .set_up = set_up_off_centre, .turn = 2 * M_PI},
+     .step = step_join, .settings = "overlap end", .set_up = set_up_off_centre, .turn = 2 * M_PI, .apart = 1},
     STEP("remove_stripes_wavelet", "mixed", "sinogram -> sinogram, rings taken out", prepare_stripes,
          step_wavelet, "order levels damping", check_stripes),
     CENTER(registration, "views half a turn apart"),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/suite/catalogue/before.h"
+#include "host/suite/catalogue/volume.h"
 
 #define SAMPLES 400 /* compared */
 

@@ -8,7 +8,6 @@
 #include "host/geom/ct_model.h"
 #include "host/recon/center/center.h"
 #include "host/store/format/npy.h"
-#include "host/suite/catalogue/before.h"
 #include "host/suite/catalogue/volume.h"
 
 static void set_shape(struct run_state *s, int64_t views, int64_t channels)
@@ -223,7 +222,7 @@ enum err step_join(struct run_state *s)
         TRY(word(s, "end", ends, 2, &end));
         p->end = end ? -1 : 1;
     }
-    set_shape(s, scan->views / 2, (int64_t)floor(2 * (double)scan->channels - p->overlap));
+    set_shape(s, scan->views / 2, (int64_t)floor(2 * (double)scan->channels - p->overlap + 0.5));
     return ERR_OK;
 }
 

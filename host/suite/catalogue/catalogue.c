@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "host/geom/ct_model.h"
-#include "host/suite/catalogue/before.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
