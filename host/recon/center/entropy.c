@@ -194,8 +194,8 @@ enum err center_entropy(struct backend *be, const struct center_views *p, double
     TRY(search(be, p, bin, (int)(p->channels / bin / 8), 1, center));
     for (; bin > 1; bin /= 2)
         TRY(search(be, p, bin, 3, 0.5, center));
-    TRY(search(be, p, 1, 6, 0.5, center));
-    return search(be, p, 1, 4, 0.25, center);
+    TRY(search(be, p, 1, 3, 0.5, center));
+    return search(be, p, 1, 2, 0.25, center);
 }
 
 enum err center_slices(struct backend *be, const struct center_views *p, const double *centers,

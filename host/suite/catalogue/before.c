@@ -136,7 +136,13 @@ static void set_up_off_centre(struct ct_model *m, int64_t size)
     m->scan.channel_offset = (double)(size / 4);
 }
 
-/* Half a turn and a step, for the match of views half a turn apart. */
+/* As many as two levels of wavelets need. */
+static void set_up_views(struct ct_model *m, int64_t size)
+{
+    m->scan.views = size < 64 ? 64 : size;
+}
+
+/* Enough views for a symmetry; the axis lies beside the middle. */
 static void set_up_moved(struct ct_model *m, int64_t size)
 {
     m->scan.views = size < 32 ? 32 : size;
@@ -173,8 +179,10 @@ static const struct operation rows[] = {
      .help = "full turn -> half a turn of a wide detector", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
      .prepare = prepare_sinogram, .run = run_step, .check = check_prepared, .work = work_declared,
      .step = step_join, .settings = "overlap end", .set_up = set_up_off_centre, .turn = 2 * M_PI, .apart = 1},
-    STEP("remove_stripes_wavelet", "mixed", "sinogram -> sinogram, rings taken out", prepare_stripes,
-         step_wavelet, "order levels damping", check_stripes),
+    {.name = "remove_stripes_wavelet", .geometry = "any", .group = "prepare", .access_pattern = "mixed",
+     .help = "sinogram -> sinogram, rings taken out", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
+     .prepare = prepare_stripes, .run = run_step, .check = check_stripes, .work = work_declared,
+     .step = step_wavelet, .settings = "order levels damping", .set_up = set_up_views, .apart = 1},
     CENTER(registration, "views half a turn apart"),
     CENTER(entropy, "the sharpest trial slice"),
     CENTER(symmetry, "the sinogram's symmetry"),
