@@ -1,10 +1,12 @@
 """What is done to the views of a scan before its reconstruction: phantoms of balls with a defect put in, each taken out by one
 option of `recon`, and the operations on arrays. 15 s."""
 
+import json
 import os
 
 import numpy as np
 
+import scans
 from tool import DATA, main, relative, tomoprof
 
 BALLS = ((0.06, -0.04, 0, 0.36, 1.0), (0.12, 0.2, 0.05, 0.12, 0.7), (-0.2, 0.1, -0.05, 0.08, -0.4), (0.05, -0.22, 0, 0.05, 1.2),
@@ -173,6 +175,35 @@ def operations(check, folder):
     check.that(out.returncode == 0 and "12 of 12 rows ok" in out.stderr, f"run --group prepare: {out.stderr}")
 
 
+def files(check, folder):
+    """Flats before and after the views of an NXtomo file; slabs have the bits of the whole."""
+    paths = {name: folder / f"{name}.npy" for name in ("counts", "before", "after", "darks")}
+    for name, images in zip(paths, (scans.counts(), scans.flats()[:2], np.round(scans.flats()[2:] * 1.2), scans.darks())):
+        np.save(paths[name], images)
+    np.savetxt(folder / "angles.txt", scans.angles())
+    volumes = []
+    for flats in ("before", "after"):
+        if json.loads(tomoprof("doctor", "--json").stdout)["rows"]["hdf5"]["state"] != "ok":
+            break
+        words = ("--in", DATA / "scan/drift.nx", "--drift", "linear") if flats == "before" else \
+            ("--in", paths["counts"], "--flats", paths["before"], "--flats-after", paths["after"], "--darks", paths["darks"], "--angles",
+             folder / "angles.txt")
+        r = tomoprof("recon", *words, "--center", scans.CENTER, "--out", folder / "x.npy")
+        check.that(r.returncode == 0, f"{words}: {r.stderr}")
+        volumes.append(np.load(folder / "x.npy"))
+    check.that(not volumes or relative(volumes[0], volumes[1]) < 1e-6, "an NXtomo file's flats before and after")
+    mean = tomoprof("recon", "--in", DATA / "scan/drift.nx", "--center", scans.CENTER, "--out", folder / "m.npy")
+    check.that(not volumes or (mean.returncode == 0 and relative(np.load(folder / "m.npy"), volumes[0]) > 0.01), "drift changes nothing")
+    rng = np.random.default_rng(7)
+    counts = counts_of(integrals(rows=40))
+    counts[rng.random(counts.shape) < 0.002] *= 3
+    words = ("--center", AXIS, "--zingers", 20, "--air", 4, "--rings", "fw", "--hardening", "1,0.1")
+    whole, said = recon(check, folder, counts, *words)
+    slabs, slabs_said = recon(check, folder, counts, *words, "--memory", "7MiB")
+    check.that("slabs" in slabs_said and "slabs" not in said, f"slabs: {slabs_said}")
+    check.that(np.array_equal(whole, slabs), f"slabs give another volume: {relative(slabs, whole)}")
+
+
 if __name__ == "__main__":
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    main(operations, defects, centres, geometry, phase)
+    main(operations, defects, centres, geometry, phase, files)
