@@ -90,6 +90,10 @@ static enum err plan_steps(const struct scan_request *r, const struct exchange_i
             "--overlap and --tilt are for parallel beams");
     FAIL_IF(s->joined && r->center, ERR_USAGE,
             "--center: the overlap tells it; leave it out, or give --overlap CHANNELS");
+    FAIL_IF((r->center_png || r->search_center) && info->cone, ERR_USAGE,
+            "--center-method and --center-png are for parallel beams: give --center");
+    FAIL_IF(s->joined && r->search_center, ERR_USAGE,
+            "--center-method: the overlap tells the axis; leave it out");
     s->bin = bin_of(r);
     if (!(s->pixel > 0))
         s->pixel = info->pixel;
@@ -127,6 +131,8 @@ static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
         set_cone(&info, &m->scan);
     out->center = r->center ? *r->center : info.center;
     out->center_from = r->center ? "given" : isfinite(info.center) ? "from the file" : NULL;
+    if (r->search_center && !info.cone)
+        out->center_from = NULL;
     if (info.cone && !out->center_from) {
         out->center = (double)(info.channels - 1) / 2;
         out->center_from = "the middle, for the file does not say it";
@@ -147,6 +153,9 @@ enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
     FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
     FAIL_IF(r->steps->joined || r->steps->tilted, ERR_USAGE,
             "--overlap and --tilt are for scans without --geometry");
+    FAIL_IF(r->center_png || r->search_center, ERR_USAGE,
+            "--center-method and --center-png are for scans; the geometry file says the axis as "
+            "det_channel_offset");
     FAIL_IF(is_sinogram(r) && steps_of(r), ERR_USAGE,
             "%s holds line integrals: the steps on counts are for scans", r->in);
     FAIL_IF(bin_of(r) > 1, ERR_USAGE,

@@ -24,6 +24,7 @@ struct scan_request {
     int drift;                          /* the same */
     struct scan_steps *steps;           /* before the reconstruction; filled with what was done */
     enum scan_center center_method;
+    int search_center;          /* also where the file says it */
     const char *center_png;     /* .png of trial slices, or NULL */
     const char *geometry;       /* NULL: parallel, from the scan itself */
     const char *rows;           /* "A:B" of detector rows, B excluded, or NULL for all */

@@ -168,7 +168,7 @@ def operations(check, folder):
                            (("--paganin", "100,20,5"), "how large its pixels are"), (("--tilt", "60"), "from -45"),
                            (("--overlap", "auto"), "360 degrees"), (("--air", "60"), "must fit"),
                            (("--hardening", "1,,2"), "finite numbers"), (("--drift", "linear"), "--flats-after"),
-                           (("--overlap", "12", "--center", "40"), "leave it out")):
+                           (("--overlap", "12", "--center", "40"), "leave it out"), (("--center", "40", "--center-method", "entropy"), "leave out")):
         _, said = recon(check, folder, counts_of(x), *options, code=2)
         check.that(words in said, f"{options}: {said}")
     out = tomoprof("run", "--group", "prepare", "--sizes", "64", "--runs", "1", "--no-trace", "--out", folder / "run")

@@ -30,6 +30,7 @@ enum {
     ROW_BACKPROJECT,
     ROW_REDUNDANCY,
     ROW_CENTER,
+    ROW_CENTER_METHOD,
     ROW_ITERATIONS,
     ROW_THRESHOLD,
     ROW_WEIGHTS,
@@ -51,6 +52,10 @@ static struct opt options[] = {
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
         "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
+    [ROW_CENTER_METHOD] = OPTION_CHOICE(
+        "center-method", 0, center_method, "registration|entropy|symmetry",
+        "how the axis is found: views half a turn apart, the\nsharpest trial slice, the "
+        "sinogram's symmetry"),
     [ROW_ITERATIONS] =
         OPTION_INT("iterations", 'n', iterations, "N", "at most, of mbir (default 15)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
@@ -63,9 +68,6 @@ static struct opt options[] = {
     OPTION_CHOICE("rings", 0, rings, "keep|sorting|fw",
                   "stripes taken out of the sinogram by sorting, or by\nwavelets and Fourier "
                   "transforms (default keep)"),
-    OPTION_CHOICE("center-method", 0, center_method, "registration|entropy|symmetry",
-                  "how the axis is found: views half a turn apart, the\nsharpest trial slice, the "
-                  "sinogram's symmetry"),
     OPTION_OUTPUT("center-png", 0, center_png, "FILE", "picture of trial slices around the axis"),
     OPTION_NUMBER(
         "zingers", 0, before.zingers, "PERCENT",
@@ -131,6 +133,8 @@ static enum err check_call(char **picture)
         return err_prefix(ERR_USAGE, "--memory");
     const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
+    FAIL_IF(options[ROW_CENTER].seen && options[ROW_CENTER_METHOD].seen, ERR_USAGE,
+            "--center gives the axis: leave out --center-method");
     for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
         FAIL_IF(options[i].seen && method != SCAN_MBIR, ERR_USAGE, "--%s is for --method mbir",
                 options[i].name);
@@ -204,6 +208,7 @@ static enum err run(int words, char **word)
                              .drift = drift,
                              .steps = &steps,
                              .center_method = (enum scan_center)center_method,
+                             .search_center = options[ROW_CENTER_METHOD].seen,
                              .center_png = center_png,
                              .flats = flats,
                              .darks = darks,
@@ -269,11 +274,11 @@ const struct command cmd_recon = {
         "of slices in turn, with the same result; the centre is then found on the middle 32 "
         "rows.\n"
         "Steps before the reconstruction, in this order: --zingers, --flats-after or --drift, "
-        "--air, "
-        "--paganin,\n"
-        "--least, --hardening, --tilt, --overlap, --rings. docs/howto/good-volume.md says which "
-        "one "
-        "helps.\n\n"
+        "--air,\n"
+        "--paganin, --least, --hardening, --tilt, --overlap, --rings. docs/howto/good-volume.md "
+        "says "
+        "which\n"
+        "one helps.\n\n"
         "Examples:\n"
         "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
         "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"
