@@ -8,6 +8,7 @@
 #include "cuda/filter/filter.cuh"
 #include "cuda/median/median.cuh"
 #include "cuda/open.cuh"
+#include "cuda/prepare/prepare.cuh"
 #include "cuda/projection/project.cuh"
 #include "cuda/streams.cuh"
 #include "cuda/vcd/sorted_pixels.cuh"
@@ -147,6 +148,7 @@ const struct backend_ops cuda_backend_ops = {
     NULL, /* back_voxel */
     NULL, /* fourier_back */
     NULL, /* remove_stripes */
+    cuda_prepare_step,
     cuda_weigh_rays,
     cuda_ramp_filter,
     cuda_median3,

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/backend/prepare.h"
 #include "host/backend/volume.h"
 #include "host/base/err.h"
 #include "host/geom/scan.h"
@@ -167,6 +168,12 @@ struct backend_ops {
      * then a median of `size` (odd) channels at each rank. In and out differ. Optional: NULL. */
     enum err (*remove_stripes)(struct backend *be, const struct scan *s, int64_t size,
                                const struct buffer *y, struct buffer *out);
+
+    /* One step on views; in and out differ. frames (of PREPARE_FLAT): dark, flat fields before and
+     * after, each (rows, channels). ERR_UNSUPPORTED: this back end has none of that kind. */
+    enum err (*prepare_step)(struct backend *be, const struct prepare_step *step,
+                             const struct buffer *frames, const struct buffer *in,
+                             struct buffer *out);
 
     /* out = y times the factor (host, [views][channels]) of its view and channel; in place too. */
     enum err (*weigh_rays)(struct backend *be, const struct scan *s, const float *factor,

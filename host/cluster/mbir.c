@@ -154,7 +154,7 @@ static enum err read_part(struct part *p)
     void *x;
     TRY(scan_input_rows(r, &p->s->input, rows.first, rows.count, &p->y));
     if (r->rings)
-        TRY(scan_remove_rings(p->be, &p->m, &p->y));
+        TRY(scan_remove_rings(p->be, &p->m, r->rings, r->steps, &p->y));
     if (r->transmission_weights)
         TRY(make_weights(p));
     TRY(mem_alloc("volume", (size_t)volume_voxels(&p->m.volume) * sizeof(float), &x));

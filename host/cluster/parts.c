@@ -11,6 +11,7 @@
 #include "host/base/file.h"
 #include "host/base/memory.h"
 #include "host/cluster/parts.h"
+#include "host/scan/steps.h"
 #include "host/store/format/png.h"
 
 #define CALL_BYTES 8192
@@ -39,15 +40,22 @@ static int add_file(char *text, const char *word, const char *path)
 /* What makes the voxels, a line each. The plan comes last. */
 static void describe(const struct scan_request *r, const struct volume *v, char text[CALL_BYTES])
 {
+    const struct scan_steps *s = r->steps;
     char *at = text;
     at += add_file(at, "in", r->in);
     at += add_file(at, "flats", r->flats);
     at += add_file(at, "darks", r->darks);
+    at += add_file(at, "flats after", r->flats_after);
     at += add_file(at, "geometry", r->geometry);
     at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
                    r->angles ? r->angles : "-", r->rows ? r->rows : "-", r->bin);
     if (r->center)
         at += snprintf(at, 64, "center %.17g\n", *r->center);
+    at += snprintf(at, 512, "drift %d\nzingers %.17g\nair %" PRId64 "\nleast %.17g\nhardening",
+                   r->drift, s->zingers, s->air, s->least);
+    for (int i = 0; i < PREPARE_COEFFICIENTS; i++)
+        at += snprintf(at, 32, " %.17g", s->hardening[i]);
+    at += snprintf(at, 64, "\ncenter method %d %d\n", (int)r->center_method, r->search_center);
     snprintf(at, 512,
              "method %d\nbackproject %d\nrings %d\nredundancy %d\nvolume %" PRId64 " %" PRId64
              " %" PRId64 "\n",

@@ -12,6 +12,7 @@
 #include "host/cluster/recon.h"
 #include "host/scan/input.h"
 #include "host/scan/slabs.h"
+#include "host/scan/steps.h"
 
 #define MOST_SLICES 256 /* of a slab: what a crash can cost */
 
@@ -40,6 +41,9 @@ enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume)
     struct parts p;
     FAIL_IF(resume && s->request->method == SCAN_MBIR, ERR_USAGE,
             "--resume is for fbp, fdk and fourier: the slices of mbir depend on each other");
+    FAIL_IF(
+        scan_steps_whole(s->request->steps), ERR_USAGE,
+        "--paganin, --tilt and --overlap need whole views: start one process, without --resume");
     TRY(parts_of(s->request, &s->input.model.volume, &p));
     TRY(scan_recon_plan(s));
     return s->request->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);

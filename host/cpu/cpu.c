@@ -15,6 +15,7 @@
 #include "host/cpu/filter/filter.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/median/median.h"
+#include "host/cpu/prepare/prepare.h"
 #include "host/cpu/prepare/stripes.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
@@ -137,6 +138,7 @@ const struct backend_ops cpu_backend = {
     .back_voxel = cpu_back_voxel,
     .fourier_back = cpu_fourier_back,
     .remove_stripes = cpu_remove_stripes,
+    .prepare_step = cpu_prepare_step,
     .weigh_rays = cpu_weigh_rays,
     .ramp_filter = cpu_ramp_filter,
     .median3 = cpu_median3,

@@ -9,6 +9,7 @@
 #include "host/scan/input.h"
 #include "host/geom/ct_model.h"
 #include "host/scan/projections.h"
+#include "host/scan/trials.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
@@ -48,12 +49,18 @@ static int is_sinogram(const struct scan_request *r)
 
 static struct exchange_source source_of(const struct scan_request *r)
 {
-    return (struct exchange_source){r->in, r->flats, r->darks, r->angles};
+    return (struct exchange_source){r->in, r->flats, r->darks, r->angles, r->flats_after, r->drift};
 }
 
 static int64_t bin_of(const struct scan_request *r)
 {
     return r->bin > 1 ? r->bin : 1;
+}
+
+/* NULL: counts become line integrals, and nothing else is done to them. */
+static struct scan_steps *steps_of(const struct scan_request *r)
+{
+    return scan_steps_wanted(r->steps) || r->drift || r->flats_after ? r->steps : NULL;
 }
 
 static enum err check_center(const struct scan_request *r, int64_t channels)
@@ -72,6 +79,29 @@ static void set_cone(const struct exchange_info *info, struct scan *s)
     s->source_detector = (info->source_iso + info->iso_detector) / info->pixel;
     s->delta_row *= magnification;
     s->delta_channel *= magnification;
+}
+
+/* The detector of joined halves is not known yet: at most twice as wide. */
+static enum err plan_steps(const struct scan_request *r, const struct exchange_info *info,
+                           struct ct_model *m)
+{
+    struct scan_steps *s = r->steps;
+    FAIL_IF((s->joined || s->tilted) && info->cone, ERR_USAGE,
+            "--overlap and --tilt are for parallel beams");
+    FAIL_IF(s->joined && r->center, ERR_USAGE,
+            "--center: the overlap tells it; leave it out, or give --overlap CHANNELS");
+    FAIL_IF((r->center_png || r->search_center) && info->cone, ERR_USAGE,
+            "--center-method and --center-png are for parallel beams: give --center");
+    FAIL_IF(s->joined && r->search_center, ERR_USAGE,
+            "--center-method: the overlap tells the axis; leave it out");
+    s->bin = bin_of(r);
+    if (!(s->pixel > 0))
+        s->pixel = info->pixel;
+    if (s->joined) {
+        m->scan.views /= 2;
+        m->scan.channels = m->volume.rows = m->volume.cols = 2 * m->scan.channels - 1;
+    }
+    return ERR_OK;
 }
 
 /* A scan by its own metadata, of pitch 1 before binning, and the volume that MBIRJAX would choose
@@ -96,10 +126,13 @@ static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
     m->scan.rows = m->volume.slices = rows / bin;
     m->scan.channels = m->volume.rows = m->volume.cols = info.channels / bin;
     m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)bin;
+    TRY(plan_steps(r, &info, m));
     if (info.cone)
         set_cone(&info, &m->scan);
     out->center = r->center ? *r->center : info.center;
     out->center_from = r->center ? "given" : isfinite(info.center) ? "from the file" : NULL;
+    if (r->search_center && !info.cone)
+        out->center_from = NULL;
     if (info.cone && !out->center_from) {
         out->center = (double)(info.channels - 1) / 2;
         out->center_from = "the middle, for the file does not say it";
@@ -118,6 +151,13 @@ enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
         return plan_scan(r, out);
     }
     FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
+    FAIL_IF(r->steps->joined || r->steps->tilted, ERR_USAGE,
+            "--overlap and --tilt are for scans without --geometry");
+    FAIL_IF(r->center_png || r->search_center, ERR_USAGE,
+            "--center-method and --center-png are for scans; the geometry file says the axis as "
+            "det_channel_offset");
+    FAIL_IF(is_sinogram(r) && steps_of(r), ERR_USAGE,
+            "%s holds line integrals: the steps on counts are for scans", r->in);
     FAIL_IF(bin_of(r) > 1, ERR_USAGE,
             "--bin is for scans without --geometry; the geometry file says the detector's size");
     FAIL_IF(r->angles, ERR_USAGE, "--angles: the geometry file says them");
@@ -136,12 +176,14 @@ static enum err set_center(const struct scan_request *r, const struct projection
     if (out->center_from) {
         channel = (out->center + 0.5) / bin - 0.5;
     } else {
-        enum err e = find_center(p, &channel, &out->score);
+        enum err e = scan_find_center(r, p, &channel, &out->score);
         if (e)
             return err_prefix(e, "%s", r->in);
         out->center = (channel + 0.5) * bin - 0.5;
-        out->center_from = "found";
+        out->center_from = r->steps->joined ? "from the overlap" : "found";
     }
+    if (r->center_png)
+        TRY(scan_center_picture(r, p, channel));
     out->model.scan.channel_offset =
         (channel - (double)(p->channels - 1) / 2) * out->model.scan.delta_channel;
     return ERR_OK;
@@ -166,8 +208,12 @@ static enum err read_scan(const struct scan_request *r, int64_t first, int64_t c
     struct ct_model *m = &out->model;
     const struct exchange_source source = source_of(r);
     const int64_t bin = bin_of(r);
-    TRY(projections_read(&source, bin, out->row_first + first * bin, count, &p));
+    TRY(projections_prepare(&source, bin, out->row_first + first * bin, count, steps_of(r), &p));
     out->repaired = p.repaired;
+    if (r->steps->joined) {
+        m->scan.views = p.views;
+        m->scan.channels = m->volume.rows = m->volume.cols = p.channels;
+    }
     enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
     if (!e && !r->geometry) {
         m->scan.angles = p.angles;
@@ -226,7 +272,7 @@ enum err scan_input_rows(const struct scan_request *r, const struct scan_input *
     struct projections p;
     const struct exchange_source source = source_of(r);
     const int64_t bin = bin_of(r);
-    TRY(projections_read(&source, bin, in->row_first + from * bin, end - from, &p));
+    TRY(projections_prepare(&source, bin, in->row_first + from * bin, end - from, steps_of(r), &p));
     *sinogram = p.sinogram;
     for (int64_t v = 0; v < p.views; v++)
         memmove(p.sinogram + v * count * p.channels,

@@ -3,8 +3,16 @@
 #include <string.h>
 
 #include "host/base/memory.h"
+#include "host/recon/center/center.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
+#include "host/scan/steps.h"
+
+enum err find_center(const struct projections *p, double *center, double *score)
+{
+    const struct center_views views = {p->views, p->rows, p->channels, p->sinogram, p->angles};
+    return center_registration(&views, center, score);
+}
 
 void projections_free(struct projections *p)
 {
@@ -34,7 +42,7 @@ static void bin_pixels(float *x, int64_t views, int64_t rows, int64_t channels, 
 
 /* Rows of pixels to line integrals; they are filled later, where all are there. */
 static enum err read_part(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                          int64_t row_count, struct exchange_counts *c)
+                          int64_t row_count, struct scan_steps *steps, struct exchange_counts *c)
 {
     TRY(exchange_read(source, row_first, row_count < 0 ? -1 : row_count * bin, c));
     if (c->rows < bin || c->channels < bin) {
@@ -46,15 +54,22 @@ static enum err read_part(const struct exchange_source *source, int64_t bin, int
     bin_pixels(c->counts, c->views, c->rows, c->channels, bin);
     bin_pixels(c->white, 1, c->rows, c->channels, bin);
     bin_pixels(c->dark, 1, c->rows, c->channels, bin);
+    bin_pixels(c->after, 1, c->rows, c->channels, bin);
     c->rows /= bin;
     c->channels /= bin;
+    if (steps) {
+        enum err e = scan_steps_counts(steps, c);
+        if (e)
+            exchange_counts_free(c);
+        return e;
+    }
     correct_transmission(c->counts, c->views, c->rows * c->channels, c->white, c->dark);
     return ERR_OK;
 }
 
 /* Rows at a time: pixels before they are binned take at most half of what is free. */
 static enum err read_parts(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                           int64_t row_count, struct projections *out)
+                           int64_t row_count, struct scan_steps *steps, struct projections *out)
 {
     struct exchange_info info;
     struct exchange_counts c;
@@ -73,7 +88,7 @@ static enum err read_parts(const struct exchange_source *source, int64_t bin, in
     out->sinogram = y;
     for (int64_t r = 0, n; r < row_count; r += n) {
         n = row_count - r < most ? row_count - r : most;
-        TRY(read_part(source, bin, row_first + r * bin, n, &c));
+        TRY(read_part(source, bin, row_first + r * bin, n, steps, &c));
         const size_t run = (size_t)(c.rows * c.channels) * sizeof(float);
         for (int64_t v = 0; v < c.views; v++)
             memcpy(out->sinogram + (v * out->rows + r) * out->channels,
@@ -87,29 +102,52 @@ static enum err read_parts(const struct exchange_source *source, int64_t bin, in
 }
 
 static enum err read_all(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                         int64_t row_count, struct projections *out)
+                         int64_t row_count, struct scan_steps *steps, struct projections *out)
 {
     struct exchange_counts c;
     if (bin > 1)
-        return read_parts(source, bin, row_first, row_count, out);
-    TRY(read_part(source, 1, row_first, row_count, &c));
+        return read_parts(source, bin, row_first, row_count, steps, out);
+    TRY(read_part(source, 1, row_first, row_count, steps, &c));
     *out = (struct projections){c.views, c.rows, c.channels, c.counts, c.angles, 0};
     c.counts = c.angles = NULL;
     exchange_counts_free(&c);
     return ERR_OK;
 }
 
-enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                          int64_t row_count, struct projections *out)
+static enum err repair(const char *path, struct projections *p)
+{
+    int64_t n;
+    enum err e = correct_repair(p->sinogram, p->views, p->rows, p->channels, &n);
+    p->repaired += n;
+    return e ? err_prefix(e, "%s", path) : ERR_OK;
+}
+
+/* Transmissions to line integrals, and what is done to these. */
+static enum err finish(const char *path, struct scan_steps *steps, struct projections *p)
+{
+    if (!steps)
+        return repair(path, p);
+    if (scan_steps_spread(steps)) /* a defect would spread over its view */
+        TRY(repair(path, p));
+    TRY(scan_steps_transmission(steps, p));
+    TRY(repair(path, p));
+    return scan_steps_integrals(steps, p);
+}
+
+enum err projections_prepare(const struct exchange_source *source, int64_t bin, int64_t row_first,
+                             int64_t row_count, struct scan_steps *steps, struct projections *out)
 {
     *out = (struct projections){0};
-    enum err e = read_all(source, bin, row_first, row_count, out);
-    if (!e) {
-        e = correct_repair(out->sinogram, out->views, out->rows, out->channels, &out->repaired);
-        if (e)
-            e = err_prefix(e, "%s", source->path);
-    }
+    enum err e = read_all(source, bin, row_first, row_count, steps, out);
+    if (!e)
+        e = finish(source->path, steps, out);
     if (e)
         projections_free(out);
     return e;
+}
+
+enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
+                          int64_t row_count, struct projections *out)
+{
+    return projections_prepare(source, bin, row_first, row_count, NULL, out);
 }

@@ -20,6 +20,10 @@ struct projections {
  * counts detector rows. Errors: exchange_read, correct_repair. */
 enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
                           int64_t row_count, struct projections *out);
+struct scan_steps;
+/* The same after the steps that a user asked for (steps.h; NULL: none). */
+enum err projections_prepare(const struct exchange_source *source, int64_t bin, int64_t row_first,
+                             int64_t row_count, struct scan_steps *steps, struct projections *out);
 void projections_free(struct projections *p);
 
 /* Rotation centre (0-based channel, real number) of a scan over 180 degrees: the shift that best

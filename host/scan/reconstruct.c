@@ -38,12 +38,15 @@ enum err scan_recon_plan(struct scan_recon *s)
     TRY(array_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     s->bytes = sinogram + volume;
-    if (r->method != SCAN_MBIR) {
+    if (scan_steps_wanted(r->steps)) /* a step holds its input and its result */
+        s->bytes += sinogram;
+    if (r->method != SCAN_MBIR && !scan_steps_whole(r->steps)) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
     }
-    s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
+    if (r->method == SCAN_MBIR)
+        s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
     if (r->rings)
         s->bytes += sinogram;
     return mem_require("this reconstruction", s->bytes,
@@ -137,7 +140,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     int large;
     void *x;
     if (r->rings)
-        TRY(scan_remove_rings(a->be, m, &s->input.sinogram));
+        TRY(scan_remove_rings(a->be, m, r->rings, r->steps, &s->input.sinogram));
     TRY(scan_weigh_rays(r->redundancy, &s->input));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
     TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));

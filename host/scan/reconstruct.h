@@ -13,21 +13,28 @@
 #include "host/recon/recon.h"
 #include "host/recon/redundancy.h"
 #include "host/recon/slabs/slab.h"
+#include "host/scan/steps.h"
 
 enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
 
 struct scan_request {
     const char *in;                     /* a scan; with a geometry also a sinogram (.npy) */
     const char *flats, *darks, *angles; /* of exchange_source, or NULL */
-    const char *geometry;               /* NULL: parallel, from the scan itself */
-    const char *rows;                   /* "A:B" of detector rows, B excluded, or NULL for all */
+    const char *flats_after;            /* of exchange_source, or NULL */
+    int drift;                          /* the same */
+    struct scan_steps *steps;           /* before the reconstruction; filled with what was done */
+    enum scan_center center_method;
+    int search_center;          /* also where the file says it */
+    const char *center_png;     /* .png of trial slices, or NULL */
+    const char *geometry;       /* NULL: parallel, from the scan itself */
+    const char *rows;           /* "A:B" of detector rows, B excluded, or NULL for all */
     int64_t bin;                /* pixels of the detector that become one, along each side; 0: 1 */
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */
     enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
-    int rings;                  /* taken out of the sinogram by sorting */
+    enum scan_rings rings;      /* how stripes are taken out of the sinogram */
     enum redundancy redundancy; /* of FDK */
     int transmission_weights;   /* of MBIR: exp(-sinogram) */
     int64_t iterations;         /* of MBIR, at most */

@@ -48,8 +48,10 @@ static size_t bytes_held(const void *context, int64_t slices)
     const int64_t pixels = volume_pixels(&s->model->volume);
     const int64_t needed = most_rows(s->model, slices) + 2 * scan_input_halo(s->request);
     const int64_t rows = needed < scan->rows ? needed : scan->rows;
-    const int copies = s->request->rings || s->request->redundancy == REDUNDANCY_WANG ? 2 : 1;
-    const double sinogram = 4.0 * copies * (double)(scan->views * scan->channels) * (double)rows;
+    const int two = s->request->rings || s->request->redundancy == REDUNDANCY_WANG ||
+                    scan_steps_wanted(s->request->steps);
+    const double sinogram =
+        (two ? 8.0 : 4.0) * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
     const double tiles = arrays / 10 > 0x1p22 ? arrays / 10 : 0x1p22;
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
@@ -103,7 +105,7 @@ enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
     w.x = x;
     TRY_OUT(scan_input_rows(r, input, rows.first, rows.count, &w.part.sinogram));
     if (r->rings)
-        TRY_OUT(scan_remove_rings(be, &w.part.model, &w.part.sinogram));
+        TRY_OUT(scan_remove_rings(be, &w.part.model, r->rings, r->steps, &w.part.sinogram));
     TRY_OUT(scan_weigh_rays(r->redundancy, &w.part));
     e = compute(be, r, &w);
 out:

@@ -53,6 +53,26 @@ def check_suite(folder):
     check_ranges((folder / "cuda.ranges").read_text().splitlines(), len({m["operation"] for m in cuda["measurements"]}))
 
 
+def check_prepare(folder):
+    """The steps before a reconstruction agree with the CPU's; trial centres by symmetry are the CPU's alone."""
+    rows = {}
+    for backend in ("cpu", "cuda"):
+        call("run", "--backend", backend, "--group", "prepare", "--sizes", "32", "--runs", "1", "--no-trace", "--out", folder / f"before-{backend}")
+        timing = json.loads(next((folder / f"before-{backend}").rglob("timing.json")).read_text())
+        rows[backend] = {m["operation"]: m for m in timing["measurements"]}
+    assert len(rows["cuda"]) == len(rows["cpu"]) == 12, rows["cpu"].keys()
+    for name, m in rows["cuda"].items():
+        of_cpu = rows["cpu"][name]
+        assert of_cpu["status"] == "ok", of_cpu
+        if name == "find_center_symmetry":
+            assert m["status"] == "skipped" and "use --backend cpu" in m["reason"], m
+            continue
+        assert m["status"] == "ok", m
+        limit = 1e-3 if name == "find_center_entropy" else 1e-5  # channels; its histogram counts voxels at the edge of a bin
+        assert abs(m["fingerprint"]["l2"] - of_cpu["fingerprint"]["l2"]) <= limit * of_cpu["fingerprint"]["l2"], (name, m, of_cpu)
+    print("group prepare: 12 rows agree")
+
+
 def check_ranges(lines, operations):
     """Each process that measures says once where that begins and ends; partitions are the host's work, and what the GPU lacks is over at once."""
     calls = [(line.split()[0], int(line.split()[1])) for line in lines]
@@ -129,6 +149,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_suite(folder)
+        check_prepare(folder)
         check_without_driver(folder)
         par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"
         check_golden(folder, "par_offset_pitch", "parallel_forward_project", ["--in", par / "volume.npy"])

@@ -21,7 +21,8 @@ HOW = "made anew with the commands in docs/internals/cuda.md"
 # the window, which are worked out one by one.
 FP64 = [(r"tile_kernel|spread_kernel<.*straight_back", 0), (r"gather_kernel<.*straight", 30), (r"spread_kernel<.*fan_back", 150),
         (r"gather_kernel<.*fan_forward", 180)]
-LOCAL = {"spectrum_kernel", "table_kernel", "axis_kernel"}  # tables made once: the sine of a large argument, and an axis, index an array
+LOCAL = {"spectrum_kernel", "table_kernel", "axis_kernel", "views_kernel<0>"}  # tables made once: the sine of a large argument, and an axis, index
+# an array; outliers: the samples of a window in order
 BLACKWELL, STACK = ("sm_100", "sm_120"), 24  # bytes that ptxas 13.0 spills there in some kernels, known and to be brought down
 STALLS = 6  # cycles per instruction of a hot loop in projections, at most: what waits for itself cannot be hidden by one warp
 

@@ -17,7 +17,7 @@ from tool import SANITIZED, TOMOPROF, main, newest, own_names, tomoprof
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/timing/timing.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-APART = ("storage", "volume")  # groups that a run has when it is told so
+APART = ("storage", "volume", "prepare")  # groups that a run has when it is told so
 OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split()[1] not in APART]
 BEAM = ["forward_project", "back_project", "hessian_diagonal", "mbir_recon", "{}_recon", "{}_filter", "direct_recon"]
 NAMES = [f"{beam}_{name.format(letters)}" for beam, letters in (("parallel", "fbp"), ("cone", "fdk")) for name in BEAM]

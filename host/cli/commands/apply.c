@@ -64,10 +64,9 @@ static struct opt options[] = {
     [ROW_SUBSETS] =
         OPTION_INT("subsets", 0, subsets, "N",
                    "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
-    OPTION_TEXT(
-        "set", 0, settings, "KEY=VALUE",
-        "parameters of a volume operation, with blanks between them:\nshape, start, axes, k, "
-        "min, max, dtype"),
+    OPTION_TEXT("set", 0, settings, "KEY=VALUE",
+                "parameters of a volume_ or prepare operation, with blanks\nbetween them; "
+                "docs/operations.md lists them"),
     OPTION_TEXT("size", 0, size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
@@ -144,10 +143,10 @@ static enum err match_beam(const char *name, enum beam beam, const struct operat
                 (*op)->geometry, geometry, beams[beam], counterpart(*op, beam));
 }
 
-/* Needs no geometry file: a volume of any size. */
+/* Needs no geometry file: a volume, or views, of any size. */
 static int any_shape(const struct operation *op)
 {
-    return op->input == ARRAY_VOLUME && !strcmp(op->geometry, "any");
+    return (op->input == ARRAY_VOLUME || op->step) && !strcmp(op->geometry, "any");
 }
 
 /* Options that would silently change nothing are errors where a user could believe that they did.
@@ -216,6 +215,9 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
                  !s->op->step, &a->host));
     if (!s->model.scan.angles) {
         s->model.volume = (struct volume){.rows = shape[0], .cols = shape[1], .slices = shape[2]};
+        if (array == ARRAY_SINOGRAM)
+            s->model.scan =
+                (struct scan){.views = shape[0], .rows = shape[1], .channels = shape[2]};
         TRY(state_place(s, 0, 0));
     }
     return state_upload(s, a, shape);

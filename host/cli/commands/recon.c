@@ -10,6 +10,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
+#include "host/cli/runs/before_options.h"
 #include "host/cluster/recon.h"
 #include "host/cpu/common/threads.h"
 #include "host/scan/reconstruct.h"
@@ -19,7 +20,9 @@ static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
     *backend = "auto";
-static int method, weighting, voxel_driven, redundancy, rings, resume;
+static int method, weighting, voxel_driven, redundancy, rings, center_method, drift, resume;
+static const char *flats_after, *center_png;
+static struct before_options before;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -28,6 +31,7 @@ enum {
     ROW_BACKPROJECT,
     ROW_REDUNDANCY,
     ROW_CENTER,
+    ROW_CENTER_METHOD,
     ROW_ITERATIONS,
     ROW_THRESHOLD,
     ROW_WEIGHTS,
@@ -49,6 +53,10 @@ static struct opt options[] = {
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
         "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
+    [ROW_CENTER_METHOD] = OPTION_CHOICE(
+        "center-method", 0, center_method, "registration|entropy|symmetry",
+        "how the axis is found: views half a turn apart, the\nsharpest trial slice, the "
+        "sinogram's symmetry"),
     [ROW_ITERATIONS] =
         OPTION_INT("iterations", 'n', iterations, "N", "at most, of mbir (default 15)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
@@ -58,8 +66,32 @@ static struct opt options[] = {
                                   "of mbir; transmission: exp(-sinogram)"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
-    OPTION_CHOICE("rings", 0, rings, "keep|sorting",
-                  "sorting: stripes taken out of the sinogram (default keep)"),
+    OPTION_CHOICE("rings", 0, rings, "keep|sorting|fw",
+                  "stripes taken out of the sinogram by sorting, or by\nwavelets and Fourier "
+                  "transforms (default keep)"),
+    OPTION_OUTPUT("center-png", 0, center_png, "FILE", "picture of trial slices around the axis"),
+    OPTION_NUMBER(
+        "zingers", 0, before.zingers, "PERCENT",
+        "brighter than the neighbours by more: replaced;\ndead pixels are filled (20 is usual)", 0,
+        1e6),
+    OPTION_INPUT("flats-after", 0, flats_after, "FILE",
+                 "flat fields after the views: between both, linear\nin time"),
+    OPTION_CHOICE("drift", 0, drift, "mean|linear",
+                  "linear: flats before and after the views apart, where\nthe scan tells them "
+                  "(default mean)"),
+    OPTION_INT("air", 0, before.air, "N", "channels of air at either side become 1, row by row", 1,
+               65536),
+    OPTION_TEXT(
+        "paganin", 0, before.paganin, "D,E,Z[,P]",
+        "phase retrieval: delta/beta, keV, mm to the detector,\nmm a pixel (default: the scan's)"),
+    OPTION_NUMBER("least", 0, before.least, "T", "transmission at least, before -log (default 0)",
+                  0, 1),
+    OPTION_TEXT("hardening", 0, before.hardening, "A,B,..",
+                "y becomes A y + B y^2 + .., up to 6 numbers"),
+    OPTION_TEXT("tilt", 0, before.tilt, "DEGREES|auto", "views turned until the axis is upright"),
+    OPTION_TEXT("overlap", 0, before.overlap, "N|auto",
+                "a full turn of an off-centre detector joined to half\na turn; channels that both "
+                "halves see"),
     OPTION_INPUT("in", 'i', in, "FILE",
                  "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
                  "--flats; or a sinogram (.npy)"),
@@ -105,6 +137,8 @@ static enum err check_call(char **picture)
         return err_prefix(ERR_USAGE, "--memory");
     const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
+    FAIL_IF(options[ROW_CENTER].seen && options[ROW_CENTER_METHOD].seen, ERR_USAGE,
+            "--center gives the axis: leave out --center-method");
     for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
         FAIL_IF(options[i].seen && method != SCAN_MBIR, ERR_USAGE, "--%s is for --method mbir",
                 options[i].name);
@@ -148,7 +182,7 @@ static void tell_input(const struct scan_recon *s)
                  i->repaired);
     if (isfinite(i->center))
         log_info("rotation centre: channel %.2f (%s)", i->center, i->center_from);
-    if (i->score < 0.9)
+    if (i->score < 0.9) /* false of NAN */
         log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
                  i->score);
     if (s->slabs.count > 1)
@@ -159,6 +193,7 @@ static void tell_input(const struct scan_recon *s)
 static enum err tell_result(const struct scan_recon *s, const struct backend *be)
 {
     const int64_t slices = s->input.model.volume.slices;
+    before_options_tell(s->request->steps);
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
     FAIL_IF(s->stopped, ERR_INTERRUPTED,
@@ -178,9 +213,10 @@ static void tell_ranks(const struct cluster *c, const struct scan_recon *s)
 }
 
 /* All that can be said before the back end is opened. */
-static enum err prepare(struct scan_request *r, struct scan_recon *s, struct cluster *c,
-                        char **picture)
+static enum err prepare(struct scan_request *r, struct scan_steps *steps, struct scan_recon *s,
+                        struct cluster *c, char **picture)
 {
+    TRY(before_options_read(&before, steps));
     TRY(check_call(picture));
     r->picture = *picture;
     TRY(scan_recon_open(r, s));
@@ -195,7 +231,14 @@ static enum err run(int words, char **word)
 {
     (void)words;
     (void)word;
+    struct scan_steps steps;
     struct scan_request r = {.in = in,
+                             .flats_after = flats_after,
+                             .drift = drift,
+                             .steps = &steps,
+                             .center_method = (enum scan_center)center_method,
+                             .search_center = options[ROW_CENTER_METHOD].seen,
+                             .center_png = center_png,
                              .flats = flats,
                              .darks = darks,
                              .angles = angles,
@@ -205,7 +248,7 @@ static enum err run(int words, char **word)
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
                              .voxel_driven = voxel_driven,
-                             .rings = rings,
+                             .rings = (enum scan_rings)rings,
                              .redundancy = (enum redundancy)redundancy,
                              .transmission_weights = weighting,
                              .iterations = iterations,
@@ -225,8 +268,9 @@ static enum err run(int words, char **word)
     if (!threads)
         o.threads = cluster_threads(c, cpu_threads_usable());
     cpu_threads_default(o.threads);
-    TRY_OUT(cluster_agree(c, prepare(&r, &s, c, &picture), &cli_end.silent));
+    TRY_OUT(cluster_agree(c, prepare(&r, &steps, &s, c, &picture), &cli_end.silent));
     TRY_OUT(backend_open(backend, &o, &be));
+    steps.be = be;
     if (c->calls || resume) {
         tell_input(&s);
         TRY_OUT(cluster_recon_run(c, &s, be, resume, &cli_end.silent));
@@ -259,10 +303,17 @@ const struct command cmd_recon = {
         "proj_0001.tif,\n"
         "flat_0001.tif, dark_0001.tif. Other cone beams and own arrays come with a geometry file "
         "(`tomoprof\n"
-        "apply --help` shows one). FBP of what does not fit into memory reads, reconstructs and "
-        "writes slabs\n"
-        "of slices in turn, with the same result; the centre is then found on the middle 32 "
-        "rows.\n\n"
+        "apply --help` shows one). FBP, FDK and Fourier of what does not fit into memory go in "
+        "slabs of\n"
+        "slices, with the same result; the centre is then found on the middle 32 rows. Under "
+        "mpirun or\n"
+        "srun the processes share the slices (docs/howto/mpi.md).\n"
+        "Steps before the reconstruction, in this order: --zingers, --flats-after or --drift, "
+        "--air,\n"
+        "--paganin, --least, --hardening, --tilt, --overlap, --rings. docs/howto/good-volume.md "
+        "says "
+        "which\n"
+        "one helps.\n\n"
         "Examples:\n"
         "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
         "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"

@@ -19,8 +19,9 @@ static int quick, large, flamegraph, list, no_trace, no_triage;
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
-    OPTION_TEXT("group", 0, group, "NAME",
-                "operations of one group: projection, filter, reconstruction,\nutility, volume"),
+    OPTION_TEXT(
+        "group", 0, group, "NAME",
+        "operations of one group: projection, filter, reconstruction,\nutility, prepare, volume"),
     OPTION_TEXT(
         "sizes", 0, sizes, "N,M,...",
         "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),

@@ -91,6 +91,49 @@ static enum err references_read(const struct scan_file *s, int64_t row_first, in
     return ERR_OK;
 }
 
+/* Of frames in the order in which they were taken: those before the first view (0) or after the
+ * last (1). */
+static struct frames flats_at(const struct scan_file *s, int after)
+{
+    struct frames f = s->flats;
+    int64_t first = 0;
+    const int64_t view = s->data.index[after ? s->data.count - 1 : 0];
+    while (first < f.count && f.index[first] < view)
+        first++;
+    f.index += after ? first : 0;
+    f.count = after ? f.count - first : first;
+    return f;
+}
+
+/* Flats before and after: of a file of its own, or by the order of a scan's frames. */
+static enum err drift_read(const struct exchange_source *source, const struct scan_file *s,
+                           int64_t row_first, int64_t row_count, float *white, float *after)
+{
+    struct exchange_source other = *source;
+    struct scan_file file;
+    int found;
+    memcpy(after, white, (size_t)(row_count * s->channels) * sizeof *after);
+    if (source->flats_after) {
+        other.flats = source->flats_after;
+        enum err e = scan_file_open(&other, &file);
+        if (!e)
+            e = reference_read(&file, &file.flats, row_first, row_count, after, &found);
+        scan_file_close(&file);
+        return e;
+    }
+    if (!source->drift)
+        return ERR_OK;
+    const int known = s->flats.index && s->data.index && s->flats.store == s->store;
+    const struct frames f[] = {known ? flats_at(s, 0) : s->flats,
+                               known ? flats_at(s, 1) : s->flats};
+    FAIL_IF(!known || !f[0].count || !f[1].count, ERR_INPUT,
+            "%s: does not say which flat fields were taken before and after the views: give those "
+            "after them with --flats-after FILE",
+            s->path);
+    TRY(frames_mean(s, &f[0], row_first, row_count, white));
+    return frames_mean(s, &f[1], row_first, row_count, after);
+}
+
 /* One angle per view in radians, malloc'ed. */
 static enum err angles_make(const struct scan_file *s, float **angles)
 {
@@ -140,14 +183,16 @@ enum err exchange_read_here(const struct exchange_source *source, int64_t row_fi
     c.rows = row_count;
     c.channels = s.channels;
     TRY_OUT(mem_size("the views", c.views, c.rows, c.channels, sizeof(float), &bytes));
-    TRY_OUT(mem_size("flat fields", 2, c.rows, c.channels, sizeof(float), &frame_bytes));
+    TRY_OUT(mem_size("flat fields", 3, c.rows, c.channels, sizeof(float), &frame_bytes));
     TRY_OUT(angles_make(&s, &c.angles));
     TRY_OUT(mem_alloc("the views", bytes, &block));
     c.counts = block;
     TRY_OUT(mem_alloc("flat fields", frame_bytes, &block));
     c.white = block;
     c.dark = c.white + c.rows * c.channels;
+    c.after = c.dark + c.rows * c.channels;
     TRY_OUT(references_read(&s, row_first, row_count, c.white, c.dark));
+    TRY_OUT(drift_read(source, &s, row_first, row_count, c.white, c.after));
     e = frames_read(&s, &s.data, 0, s.views, row_first, row_count, c.counts, c.rows * c.channels);
 out:
     scan_file_close(&s);

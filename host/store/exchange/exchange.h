@@ -13,6 +13,8 @@ struct exchange_source {
     const char *path;
     const char *flats, *darks; /* files or folders of frames; NULL: those of the scan */
     const char *angles; /* .npy or text, degrees, one per view; or "FIRST:LAST", both included */
+    const char *flats_after; /* flat fields after the views, of a file of their own; or NULL */
+    int drift; /* flats before and after the views are wanted apart, by what the scan says */
 };
 
 struct exchange_info {
@@ -32,9 +34,11 @@ enum err exchange_info(const struct exchange_source *source, struct exchange_inf
 
 struct exchange_counts {
     int64_t views, rows, channels;
-    float *counts;       /* (views, rows, channels), mem_alloc */
-    float *white, *dark; /* means over their frames, (rows, channels); one mem_alloc block */
-    float *angles;       /* radians, malloc */
+    float *counts; /* (views, rows, channels), mem_alloc */
+    /* Means over their frames, (rows, channels); one mem_alloc block. `after` is white where flats
+     * are not apart. */
+    float *white, *dark, *after;
+    float *angles; /* radians, malloc */
 };
 
 /* Reads rows [row_first, row_first + row_count) (row_count < 0: all), averages whites and darks.

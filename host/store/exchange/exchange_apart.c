@@ -67,7 +67,7 @@ static void work(const struct apart_request *r, int fd)
     int sent = send_all(fd, &h, sizeof h) && send_all(fd, err_text(), h.text_bytes);
     if (sent && !h.e && !r->info)
         sent = send_all(fd, c.angles, (size_t)c.views * sizeof(float)) &&
-               send_all(fd, c.white, 2 * frame) && send_all(fd, c.counts, (size_t)c.views * frame);
+               send_all(fd, c.white, 3 * frame) && send_all(fd, c.counts, (size_t)c.views * frame);
     _exit(!sent);
 }
 
@@ -78,13 +78,14 @@ static enum err take_counts(int fd, const struct apart_head *h, const char *path
     size_t bytes, frame;
     FAIL_IF(h->views < 1 || h->rows < 1 || h->channels < 1, ERR_INPUT, "%s: has no counts", path);
     TRY(mem_size("the views", h->views, h->rows, h->channels, sizeof(float), &bytes));
-    TRY(mem_size("flat fields", 2, h->rows, h->channels, sizeof(float), &frame));
+    TRY(mem_size("flat fields", 3, h->rows, h->channels, sizeof(float), &frame));
     *c = (struct exchange_counts){.views = h->views, .rows = h->rows, .channels = h->channels};
     c->angles = malloc((size_t)h->views * sizeof *c->angles);
     FAIL_IF(!c->angles, ERR_MEMORY, "%s: no memory left for its angles", path);
     TRY(mem_alloc("flat fields", frame, &block));
     c->white = block;
     c->dark = c->white + c->rows * c->channels;
+    c->after = c->dark + c->rows * c->channels;
     TRY(mem_alloc("the views", bytes, &block));
     c->counts = block;
     FAIL_IF(!take_all(fd, c->angles, (size_t)h->views * sizeof *c->angles) ||
@@ -138,7 +139,9 @@ static enum err read_apart(const struct apart_request *r, struct exchange_counts
 static int is_own(const struct exchange_source *s)
 {
     return apart_is_own(s->path) && (!s->flats || apart_is_own(s->flats)) &&
-           (!s->darks || apart_is_own(s->darks)) && (!s->angles || apart_is_own(s->angles));
+           (!s->darks || apart_is_own(s->darks)) &&
+           (!s->flats_after || apart_is_own(s->flats_after)) &&
+           (!s->angles || apart_is_own(s->angles));
 }
 
 enum err exchange_info(const struct exchange_source *source, struct exchange_info *out)

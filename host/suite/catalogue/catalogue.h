@@ -21,9 +21,9 @@ enum {
 enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 
 struct operation {
-    const char *name;           /* public: timing.json and the command line */
-    const char *geometry;       /* "parallel", "cone", or "any" */
-    const char *group;          /* projection, filter, reconstruction, utility, volume, storage */
+    const char *name;     /* public: timing.json and the command line */
+    const char *geometry; /* "parallel", "cone", or "any" */
+    const char *group; /* projection, filter, reconstruction, utility, prepare, volume, storage */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;

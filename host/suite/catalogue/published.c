@@ -76,7 +76,7 @@ static enum err run_stripes(struct run_state *s)
 }
 
 /* A channel in seven is brighter or darker than it should be. */
-static enum err prepare_stripes(struct run_state *s)
+enum err prepare_stripes(struct run_state *s)
 {
     const struct scan *scan = &s->model.scan;
     int64_t shape[3];

@@ -126,7 +126,8 @@ void state_free(struct run_state *s)
 {
     if (s->op && s->op->finish)
         s->op->finish(s);
-    struct array_pair *all[] = {&s->in, &s->weights, &s->initial, &s->prox, &s->out, &s->scratch};
+    struct array_pair *all[] = {&s->in,     &s->weights, &s->initial, &s->prox,
+                                &s->frames, &s->out,     &s->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->buffer.ptr)
             s->be->ops->release(s->be, &all[i]->buffer);

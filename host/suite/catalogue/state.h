@@ -56,6 +56,9 @@ struct run_state {
     struct partition partition;     /* its result; of sparse operations its first subset */
     struct denoise_report denoised; /* of the latest qggmrf_denoise */
     struct volume_step step;        /* of group volume: filled by op->step */
+    struct prepare_step prepare;    /* of group prepare: filled by op->step */
+    struct array_pair frames;       /* of correct_flat_field: dark, flat fields before and after */
+    double center;                  /* of find_center_: the latest result */
     const char *const *settings;    /* KEY=VALUE, for op->step */
     int settings_count;
     struct volume_file file;

@@ -11,7 +11,7 @@
 #define LARGEST 65536 /* a longer axis is a typing error */
 
 /* The value of a setting, NULL where it was not given. */
-static const char *value_of(const struct run_state *s, const char *key)
+const char *setting(const struct run_state *s, const char *key)
 {
     const size_t n = strlen(key);
     for (int i = 0; i < s->settings_count; i++)
@@ -45,7 +45,7 @@ static enum err integers(const char *key, const char *text, int64_t least, int64
 static enum err three(const struct run_state *s, const char *key, int64_t least, int64_t out[3])
 {
     int count;
-    const char *text = value_of(s, key);
+    const char *text = setting(s, key);
     if (!text)
         return ERR_OK;
     TRY(integers(key, text, least, LARGEST, out, &count));
@@ -54,9 +54,9 @@ static enum err three(const struct run_state *s, const char *key, int64_t least,
     return ERR_OK;
 }
 
-static enum err number(const struct run_state *s, const char *key, double *out)
+enum err setting_number(const struct run_state *s, const char *key, double *out)
 {
-    const char *text = value_of(s, key);
+    const char *text = setting(s, key);
     char *end;
     if (!text)
         return ERR_OK;
@@ -67,7 +67,7 @@ static enum err number(const struct run_state *s, const char *key, double *out)
 }
 
 /* Only what the operation takes, each once. */
-static enum err check_keys(const struct run_state *s)
+enum err settings_check(const struct run_state *s)
 {
     for (int i = 0; i < s->settings_count; i++) {
         const char *given = s->settings[i];
@@ -99,13 +99,13 @@ static enum err begin(struct run_state *s, enum volume_kind kind)
                               .from = {0, 1, 2},
                               .turn = {1, 1, 1},
                               .dtype = VOLUME_F32};
-    return check_keys(s);
+    return settings_check(s);
 }
 
 static enum err dtype(struct run_state *s)
 {
     static const char *const names[] = {"f32", "f16", "bf16", "i16", "u8"};
-    const char *text = value_of(s, "dtype");
+    const char *text = setting(s, "dtype");
     s->step.dtype = VOLUME_F16;
     for (int t = VOLUME_F16; text && t <= VOLUME_U8; t++)
         if (!strcmp(text, names[t])) {
@@ -120,7 +120,7 @@ static enum err dtype(struct run_state *s)
 static enum err box(struct run_state *s)
 {
     struct volume_step *p = &s->step;
-    const int has_start = value_of(s, "start") != NULL;
+    const int has_start = setting(s, "start") != NULL;
     for (int a = 0; a < 3; a++)
         p->out[a] = p->in[a] < 2 ? p->in[a] : p->in[a] * 3 / 4;
     TRY(three(s, "shape", 1, p->out));
@@ -153,8 +153,8 @@ enum err step_rescale(struct run_state *s)
     TRY(begin(s, VOLUME_MAP));
     s->step.norm = VOLUME_RESCALE;
     s->step.high = 1;
-    TRY(number(s, "min", &s->step.low));
-    return number(s, "max", &s->step.high);
+    TRY(setting_number(s, "min", &s->step.low));
+    return setting_number(s, "max", &s->step.high);
 }
 
 enum err step_crop(struct run_state *s)
@@ -185,7 +185,7 @@ static void turn_over(struct volume_step *p, int a)
 
 static enum err axes_of(const struct run_state *s, int64_t axes[3], int *count)
 {
-    const char *text = value_of(s, "axes");
+    const char *text = setting(s, "axes");
     if (!text)
         return ERR_OK;
     TRY(integers("axes", text, 0, 2, axes, count));
@@ -222,10 +222,10 @@ enum err step_rot90(struct run_state *s)
     int count = 2, one = 1;
     TRY(begin(s, VOLUME_PLACE));
     TRY(axes_of(s, axes, &count));
-    FAIL_IF(count != 2, ERR_USAGE, "--set axes=%s: a turn needs two axes", value_of(s, "axes"));
-    if (value_of(s, "k"))
-        TRY(integers("k", value_of(s, "k"), -1000, 1000, turns, &one));
-    FAIL_IF(one != 1, ERR_USAGE, "--set k=%s: one number is needed", value_of(s, "k"));
+    FAIL_IF(count != 2, ERR_USAGE, "--set axes=%s: a turn needs two axes", setting(s, "axes"));
+    if (setting(s, "k"))
+        TRY(integers("k", setting(s, "k"), -1000, 1000, turns, &one));
+    FAIL_IF(one != 1, ERR_USAGE, "--set k=%s: one number is needed", setting(s, "k"));
     const int k = (int)((turns[0] % 4 + 4) % 4), a = (int)axes[0], b = (int)axes[1];
     if (k == 2) {
         turn_over(p, a);

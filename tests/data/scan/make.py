@@ -29,14 +29,16 @@ def data_exchange():
         f["exchange/theta"].attrs["units"] = "deg"
 
 
-def nxtomo():
-    """Flats before and after the views, an invalid frame between; names as at no beamline: the classes tell."""
+def nxtomo(name="nxtomo.nx", after=1.0):
+    """Flats before and after the views, an invalid frame between; names as at no beamline: the classes tell. The flats after the
+    views times `after`."""
     views, white, dark = counts(), flats(), darks()
+    white[2:] = np.round(white[2:] * after)
     frames = np.concatenate([dark, white[:2], views[:17], views[:1] * 0, views[17:], white[2:]])
     key = [2] * len(dark) + [1] * 2 + [0] * 17 + [3] + [0] * (len(views) - 17) + [1] * (len(white) - 2)
     theta = np.zeros(len(frames))
     theta[np.array(key) == 0] = angles()
-    with h5py.File(HERE / "nxtomo.nx", "w") as f:
+    with h5py.File(HERE / name, "w") as f:
         for name, kind in (("scan1", "NXentry"), ("scan1/device", "NXinstrument"), ("scan1/device/camera", "NXdetector"), ("scan1/tooth", "NXsample")):
             f.create_group(name).attrs["NX_class"] = kind
         f["scan1/definition"] = "NXtomo"
@@ -64,6 +66,7 @@ def txrm(name, views, theta, white, extra):
 def main():
     data_exchange()
     nxtomo()
+    nxtomo("drift.nx", 1.2)
     # no dark frames in this format: they are subtracted; its angles turn the other way
     txrm("parallel.txrm", counts() - DARK, -angles(), flats() - DARK, {"ConfigZonePlates/Focus": 1})
     views, white = cone_counts()

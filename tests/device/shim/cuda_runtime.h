@@ -33,6 +33,11 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
+static inline void sincospi(double x, double *s, double *c)
+{
+    sincos(M_PI * x, s, c);
+}
+
 static inline float2 make_float2(float x, float y)
 {
     return float2{x, y};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/base/memory.h"
-#include "host/scan/projections.h"
+#include "host/recon/center/center.h"
 
 /* Two parallel projections half a turn apart are mirror images: p(theta, n) = p(theta + pi, s - n)
  * with s = 2 * centre. For a pair of views the best s is searched over whole channels on the mean
@@ -20,15 +20,15 @@
 #define ROWS_MAX     32 /* detector rows compared, evenly chosen */
 
 struct center_search {
-    const struct projections *p;
+    const struct center_views *p;
     int64_t row_step, rows;
     double *a, *b; /* mean profiles of a pair, [channels] */
 };
 
 static const float *row_of(const struct center_search *s, int64_t view, int64_t row)
 {
-    const struct projections *p = s->p;
-    return p->sinogram + (view * p->rows + row * s->row_step) * p->channels;
+    const struct center_views *p = s->p;
+    return p->y + (view * p->rows + row * s->row_step) * p->channels;
 }
 
 static void mean_profile(const struct center_search *s, int64_t view, double *out)
@@ -152,7 +152,7 @@ static double nearest_turn(double x)
 enum quality { NO_PARTNER, EXTRAPOLATED, BRACKETED };
 
 /* The two views nearest to half a turn from `view`, and how far they are from it. */
-static enum quality find_partners(const struct projections *p, int64_t view, double step,
+static enum quality find_partners(const struct center_views *p, int64_t view, double step,
                                   int64_t partner[2], double error[2])
 {
     error[0] = error[1] = (double)INFINITY;
@@ -198,7 +198,7 @@ static double median(double *x, int64_t n)
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-static double mean_step(const struct projections *p)
+static double mean_step(const struct center_views *p)
 {
     float low = p->angles[0], high = p->angles[0];
     for (int64_t v = 1; v < p->views; v++) {
@@ -212,7 +212,7 @@ static double mean_step(const struct projections *p)
  * number. A scan over 180 degrees has partners at its ends alone, one over 360 degrees everywhere.
  * The search takes views^2 steps: beyond 4096 views it takes every second, third ... and all
  * near the ends. */
-static int64_t choose_views(const struct projections *p, double step, enum quality *best,
+static int64_t choose_views(const struct center_views *p, double step, enum quality *best,
                             int64_t chosen[PAIRS_MAX])
 {
     int64_t partner[2], count[3] = {0}, stride = p->views / 4096 + 1, kept = 0, seen = 0;
@@ -241,7 +241,7 @@ struct match {
  * step short: its first views against its last. At most PAIRS_MAX; returns their number. */
 static int64_t match_ends(const struct center_search *s, double reach, struct match out[PAIRS_MAX])
 {
-    const struct projections *p = s->p;
+    const struct center_views *p = s->p;
     int64_t n = 0, ends = p->views > 4096 ? 16 : p->views;
     for (int64_t a = 0; a < ends; a++)
         for (int64_t b = p->views > 4096 ? p->views - ends : a + 1; b < p->views; b++) {
@@ -289,7 +289,7 @@ static int64_t search_ends(const struct center_search *s, double step, double *s
 
 static enum err search_pairs(const struct center_search *s, double *center, double *score)
 {
-    const struct projections *p = s->p;
+    const struct center_views *p = s->p;
     double step = mean_step(p), shifts[PAIRS_MAX], scores[PAIRS_MAX], error[2], shift = 0;
     int64_t chosen[PAIRS_MAX], partner[2];
     enum quality quality;
@@ -315,7 +315,7 @@ static enum err search_pairs(const struct center_search *s, double *center, doub
     return ERR_OK;
 }
 
-enum err find_center(const struct projections *p, double *center, double *score)
+enum err center_registration(const struct center_views *p, double *center, double *score)
 {
     FAIL_IF(p->channels < CHANNELS_MIN, ERR_INPUT,
             "the rotation centre cannot be found with fewer than %d channels; give --center",
