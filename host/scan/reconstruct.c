@@ -10,6 +10,7 @@
 #include "host/scan/reconstruct.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
+#include "host/recon/weights.h"
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
 
@@ -25,6 +26,14 @@ static enum err array_sizes(const struct ct_model *m, size_t *sinogram, size_t *
                  sinogram));
     return mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
                     volume);
+}
+
+/* Weights; where metal is looked for, its mask twice and the rays through it. */
+static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_t volume)
+{
+    return r->weights == SCAN_EQUAL          ? 0
+           : r->weights == SCAN_TRANSMISSION ? sinogram
+                                             : 2 * sinogram + 2 * volume;
 }
 
 /* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. FBP
@@ -43,7 +52,7 @@ enum err scan_recon_plan(struct scan_recon *s)
         return ERR_OK;
     }
     if (r->method == SCAN_MBIR)
-        s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
+        s->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
     if (r->rings)
         s->bytes += sinogram;
     return mem_require("this reconstruction", s->bytes,
@@ -72,7 +81,7 @@ static void arrays_free(struct arrays *a)
     mem_free(a->volume);
 }
 
-static enum err make_weights(struct arrays *a, const float *sinogram, size_t bytes)
+static enum err transmission_weights(struct arrays *a, const float *sinogram, size_t bytes)
 {
     void *w;
     TRY(mem_alloc("weights", bytes, &w));
@@ -82,6 +91,15 @@ static enum err make_weights(struct arrays *a, const float *sinogram, size_t byt
     for (int64_t i = 0; i < samples; i++)
         a->weights[i] = expf(-sinogram[i]);
     return a->be->ops->upload(a->be, w, bytes, &a->w);
+}
+
+/* Metal is found in a direct reconstruction, which also shows where its streaks come from. */
+static enum err metal_weights(struct arrays *a, const struct ct_model *m, size_t bytes)
+{
+    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = &a->x};
+    TRY(a->be->ops->alloc(a->be, "weights", bytes, &a->w));
+    TRY(direct_recon(a->be, m, &a->y, &a->w, &a->x));
+    return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
 }
 
 /* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero
@@ -137,7 +155,7 @@ static enum err run_mbir(struct scan_recon *s, struct arrays *a)
     struct mbir_options o = {.max_iterations = r->iterations,
                              .stop_threshold_percent = r->threshold_percent,
                              .seed = r->seed,
-                             .weights = r->transmission_weights ? &a->w : NULL,
+                             .weights = r->weights ? &a->w : NULL,
                              .on_iteration = on_iteration,
                              .stop = r->stop};
     enum err e = mbir_recon(a->be, &s->input.model, &a->y, &o, &a->x, &s->report);
@@ -173,7 +191,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
 {
     const struct scan_request *r = s->request;
     const struct ct_model *m = &s->input.model;
-    const int weights = r->method == SCAN_MBIR && r->transmission_weights;
+    const enum scan_weights weights = r->method == SCAN_MBIR ? r->weights : SCAN_EQUAL;
     size_t y_bytes, x_bytes;
     int large;
     void *x;
@@ -181,13 +199,15 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
         TRY(scan_remove_rings(a->be, m, &s->input.sinogram));
     TRY(weigh_rays(s));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
-    TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));
+    TRY(place(s, a->be, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     a->volume = x;
     TRY(hand_over(a->be, large, s->input.sinogram, y_bytes, &a->y));
     TRY(hand_over(a->be, large, x, x_bytes, &a->x));
-    if (weights)
-        TRY(make_weights(a, s->input.sinogram, y_bytes));
+    if (weights == SCAN_TRANSMISSION)
+        TRY(transmission_weights(a, s->input.sinogram, y_bytes));
+    if (weights == SCAN_METAL)
+        TRY(metal_weights(a, m, y_bytes));
     if (r->method == SCAN_MBIR)
         TRY(run_mbir(s, a));
     else

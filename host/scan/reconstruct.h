@@ -15,6 +15,7 @@
 #include "host/recon/slabs/slab.h"
 
 enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
+enum scan_weights { SCAN_EQUAL, SCAN_TRANSMISSION, SCAN_METAL };
 
 struct scan_request {
     const char *in;                     /* a scan; with a geometry also a sinogram (.npy) */
@@ -29,7 +30,7 @@ struct scan_request {
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
     int rings;                  /* taken out of the sinogram by sorting */
     enum redundancy redundancy; /* of FDK */
-    int transmission_weights;   /* of MBIR: exp(-sinogram) */
+    enum scan_weights weights;  /* of MBIR: exp(-sinogram); less where rays meet metal */
     int64_t iterations;         /* of MBIR, at most */
     double threshold_percent;   /* of MBIR: ends when the volume changes less */
     uint32_t seed;              /* of MBIR */

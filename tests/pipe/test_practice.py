@@ -139,6 +139,35 @@ def fourier(check, folder):
     check.that(r.returncode == 2 and "parallel beams" in r.stderr, f"fourier of a cone beam: {r.returncode} {r.stderr}")
 
 
+def metal(check, folder):
+    """Two pins of metal, whose rays end at what the detector can see: weights for metal give the tissue beside them back."""
+    n, views, slices = 64, 64, 2
+    angles = np.linspace(0, np.pi, views, endpoint=False)
+    x, y = np.meshgrid(np.arange(n) - (n - 1) / 2, np.arange(n) - (n - 1) / 2)
+    bodies = ((0, 0, 26, 0.02), (8, 5, 6, 0.01), (-12, -3, 3, 0.6), (13, -9, 2.5, 0.6))
+    u, sinogram, tissue, pins = np.arange(n) - (n - 1) / 2, np.zeros((views, slices, n)), np.zeros((n, n)), np.zeros((n, n), bool)
+    for x0, y0, r, value in bodies:
+        at = x0 * np.cos(angles) - y0 * np.sin(angles)
+        sinogram += (value * 2 * np.sqrt(np.maximum(r**2 - (u[None, :] - at[:, None]) ** 2, 0)))[:, None, :]
+        distance = np.hypot(x - x0, y - y0)
+        tissue += value * (distance < r) * (value < 0.1)
+        pins |= (distance < r + 2) & (value > 0.1)
+    np.save(folder / "y.npy", np.minimum(sinogram, 2.5).astype(np.float32))  # no count is below 8 % of the flat field's
+    g = write_json(folder / "g.json", {"geometry": "parallel", "sinogram_shape": [views, slices, n], "angles": angles.tolist()})
+    clear = ~pins & (np.hypot(x, y) < 24) & (np.abs(np.hypot(x - 8, y - 5) - 6) > 1.5)
+    errors = []
+    for weights in ("none", "transmission", "metal"):
+        r = tomoprof("recon", "--geometry", g, "--in", folder / "y.npy", "--out", folder / "x.npy", "--method", "mbir", "--weights", weights,
+                     "--iterations", 12, "--stop-threshold", 0)
+        if check.that(r.returncode == 0, f"--weights {weights}: {r.stderr}"):
+            volume = np.load(folder / "x.npy")
+            errors.append(float(np.sqrt(((volume[..., 0] - tissue)[clear] ** 2).mean()) / 0.02))
+    print(f"  metal: error of the tissue {[round(e, 3) for e in errors]} without weights, with transmission and metal weights")
+    check.that(len(errors) == 3 and errors[2] < 0.5 * errors[0] and errors[2] < errors[1], f"metal: errors {errors}")
+    r = tomoprof("recon", "--geometry", g, "--in", folder / "y.npy", "--out", folder / "x.npy", "--weights", "metal")
+    check.that(r.returncode == 2 and "--method mbir" in r.stderr, f"--weights metal of fbp: {r.returncode} {r.stderr}")
+
+
 def rings(check, folder):
     """The stripes of algotom's golden are gone as algotom takes them out, and rings from a reconstruction."""
     y, expected = (np.load(DATA / "stripes" / f"{name}.npy") for name in ("sinogram", "sorted"))
@@ -169,4 +198,4 @@ def rings(check, folder):
 
 
 if __name__ == "__main__":
-    main(fourier, cone, rings)
+    main(fourier, cone, metal, rings)

@@ -53,8 +53,9 @@ static struct opt options[] = {
     [ROW_THRESHOLD] = OPTION_NUMBER(
         "stop-threshold", 0, threshold, "PERCENT",
         "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission",
-                                  "of mbir; transmission: exp(-sinogram)"),
+    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission|metal",
+                                  "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays "
+                                  "meet metal, found in fbp or fdk"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
     OPTION_CHOICE("rings", 0, rings, "keep|sorting",
@@ -179,7 +180,7 @@ static enum err run(int words, char **word)
                              .voxel_driven = voxel_driven,
                              .rings = rings,
                              .redundancy = (enum redundancy)redundancy,
-                             .transmission_weights = weighting,
+                             .weights = (enum scan_weights)weighting,
                              .iterations = iterations,
                              .threshold_percent = threshold,
                              .seed = (uint32_t)seed,
