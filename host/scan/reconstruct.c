@@ -7,6 +7,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/scan/input.h"
+#include "host/scan/poses.h"
 #include "host/scan/reconstruct.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
@@ -46,14 +47,14 @@ enum err scan_recon_plan(struct scan_recon *s)
     TRY(array_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     s->bytes = sinogram + volume;
-    if (r->method == SCAN_FBP) {
+    if (r->method == SCAN_FBP && !r->poses) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
     }
     if (r->method == SCAN_MBIR)
         s->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
-    if (r->rings)
+    if (r->rings || r->poses)
         s->bytes += sinogram;
     return mem_require("this reconstruction", s->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
@@ -62,7 +63,10 @@ enum err scan_recon_plan(struct scan_recon *s)
 enum err scan_recon_read(struct scan_recon *s)
 {
     s->start = clock_ns();
-    return (s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input);
+    TRY((s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input));
+    return s->request->poses
+               ? scan_apply_poses(s->request->poses, &s->input.model, &s->input.sinogram)
+               : ERR_OK;
 }
 
 /* Arrays of a reconstruction all at once. */

@@ -23,6 +23,7 @@ struct scan_request {
     const char *geometry;               /* NULL: parallel, from the scan itself */
     const char *rows;                   /* "A:B" of detector rows, B excluded, or NULL for all */
     int64_t bin;                /* pixels of the detector that become one, along each side; 0: 1 */
+    const char *poses;          /* table of what moved in each view (poses.h), or NULL */
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */

@@ -47,12 +47,12 @@ def inside(shape, radius):
     return value, clear & biggest & (np.abs(k) <= 4)
 
 
-def fdk(check, folder, name, geometry, sinogram, radius, limit, *weights):
+def fdk(check, folder, name, geometry, sinogram, radius, limit, *weights, more=()):
     """Mean relative error inside of the object, of `recon` and of the operations one by one."""
     g = write_json(folder / "g.json", geometry)
     np.save(folder / "y.npy", sinogram)
     r = tomoprof("recon", "--geometry", g, "--in", folder / "y.npy", "--out", folder / "x.npy", "--method", "fdk",
-                 *(("--redundancy", *weights) if weights else ()))
+                 *(("--redundancy", *weights) if weights else ()), *more)
     if not check.that(r.returncode == 0, f"{name}: {r.stderr}"):
         return None
     x = np.load(folder / "x.npy")
@@ -102,6 +102,43 @@ def cone(check, folder):
         r = tomoprof("apply", f"{method}_weights", "--geometry", write_json(folder / "g.json", part), "--in", folder / "y.npy",
                      "--out", folder / "w.npy")
         check.that(r.returncode == 2 and words in r.stderr, f"{method} of {len(angles)} views: {r.returncode} {r.stderr}")
+
+
+def moved_sinogram(rows, channels, D, d, angles, radius, table):
+    """As cone_sinogram, of a source and a detector that are elsewhere in each view."""
+    u, v = np.meshgrid(np.arange(channels) - (channels - 1) / 2, np.arange(rows) - (rows - 1) / 2)
+    y = np.empty((len(angles), rows, channels), np.float32)
+    for k, (turn, along, up, x, z) in enumerate(table):
+        c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
+        origin = np.array([x, d, z])
+        to = np.stack((c * u - s * v + along, np.full_like(u, d - D), s * u + c * v + up), -1) - origin
+        y[k] = chords(BALLS, radius, origin, to / np.linalg.norm(to, axis=-1, keepdims=True), angles[k])
+    return y
+
+
+def poses(check, folder):
+    """A source and a detector that move from view to view, in a way that no constant offset describes."""
+    views, rows, channels, D, d = 180, 32, 80, 288.0, 144.0
+    radius = 0.5 * 72 * d / D
+    angles = np.linspace(0, 2 * np.pi, views, endpoint=False)
+    scan = {"geometry": "cone", "source_detector_dist": D, "source_iso_dist": d, "sinogram_shape": [views, rows, channels],
+            "angles": angles.tolist(), "recon_shape": [72, 72, 24]}
+    t = np.linspace(0, 1, views)
+    ways = {"detector": (3 * np.sin(9 * t) + 2, 3 * np.cos(20 * t), 2 * np.sin(14 * t), 0 * t, 0 * t),
+            "source": (0 * t, 0 * t, 0 * t, 2 * np.sin(8 * t) + 1, 1.5 * np.cos(11 * t)),
+            "both": (2 * np.cos(7 * t), 2 * np.sin(25 * t) + 1, np.sin(5 * t), 1.5 * np.sin(16 * t), np.cos(9 * t))}
+    for name, columns in ways.items():
+        table = np.stack(columns, -1).astype(np.float32)
+        np.save(folder / "poses.npy", table)
+        y = moved_sinogram(rows, channels, D, d, angles, radius, table)
+        fdk(check, folder, f"{name} moves, --poses", scan, y, 2 * radius, 0.02, more=("--poses", folder / "poses.npy"))
+        bare = fdk(check, folder, f"{name} moves, no table", scan, y, 2 * radius, None)
+        check.that(bare is None or bare > 0.025, f"{name}: the table is not needed: {bare}")
+    g = folder / "g.json"
+    for wrong, words in ((table[:9], "180"), (table[:, :4], "columns"), (table * np.float32("nan"), "not a finite number"), (table * 20, "a tenth of")):
+        np.save(folder / "poses.npy", wrong)
+        r = tomoprof("recon", "--geometry", g, "--in", folder / "y.npy", "--out", folder / "x.npy", "--poses", folder / "poses.npy")
+        check.that(r.returncode == 2 and "--poses" in r.stderr and words.lower() in r.stderr.lower(), f"--poses {words}: {r.returncode} {r.stderr}")
 
 
 def parallel_sinogram(angles, slices, n, spacing, offset, radius):
@@ -198,4 +235,4 @@ def rings(check, folder):
 
 
 if __name__ == "__main__":
-    main(fourier, cone, metal, rings)
+    main(fourier, cone, poses, metal, rings)

@@ -16,7 +16,7 @@
 
 static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
-static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
+static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *rows, *png, *memory,
     *backend = "auto";
 static int method, weighting, voxel_driven, redundancy, rings;
 static int64_t iterations = 15, threads, seed, bin = 1;
@@ -71,6 +71,8 @@ static struct opt options[] = {
         "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
+    OPTION_INPUT("poses", 0, poses, "FILE",
+                 "what moved in each view: .npy of (views, 5), see\ndocs/howto/scans.md"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
@@ -174,6 +176,7 @@ static enum err run(int words, char **word)
                              .angles = angles,
                              .bin = bin,
                              .geometry = geometry,
+                             .poses = poses,
                              .rows = rows,
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
