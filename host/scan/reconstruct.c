@@ -11,6 +11,7 @@
 #include "host/scan/reconstruct.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
+#include "host/recon/helical.h"
 #include "host/recon/weights.h"
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
@@ -56,6 +57,8 @@ enum err scan_recon_plan(struct scan_recon *s)
         s->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
     if (r->rings || r->poses)
         s->bytes += sinogram;
+    if (r->helical)
+        s->bytes += 2 * volume;
     return mem_require("this reconstruction", s->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
@@ -185,9 +188,21 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
     *large = 0;
     if (mbir)
         bytes += mbir_scratch_bytes(m);
-    return s->request->voxel_driven || s->request->method == SCAN_FOURIER
+    return s->request->voxel_driven || s->request->helical || s->request->method == SCAN_FOURIER
                ? ERR_OK
                : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
+}
+
+static enum err run_helical(struct scan_recon *s, struct arrays *a)
+{
+    const struct ct_model *m = &s->input.model;
+    float *factors;
+    TRY(helical_back(a->be, m, s->request->voxel_driven, &a->y, &a->y, &a->x, &factors));
+    const enum err e = a->be->ops->download(a->be, &a->x, a->volume, a->x.bytes);
+    for (int64_t i = 0; i < volume_voxels(&m->volume) && !e; i++)
+        a->volume[i] *= factors[i];
+    mem_free(factors);
+    return e;
 }
 
 /* The volume on the host: where the back end computes there, in its own memory. */
@@ -212,6 +227,8 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
         TRY(transmission_weights(a, s->input.sinogram, y_bytes));
     if (weights == SCAN_METAL)
         TRY(metal_weights(a, m, y_bytes));
+    if (r->helical)
+        return run_helical(s, a);
     if (r->method == SCAN_MBIR)
         TRY(run_mbir(s, a));
     else

@@ -31,6 +31,7 @@ struct scan_request {
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
     int rings;                  /* taken out of the sinogram by sorting */
     enum redundancy redundancy; /* of FDK */
+    int helical;                /* FDK divides each voxel by how much of the turns saw it */
     enum scan_weights weights;  /* of MBIR: exp(-sinogram); less where rays meet metal */
     int64_t iterations;         /* of MBIR, at most */
     double threshold_percent;   /* of MBIR: ends when the volume changes less */

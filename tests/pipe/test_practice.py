@@ -141,6 +141,30 @@ def poses(check, folder):
         check.that(r.returncode == 2 and "--poses" in r.stderr and words.lower() in r.stderr.lower(), f"--poses {words}: {r.returncode} {r.stderr}")
 
 
+def helical(check, folder):
+    """Three turns; the slices that count are seen by every detector row."""
+    views, rows, channels, D, d, turns, pitch = 540, 32, 80, 288.0, 144.0, 3, 10
+    radius = 0.5 * 72 * d / D
+    angles = np.linspace(0, 2 * np.pi * turns, views, endpoint=False)
+    z = (np.arange(views) / views - 0.5) * turns * pitch
+    u, v = np.meshgrid(np.arange(channels) - (channels - 1) / 2, np.arange(rows) - (rows - 1) / 2)
+    y = np.empty((views, rows, channels), np.float32)
+    for k in range(views):
+        origin = np.array([0, d, z[k]])
+        to = np.stack((u, np.full_like(u, d - D), v + z[k]), -1) - origin
+        y[k] = chords(BALLS, radius, origin, to / np.linalg.norm(to, axis=-1, keepdims=True), angles[k])
+    scan = {"geometry": "cone", "source_detector_dist": D, "source_iso_dist": d, "sinogram_shape": [views, rows, channels],
+            "angles": angles.tolist(), "helical_z_shifts": z.tolist(), "recon_shape": [72, 72, 24], "recon_slice_offset": 0}
+    fdk(check, folder, "helical", scan, y, 2 * radius, 0.02, "helical")
+    fdk(check, folder, "helical, voxel-driven", scan, y, 2 * radius, 0.02, "helical", more=("--backproject", "voxel"))
+    bare = fdk(check, folder, "helical, a factor a slice", scan, y, 2 * radius, None)
+    check.that(bare is None or bare > 0.02, f"factors of voxels are not needed: {bare}")
+    del scan["helical_z_shifts"]
+    r = tomoprof("recon", "--geometry", write_json(folder / "g.json", scan), "--in", folder / "y.npy", "--out", folder / "x.npy",
+                 "--redundancy", "helical")
+    check.that(r.returncode == 2 and "helical_z_shifts" in r.stderr, f"helical of a circle: {r.returncode} {r.stderr}")
+
+
 def parallel_sinogram(angles, slices, n, spacing, offset, radius):
     u = (np.arange(n) - (n - 1) / 2) * spacing - offset
     z = (np.arange(slices) - (slices - 1) / 2) * spacing
@@ -235,4 +259,4 @@ def rings(check, folder):
 
 
 if __name__ == "__main__":
-    main(fourier, cone, poses, metal, rings)
+    main(fourier, cone, helical, poses, metal, rings)

@@ -14,6 +14,8 @@
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
 
+#define HELICAL 3 /* of --redundancy, after those of enum redundancy */
+
 static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *rows, *png, *memory,
@@ -42,9 +44,9 @@ static struct opt options[] = {
         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
         "(default matched)"),
     [ROW_REDUNDANCY] = OPTION_CHOICE(
-        "redundancy", 0, redundancy, "none|parker|wang",
-        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre "
-        "(default none)"),
+        "redundancy", 0, redundancy, "none|parker|wang|helical",
+        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre; "
+        "helical: views that see\na voxel are counted (default none)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
         "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
@@ -182,7 +184,9 @@ static enum err run(int words, char **word)
                              .out = out,
                              .voxel_driven = voxel_driven,
                              .rings = rings,
-                             .redundancy = (enum redundancy)redundancy,
+                             .helical = redundancy == HELICAL,
+                             .redundancy = redundancy == HELICAL ? REDUNDANCY_NONE
+                                                                 : (enum redundancy)redundancy,
                              .weights = (enum scan_weights)weighting,
                              .iterations = iterations,
                              .threshold_percent = threshold,
