@@ -13,6 +13,7 @@
 #include "host/scan/slabs.h"
 #include "host/recon/helical.h"
 #include "host/recon/weights.h"
+#include "host/store/format/npy.h"
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
 
@@ -48,7 +49,7 @@ enum err scan_recon_plan(struct scan_recon *s)
     TRY(array_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     s->bytes = sinogram + volume;
-    if (r->method == SCAN_FBP && !r->poses) {
+    if (r->method == SCAN_FBP && !r->poses && !r->reference) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
@@ -59,6 +60,8 @@ enum err scan_recon_plan(struct scan_recon *s)
         s->bytes += sinogram;
     if (r->helical)
         s->bytes += 2 * volume;
+    if (r->reference)
+        s->bytes += volume;
     return mem_require("this reconstruction", s->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
@@ -254,6 +257,20 @@ static enum err write_picture(const char *path, const struct volume *v, const fl
     return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
 }
 
+static enum err compare(struct scan_recon *s, const float *x, const char *picture)
+{
+    static const char *const names[] = {"rows", "columns", "slices"};
+    const struct volume *v = &s->input.model.volume;
+    int64_t shape[3] = {v->rows, v->cols, v->slices};
+    float *reference;
+    if (npy_read(s->request->reference, 3, shape, names, 1, &reference))
+        return err_prefix(ERR_INPUT, "--reference");
+    s->quality = quality_of(v, x, reference);
+    const enum err e = quality_picture(picture, v, x, reference);
+    mem_free(reference);
+    return e;
+}
+
 /* Reading, computing and writing in turn; the time is that of all three. */
 static enum err run_slabs(struct scan_recon *s, struct backend *be)
 {
@@ -288,7 +305,8 @@ static enum err run_whole(struct scan_recon *s, struct backend *be)
         TRY_OUT(check_stop(r));
     s->seconds = clock_seconds_since(s->start);
     TRY_OUT(write_volume(r->out, v, a.volume));
-    e = write_picture(r->picture, v, a.volume + v->slices / 2, v->slices);
+    e = r->reference ? compare(s, a.volume, r->picture)
+                     : write_picture(r->picture, v, a.volume + v->slices / 2, v->slices);
 out:
     arrays_free(&a);
     return e;

@@ -13,6 +13,7 @@
 #include "host/recon/recon.h"
 #include "host/recon/redundancy.h"
 #include "host/recon/slabs/slab.h"
+#include "host/scan/quality.h"
 
 enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
 enum scan_weights { SCAN_EQUAL, SCAN_TRANSMISSION, SCAN_METAL };
@@ -27,6 +28,7 @@ struct scan_request {
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */
+    const char *reference;      /* volume of the same shape, .npy, or NULL */
     enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
     int rings;                  /* taken out of the sinogram by sorting */
@@ -53,8 +55,9 @@ struct scan_recon {
     struct slabs slabs; /* count 1: all at once */
     size_t bytes;       /* held at once at most */
     struct mbir_report report;
-    int stopped;    /* within iteration report.iterations + 1 of MBIR: the volume is written */
-    double seconds; /* of the reconstruction; in slabs with reading and writing */
+    int stopped; /* within iteration report.iterations + 1 of MBIR: the volume is written */
+    struct quality quality; /* against the reference, where there is one */
+    double seconds;         /* of the reconstruction; in slabs with reading and writing */
     int64_t start;
 };
 

@@ -2,6 +2,8 @@
 line integrals are exact."""
 
 import json
+import re
+import struct
 
 import numpy as np
 
@@ -229,6 +231,40 @@ def metal(check, folder):
     check.that(r.returncode == 2 and "--method mbir" in r.stderr, f"--weights metal of fbp: {r.returncode} {r.stderr}")
 
 
+def similarity(x, y, range_):
+    """scikit-image's structural_similarity of two slices: means over the windows that lie whole in the picture."""
+    a, b = (np.lib.stride_tricks.sliding_window_view(z.astype(float), (7, 7)).reshape(-1, 49) for z in (x, y))
+    both = ((a - a.mean(1, keepdims=True)) * (b - b.mean(1, keepdims=True))).sum(1) / 48
+    c1, c2, mean = (0.01 * range_) ** 2, (0.03 * range_) ** 2, 2 * a.mean(1) * b.mean(1)
+    return (((mean + c1) * (2 * both + c2)) / ((a.mean(1) ** 2 + b.mean(1) ** 2 + c1) * (a.var(1, ddof=1) + b.var(1, ddof=1) + c2))).mean()
+
+
+def reference(check, folder):
+    """--reference: the numbers of NumPy; the same volume; one of another shape."""
+    n, views, slices = 40, 30, 3
+    angles = np.linspace(0, np.pi, views, endpoint=False)
+    np.save(folder / "y.npy", parallel_sinogram(angles, slices, n, 1.0, 0, 0.5 * n))
+    g = write_json(folder / "g.json", {"geometry": "parallel", "sinogram_shape": [views, slices, n], "angles": angles.tolist()})
+    words = ("recon", "--geometry", g, "--in", folder / "y.npy", "--out", folder / "x.npy", "--reference", folder / "r.npy")
+    truth = inside((n, n, slices), 0.5 * n)[0].astype(np.float32)
+    np.save(folder / "r.npy", truth)
+    r = tomoprof(*words)
+    found = re.search(r"PSNR ([\d.]+) dB, SSIM ([\d.]+)", r.stderr)
+    if check.that(r.returncode == 0 and found, f"--reference: {r.stderr}"):
+        x, span = np.load(folder / "x.npy").astype(float), float(np.ptp(truth))
+        psnr = 10 * np.log10(span**2 / ((x - truth) ** 2).mean())
+        ssim = np.mean([similarity(x[..., k], truth[..., k], span) for k in range(slices)])
+        check.that(abs(float(found[1]) - psnr) < 0.006 and abs(float(found[2]) - ssim) < 6e-5, f"{found[0]}, expected {psnr} {ssim}")
+        width, height = struct.unpack(">II", (folder / "x.png").read_bytes()[16:24])
+        check.that((width, height) == (3 * n, n), f"picture of {width} x {height}")
+        (folder / "x.npy").rename(folder / "r.npy")
+        r = tomoprof(*words)
+        check.that(r.returncode == 0 and "PSNR inf dB, SSIM 1.0000" in r.stderr, f"against itself: {r.stderr}")
+    np.save(folder / "r.npy", truth[:-1])
+    r = tomoprof(*words)
+    check.that(r.returncode == 2 and "--reference" in r.stderr and "rows" in r.stderr, f"another shape: {r.returncode} {r.stderr}")
+
+
 def rings(check, folder):
     """The stripes of algotom's golden are gone as algotom takes them out, and rings from a reconstruction."""
     y, expected = (np.load(DATA / "stripes" / f"{name}.npy") for name in ("sinogram", "sorted"))
@@ -259,4 +295,4 @@ def rings(check, folder):
 
 
 if __name__ == "__main__":
-    main(fourier, cone, helical, poses, metal, rings)
+    main(fourier, cone, helical, poses, metal, reference, rings)

@@ -18,8 +18,8 @@
 
 static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
-static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *rows, *png, *memory,
-    *backend = "auto";
+static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *reference, *rows, *png,
+    *memory, *backend = "auto";
 static int method, weighting, voxel_driven, redundancy, rings;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
@@ -79,6 +79,10 @@ static struct opt options[] = {
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
+    OPTION_INPUT(
+        "reference", 0, reference, "FILE",
+        "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
+        "both and the difference"),
     OPTION_TEXT(
         "memory", 0, memory, "SIZE",
         "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
@@ -162,6 +166,9 @@ static enum err tell_result(const struct scan_recon *s, const struct backend *be
     const int64_t slices = s->input.model.volume.slices;
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
+    if (reference)
+        log_info("against %s: PSNR %.2f dB, SSIM %.4f", reference, s->quality.psnr,
+                 s->quality.ssim);
     FAIL_IF(s->stopped, ERR_INTERRUPTED,
             "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
             s->report.iterations + 1, iterations, out);
@@ -182,6 +189,7 @@ static enum err run(int words, char **word)
                              .rows = rows,
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
+                             .reference = reference,
                              .voxel_driven = voxel_driven,
                              .rings = rings,
                              .helical = redundancy == HELICAL,
