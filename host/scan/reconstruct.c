@@ -249,12 +249,22 @@ static enum err write_volume(const char *path, const struct volume *v, const flo
 }
 
 /* `slice`: a value every `stride` floats. */
-static enum err write_picture(const char *path, const struct volume *v, const float *slice,
-                              int64_t stride)
+static enum err write_picture(struct scan_recon *s, const float *slice, int64_t stride)
 {
+    const struct volume *v = &s->input.model.volume;
     double low, high;
+    void *copy;
     image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
-    return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
+    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &copy));
+    float *image = copy;
+    for (int64_t p = 0; p < volume_pixels(v); p++)
+        image[p] = slice[p * stride];
+    if (s->request->scale_bar)
+        s->bar = scale_bar(v->rows, v->cols, image, v->delta, low, high);
+    const enum err e =
+        png_write_grey(s->request->picture, v->rows, v->cols, image, v->cols, 1, low, high);
+    mem_free(copy);
+    return e;
 }
 
 static enum err compare(struct scan_recon *s, const float *x, const char *picture)
@@ -280,7 +290,7 @@ static enum err run_slabs(struct scan_recon *s, struct backend *be)
     TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
     enum err e = scan_slabs_run(be, r, &s->input, &s->slabs, middle);
     if (!e)
-        e = write_picture(r->picture, v, middle, 1);
+        e = write_picture(s, middle, 1);
     mem_free(middle);
     s->seconds = clock_seconds_since(s->start);
     return e;
@@ -306,7 +316,7 @@ static enum err run_whole(struct scan_recon *s, struct backend *be)
     s->seconds = clock_seconds_since(s->start);
     TRY_OUT(write_volume(r->out, v, a.volume));
     e = r->reference ? compare(s, a.volume, r->picture)
-                     : write_picture(r->picture, v, a.volume + v->slices / 2, v->slices);
+                     : write_picture(s, a.volume + v->slices / 2, v->slices);
 out:
     arrays_free(&a);
     return e;

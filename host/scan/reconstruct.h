@@ -28,6 +28,7 @@ struct scan_request {
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */
+    int scale_bar;              /* in the picture */
     const char *reference;      /* volume of the same shape, .npy, or NULL */
     enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
@@ -56,6 +57,7 @@ struct scan_recon {
     size_t bytes;       /* held at once at most */
     struct mbir_report report;
     int stopped; /* within iteration report.iterations + 1 of MBIR: the volume is written */
+    double bar;  /* length of the scale bar, ALU */
     struct quality quality; /* against the reference, where there is one */
     double seconds;         /* of the reconstruction; in slabs with reading and writing */
     int64_t start;

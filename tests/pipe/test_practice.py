@@ -4,6 +4,7 @@ line integrals are exact."""
 import json
 import re
 import struct
+import zlib
 
 import numpy as np
 
@@ -257,6 +258,12 @@ def reference(check, folder):
         check.that(abs(float(found[1]) - psnr) < 0.006 and abs(float(found[2]) - ssim) < 6e-5, f"{found[0]}, expected {psnr} {ssim}")
         width, height = struct.unpack(">II", (folder / "x.png").read_bytes()[16:24])
         check.that((width, height) == (3 * n, n), f"picture of {width} x {height}")
+        r = tomoprof(*words[:-2], "--scale-bar")
+        check.that(r.returncode == 0 and "scale bar: 10 of" in r.stderr, f"--scale-bar: {r.stderr}")
+        picture = (folder / "x.png").read_bytes()
+        at = picture.index(b"IDAT")
+        lines = np.frombuffer(zlib.decompressobj().decompress(picture[at + 4 :]), np.uint8).reshape(n, n + 1)[:, 1:]
+        check.that(lines[37, 1:13].tolist() == [0, *[255] * 10, 0], f"a bar of 10 pixels: {lines[37]}")
         (folder / "x.npy").rename(folder / "r.npy")
         r = tomoprof(*words)
         check.that(r.returncode == 0 and "PSNR inf dB, SSIM 1.0000" in r.stderr, f"against itself: {r.stderr}")

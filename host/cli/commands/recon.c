@@ -20,7 +20,7 @@ static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
 static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *reference, *rows, *png,
     *memory, *backend = "auto";
-static int method, weighting, voxel_driven, redundancy, rings;
+static int method, weighting, voxel_driven, redundancy, rings, with_bar;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -79,6 +79,7 @@ static struct opt options[] = {
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
+    OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the picture, and prints its length"),
     OPTION_INPUT(
         "reference", 0, reference, "FILE",
         "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
@@ -108,6 +109,8 @@ static enum err check_call(char **picture)
     FAIL_IF(!out, ERR_USAGE, "recon needs --out FILE, the volume");
     if (memory && mem_parse(memory, &limit))
         return err_prefix(ERR_USAGE, "--memory");
+    FAIL_IF(with_bar && reference, ERR_USAGE,
+            "--scale-bar is for the picture of one slice: leave out --reference");
     const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
     for (int i = ROW_ITERATIONS; i <= ROW_SEED; i++)
@@ -166,6 +169,9 @@ static enum err tell_result(const struct scan_recon *s, const struct backend *be
     const int64_t slices = s->input.model.volume.slices;
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
+    if (s->bar > 0)
+        log_info("scale bar: %g of the unit in which a detector channel is %g wide", s->bar,
+                 s->input.model.scan.delta_channel);
     if (reference)
         log_info("against %s: PSNR %.2f dB, SSIM %.4f", reference, s->quality.psnr,
                  s->quality.ssim);
@@ -190,6 +196,7 @@ static enum err run(int words, char **word)
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
                              .reference = reference,
+                             .scale_bar = with_bar,
                              .voxel_driven = voxel_driven,
                              .rings = rings,
                              .helical = redundancy == HELICAL,
