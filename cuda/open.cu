@@ -6,6 +6,7 @@
 #include "cuda/common/elementwise.cuh"
 #include "cuda/common/peak.cuh"
 #include "cuda/filter/filter.cuh"
+#include "cuda/fourier/fourier.cuh"
 #include "cuda/median/median.cuh"
 #include "cuda/open.cuh"
 #include "cuda/prepare/prepare.cuh"
@@ -67,13 +68,9 @@ static enum err take_device(struct cuda_backend *be)
 }
 
 /* What is kept between calls, in the order in which it is given back. */
-static const struct device_cache *const caches[] = {&vcd_state_cache,
-                                                    &sorted_pixels_cache,
-                                                    &pixel_lists_cache,
-                                                    &fft_plans_cache,
-                                                    &ramp_plan_cache,
-                                                    &transfer_ring_cache,
-                                                    NULL};
+static const struct device_cache *const caches[] = {
+    &vcd_state_cache, &sorted_pixels_cache, &pixel_lists_cache,   &fft_plans_cache,
+    &ramp_plan_cache, &fourier_cache,       &transfer_ring_cache, NULL};
 
 static void close_device(struct backend *base)
 {
@@ -146,7 +143,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_forward,
     cuda_back,
     NULL, /* back_voxel */
-    NULL, /* fourier_back */
+    cuda_fourier_back,
     NULL, /* remove_stripes */
     cuda_prepare_step,
     cuda_weigh_rays,

@@ -23,6 +23,7 @@ struct device_cache {
 
 struct fft_plans;     /* filter.cu */
 struct ramp_plan;     /* ramp.cu */
+struct fourier_state; /* fourier.cu */
 struct pixel_cache;   /* pixels.cu */
 struct sorted_cache;  /* sorted_pixels.cu */
 struct vcd_state;     /* iteration.cu */
@@ -46,6 +47,7 @@ struct cuda_backend {
     size_t shared_most; /* bytes of shared memory that a block can have */
     struct fft_plans *plans;
     struct ramp_plan *ramp;
+    struct fourier_state *fourier;
     struct pixel_cache *pixels; /* the last two pixel lists */
     struct sorted_cache *sorted;
     struct vcd_state *vcd;

@@ -1,4 +1,5 @@
-/* cuFFT as far as it is used, opened at its first use: it is large, and only the filter needs it.
+/* cuFFT as far as it is used, opened at its first use: it is large, and only filters and Fourier
+ * reconstruction need it.
  */
 #ifndef TP_CUDA_FILTER_FFT_CUH
 #define TP_CUDA_FILTER_FFT_CUH
@@ -19,6 +20,18 @@ struct fft_calls {
     cufftResult (*run)(cufftHandle plan, cufftComplex *in, cufftComplex *out, int direction);
 };
 enum err fft_load(const struct fft_calls **out);
+
+static inline enum err fft_failed(cufftResult code, const char *doing)
+{
+    return FAIL(code == CUFFT_ALLOC_FAILED ? ERR_MEMORY : ERR_FAILED,
+                "cuFFT failed while %s (code %d)", doing, (int)code);
+}
+#define TRY_FFT(call, doing)                                                                       \
+    do {                                                                                           \
+        const cufftResult code_ = (call);                                                          \
+        if (code_ != CUFFT_SUCCESS)                                                                \
+            return fft_failed(code_, doing);                                                       \
+    } while (0)
 
 /* The smallest 2^a 3^b 5^c 7^d >= n. */
 int64_t fft_length(int64_t n);

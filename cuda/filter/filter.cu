@@ -66,18 +66,6 @@ static __global__ void __launch_bounds__(THREADS)
         spectrum[k] = ramp_spectrum(k, channels, n);
 }
 
-static enum err fft_failed(cufftResult code, const char *doing)
-{
-    return FAIL(code == CUFFT_ALLOC_FAILED ? ERR_MEMORY : ERR_FAILED,
-                "cuFFT failed while %s (code %d)", doing, (int)code);
-}
-#define TRY_FFT(call, doing)                                                                       \
-    do {                                                                                           \
-        const cufftResult code_ = (call);                                                          \
-        if (code_ != CUFFT_SUCCESS)                                                                \
-            return fft_failed(code_, doing);                                                       \
-    } while (0)
-
 static void forget(struct fft_plans *p)
 {
     const struct fft_calls *fft;

@@ -45,8 +45,8 @@ enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
     shares_free(&shares);
     const size_t y = (size_t)scan_samples(&mine.scan) * sizeof(float);
     const size_t x = (size_t)volume_voxels(&mine.volume) * sizeof(float);
-    const size_t sinograms = (size_t)(1 + (s->request->transmission_weights != 0) +
-                                      (s->request->rings != 0) + 3 * overlap);
+    const size_t sinograms =
+        (size_t)(1 + (s->request->weights != SCAN_EQUAL) + (s->request->rings != 0) + 3 * overlap);
     s->bytes = sinograms * y + x + mbir_scratch_bytes(&mine) +
                12 * (size_t)volume_pixels(&mine.volume) * sizeof(float);
     return mem_require("this reconstruction by all processes of this machine",
@@ -155,7 +155,7 @@ static enum err read_part(struct part *p)
     TRY(scan_input_rows(r, &p->s->input, rows.first, rows.count, &p->y));
     if (r->rings)
         TRY(scan_remove_rings(p->be, &p->m, r->rings, r->steps, &p->y));
-    if (r->transmission_weights)
+    if (r->weights)
         TRY(make_weights(p));
     TRY(mem_alloc("volume", (size_t)volume_voxels(&p->m.volume) * sizeof(float), &x));
     p->x = x;

@@ -12,7 +12,6 @@
 #include "host/cluster/recon.h"
 #include "host/scan/input.h"
 #include "host/scan/slabs.h"
-#include "host/scan/steps.h"
 
 #define MOST_SLICES 256 /* of a slab: what a crash can cost */
 

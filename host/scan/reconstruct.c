@@ -7,10 +7,14 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/scan/input.h"
+#include "host/scan/poses.h"
 #include "host/scan/rays.h"
 #include "host/scan/reconstruct.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
+#include "host/recon/helical.h"
+#include "host/recon/weights.h"
+#include "host/store/format/npy.h"
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
 
@@ -28,6 +32,19 @@ static enum err array_sizes(const struct ct_model *m, size_t *sinogram, size_t *
                     volume);
 }
 
+/* Weights; where metal is looked for, its mask twice and the rays through it. */
+static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_t volume)
+{
+    return r->weights == SCAN_EQUAL          ? 0
+           : r->weights == SCAN_TRANSMISSION ? sinogram
+                                             : 2 * sinogram + 2 * volume;
+}
+
+int scan_needs_whole(const struct scan_request *r)
+{
+    return scan_steps_whole(r->steps) || r->poses || r->reference || r->helical;
+}
+
 /* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. The
  * direct methods go in slabs where that is too much. */
 enum err scan_recon_plan(struct scan_recon *s)
@@ -40,15 +57,19 @@ enum err scan_recon_plan(struct scan_recon *s)
     s->bytes = sinogram + volume;
     if (scan_steps_wanted(r->steps)) /* a step holds its input and its result */
         s->bytes += sinogram;
-    if (r->method != SCAN_MBIR && !scan_steps_whole(r->steps)) {
+    if (r->method != SCAN_MBIR && !scan_needs_whole(r)) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
     }
     if (r->method == SCAN_MBIR)
-        s->bytes += mbir_scratch_bytes(m) + (r->transmission_weights ? sinogram : 0);
-    if (r->rings)
+        s->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
+    if (r->rings || r->poses)
         s->bytes += sinogram;
+    if (r->helical)
+        s->bytes += 2 * volume;
+    if (r->reference)
+        s->bytes += volume;
     return mem_require("this reconstruction", s->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
@@ -56,7 +77,10 @@ enum err scan_recon_plan(struct scan_recon *s)
 enum err scan_recon_read(struct scan_recon *s)
 {
     s->start = clock_ns();
-    return (s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input);
+    TRY((s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input));
+    return s->request->poses
+               ? scan_apply_poses(s->request->poses, &s->input.model, &s->input.sinogram)
+               : ERR_OK;
 }
 
 /* Arrays of a reconstruction all at once. */
@@ -75,7 +99,7 @@ static void arrays_free(struct arrays *a)
     mem_free(a->volume);
 }
 
-static enum err make_weights(struct arrays *a, const float *sinogram, size_t bytes)
+static enum err transmission_weights(struct arrays *a, const float *sinogram, size_t bytes)
 {
     void *w;
     TRY(mem_alloc("weights", bytes, &w));
@@ -85,6 +109,15 @@ static enum err make_weights(struct arrays *a, const float *sinogram, size_t byt
     for (int64_t i = 0; i < samples; i++)
         a->weights[i] = expf(-sinogram[i]);
     return a->be->ops->upload(a->be, w, bytes, &a->w);
+}
+
+/* Metal is found in a direct reconstruction, which also shows where its streaks come from. */
+static enum err metal_weights(struct arrays *a, const struct ct_model *m, size_t bytes)
+{
+    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = &a->x};
+    TRY(a->be->ops->alloc(a->be, "weights", bytes, &a->w));
+    TRY(direct_recon(a->be, m, &a->y, &a->w, &a->x));
+    return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
 }
 
 static void on_iteration(void *context, int64_t done, int64_t total)
@@ -99,7 +132,7 @@ static enum err run_mbir(struct scan_recon *s, struct arrays *a)
     struct mbir_options o = {.max_iterations = r->iterations,
                              .stop_threshold_percent = r->threshold_percent,
                              .seed = r->seed,
-                             .weights = r->transmission_weights ? &a->w : NULL,
+                             .weights = r->weights ? &a->w : NULL,
                              .on_iteration = on_iteration,
                              .stop = r->stop};
     enum err e = mbir_recon(a->be, &s->input.model, &a->y, &o, &a->x, &s->report);
@@ -125,9 +158,21 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
     *large = 0;
     if (mbir)
         bytes += mbir_scratch_bytes(m);
-    return s->request->voxel_driven || s->request->method == SCAN_FOURIER
+    return s->request->voxel_driven || s->request->helical || s->request->method == SCAN_FOURIER
                ? ERR_OK
                : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
+}
+
+static enum err run_helical(struct scan_recon *s, struct arrays *a)
+{
+    const struct ct_model *m = &s->input.model;
+    float *factors;
+    TRY(helical_back(a->be, m, s->request->voxel_driven, &a->y, &a->y, &a->x, &factors));
+    const enum err e = a->be->ops->download(a->be, &a->x, a->volume, a->x.bytes);
+    for (int64_t i = 0; i < volume_voxels(&m->volume) && !e; i++)
+        a->volume[i] *= factors[i];
+    mem_free(factors);
+    return e;
 }
 
 /* The volume on the host: where the back end computes there, in its own memory. */
@@ -135,7 +180,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
 {
     const struct scan_request *r = s->request;
     const struct ct_model *m = &s->input.model;
-    const int weights = r->method == SCAN_MBIR && r->transmission_weights;
+    const enum scan_weights weights = r->method == SCAN_MBIR ? r->weights : SCAN_EQUAL;
     size_t y_bytes, x_bytes;
     int large;
     void *x;
@@ -143,13 +188,17 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
         TRY(scan_remove_rings(a->be, m, r->rings, r->steps, &s->input.sinogram));
     TRY(scan_weigh_rays(r->redundancy, &s->input));
     TRY(array_sizes(m, &y_bytes, &x_bytes));
-    TRY(place(s, a->be, x_bytes + y_bytes * (weights ? 2 : 1), &large));
+    TRY(place(s, a->be, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     a->volume = x;
     TRY(hand_over(a->be, large, s->input.sinogram, y_bytes, &a->y));
     TRY(hand_over(a->be, large, x, x_bytes, &a->x));
-    if (weights)
-        TRY(make_weights(a, s->input.sinogram, y_bytes));
+    if (weights == SCAN_TRANSMISSION)
+        TRY(transmission_weights(a, s->input.sinogram, y_bytes));
+    if (weights == SCAN_METAL)
+        TRY(metal_weights(a, m, y_bytes));
+    if (r->helical)
+        return run_helical(s, a);
     if (r->method == SCAN_MBIR)
         TRY(run_mbir(s, a));
     else
@@ -167,12 +216,36 @@ static enum err write_volume(const char *path, const struct volume *v, const flo
 }
 
 /* `slice`: a value every `stride` floats. */
-static enum err write_picture(const char *path, const struct volume *v, const float *slice,
-                              int64_t stride)
+static enum err write_picture(struct scan_recon *s, const float *slice, int64_t stride)
 {
+    const struct volume *v = &s->input.model.volume;
     double low, high;
+    void *copy;
     image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
-    return png_write_grey(path, v->rows, v->cols, slice, v->cols * stride, stride, low, high);
+    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &copy));
+    float *image = copy;
+    for (int64_t p = 0; p < volume_pixels(v); p++)
+        image[p] = slice[p * stride];
+    if (s->request->scale_bar)
+        s->bar = scale_bar(v->rows, v->cols, image, v->delta, low, high);
+    const enum err e =
+        png_write_grey(s->request->picture, v->rows, v->cols, image, v->cols, 1, low, high);
+    mem_free(copy);
+    return e;
+}
+
+static enum err compare(struct scan_recon *s, const float *x, const char *picture)
+{
+    static const char *const names[] = {"rows", "columns", "slices"};
+    const struct volume *v = &s->input.model.volume;
+    int64_t shape[3] = {v->rows, v->cols, v->slices};
+    float *reference;
+    if (npy_read(s->request->reference, 3, shape, names, 1, &reference))
+        return err_prefix(ERR_INPUT, "--reference");
+    s->quality = quality_of(v, x, reference);
+    const enum err e = quality_picture(picture, v, x, reference);
+    mem_free(reference);
+    return e;
 }
 
 /* Reading, computing and writing in turn; the time is that of all three. */
@@ -184,7 +257,7 @@ static enum err run_slabs(struct scan_recon *s, struct backend *be)
     TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
     enum err e = scan_slabs_run(be, r, &s->input, &s->slabs, middle);
     if (!e)
-        e = write_picture(r->picture, v, middle, 1);
+        e = write_picture(s, middle, 1);
     mem_free(middle);
     s->seconds = clock_seconds_since(s->start);
     return e;
@@ -209,7 +282,8 @@ static enum err run_whole(struct scan_recon *s, struct backend *be)
         TRY_OUT(check_stop(r));
     s->seconds = clock_seconds_since(s->start);
     TRY_OUT(write_volume(r->out, v, a.volume));
-    e = write_picture(r->picture, v, a.volume + v->slices / 2, v->slices);
+    e = r->reference ? compare(s, a.volume, r->picture)
+                     : write_picture(s, a.volume + v->slices / 2, v->slices);
 out:
     arrays_free(&a);
     return e;

@@ -13,9 +13,11 @@
 #include "host/recon/recon.h"
 #include "host/recon/redundancy.h"
 #include "host/recon/slabs/slab.h"
+#include "host/scan/quality.h"
 #include "host/scan/steps.h"
 
 enum scan_method { SCAN_FBP, SCAN_FDK, SCAN_MBIR, SCAN_FOURIER };
+enum scan_weights { SCAN_EQUAL, SCAN_TRANSMISSION, SCAN_METAL };
 
 struct scan_request {
     const char *in;                     /* a scan; with a geometry also a sinogram (.npy) */
@@ -29,14 +31,18 @@ struct scan_request {
     const char *geometry;       /* NULL: parallel, from the scan itself */
     const char *rows;           /* "A:B" of detector rows, B excluded, or NULL for all */
     int64_t bin;                /* pixels of the detector that become one, along each side; 0: 1 */
+    const char *poses;          /* table of what moved in each view (poses.h), or NULL */
     const double *center;       /* 0-based channel of the rotation axis; NULL: found */
     const char *out;            /* volume: .nii, .nii.gz or .npy */
     const char *picture;        /* .png */
+    int scale_bar;              /* in the picture */
+    const char *reference;      /* volume of the same shape, .npy, or NULL */
     enum scan_method method;    /* needed from scan_recon_plan on; FBP: parallel, FDK: cone beams */
     int voxel_driven;           /* back projection of FDK, bilinear at every voxel's centre */
     enum scan_rings rings;      /* how stripes are taken out of the sinogram */
     enum redundancy redundancy; /* of FDK */
-    int transmission_weights;   /* of MBIR: exp(-sinogram) */
+    int helical;                /* FDK divides each voxel by how much of the turns saw it */
+    enum scan_weights weights;  /* of MBIR: exp(-sinogram); less where rays meet metal */
     int64_t iterations;         /* of MBIR, at most */
     double threshold_percent;   /* of MBIR: ends when the volume changes less */
     uint32_t seed;              /* of MBIR */
@@ -57,10 +63,15 @@ struct scan_recon {
     struct slabs slabs; /* count 1: all at once */
     size_t bytes;       /* held at once at most */
     struct mbir_report report;
-    int stopped;    /* within iteration report.iterations + 1 of MBIR: the volume is written */
-    double seconds; /* of the reconstruction; in slabs with reading and writing */
+    int stopped; /* within iteration report.iterations + 1 of MBIR: the volume is written */
+    double bar;  /* length of the scale bar, ALU */
+    struct quality quality; /* against the reference, where there is one */
+    double seconds;         /* of the reconstruction; in slabs with reading and writing */
     int64_t start;
 };
+
+/* Something that was asked for needs all of the data at once: no slabs, and one process. */
+int scan_needs_whole(const struct scan_request *r);
 
 /* Reads headers: the model's sizes, and its angles where a geometry file has them. */
 enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out);

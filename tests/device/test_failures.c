@@ -168,6 +168,30 @@ static enum err small_filter(void)
     return e;
 }
 
+/* Three plans of cuFFT, two rounds of slices. */
+static enum err small_fourier(void)
+{
+    const struct test_case c = {"rows", .views = 2, .rows = 17, .channels = 4, .shape = {3, 3, 17}};
+    const size_t bytes = 153 * sizeof(float);
+    struct buffer y = {0}, x = {0};
+    struct backend *be = NULL;
+    struct ct_model m;
+    float host[153] = {0};
+    assert_ok(case_model(&c, &m));
+    enum err e = open_device(0, &be);
+    if (!e && !(e = be->ops->upload(be, host, 136 * sizeof *host, &y)) &&
+        !(e = be->ops->alloc(be, "volume", bytes, &x)) &&
+        !(e = be->ops->fourier_back(be, &m.scan, &m.volume, &y, &x)))
+        e = be->ops->download(be, &x, host, bytes);
+    if (be) {
+        be->ops->release(be, &y);
+        be->ops->release(be, &x);
+    }
+    backend_close(be);
+    ct_model_free(&m);
+    return e;
+}
+
 /* Every call of the runtime fails once: alone, which may pass where nothing depends on it, or with
  * all that follow. Returns how many there are. */
 static int64_t fail_each_call(enum err (*run)(void), int sticky, int64_t step)
@@ -235,6 +259,7 @@ static void every_failing_call_ends_in_a_sentence(void **state)
     for (int sticky = 0; sticky < 2; sticky++) {
         assert_true(fail_each_call(small_recon, sticky, sticky ? 3 : 1) > 80);
         assert_true(fail_each_call(small_filter, sticky, 1) > 30);
+        assert_true(fail_each_call(small_fourier, sticky, sticky ? 3 : 1) > 40);
     }
 }
 

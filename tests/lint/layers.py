@@ -37,7 +37,7 @@ MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capt
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
 INSIDE = {
     "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
-    "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "prepare", "median", "volume"],
+    "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "host/recon": ["common", "slabs", "center"],
     "host/store": ["codec", "fetch", "format", "manifest", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run", "bench"],

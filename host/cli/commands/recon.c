@@ -16,11 +16,14 @@
 #include "host/scan/reconstruct.h"
 #include "host/store/format/volume.h"
 
+#define HELICAL 3 /* of --redundancy, after those of enum redundancy */
+
 static const char *const method_names[] = {"fbp", "fdk", "mbir", "fourier"};
 
-static const char *in, *flats, *darks, *angles, *out, *geometry, *rows, *png, *memory,
-    *backend = "auto";
-static int method, weighting, voxel_driven, redundancy, rings, center_method, drift, resume;
+static const char *in, *flats, *darks, *angles, *out, *geometry, *poses, *reference, *rows, *png,
+    *memory, *backend = "auto";
+static int method, weighting, voxel_driven, redundancy, rings, center_method, drift, resume,
+    with_bar;
 static const char *flats_after, *center_png;
 static struct before_options before;
 static int64_t iterations = 15, threads, seed, bin = 1;
@@ -47,9 +50,9 @@ static struct opt options[] = {
         "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
         "(default matched)"),
     [ROW_REDUNDANCY] = OPTION_CHOICE(
-        "redundancy", 0, redundancy, "none|parker|wang",
-        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre "
-        "(default none)"),
+        "redundancy", 0, redundancy, "none|parker|wang|helical",
+        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre; "
+        "helical: views that see\na voxel are counted (default none)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
         "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
@@ -62,8 +65,9 @@ static struct opt options[] = {
     [ROW_THRESHOLD] = OPTION_NUMBER(
         "stop-threshold", 0, threshold, "PERCENT",
         "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission",
-                                  "of mbir; transmission: exp(-sinogram)"),
+    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission|metal",
+                                  "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays "
+                                  "meet metal, found in fbp or fdk"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
     OPTION_CHOICE("rings", 0, rings, "keep|sorting|fw",
@@ -103,10 +107,17 @@ static struct opt options[] = {
         "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
+    OPTION_INPUT("poses", 0, poses, "FILE",
+                 "what moved in each view: .npy of (views, 5), see\ndocs/howto/scans.md"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
+    OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the picture, and prints its length"),
+    OPTION_INPUT(
+        "reference", 0, reference, "FILE",
+        "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
+        "both and the difference"),
     OPTION_TEXT(
         "memory", 0, memory, "SIZE",
         "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
@@ -135,6 +146,8 @@ static enum err check_call(char **picture)
     FAIL_IF(!out, ERR_USAGE, "recon needs --out FILE, the volume");
     if (memory && mem_parse(memory, &limit))
         return err_prefix(ERR_USAGE, "--memory");
+    FAIL_IF(with_bar && reference, ERR_USAGE,
+            "--scale-bar is for the picture of one slice: leave out --reference");
     const char *suffix = volume_suffix(out);
     FAIL_IF(!suffix, ERR_USAGE, "--out %s: the name must end in .nii, .nii.gz or .npy", out);
     FAIL_IF(options[ROW_CENTER].seen && options[ROW_CENTER_METHOD].seen, ERR_USAGE,
@@ -196,6 +209,12 @@ static enum err tell_result(const struct scan_recon *s, const struct backend *be
     before_options_tell(s->request->steps);
     log_info("%s: %s in %.3g s on %s; slice %" PRId64 " of %" PRId64 ": %s", out,
              method_names[method], s->seconds, be->device, slices / 2, slices, s->request->picture);
+    if (s->bar > 0)
+        log_info("scale bar: %g of the unit in which a detector channel is %g wide", s->bar,
+                 s->input.model.scan.delta_channel);
+    if (reference)
+        log_info("against %s: PSNR %.2f dB, SSIM %.4f", reference, s->quality.psnr,
+                 s->quality.ssim);
     FAIL_IF(s->stopped, ERR_INTERRUPTED,
             "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
             s->report.iterations + 1, iterations, out);
@@ -244,13 +263,18 @@ static enum err run(int words, char **word)
                              .angles = angles,
                              .bin = bin,
                              .geometry = geometry,
+                             .poses = poses,
                              .rows = rows,
                              .center = options[ROW_CENTER].seen ? &center : NULL,
                              .out = out,
+                             .reference = reference,
+                             .scale_bar = with_bar,
                              .voxel_driven = voxel_driven,
                              .rings = (enum scan_rings)rings,
-                             .redundancy = (enum redundancy)redundancy,
-                             .transmission_weights = weighting,
+                             .helical = redundancy == HELICAL,
+                             .redundancy = redundancy == HELICAL ? REDUNDANCY_NONE
+                                                                 : (enum redundancy)redundancy,
+                             .weights = (enum scan_weights)weighting,
                              .iterations = iterations,
                              .threshold_percent = threshold,
                              .seed = (uint32_t)seed,

@@ -1,8 +1,8 @@
 /* The transpose of the projection, evaluated by a non-uniform FFT (exponential of semicircle): the
  * spectrum of each filtered view times that of the voxel's footprint is spread along its line of
- * the plane of frequencies; an inverse transform of the plane gives the slice. 8 slices go
- * together. A footprint has no sharp edge in frequency: what lies beyond REACH times the channels'
- * own frequency is left out. */
+ * the plane of frequencies; an inverse transform of the plane gives the slice. LANES slices go
+ * together, two in one complex number, and all threads work on them: on views, then on bands of the
+ * plane's rows, each by one thread, then on columns of the slices. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -11,58 +11,31 @@
 #include "host/base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/fourier.h"
-#include "host/cpu/fourier/spread_kernel.h"
+#include "host/cpu/fourier/grid_plan.h"
+#include "host/cpu/fourier/taper.h"
 
-#define SLICES SPREAD_LANES /* at once: two in one complex number */
-#define REACH  2.0          /* in cycles per channel: 4 times the band of the data */
-#define FINER  1.5          /* cells of the grid per voxel */
+#define FINER   1.5 /* cells of the grid per voxel */
+#define COLUMNS 4   /* of a slice, at a time */
 
 struct job {
-    struct backend *be;
     const struct scan *scan;
     const struct volume *volume;
     const float *y;
     float *x;
-    struct fft *ray, *across, *down; /* of a view; of the grid's rows and columns */
-    int64_t rays, samples, middle;   /* length of the first; frequencies of a line, its centre */
-    struct spread_grid grid;         /* without cells */
-    float *table, *row_factor, *col_factor;
-    size_t own; /* floats of a thread */
+    int64_t period, reach; /* samples of a spectrum; of a line, on each side of frequency 0 */
+    int64_t rows, cols;    /* of the grid */
+    struct lanes_fft ray, across, down;
+    struct grid_line *lines;
+    struct grid_plan plan;
+    float *table, *row_factor, *col_factor, *weights;
+    float *spectra; /* [views][period][LANES] */
+    float *half;    /* [rows][columns of a slice][LANES]: rows transformed */
+    float *memory;  /* of each thread, `own` elements */
+    int64_t own;
 };
 
-static double taper(double t)
-{
-    const double beta = 0.97 * M_PI * SPREAD_WIDTH * (1 - 1 / (2 * FINER));
-    const double u = 2 * t / SPREAD_WIDTH;
-    return fabs(u) >= 1 ? 0 : exp(beta * (sqrt(1 - u * u) - 1));
-}
-
-static void fill_table(float *table)
-{
-    for (int s = 0; s <= SPREAD_STEPS; s++)
-        for (int k = 0; k < SPREAD_ROW; k++) {
-            const double t = (double)s / SPREAD_STEPS + k - 0.5 * SPREAD_WIDTH;
-            table[s * SPREAD_ROW + k] = k < SPREAD_WIDTH ? (float)taper(t) : 0;
-        }
-}
-
-/* 1 / the taper's transform at each voxel, which undoes the spreading; Simpson's rule. */
-static void fill_factors(float *factor, int64_t voxels, int64_t cells)
-{
-    const int steps = 400;
-    for (int64_t i = 0; i < voxels; i++) {
-        const double f = (double)(i - voxels / 2) / (double)cells;
-        double sum = 0;
-        for (int s = 0; s <= steps; s++) {
-            const double t = SPREAD_WIDTH * ((double)s / steps - 0.5);
-            sum += (s == 0 || s == steps ? 1 : 2 + 2 * (s % 2)) * taper(t) * cos(2 * M_PI * f * t);
-        }
-        factor[i] = (float)(3 * steps / (SPREAD_WIDTH * sum));
-    }
-}
-
 /* Channels that a period must hold so that no view meets its own repetition inside the volume. */
-static int64_t period(const struct scan *s, const struct volume *v)
+static int64_t least_period(const struct scan *s, const struct volume *v)
 {
     const double a = 0.5 * v->delta * (double)v->cols,
                  b = 0.5 * volume_delta_row(v) * (double)v->rows;
@@ -72,60 +45,28 @@ static int64_t period(const struct scan *s, const struct volume *v)
                          fmax(v->delta, volume_delta_row(v)) / s->delta_channel + 3);
 }
 
-static void job_free(struct job *j)
+/* A footprint has no sharp edge in frequency. What lies beyond this, in cycles per channel, is left
+ * out: 1e-3 of the volume of a scan of solids (operations.md), less of a larger one. */
+static double cut_off(int64_t channels)
 {
-    fft_free(j->ray);
-    fft_free(j->across);
-    fft_free(j->down);
-    mem_free(j->table);
+    return fmin(fmax(3.6 * sqrt(256 / (double)channels), 2.5), 6);
 }
 
-static enum err job_create(struct job *j)
+/* (cos, sin) of 2 pi turns k for k < count. Exact every 64; between, products in float64. */
+static void roots(double turns, int64_t count, float *out)
 {
-    const struct volume *v = j->volume;
-    void *block;
-    j->rays = fft_good_size(period(j->scan, v));
-    j->middle = (int64_t)(REACH * (double)j->rays);
-    j->samples = 2 * j->middle + 1;
-    j->grid.rows = fft_good_size((int64_t)ceil(FINER * (double)v->rows) + 2 * SPREAD_WIDTH);
-    j->grid.cols = fft_good_size((int64_t)ceil(FINER * (double)v->cols) + 2 * SPREAD_WIDTH);
-    const int64_t table = (SPREAD_STEPS + 1) * SPREAD_ROW;
-    TRY(mem_alloc("gridding table", (size_t)(table + v->rows + v->cols) * sizeof(float), &block));
-    j->table = block;
-    j->row_factor = j->table + table;
-    j->col_factor = j->row_factor + v->rows;
-    fill_table(j->table);
-    j->grid.table = j->table;
-    fill_factors(j->row_factor, v->rows, j->grid.rows);
-    fill_factors(j->col_factor, v->cols, j->grid.cols);
-    TRY(fft_create(j->rays, &j->ray));
-    TRY(fft_create(j->grid.cols, &j->across));
-    return fft_create(j->grid.rows, &j->down);
-}
-
-/* What a thread works in; every part aligned to 64 bytes. */
-struct plane_memory {
-    float *cells, *half, *values, *a, *b;
-};
-
-static int64_t aligned(int64_t n)
-{
-    return (n + 15) / 16 * 16;
-}
-
-static size_t split(const struct job *j, float *memory, struct plane_memory *w)
-{
-    const int64_t longest = fmax((double)j->rays, fmax((double)j->grid.rows, (double)j->grid.cols));
-    const int64_t sizes[5] = {j->grid.rows * (j->grid.cols + SPREAD_WIDTH) * SPREAD_LANES,
-                              j->volume->cols * j->grid.rows * SPREAD_LANES,
-                              j->samples * SPREAD_LANES, 2 * longest, 2 * longest};
-    float **const parts[5] = {&w->cells, &w->half, &w->values, &w->a, &w->b};
-    int64_t at = 0;
-    for (int i = 0; i < 5; i++) {
-        *parts[i] = memory ? memory + at : NULL;
-        at += aligned(sizes[i]);
+    const double re = cos(2 * M_PI * turns), im = sin(2 * M_PI * turns);
+    for (int64_t first = 0; first < count; first += 64) {
+        const double whole = turns * (double)first, phase = 2 * M_PI * (whole - rint(whole));
+        double a = cos(phase), b = sin(phase);
+        for (int64_t k = first; k < count && k < first + 64; k++) {
+            out[2 * k] = (float)a;
+            out[2 * k + 1] = (float)b;
+            const double next = a * re - b * im;
+            b = a * im + b * re;
+            a = next;
+        }
     }
-    return (size_t)at;
 }
 
 static double sinc(double x)
@@ -133,155 +74,241 @@ static double sinc(double x)
     return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
 }
 
-/* Spectra of a view's rows [first, first + count), two rows a transform, at all frequencies. */
-static void line_values(const struct job *j, struct plane_memory *w, int64_t view, int64_t first,
-                        int64_t count, const double step[2])
+/* Lines of all views: footprint sinc(f) sinc(width f), times the scale of the transforms. */
+static void fill_lines(struct job *j, const float *common, float *work, int64_t view)
 {
     const struct scan *s = j->scan;
     const struct volume *v = j->volume;
-    const double width = fmax(fabs(cos((double)s->angles[view])) * v->delta,
-                              fabs(sin((double)s->angles[view])) * volume_delta_row(v)) /
-                         s->delta_channel;
-    const double scale = v->delta * volume_delta_row(v) / s->delta_channel / (double)j->rays;
+    const double c = cos((double)s->angles[view]), n = sin((double)s->angles[view]);
+    const double unit = 1 / (s->delta_channel * (double)j->period); /* cycles, of one sample */
+    const double row = -n * volume_delta_row(v) * unit, col = c * v->delta * unit;
+    const double width = fmax(fabs(c) * v->delta, fabs(n) * volume_delta_row(v)) / s->delta_channel;
     const double middle = s->channel_offset / s->delta_channel + 0.5 * (double)(s->channels - 1);
     /* From the volume's centre to the voxel that has index 0 in the transform. */
-    const double row = (double)(v->rows / 2) - 0.5 * (double)(v->rows - 1);
-    const double col = (double)(v->cols / 2) - 0.5 * (double)(v->cols - 1);
-    for (int64_t pair = 0; 2 * pair < SLICES; pair++) {
-        const float *even = j->y + (view * s->rows + first + 2 * pair) * s->channels;
-        memset(w->a, 0, (size_t)(2 * j->rays) * sizeof(float));
-        for (int64_t c = 0; c < s->channels; c++) {
-            w->a[2 * c] = 2 * pair < count ? even[c] : 0;
-            w->a[2 * c + 1] = 2 * pair + 1 < count ? even[s->channels + c] : 0;
-        }
-        fft_forward(j->ray, w->a, w->b);
-        for (int64_t n = 0; n < j->samples; n++) {
-            const int64_t k = n - j->middle, at = ((k % j->rays) + j->rays) % j->rays;
-            w->values[n * SPREAD_LANES + 2 * pair] = w->b[2 * at];
-            w->values[n * SPREAD_LANES + 2 * pair + 1] = w->b[2 * at + 1];
-        }
-    }
-    for (int64_t n = 0; n < j->samples; n++) {
-        const double k = (double)(n - j->middle), f = k / (double)j->rays;
-        const double size = scale * sinc(f) * sinc(width * f);
-        const double turns = f * middle + k * (step[0] * row + step[1] * col);
-        const double phase = 2 * M_PI * (turns - rint(turns));
-        const float re = (float)(size * cos(phase)), im = (float)(size * sin(phase));
-        float *z = w->values + n * SPREAD_LANES;
-        for (int l = 0; l < SPREAD_LANES; l += 2) {
-            const float a = z[l], b = z[l + 1];
-            z[l] = a * re - b * im;
-            z[l + 1] = a * im + b * re;
-        }
-    }
+    const double down = (double)(v->rows / 2) - 0.5 * (double)(v->rows - 1);
+    const double across = (double)(v->cols / 2) - 0.5 * (double)(v->cols - 1);
+    const double turns = middle / (double)j->period + row * down + col * across;
+    float *weight = j->weights + view * (j->reach + 1);
+    struct grid_line *l = &j->lines[view];
+    l->row = row * (double)j->rows;
+    l->col = col * (double)j->cols;
+    l->turn = turns * (double)j->period;
+    l->weight = weight;
+    l->spectrum = j->spectra + view * j->period * LANES;
+    const double half = 0.5 * width / (double)j->period;
+    roots(half, j->reach + 1, work);
+    weight[0] = common[0];
+    for (int64_t k = 1; k <= j->reach; k++)
+        weight[k] = common[k] * work[2 * k + 1] / (float)(2 * M_PI * half * (double)k);
 }
 
-/* Inverse transform of the grid's rows; the columns of the volume stay, columns outermost. */
-static void transform_rows(const struct job *j, struct plane_memory *w)
-{
-    const struct spread_grid *g = &j->grid;
-    const int64_t pitch = (g->cols + SPREAD_WIDTH) * SPREAD_LANES, cols = j->volume->cols;
-    for (int64_t row = 0; row < g->rows; row++) {
-        float *cells = w->cells + row * pitch;
-        for (int64_t k = 0; k < SPREAD_WIDTH * SPREAD_LANES; k++)
-            cells[k] += cells[g->cols * SPREAD_LANES + k];
-        for (int l = 0; l < SPREAD_LANES; l += 2) {
-            for (int64_t c = 0; c < g->cols; c++) {
-                w->a[2 * c] = cells[c * SPREAD_LANES + l];
-                w->a[2 * c + 1] = cells[c * SPREAD_LANES + l + 1];
-            }
-            fft_inverse(j->across, w->a, w->b);
-            for (int64_t c = 0; c < cols; c++) {
-                const int64_t at = (c - cols / 2 + g->cols) % g->cols;
-                float *to = w->half + ((c * SPREAD_LANES / 2 + l / 2) * g->rows + row) * 2;
-                to[0] = j->col_factor[c] * w->b[2 * at];
-                to[1] = j->col_factor[c] * w->b[2 * at + 1];
-            }
-        }
-    }
-}
-
-static void transform_columns(const struct job *j, struct plane_memory *w, int64_t first,
-                              int64_t count)
-{
-    const struct volume *v = j->volume;
-    const int64_t rows = j->grid.rows;
-    for (int64_t c = 0; c < v->cols; c++)
-        for (int l = 0; l < SPREAD_LANES && l < count; l += 2) {
-            const float *from = w->half + (c * SPREAD_LANES / 2 + l / 2) * rows * 2;
-            memcpy(w->a, from, (size_t)(2 * rows) * sizeof(float));
-            fft_inverse(j->down, w->a, w->b);
-            for (int64_t i = 0; i < v->rows; i++) {
-                const int64_t at = (i - v->rows / 2 + rows) % rows;
-                float *to = j->x + (i * v->cols + c) * v->slices + first + l;
-                to[0] = j->row_factor[i] * w->b[2 * at];
-                if (l + 1 < count)
-                    to[1] = j->row_factor[i] * w->b[2 * at + 1];
-            }
-        }
-}
-
-static void some_slices(const struct job *j, float *memory, int64_t first)
+static enum err lines_create(struct job *j, int threads)
 {
     const struct scan *s = j->scan;
     const struct volume *v = j->volume;
-    const int64_t left = v->slices - first, count = left < SLICES ? left : SLICES;
-    struct plane_memory w;
-    struct spread_grid grid = j->grid;
-    split(j, memory, &w);
-    grid.cells = w.cells;
-    memset(w.cells, 0,
-           (size_t)(grid.rows * (grid.cols + SPREAD_WIDTH) * SPREAD_LANES) * sizeof(float));
-    for (int64_t view = 0; view < s->views; view++) {
-        /* Cycles per voxel, of one step along the line. */
-        const double unit = 1 / (s->delta_channel * (double)j->rays);
-        const double step[2] = {-sin((double)s->angles[view]) * volume_delta_row(v) * unit,
-                                cos((double)s->angles[view]) * v->delta * unit};
-        line_values(j, &w, view, first, count, step);
-        const struct spread_line line = {step[0] * (double)grid.rows, step[1] * (double)grid.cols,
-                                         j->samples, j->middle, w.values};
-        ISA_PICK(spread_kernels)->line(&grid, &line);
-    }
-    transform_rows(j, &w);
-    transform_columns(j, &w, first, count);
+    const int64_t samples = j->reach + 1;
+    const double scale = v->delta * volume_delta_row(v) / s->delta_channel / (double)j->period;
+    void *block;
+    TRY(mem_alloc("gridding", (size_t)s->views * sizeof *j->lines, &block));
+    j->lines = block;
+    TRY(mem_alloc("gridding", (size_t)(s->views * samples) * sizeof(float), &block));
+    j->weights = block;
+    TRY(mem_alloc("gridding", (size_t)(samples * (1 + 2 * threads)) * sizeof(float), &block));
+    float *common = block, *work = common + samples;
+    for (int64_t k = 0; k < samples; k++)
+        common[k] = (float)(scale * sinc((double)k / (double)j->period));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t view = 0; view < s->views; view++)
+        fill_lines(j, common, work + omp_get_thread_num() * 2 * samples, view);
+    mem_free(block);
+    return ERR_OK;
 }
 
-/* Voxels outside the ellipse become 0. */
-static void clear_outside(const struct volume *v, float *x)
+static int64_t pitch(const struct job *j)
 {
-    const double i0 = 0.5 * (double)(v->rows - 1), j0 = 0.5 * (double)(v->cols - 1);
-    for (int64_t p = 0; v->ror != ROR_NONE && p < volume_pixels(v); p++) {
-        const double a = ((double)(p / v->cols) - i0) / i0, b = ((double)(p % v->cols) - j0) / j0;
-        if (!(b * b + a * a <= 1))
-            memset(x + p * v->slices, 0, (size_t)v->slices * sizeof(float));
+    return j->cols + 2 * GRID_EDGE;
+}
+
+static enum err job_create(struct job *j, int threads)
+{
+    const struct volume *v = j->volume;
+    const struct scan *s = j->scan;
+    const int64_t table = (GRID_STEPS + 1) * GRID_ROW;
+    const size_t element = LANES * sizeof(float);
+    void *block;
+    j->period = fft_good_size(least_period(s, v));
+    j->reach = (int64_t)(cut_off(s->channels) * (double)j->period);
+    j->rows = fft_good_size((int64_t)ceil(FINER * (double)v->rows) + 2 * GRID_EDGE);
+    j->cols = fft_good_size((int64_t)ceil(FINER * (double)v->cols) + 2 * GRID_EDGE);
+    TRY(lanes_fft_create(j->period, &j->ray));
+    TRY(lanes_fft_create(j->cols, &j->across));
+    TRY(lanes_fft_create(j->rows, &j->down));
+    TRY(mem_alloc("gridding table", (size_t)(table + v->rows + v->cols) * sizeof(float), &block));
+    j->table = block;
+    j->row_factor = j->table + table;
+    j->col_factor = j->row_factor + v->rows;
+    taper_table(FINER, j->table);
+    taper_factors(FINER, j->row_factor, v->rows, j->rows);
+    taper_factors(FINER, j->col_factor, v->cols, j->cols);
+    TRY(mem_alloc("spectra of views", (size_t)(s->views * j->period) * element, &block));
+    j->spectra = block;
+    TRY(lines_create(j, threads));
+    const struct grid_shape shape = {j->rows, j->cols, j->reach, s->views, j->lines};
+    TRY(grid_plan_create(&shape, threads, &j->plan));
+    TRY(mem_alloc("plane of frequencies", (size_t)(j->rows * v->cols) * element, &block));
+    j->half = block;
+    const int64_t band = GRID_BAND * pitch(j) + j->cols, columns = (COLUMNS + 1) * j->rows;
+    j->own = band > columns ? band : columns;
+    j->own = j->own > 3 * j->period ? j->own : 3 * j->period;
+    TRY(mem_alloc("gridding", (size_t)(j->own * threads) * element, &block));
+    j->memory = block;
+    return ERR_OK;
+}
+
+static void job_free(struct job *j)
+{
+    lanes_fft_free(&j->ray);
+    lanes_fft_free(&j->across);
+    lanes_fft_free(&j->down);
+    grid_plan_free(&j->plan);
+    mem_free(j->table);
+    mem_free(j->spectra);
+    mem_free(j->lines);
+    mem_free(j->weights);
+    mem_free(j->half);
+    mem_free(j->memory);
+}
+
+/* Spectrum of a view's rows [first, first + count), its phase such that the volume's centre is
+ * that of the plane. */
+static void view_spectrum(const struct job *j, float *memory, int64_t view, int64_t first,
+                          int64_t count)
+{
+    const struct scan *s = j->scan;
+    const struct grid_line *l = &j->lines[view];
+    float *a = memory, *b = a + j->period * LANES, *root = b + j->period * LANES;
+    memset(a, 0, (size_t)(j->period * LANES) * sizeof(float));
+    for (int64_t i = 0; i < count; i++) {
+        const float *row = j->y + (view * s->rows + first + i) * s->channels;
+        for (int64_t c = 0; c < s->channels; c++)
+            a[c * LANES + i] = row[c];
     }
+    const float *z = lanes_fft_run(&j->ray, -1, a, b);
+    roots(l->turn / (double)j->period, j->period, root);
+    float *out = j->spectra + view * j->period * LANES;
+    for (int64_t k = 0; k < j->period; k++)
+        for (int i = 0; i < LANES_COMPLEX; i++) {
+            const float re = z[k * LANES + i], im = z[k * LANES + i + LANES_COMPLEX];
+            out[k * LANES + i] = re * root[2 * k] - im * root[2 * k + 1];
+            out[k * LANES + i + LANES_COMPLEX] = re * root[2 * k + 1] + im * root[2 * k];
+        }
+}
+
+/* The grid repeats: what fell beside its columns belongs to the other end. */
+static void fold(const struct job *j, float *row)
+{
+    float *cells = row + GRID_EDGE * LANES, *end = cells + j->cols * LANES;
+    for (int64_t i = 0; i < GRID_EDGE * LANES; i++) {
+        end[i - GRID_EDGE * LANES] += row[i];
+        cells[i] += end[i];
+    }
+}
+
+/* A band of the grid: all samples that reach it, then the transform of its rows. */
+static void fill_band(const struct job *j, float *memory, int64_t band)
+{
+    const int64_t cols = j->volume->cols, begin = band * GRID_BAND;
+    const int64_t rows = j->rows - begin < GRID_BAND ? j->rows - begin : GRID_BAND;
+    const int64_t *first = j->plan.first + band;
+    float *const other = memory + GRID_BAND * pitch(j) * LANES;
+    const struct grid_band b = {j->period, pitch(j), j->lines, j->table, memory};
+    memset(memory, 0, (size_t)(GRID_BAND * pitch(j) * LANES) * sizeof(float));
+    ISA_PICK(grid_kernels)->add(&b, j->plan.runs + first[0], first[1] - first[0]);
+    for (int64_t r = 0; r < rows; r++) {
+        float *row = memory + r * pitch(j) * LANES;
+        fold(j, row);
+        const float *z = lanes_fft_run(&j->across, 1, row + GRID_EDGE * LANES, other);
+        float *out = j->half + (begin + r) * cols * LANES;
+        for (int64_t c = 0; c < cols; c++) {
+            const int64_t at = (c - cols / 2 + j->cols) % j->cols;
+            for (int i = 0; i < LANES; i++)
+                out[c * LANES + i] = j->col_factor[c] * z[at * LANES + i];
+        }
+    }
+}
+
+/* One column of the slices, transformed; 0 beside the region of reconstruction. */
+static void store_column(const struct job *j, const float *z, int64_t col, int64_t first,
+                         int64_t count)
+{
+    const struct volume *v = j->volume;
+    const double i0 = 0.5 * (double)(v->rows - 1), j0 = 0.5 * (double)(v->cols - 1);
+    const double b = ((double)col - j0) / j0;
+    for (int64_t i = 0; i < v->rows; i++) {
+        const double a = ((double)i - i0) / i0;
+        const int inside = v->ror == ROR_NONE || b * b + a * a <= 1;
+        const int64_t at = (i - v->rows / 2 + j->rows) % j->rows;
+        const float factor = inside ? j->row_factor[i] : 0;
+        float *to = j->x + (i * v->cols + col) * v->slices + first;
+        for (int64_t l = 0; l < count; l++)
+            to[l] = inside ? factor * z[at * LANES + l] : 0;
+    }
+}
+
+static void transform_columns(const struct job *j, float *memory, int64_t col, int64_t first,
+                              int64_t count)
+{
+    const int64_t cols = j->volume->cols, some = cols - col < COLUMNS ? cols - col : COLUMNS;
+    float *const other = memory + COLUMNS * j->rows * LANES;
+    for (int64_t r = 0; r < j->rows; r++)
+        for (int64_t c = 0; c < some; c++)
+            memcpy(memory + (c * j->rows + r) * LANES, j->half + (r * cols + col + c) * LANES,
+                   LANES * sizeof(float));
+    for (int64_t c = 0; c < some; c++) {
+        const float *z = lanes_fft_run(&j->down, 1, memory + c * j->rows * LANES, other);
+        store_column(j, z, col + c, first, count);
+    }
+}
+
+static void some_slices(const struct job *j, int threads, int64_t first, int64_t count)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        float *memory = j->memory + omp_get_thread_num() * j->own * LANES;
+#pragma omp for schedule(static)
+        for (int64_t view = 0; view < j->scan->views; view++)
+            view_spectrum(j, memory, view, first, count);
+#pragma omp for schedule(dynamic)
+        for (int64_t band = 0; band < j->plan.bands; band++)
+            fill_band(j, memory, band);
+#pragma omp for schedule(static)
+        for (int64_t col = 0; col < j->volume->cols; col += COLUMNS)
+            transform_columns(j, memory, col, first, count);
+    }
+}
+
+/* Real operations: 4 a tap of two slices, 2 for its weight; 5 n log2 n a transform of two. */
+static void declare(struct backend *be, const struct job *j, size_t bytes)
+{
+    const double pairs = 0.5 * (double)j->volume->slices, views = (double)j->scan->views;
+    const double samples = views * (double)(2 * j->reach + 1);
+    const double rows = (double)j->rows, cols = (double)j->cols, width = (double)j->volume->cols;
+    const double period = (double)j->period, taps = GRID_TAPS * GRID_TAPS;
+    const double flops = samples * (4 * taps + 6) + 5 * views * period * log2(period) +
+                         5 * rows * cols * log2(cols) + 5 * width * rows * log2(rows);
+    const double planes = 8 * (samples + 2 * rows * width + 2 * views * period);
+    backend_declare(be, pairs * flops, (double)bytes, (double)bytes + pairs * planes);
 }
 
 enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct volume *v,
                           const struct buffer *y, struct buffer *x)
 {
-    struct job j = {.be = be, .scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
-    struct plane_memory unused;
-    void *memory = NULL;
-    enum err e = job_create(&j);
-    const int64_t groups = (v->slices + SLICES - 1) / SLICES;
-    const int threads = groups < be->threads ? (int)groups : be->threads;
-    if (!e) {
-        j.own = split(&j, NULL, &unused);
-        e = mem_alloc("planes of frequencies", j.own * (size_t)threads * sizeof(float), &memory);
-    }
-    if (!e) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t g = 0; g < groups; g++)
-            some_slices(&j, (float *)memory + (size_t)omp_get_thread_num() * j.own, g * SLICES);
-        clear_outside(v, j.x);
-        const double samples = (double)j.samples * (double)s->views * (double)v->slices;
-        const double cells = (double)(j.grid.rows * j.grid.cols) * (double)v->slices;
-        const double butterflies = 2.5 * cells * log2((double)(j.grid.rows * j.grid.cols));
-        backend_declare(be, 2 * SPREAD_WIDTH * SPREAD_WIDTH * samples + butterflies,
-                        (double)(y->bytes + x->bytes), 8 * SPREAD_WIDTH * SPREAD_WIDTH * samples);
-    }
-    mem_free(memory);
+    struct job j = {.scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
+    enum err e = job_create(&j, be->threads);
+    for (int64_t first = 0; !e && first < v->slices; first += LANES)
+        some_slices(&j, be->threads, first, v->slices - first < LANES ? v->slices - first : LANES);
+    if (!e)
+        declare(be, &j, y->bytes + x->bytes);
     job_free(&j);
     return e;
 }

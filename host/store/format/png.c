@@ -113,3 +113,18 @@ void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_s
     if (*high <= *low) /* flat: mid-grey */
         *low -= .5, *high = *low + 1;
 }
+
+double scale_bar(int64_t rows, int64_t cols, float *values, double pitch, double low, double high)
+{
+    const double most = 0.25 * (double)cols * pitch, ten = pow(10, floor(log10(most)));
+    const double length = most >= 5 * ten ? 5 * ten : most >= 2 * ten ? 2 * ten : ten;
+    const int64_t wide = (int64_t)rint(length / pitch), thick = rows / 100 + 1;
+    const int64_t left = cols / 32 + 1, bottom = rows - rows / 32 - 2;
+    for (int64_t i = bottom - thick; i <= bottom + 1; i++)
+        for (int64_t j = left - 1; j <= left + wide; j++) {
+            const int frame = i == bottom - thick || i > bottom || j < left || j == left + wide;
+            if (i >= 0 && i < rows && j < cols)
+                values[i * cols + j] = (float)(frame ? low : high);
+        }
+    return length;
+}

@@ -14,4 +14,8 @@ enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const floa
 void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
                   int64_t col_stride, double *low, double *high);
 
+/* Draws a bar of `high` in a frame of `low` into the lower left corner of values[rows][cols]. Its
+ * length, which is returned, is 1, 2 or 5 times a power of ten, a quarter of the width at most. */
+double scale_bar(int64_t rows, int64_t cols, float *values, double pitch, double low, double high);
+
 #endif
