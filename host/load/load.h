@@ -7,6 +7,7 @@
 
 #include "host/load/loading.h"
 #include "host/store/engine/engine.h"
+#include "host/store/engine/kept.h"
 
 enum load_cache { CACHE_AS_IS, CACHE_WARM, CACHE_COLD };
 enum load_size { SWEEP_NONE, SWEEP_QUICK, SWEEP_MEDIUM, SWEEP_FULL };
@@ -18,7 +19,10 @@ struct load_request {
     int64_t chunks; /* that are read; 0: all */
     enum load_cache cache;
     enum load_size sweep;
-    double budget_s; /* of the sweep; 0: 60 s, 600 s, none */
+    int64_t box[STORE_DIMS]; /* read in boxes of this shape, one after the other, */
+    int box_dims;            /* 0: all at once */
+    int64_t keep_bytes;      /* decoded chunks that stay between boxes */
+    double budget_s;         /* of the sweep; 0: 60 s, 600 s, none */
     const volatile int *stop;
 };
 
@@ -29,7 +33,8 @@ struct load_session {
     struct store_array *array;
     struct store_dtype type;
     struct engine_box box; /* part of the array where memory holds no more */
-    int64_t chunks;        /* that are read */
+    int64_t boxes;
+    int64_t chunks; /* that are read */
     void *out;
     size_t out_bytes;
     int64_t open_ns, index_ns, allocate_ns;
@@ -42,8 +47,11 @@ void load_end(struct load_session *s);
 struct load_run {
     double seconds, cpu_s, cached_share;
     struct engine_result result;
-    struct engine_facts facts;
+    struct engine_facts facts; /* sums over all boxes */
+    struct kept_facts kept;
 };
+/* Counts the boxes of the session. ERR_USAGE: they do not fit the array. */
+enum err load_boxes(struct load_session *s);
 enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
                    struct load_run *run, struct engine_time **times);
 

@@ -13,6 +13,7 @@ FUNCTION_P90, FUNCTION_CAP = 50, 100
 LARGER = {
     "host/backend/backend.h": (270, "the whole seam between algorithms and machines, read as one"),
     "profiler/analyze/model/model_fields.h": (460, "profile.json read as one: structs, writer, reader and schema come from it"),
+    "host/load/loading_fields.h": (150, "loading.json read as one, as the row before"),
     "profiler/trace/format.h": (150, "the file format, read as one"),
     "profiler/analyze/state/run.h": (270, "what the analysis adds up, read as one"),
     "profiler/trace/records_gpu.h": (150, "the file format, read as one"),

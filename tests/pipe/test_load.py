@@ -84,9 +84,29 @@ def sweep(check, folder):
         check.that(r["peak_bytes"] >= 20 * 256 * 512 * 2 and r["seconds_min"] <= r["seconds"] <= r["seconds_max"], f"{r}")
     check.that({"pread", "mmap"} <= {r["backend"] for r in good} and any(r["processes"] for r in good), "ways and processes")
     check.that(said["recommended"] in {f"--fetch {r['backend']} --{'processes' if r['processes'] else 'threads'} {r['workers']} --batch {r['batch']} "
-                                       f"--order {r['order']}" for r in good}, f"recommended: {said['recommended']}")
+                                       f"--order {r['order']}" + (f" --gap {r['gap']}" if r["gap"] else "") for r in good}, f"recommended: {said['recommended']}")
     table = tomoprof("load", folder / "x.npy", "--sweep", "quick", "--explain", "--out", folder / "out").stdout
     check.that("speed-up" in table and "Recommended: " in table and "cached chunks" in table, table)
+
+
+def boxes(check, folder):
+    """A store of blocks that is read by columns: each block comes four times, or once where decoded blocks are kept."""
+    np.save(folder / "x.npy", np.arange(32 * 64 * 64, dtype=np.uint16).reshape(32, 64, 64))
+    done = tomoprof("convert", folder / "x.npy", folder / "x.zarr", "--chunk", "32,32,32", "--codec", "gzip:1")
+    check.that(done.returncode == 0, done.stderr)
+    plain = loaded(check, folder, folder / "x.zarr", "--boxes", "32,16,16", "--threads", 1)
+    check.that(plain["boxes"] == 16 and plain["box"] == [32, 16, 16] and plain["amplification"] == 4 and plain["requests"] == 16, f"{plain['boxes']} boxes")
+    check.that(plain["kept"]["bytes_most"] is None and plain["chunks_read"] == 16, f"{plain['kept']}")
+    kept = loaded(check, folder, folder / "x.zarr", "--boxes", "32,16,16", "--threads", 2, "--keep", 1)
+    block = 32 * 32 * 32 * 2
+    check.that(kept["kept"] == {"bytes_most": 1 << 20, "bytes_peak": 4 * block, "hits": 12, "misses": 4, "hit_share": 0.75, "bytes_saved": 12 * block,
+                                "dropped": 0}, f"{kept['kept']}")
+    check.that(kept["amplification"] == 1 and kept["requests"] == 4, f"{kept['amplification']} with {kept['requests']} requests")
+    table = tomoprof("load", folder / "x.zarr", "--boxes", "32,16,16", "--keep", 1, "--out", folder / "out").stdout
+    check.that("16 boxes of 32 x 16 x 16" in table and "kept chunks: 12 hits, 4 misses" in table, table)
+    joined = [loaded(check, folder, folder / "x.npy", "--boxes", "32,16,64", "--threads", 1, "--gap", gap, "--largest", largest)["requests"]
+              for gap, largest in ((-1, 0), (1 << 20, 0), (1 << 20, 40000))]
+    check.that(joined[0] == 4 * 32 and joined[1] == 4 and 4 < joined[2] < 4 * 32, f"requests: {joined}")
 
 
 def stops(check, folder):
@@ -108,10 +128,12 @@ def refused(check, folder):
     (folder / "text").write_text("hello")
     for words, args in (("has no array nope; it has data", (DATA / "store/f4.npy", "--array", "nope")), ("of no known format", (folder / "text",)),
                         ("must be one of pread, mmap, direct, uring", (DATA / "store/f4.npy", "--fetch", "tape")),
-                        ("give one of them", (DATA / "store/f4.npy", "--threads", 2, "--processes", 2))):
+                        ("--boxes 3,x: give sizes", (DATA / "store/f4.npy", "--boxes", "3,x")), ("has 3 dimensions", (DATA / "store/f4.npy", "--boxes", 3)),
+                        ("leave --tiles out", (DATA / "store/f4.npy", "--boxes", "1,1,9", "--tiles", 2)),
+                        ("without --boxes", (DATA / "store/f4.npy", "--keep", 2)), ("give one of them", (DATA / "store/f4.npy", "--threads", 2, "--processes", 2))):
         done = tomoprof("load", *args, "--out", folder / "out")
         check.that(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
 
 
 if __name__ == "__main__":
-    main(profile, every_format, info_of_hdf5, sweep, stops, refused)
+    main(profile, every_format, info_of_hdf5, sweep, boxes, stops, refused)

@@ -1,5 +1,6 @@
 /* The command `load`: where the time of loading a file goes, and which way is fastest. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/log.h"
@@ -9,7 +10,8 @@
 #include "host/load/load.h"
 
 static const char *array, *fetch = "pread", *out = "output";
-static int64_t tiles, threads, processes, batch;
+static const char *boxes;
+static int64_t tiles, threads, processes, batch, gap, largest, keep;
 static int order, cache, sweep, as_float, explain, tune, json;
 static double budget;
 
@@ -21,6 +23,12 @@ static struct opt options[] = {
     OPTION_INT("processes", 0, processes, "N", "processes instead of threads", 0, 256),
     OPTION_INT("batch", 0, batch, "N", "chunks that are fetched together; 0: by their size", 0,
                10000),
+    OPTION_INT("gap", 0, gap, "BYTES", "join requests this close; 0: 4096, HTTP 65536; -1: never",
+               -1, 1 << 30),
+    OPTION_INT("largest", 0, largest, "BYTES", "of a joined request (default: 16 MiB)", 0, 1 << 30),
+    OPTION_TEXT("boxes", 0, boxes, "A,B,C", "read boxes of this size, one after the other"),
+    OPTION_INT("keep", 0, keep, "MIB", "decoded chunks that stay in memory between boxes", 0,
+               1 << 20),
     OPTION_CHOICE("order", 0, order, ENGINE_ORDERS, "order of the chunks"),
     OPTION_CHOICE("cache", 0, cache, "as-is|warm|cold", "state of the page cache before each run"),
     OPTION_FLAG("float32", 0, as_float, "convert to float32, as a reconstruction does"),
@@ -97,6 +105,22 @@ static enum err measure(const struct load_request *r, struct load_session *s, st
     return write_results(l);
 }
 
+static enum err parse_boxes(struct load_request *r)
+{
+    const char *at = boxes;
+    for (char *end; at && *at; at = *end ? end + 1 : end) {
+        const long long n = strtoll(at, &end, 10);
+        FAIL_IF(end == at || (*end && *end != ',') || n < 1 || n > INT32_MAX ||
+                    r->box_dims == STORE_DIMS,
+                ERR_USAGE, "--boxes %s: give sizes of at least 1, as 64,64,64", boxes);
+        r->box[r->box_dims++] = n;
+    }
+    FAIL_IF(keep && !boxes, ERR_USAGE, "--keep: nothing is read twice without --boxes");
+    FAIL_IF(keep && processes, ERR_USAGE, "--keep: processes share no memory; use --threads");
+    r->keep_bytes = keep << 20;
+    return ERR_OK;
+}
+
 static enum err load(char **word)
 {
     struct load_request r = {.path = word[0],
@@ -115,9 +139,12 @@ static enum err load(char **word)
     r.options.processes = (int)processes;
     r.options.batch = (int)batch;
     r.options.order = (enum engine_order)order;
-    if (!tiles && r.sweep == SWEEP_QUICK)
+    r.options.gap = gap;
+    r.options.largest = largest;
+    TRY(parse_boxes(&r));
+    if (!tiles && !boxes && r.sweep == SWEEP_QUICK)
         r.chunks = 100;
-    if (!tiles && r.sweep == SWEEP_MEDIUM)
+    if (!tiles && !boxes && r.sweep == SWEEP_MEDIUM)
         r.chunks = 500;
     TRY(loading_create(&l));
     enum err e = measure(&r, &s, l);

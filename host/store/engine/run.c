@@ -100,6 +100,8 @@ static enum err end(struct engine_job *job, struct engine_result *result)
     result->tasks_done = job->tasks_done;
     result->buffer_bytes = job->buffer_bytes;
     result->workers = job->workers;
+    result->requests = job->requests;
+    result->bytes_fetched = job->bytes_fetched;
     result->way = job->fallback[0] ? fetch_pread.name
                   : p->options.way ? p->options.way->name
                                    : fetch_pread.name;
