@@ -12,6 +12,17 @@
 enum load_cache { CACHE_AS_IS, CACHE_WARM, CACHE_COLD };
 enum load_size { SWEEP_NONE, SWEEP_QUICK, SWEEP_MEDIUM, SWEEP_FULL };
 
+/* A GPU, as the command line gives it. Errors are those of its back end. */
+struct load_device {
+    void *self;
+    enum err (*pin)(void *self, void *host, size_t bytes);
+    void (*unpin)(void *self, void *host);
+    enum err (*reserve)(void *self, size_t bytes);
+    enum err (*send)(void *self, const void *pinned, size_t bytes); /* done when it returns */
+    enum err (*check)(void *self, const void *pinned, size_t bytes);
+};
+enum load_to { TO_MEMORY, TO_PINNED, TO_DEVICE };
+
 struct load_request {
     const char *path, *array; /* array NULL: the first */
     struct engine_options options;
@@ -19,10 +30,12 @@ struct load_request {
     int64_t chunks; /* that are read; 0: all */
     enum load_cache cache;
     enum load_size sweep;
-    int64_t box[STORE_DIMS]; /* read in boxes of this shape, one after the other, */
-    int box_dims;            /* 0: all at once */
-    int64_t keep_bytes;      /* decoded chunks that stay between boxes */
-    double budget_s;         /* of the sweep; 0: 60 s, 600 s, none */
+    int64_t box[STORE_DIMS];          /* read in boxes of this shape, one after the other, */
+    int box_dims;                     /* 0: all at once */
+    int64_t keep_bytes;               /* decoded chunks that stay between boxes */
+    enum load_to to;                  /* where the array goes; */
+    const struct load_device *device; /* NULL: to memory */
+    double budget_s;                  /* of the sweep; 0: 60 s, 600 s, none */
     const volatile int *stop;
 };
 
@@ -37,7 +50,8 @@ struct load_session {
     int64_t chunks; /* that are read */
     void *out;
     size_t out_bytes;
-    int64_t open_ns, index_ns, allocate_ns;
+    int pinned;
+    int64_t open_ns, index_ns, allocate_ns, pin_ns, send_ns;
     int64_t deadline_ns; /* 0: none */
 };
 enum err load_begin(const struct load_request *r, struct load_session *s);

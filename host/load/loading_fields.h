@@ -101,6 +101,7 @@
     X(TEXT, _, timestamp, "UTC, a label")                                                          \
     X(INT, _, processors, "that the program may use")                                              \
     X(TEXT, _, cache, "state before each run: warm, cold, or as it is")                            \
+    X(TEXT, _, to, "memory; pinned: memory that a GPU reads; device: and from there to the GPU")   \
     X(ONE, load_file, file, "")                                                                    \
     X(MAP, load_phase, phases, "of the profile: open, index, allocate, queue, ... finish")         \
     X(INT, _, chunks_read, "of the profile")                                                       \

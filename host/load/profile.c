@@ -35,6 +35,30 @@ static enum err choose_box(struct load_session *s)
     return ERR_OK;
 }
 
+static enum err pin(struct load_session *s)
+{
+    const struct load_device *d = s->request->device;
+    if (s->request->to == TO_MEMORY)
+        return ERR_OK;
+    const int64_t at = clock_ns();
+    TRY(d->pin(d->self, s->out, s->out_bytes));
+    s->pinned = 1;
+    s->pin_ns = clock_ns() - at;
+    return s->request->to == TO_DEVICE ? d->reserve(d->self, s->out_bytes) : ERR_OK;
+}
+
+/* From the pinned memory to the device; only the sending is timed. */
+static enum err send(struct load_session *s)
+{
+    const struct load_device *d = s->request->device;
+    if (s->request->to != TO_DEVICE)
+        return ERR_OK;
+    const int64_t at = clock_ns();
+    TRY(d->send(d->self, s->out, s->out_bytes));
+    s->send_ns = clock_ns() - at;
+    return d->check(d->self, s->out, s->out_bytes);
+}
+
 enum err load_begin(const struct load_request *r, struct load_session *s)
 {
     *s = (struct load_session){.request = r};
@@ -53,11 +77,13 @@ enum err load_begin(const struct load_request *r, struct load_session *s)
     TRY(engine_shared(s->out_bytes, &s->out));
     memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
     s->allocate_ns = clock_ns() - at;
-    return ERR_OK;
+    return pin(s);
 }
 
 void load_end(struct load_session *s)
 {
+    if (s->pinned)
+        s->request->device->unpin(s->request->device->self, s->out);
     engine_unshare(s->out, s->out_bytes);
     store_close(s->store);
     *s = (struct load_session){0};
@@ -182,21 +208,28 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     for (int k = 1; k < 5; k++)
         all += sum[k];
     const double open_s = 1e-9 * (double)s->open_ns, index_s = 1e-9 * (double)s->index_ns,
-                 allocate_s = 1e-9 * (double)s->allocate_ns;
+                 allocate_s = 1e-9 * (double)s->allocate_ns, pin_s = 1e-9 * (double)s->pin_ns,
+                 send_s = 1e-9 * (double)s->send_ns;
     const struct load_phase rows[] = {
         {"open", open_s, open_s},
         {"index", index_s, index_s},
         {"allocate", allocate_s, allocate_s},
+        {"pin", pin_s, pin_s},
         {"queue", sum[0], 0}, /* its batch mates are at work meanwhile */
         {"fetch", sum[1], all > 0 ? read_s * sum[1] / all : 0},
         {"decode", sum[2], all > 0 ? read_s * sum[2] / all : 0},
         {"convert", sum[3], all > 0 ? read_s * sum[3] / all : 0},
         {"place", sum[4], all > 0 ? read_s * sum[4] / all : 0},
+        {"send", send_s, send_s},
         {"finish", finish_s, finish_s},
     };
     const size_t n = sizeof rows / sizeof *rows;
     TRY(json_items(l->arena, &record_load_phase, n, &l->phases, &l->phases_count));
-    memcpy(l->phases, rows, sizeof rows);
+    l->phases_count = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((strcmp(rows[i].name, "pin") || s->request->to != TO_MEMORY) &&
+            (strcmp(rows[i].name, "send") || s->request->to == TO_DEVICE))
+            l->phases[l->phases_count++] = rows[i];
     return ERR_OK;
 }
 
@@ -209,9 +242,12 @@ enum err load_profile(struct load_session *s, struct loading *l)
     clock_stamp(stamp);
     l->timestamp = arena_text(l->arena, stamp);
     l->processors = engine_processors();
+    static const char *const places[] = {"memory", "pinned", "device"};
     l->cache = load_cache_name(s->request->cache);
+    l->to = places[s->request->to];
     TRY(fill_file(s, l));
     TRY(load_once(s, &s->request->options, s->request->cache, &run, &t));
+    TRY(send(s));
     const int64_t finish = clock_ns();
     l->file.cached_share = run.cached_share;
     enum err e = fill_chunks(l, t, run.facts.tasks);
@@ -245,7 +281,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
     }
     l->interrupted = run.result.tasks_done < run.facts.tasks;
     /* Chunks that were not read take as long as those that were. */
-    const double once = 1e-9 * (double)(s->open_ns + s->index_ns),
+    const double once = 1e-9 * (double)(s->open_ns + s->index_ns + s->pin_ns + s->send_ns),
                  factor = l->spread.n ? (double)l->file.chunks / (double)l->spread.n : (double)NAN;
     const double left = factor > 1 ? factor - 1 : 0, off = 2 * error * left * run.seconds;
     l->estimate_full_s.mid = once + run.seconds * (1 + left);

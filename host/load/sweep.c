@@ -24,7 +24,7 @@ struct sweep_row {
 
 struct sweep {
     struct sweep_row rows[ROWS_MOST];
-    int count;
+    int count, threads_only; /* a GPU is open: no process may begin */
 };
 
 static void add(struct sweep *w, const struct fetch_way *way, int workers, int processes, int batch,
@@ -36,6 +36,8 @@ static void add(struct sweep *w, const struct fetch_way *way, int workers, int p
                                      .batch = batch,
                                      .order = order,
                                      .gap = gap};
+    if (processes && w->threads_only)
+        return;
     for (int i = 0; i < w->count; i++)
         if (!memcmp(&w->rows[i].options, &o, sizeof o))
             return;
@@ -226,6 +228,7 @@ enum err load_sweep(struct load_session *s, struct loading *l)
     enum load_cache cache = r->cache;
     struct sweep *w = calloc(1, sizeof *w);
     FAIL_IF(!w, ERR_MEMORY, "no memory left for the sweep");
+    w->threads_only = r->to != TO_MEMORY;
     plan_rows(w, r->sweep);
     if (cache == CACHE_AS_IS) /* each run leaves it warm */
         cache = CACHE_WARM;

@@ -7,12 +7,13 @@
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/storage/apart.h"
+#include "host/cli/storage/device.h"
 #include "host/load/load.h"
 
 static const char *array, *fetch = "pread", *out = "output";
 static const char *boxes;
 static int64_t tiles, threads, processes, batch, gap, largest, keep;
-static int order, cache, sweep, as_float, explain, tune, json;
+static int order, cache, to, sweep, as_float, explain, tune, json;
 static double budget;
 
 static struct opt options[] = {
@@ -31,6 +32,8 @@ static struct opt options[] = {
                1 << 20),
     OPTION_CHOICE("order", 0, order, ENGINE_ORDERS, "order of the chunks"),
     OPTION_CHOICE("cache", 0, cache, "as-is|warm|cold", "state of the page cache before each run"),
+    OPTION_CHOICE("to", 0, to, "memory|pinned|device",
+                  "place into memory that a GPU reads, or on it"),
     OPTION_FLAG("float32", 0, as_float, "convert to float32, as a reconstruction does"),
     OPTION_CHOICE("sweep", 0, sweep, "none|quick|medium|full", "measure other ways and rank them"),
     OPTION_FLAG("explain", 0, explain, "compare a few cached chunks with the real load"),
@@ -50,6 +53,7 @@ static enum err say_small(const struct load_request *r, const struct loading *wh
     struct loading *l;
     small.chunks = 4;
     small.cache = CACHE_WARM;
+    small.to = TO_MEMORY;
     enum err e = load_begin(&small, &s);
     if (e) {
         load_end(&s);
@@ -146,12 +150,24 @@ static enum err load(char **word)
         r.chunks = 100;
     if (!tiles && !boxes && r.sweep == SWEEP_MEDIUM)
         r.chunks = 500;
-    TRY(loading_create(&l));
-    enum err e = measure(&r, &s, l);
+    FAIL_IF(to && processes, ERR_USAGE,
+            "--to and --processes: workers start before the GPU is opened; use --threads");
+    struct load_device device = {0};
+    if (to)
+        TRY(device_open(&device));
+    r.to = (enum load_to)to;
+    r.device = &device;
+    enum err e = loading_create(&l);
+    if (e) {
+        device_close(&device);
+        return e;
+    }
+    e = measure(&r, &s, l);
     if (!e && l->interrupted && cli_stop)
         cli_end.exit_code = 130;
     load_end(&s);
     loading_free(l);
+    device_close(&device);
     return e;
 }
 
