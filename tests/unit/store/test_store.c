@@ -360,6 +360,33 @@ static void test_pictures(void **state)
         }
 }
 
+/* JPEG tiles of CZI, grey and blue-green-red, as czifile reads them. */
+static void test_jpeg_tiles(void **state)
+{
+    static const char *const files[] = {"jpeg_grey", "jpeg_colour"};
+    const struct store_dtype u1 = {'u', 1, 0};
+    unsigned char mine[72 * 96 * 3], theirs[sizeof mine];
+    const char *unused;
+    struct store *s;
+    (void)state;
+    if (!codec_available(CODEC_JPEG, &unused))
+        skip();
+    for (int i = 0; i < 2; i++) {
+        const int n = 72 * 96 * (i ? 3 : 1);
+        char path[512];
+        for (int k = 0; k < 2; k++) {
+            snprintf(path, sizeof path, "%s/store/%s%s", TP_DATA, files[i],
+                     k ? "_czi.npy" : ".czi");
+            assert_ok(store_open(path, &s));
+            assert_int_equal(store_elements(s->arrays[0]), n);
+            assert_ok(engine_read(s, s->arrays[0], NULL, u1, k ? theirs : mine, NULL));
+            store_close(s);
+        }
+        for (int p = 0; p < n; p++)
+            assert_true(abs(mine[p] - theirs[p]) <= 3);
+    }
+}
+
 /* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
  * is held beside it is the compressed bytes. */
 static void test_memory(void **state)
@@ -403,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
         cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_jpeg_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
