@@ -19,11 +19,17 @@ int codec_available(enum codec codec, const char **library)
         enum codec codec;
         const char *library;
         int (*available)(void);
-    } needs[] = {
-        {CODEC_ZSTD, "libzstd", zstd_available},       {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
-        {CODEC_CZI_ZSTD1, "libzstd", zstd_available},  {CODEC_BLOSC, "libblosc", blosc_available},
-        {CODEC_JPEG, "libturbojpeg0", jpeg_available}, {CODEC_JXR, "libjxr", jxr_available},
-        {CODEC_LZ4, "liblz4", lz4_available},          {CODEC_LZ4_HDF5, "liblz4", lz4_available}};
+    } needs[] = {{CODEC_ZSTD, "libzstd", zstd_available},
+                 {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
+                 {CODEC_CZI_ZSTD1, "libzstd", zstd_available},
+                 {CODEC_BLOSC, "libblosc", blosc_available},
+                 {CODEC_JPEG, "libturbojpeg0", jpeg_available},
+                 {CODEC_JXR, "libjxr", jxr_available},
+                 {CODEC_LZ4, "liblz4", lz4_available},
+                 {CODEC_LZ4_HDF5, "liblz4", lz4_available},
+                 {CODEC_BITSHUFFLE_LZ4, "liblz4", lz4_available},
+                 {CODEC_BITSHUFFLE_ZSTD, "libzstd", zstd_available},
+                 {CODEC_SZIP, "libaec", szip_available}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].codec == codec) {
             *library = needs[i].library;

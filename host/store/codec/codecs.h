@@ -9,7 +9,7 @@
 typedef enum err codec_fn(const struct codec_call *c);
 codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
     codec_packbits, codec_lzw, codec_jpeg, codec_jxr, codec_shuffle, codec_predict,
-    codec_fletcher32, codec_crc32c;
+    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip;
 
 /* Encoders: `out` has room for codec_bound; *got is what was written. */
 size_t zlib_bound(size_t bytes);
@@ -32,7 +32,7 @@ void fast_inflate_free(struct codec_worker *w);
 enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
 
 int zstd_available(void), blosc_available(void), lz4_available(void), jpeg_available(void),
-    jxr_available(void);
+    jxr_available(void), szip_available(void);
 void jpeg_free(struct codec_worker *w);
 void zstd_free(struct codec_worker *w);
 

@@ -96,6 +96,20 @@ def hdf5():
             d.id.write_direct_chunk((i, 0, 0), raw if i % 2 else zlib.compress(raw), filter_mask=i % 2)
 
 
+def filters():
+    """HDF5's filters beyond its own: bitshuffle with LZ4, zstd and nothing, the bits of Blosc; SZIP in its two ways and widths."""
+    u2 = values("u2")
+    with h5py.File(HERE / "filters.h5", "w") as f:
+        f.create_dataset("bitshuffle_lz4", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(cname="lz4"))
+        f.create_dataset("bitshuffle_zstd", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(nelems=136, cname="zstd"))
+        f.create_dataset("bitshuffle", data=u2, chunks=CHUNKS, **hdf5plugin.Bitshuffle(cname="none"))
+        f.create_dataset("bitshuffle_f8", data=values("f8"), chunks=CHUNKS, **hdf5plugin.Bitshuffle(cname="lz4"))
+        f.create_dataset("blosc_bits", data=u2, chunks=CHUNKS, **hdf5plugin.Blosc(cname="lz4", shuffle=2))
+        f.create_dataset("szip_nn", data=u2, chunks=CHUNKS, compression="szip", compression_opts=("nn", 16))
+        f.create_dataset("szip_f8", data=values("f8"), chunks=CHUNKS, compression="szip", compression_opts=("ec", 32))
+        f.create_dataset("szip_big", data=values(">u2"), chunks=CHUNKS, compression="szip", compression_opts=("nn", 8))
+
+
 def zarr2():
     root = HERE / "zarr2"
     u2 = values("u2")
@@ -345,7 +359,7 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
 

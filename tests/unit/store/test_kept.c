@@ -14,18 +14,18 @@ static void the_least_recently_used_leave(void **state)
     (void)state;
     struct engine_kept *k;
     struct store_array a = {0}, other = {0};
-    unsigned char bytes[40];
+    unsigned char bytes[100];
     assert_ok(kept_make(100, &k));
     assert_false(kept_takes(k, 101));
     memset(bytes, 7, sizeof bytes);
     for (int i = 0; i < 2; i++)
-        kept_put(k, &a, i, bytes, sizeof bytes);
+        kept_put(k, &a, i, bytes, 40);
     struct kept_chunk *held = kept_get(k, &a, 0); /* 1 is now the oldest, and 0 is held */
-    assert_memory_equal(kept_bytes(held), bytes, sizeof bytes);
-    kept_put(k, &a, 2, bytes, sizeof bytes);
+    assert_memory_equal(kept_bytes(held), bytes, 40);
+    kept_put(k, &a, 2, bytes, 40);
     assert_null(kept_get(k, &a, 1));
     assert_null(kept_get(k, &other, 0));
-    kept_put(k, &a, 3, bytes, sizeof bytes); /* 2 leaves: 0 is older, but held */
+    kept_put(k, &a, 3, bytes, 40); /* 2 leaves: 0 is older, but held */
     assert_null(kept_get(k, &a, 2));
     kept_put(k, &a, 4, bytes, 100); /* only what nobody holds can leave: no room */
     assert_null(kept_get(k, &a, 4));

@@ -57,6 +57,14 @@ static const struct known all[] = {
     {"kinds.h5", "zstd", "uint16", 1, "hdf5 zstd"},
     {"kinds.h5", "holes", "uint16", 0, "hdf5"},
     {"skipped_filter.h5", "data", "uint16", 1, "hdf5"},
+    {"filters.h5", "bitshuffle_lz4", "uint16", 1, "hdf5 lz4"},
+    {"filters.h5", "bitshuffle_zstd", "uint16", 1, "hdf5 zstd"},
+    {"filters.h5", "bitshuffle", "uint16", 1, "hdf5"},
+    {"filters.h5", "bitshuffle_f8", "float64", 1, "hdf5 lz4"},
+    {"filters.h5", "blosc_bits", "uint16", 1, "hdf5 blosc"},
+    {"filters.h5", "szip_nn", "uint16", 1, "hdf5 szip"},
+    {"filters.h5", "szip_f8", "float64", 1, "hdf5 szip"},
+    {"filters.h5", "szip_big", "uint16", 1, "hdf5 szip"},
     {"zarr2", "raw", "uint16", 1, NULL},
     {"zarr2", "zlib", "uint16", 1, NULL},
     {"zarr2", "gzip", "uint16", 1, NULL},
@@ -99,6 +107,7 @@ static int there(const char *libraries)
 #endif
     return (!strstr(libraries, "zstd") || codec_available(CODEC_ZSTD, &unused)) &&
            (!strstr(libraries, "blosc") || codec_available(CODEC_BLOSC, &unused)) &&
+           (!strstr(libraries, "szip") || codec_available(CODEC_SZIP, &unused)) &&
            (!strstr(libraries, "lz4") || codec_available(CODEC_LZ4, &unused));
 }
 
