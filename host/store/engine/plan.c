@@ -294,6 +294,14 @@ static enum err group(struct engine_plan *p)
     return ERR_OK;
 }
 
+static int64_t part_elements(const struct store_array *a, const struct engine_task *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < a->dims; d++)
+        n *= t->count[d];
+    return n;
+}
+
 static enum err make(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
@@ -313,8 +321,12 @@ static enum err make(struct engine_plan *p)
     for (int64_t i = 0; a->tiles && i < a->chunks_count; i++)
         if (is_sampled(p, i, a->chunks_count))
             TRY(add_chunk(p, i));
-    for (int64_t i = 0; i < p->facts.tasks; i++)
+    int64_t parts = 0; /* no two of them overlap */
+    for (int64_t i = 0; i < p->facts.tasks; i++) {
         set_key(p, &p->tasks[i]);
+        parts += part_elements(a, &p->tasks[i]);
+    }
+    p->covered = !a->tiles || parts * a->dtype.bytes == p->facts.bytes_wanted;
     sorted = a;
     array_sort(p->tasks, (size_t)p->facts.tasks, sizeof *p->tasks,
                p->options.order == ORDER_OFFSET ? by_offset : by_key);

@@ -145,7 +145,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();
     job->begin_ns = begin;
-    if (p->array->tiles) /* between them */
+    if (!p->covered) /* between tiles */
         worker_fill(job);
     if (processes)
         run_processes(job, n < 1 ? 1 : n);

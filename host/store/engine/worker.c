@@ -2,11 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "host/base/clock.h"
 #include "host/base/memory.h"
 #include "host/store/engine/worker.h"
 
+#define HUGE_PAGE    ((size_t)2 << 20)
+#define HUGE_FROM    ((size_t)4 << 20)
 #define DIRECT_BYTES 16384 /* parts from this size on are read straight into their place */
 
 void worker_fail(struct engine_job *job, enum err e)
@@ -27,7 +30,11 @@ static enum err room(struct engine_worker *w, unsigned char **buffer, size_t *ha
         TRY(mem_require("a chunk of the file", need, NULL));
     free(*buffer);
     __atomic_fetch_add(&w->job->buffer_bytes, (int64_t)(need - *have), __ATOMIC_RELAXED);
-    *buffer = aligned_alloc(FETCH_ALIGN, need);
+    const int huge = need >= HUGE_FROM; /* fewer page faults: they cost more than a copy */
+    need = huge ? (need + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : need;
+    *buffer = aligned_alloc(huge ? HUGE_PAGE : FETCH_ALIGN, need);
+    if (*buffer && huge)
+        madvise(*buffer, need, MADV_HUGEPAGE);
     *have = *buffer ? need : 0;
     FAIL_IF(!*buffer, ERR_MEMORY, "no memory left for %zu bytes of chunks", need);
     return ERR_OK;
