@@ -88,6 +88,22 @@ enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, co
     return ERR_OK;
 }
 
+enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                           size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end)
+{
+    const struct codec_call c = {.worker = w,
+                                 .step = &p->step[0],
+                                 .in = in,
+                                 .in_bytes = in_bytes,
+                                 .out = out,
+                                 .out_bytes = out_bytes};
+    if (p->count == 1 && p->step[0].codec == CODEC_BLOSC)
+        return blosc_part(&c, begin, end);
+    if (p->count == 1 && p->step[0].codec == CODEC_GZIP_PART)
+        out_bytes = end;
+    return codec_decode(w, p, in, in_bytes, out, out_bytes);
+}
+
 static size_t encode_bound(const struct codec_step *s, size_t n)
 {
     size_t bound = s->codec == CODEC_ZSTD ? zstd_bound(n) : zlib_bound(n);

@@ -85,6 +85,11 @@ int codec_available(enum codec codec, const char **library);
 enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                       size_t in_bytes, void *out, size_t out_bytes);
 
+/* The same where bytes [begin, end) of the result are wanted: they are at their place in `out`.
+ * Streams are not decoded further, and of blosc only the blocks that hold them. */
+enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                           size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end);
+
 /* The way back, for zlib, gzip, zstd, shuffle and crc32c: *out is malloc'ed. */
 enum err codec_encode(const struct codec_pipeline *p, const void *in, size_t in_bytes, void **out,
                       size_t *out_bytes);

@@ -21,6 +21,9 @@ enum err zstd_encode(const struct codec_step *s, const void *in, size_t n, void 
 void shuffle_encode(int item, const void *in, size_t n, void *out);
 uint32_t crc32c(const void *in, size_t n);
 
+/* Bytes [begin, end) at least, at their place in c->out. */
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
+
 /* libdeflate, where it is in this build. */
 int fast_inflate_available(void);
 /* One member from `in`; 0: done, *used and *got are set; 1: damaged; 2: no room or no library. */

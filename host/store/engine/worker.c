@@ -198,14 +198,11 @@ static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last
     return ERR_OK;
 }
 
-/* Bytes of the chunk that the part needs from its beginning on: streams are not decoded further. */
+/* The decoded chunk's bytes that the part needs end here. */
 static int64_t needed(const struct store_array *a, const struct engine_task *t,
-                      const int64_t stride[STORE_DIMS], int64_t whole)
+                      const int64_t stride[STORE_DIMS])
 {
-    const struct codec_pipeline *p = &a->pipelines[a->chunks[t->chunk].pipeline];
     int64_t last = t->first;
-    if (p->count != 1 || p->step[0].codec != CODEC_GZIP_PART)
-        return whole;
     for (int d = 0; d < a->dims; d++)
         last += (t->count[d] - 1) * stride[d] / a->dtype.bytes;
     return (last + 1) * a->dtype.bytes;
@@ -225,19 +222,25 @@ static int is_in_place(const struct engine_job *job, const struct engine_task *t
     return 1;
 }
 
-/* A chunk into the worker's own memory, and from there to those that are kept. */
+/* A chunk into the worker's own memory, and from there to those that are kept. Of others only what
+ * the part needs, `end` bytes at most; several parts of a tile need it whole. */
 static enum err decode_apart(struct engine_worker *w, const struct engine_task *t,
-                             const unsigned char *stored, size_t n, int64_t bytes)
+                             const unsigned char *stored, size_t n, int64_t end)
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
+    const struct codec_pipeline *p = &a->pipelines[c->pipeline];
     struct engine_kept *kept = w->job->plan->options.kept;
-    const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk));
-    const int keep = kept && kept_takes(kept, whole);
-    const size_t all = keep ? whole : (size_t)(c->skip + bytes);
+    const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk)),
+                 begin = (size_t)(c->skip + t->first * a->dtype.bytes),
+                 last = (size_t)(c->skip + end);
+    const int keep = kept && kept_takes(kept, whole),
+              stream = p->count == 1 && p->step[0].codec == CODEC_GZIP_PART && !keep && !a->tiles;
     w->decoded_chunk = -1;
-    TRY(room(w, &w->decoded, &w->decoded_room, all));
-    TRY(codec_decode(&w->codecs, &a->pipelines[c->pipeline], stored, n, w->decoded, all));
+    TRY(room(w, &w->decoded, &w->decoded_room, stream ? last : whole));
+    TRY(keep || a->tiles
+            ? codec_decode(&w->codecs, p, stored, n, w->decoded, whole)
+            : codec_decode_part(&w->codecs, p, stored, n, w->decoded, whole, begin, last));
     w->decoded_chunk = a->tiles ? t->chunk : -1;
     if (keep)
         kept_put(kept, a, t->chunk, w->decoded, whole);
@@ -274,8 +277,7 @@ static enum err decode(struct engine_worker *w, const struct engine_task *t,
                             (size_t)store_chunk_bytes(a, t->chunk));
     }
     if (w->decoded_chunk != t->chunk)
-        TRY(decode_apart(w, t, bytes, (size_t)stored,
-                         needed(a, t, stride, store_chunk_bytes(a, t->chunk))));
+        TRY(decode_apart(w, t, bytes, (size_t)stored, needed(a, t, stride)));
     *from = w->decoded + c->skip + t->first * a->dtype.bytes;
     return ERR_OK;
 }

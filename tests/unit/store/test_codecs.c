@@ -47,13 +47,22 @@ static int try_chunk(struct store *s, struct store_array *a, int64_t chunk, int 
     unsigned char *good = malloc(n), *out = malloc(wanted), *truth = malloc(wanted);
     assert_ok(store_object_read(s, c->object, c->offset, good, n));
     assert_ok(codec_decode(&w, p, good, n, truth, wanted));
+    for (uint64_t k = 0; k < 40; k++) { /* parts of it */
+        const size_t begin = (size_t)(table_mix(k, 1) % wanted),
+                     end = begin + 1 + (size_t)(table_mix(k, 2) % (wanted - begin));
+        memset(out, 0xaa, wanted);
+        assert_ok(codec_decode_part(&w, p, good, n, out, wanted, begin, end));
+        assert_memory_equal(out + begin, truth + begin, end - begin);
+    }
     for (int k = 0; k < CHANGES; k++) {
         unsigned char *bad = malloc(n);
         memcpy(bad, good, n);
         const size_t left = change(bad, n, (uint64_t)k);
         unsigned char *exact = malloc(left ? left : 1); /* so that the sanitizer sees its end */
         memcpy(exact, bad, left);
-        const enum err e = codec_decode(&w, p, exact, left, out, wanted);
+        const enum err e = k % 2 ? codec_decode(&w, p, exact, left, out, wanted)
+                                 : codec_decode_part(&w, p, exact, left, out, wanted, wanted / 3,
+                                                     wanted / 3 + wanted / 8 + 1);
         assert_true(e == ERR_OK || e == ERR_INPUT || e == ERR_UNSUPPORTED);
         assert_true(e == ERR_OK || *err_text());
         *refused += e != ERR_OK;
