@@ -88,6 +88,12 @@ enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, co
     return ERR_OK;
 }
 
+size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end)
+{
+    const int stream = p->count == 1 && p->step[0].codec == CODEC_GZIP_PART;
+    return stream && (end < whole / 2 || !fast_inflate_available()) ? end : whole;
+}
+
 enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                            size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end)
 {
@@ -99,8 +105,6 @@ enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *
                                  .out_bytes = out_bytes};
     if (p->count == 1 && p->step[0].codec == CODEC_BLOSC)
         return blosc_part(&c, begin, end);
-    if (p->count == 1 && p->step[0].codec == CODEC_GZIP_PART)
-        out_bytes = end;
     return codec_decode(w, p, in, in_bytes, out, out_bytes);
 }
 

@@ -85,8 +85,11 @@ int codec_available(enum codec codec, const char **library);
 enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                       size_t in_bytes, void *out, size_t out_bytes);
 
-/* The same where bytes [begin, end) of the result are wanted: they are at their place in `out`.
- * Streams are not decoded further, and of blosc only the blocks that hold them. */
+/* The same where bytes [begin, end) of the result are wanted: they are at their place in `out`,
+ * which has codec_part_bytes. A stream whose second half is wanted is decoded whole, because
+ * libdeflate, which is twice as fast as zlib, can only do that; of blosc only the blocks that hold
+ * the bytes are. */
+size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end);
 enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                            size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end);
 

@@ -234,13 +234,13 @@ static enum err decode_apart(struct engine_worker *w, const struct engine_task *
     const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk)),
                  begin = (size_t)(c->skip + t->first * a->dtype.bytes),
                  last = (size_t)(c->skip + end);
-    const int keep = kept && kept_takes(kept, whole),
-              stream = p->count == 1 && p->step[0].codec == CODEC_GZIP_PART && !keep && !a->tiles;
+    const int keep = kept && kept_takes(kept, whole);
+    const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, last);
     w->decoded_chunk = -1;
-    TRY(room(w, &w->decoded, &w->decoded_room, stream ? last : whole));
+    TRY(room(w, &w->decoded, &w->decoded_room, all));
     TRY(keep || a->tiles
             ? codec_decode(&w->codecs, p, stored, n, w->decoded, whole)
-            : codec_decode_part(&w->codecs, p, stored, n, w->decoded, whole, begin, last));
+            : codec_decode_part(&w->codecs, p, stored, n, w->decoded, all, begin, last));
     w->decoded_chunk = a->tiles ? t->chunk : -1;
     if (keep)
         kept_put(kept, a, t->chunk, w->decoded, whole);
