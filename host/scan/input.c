@@ -87,7 +87,7 @@ static void set_cone_rows(int64_t rows, struct scan_input *in)
     const double off = (double)(rows - 1) / 2 - (double)in->row_first - (count - 1) / 2;
     s->row_offset = off * magnification;
     v->slice_offset = -off;
-    const int top = (double)in->row_first + count >= (double)rows; /* beyond are no rows */
+    const int top = (double)in->row_first + count >= (double)rows; /* there are none beyond */
     const double low = in->row_first ? -off - count / 2 : -(double)INFINITY,
                  high = top ? (double)INFINITY : -off + count / 2; /* at the axis */
     const double near = s->source_iso / (s->source_iso - radius),

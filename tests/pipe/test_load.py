@@ -9,7 +9,7 @@ import time
 import jsonschema
 import numpy as np
 
-from tool import DATA, TOMOPROF, main, tomoprof
+from tool import DATA, TOMOPROF, have, main, tomoprof
 
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/load/loading.schema.json").read_text())
 STEPS = ("fetch", "decode", "convert", "place")
@@ -47,6 +47,7 @@ def profile(check, folder):
 
 
 def every_format(check, folder):
+    complete = have("chunk_codecs")
     for name, format_, chunks in (("i2_bgzf.nii.gz", "NIfTI volume", 1), ("u2_deflate_tiles.tif", "TIFF", 30), ("stack", "TIFF stack", 5),
                                   ("zarr2", "Zarr 2", 8), ("ome.zarr", "OME-Zarr", 20), ("raw.czi", "CZI", 4), ("u2.txrm", "Zeiss TXRM", 5)):
         said = loaded(check, folder, DATA / "store" / name, "--batch", 3)
@@ -54,7 +55,7 @@ def every_format(check, folder):
         told = json.loads(tomoprof("info", "--json", DATA / "store" / name).stdout)
         if "arrays" in told:
             first = next(iter(told["arrays"].values()))
-            check.that(told["format"] == format_ and first["shape"] == said["file"]["shape"] and told["unreadable"] == {}, f"info: {told}")
+            check.that(told["format"] == format_ and first["shape"] == said["file"]["shape"] and (told["unreadable"] == {} or not complete), f"info: {told}")
         check.that(("arrays" in told) == (".nii" not in name), f"info {name}: {told}")
         packed = said["file"]["codec"] != "none"
         check.that(not packed or said["phases"]["decode"]["worker_s"] > 0, f"{name}: {said['phases']}")

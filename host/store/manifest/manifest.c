@@ -249,7 +249,7 @@ enum err store_pieces(struct store *s, struct store_array *a, int64_t most, stor
     return ERR_OK;
 }
 
-struct run {
+struct file_run {
     int32_t object;
     int64_t offset;
 };
@@ -257,7 +257,7 @@ struct run {
 static enum err where_in_run(struct store *s, const void *context, int64_t at, int64_t bytes,
                              struct store_chunk *out)
 {
-    const struct run *r = context;
+    const struct file_run *r = context;
     (void)s;
     *out = (struct store_chunk){.object = r->object, .offset = r->offset + at, .stored = bytes};
     return ERR_OK;
@@ -265,7 +265,7 @@ static enum err where_in_run(struct store *s, const void *context, int64_t at, i
 
 enum err store_contiguous(struct store *s, struct store_array *a, int32_t object, int64_t offset)
 {
-    const struct run r = {object, offset};
+    const struct file_run r = {object, offset};
     return store_pieces(s, a, PIECE_BYTES, where_in_run, &r);
 }
 

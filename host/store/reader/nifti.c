@@ -147,7 +147,7 @@ static size_t block_of(const struct blocks *b, int64_t at)
     return low;
 }
 
-struct place {
+struct bgzf_place {
     const struct blocks *blocks;
     int32_t object;
     int64_t offset;
@@ -157,7 +157,7 @@ struct place {
 static enum err where_in_blocks(struct store *s, const void *context, int64_t at, int64_t bytes,
                                 struct store_chunk *out)
 {
-    const struct place *p = context;
+    const struct bgzf_place *p = context;
     const struct blocks *b = p->blocks;
     at += p->offset;
     FAIL_IF(at + bytes > b->decoded[b->count], ERR_INPUT,
@@ -180,7 +180,7 @@ static enum err set_gzip(struct store *s, struct store_array *a, const struct re
     a->pipelines[0] = (struct codec_pipeline){1, {{.codec = CODEC_GZIP_PART}}};
     if (block_bytes(f->head)) {
         enum err e = find_blocks(s, object, &b);
-        const struct place p = {&b, object, offset};
+        const struct bgzf_place p = {&b, object, offset};
         if (!e)
             e = store_pieces(s, a, PIECE, where_in_blocks, &p);
         free(b.file);
