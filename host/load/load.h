@@ -87,5 +87,7 @@ const char *load_order_name(enum engine_order order);
 /* For people: the profile and the table on `out`; rootcause.json and rootcause.md in `folder`. */
 enum err load_text(const struct loading *l, FILE *out, int causes);
 enum err load_rootcause(const struct loading *l, const char *folder);
+/* loading.html in `folder`. */
+enum err load_page(const struct loading *l, const char *folder);
 
 #endif

@@ -1,5 +1,6 @@
 """`load` on files whose truth is known: sizes, chunks, phases, the table of a sweep, and what is kept after a stop."""
 
+import html.parser
 import json
 import pathlib
 import signal
@@ -15,6 +16,23 @@ SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/load/lo
 STEPS = ("fetch", "decode", "convert", "place")
 
 
+class Page(html.parser.HTMLParser):
+    """Counts rows; what is not closed, of elements that must be; scripts and addresses."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.open, self.foreign = 0, [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.rows += tag == "tr"
+        self.foreign += [tag] if tag in ("script", "img", "link", "iframe") or any(n in ("src", "href") or n.startswith("on") for n, _ in attributes) else []
+        self.open += [tag] if tag in ("html", "title", "table", "ul", "h1", "h2", "h3", "div", "style", "code", "strong") else []
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.foreign.append("/" + tag)
+
+
 def loaded(check, folder, *args):
     done = tomoprof("load", *args, "--json", "--out", folder / "out")
     check.that(done.returncode == 0, f"load {args}: exit {done.returncode}: {done.stderr}")
@@ -22,6 +40,9 @@ def loaded(check, folder, *args):
     jsonschema.validate(said, SCHEMA)
     written = pathlib.Path(done.stderr.strip().splitlines()[-1])
     check.that(json.loads(written.read_text()) == said, "loading.json differs from what --json prints")
+    page = Page()
+    page.feed((written.parent / "loading.html").read_text())
+    check.that(page.rows >= len(said["phases"]) + len(said["sweep"]) and page.open == [] and not page.foreign, f"page: {page.open} {page.foreign}")
     check.that((written.parent / "rootcause.md").read_text().startswith("# Root causes"), "rootcause.md")
     return said
 
@@ -90,6 +111,18 @@ def sweep(check, folder):
     check.that("speed-up" in table and "Recommended: " in table and "cached chunks" in table, table)
 
 
+def names_are_not_markup(check, folder):
+    store = folder / "g.zarr"
+    (store / "<b>x").mkdir(parents=True)
+    (store / ".zgroup").write_text('{"zarr_format": 2}')
+    (store / "<b>x/.zarray").write_text(json.dumps({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<u2", "compressor": None, "fill_value": 7,
+                                                     "filters": None, "order": "C"}))
+    (store / "<b>x/0").write_bytes(b"\0" * 8)
+    said = loaded(check, folder, store)
+    page = next((folder / "out").glob("*/loading.html")).read_text()
+    check.that(said["file"]["array"] == "<b>x" and "&lt;b&gt;x" in page and "<b>" not in page, f"{said['file']['array']}: {page[:900]}")
+
+
 def boxes(check, folder):
     """A store of blocks that is read by columns: each block comes four times, or once where decoded blocks are kept."""
     np.save(folder / "x.npy", np.arange(32 * 64 * 64, dtype=np.uint16).reshape(32, 64, 64))
@@ -137,4 +170,4 @@ def refused(check, folder):
 
 
 if __name__ == "__main__":
-    main(profile, every_format, info_of_hdf5, sweep, boxes, stops, refused)
+    main(profile, every_format, info_of_hdf5, sweep, names_are_not_markup, boxes, stops, refused)

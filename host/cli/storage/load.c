@@ -84,6 +84,7 @@ static enum err write_results(const struct loading *l)
     snprintf(path, sizeof path, "%s/loading.json", folder);
     TRY(loading_write(l, path));
     TRY(load_rootcause(l, folder));
+    TRY(load_page(l, folder));
     log_info("%s/loading.json", folder);
     return ERR_OK;
 }
@@ -186,8 +187,9 @@ const struct command cmd_load = {
         "any\n"
         "of .npy, NIfTI, TIFF (also a folder of numbered files), HDF5, Zarr, OME-Zarr, CZI, TXRM "
         "or\n"
-        "kerchunk references. Writes loading.json and rootcause.md into a new folder below "
-        "--out.\n\n"
+        "kerchunk references. Writes loading.json, loading.html and rootcause.md into a new "
+        "folder\n"
+        "below --out.\n\n"
         "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
         "medium\n"
         "on 500, full on all. Ways run three times in changing order from the same cache state.\n"
