@@ -66,8 +66,9 @@ static void head(const struct loading *l, FILE *f)
         text(f, l->recommended);
         fputs("</code>", f);
         if (isfinite(l->recommended_speedup))
-            fprintf(f, ", %.2f times as fast as sequential, measured again",
-                    l->recommended_speedup);
+            fprintf(f, ", %.2f times as fast as sequential, measured again%s",
+                    l->recommended_speedup,
+                    l->recommended_speedup < 1.05 ? ": not a gain on this machine now" : "");
     }
 }
 
@@ -93,10 +94,12 @@ static void phases(const struct loading *l, FILE *f)
         most = s->histogram[i] > most ? s->histogram[i] : most;
     fprintf(f,
             "<h2>Chunks</h2><p>p5 %.6f, p50 %.6f, p95 %.6f, longest %.6f s. Bins of equal width "
-            "on a logarithmic axis.<table><tr><th class=n>chunks<th>",
+            "on a logarithmic axis.<table><tr><th class=n>from, s<th class=n>chunks<th>",
             s->p5_s, s->p50_s, s->p95_s, s->max_s);
     for (int i = 0; i < s->histogram_count; i++) {
-        fprintf(f, "<tr><td class=n>%lld", (long long)s->histogram[i]);
+        const double least = fmax(s->min_s, 1e-9), ratio = fmax(s->max_s, 1e-9) / least;
+        fprintf(f, "<tr><td class=n>%.6f<td class=n>%lld",
+                least * pow(ratio, (double)i / s->histogram_count), (long long)s->histogram[i]);
         bar(f, (double)s->histogram[i] / (double)most);
     }
     fputs("</table>", f);
