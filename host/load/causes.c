@@ -154,7 +154,8 @@ static enum err judge_chunks(struct loading *l, const struct rule_data *d)
                 "More is decoded than is wanted: chunks do not fit the box, or tiles "
                 "overlap.",
                 "a box of whole chunks with the same factor", "bytes decoded over wanted",
-                l->amplification, "", NULL, "chunks of the shape that is read most often", NULL));
+                l->amplification, "", NULL, "chunks of the shape that is read most often",
+                "keep decoded chunks between boxes (--keep)", NULL));
     if (d->mean_stored < 65536 && l->chunks_count > 100)
         TRY(add(l, "D9", "Many small requests.", "a sweep in which batches do not help",
                 "mean request", d->mean_stored, "bytes", "requests", (double)l->chunks_count, "",

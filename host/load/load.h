@@ -7,9 +7,21 @@
 
 #include "host/load/loading.h"
 #include "host/store/engine/engine.h"
+#include "host/store/engine/kept.h"
 
 enum load_cache { CACHE_AS_IS, CACHE_WARM, CACHE_COLD };
 enum load_size { SWEEP_NONE, SWEEP_QUICK, SWEEP_MEDIUM, SWEEP_FULL };
+
+/* A GPU, as the command line gives it. Errors are those of its back end. */
+struct load_device {
+    void *self;
+    enum err (*pin)(void *self, void *host, size_t bytes);
+    void (*unpin)(void *self, void *host);
+    enum err (*reserve)(void *self, size_t bytes);
+    enum err (*send)(void *self, const void *pinned, size_t bytes); /* done when it returns */
+    enum err (*check)(void *self, const void *pinned, size_t bytes);
+};
+enum load_to { TO_MEMORY, TO_PINNED, TO_DEVICE };
 
 struct load_request {
     const char *path, *array; /* array NULL: the first */
@@ -18,7 +30,12 @@ struct load_request {
     int64_t chunks; /* that are read; 0: all */
     enum load_cache cache;
     enum load_size sweep;
-    double budget_s; /* of the sweep; 0: 60 s, 600 s, none */
+    int64_t box[STORE_DIMS];          /* read in boxes of this shape, one after the other, */
+    int box_dims;                     /* 0: all at once */
+    int64_t keep_bytes;               /* decoded chunks that stay between boxes */
+    enum load_to to;                  /* where the array goes; */
+    const struct load_device *device; /* NULL: to memory */
+    double budget_s;                  /* of the sweep; 0: 60 s, 600 s, none */
     const volatile int *stop;
 };
 
@@ -29,10 +46,12 @@ struct load_session {
     struct store_array *array;
     struct store_dtype type;
     struct engine_box box; /* part of the array where memory holds no more */
-    int64_t chunks;        /* that are read */
+    int64_t boxes;
+    int64_t chunks; /* that are read */
     void *out;
     size_t out_bytes;
-    int64_t open_ns, index_ns, allocate_ns;
+    int pinned;
+    int64_t open_ns, index_ns, allocate_ns, pin_ns, send_ns;
     int64_t deadline_ns; /* 0: none */
 };
 enum err load_begin(const struct load_request *r, struct load_session *s);
@@ -42,8 +61,11 @@ void load_end(struct load_session *s);
 struct load_run {
     double seconds, cpu_s, cached_share;
     struct engine_result result;
-    struct engine_facts facts;
+    struct engine_facts facts; /* sums over all boxes */
+    struct kept_facts kept;
 };
+/* Counts the boxes of the session. ERR_USAGE: they do not fit the array. */
+enum err load_boxes(struct load_session *s);
 enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
                    struct load_run *run, struct engine_time **times);
 
@@ -65,5 +87,7 @@ const char *load_order_name(enum engine_order order);
 /* For people: the profile and the table on `out`; rootcause.json and rootcause.md in `folder`. */
 enum err load_text(const struct loading *l, FILE *out, int causes);
 enum err load_rootcause(const struct loading *l, const char *folder);
+/* loading.html in `folder`. */
+enum err load_page(const struct loading *l, const char *folder);
 
 #endif

@@ -24,6 +24,7 @@
 
 #define LOAD_CHUNK_FIELDS(X)                                                                       \
     X(INT, _, chunk, "")                                                                           \
+    X(INT, _, box, "that it was read for; 0 where all is read at once")                            \
     X(INT, _, queue_ns, "between its fetch and its decoding, behind others of its batch")          \
     X(INT, _, fetch_ns, "")                                                                        \
     X(INT, _, decode_ns, "")                                                                       \
@@ -32,6 +33,15 @@
     X(INT, _, stored, "bytes")                                                                     \
     X(INT, _, decoded, "bytes")                                                                    \
     X(INDEX, _, worker, "")
+
+#define LOAD_KEPT_FIELDS(X)                                                                        \
+    X(INT, _, bytes_most, "limit of --keep; null: nothing was kept")                               \
+    X(INT, _, bytes_peak, "")                                                                      \
+    X(INT, _, hits, "decoded chunks that were still there")                                        \
+    X(INT, _, misses, "chunks that were decoded")                                                  \
+    X(REAL, _, hit_share, "")                                                                      \
+    X(INT, _, bytes_saved, "decoded bytes of the hits")                                            \
+    X(INT, _, dropped, "chunks that left, the least recently used first")
 
 #define LOAD_SPREAD_FIELDS(X)                                                                      \
     X(INT, _, n, "chunks; of the work on one: fetch, decode, convert and place")                   \
@@ -56,6 +66,8 @@
     X(FLAG, _, processes, "workers are processes")                                                 \
     X(INT, _, batch, "chunks that are fetched together")                                           \
     X(TEXT, _, order, "")                                                                          \
+    X(INT, _, gap, "unwanted bytes that join two requests, at most; -1: never; 0: the default")    \
+    X(INT, _, requests, "fetches of a run")                                                        \
     X(INT, _, runs, "")                                                                            \
     X(REAL, _, seconds, "median of the runs")                                                      \
     X(REAL, _, seconds_min, "")                                                                    \
@@ -89,6 +101,7 @@
     X(TEXT, _, timestamp, "UTC, a label")                                                          \
     X(INT, _, processors, "that the program may use")                                              \
     X(TEXT, _, cache, "state before each run: warm, cold, or as it is")                            \
+    X(TEXT, _, to, "memory; pinned: memory that a GPU reads; device: and from there to the GPU")   \
     X(ONE, load_file, file, "")                                                                    \
     X(MAP, load_phase, phases, "of the profile: open, index, allocate, queue, ... finish")         \
     X(INT, _, chunks_read, "of the profile")                                                       \
@@ -96,6 +109,10 @@
     X(REAL, _, read_cpu_s, "")                                                                     \
     X(INT, _, workers, "of the profile")                                                           \
     X(REAL, _, amplification, "bytes decoded, or fetched, over bytes wanted")                      \
+    X(INT, _, requests, "fetches of the profile; joined ones count once")                          \
+    X(INT, _, boxes, "that were read one after the other; null: all was read at once")             \
+    X(COUNTS, _, box, "elements of such a box")                                                    \
+    X(ONE, load_kept, kept, "decoded chunks that stay in memory between boxes")                    \
     X(ONE, load_spread, spread, "")                                                                \
     X(ONE, load_estimate, estimate_full_s, "")                                                     \
     X(TABLE, load_chunk, chunks, "")                                                               \
@@ -109,6 +126,7 @@
     X(load_file, LOAD_FILE_FIELDS)                                                                 \
     X(load_phase, LOAD_PHASE_FIELDS)                                                               \
     X(load_chunk, LOAD_CHUNK_FIELDS)                                                               \
+    X(load_kept, LOAD_KEPT_FIELDS)                                                                 \
     X(load_spread, LOAD_SPREAD_FIELDS)                                                             \
     X(load_estimate, LOAD_ESTIMATE_FIELDS)                                                         \
     X(load_sweep, LOAD_SWEEP_FIELDS)                                                               \

@@ -4,25 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "host/base/clock.h"
 #include "host/base/memory.h"
 #include "host/load/load.h"
 
 #define BINS 20
-
-static double cpu_seconds(void)
-{
-    double s = 0;
-    for (int i = 0; i < 2; i++) {
-        struct rusage u;
-        getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &u);
-        s += (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-             1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-    }
-    return s;
-}
 
 /* As much of the array as half of the free memory holds, along its slowest dimension. */
 static enum err choose_box(struct load_session *s)
@@ -48,6 +35,30 @@ static enum err choose_box(struct load_session *s)
     return ERR_OK;
 }
 
+static enum err pin(struct load_session *s)
+{
+    const struct load_device *d = s->request->device;
+    if (s->request->to == TO_MEMORY)
+        return ERR_OK;
+    const int64_t at = clock_ns();
+    TRY(d->pin(d->self, s->out, s->out_bytes));
+    s->pinned = 1;
+    s->pin_ns = clock_ns() - at;
+    return s->request->to == TO_DEVICE ? d->reserve(d->self, s->out_bytes) : ERR_OK;
+}
+
+/* From the pinned memory to the device; only the sending is timed. */
+static enum err send(struct load_session *s)
+{
+    const struct load_device *d = s->request->device;
+    if (s->request->to != TO_DEVICE)
+        return ERR_OK;
+    const int64_t at = clock_ns();
+    TRY(d->send(d->self, s->out, s->out_bytes));
+    s->send_ns = clock_ns() - at;
+    return d->check(d->self, s->out, s->out_bytes);
+}
+
 enum err load_begin(const struct load_request *r, struct load_session *s)
 {
     *s = (struct load_session){.request = r};
@@ -61,56 +72,21 @@ enum err load_begin(const struct load_request *r, struct load_session *s)
     s->type = r->as_float ? (struct store_dtype){'f', 4, 0} : s->array->dtype;
     s->type.swap = 0;
     TRY(choose_box(s));
+    TRY(load_boxes(s));
     at = clock_ns();
     TRY(engine_shared(s->out_bytes, &s->out));
     memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
     s->allocate_ns = clock_ns() - at;
-    return ERR_OK;
+    return pin(s);
 }
 
 void load_end(struct load_session *s)
 {
+    if (s->pinned)
+        s->request->device->unpin(s->request->device->self, s->out);
     engine_unshare(s->out, s->out_bytes);
     store_close(s->store);
     *s = (struct load_session){0};
-}
-
-enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
-                   struct load_run *run, struct engine_time **times)
-{
-    struct engine_options options = *o;
-    struct engine_plan *p;
-    int64_t stride[STORE_DIMS];
-    options.stop = s->request->stop;
-    options.deadline_ns = s->deadline_ns;
-    options.chunks_most = s->request->chunks;
-    load_set_cache(s->store, cache);
-    run->cached_share = load_cached_share(s->store);
-    TRY(engine_plan(s->store, s->array, &s->box, &options, &p));
-    run->facts = *engine_facts(p);
-    struct engine_time *t = NULL;
-    if (times) {
-        t = NULL;
-        const size_t n = (size_t)run->facts.tasks + 1;
-        /* shared, for the workers may be processes */
-        enum err e = engine_shared(n * sizeof *t, (void **)&t);
-        if (e) {
-            engine_plan_free(p);
-            return e;
-        }
-    }
-    engine_strides(s->array, &s->box, s->type.bytes, 1, stride); /* the order of the file */
-    const double cpu = cpu_seconds();
-    const int64_t begin = clock_ns();
-    enum err e = engine_run(p, s->type, s->out, stride, t, &run->result);
-    run->seconds = clock_seconds_since(begin);
-    run->cpu_s = cpu_seconds() - cpu;
-    engine_plan_free(p);
-    if (times && !e)
-        *times = t;
-    else
-        engine_unshare(t, (size_t)(run->facts.tasks + 1) * sizeof *t);
-    return e;
 }
 
 static enum err fill_file(struct load_session *s, struct loading *l)
@@ -155,9 +131,9 @@ static enum err fill_chunks(struct loading *l, const struct engine_time *t, int6
     TRY(json_items(l->arena, &record_load_chunk, (size_t)done, &l->chunks, &l->chunks_count));
     for (int64_t i = 0, k = 0; i < n; i++)
         if (t[i].worker >= 0)
-            l->chunks[k++] = (struct load_chunk){t[i].chunk,  t[i].queue,   t[i].fetch,
-                                                 t[i].decode, t[i].convert, t[i].place,
-                                                 t[i].stored, t[i].decoded, t[i].worker};
+            l->chunks[k++] = (struct load_chunk){
+                t[i].chunk,   t[i].box,   t[i].queue,  t[i].fetch,   t[i].decode,
+                t[i].convert, t[i].place, t[i].stored, t[i].decoded, t[i].worker};
     return ERR_OK;
 }
 
@@ -186,7 +162,7 @@ static enum err fill_spread(struct loading *l, double *error)
     for (int i = 0; i < l->chunks_count; i++) {
         const struct load_chunk *c = &l->chunks[i];
         const double t = 1e-9 * (double)(c->fetch_ns + c->decode_ns + c->convert_ns + c->place_ns);
-        if (i && c->chunk == c[-1].chunk)
+        if (i && c->chunk == c[-1].chunk && c->box == c[-1].box)
             x[n - 1] += t;
         else
             x[n++] = t;
@@ -232,21 +208,28 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     for (int k = 1; k < 5; k++)
         all += sum[k];
     const double open_s = 1e-9 * (double)s->open_ns, index_s = 1e-9 * (double)s->index_ns,
-                 allocate_s = 1e-9 * (double)s->allocate_ns;
+                 allocate_s = 1e-9 * (double)s->allocate_ns, pin_s = 1e-9 * (double)s->pin_ns,
+                 send_s = 1e-9 * (double)s->send_ns;
     const struct load_phase rows[] = {
         {"open", open_s, open_s},
         {"index", index_s, index_s},
         {"allocate", allocate_s, allocate_s},
+        {"pin", pin_s, pin_s},
         {"queue", sum[0], 0}, /* its batch mates are at work meanwhile */
         {"fetch", sum[1], all > 0 ? read_s * sum[1] / all : 0},
         {"decode", sum[2], all > 0 ? read_s * sum[2] / all : 0},
         {"convert", sum[3], all > 0 ? read_s * sum[3] / all : 0},
         {"place", sum[4], all > 0 ? read_s * sum[4] / all : 0},
+        {"send", send_s, send_s},
         {"finish", finish_s, finish_s},
     };
     const size_t n = sizeof rows / sizeof *rows;
     TRY(json_items(l->arena, &record_load_phase, n, &l->phases, &l->phases_count));
-    memcpy(l->phases, rows, sizeof rows);
+    l->phases_count = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((strcmp(rows[i].name, "pin") || s->request->to != TO_MEMORY) &&
+            (strcmp(rows[i].name, "send") || s->request->to == TO_DEVICE))
+            l->phases[l->phases_count++] = rows[i];
     return ERR_OK;
 }
 
@@ -259,9 +242,12 @@ enum err load_profile(struct load_session *s, struct loading *l)
     clock_stamp(stamp);
     l->timestamp = arena_text(l->arena, stamp);
     l->processors = engine_processors();
+    static const char *const places[] = {"memory", "pinned", "device"};
     l->cache = load_cache_name(s->request->cache);
+    l->to = places[s->request->to];
     TRY(fill_file(s, l));
     TRY(load_once(s, &s->request->options, s->request->cache, &run, &t));
+    TRY(send(s));
     const int64_t finish = clock_ns();
     l->file.cached_share = run.cached_share;
     enum err e = fill_chunks(l, t, run.facts.tasks);
@@ -274,9 +260,28 @@ enum err load_profile(struct load_session *s, struct loading *l)
     l->read_cpu_s = run.cpu_s;
     l->workers = run.result.workers;
     l->amplification = run.facts.amplification;
+    l->requests = run.result.requests;
+    if (s->request->box_dims) {
+        l->boxes = s->boxes;
+        l->box_count = s->array->dims;
+        l->box = arena_take(l->arena, sizeof s->request->box);
+        FAIL_IF(!l->box, ERR_MEMORY, "no memory left for the times");
+        memcpy(l->box, s->request->box, sizeof s->request->box);
+    }
+    if (s->request->keep_bytes) {
+        const struct kept_facts *k = &run.kept;
+        const double looks = (double)(k->hits + k->misses);
+        l->kept = (struct load_kept){s->request->keep_bytes,
+                                     k->bytes_peak,
+                                     k->hits,
+                                     k->misses,
+                                     looks > 0 ? (double)k->hits / looks : (double)NAN,
+                                     k->bytes_saved,
+                                     k->dropped};
+    }
     l->interrupted = run.result.tasks_done < run.facts.tasks;
     /* Chunks that were not read take as long as those that were. */
-    const double once = 1e-9 * (double)(s->open_ns + s->index_ns),
+    const double once = 1e-9 * (double)(s->open_ns + s->index_ns + s->pin_ns + s->send_ns),
                  factor = l->spread.n ? (double)l->file.chunks / (double)l->spread.n : (double)NAN;
     const double left = factor > 1 ? factor - 1 : 0, off = 2 * error * left * run.seconds;
     l->estimate_full_s.mid = once + run.seconds * (1 + left);

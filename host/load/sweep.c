@@ -24,17 +24,20 @@ struct sweep_row {
 
 struct sweep {
     struct sweep_row rows[ROWS_MOST];
-    int count;
+    int count, threads_only; /* a GPU is open: no process may begin */
 };
 
 static void add(struct sweep *w, const struct fetch_way *way, int workers, int processes, int batch,
-                enum engine_order order)
+                enum engine_order order, int64_t gap)
 {
     const struct engine_options o = {.way = way,
                                      .threads = processes ? 0 : workers,
                                      .processes = processes ? workers : 0,
                                      .batch = batch,
-                                     .order = order};
+                                     .order = order,
+                                     .gap = gap};
+    if (processes && w->threads_only)
+        return;
     for (int i = 0; i < w->count; i++)
         if (!memcmp(&w->rows[i].options, &o, sizeof o))
             return;
@@ -49,29 +52,31 @@ static void plan_rows(struct sweep *w, enum load_size size)
     static const enum engine_order orders[] = {ORDER_OFFSET, ORDER_YX, ORDER_XY, ORDER_HILBERT,
                                                ORDER_RANDOM};
     const int n = engine_processors();
-    add(w, &fetch_pread, 1, 0, 1, ORDER_INDEX);
-    add(w, &fetch_pread, 4, 0, 1, ORDER_INDEX);
-    add(w, &fetch_pread, 8, 0, 1, ORDER_INDEX);
-    add(w, &fetch_pread, n, 0, 1, ORDER_OFFSET);
+    add(w, &fetch_pread, 1, 0, 1, ORDER_INDEX, 0);
+    add(w, &fetch_pread, 4, 0, 1, ORDER_INDEX, 0);
+    add(w, &fetch_pread, 8, 0, 1, ORDER_INDEX, 0);
+    add(w, &fetch_pread, n, 0, 1, ORDER_OFFSET, 0);
     if (size == SWEEP_QUICK)
         return;
     for (int i = 0; i < 3; i++)
-        add(w, &fetch_pread, threads[i], 0, 1, ORDER_INDEX);
+        add(w, &fetch_pread, threads[i], 0, 1, ORDER_INDEX, 0);
     for (int i = 1; i < 3; i++)
-        add(w, &fetch_pread, threads[i], 1, 1, ORDER_INDEX);
+        add(w, &fetch_pread, threads[i], 1, 1, ORDER_INDEX, 0);
     for (int i = 0; i < 4; i++)
-        add(w, &fetch_pread, 8, 0, batches[i], ORDER_OFFSET);
+        add(w, &fetch_pread, 8, 0, batches[i], ORDER_OFFSET, 0);
     for (int i = 0; i < 5; i++)
-        add(w, &fetch_pread, n, 0, 1, orders[i]);
+        add(w, &fetch_pread, n, 0, 1, orders[i], 0);
+    add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, -1);
+    add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, (int64_t)1 << 20);
     for (int i = 1; fetch_ways[i]; i++)
         for (int many = 0; many < 2; many++)
-            add(w, fetch_ways[i], many ? n : 1, 0, many ? 10 : 1, ORDER_OFFSET);
+            add(w, fetch_ways[i], many ? n : 1, 0, many ? 10 : 1, ORDER_OFFSET, 0);
     for (int i = 0; size == SWEEP_FULL && fetch_ways[i]; i++)
         for (int t = -1; t < 3; t++)
             for (int b = -1; b < 4; b++)
                 for (int o = 0; o < 5; o += 4)
                     add(w, fetch_ways[i], t < 0 ? 1 : threads[t], 0, b < 0 ? 1 : batches[b],
-                        orders[o]);
+                        orders[o], 0);
 }
 
 static int is_over(const struct load_session *s)
@@ -139,6 +144,7 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
     out->workers = o->processes ? o->processes : o->threads;
     out->batch = o->batch;
     out->order = load_order_name(o->order);
+    out->gap = o->gap;
     out->runs = r->runs;
     out->status = r->failure[0] ? "failed" : r->runs ? "ok" : "skipped";
     if (r->failure[0])
@@ -155,6 +161,7 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
         out->seconds_max = fmax(out->seconds_max, r->seconds[i]);
     }
     out->cpu_s = r->cpu[m];
+    out->requests = r->result.requests;
     if (sequential->runs)
         out->speedup = sequential->seconds[median(sequential)] / t;
     double wanted = 0;
@@ -162,7 +169,7 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
         wanted += (double)l->chunks[i].decoded;
     out->mpx_per_s = wanted / s->array->dtype.bytes / t / 1e6;
     out->mbytes_per_s = wanted / t / 1e6;
-    out->stored_mbytes_per_s = (double)r->facts.bytes_fetched / t / 1e6;
+    out->stored_mbytes_per_s = (double)r->result.bytes_fetched / t / 1e6;
     out->peak_bytes = (int64_t)s->out_bytes + r->result.buffer_bytes;
     out->cached_share = r->cached / r->runs;
     return ERR_OK;
@@ -198,9 +205,11 @@ static enum err recommend(struct load_session *s, struct loading *l, const struc
     if (!best)
         return ERR_OK;
     const struct engine_options *o = &best->options;
-    snprintf(text, sizeof text, "--fetch %s --%s %d --batch %d --order %s", o->way->name,
-             o->processes ? "processes" : "threads", o->processes ? o->processes : o->threads,
-             o->batch, load_order_name(o->order));
+    int n = snprintf(text, sizeof text, "--fetch %s --%s %d --batch %d --order %s", o->way->name,
+                     o->processes ? "processes" : "threads",
+                     o->processes ? o->processes : o->threads, o->batch, load_order_name(o->order));
+    if (o->gap)
+        snprintf(text + n, sizeof text - (size_t)n, " --gap %lld", (long long)o->gap);
     l->recommended = arena_text(l->arena, text);
     struct sweep_row pair[2] = {{.options = w->rows[0].options}, {.options = *o}};
     for (int i = 0; i < 2 * ROUNDS && !is_over(s); i++)
@@ -219,6 +228,7 @@ enum err load_sweep(struct load_session *s, struct loading *l)
     enum load_cache cache = r->cache;
     struct sweep *w = calloc(1, sizeof *w);
     FAIL_IF(!w, ERR_MEMORY, "no memory left for the sweep");
+    w->threads_only = r->to != TO_MEMORY;
     plan_rows(w, r->sweep);
     if (cache == CACHE_AS_IS) /* each run leaves it warm */
         cache = CACHE_WARM;

@@ -43,9 +43,22 @@ static void say_phases(const struct loading *l, FILE *f)
                 all > 0 ? 100 * p->wall_s / all : 0);
     }
     const struct load_spread *s = &l->spread;
-    fprintf(f, "\n%lld of %lld chunks in %.6f s with %lld worker%s (%.6f s of CPU)\n",
-            (long long)l->chunks_read, (long long)l->file.chunks, l->read_s, (long long)l->workers,
-            l->workers == 1 ? "" : "s", l->read_cpu_s);
+    char saved[16], peak[16], most[16];
+    if (l->boxes != JSON_UNKNOWN) {
+        fprintf(f, "\n%lld boxes of ", (long long)l->boxes);
+        say_shape(f, l->box, l->box_count);
+        fprintf(f, ", %.2f bytes decoded or fetched for each wanted one\n", l->amplification);
+    }
+    if (l->kept.bytes_most != JSON_UNKNOWN)
+        fprintf(f, "kept chunks: %lld hits, %lld misses; %s not decoded again; %s held of %s\n",
+                (long long)l->kept.hits, (long long)l->kept.misses,
+                mem_human((double)l->kept.bytes_saved, saved),
+                mem_human((double)l->kept.bytes_peak, peak),
+                mem_human((double)l->kept.bytes_most, most));
+    fprintf(f, "\n%lld %s %lld chunks in %.6f s with %lld worker%s (%.6f s of CPU)\n",
+            (long long)l->chunks_read, l->boxes == JSON_UNKNOWN ? "of" : "visits of",
+            (long long)l->file.chunks, l->read_s, (long long)l->workers, l->workers == 1 ? "" : "s",
+            l->read_cpu_s);
     if (!s->n)
         return;
     fprintf(f, "one chunk: p5 %.6f  p50 %.6f  p95 %.6f  max %.6f s\n", s->p5_s, s->p50_s, s->p95_s,
@@ -82,6 +95,8 @@ static void say_sweep(const struct loading *l, FILE *f)
         say_number(f, "%*.1f ", 9, r->mbytes_per_s);
         say_number(f, "%*.1f ", 9, r->stored_mbytes_per_s);
         fprintf(f, "%9s", peak);
+        if (r->gap)
+            fprintf(f, "  gap %lld", (long long)r->gap);
         if (strcmp(r->status, "ok") || r->reason)
             fprintf(f, "  %s%s%s", strcmp(r->status, "ok") ? r->status : "", r->reason ? ": " : "",
                     r->reason ? r->reason : "");

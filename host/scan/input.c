@@ -104,6 +104,35 @@ static enum err plan_steps(const struct scan_request *r, const struct exchange_i
     return ERR_OK;
 }
 
+/* The part of a cone beam's detector that is read, of so many rows before binning, and the slices
+ * that lie in its middle. A slice is whole where all its voxels are seen on these rows in every
+ * view: those near the source need the most of them. */
+static void set_cone_rows(int64_t rows, struct scan_input *in)
+{
+    struct scan *s = &in->model.scan;
+    struct volume *v = &in->model.volume;
+    const double magnification = s->source_detector / s->source_iso, bin = v->delta,
+                 count = (double)s->rows * bin, radius = (double)v->cols * v->delta / 2;
+    /* of the middle of the detector from the middle of what is read, in pixels */
+    const double off = (double)(rows - 1) / 2 - (double)in->row_first - (count - 1) / 2;
+    s->row_offset = off * magnification;
+    v->slice_offset = -off;
+    const int top = (double)in->row_first + count >= (double)rows; /* there are none beyond */
+    const double low = in->row_first ? -off - count / 2 : -(double)INFINITY,
+                 high = top ? (double)INFINITY : -off + count / 2; /* at the axis */
+    const double near = s->source_iso / (s->source_iso - radius),
+                 far = s->source_iso / (s->source_iso + radius);
+    in->whole_first = in->whole_count = 0;
+    for (int64_t k = 0; k < v->slices && radius < s->source_iso; k++) {
+        const double z = -off + ((double)k - (double)(v->slices - 1) / 2) * v->delta;
+        const double under = z - v->delta / 2, over = z + v->delta / 2;
+        if (fmin(under * near, under * far) < low || fmax(over * near, over * far) > high)
+            continue;
+        if (!in->whole_count++)
+            in->whole_first = k;
+    }
+}
+
 /* A scan by its own metadata, of pitch 1 before binning, and the volume that MBIRJAX would choose
  * for it. */
 static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
@@ -114,8 +143,6 @@ static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
     struct ct_model *m = &out->model;
     int64_t rows;
     TRY(exchange_info(&source, &info));
-    FAIL_IF(r->rows && info.cone, ERR_USAGE,
-            "--rows is for parallel beams: every slice of a cone beam needs all rows");
     TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
     TRY(check_center(r, info.channels));
     FAIL_IF(rows < bin || info.channels < bin, ERR_USAGE,
@@ -127,8 +154,10 @@ static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
     m->scan.channels = m->volume.rows = m->volume.cols = info.channels / bin;
     m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)bin;
     TRY(plan_steps(r, &info, m));
-    if (info.cone)
+    if (info.cone) {
         set_cone(&info, &m->scan);
+        set_cone_rows(info.rows, out);
+    }
     out->center = r->center ? *r->center : info.center;
     out->center_from = r->center ? "given" : isfinite(info.center) ? "from the file" : NULL;
     if (r->search_center && !info.cone)

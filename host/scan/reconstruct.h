@@ -55,6 +55,7 @@ struct scan_input {
     int64_t row_first, repaired;
     double center, score;    /* score is NAN where the centre was not found by matching views */
     const char *center_from; /* "given", "found", ...; NULL: a geometry file says it */
+    int64_t whole_first, whole_count; /* cone: slices that the rows read see whole */
 };
 
 struct scan_recon {

@@ -162,6 +162,21 @@ def check_slabs(folder):
     print(f"slabs: {slabs} operations agree")
 
 
+def check_load(folder):
+    """`load` into pinned memory and on to the device, which compares what came; 20 MB are two pieces. A device that is too small, and processes, are refused."""
+    numpy.save(folder / "x.npy", numpy.arange(10_000_000, dtype=numpy.uint16).reshape(10, 1000, 1000))
+    for to, phases in (("memory", set()), ("pinned", {"pin"}), ("device", {"pin", "send"})):
+        said = json.loads(call("load", folder / "x.npy", "--to", to, "--json", "--out", folder / "out").stdout)
+        assert said["to"] == to and set(said["phases"]) & {"pin", "send"} == phases, said["phases"]
+    said = json.loads(call("load", folder / "x.npy", "--to", "device", "--sweep", "medium", "--json", "--out", folder / "out").stdout)
+    assert said["sweep"] and not any(row["processes"] for row in said["sweep"]), said["sweep"]
+    done = call("load", folder / "x.npy", "--to", "device", "--out", folder / "out", code=1, env={"TOMOPROF_DEVICE_MEMORY": "1MiB"})
+    assert "array on the device" in done.stderr, done.stderr
+    done = call("load", folder / "x.npy", "--to", "pinned", "--processes", 2, "--out", folder / "out", code=2)
+    assert "use --threads" in done.stderr, done.stderr
+    print("load: pinned and on the device")
+
+
 def main():
     doctor = json.loads(call("doctor", "--ceilings", "--json").stdout)
     assert doctor["back_ends"]["cuda"]["usable"], doctor["back_ends"]
@@ -179,6 +194,7 @@ def main():
         check_golden(folder, "par_offset_pitch", "parallel_hessian_diagonal", ["--weights", par / "weights.npy"])
         check_golden(folder, "cone_offsets", "cone_fdk_recon", ["--in", cone / "sinogram.npy"])
         check_slabs(folder)
+        check_load(folder)
     return 0
 
 

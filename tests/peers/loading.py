@@ -1,8 +1,10 @@
 """Times loading beside the libraries that own the formats, on the same files with a warm page cache, in turn in two warm processes.
 
     python3 tests/peers/loading.py --program BUILD/tests/peers/peers_load --python VENV/bin/python --folder DIR [--markdown FILE]
+    python3 tests/peers/loading.py --limit BUILD/tests/peers/peers_limit --python VENV/bin/python --folder DIR
 
-VENV holds h5py, zarr, tensorstore, tifffile, imagecodecs, nibabel, pylibCZIrw and aicspylibczi. Each call opens the file, reads a box into
+VENV holds h5py, zarr, tensorstore, tiledb, tifffile, imagecodecs, nibabel, medrs, pylibCZIrw and aicspylibczi. --limit gives the share of the
+measured limit of this machine instead. Each call opens the file, reads a box into
 new memory and closes. The sums of bytes must agree: exit 1 where they do not. The program's own name for `worker` mode is --worker."""
 
 import argparse
@@ -38,6 +40,14 @@ def make(folder):
     for name, version, codec in (("zstd.zarr", 3, zarr.codecs.ZstdCodec(level=3)), ("blosc.zarr", 2, numcodecs.Blosc("lz4", 5, 1))):
         a = zarr.create_array(folder / name, shape=SHAPE, chunks=(32, 64, 64), dtype="u2", zarr_format=version, compressors=codec)
         a[:] = scan
+    import tiledb
+    dims = [tiledb.Dim(n, domain=(0, s - 1), tile=t, dtype="u4") for n, s, t in zip("zyx", SHAPE, (32, 64, 64))]
+    schema = tiledb.ArraySchema(tiledb.Domain(*dims), [tiledb.Attr(dtype="u2", filters=[tiledb.ZstdFilter(level=3)])])
+    tiledb.DenseArray.create(str(folder / "zstd.tiledb"), schema)
+    with tiledb.open(str(folder / "zstd.tiledb"), "w") as a:
+        a[:] = scan
+    zarr.create_array(folder / "raw.zarr", shape=SHAPE, chunks=(32, 64, 64), dtype="u2", zarr_format=3, compressors=None)[:] = scan
+    np.save(folder / "scan.npy", scan)
     tifffile.imwrite(folder / "raw.tif", scan, photometric="minisblack")
     tifffile.imwrite(folder / "deflate.tif", scan, photometric="minisblack", compression="zlib", predictor=True)
     for name in ("scan.nii", "scan.nii.gz"):
@@ -71,6 +81,21 @@ def read_tensorstore(path, of):
     return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": path}}).result()[box(of)].read().result()
 
 
+def read_tiledb(path, of):
+    """The same chunks and codec, in a store of its own."""
+    import tiledb
+    with tiledb.open(path.replace(".zarr", ".tiledb")) as a:
+        return a[box(of)]
+
+
+def read_medrs(path, of):
+    import medrs
+    import numpy as np
+    image = medrs.load(path) if of is None or path.endswith(".gz") else medrs.load_cropped(path, *map(list, of))
+    x = image.to_numpy_native()
+    return np.array(x[box(of)] if path.endswith(".gz") else x, copy=True)
+
+
 def read_tifffile(path, of):
     import tifffile
     if of is None:
@@ -98,9 +123,9 @@ def read_aicspylibczi(path, of):
     return CziFile(path).read_mosaic(C=0)
 
 
-CASES = [(name, peer, of) for name, peers in (("slices.h5", ("h5py",)), ("blocks.h5", ("h5py",)), ("zstd.zarr", ("zarr", "tensorstore")),
+CASES = [(name, peer, of) for name, peers in (("slices.h5", ("h5py",)), ("blocks.h5", ("h5py",)), ("zstd.zarr", ("zarr", "tensorstore", "tiledb")),
                                               ("blosc.zarr", ("zarr", "tensorstore")), ("raw.tif", ("tifffile",)), ("deflate.tif", ("tifffile",)),
-                                              ("scan.nii", ("nibabel",)), ("scan.nii.gz", ("nibabel",)))
+                                              ("scan.nii", ("nibabel", "medrs")), ("scan.nii.gz", ("nibabel", "medrs")))
          for peer in peers for of in (FULL, SLICE, ROI)] + [("tiles.czi", p, FULL) for p in ("pylibczirw", "aicspylibczi")]
 
 
@@ -148,6 +173,25 @@ def measure(o, ours, theirs, number):
     return row
 
 
+LIMITS = ("scan.npy", "scan.nii", "raw.tif", "raw.zarr", "slices.h5", "blocks.h5", "zstd.zarr", "blosc.zarr", "deflate.tif", "scan.nii.gz", "tiles.czi")
+
+
+def limits(o):
+    """The engine beside pread, the codec's library and, where chunks are blocks, memcpy alone, in turn in one process."""
+    asked = "".join(f"{o.folder / name} -\n" for name in LIMITS)
+    said = subprocess.run([o.limit, str(max(o.pairs, 7))], input=asked, capture_output=True, text=True)
+    lines = ["| file | MB | limit, ms | engine, ms | share | share of the best runs | CPU: limit, ms | engine, ms | share |", "|---|---|---|---|---|---|---|---|---|"]
+    for row in map(json.loads, said.stdout.splitlines()):
+        name = pathlib.Path(row["file"]).name
+        if "error" in row:
+            lines.append(f"| {name} | {row['error'][:80]} | | | | | | | |")
+            continue
+        lines.append(f"| {name} | {row['mbytes']:.1f} | {1e3 * row['limit_s']:.1f} | {1e3 * row['engine_s']:.1f} | {row['share']:.0%} | {row['share_of_best']:.0%} | "
+                     f"{1e3 * row['limit_cpu_s']:.1f} | {1e3 * row['engine_cpu_s']:.1f} | {row['cpu_share']:.0%} |")
+    print("\n".join(lines))
+    return said.returncode
+
+
 def table(rows):
     lines = ["| file | box | peer | peer, ms | tomoprof, ms | faster | CPU: peer, ms | tomoprof, ms | same bytes |", "|---|---|---|---|---|---|---|---|---|"]
     for r in rows:
@@ -164,6 +208,7 @@ def table(rows):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", help="peers_load of a build with -DTP_PEERS=ON")
+    p.add_argument("--limit", help="peers_limit of such a build: the share of the measured limit, instead of peers")
     p.add_argument("--python", default=sys.executable, help="the Python of the peers")
     p.add_argument("--folder", type=pathlib.Path, required=True, help="where the files are made")
     p.add_argument("--pairs", type=int, default=7)
@@ -174,9 +219,11 @@ def main():
         return worker(o.folder)
     o.folder.mkdir(parents=True, exist_ok=True)
     here = str(pathlib.Path(__file__).resolve())
-    if not (o.folder / "tiles.czi").exists():
+    if not (o.folder / "tiles.czi").exists() or not (o.folder / "scan.npy").exists():
         subprocess.run([o.python, "-c", f"import sys, pathlib; sys.path.insert(0, {os.path.dirname(here)!r}); import loading; "
                                         f"loading.make(pathlib.Path({str(o.folder)!r}))"], check=True)
+    if o.limit:
+        return limits(o)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     rows = []
     with subprocess.Popen([o.program], **pipes) as ours, subprocess.Popen([o.python, here, "--worker", "--folder", o.folder], **pipes) as theirs:

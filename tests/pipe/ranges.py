@@ -46,11 +46,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(fault, str) and fault.startswith("to "):
             return self.plain(302, [("Location", fault[3:])])
         if fault == "no HEAD" and not body:
-            return self.plain(405)
+            return self.plain(405, body=b"a page for people, which is longer than one byte")
         path = (server.folder / self.path.lstrip("/")).resolve()
         if not path.is_relative_to(server.folder.resolve()) or not path.is_file():
             return self.plain(404)
         data = path.read_bytes()
+        if callable(fault):  # writes the answer itself, and hangs up
+            asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            self.close_connection = True
+            return fault(self, data, (int(asked[1]), min(int(asked[2]), len(data) - 1)) if asked else None)
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if asked and fault != "no ranges":
             first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
@@ -60,6 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             part, headers = data, [("Content-Length", str(len(data)))]
             self.send_response(200)
+        headers += server.headers
         for name, value in headers:
             self.send_header(name, value)
         self.end_headers()
@@ -81,9 +86,11 @@ class Server(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def serve(folder, latency=0.0, fault=None):
-    """(url, server) of the files below `folder`; fault(number of the request, handler) names what goes wrong, or is None."""
+    """(url, server) of the files below `folder`; fault(number of the request, handler) names what goes wrong, is a function that writes
+    the answer (handler, bytes of the file, (first, last) or None), or is None."""
     server = Server(("127.0.0.1", 0), Handler)
     server.folder, server.latency, server.fault = pathlib.Path(folder), latency, fault
+    server.headers = []  # (name, value) of every good answer
     server.asked, server.sent, server.lock = [], 0, threading.Lock()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 
-from tool import DATA, SANITIZED, TOMOPROF, cpu_seconds, main, tomoprof
+from tool import DATA, SANITIZED, TOMOPROF, cpu_seconds, have, main, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
@@ -55,6 +55,7 @@ ELSEWHERE = {
     "build/tomoprof load s3://": "tests/pipe/test_remote.py",
     "build/tomoprof recon --in s3://": "tests/pipe/test_remote.py",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
+    "python3 tests/peers/tune.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not
 MAY_JUDGE = "--fail-over"  # exit code 1: slower, which on a busy machine is true
@@ -187,6 +188,9 @@ if SANITIZED:
     raise SystemExit(77)
 if not shutil.which("bash"):
     print("skipped: bash is not installed")
+    raise SystemExit(77)
+if not have("hdf5"):
+    print("skipped: the pages read the HDF5 scan of tests/data, which this build cannot")
     raise SystemExit(77)
 MARKS = json.loads(tomoprof("doctor", "--json").stdout)["rows"]["marks"]["state"]
 main(a_wrong_page_is_found, pages, links_lead_somewhere, doctor_is_explained)

@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-from tool import DATA, TOMOPROF, main, newest, tomoprof, write_json
+from tool import DATA, TOMOPROF, have, main, newest, tomoprof, write_json
 
 PRIVATE = b"nobody else's business"
 GEOMETRY = {"geometry": "parallel", "sinogram_shape": [4, 3, 8], "angles": [0.0, 0.8, 1.6, 2.4]}
@@ -147,6 +147,8 @@ def secrets(check, folder):
 
 def inputs_stay(check, folder):
     """An output that is an input, or another output, by device and inode: refused before any work."""
+    if not have("hdf5"):
+        return
     x = np.ones((8, 8, 8), np.float32)
     np.save(folder / "x.npy", x)
     np.save(folder / "s.npy", np.ones((4, 3, 8), np.float32))

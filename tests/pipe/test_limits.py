@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof
+from tool import DATA, SANITIZED, TOMOPROF, have, main, tomoprof
 
 PATIENT = 120  # s: whoever is not done then waits for something that never comes
 KIB = 1024
@@ -31,11 +31,14 @@ def a_full_quota_ends_the_work_with_its_sentence(check, folder):
     shutil.copytree(DATA / "profile", folder / "run")
     (folder / "run" / "example.json").rename(folder / "run" / "profile.json")
     check.that(make.returncode == 0, f"{make}")
+    scans = have("hdf5")
     for words in (["simulate", "--size", 24, "--out", folder / "t"],
                   ["recon", "--in", folder / "s.h5", "--out", folder / "v.nii"],
                   ["recon", "--in", folder / "s.h5", "--out", folder / "v.nii.gz"],
                   ["apply", "back_project", "-g", folder / "s.json", "-i", folder / "s_sinogram.npy", "-o", folder / "b.npy"],
                   ["report", folder / "run"], ["export", "--to", "speedscope", folder / "run"]):
+        if words[0] == "recon" and not scans:
+            continue
         before = sorted(folder.rglob("*"))
         done = tomoprof(*words, preexec_fn=limited(resource.RLIMIT_FSIZE, 2 * KIB))
         check.that(done.returncode == 1 and done.stderr.count("tomoprof: ") == 1 and "File too large" in done.stderr.splitlines()[-1],
@@ -110,6 +113,8 @@ def one_sigterm_ends_every_command(check, folder):
                   ["recon", "--in", folder / "s.h5", "--method", "mbir", *endless, "--out", folder / "v.nii"],
                   ["apply", "mbir_recon", "-g", geometry, "-i", sinogram, *endless, "-o", folder / "x.npy"],
                   ["record", "--out", folder / "runs", "sleep", 600]):
+        if words[0] == "recon" and not have("hdf5"):
+            continue
         for wait in (0.1, 0.7):
             p = subprocess.Popen([TOMOPROF, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
             time.sleep(wait)

@@ -1,6 +1,7 @@
 """recon --in of every format of scans: the same volume from the same counts, and the attenuation that is known."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -99,8 +100,21 @@ def cone(check, folder):
     distance = np.sqrt(x * x + y * y + z * z)
     inside, outside = volume[distance < r - 1.5].mean(), volume[(distance > r + 1.5) & (abs(z) < r)].mean()
     check.that(abs(inside / scans.MU - 1) < 0.05 and abs(outside) < 0.1 * scans.MU, f"inside {inside}, outside {outside}, it is {scans.MU}")
-    _, said = recon(check, folder, "--in", SCANS / "cone.txrm", "--rows", "0:4", code=2)
-    check.that("--rows is for parallel beams" in said, said)
+    for first, last in ((2, 10), (3, 12), (0, 5)):
+        part, said = recon(check, folder, "--in", SCANS / "cone.txrm", "--rows", f"{first}:{last}")
+        check.that(part.shape == (n, n, last - first), f"{part.shape}")
+        told = re.search(r"(\d+) of the (\d+) slices, from (\d+) on, need no other rows", said)
+        check.that(bool(told) and int(told[2]) == last - first, said)
+        count, at = int(told[1]), int(told[3])
+        check.that(count > 0, said)
+        same = relative(part[:, :, at:at + count], volume[:, :, first + at:first + at + count])
+        check.that(same < 1e-5, f"rows {first}:{last}: slices {at} to {at + count} differ by {same}")
+        beyond = [k for k in range(last - first) if not at <= k < at + count]
+        worst = max(relative(part[:, :, k], volume[:, :, first + k]) for k in beyond)
+        check.that(worst > 1e-3, f"rows {first}:{last}: slices {beyond} differ by {worst} only: they need no other rows either")
+    binned_, said = recon(check, folder, "--in", SCANS / "cone.txrm", "--rows", "1:12", "--bin", 2)
+    whole_, _ = recon(check, folder, "--in", SCANS / "cone.txrm", "--rows", "1:11", "--bin", 2)
+    check.that(binned_.shape == (n // 2, n // 2, 5) and relative(binned_, whole_) == 0, "the odd row is left out")
     info = json.loads(tomoprof("info", "--json", SCANS / "cone.txrm").stdout)
     check.that(info["beam"] == "cone" and abs(info["source_to_axis"] - 0.15) < 1e-6 and info["flats"] == 1, f"{info}")
 

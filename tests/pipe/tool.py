@@ -1,6 +1,7 @@
 """Runs tomoprof for the pipe tests, and small helpers that they share."""
 
 import faulthandler
+import functools
 import getpass
 import json
 import os
@@ -27,6 +28,20 @@ def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
     full.update(env or {})
     return subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **kwargs)
+
+
+@functools.cache
+def doctor_rows():
+    return json.loads(tomoprof("doctor", "--json").stdout)["rows"]
+
+
+def have(row, library=None):
+    """Whether this build has what a row of doctor names; `library`: one of chunk_codecs, as zstd. Says so where it has not."""
+    state, found = doctor_rows()[row]["state"], doctor_rows()[row]["found"]
+    good = library not in found.removeprefix("missing: ").split() if library and found.startswith("missing: ") else state == "ok"
+    if not good:
+        print(f"  skipped: this build has no {library or row}", flush=True)
+    return good
 
 
 def newest(out):

@@ -198,6 +198,10 @@ static void tell_input(const struct scan_recon *s)
     if (i->score < 0.9) /* false of NAN */
         log_warn("views half a turn apart match by %.2f only: check the picture, or give --center",
                  i->score);
+    if (rows && m->scan.beam == BEAM_CONE && i->whole_count < m->volume.slices)
+        log_info("--rows of a cone beam: %" PRId64 " of the %" PRId64 " slices, from %" PRId64
+                 " on, need no other rows; the rest is approximate",
+                 i->whole_count, m->volume.slices, i->whole_first);
     if (s->slabs.count > 1)
         log_info("it does not fit into memory at once: %" PRId64 " slabs of %" PRId64 " slices",
                  s->slabs.count, s->slabs.thickness);

@@ -102,7 +102,7 @@ static const struct doctor_probe {
      .look = probe_codecs,
      .consequence = "load and info refuse files that need them, or read more slowly",
      .fix = "install libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev "
-            "libturbojpeg0-dev libjxr-dev, build again"},
+            "libturbojpeg0-dev libjxr-dev libaec-dev, build again"},
     {.name = "remote_files",
      .look = probe_remote,
      .consequence = "files behind http://, https:// and s3:// are not read",

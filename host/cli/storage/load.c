@@ -1,16 +1,19 @@
 /* The command `load`: where the time of loading a file goes, and which way is fastest. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/log.h"
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/storage/apart.h"
+#include "host/cli/storage/device.h"
 #include "host/load/load.h"
 
 static const char *array, *fetch = "pread", *out = "output";
-static int64_t tiles, threads, processes, batch;
-static int order, cache, sweep, as_float, explain, tune, json;
+static const char *boxes;
+static int64_t tiles, threads, processes, batch, gap, largest, keep;
+static int order, cache, to, sweep, as_float, explain, tune, json;
 static double budget;
 
 static struct opt options[] = {
@@ -21,8 +24,16 @@ static struct opt options[] = {
     OPTION_INT("processes", 0, processes, "N", "processes instead of threads", 0, 256),
     OPTION_INT("batch", 0, batch, "N", "chunks that are fetched together; 0: by their size", 0,
                10000),
+    OPTION_INT("gap", 0, gap, "BYTES", "join requests this close; 0: 4096, HTTP 65536; -1: never",
+               -1, 1 << 30),
+    OPTION_INT("largest", 0, largest, "BYTES", "of a joined request (default: 16 MiB)", 0, 1 << 30),
+    OPTION_TEXT("boxes", 0, boxes, "A,B,C", "read boxes of this size, one after the other"),
+    OPTION_INT("keep", 0, keep, "MIB", "decoded chunks that stay in memory between boxes", 0,
+               1 << 20),
     OPTION_CHOICE("order", 0, order, ENGINE_ORDERS, "order of the chunks"),
     OPTION_CHOICE("cache", 0, cache, "as-is|warm|cold", "state of the page cache before each run"),
+    OPTION_CHOICE("to", 0, to, "memory|pinned|device",
+                  "place into memory that a GPU reads, or on it"),
     OPTION_FLAG("float32", 0, as_float, "convert to float32, as a reconstruction does"),
     OPTION_CHOICE("sweep", 0, sweep, "none|quick|medium|full", "measure other ways and rank them"),
     OPTION_FLAG("explain", 0, explain, "compare a few cached chunks with the real load"),
@@ -42,6 +53,7 @@ static enum err say_small(const struct load_request *r, const struct loading *wh
     struct loading *l;
     small.chunks = 4;
     small.cache = CACHE_WARM;
+    small.to = TO_MEMORY;
     enum err e = load_begin(&small, &s);
     if (e) {
         load_end(&s);
@@ -72,6 +84,7 @@ static enum err write_results(const struct loading *l)
     snprintf(path, sizeof path, "%s/loading.json", folder);
     TRY(loading_write(l, path));
     TRY(load_rootcause(l, folder));
+    TRY(load_page(l, folder));
     log_info("%s/loading.json", folder);
     return ERR_OK;
 }
@@ -97,6 +110,22 @@ static enum err measure(const struct load_request *r, struct load_session *s, st
     return write_results(l);
 }
 
+static enum err parse_boxes(struct load_request *r)
+{
+    const char *at = boxes;
+    for (char *end; at && *at; at = *end ? end + 1 : end) {
+        const long long n = strtoll(at, &end, 10);
+        FAIL_IF(end == at || (*end && *end != ',') || n < 1 || n > INT32_MAX ||
+                    r->box_dims == STORE_DIMS,
+                ERR_USAGE, "--boxes %s: give sizes of at least 1, as 64,64,64", boxes);
+        r->box[r->box_dims++] = n;
+    }
+    FAIL_IF(keep && !boxes, ERR_USAGE, "--keep: nothing is read twice without --boxes");
+    FAIL_IF(keep && processes, ERR_USAGE, "--keep: processes share no memory; use --threads");
+    r->keep_bytes = keep << 20;
+    return ERR_OK;
+}
+
 static enum err load(char **word)
 {
     struct load_request r = {.path = word[0],
@@ -115,16 +144,31 @@ static enum err load(char **word)
     r.options.processes = (int)processes;
     r.options.batch = (int)batch;
     r.options.order = (enum engine_order)order;
-    if (!tiles && r.sweep == SWEEP_QUICK)
+    r.options.gap = gap;
+    r.options.largest = largest;
+    TRY(parse_boxes(&r));
+    if (!tiles && !boxes && r.sweep == SWEEP_QUICK)
         r.chunks = 100;
-    if (!tiles && r.sweep == SWEEP_MEDIUM)
+    if (!tiles && !boxes && r.sweep == SWEEP_MEDIUM)
         r.chunks = 500;
-    TRY(loading_create(&l));
-    enum err e = measure(&r, &s, l);
+    FAIL_IF(to && processes, ERR_USAGE,
+            "--to and --processes: workers start before the GPU is opened; use --threads");
+    struct load_device device = {0};
+    if (to)
+        TRY(device_open(&device));
+    r.to = (enum load_to)to;
+    r.device = &device;
+    enum err e = loading_create(&l);
+    if (e) {
+        device_close(&device);
+        return e;
+    }
+    e = measure(&r, &s, l);
     if (!e && l->interrupted && cli_stop)
         cli_end.exit_code = 130;
     load_end(&s);
     loading_free(l);
+    device_close(&device);
     return e;
 }
 
@@ -143,8 +187,9 @@ const struct command cmd_load = {
         "any\n"
         "of .npy, NIfTI, TIFF (also a folder of numbered files), HDF5, Zarr, OME-Zarr, CZI, TXRM "
         "or\n"
-        "kerchunk references. Writes loading.json and rootcause.md into a new folder below "
-        "--out.\n\n"
+        "kerchunk references. Writes loading.json, loading.html and rootcause.md into a new "
+        "folder\n"
+        "below --out.\n\n"
         "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
         "medium\n"
         "on 500, full on all. Ways run three times in changing order from the same cache state.\n"

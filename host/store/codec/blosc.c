@@ -11,6 +11,21 @@ int blosc_available(void)
     return 1;
 }
 
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
+{
+    size_t bytes = 0, item = 0;
+    int flags;
+    if (blosc_cbuffer_validate(c->in, c->in_bytes, &bytes) < 0 || bytes != c->out_bytes)
+        return codec_blosc(c);
+    blosc_cbuffer_metainfo(c->in, &item, &flags);
+    if (!item || bytes % item || bytes > INT32_MAX || (end - begin) * 2 > bytes)
+        return codec_blosc(c);
+    const int first = (int)(begin / item), n = (int)((end + item - 1) / item) - first;
+    if (blosc_getitem(c->in, first, n, c->out + (size_t)first * item) != n * (int)item)
+        return CODEC_DAMAGED(c, "it cannot be decompressed");
+    return ERR_OK;
+}
+
 enum err codec_blosc(const struct codec_call *c)
 {
     size_t bytes = 0;
@@ -26,6 +41,12 @@ enum err codec_blosc(const struct codec_call *c)
 int blosc_available(void)
 {
     return 0;
+}
+
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
+{
+    (void)begin, (void)end;
+    return codec_blosc(c);
 }
 
 enum err codec_blosc(const struct codec_call *c)

@@ -19,11 +19,17 @@ int codec_available(enum codec codec, const char **library)
         enum codec codec;
         const char *library;
         int (*available)(void);
-    } needs[] = {
-        {CODEC_ZSTD, "libzstd", zstd_available},       {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
-        {CODEC_CZI_ZSTD1, "libzstd", zstd_available},  {CODEC_BLOSC, "libblosc", blosc_available},
-        {CODEC_JPEG, "libturbojpeg0", jpeg_available}, {CODEC_JXR, "libjxr", jxr_available},
-        {CODEC_LZ4, "liblz4", lz4_available},          {CODEC_LZ4_HDF5, "liblz4", lz4_available}};
+    } needs[] = {{CODEC_ZSTD, "libzstd", zstd_available},
+                 {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
+                 {CODEC_CZI_ZSTD1, "libzstd", zstd_available},
+                 {CODEC_BLOSC, "libblosc", blosc_available},
+                 {CODEC_JPEG, "libturbojpeg0", jpeg_available},
+                 {CODEC_JXR, "libjxr", jxr_available},
+                 {CODEC_LZ4, "liblz4", lz4_available},
+                 {CODEC_LZ4_HDF5, "liblz4", lz4_available},
+                 {CODEC_BITSHUFFLE_LZ4, "liblz4", lz4_available},
+                 {CODEC_BITSHUFFLE_ZSTD, "libzstd", zstd_available},
+                 {CODEC_SZIP, "libaec", szip_available}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].codec == codec) {
             *library = needs[i].library;
@@ -80,6 +86,26 @@ enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, co
         c.in_bytes = c.out_bytes;
     }
     return ERR_OK;
+}
+
+size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end)
+{
+    const int stream = p->count == 1 && p->step[0].codec == CODEC_GZIP_PART;
+    return stream && (end < whole / 2 || !fast_inflate_available()) ? end : whole;
+}
+
+enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                           size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end)
+{
+    const struct codec_call c = {.worker = w,
+                                 .step = &p->step[0],
+                                 .in = in,
+                                 .in_bytes = in_bytes,
+                                 .out = out,
+                                 .out_bytes = out_bytes};
+    if (p->count == 1 && p->step[0].codec == CODEC_BLOSC)
+        return blosc_part(&c, begin, end);
+    return codec_decode(w, p, in, in_bytes, out, out_bytes);
 }
 
 static size_t encode_bound(const struct codec_step *s, size_t n)

@@ -18,13 +18,18 @@
     X(CODEC_CZI_ZSTD0, "zstd", codec_czi, -1)  /* a short frame is filled up with zeros */         \
     X(CODEC_CZI_ZSTD1, "zstd1", codec_czi, -1) /* CZI: header, frame, bytes split high and low */  \
     X(CODEC_BLOSC, "blosc", codec_blosc, -1)                                                       \
-    X(CODEC_LZ4, "lz4", codec_lz4, -1)      /* numcodecs: the size before the block */             \
-    X(CODEC_LZ4_HDF5, "lz4", codec_lz4, -1) /* HDF5's filter 32004: sizes, blocks */               \
+    X(CODEC_LZ4, "lz4", codec_lz4, -1)       /* numcodecs: the size before the block */            \
+    X(CODEC_LZ4_HDF5, "lz4", codec_lz4, -1)  /* HDF5's filter 32004: sizes, blocks */              \
+    X(CODEC_LZ4_BLOCK, "lz4", codec_lz4, -1) /* a bare block */                                    \
+    X(CODEC_BITSHUFFLE_LZ4, "bitshuffle", codec_bitshuffle, -1)  /* HDF5's filter 32008 */         \
+    X(CODEC_BITSHUFFLE_ZSTD, "bitshuffle", codec_bitshuffle, -1) /* row: elements of a block */    \
+    X(CODEC_SZIP, "szip", codec_szip, -1) /* item: bits; row: scanline; samples: block */          \
     X(CODEC_LZF, "lzf", codec_lzf, -1)                                                             \
     X(CODEC_PACKBITS, "packbits", codec_packbits, -1)                                              \
     X(CODEC_LZW, "lzw", codec_lzw, -1) /* TIFF's */                                                \
     X(CODEC_JPEG, "JPEG", codec_jpeg, -1)                                                          \
     X(CODEC_JXR, "JPEG XR", codec_jxr, -1)                                                         \
+    X(CODEC_BITSHUFFLE, "bitshuffle", codec_bitshuffle, 0)                                         \
     X(CODEC_SHUFFLE, "shuffle", codec_shuffle, 0)                                                  \
     X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
     X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
@@ -44,7 +49,7 @@ struct codec_step {
     int row;  /* elements of a row, samples of a pixel: predictors, JPEG (row 0: any) */
     int samples;
     int swap;                    /* predictor 2: elements are big-endian; JPEG: blue comes first */
-    int level;                   /* encoders */
+    int level;                   /* encoders; SZIP: its options */
     const unsigned char *tables; /* JPEG: those that stand before every tile; borrowed */
     size_t tables_bytes;
 };
@@ -79,6 +84,14 @@ int codec_available(enum codec codec, const char **library);
  * library is missing. */
 enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                       size_t in_bytes, void *out, size_t out_bytes);
+
+/* The same where bytes [begin, end) of the result are wanted: they are at their place in `out`,
+ * which has codec_part_bytes. A stream whose second half is wanted is decoded whole, because
+ * libdeflate, which is twice as fast as zlib, can only do that; of blosc only the blocks that hold
+ * the bytes are. */
+size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end);
+enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                           size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end);
 
 /* The way back, for zlib, gzip, zstd, shuffle and crc32c: *out is malloc'ed. */
 enum err codec_encode(const struct codec_pipeline *p, const void *in, size_t in_bytes, void **out,

@@ -9,7 +9,7 @@
 typedef enum err codec_fn(const struct codec_call *c);
 codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
     codec_packbits, codec_lzw, codec_jpeg, codec_jxr, codec_shuffle, codec_predict,
-    codec_fletcher32, codec_crc32c;
+    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip;
 
 /* Encoders: `out` has room for codec_bound; *got is what was written. */
 size_t zlib_bound(size_t bytes);
@@ -20,6 +20,9 @@ enum err zstd_encode(const struct codec_step *s, const void *in, size_t n, void 
                      size_t *got);
 void shuffle_encode(int item, const void *in, size_t n, void *out);
 uint32_t crc32c(const void *in, size_t n);
+
+/* Bytes [begin, end) at least, at their place in c->out. */
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
 
 /* libdeflate, where it is in this build. */
 int fast_inflate_available(void);
@@ -32,7 +35,7 @@ void fast_inflate_free(struct codec_worker *w);
 enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
 
 int zstd_available(void), blosc_available(void), lz4_available(void), jpeg_available(void),
-    jxr_available(void);
+    jxr_available(void), szip_available(void);
 void jpeg_free(struct codec_worker *w);
 void zstd_free(struct codec_worker *w);
 

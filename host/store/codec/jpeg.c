@@ -36,7 +36,7 @@ static enum err join(const struct codec_call *c, const unsigned char **in, size_
     return ERR_OK;
 }
 
-enum err codec_jpeg(const struct codec_call *c)
+static enum err decode(const struct codec_call *c)
 {
     const struct codec_step *s = c->step;
     const unsigned char *in;
@@ -58,6 +58,15 @@ enum err codec_jpeg(const struct codec_call *c)
                       TJFLAG_STOPONWARNING))
         return CODEC_DAMAGED(c, tjGetErrorStr2(c->worker->jpeg));
     return ERR_OK;
+}
+
+/* A decoder keeps tables of a damaged tile for the next one: it is made anew. */
+enum err codec_jpeg(const struct codec_call *c)
+{
+    enum err e = decode(c);
+    if (e)
+        jpeg_free(c->worker);
+    return e;
 }
 #else
 int jpeg_available(void)

@@ -1,4 +1,5 @@
-/* LZ4 blocks: numcodecs' with their size before them, and those of HDF5's filter 32004. */
+/* LZ4 blocks: bare ones, numcodecs' with their size before them, and those of HDF5's filter 32004.
+ */
 #include <string.h>
 
 #include "host/store/codec/codecs.h"
@@ -54,6 +55,10 @@ enum err codec_lz4(const struct codec_call *c)
     uint32_t size;
     if (c->step->codec == CODEC_LZ4_HDF5)
         return hdf5(c);
+    if (c->step->codec == CODEC_LZ4_BLOCK)
+        return block(c->in, c->in_bytes, c->out, c->out_bytes) == (int)c->out_bytes
+                   ? ERR_OK
+                   : CODEC_DAMAGED(c, "a block cannot be decompressed");
     if (c->in_bytes < sizeof size)
         return CODEC_DAMAGED(c, "it ends within its header");
     memcpy(&size, c->in, sizeof size);

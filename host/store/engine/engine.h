@@ -9,13 +9,16 @@
 enum engine_order { ORDER_OFFSET, ORDER_INDEX, ORDER_YX, ORDER_XY, ORDER_HILBERT, ORDER_RANDOM };
 #define ENGINE_ORDERS "offset|index|yx|xy|hilbert|random"
 
+struct engine_kept;
 struct engine_options {          /* all zero: the defaults */
     const struct fetch_way *way; /* NULL: pread */
     int threads;   /* 0: as many as this process may use, at most 16; 16 connections of HTTP */
     int processes; /* instead of threads; `out` is then of engine_shared */
     int batch;     /* chunks that are fetched together; 0: by their size */
     enum engine_order order;
-    int64_t gap; /* unwanted bytes read to join two requests; 0: 4096, HTTP 65536; -1: never */
+    int64_t gap;     /* unwanted bytes read to join two requests; 0: 4096, HTTP 65536; -1: never */
+    int64_t largest; /* bytes of a joined request; 0: 16 MiB */
+    struct engine_kept *kept; /* not NULL: decoded chunks stay there (kept.h); threads only */
     int64_t chunks_most;      /* 0: all */
     const volatile int *stop; /* not NULL: ends early, with what is done */
     int64_t deadline_ns;      /* of clock_ns; 0: none */
@@ -31,6 +34,7 @@ struct engine_box engine_all(const struct store_array *a);
 struct engine_time {
     int64_t chunk, queue, fetch, decode, convert, place, stored, decoded;
     int worker; /* -1: not read */
+    int box;    /* for the caller, who may read several; 0 */
 };
 
 struct engine_plan;
@@ -53,6 +57,7 @@ struct engine_result {
     const char *way;                           /* that was used, */
     char fallback[200];                        /* and why not the wanted one; "" */
     int workers;
+    int64_t requests, bytes_fetched; /* joined requests count once, with their gaps */
 };
 
 /* Reads into `out`: elements of `type` (native), stride[i] bytes apart along dimension i of the box

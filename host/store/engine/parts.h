@@ -24,6 +24,7 @@ struct engine_plan {
     int64_t *groups; /* first task of each, and the end: groups_count + 1 */
     int64_t groups_count;
     size_t room;
+    int covered; /* the parts fill the box */
 };
 
 /* n elements from one type to another; types differ, or swap is set. */

@@ -9,6 +9,7 @@
 #include "host/store/fetch/http.h"
 
 #define GAP           4096
+#define LARGEST       ((int64_t)16 << 20)
 #define TASKS_MOST    ((size_t)1 << 26)
 #define OVERLAPS_MOST 1000
 #define BATCH_BYTES   ((int64_t)1 << 20)
@@ -49,8 +50,8 @@ static void strides_in(const struct store_array *a, const int64_t shape[STORE_DI
     }
 }
 
-/* One request where gaps between wanted runs are small; else halves along the slowest dimension
- * that has a large one. `t` has box and chunk. */
+/* One request where gaps between wanted runs are small and it is not too large with them; else
+ * halves along the slowest dimension that has a large one. `t` has box and chunk. */
 static enum err split(struct engine_plan *p, struct engine_task t, const int64_t origin[],
                       const int64_t stride[])
 {
@@ -58,14 +59,18 @@ static enum err split(struct engine_plan *p, struct engine_task t, const int64_t
     const struct store_chunk *c = &a->chunks[t.chunk];
     const int64_t gap = p->options.gap < 0 ? 0 : p->options.gap;
     int64_t span = 1, at = 0;
-    int cut = -1;
+    int cut = -1, gaps = -1;
     for (int k = a->dims - 1; k >= 0; k--) {
         const int d = a->order[k];
         if (t.count[d] > 1 && (stride[d] - span) * a->dtype.bytes > gap)
             cut = d;
+        if (t.count[d] > 1 && stride[d] > span)
+            gaps = d;
         span += (t.count[d] - 1) * stride[d];
         at += (t.start[d] - origin[d]) * stride[d];
     }
+    if (cut < 0 && span * a->dtype.bytes > p->options.largest)
+        cut = gaps;
     if (cut < 0) {
         t.offset = c->offset + c->skip + at * a->dtype.bytes;
         t.bytes = span * a->dtype.bytes;
@@ -289,6 +294,14 @@ static enum err group(struct engine_plan *p)
     return ERR_OK;
 }
 
+static int64_t part_elements(const struct store_array *a, const struct engine_task *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < a->dims; d++)
+        n *= t->count[d];
+    return n;
+}
+
 static enum err make(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
@@ -308,8 +321,12 @@ static enum err make(struct engine_plan *p)
     for (int64_t i = 0; a->tiles && i < a->chunks_count; i++)
         if (is_sampled(p, i, a->chunks_count))
             TRY(add_chunk(p, i));
-    for (int64_t i = 0; i < p->facts.tasks; i++)
+    int64_t parts = 0; /* no two of them overlap */
+    for (int64_t i = 0; i < p->facts.tasks; i++) {
         set_key(p, &p->tasks[i]);
+        parts += part_elements(a, &p->tasks[i]);
+    }
+    p->covered = !a->tiles || parts * a->dtype.bytes == p->facts.bytes_wanted;
     sorted = a;
     array_sort(p->tasks, (size_t)p->facts.tasks, sizeof *p->tasks,
                p->options.order == ORDER_OFFSET ? by_offset : by_key);
@@ -331,6 +348,10 @@ enum err engine_plan(struct store *s, struct store_array *a, const struct engine
         p->options = *o;
     if (s->remote)
         p->options.way = &fetch_http;
+    if (p->options.largest <= 0)
+        p->options.largest = LARGEST;
+    if (p->options.processes) /* they share no table */
+        p->options.kept = NULL;
     if (!p->options.gap)
         p->options.gap = s->remote ? HTTP_GAP : GAP;
     enum err e = make(p);

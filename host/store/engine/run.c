@@ -100,6 +100,8 @@ static enum err end(struct engine_job *job, struct engine_result *result)
     result->tasks_done = job->tasks_done;
     result->buffer_bytes = job->buffer_bytes;
     result->workers = job->workers;
+    result->requests = job->requests;
+    result->bytes_fetched = job->bytes_fetched;
     result->way = job->fallback[0] ? fetch_pread.name
                   : p->options.way ? p->options.way->name
                                    : fetch_pread.name;
@@ -143,7 +145,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();
     job->begin_ns = begin;
-    if (p->array->tiles) /* between them */
+    if (!p->covered) /* between tiles */
         worker_fill(job);
     if (processes)
         run_processes(job, n < 1 ? 1 : n);

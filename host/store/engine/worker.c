@@ -2,11 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "host/base/clock.h"
 #include "host/base/memory.h"
 #include "host/store/engine/worker.h"
 
+#define HUGE_PAGE    ((size_t)2 << 20)
+#define HUGE_FROM    ((size_t)4 << 20)
 #define DIRECT_BYTES 16384 /* parts from this size on are read straight into their place */
 
 void worker_fail(struct engine_job *job, enum err e)
@@ -27,7 +30,11 @@ static enum err room(struct engine_worker *w, unsigned char **buffer, size_t *ha
         TRY(mem_require("a chunk of the file", need, NULL));
     free(*buffer);
     __atomic_fetch_add(&w->job->buffer_bytes, (int64_t)(need - *have), __ATOMIC_RELAXED);
-    *buffer = aligned_alloc(FETCH_ALIGN, need);
+    const int huge = need >= HUGE_FROM; /* fewer page faults: they cost more than a copy */
+    need = huge ? (need + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : need;
+    *buffer = aligned_alloc(huge ? HUGE_PAGE : FETCH_ALIGN, need);
+    if (*buffer && huge)
+        madvise(*buffer, need, MADV_HUGEPAGE);
     *have = *buffer ? need : 0;
     FAIL_IF(!*buffer, ERR_MEMORY, "no memory left for %zu bytes of chunks", need);
     return ERR_OK;
@@ -82,9 +89,23 @@ static int is_direct(const struct engine_worker *w, const struct engine_task *t)
 static int follows(const struct engine_worker *w, const struct fetch_request *r,
                    const struct store_object *o, const struct engine_task *t)
 {
-    const int64_t gap = w->job->plan->options.gap, end = r->offset + r->bytes;
-    return gap >= 0 && !r->whole && r->object == o && t->offset >= r->offset &&
-           t->offset <= end + gap && r->to == NULL;
+    const struct engine_options *options = &w->job->plan->options;
+    const int64_t end = r->offset + r->bytes;
+    return options->gap >= 0 && !r->whole && r->object == o && t->offset >= r->offset &&
+           t->offset <= end + options->gap && r->to == NULL &&
+           (t->offset + t->bytes <= end || t->offset + t->bytes - r->offset <= options->largest);
+}
+
+/* The task's chunk where it is kept. Neighbours of one chunk share what is held. */
+static struct kept_chunk *held_by(const struct engine_worker *w, int64_t first, int64_t i)
+{
+    const struct engine_plan *p = w->job->plan;
+    const int64_t chunk = p->tasks[i].chunk;
+    if (!p->options.kept || !p->array->pipelines[p->array->chunks[chunk].pipeline].count)
+        return NULL;
+    if (i > first && p->tasks[i - 1].chunk == chunk)
+        return w->held[i - 1 - first];
+    return kept_get(p->options.kept, p->array, chunk);
 }
 
 /* Requests of tasks [first, last); request_of says which one each has, -1: none. */
@@ -97,7 +118,10 @@ static int plan_requests(struct engine_worker *w, int64_t first, int64_t last, i
         const struct engine_task *t = &p->tasks[i];
         const int32_t object = p->array->chunks[t->chunk].object;
         w->request_of[i - first] = -1;
+        w->held[i - first] = NULL;
         if (object < 0 || !t->bytes)
+            continue;
+        if ((w->held[i - first] = held_by(w, first, i)))
             continue;
         const struct store_object *o = &p->store->objects[object];
         struct fetch_request *r = n ? &w->requests[n - 1] : NULL;
@@ -120,29 +144,8 @@ static int plan_requests(struct engine_worker *w, int64_t first, int64_t last, i
     return n;
 }
 
-static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last)
+static enum err fetch_all(struct engine_worker *w, int n, int plain)
 {
-    int64_t buffer;
-    if (last - first > w->requests_room) {
-        free(w->requests);
-        free(w->request_of);
-        w->requests_room = last - first;
-        w->requests = calloc((size_t)w->requests_room, sizeof *w->requests);
-        w->request_of = calloc((size_t)w->requests_room, sizeof *w->request_of);
-        FAIL_IF(!w->requests || !w->request_of, ERR_MEMORY, "no memory left for a batch");
-    }
-    const int n = plan_requests(w, first, last, &buffer);
-    TRY(room(w, &w->stored, &w->stored_room, (size_t)buffer));
-    unsigned char *to = w->stored;
-    int plain = 0; /* requests of files; what lies in memory needs no reading */
-    for (int i = 0; i < n; i++) {
-        struct fetch_request *r = &w->requests[i];
-        if (!r->to) {
-            r->to = to;
-            to += (r->bytes + 3 * FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
-        }
-        plain += !r->object->memory;
-    }
     if (plain == n)
         return n ? fetch_read(&w->fetch, w->requests, n) : ERR_OK;
     for (int i = 0; i < n; i++) {
@@ -158,14 +161,48 @@ static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last
     return ERR_OK;
 }
 
-/* Bytes of the chunk that the part needs from its beginning on: streams are not decoded further. */
-static int64_t needed(const struct store_array *a, const struct engine_task *t,
-                      const int64_t stride[STORE_DIMS], int64_t whole)
+static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last)
 {
-    const struct codec_pipeline *p = &a->pipelines[a->chunks[t->chunk].pipeline];
+    int64_t buffer;
+    if (last - first > w->requests_room) {
+        free(w->requests);
+        free(w->request_of);
+        free(w->held);
+        w->requests_room = last - first;
+        w->requests = calloc((size_t)w->requests_room, sizeof *w->requests);
+        w->request_of = calloc((size_t)w->requests_room, sizeof *w->request_of);
+        w->held = calloc((size_t)w->requests_room, sizeof *w->held);
+        FAIL_IF(!w->requests || !w->request_of || !w->held, ERR_MEMORY,
+                "no memory left for a batch");
+    }
+    const int n = plan_requests(w, first, last, &buffer);
+    w->held_count = last - first;
+    TRY(room(w, &w->stored, &w->stored_room, (size_t)buffer));
+    unsigned char *to = w->stored;
+    int plain = 0; /* requests of files; what lies in memory needs no reading */
+    for (int i = 0; i < n; i++) {
+        struct fetch_request *r = &w->requests[i];
+        if (!r->to) {
+            r->to = to;
+            to += (r->bytes + 3 * FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
+        }
+        plain += !r->object->memory;
+    }
+    TRY(fetch_all(w, n, plain));
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += w->requests[i].whole ? w->requests[i].got > 0 ? w->requests[i].got : 0
+                                      : w->requests[i].bytes;
+    __atomic_fetch_add(&w->job->requests, n, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&w->job->bytes_fetched, bytes, __ATOMIC_RELAXED);
+    return ERR_OK;
+}
+
+/* The decoded chunk's bytes that the part needs end here. */
+static int64_t needed(const struct store_array *a, const struct engine_task *t,
+                      const int64_t stride[STORE_DIMS])
+{
     int64_t last = t->first;
-    if (p->count != 1 || p->step[0].codec != CODEC_GZIP_PART)
-        return whole;
     for (int d = 0; d < a->dims; d++)
         last += (t->count[d] - 1) * stride[d] / a->dtype.bytes;
     return (last + 1) * a->dtype.bytes;
@@ -185,39 +222,62 @@ static int is_in_place(const struct engine_job *job, const struct engine_task *t
     return 1;
 }
 
+/* A chunk into the worker's own memory, and from there to those that are kept. Of others only what
+ * the part needs, `end` bytes at most; several parts of a tile need it whole. */
+static enum err decode_apart(struct engine_worker *w, const struct engine_task *t,
+                             const unsigned char *stored, size_t n, int64_t end)
+{
+    const struct store_array *a = w->job->plan->array;
+    const struct store_chunk *c = &a->chunks[t->chunk];
+    const struct codec_pipeline *p = &a->pipelines[c->pipeline];
+    struct engine_kept *kept = w->job->plan->options.kept;
+    const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk)),
+                 begin = (size_t)(c->skip + t->first * a->dtype.bytes),
+                 last = (size_t)(c->skip + end);
+    const int keep = kept && kept_takes(kept, whole);
+    const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, last);
+    w->decoded_chunk = -1;
+    TRY(room(w, &w->decoded, &w->decoded_room, all));
+    TRY(keep || a->tiles
+            ? codec_decode(&w->codecs, p, stored, n, w->decoded, whole)
+            : codec_decode_part(&w->codecs, p, stored, n, w->decoded, all, begin, last));
+    w->decoded_chunk = a->tiles ? t->chunk : -1;
+    if (keep)
+        kept_put(kept, a, t->chunk, w->decoded, whole);
+    return ERR_OK;
+}
+
 /* Where the part's first element is, and the strides between its elements. */
 static enum err decode(struct engine_worker *w, const struct engine_task *t,
-                       const struct fetch_request *r, const unsigned char **from,
-                       int64_t stride[STORE_DIMS])
+                       const struct fetch_request *r, const struct kept_chunk *held,
+                       const unsigned char **from, int64_t stride[STORE_DIMS])
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
     int64_t start[STORE_DIMS], shape[STORE_DIMS];
     store_chunk_box(a, t->chunk, start, shape);
     packed(a, shape, a->dtype.bytes, stride);
+    if (held) {
+        *from = kept_bytes(held) + c->skip + t->first * a->dtype.bytes;
+        return ERR_OK;
+    }
     const int64_t stored = r->whole ? r->got : t->bytes;
+    const unsigned char *bytes = r->data + (t->offset - r->offset);
     if (a->pipelines[c->pipeline].count == 0) {
         FAIL_IF(r->whole && stored < store_chunk_bytes(a, t->chunk), ERR_INPUT,
                 "%lld bytes are stored, %lld are needed", (long long)stored,
                 (long long)store_chunk_bytes(a, t->chunk));
-        *from = r->data + (t->offset - r->offset) + t->first * a->dtype.bytes;
+        *from = bytes + t->first * a->dtype.bytes;
         return ERR_OK;
     }
-    if (is_in_place(w->job, t, shape, stride)) {
+    if (!w->job->plan->options.kept && is_in_place(w->job, t, shape, stride)) {
         unsigned char *target = target_of(w->job, t);
         *from = target;
-        return codec_decode(&w->codecs, &a->pipelines[c->pipeline],
-                            r->data + (t->offset - r->offset), (size_t)stored, target,
+        return codec_decode(&w->codecs, &a->pipelines[c->pipeline], bytes, (size_t)stored, target,
                             (size_t)store_chunk_bytes(a, t->chunk));
     }
-    if (w->decoded_chunk != t->chunk) {
-        const int64_t bytes = needed(a, t, stride, store_chunk_bytes(a, t->chunk));
-        w->decoded_chunk = -1;
-        TRY(room(w, &w->decoded, &w->decoded_room, (size_t)(c->skip + bytes)));
-        TRY(codec_decode(&w->codecs, &a->pipelines[c->pipeline], r->data + (t->offset - r->offset),
-                         (size_t)stored, w->decoded, (size_t)(c->skip + bytes)));
-        w->decoded_chunk = a->tiles ? t->chunk : -1;
-    }
+    if (w->decoded_chunk != t->chunk)
+        TRY(decode_apart(w, t, bytes, (size_t)stored, needed(a, t, stride)));
     *from = w->decoded + c->skip + t->first * a->dtype.bytes;
     return ERR_OK;
 }
@@ -285,19 +345,19 @@ void worker_fill(struct engine_job *job)
 }
 
 static enum err task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
-                     int64_t *now)
+                     const struct kept_chunk *held, int64_t *now)
 {
     struct engine_job *job = w->job;
     const struct engine_task *t = &job->plan->tasks[number];
     const unsigned char *from = NULL;
     int64_t stride[STORE_DIMS], at[4] = {*now};
-    if (!r || (r->whole && r->got < 0)) {
+    if (!held && (!r || (r->whole && r->got < 0))) {
         place_fill(job, t);
         at[1] = at[2] = at[0];
-    } else if (r->to == target_of(job, t) && !r->whole) {
+    } else if (!held && r->to == target_of(job, t) && !r->whole) {
         at[1] = at[2] = at[0]; /* it is there */
     } else {
-        TRY(decode(w, t, r, &from, stride));
+        TRY(decode(w, t, r, held, &from, stride));
         at[1] = clock_ns();
         TRY(convert(w, t, &from, stride));
         at[2] = clock_ns();
@@ -317,7 +377,9 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
                                  .decode = at[1] - at[0],
                                  .convert = at[2] - at[1],
                                  .place = at[3] - at[2],
-                                 .stored = r && r->whole ? r->got < 0 ? 0 : r->got : t->bytes,
+                                 .stored = held            ? 0
+                                           : r && r->whole ? r->got < 0 ? 0 : r->got
+                                                           : t->bytes,
                                  .decoded = elements(a, t) * a->dtype.bytes,
                                  .worker = w->number};
     }
@@ -325,7 +387,15 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
     return ERR_OK;
 }
 
-static enum err group_run(struct engine_worker *w, int64_t first, int64_t last)
+static void release(struct engine_worker *w)
+{
+    for (int64_t i = 0; i < w->held_count; i++)
+        if (w->held[i] && (i == 0 || w->held[i] != w->held[i - 1]))
+            kept_release(w->job->plan->options.kept, w->held[i]);
+    w->held_count = 0;
+}
+
+static enum err group_parts(struct engine_worker *w, int64_t first, int64_t last)
 {
     struct engine_job *job = w->job;
     w->decoded_chunk = -1;
@@ -333,13 +403,20 @@ static enum err group_run(struct engine_worker *w, int64_t first, int64_t last)
     int64_t now = clock_ns();
     for (int64_t i = first; i < last; i++) {
         const int64_t r = w->request_of[i - first];
-        enum err e = task(w, i, r < 0 ? NULL : &w->requests[r], &now);
+        enum err e = task(w, i, r < 0 ? NULL : &w->requests[r], w->held[i - first], &now);
         if (e)
             return err_prefix(e, "%s: chunk %lld of %s", job->plan->store->name,
                               (long long)job->plan->tasks[i].chunk, job->plan->array->name);
         __atomic_fetch_add(&job->tasks_done, 1, __ATOMIC_RELAXED);
     }
     return ERR_OK;
+}
+
+static enum err group_run(struct engine_worker *w, int64_t first, int64_t last)
+{
+    enum err e = group_parts(w, first, last);
+    release(w);
+    return e;
 }
 
 static int is_over(const struct engine_job *job)
@@ -385,4 +462,5 @@ void worker_run(struct engine_worker *w)
     free(w->converted);
     free(w->requests);
     free(w->request_of);
+    free(w->held);
 }

@@ -2,6 +2,7 @@
 #ifndef TP_STORE_ENGINE_WORKER_H
 #define TP_STORE_ENGINE_WORKER_H
 
+#include "host/store/engine/kept.h"
 #include "host/store/engine/parts.h"
 
 /* What all workers of a run share; in shared memory, for they may be processes. */
@@ -12,8 +13,8 @@ struct engine_job {
     int64_t stride[STORE_DIMS];
     struct engine_time *times;
     int64_t begin_ns;
-    int64_t next, tasks_done, buffer_bytes; /* atomic */
-    int failed, refused;                    /* atomic: the first one writes */
+    int64_t next, tasks_done, buffer_bytes, requests, bytes_fetched; /* atomic */
+    int failed, refused; /* atomic: the first one writes */
     enum err e;
     char text[1024], fallback[200];
     int workers;
@@ -28,8 +29,9 @@ struct engine_worker {
     size_t stored_room, decoded_room, converted_room;
     int64_t decoded_chunk; /* that `decoded` holds; -1: none */
     struct fetch_request *requests;
-    int64_t *request_of; /* of each part of a group */
-    int64_t requests_room;
+    int64_t *request_of;      /* of each part of a group */
+    struct kept_chunk **held; /* of each part: its chunk is decoded already */
+    int64_t requests_room, held_count;
 };
 
 void worker_run(struct engine_worker *w);

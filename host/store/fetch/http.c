@@ -5,7 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/base/table.h"
 #include "host/store/fetch/http.h"
+#include "host/store/fetch/seen.h"
 
 int http_is_url(const char *name)
 {
@@ -27,7 +29,10 @@ int http_is_url(const char *name)
 #define FIRST_WAIT_MS  100
 #define WAIT_MOST_MS   10000
 #define CONNECT_S      20L
-#define STALLED_S      60L /* without a byte */
+#define STALLED_S      60L /* with less than SLOWEST bytes a second */
+#define SLOWEST        1024L
+#define HEADERS_MOST   ((size_t)256 << 10)
+#define ERROR_PAGE     ((size_t)1 << 20)
 #define REDIRECTS_MOST 5
 #define URL_ROOM       8192
 
@@ -46,9 +51,13 @@ struct call {
     int64_t offset, n; /* of a range; n -1: the whole object */
     unsigned char *to; /* NULL: sizes alone */
     size_t room, got;
-    int too_long;
-    int64_t total;   /* by Content-Range or Content-Length; -1: not told */
-    int64_t wait_ms; /* by Retry-After */
+    CURL *handle;
+    size_t header_bytes, page_bytes; /* of all headers; of an answer that is an error */
+    int too_long, endless, encoded;
+    int64_t total;       /* by Content-Range or Content-Length; -1: not told */
+    int64_t first, last; /* by Content-Range; -1: not told */
+    uint64_t state;      /* of ETag, or else Last-Modified; 0: not told */
+    int64_t wait_ms;     /* by Retry-After */
 };
 
 static void start(void)
@@ -87,14 +96,41 @@ static void give(CURL *c)
 static size_t on_data(char *data, size_t size, size_t n, void *to)
 {
     struct call *c = to;
+    long status = 0;
     n *= size;
-    if (!c->to || n > c->room - c->got) {
-        c->too_long = c->to != NULL;
-        return c->to ? 0 : n;
+    curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
+    if (!c->to || (status != 200 && status != 206)) { /* a page for people */
+        c->page_bytes += n;
+        c->endless = c->page_bytes > ERROR_PAGE;
+        return c->endless ? 0 : n;
+    }
+    if (n > c->room - c->got) {
+        c->too_long = 1;
+        return 0;
     }
     memcpy(c->to + c->got, data, n);
     c->got += n;
     return n;
+}
+
+static void begin_answer(struct call *c)
+{
+    c->total = c->first = c->last = -1;
+    c->state = 0;
+    c->encoded = 0;
+    c->wait_ms = 0;
+}
+
+/* "bytes FIRST-LAST/TOTAL" */
+static void read_range(struct call *c, const char *text)
+{
+    long long first, last, total;
+    if (sscanf(text, " bytes %lld-%lld/%lld", &first, &last, &total) != 3 || first < 0 ||
+        last < first || total <= last)
+        return;
+    c->first = first;
+    c->last = last;
+    c->total = total;
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *to)
@@ -102,12 +138,23 @@ static size_t on_header(char *line, size_t size, size_t n, void *to)
     struct call *c = to;
     char text[256];
     n *= size;
+    c->header_bytes += n;
+    c->endless = c->header_bytes > HEADERS_MOST;
+    if (c->endless)
+        return 0;
     snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), line);
-    const char *slash = strrchr(text, '/');
-    if (!strncasecmp(text, "content-range:", 14) && slash && isdigit((unsigned char)slash[1]))
-        c->total = strtoll(slash + 1, NULL, 10);
+    if (!strncasecmp(text, "http/", 5)) /* of another answer, after a 100 */
+        begin_answer(c);
+    if (!strncasecmp(text, "content-range:", 14))
+        read_range(c, text + 14);
     if (!strncasecmp(text, "content-length:", 15) && c->total < 0)
         c->total = strtoll(text + 15, NULL, 10);
+    if (!strncasecmp(text, "content-encoding:", 17))
+        c->encoded = !strcasestr(text + 17, "identity");
+    if (!strncasecmp(text, "etag:", 5))
+        c->state = table_hash(text, strlen(text)) | 1;
+    if (!strncasecmp(text, "last-modified:", 14) && !c->state)
+        c->state = table_hash(text, strlen(text)) & ~(uint64_t)1;
     if (!strncasecmp(text, "retry-after:", 12))
         c->wait_ms = 1000 * strtoll(text + 12, NULL, 10);
     return n;
@@ -190,13 +237,21 @@ static int same_host(const char *a, const char *b)
     return same;
 }
 
+static long patience_s(void)
+{
+    const char *text = getenv("TOMOPROF_HTTP_PATIENCE_S");
+    const long s = text ? strtol(text, NULL, 10) : 0;
+    return s > 0 ? s : STALLED_S;
+}
+
 static CURLcode perform(CURL *h, struct call *c, long *status)
 {
     char range[64];
-    c->got = 0;
-    c->too_long = 0;
-    c->total = -1;
-    c->wait_ms = 0;
+    const long patience = patience_s();
+    c->handle = h;
+    c->got = c->header_bytes = c->page_bytes = 0;
+    c->too_long = c->endless = 0;
+    begin_answer(c);
     curl_easy_reset(h);
     struct curl_slist *headers = c->s3 ? sign(h) : NULL;
     curl_easy_setopt(h, CURLOPT_URL, c->url);
@@ -206,9 +261,9 @@ static CURLcode perform(CURL *h, struct call *c, long *status)
     curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, patience < CONNECT_S ? patience : CONNECT_S);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, SLOWEST);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, patience);
     curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "tomoprof");
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_data);
@@ -280,6 +335,9 @@ static enum err answer(CURL *h, struct call *c, long *status)
             "%s: more bytes come than were asked for (%zu): the server does not serve ranges of "
             "bytes, or the object is too large",
             c->name, c->room);
+        FAIL_IF(c->endless, ERR_INPUT,
+                "%s: more than %zu KiB of headers, or an error page of more than %zu KiB: refused",
+                c->name, HEADERS_MOST >> 10, ERROR_PAGE >> 10);
         if (!may_pass(done, *status)) {
             FAIL_IF(done, ERR_INPUT, "%s: %s", c->name, curl_easy_strerror(done));
             return ERR_OK;
@@ -334,7 +392,7 @@ enum err http_size(const char *url, int64_t *bytes)
     if (status != 200 && status != 206)
         return refused(&c, status);
     *bytes = c.total;
-    return ERR_OK;
+    return seen_remember(url, c.total, c.state);
 }
 
 enum err http_read(const char *url, int64_t offset, void *to, size_t n)
@@ -346,6 +404,17 @@ enum err http_read(const char *url, int64_t offset, void *to, size_t n)
     TRY(ask(&c, &status));
     if (status != 206 && status != 200)
         return refused(&c, status);
+    FAIL_IF(c.encoded, ERR_UNSUPPORTED,
+            "%s: the server compresses what it sends (Content-Encoding), so that ranges of bytes "
+            "are not those of the file",
+            url);
+    FAIL_IF(seen_changed(url, c.total, c.state), ERR_INPUT,
+            "%s: it changed on the server while it was read. Read it again", url);
+    FAIL_IF(status == 206 && (c.first != offset || c.last != offset + (int64_t)n - 1), ERR_INPUT,
+            "%s: the server sends bytes %lld to %lld (Content-Range) where %lld to %lld were asked "
+            "for",
+            url, (long long)c.first, (long long)c.last, (long long)offset,
+            (long long)offset + (long long)n - 1);
     FAIL_IF(status == 200 && (offset || c.got != n), ERR_UNSUPPORTED,
             "%s: the server does not serve ranges of bytes", url);
     FAIL_IF(c.got != n, ERR_INPUT, "%s: %zu bytes came instead of %zu: it became shorter", url,
@@ -363,6 +432,8 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
         return ERR_OK;
     if (status != 200)
         return refused(&c, status);
+    FAIL_IF(c.encoded, ERR_UNSUPPORTED,
+            "%s: the server compresses what it sends (Content-Encoding: refused)", url);
     *got = (int64_t)c.got;
     return ERR_OK;
 }

@@ -217,12 +217,13 @@ enum err store_chunk_set(struct store *s, struct store_array *a, int64_t chunk,
     return ERR_OK;
 }
 
-enum err store_contiguous(struct store *s, struct store_array *a, int32_t object, int64_t offset)
+enum err store_pieces(struct store *s, struct store_array *a, int64_t most, store_where *where,
+                      const void *context)
 {
-    int64_t piece = a->dtype.bytes, at = offset;
+    int64_t piece = a->dtype.bytes, at = 0;
     for (int k = a->dims - 1; k >= 0; k--) { /* from the fastest dimension on */
         const int d = a->order[k];
-        int64_t fits = piece < PIECE_BYTES ? PIECE_BYTES / piece : 1;
+        const int64_t fits = piece < most ? most / piece : 1;
         a->chunk[d] = a->shape[d] < fits ? a->shape[d] : fits;
         if (__builtin_mul_overflow(piece, a->shape[d], &piece))
             piece = INT64_MAX;
@@ -235,16 +236,37 @@ enum err store_contiguous(struct store *s, struct store_array *a, int32_t object
     int64_t index[STORE_DIMS] = {0};
     for (int64_t n = 0; n < a->chunks_count; n++) {
         int64_t chunk = 0;
+        struct store_chunk place = {0};
         for (int i = 0; i < a->dims; i++)
             chunk = chunk * a->grid[i] + index[i];
         const int64_t bytes = store_chunk_bytes(a, chunk);
-        TRY(store_chunk_set(s, a, chunk,
-                            (struct store_chunk){.object = object, .offset = at, .stored = bytes}));
+        TRY(where(s, context, at, bytes, &place));
+        TRY(store_chunk_set(s, a, chunk, place));
         at += bytes;
         for (int k = a->dims - 1; k >= 0 && ++index[a->order[k]] == a->grid[a->order[k]]; k--)
             index[a->order[k]] = 0;
     }
     return ERR_OK;
+}
+
+struct file_run {
+    int32_t object;
+    int64_t offset;
+};
+
+static enum err where_in_run(struct store *s, const void *context, int64_t at, int64_t bytes,
+                             struct store_chunk *out)
+{
+    const struct file_run *r = context;
+    (void)s;
+    *out = (struct store_chunk){.object = r->object, .offset = r->offset + at, .stored = bytes};
+    return ERR_OK;
+}
+
+enum err store_contiguous(struct store *s, struct store_array *a, int32_t object, int64_t offset)
+{
+    const struct file_run r = {object, offset};
+    return store_pieces(s, a, PIECE_BYTES, where_in_run, &r);
 }
 
 enum err store_tiles_check(struct store *s, const struct store_array *a)

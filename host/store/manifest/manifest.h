@@ -34,8 +34,15 @@ enum err store_chunk_set(struct store *s, struct store_array *a, int64_t chunk,
 /* Of an array whose chunks form no grid: a->tiles lie inside of it. */
 enum err store_tiles_check(struct store *s, const struct store_array *a);
 
-/* An array in one piece, uncompressed, at `offset`: cut into chunks of about 1 MiB of whole rows
- * along the slowest dimensions, and all of them set. a->order is set before. */
+/* Cuts an array whose bytes follow each other into chunks of whole rows along the slowest
+ * dimensions, of at most `most` bytes where a row allows it, and asks where each lies: bytes
+ * [at, at + bytes) of the array. a->order is set before. */
+typedef enum err store_where(struct store *s, const void *context, int64_t at, int64_t bytes,
+                             struct store_chunk *out);
+enum err store_pieces(struct store *s, struct store_array *a, int64_t most, store_where *where,
+                      const void *context);
+
+/* An array in one piece, uncompressed, at `offset`: cut into chunks of about 1 MiB. */
 enum err store_contiguous(struct store *s, struct store_array *a, int32_t object, int64_t offset);
 
 enum err store_note_add(struct store *s, const char *name, const char *format, ...)

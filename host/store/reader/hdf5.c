@@ -48,6 +48,30 @@ static int set_type(hid_t type, struct store_dtype *out)
     return 1;
 }
 
+/* Options, pixels of a block, bits of a pixel, pixels of a scanline. */
+static int set_szip(const unsigned *value, size_t values, struct codec_step *out)
+{
+    out->level = (int)value[0];
+    out->samples = (int)value[1];
+    out->item = (int)value[2];
+    out->row = (int)value[3];
+    return values >= 4 && value[1] <= 32 && value[2] <= 64 && value[3] <= 65536;
+}
+
+/* Two versions, bytes of an element, elements of a block (0: the default), 0, 2 (LZ4) or 3 (zstd).
+ */
+static int set_bitshuffle(const unsigned *value, size_t values, struct codec_step *out)
+{
+    const unsigned way = values > 4 ? value[4] : 0;
+    out->item = (int)value[2];
+    out->row = values > 3 ? (int)value[3] : 0;
+    out->codec = way == 2   ? CODEC_BITSHUFFLE_LZ4
+                 : way == 3 ? CODEC_BITSHUFFLE_ZSTD
+                            : CODEC_BITSHUFFLE;
+    return values >= 3 && value[2] >= 1 && value[2] <= 64 && (values < 4 || value[3] <= 1 << 24) &&
+           (way == 0 || way == 2 || way == 3);
+}
+
 /* A filter's codec; 0: not known. */
 static int set_filter(int filter, const unsigned *value, size_t values, int item,
                       struct codec_step *out)
@@ -55,15 +79,17 @@ static int set_filter(int filter, const unsigned *value, size_t values, int item
     static const struct {
         int filter;
         enum codec codec;
-    } rows[] = {{1, CODEC_ZLIB},    {2, CODEC_SHUFFLE},   {3, CODEC_FLETCHER32},
-                {32000, CODEC_LZF}, {32001, CODEC_BLOSC}, {32004, CODEC_LZ4_HDF5},
-                {32015, CODEC_ZSTD}};
+    } rows[] = {{1, CODEC_ZLIB},      {2, CODEC_SHUFFLE},        {3, CODEC_FLETCHER32},
+                {4, CODEC_SZIP},      {32008, CODEC_BITSHUFFLE}, {32000, CODEC_LZF},
+                {32001, CODEC_BLOSC}, {32004, CODEC_LZ4_HDF5},   {32015, CODEC_ZSTD}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].filter == filter) {
             *out = (struct codec_step){.codec = rows[i].codec, .item = item};
             if (filter == 2 && values && value[0] >= 1 && value[0] <= 4096)
                 out->item = (int)value[0];
-            return 1;
+            if (filter == 4)
+                return set_szip(value, values, out);
+            return filter != 32008 || set_bitshuffle(value, values, out);
         }
     return 0;
 }

@@ -147,40 +147,27 @@ static size_t block_of(const struct blocks *b, int64_t at)
     return low;
 }
 
-/* Whole rows along the slowest dimensions, as in store_contiguous, some 4 MiB each. */
-static enum err set_blocks(struct store *s, struct store_array *a, int32_t object, int64_t offset,
-                           const struct blocks *b)
+struct bgzf_place {
+    const struct blocks *blocks;
+    int32_t object;
+    int64_t offset;
+};
+
+/* The blocks that hold these bytes of the array. */
+static enum err where_in_blocks(struct store *s, const void *context, int64_t at, int64_t bytes,
+                                struct store_chunk *out)
 {
-    int64_t piece = a->dtype.bytes, at = offset;
-    for (int k = a->dims - 1; k >= 0; k--) {
-        const int d = a->order[k];
-        const int64_t fits = piece < PIECE ? PIECE / piece : 1;
-        a->chunk[d] = a->shape[d] < fits ? a->shape[d] : fits;
-        if (__builtin_mul_overflow(piece, a->shape[d], &piece))
-            piece = INT64_MAX;
-    }
-    a->cut_edges = 1;
-    TRY(store_array_check(s, a));
-    TRY(store_chunks_room(s, a));
-    int64_t index[STORE_DIMS] = {0};
-    for (int64_t n = 0; n < a->chunks_count; n++) {
-        int64_t chunk = 0;
-        for (int i = 0; i < a->dims; i++)
-            chunk = chunk * a->grid[i] + index[i];
-        const int64_t bytes = store_chunk_bytes(a, chunk);
-        FAIL_IF(at + bytes > b->decoded[b->count], ERR_INPUT,
-                "%s: is cut short: its blocks hold %lld bytes", s->name,
-                (long long)b->decoded[b->count]);
-        const size_t first = block_of(b, at), last = block_of(b, at + bytes - 1);
-        const struct store_chunk c = {.object = object,
-                                      .offset = b->file[first],
-                                      .stored = b->file[last + 1] - b->file[first],
-                                      .skip = at - b->decoded[first]};
-        TRY(store_chunk_set(s, a, chunk, c));
-        at += bytes;
-        for (int k = a->dims - 1; k >= 0 && ++index[a->order[k]] == a->grid[a->order[k]]; k--)
-            index[a->order[k]] = 0;
-    }
+    const struct bgzf_place *p = context;
+    const struct blocks *b = p->blocks;
+    at += p->offset;
+    FAIL_IF(at + bytes > b->decoded[b->count], ERR_INPUT,
+            "%s: is cut short: its blocks hold %lld bytes", s->name,
+            (long long)b->decoded[b->count]);
+    const size_t first = block_of(b, at), last = block_of(b, at + bytes - 1);
+    *out = (struct store_chunk){.object = p->object,
+                                .offset = b->file[first],
+                                .stored = b->file[last + 1] - b->file[first],
+                                .skip = at - b->decoded[first]};
     return ERR_OK;
 }
 
@@ -193,8 +180,9 @@ static enum err set_gzip(struct store *s, struct store_array *a, const struct re
     a->pipelines[0] = (struct codec_pipeline){1, {{.codec = CODEC_GZIP_PART}}};
     if (block_bytes(f->head)) {
         enum err e = find_blocks(s, object, &b);
+        const struct bgzf_place p = {&b, object, offset};
         if (!e)
-            e = set_blocks(s, a, object, offset, &b);
+            e = store_pieces(s, a, PIECE, where_in_blocks, &p);
         free(b.file);
         free(b.decoded);
         return e;

@@ -96,6 +96,20 @@ def hdf5():
             d.id.write_direct_chunk((i, 0, 0), raw if i % 2 else zlib.compress(raw), filter_mask=i % 2)
 
 
+def filters():
+    """HDF5's filters beyond its own: bitshuffle with LZ4, zstd and nothing, the bits of Blosc; SZIP in its two ways and widths."""
+    u2 = values("u2")
+    with h5py.File(HERE / "filters.h5", "w") as f:
+        f.create_dataset("bitshuffle_lz4", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(cname="lz4"))
+        f.create_dataset("bitshuffle_zstd", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(nelems=136, cname="zstd"))
+        f.create_dataset("bitshuffle", data=u2, chunks=CHUNKS, **hdf5plugin.Bitshuffle(cname="none"))
+        f.create_dataset("bitshuffle_f8", data=values("f8"), chunks=CHUNKS, **hdf5plugin.Bitshuffle(cname="lz4"))
+        f.create_dataset("blosc_bits", data=u2, chunks=CHUNKS, **hdf5plugin.Blosc(cname="lz4", shuffle=2))
+        f.create_dataset("szip_nn", data=u2, chunks=CHUNKS, compression="szip", compression_opts=("nn", 16))
+        f.create_dataset("szip_f8", data=values("f8"), chunks=CHUNKS, compression="szip", compression_opts=("ec", 32))
+        f.create_dataset("szip_big", data=values(">u2"), chunks=CHUNKS, compression="szip", compression_opts=("nn", 8))
+
+
 def zarr2():
     root = HERE / "zarr2"
     u2 = values("u2")
@@ -216,37 +230,57 @@ def txrm(shape):
     return cfb(streams)
 
 
-def jxr():
-    """A tile whose pixel (y, x) is 1000 + 2 y + 3 x, in lossless JPEG XR of imagecodecs: pylibCZIrw writes none, but reads it back."""
-    from imagecodecs import jpegxr_encode
+def repacked(name, image, code, encode):
+    """A CZI of one tile by pylibCZIrw, which writes neither JPEG nor lossless JPEG XR, with its pixels exchanged for what `encode` makes of them."""
     from pylibCZIrw import czi as lib
-    y, x = np.mgrid[:40, :48]
-    ramp = (1000 + 2 * y + 3 * x).astype(np.uint16)
-    (HERE / "jxr.czi").unlink(missing_ok=True)
-    with lib.create_czi(str(HERE / "jxr.czi"), compression_options="uncompressed:") as out:
-        out.write(ramp[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
-    raw = bytearray((HERE / "jxr.czi").read_bytes())
+    path = HERE / name
+    path.unlink(missing_ok=True)
+    with lib.create_czi(str(path), compression_options="uncompressed:") as out:
+        out.write(image if image.ndim == 3 else image[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
+    raw = bytearray(path.read_bytes())
     at = raw.find(b"ZISRAWSUBBLOCK")
     while at >= 0:
         size, = struct.unpack_from("<q", raw, at + 40)
         dims, = struct.unpack_from("<i", raw, at + 48 + 28)
         data = at + 32 + max(256, 48 + 20 * dims) + struct.unpack_from("<i", raw, at + 32)[0]
         shape = {bytes(raw[p:p + 1]): struct.unpack_from("<i", raw, p + 8)[0] for p in range(at + 80, at + 80 + 20 * dims, 20)}
-        tile = np.frombuffer(bytes(raw[data:data + size]), "<u2").reshape(shape[b"Y"], shape[b"X"])  # 40 x 48
-        packed = jpegxr_encode(tile, level=1.0)
+        tile = np.frombuffer(bytes(raw[data:data + size]), image.dtype).reshape((shape[b"Y"], shape[b"X"]) + image.shape[2:])
+        packed = encode(tile)
         assert len(packed) < size
         raw[data:data + size] = packed + b"\0" * (size - len(packed))
         struct.pack_into("<q", raw, at + 40, len(packed))
-        struct.pack_into("<i", raw, at + 48 + 18, 4)
+        struct.pack_into("<i", raw, at + 48 + 18, code)
         at = raw.find(b"ZISRAWSUBBLOCK", at + 1)
     at = raw.find(b"ZISRAWDIRECTORY") + 32
     n, entry = struct.unpack_from("<i", raw, at)[0], at + 128
     for _ in range(n):
-        struct.pack_into("<i", raw, entry + 18, 4)
+        struct.pack_into("<i", raw, entry + 18, code)
         entry += 32 + 20 * struct.unpack_from("<i", raw, entry + 28)[0]
-    (HERE / "jxr.czi").write_bytes(raw)
+    path.write_bytes(raw)
+
+
+def jxr():
+    """A tile whose pixel (y, x) is 1000 + 2 y + 3 x, in lossless JPEG XR of imagecodecs, which pylibCZIrw reads back."""
+    from imagecodecs import jpegxr_encode
+    from pylibCZIrw import czi as lib
+    y, x = np.mgrid[:40, :48]
+    ramp = (1000 + 2 * y + 3 * x).astype(np.uint16)
+    repacked("jxr.czi", ramp, 4, lambda tile: jpegxr_encode(tile, level=1.0))
     with lib.open_czi(str(HERE / "jxr.czi")) as f:
         assert np.array_equal(f.read()[..., 0], ramp)
+
+
+def jpeg_czi():
+    """JPEG (compression 1), grey and blue-green-red. What czifile reads of it stands beside, blue first as the pixel type says."""
+    import czifile
+    from imagecodecs import jpeg_encode
+    y, x = np.mgrid[:72, :96]
+    grey = (128 + 60 * np.sin(x / 9) + 50 * np.cos(y / 7)).astype(np.uint8)
+    colour = np.stack([grey, grey[::-1], grey[:, ::-1]], -1)
+    for name, image in (("jpeg_grey", grey), ("jpeg_colour", colour)):
+        red_first = lambda tile: tile if tile.ndim == 2 else np.ascontiguousarray(tile[..., ::-1])
+        repacked(f"{name}.czi", image, 1, lambda tile: jpeg_encode(red_first(tile), level=90))
+        np.save(HERE / f"{name}_czi.npy", np.squeeze(czifile.imread(HERE / f"{name}.czi")))
 
 
 def jpeg():
@@ -325,9 +359,10 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for make in (npy, nifti, tiff, hdf5, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -57,6 +57,14 @@ static const struct known all[] = {
     {"kinds.h5", "zstd", "uint16", 1, "hdf5 zstd"},
     {"kinds.h5", "holes", "uint16", 0, "hdf5"},
     {"skipped_filter.h5", "data", "uint16", 1, "hdf5"},
+    {"filters.h5", "bitshuffle_lz4", "uint16", 1, "hdf5 lz4"},
+    {"filters.h5", "bitshuffle_zstd", "uint16", 1, "hdf5 zstd"},
+    {"filters.h5", "bitshuffle", "uint16", 1, "hdf5"},
+    {"filters.h5", "bitshuffle_f8", "float64", 1, "hdf5 lz4"},
+    {"filters.h5", "blosc_bits", "uint16", 1, "hdf5 blosc"},
+    {"filters.h5", "szip_nn", "uint16", 1, "hdf5 szip"},
+    {"filters.h5", "szip_f8", "float64", 1, "hdf5 szip"},
+    {"filters.h5", "szip_big", "uint16", 1, "hdf5 szip"},
     {"zarr2", "raw", "uint16", 1, NULL},
     {"zarr2", "zlib", "uint16", 1, NULL},
     {"zarr2", "gzip", "uint16", 1, NULL},
@@ -99,6 +107,7 @@ static int there(const char *libraries)
 #endif
     return (!strstr(libraries, "zstd") || codec_available(CODEC_ZSTD, &unused)) &&
            (!strstr(libraries, "blosc") || codec_available(CODEC_BLOSC, &unused)) &&
+           (!strstr(libraries, "szip") || codec_available(CODEC_SZIP, &unused)) &&
            (!strstr(libraries, "lz4") || codec_available(CODEC_LZ4, &unused));
 }
 
@@ -360,6 +369,33 @@ static void test_pictures(void **state)
         }
 }
 
+/* JPEG tiles of CZI, grey and blue-green-red, as czifile reads them. */
+static void test_jpeg_tiles(void **state)
+{
+    static const char *const files[] = {"jpeg_grey", "jpeg_colour"};
+    const struct store_dtype u1 = {'u', 1, 0};
+    unsigned char mine[72 * 96 * 3], theirs[sizeof mine];
+    const char *unused;
+    struct store *s;
+    (void)state;
+    if (!codec_available(CODEC_JPEG, &unused))
+        skip();
+    for (int i = 0; i < 2; i++) {
+        const int n = 72 * 96 * (i ? 3 : 1);
+        char path[512];
+        for (int k = 0; k < 2; k++) {
+            snprintf(path, sizeof path, "%s/store/%s%s", TP_DATA, files[i],
+                     k ? "_czi.npy" : ".czi");
+            assert_ok(store_open(path, &s));
+            assert_int_equal(store_elements(s->arrays[0]), n);
+            assert_ok(engine_read(s, s->arrays[0], NULL, u1, k ? theirs : mine, NULL));
+            store_close(s);
+        }
+        for (int p = 0; p < n; p++)
+            assert_true(abs(mine[p] - theirs[p]) <= 3);
+    }
+}
+
 /* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
  * is held beside it is the compressed bytes. */
 static void test_memory(void **state)
@@ -403,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
         cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_jpeg_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

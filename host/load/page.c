@@ -1,0 +1,173 @@
+/* loading.html: the profile, the sweep and the causes on a page of its own, without scripts and
+ * without a network. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/base/file.h"
+#include "host/base/memory.h"
+#include "host/load/load.h"
+
+/* Text of files and of the system: nothing in it is markup. */
+static void text(FILE *f, const char *s)
+{
+    for (; s && *s; s++) {
+        const char *as = *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '&' ? "&amp;" : NULL;
+        if (as || *s == '"' || *s == '\'')
+            fputs(as ? as : *s == '"' ? "&quot;" : "&#39;", f);
+        else
+            fputc((unsigned char)*s < ' ' ? ' ' : *s, f);
+    }
+}
+
+static void number(FILE *f, const char *format, double v)
+{
+    fputs("<td class=n>", f);
+    if (isfinite(v))
+        fprintf(f, format, v);
+    else
+        fputs("-", f);
+}
+
+static void bar(FILE *f, double share)
+{
+    const double percent = isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 0;
+    fprintf(f, "<td class=b><div style=\"width:%.1f%%\"></div>", percent);
+}
+
+static void head(const struct loading *l, FILE *f)
+{
+    const struct load_file *x = &l->file;
+    char bytes[16], stored[16];
+    fputs("<!doctype html><html lang=en><meta charset=utf-8><title>Loading</title><style>"
+          "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;"
+          "color-scheme:light dark}table{border-collapse:collapse;width:100%}td,th{padding:.2em "
+          ".6em;text-align:left;border-bottom:1px solid #8884}.n{text-align:right;"
+          "font-variant-numeric:tabular-nums}.b{width:30%}.b div{background:#2a78d6;height:1em}"
+          "</style><h1>Where the time of loading goes</h1><p>",
+          f);
+    text(f, x->format);
+    fputs(", array ", f);
+    text(f, x->array);
+    fputs(": ", f);
+    for (int i = 0; i < x->shape_count; i++)
+        fprintf(f, "%s%lld", i ? " &times; " : "", (long long)x->shape[i]);
+    fprintf(f, " %s, %s decoded, %s stored, %lld chunks, codec ", x->dtype,
+            mem_human((double)x->bytes, bytes), mem_human((double)x->bytes_stored, stored),
+            (long long)x->chunks);
+    text(f, x->codec);
+    fprintf(f, ". %lld chunks were read in %.6f s by %lld workers.", (long long)l->chunks_read,
+            l->read_s, (long long)l->workers);
+    if (isfinite(l->estimate_full_s.mid))
+        fprintf(f, " The whole array takes %.4f s (%.4f to %.4f).", l->estimate_full_s.mid,
+                l->estimate_full_s.low, l->estimate_full_s.high);
+    if (l->recommended) {
+        fputs("<p><strong>Recommended:</strong> <code>", f);
+        text(f, l->recommended);
+        fputs("</code>", f);
+        if (isfinite(l->recommended_speedup))
+            fprintf(f, ", %.2f times as fast as sequential, measured again%s",
+                    l->recommended_speedup,
+                    l->recommended_speedup < 1.05 ? ": not a gain on this machine now" : "");
+    }
+}
+
+static void phases(const struct loading *l, FILE *f)
+{
+    double all = 0;
+    for (int i = 0; i < l->phases_count; i++)
+        all += l->phases[i].wall_s;
+    fputs("<h2>Phases</h2><table><tr><th>phase<th class=n>workers, s<th class=n>elapsed, s<th>", f);
+    for (int i = 0; i < l->phases_count; i++) {
+        const struct load_phase *p = &l->phases[i];
+        fprintf(f, "<tr><td>%s", p->name);
+        number(f, "%.6f", p->worker_s);
+        number(f, "%.6f", p->wall_s);
+        bar(f, all > 0 ? p->wall_s / all : 0);
+    }
+    fputs("</table>", f);
+    const struct load_spread *s = &l->spread;
+    if (!s->n)
+        return;
+    int64_t most = 1;
+    for (int i = 0; i < s->histogram_count; i++)
+        most = s->histogram[i] > most ? s->histogram[i] : most;
+    fprintf(f,
+            "<h2>Chunks</h2><p>p5 %.6f, p50 %.6f, p95 %.6f, longest %.6f s. Bins of equal width "
+            "on a logarithmic axis.<table><tr><th class=n>from, s<th class=n>chunks<th>",
+            s->p5_s, s->p50_s, s->p95_s, s->max_s);
+    for (int i = 0; i < s->histogram_count; i++) {
+        const double least = fmax(s->min_s, 1e-9), ratio = fmax(s->max_s, 1e-9) / least;
+        fprintf(f, "<tr><td class=n>%.6f<td class=n>%lld",
+                least * pow(ratio, (double)i / s->histogram_count), (long long)s->histogram[i]);
+        bar(f, (double)s->histogram[i] / (double)most);
+    }
+    fputs("</table>", f);
+}
+
+static void sweep(const struct loading *l, FILE *f)
+{
+    double best = 0;
+    for (int i = 0; i < l->sweep_count; i++)
+        if (isfinite(l->sweep[i].speedup))
+            best = fmax(best, l->sweep[i].speedup);
+    fputs("<h2>Ways to load</h2><table><tr><th>fetch<th class=n>workers<th class=n>batch<th>order"
+          "<th class=n>seconds<th class=n>speed-up<th class=n>MB/s<th>",
+          f);
+    for (int i = 0; i < l->sweep_count; i++) {
+        const struct load_sweep *r = &l->sweep[i];
+        fprintf(f, "<tr><td>%s<td class=n>%lld %s<td class=n>%lld<td>%s", r->backend,
+                (long long)r->workers, r->processes ? "processes" : "threads", (long long)r->batch,
+                r->order);
+        number(f, "%.6f", r->seconds);
+        number(f, "%.2f", r->speedup);
+        number(f, "%.1f", r->mbytes_per_s);
+        if (strcmp(r->status, "ok") != 0) {
+            fprintf(f, "<td>%s: ", r->status);
+            text(f, r->reason);
+        } else {
+            bar(f, best > 0 ? r->speedup / best : 0);
+        }
+    }
+    fprintf(f, "</table><p>Medians, page cache %s; against one thread, one chunk after the other.",
+            l->cache);
+}
+
+static void causes(const struct loading *l, FILE *f)
+{
+    fputs("<h2>Causes</h2>", f);
+    if (!l->causes_count)
+        fputs("<p>No rule fired.", f);
+    for (int i = 0; i < l->causes_count; i++) {
+        const struct load_cause *c = &l->causes[i];
+        fprintf(f, "<h3>%s: ", c->rule);
+        text(f, c->statement);
+        fputs("</h3><ul>", f);
+        for (int k = 0; k < c->evidence_count; k++) {
+            fprintf(f, "<li>%s: %.4g ", c->evidence[k].name, c->evidence[k].value);
+            text(f, c->evidence[k].unit);
+        }
+        fputs("<li>Refuted by: ", f);
+        text(f, c->refuted_by);
+        for (int k = 0; k < c->actions_count; k++) {
+            fputs("<li>To do: ", f);
+            text(f, c->actions[k]);
+        }
+        fputs("</ul>", f);
+    }
+}
+
+enum err load_page(const struct loading *l, const char *folder)
+{
+    char path[8192];
+    struct outfile o;
+    snprintf(path, sizeof path, "%s/loading.html", folder);
+    TRY(outfile_open(&o, path));
+    head(l, o.stream);
+    phases(l, o.stream);
+    if (l->sweep_count)
+        sweep(l, o.stream);
+    causes(l, o.stream);
+    fputs("</html>\n", o.stream);
+    return outfile_commit(&o);
+}

@@ -1,0 +1,163 @@
+/* Decoded chunks between reads: a hash table of chains, and a list in the order of use. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/table.h"
+#include "host/store/engine/kept.h"
+
+#define CHAINS 4096
+
+struct kept_chunk {
+    const struct store_array *array;
+    int64_t chunk;
+    size_t bytes;
+    int holders;
+    struct kept_chunk *chain;
+    struct kept_chunk *newer, *older;
+    unsigned char data[];
+};
+
+struct engine_kept {
+    pthread_mutex_t lock;
+    int64_t bytes_most;
+    struct kept_facts facts;
+    struct kept_chunk *chains[CHAINS], *newest, *oldest;
+};
+
+enum err kept_make(int64_t bytes_most, struct engine_kept **out)
+{
+    *out = calloc(1, sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "no memory left for decoded chunks");
+    (*out)->bytes_most = bytes_most;
+    pthread_mutex_init(&(*out)->lock, NULL);
+    return ERR_OK;
+}
+
+static struct kept_chunk **chain_of(struct engine_kept *k, const struct store_array *a,
+                                    int64_t chunk)
+{
+    return &k->chains[table_mix((uint64_t)(uintptr_t)a, (uint64_t)chunk) % CHAINS];
+}
+
+static struct kept_chunk *find(struct engine_kept *k, const struct store_array *a, int64_t chunk)
+{
+    struct kept_chunk *e = *chain_of(k, a, chunk);
+    while (e && (e->array != a || e->chunk != chunk))
+        e = e->chain;
+    return e;
+}
+
+static void unlink_use(struct engine_kept *k, struct kept_chunk *e)
+{
+    *(e->newer ? &e->newer->older : &k->newest) = e->older;
+    *(e->older ? &e->older->newer : &k->oldest) = e->newer;
+}
+
+static void link_newest(struct engine_kept *k, struct kept_chunk *e)
+{
+    e->newer = NULL;
+    e->older = k->newest;
+    *(k->newest ? &k->newest->newer : &k->oldest) = e;
+    k->newest = e;
+}
+
+static void drop(struct engine_kept *k, struct kept_chunk *e)
+{
+    struct kept_chunk **at = chain_of(k, e->array, e->chunk);
+    while (*at != e)
+        at = &(*at)->chain;
+    *at = e->chain;
+    unlink_use(k, e);
+    k->facts.bytes -= (int64_t)e->bytes;
+    free(e);
+}
+
+/* Room for so many bytes: the oldest ones that nobody holds leave. 0: there is none. */
+static int make_room(struct engine_kept *k, size_t bytes)
+{
+    const int64_t most = k->bytes_most - (int64_t)bytes;
+    for (struct kept_chunk *e = k->oldest, *next; e && k->facts.bytes > most; e = next) {
+        next = e->newer;
+        if (e->holders)
+            continue;
+        drop(k, e);
+        k->facts.dropped++;
+    }
+    return k->facts.bytes <= most;
+}
+
+void kept_free(struct engine_kept *k)
+{
+    if (!k)
+        return;
+    while (k->oldest)
+        drop(k, k->oldest);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+struct kept_facts kept_facts(struct engine_kept *k)
+{
+    pthread_mutex_lock(&k->lock);
+    const struct kept_facts f = k->facts;
+    pthread_mutex_unlock(&k->lock);
+    return f;
+}
+
+int kept_takes(const struct engine_kept *k, size_t bytes)
+{
+    return (int64_t)bytes <= k->bytes_most;
+}
+
+struct kept_chunk *kept_get(struct engine_kept *k, const struct store_array *a, int64_t chunk)
+{
+    pthread_mutex_lock(&k->lock);
+    struct kept_chunk *e = find(k, a, chunk);
+    if (e) {
+        e->holders++;
+        unlink_use(k, e);
+        link_newest(k, e);
+        k->facts.hits++;
+        k->facts.bytes_saved += (int64_t)e->bytes;
+    } else {
+        k->facts.misses++;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return e;
+}
+
+const unsigned char *kept_bytes(const struct kept_chunk *c)
+{
+    return c->data;
+}
+
+void kept_release(struct engine_kept *k, struct kept_chunk *c)
+{
+    pthread_mutex_lock(&k->lock);
+    c->holders--;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void kept_put(struct engine_kept *k, const struct store_array *a, int64_t chunk, const void *data,
+              size_t bytes)
+{
+    struct kept_chunk *e = kept_takes(k, bytes) ? malloc(sizeof *e + bytes) : NULL;
+    if (!e)
+        return;
+    *e = (struct kept_chunk){.array = a, .chunk = chunk, .bytes = bytes};
+    memcpy(e->data, data, bytes);
+    pthread_mutex_lock(&k->lock);
+    if (find(k, a, chunk) || !make_room(k, bytes)) { /* another thread was faster, or all is held */
+        free(e);
+    } else {
+        struct kept_chunk **chain = chain_of(k, a, chunk);
+        e->chain = *chain;
+        *chain = e;
+        link_newest(k, e);
+        k->facts.bytes += (int64_t)bytes;
+        if (k->facts.bytes > k->facts.bytes_peak)
+            k->facts.bytes_peak = k->facts.bytes;
+    }
+    pthread_mutex_unlock(&k->lock);
+}

@@ -1,0 +1,15 @@
+/* What servers said of objects when they were opened, so that parts of two files are never mixed.
+ */
+#ifndef TP_STORE_FETCH_SEEN_H
+#define TP_STORE_FETCH_SEEN_H
+
+#include <stdint.h>
+
+#include "host/base/err.h"
+
+/* total: bytes, -1 unknown. state: of ETag (odd) or Last-Modified (even), 0 unknown. */
+enum err seen_remember(const char *url, int64_t total, uint64_t state);
+/* 1: an answer with these tells of another object than was opened. */
+int seen_changed(const char *url, int64_t total, uint64_t state);
+
+#endif
