@@ -52,6 +52,7 @@ const struct command cmd_import = {
     .text =
         "FILE is one of these; its content decides, not its name:\n\n"
         "  Nsight Systems   SQLite export, or .nsys-rep where nsys is installed\n"
+        "  Nsight Compute   the output of `ncu --csv`, or .ncu-rep where ncu is installed\n"
         "  PyTorch          the JSON of torch.profiler, plain or gzip\n"
         "  JAX              perfetto_trace.json.gz, or HOST.xplane.pb\n"
         "  perf             the output of `perf script --ns -F +pid`, or perf.data where perf is\n"
