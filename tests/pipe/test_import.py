@@ -177,6 +177,8 @@ def cuda_tables_of_nsys(check, folder):
     check.that(abs(profile["totals"]["gpu_busy_s"] - 8.2e-6) < 1e-12 and abs(profile["totals"]["gpu_sum_s"] - 9e-6) < 1e-12, f"{profile['totals']}")
     check.that({a["name"] for a in profile["apis"]} == {"cudaLaunchKernel", "cudaMemcpy"}, "versions of calls")
     check.that(by_function(profile, "gpu_ns", True)["cudaLaunchKernel"] == 4000, "the kernel is not below the call that launched it")
+    flows = [tuple(profile["flows"][key][i] for key in ("called", "kind", "stream", "began")) for i in range(len(profile["flows"]["kind"]))]
+    check.that(sorted(flows) == [(0, "kernel", 7, 800), (1000, "copy", 8, 4000)], f"from calls to operations: {flows}")
     check.that(any(i["id"] == "import_graphs" for i in profile["quality"]["items"]), "nothing says that graphs were traced whole")
     check.that(profile["devices"][0]["name"] == "Made GPU", f"{profile['devices']}")
 

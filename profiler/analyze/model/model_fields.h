@@ -334,6 +334,14 @@
     X(INT, _, stream, "")                                                                          \
     X(INT, _, resolution_ns, "0: all events are there; else closer ones were merged")              \
     X(TABLE, model_event, events, "by start")
+#define MODEL_FLOW_FIELDS(X)                                                                       \
+    X(INDEX, _, thread, "in threads: it called")                                                   \
+    X(INT, _, called, "ns since the first process began: start of the call")                       \
+    X(TEXT, _, kind, "of the device's track: kernel copy set")                                     \
+    X(INDEX, _, device, "in devices")                                                              \
+    X(INT, _, context, "")                                                                         \
+    X(INT, _, stream, "")                                                                          \
+    X(INT, _, began, "likewise: start of the operation")
 
 #define MODEL_FINDING_FIELDS(X)                                                                    \
     X(TEXT, _, id, "of the rule")                                                                  \
@@ -384,6 +392,7 @@
     X(LIST, model_process, processes, "by start")                                                  \
     X(LIST, model_thread, threads, "")                                                             \
     X(LIST, model_track, timeline, "")                                                             \
+    X(TABLE, model_flow, flows, "calls and the device operations that they started, at most 4,096") \
     X(LIST, model_finding, findings, "by gain")                                                    \
     X(TABLE, model_own, own, "")                                                                   \
     X(TEXT, _, headline, "the first screen's sentence")                                            \
@@ -448,6 +457,7 @@
     X(model_contention, MODEL_CONTENTION_FIELDS)                                                   \
     X(model_event, MODEL_EVENT_FIELDS)                                                             \
     X(model_track, MODEL_TRACK_FIELDS)                                                             \
+    X(model_flow, MODEL_FLOW_FIELDS)                                                               \
     X(model_finding, MODEL_FINDING_FIELDS)                                                         \
     X(model_own, MODEL_OWN_FIELDS)                                                                 \
     X(model_answer, MODEL_ANSWER_FIELDS)

@@ -7,6 +7,7 @@
 
 #include "host/base/table.h"
 #include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/track.h"
 #include "profiler/analyze/common/vector.h"
 #include "profiler/analyze/model/model.h"
@@ -67,6 +68,7 @@ struct builder {
     VECTOR(struct import_span) spans;
     VECTOR(struct model_device) devices;
     VECTOR(struct import_track) tracks;
+    struct flows flows;
     VECTOR(struct import_line) lines;
     VECTOR(struct import_module) modules;
     VECTOR(struct model_item) items;

@@ -210,6 +210,20 @@ static enum err set_row(struct builder *b, const struct import_operation *o, uin
     return dist_add(&b->set_rows.items[*at].times, (uint64_t)(o->end - o->start));
 }
 
+static enum err flow(struct builder *b, const struct import_operation *o)
+{
+    if (o->api_end <= o->api_start || o->api_start < b->origin || o->node < 0)
+        return ERR_OK;
+    const struct flow f = {o->kind,
+                           b->nodes.items[o->node].thread,
+                           o->device,
+                           o->context,
+                           o->stream,
+                           (uint64_t)(o->api_start - b->origin),
+                           (uint64_t)(o->start - b->origin)};
+    return flows_add(&b->flows, &f);
+}
+
 enum err builder_operation(struct builder *b, const struct import_operation *o)
 {
     struct model_device *device;
@@ -233,6 +247,7 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
     if (!o->no_moment) {
         TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
         TRY(vector_add(&b->spans, (struct import_span){o->start, o->end, o->device}));
+        TRY(flow(b, o));
     }
     struct model_frame f = {.function =
                                 !strcmp(o->kind, "kernel") ? b->kernels.items[row].name : o->name,
