@@ -27,9 +27,9 @@ PYTHON = f"""import sys, time
 spent = dict(project=0, filter=0, correct=0)
 def work(n):
     return sum(i * i for i in range(n))
-def project(): return work(600000)
-def filter(): return work(300000)
-def correct(): return work(100000)
+def project(): return work(2400000)
+def filter(): return work(1200000)
+def correct(): return work(400000)
 def clocked(part):
     spent[part.__name__] -= time.thread_time_ns()
     part()
@@ -41,7 +41,7 @@ def main():
     open(sys.argv[1], "w").write("".join(f"{{k}} {{v}} {{v}}\\n" for k, v in spent.items()))
 """
 TORCH = PYTHON.replace("import sys, time", "import sys, time, torch\ntorch.set_num_threads(1)\nx = torch.rand(200, 200)").replace(
-    "return sum(i * i for i in range(n))", "\n    for _ in range(n // 2500): x @ x").replace("    main()\n", "")
+    "return sum(i * i for i in range(n))", "\n    for _ in range(n // 5000): x @ x").replace("    main()\n", "")
 TORCH_END = """if len(sys.argv) > 2:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True) as p:
         main()

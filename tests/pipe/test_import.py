@@ -272,6 +272,24 @@ def recording_with_nvidias_tools(check, folder):
     check.that(again.returncode == 0 and b'id="data-compare"' in (run / "report.html").read_bytes(), "made again, the page lost the comparison")
 
 
+def own_operations_are_judged(check, folder):
+    """NVTX ranges of our domain in a capture of Nsight Systems: with the size, the operations have verdicts."""
+    ranges = [(0, None, 75, "tomoprof", None, GLOBAL | 77, 1)] + [(at, at + length, 59, name, None, GLOBAL | 77, 1) for at, length, name in (
+        (1000, 90_000_000, "parallel_fbp_recon"), (2000, 60_000_000, "parallel_fbp_filter"), (62_000_000, 20_000_000, "parallel_back_project"))]
+    tables = {**CUDA, "NVTX_EVENTS": ("start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER, domainId INTEGER", ranges)}
+    path = database(folder / "own.sqlite", tables)
+    done = tomoprof("import", "--out", folder / "out", path)
+    if "libsqlite3" in done.stderr:
+        return
+    check.that(done.returncode == 0 and "--size N" in done.stderr and not (newest(folder / "out") / "triage.json").exists(), f"without --size: {done.stderr}")
+    imported(check, folder, path, "--size", "64", out="sized")
+    verdicts = {c["operation"]: c for c in json.loads((newest(folder / "sized") / "triage.json").read_text())["candidates"]}
+    check.that("parallel_back_project" in verdicts and all(c["verdict"] in ("HIGH", "MEDIUM", "LOW", "NO") for c in verdicts.values()), f"{verdicts}")
+    check.that(b'id="data-triage"' in (newest(folder / "sized") / "report.html").read_bytes(), "the page has no verdicts")
+    done = tomoprof("import", "--size", "64", "--out", folder / "other", HERE / "three_parts.perf.txt")
+    check.that(done.returncode == 0 and "nothing was judged" in done.stderr, f"{done.stderr}")
+
+
 def hostile_databases(check, folder):
     if "libsqlite3" in tomoprof("import", "--out", folder / "probe", database(folder / "x.sqlite", CUDA)).stderr:
         return
@@ -352,4 +370,4 @@ def wrong_files_say_what_is_wrong(check, folder):
 
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
-         tables_of_ncu, recording_with_nvidias_tools, hostile_databases, compares_with_other_tools, recording_with_another_tool, exports_come_back, wrong_files_say_what_is_wrong)
+         tables_of_ncu, recording_with_nvidias_tools, own_operations_are_judged, hostile_databases, compares_with_other_tools, recording_with_another_tool, exports_come_back, wrong_files_say_what_is_wrong)

@@ -334,14 +334,6 @@
     X(INT, _, stream, "")                                                                          \
     X(INT, _, resolution_ns, "0: all events are there; else closer ones were merged")              \
     X(TABLE, model_event, events, "by start")
-#define MODEL_FLOW_FIELDS(X)                                                                       \
-    X(INDEX, _, thread, "in threads: it called")                                                   \
-    X(INT, _, called, "ns since the first process began: start of the call")                       \
-    X(TEXT, _, kind, "of the device's track: kernel copy set")                                     \
-    X(INDEX, _, device, "in devices")                                                              \
-    X(INT, _, context, "")                                                                         \
-    X(INT, _, stream, "")                                                                          \
-    X(INT, _, began, "likewise: start of the operation")
 
 #define MODEL_FINDING_FIELDS(X)                                                                    \
     X(TEXT, _, id, "of the rule")                                                                  \

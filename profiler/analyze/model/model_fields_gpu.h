@@ -62,6 +62,14 @@
     X(INT, _, bytes, "")                                                                           \
     X(REAL, _, gb_s, "bytes / total_s / 1e9")                                                      \
     X(ONE, model_stat, time, "on the device")
+#define MODEL_FLOW_FIELDS(X)                                                                       \
+    X(INDEX, _, thread, "in threads: it called")                                                   \
+    X(INT, _, called, "ns since the first process began: start of the call")                       \
+    X(TEXT, _, kind, "of the device's track: kernel copy set")                                     \
+    X(INDEX, _, device, "in devices")                                                              \
+    X(INT, _, context, "")                                                                         \
+    X(INT, _, stream, "")                                                                          \
+    X(INT, _, began, "likewise: start of the operation")
 #define MODEL_SET_FIELDS(X)                                                                        \
     X(TEXT, _, memory, "kind")                                                                     \
     X(INT, _, bytes, "")                                                                           \
