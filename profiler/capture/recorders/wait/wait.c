@@ -57,18 +57,32 @@ static int sleeps_on(const struct thread_slot *s)
     return s->wait_known && s->seen_cpu && thread_poll_cpu(s->t.tid) == s->seen_cpu;
 }
 
+/* Time on a CPU, and ready for one, by the kernel; 0: it does not tell. */
+static int account_of(uint32_t tid, uint64_t *cpu, uint64_t *delay)
+{
+    char text[96];
+    if (!thread_poll_read(tid, "schedstat", text, sizeof text))
+        return 0;
+    thread_poll_number(thread_poll_number(text, cpu), delay);
+    uint64_t exact = thread_poll_cpu(tid); /* the file lags by a tick of the scheduler */
+    *cpu = exact == THREAD_POLL_UNKNOWN ? *cpu : exact;
+    return 1;
+}
+
+/* The main thread's account begins here: under load the first look at it comes late. */
+static void thread_start(struct capture_thread *t)
+{
+    struct thread_slot *s = (struct thread_slot *)t;
+    if (t->tid == (uint32_t)capture.pid && account_of(t->tid, &s->seen_cpu, &s->seen_delay))
+        s->seen_ns = trace_now();
+}
+
 /* `interval` 0: at its end, where the thread itself may ask and is not asleep. */
 static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_t interval)
 {
-    char text[96];
     uint64_t cpu = s->seen_cpu, delay = s->seen_delay;
-    if (!sleeps_on(s)) {
-        if (!thread_poll_read(s->t.tid, "schedstat", text, sizeof text))
-            return;
-        thread_poll_number(thread_poll_number(text, &cpu), &delay);
-        uint64_t exact = thread_poll_cpu(s->t.tid); /* the file lags by a tick of the scheduler */
-        cpu = exact == THREAD_POLL_UNKNOWN ? cpu : exact;
-    }
+    if (!sleeps_on(s) && !account_of(s->t.tid, &cpu, &delay))
+        return;
     uint64_t now = trace_now();
     uint64_t ran = cpu - s->seen_cpu, queued = delay - s->seen_delay, wall = now - s->seen_ns;
     int first = !s->seen_ns;
@@ -131,6 +145,7 @@ static void tick(struct capture_thread *t)
 const struct recorder wait_recorder = {
     .name = "wait",
     .modes = CAPTURE_WAIT,
+    .thread_start = thread_start,
     .thread_pending = thread_pending,
     .tick = tick,
 };
