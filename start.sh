@@ -418,7 +418,7 @@ in_container() {
     esac
     case $service in
     cpu) target=python ;;
-    test | gpu-check | nsys) target=$service ;;
+    test | gpu-check) target=$service ;;
     *) target=cuda ;;
     esac
     mkdir -p output

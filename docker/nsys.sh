@@ -8,8 +8,9 @@ for file in /usr/local/cuda/bin/nsys /opt/nvidia/nsight-systems*/bin/nsys /opt/n
     fi
 done
 if [ -z "$nsys" ]; then
-    echo "nsys: NVIDIA Nsight Systems is not in this container; build the service's image (docker compose build nsys) or" \
-        "mount the host's: docker compose run --rm -v /opt/nvidia:/opt/nvidia:ro nsys" >&2
+    echo "nsys: NVIDIA Nsight Systems is not in this container; it comes with the CUDA toolkit or from" \
+        "developer.nvidia.com/nsight-systems. Mount the host's:" \
+        "docker compose run --rm -v /opt/nvidia:/opt/nvidia:ro nsys" >&2
     exit 1
 fi
 [ $# -gt 0 ] || set -- tomoprof run --quick --no-trace

@@ -4,7 +4,7 @@ each other. On request; what is not named is left out:
     TOMOPROF=build/tomoprof python3 tests/peers/side_by_side.py --nvtx FOLDER/include --perf --nsys --py-spy VENV/bin/py-spy --torch VENV/bin/python3
 
 FOLDER/include holds nvtx3/nvToolsExt.h; nsys and QdstrmImporter are looked for in PATH. The C program writes its own clock, so each
-recording is judged by the run that it recorded: a rest's time in the call, the part of it without a CPU, and its NVTX ranges, which
+recording is judged by the run that it recorded: the time in the calls that rest, the time asleep, and the NVTX ranges, which
 must lie between the times just within and just around them. The exit code is 1 where one of these is missed."""
 
 import argparse
@@ -102,7 +102,7 @@ def judge(profile, shares, waited, clock, whole_call):
     wanted = (60, 30, 10) if "rest" in clock else [100 * clock[part][0] / sum(clock[p][0] for p in PARTS) for part in PARTS]
     missed = [f"{part} {share:.1f} %, expected {want:.1f} %" for part, share, want in zip(PARTS, shares, wanted) if abs(share - want) > 3]
     if "rest" in clock and profile["totals"]["cpu"]["wait"] is not None:
-        want = clock["rest"][1] - (0 if whole_call else clock["ready"][0])
+        want = clock["rest"][1] if whole_call else clock["asleep"][0]
         missed += [f"waiting {waited:.3f} s, the clock says {want:.3f}"] if abs(waited - want) > 0.05 * want else []
     for r in profile["ranges"] if "rest" in clock else []:
         within, around = clock[r["name"]]
@@ -114,7 +114,7 @@ def judge(profile, shares, waited, clock, whole_call):
 def show(name, profile, clock, whole_call=False):
     shares, waited, ranges = facts(profile)
     waits = f"{waited:8.3f}" if profile["totals"]["cpu"]["wait"] is not None else "       -"
-    own = f"{clock['rest'][1]:8.3f} {clock['ready'][0]:8.3f}" if "rest" in clock else "       -        -"
+    own = f"{clock['rest'][1]:8.3f} {clock['asleep'][0]:8.3f}" if "rest" in clock else "       -        -"
     missed = judge(profile, shares, waited, clock, whole_call)
     print(f"{name:22} " + " ".join(f"{s:9.1f}" for s in shares) + f" {waits} {own}  {sum(ranges.values()) or '-'}  {'; '.join(missed) or 'agrees'}", flush=True)
     return len(missed)
@@ -139,7 +139,7 @@ def main():
         run("gcc", "-O0", "-g", f"-I{wanted.nvtx}", "-o", program, HERE / "three_parts.c", "-ldl")
         clock = folder / "clock"
         command = [program, WORK // 6, ROUNDS, clock]
-        print(f"{'':22} " + " ".join(f"{p + ' %':>9}" for p in PARTS) + "   wait s   call s  ready s  NVTX ranges")
+        print(f"{'':22} " + " ".join(f"{p + ' %':>9}" for p in PARTS) + "   wait s   call s asleep s  NVTX ranges")
         print(f"{'truth':22} {60:9.1f} {30:9.1f} {10:9.1f} {ROUNDS * REST_S:8.3f}")
         missed = show("tomoprof", recorded(folder, "ours", *command), own_clock(clock))
         if wanted.perf:
