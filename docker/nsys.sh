@@ -1,5 +1,5 @@
 #!/bin/sh
-# Captures a run of tomoprof, or of the program given, with NVIDIA Nsight Systems into output/.
+# Captures a run of tomoprof, or of the program given, with NVIDIA Nsight Systems into output/, and makes a report of it.
 set -eu
 nsys=$(command -v nsys || true)
 for file in /usr/local/cuda/bin/nsys /opt/nvidia/nsight-systems*/bin/nsys /opt/nvidia/nsight-systems/*/bin/nsys; do
@@ -14,6 +14,20 @@ if [ -z "$nsys" ]; then
     exit 1
 fi
 [ $# -gt 0 ] || set -- tomoprof run --quick --no-trace
-out=/work/output/nsys-$(date -u +%Y%m%dT%H%M%SZ)
-"$nsys" profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --export=sqlite --output="$out" "$@"
+to=${TOMOPROF_OUTPUT_DIR:-/work/output}
+out=$to/nsys-$(date -u +%Y%m%dT%H%M%SZ)
+status=0
+# Sampling needs perf events, which an engine's system call filter may refuse: nsys then says so and goes on.
+"$nsys" profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --output="$out" "$@" || status=$?
+if [ ! -e "$out.nsys-rep" ] && [ -e "$out.qdstrm" ]; then # Debian's nsys leaves the last step to its importer
+    QdstrmImporter -i "$out.qdstrm" -o "$out.nsys-rep" >/dev/null
+    rm -f "$out.qdstrm"
+fi
+if [ ! -e "$out.nsys-rep" ]; then
+    echo "nsys left no capture (exit status $status)" >&2
+    exit 1
+fi
+"$nsys" export --type=sqlite --force-overwrite=true --output="$out.sqlite" "$out.nsys-rep" >/dev/null
 echo "Capture: $out.nsys-rep and $out.sqlite" >&2
+tomoprof import --out "$to" "$out.sqlite"
+exit "$status"

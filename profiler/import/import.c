@@ -7,8 +7,8 @@
 
 /* Text formats without a mark of their own come last. */
 const struct import_source *const import_sources[] = {
-    &import_nsys,   &import_speedscope, &import_trace_events, &import_pprof,
-    &import_xplane, &import_perf,       &import_folded,       NULL};
+    &import_nsys, &import_speedscope, &import_trace_events, &import_pprof, &import_xplane,
+    &import_ncu,  &import_perf,       &import_folded,       NULL};
 
 static enum err unknown(const struct import_input *in)
 {
@@ -20,16 +20,18 @@ static enum err unknown(const struct import_input *in)
                     "output of `perf script --ns -F +pid -i %s`.",
                     in->path, in->path);
     if (in->bytes < 8)
-        return FAIL(ERR_INPUT,
-                    "%s: %zu bytes; expected a capture of Nsight Systems (SQLite), PyTorch, JAX, "
-                    "perf script, speedscope, pprof or "
-                    "folded stacks",
-                    in->path, in->bytes);
-    return FAIL(ERR_INPUT,
-                "%s: unknown format (first bytes %02x %02x %02x %02x); expected a capture of "
-                "Nsight Systems (export it: nsys export "
-                "--type sqlite), PyTorch, JAX, perf script, speedscope, pprof or folded stacks",
-                in->path, p[0], p[1], p[2], p[3]);
+        return FAIL(
+            ERR_INPUT,
+            "%s: %zu bytes; expected a capture of Nsight Systems (SQLite), Nsight Compute (CSV), "
+            "PyTorch, JAX, perf script, speedscope, pprof or folded stacks",
+            in->path, in->bytes);
+    return FAIL(
+        ERR_INPUT,
+        "%s: unknown format (first bytes %02x %02x %02x %02x); expected a capture of "
+        "Nsight Systems (export it: nsys export "
+        "--type sqlite) or Nsight Compute (ncu --csv), PyTorch, JAX, perf script, speedscope, "
+        "pprof or folded stacks",
+        in->path, p[0], p[1], p[2], p[3]);
 }
 
 static enum err with_input(const struct import_input *in, const struct import_options *o,

@@ -43,6 +43,27 @@ int main(void)
     return 0;
 }
 """
+# Sleeps between work, too short for each of them to be seen: the time asleep in main by the program's own clock and the kernel's counts.
+RESTS = WORK + """static double asleep(void)
+{
+    double on_cpu, ready;
+    FILE *f = fopen("/proc/thread-self/schedstat", "r");
+    if (!f || fscanf(f, "%lf %lf", &on_cpu, &ready) != 2) exit(77);
+    fclose(f);
+    return now(CLOCK_MONOTONIC) - now(CLOCK_THREAD_CPUTIME_ID) - ready * 1e-9;
+}
+int main(void)
+{
+    const struct timespec rest = {0, 7000000};
+    double before = asleep();
+    for (int i = 0; i < 60; i++) {
+        work(0.003);
+        nanosleep(&rest, NULL);
+    }
+    printf("%.6f\\n", asleep() - before);
+    return 0;
+}
+"""
 
 
 def built(folder):
@@ -107,5 +128,18 @@ def shorter_than_an_interval(check, folder):
     check.that(coverage is None or coverage <= 1.1 or "interval" in told, f"coverage {coverage}, and the reason is not told: {told}")
 
 
+def short_sleeps_add_up(check, folder):
+    (folder / "rests.c").write_text(RESTS)
+    done = run([os.environ.get("CC", "cc"), "-O1", "-o", "rests", "rests.c"], cwd=folder)
+    check.must(done.returncode == 0, done.stderr.decode())
+    done = run(command(folder / "runs", "--", folder / "rests"))
+    if done.returncode == 77:
+        print("this kernel counts no time ready for a CPU (schedstat): sleeps were not compared")
+        return
+    check.must(done.returncode == 0, done.stderr.decode())
+    wait, said = profile(folder / "runs")["totals"]["wait"], float(done.stdout)
+    near(check, sum(wait[state] or 0 for state in ("sleep", "disk")), said, 0.01 + 0.05 * said, "seconds asleep")
+
+
 need_library()
-main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval)
+main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval, short_sleeps_add_up)

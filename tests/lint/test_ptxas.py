@@ -23,8 +23,11 @@ FP64 = [(r"tile_kernel|spread_kernel<.*straight_back", 0), (r"gather_kernel<.*st
         (r"gather_kernel<.*fan_forward", 180)]
 LOCAL = {"spectrum_kernel", "table_kernel", "axis_kernel", "views_kernel<0>"}  # tables made once: the sine of a large argument, and an axis, index
 # an array; outliers: the samples of a window in order
-BLACKWELL, STACK = ("sm_100", "sm_120"), 24  # bytes that ptxas 13.0 spills there in some kernels, known and to be brought down
-STALLS = 6  # cycles per instruction of a hot loop in projections, at most: what waits for itself cannot be hidden by one warp
+# By architecture: bytes of stack that may be spilled, loads in flight for each row of a flush, stall cycles per instruction of a hot
+# loop in projections (what waits for itself cannot be hidden by one warp). ptxas 13.0 does worse for Blackwell, known and to be
+# brought down.
+LIMITS = {"sm_100": (16, 1.4, 4.7), "sm_120": (24, 1.4, 6)}
+OTHERS = (0, 2, 4.7)
 
 
 def sources():
@@ -57,8 +60,9 @@ def check_names(architectures, table, kernels, asked):
 def check_row(name, row, arch=""):
     """Rules that hold for every architecture and toolkit."""
     problems = []
+    stack, loads, stalls = LIMITS.get(arch, OTHERS)
     spills = row["stack"] or row["local"]
-    if spills and name not in LOCAL and not (arch in BLACKWELL and row["stack"] <= STACK):
+    if spills and name not in LOCAL and not (arch in LIMITS and row["stack"] <= stack):
         problems.append(f"{row['stack']} bytes of stack, {row['local']} loads and stores of local memory: ptxas spills")
     if row["registers"] > REGISTERS:
         problems.append(f"{row['registers']} registers, the cap is {REGISTERS}")
@@ -67,10 +71,10 @@ def check_row(name, row, arch=""):
         problems.append(f"{row['fp64']} instructions in float64, the cap is {most}")
     projection = re.match(r"(gather_kernel|spread_kernel|tile_kernel)<(\d+), (\d+)", name)
     # A flush asks for the error and the weights of all its rows, or, where registers end, of most of them.
-    if projection and projection[1] == "gather_kernel" and row["loads"] < 1.4 * int(projection[3]):
-        problems.append(f"a flush of {projection[3]} rows has {row['loads']} loads in flight, 1.4 a row are asked for")
-    if projection and row["stalls"] > STALLS * row["instructions"]:
-        problems.append(f"{row['stalls']} cycles for {row['instructions']} instructions of its hot loop, the cap is {STALLS} each")
+    if projection and projection[1] == "gather_kernel" and row["loads"] < loads * int(projection[3]):
+        problems.append(f"a flush of {projection[3]} rows has {row['loads']} loads in flight, {loads} a row are asked for")
+    if projection and row["stalls"] > stalls * row["instructions"]:
+        problems.append(f"{row['stalls']} cycles for {row['instructions']} instructions of its hot loop, the cap is {stalls} each")
     return problems
 
 
@@ -153,7 +157,7 @@ def check_itself():
     straight = "spread_kernel<2, 8, straight_back<2, 8> >"
     problems = []
     for name, changed in (("a", {"stack": 8}), ("a", {"local": 1}), ("a", {"registers": 129}), (straight, {"fp64": 1}),
-                          ("gather_kernel<2, 9, straight<2, 9> >", {"loads": 12}), (straight, {"stalls": 601})):
+                          ("gather_kernel<2, 9, straight<2, 9> >", {"loads": 17}), (straight, {"stalls": 471})):
         if check_row(name, row) or len(check_row(name, {**row, **changed})) != 1:
             problems.append(f"the check overlooks {changed} of {name}")
     numbers = list(row.values())

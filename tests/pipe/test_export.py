@@ -200,6 +200,30 @@ def perfetto_holds_every_event(check, folder):
     check.that(counters == points, f"{counters} counters, profile.json has {points}")
 
 
+def perfetto_leads_from_calls_to_operations(check, folder):
+    """Two calls of a thread, one of them outside of the window; ids pair the call with the slice that holds its operation's start."""
+    profile = run_folder(folder)
+    track = next(t for t in profile["timeline"] if t["kind"] == "kernel" and len(t["events"]["start"]) > 1)
+    begins = [sum(track["events"]["start"][:i + 1]) for i in range(len(track["events"]["start"]))]
+    first, last = begins[0], begins[-1]
+    where = {key: track[key] for key in ("device", "context", "stream")}
+    rows = [{"thread": 0, "called": at - 500, "kind": "kernel", **where, "began": at} for at in (last, first)] + [{"thread": 0, "called": 1, "kind": "copy", **where, "began": first}]
+    profile["flows"] = {key: [r[key] for r in rows] for key in rows[0]}
+    write_json(folder / "profile.json", profile)
+
+    def flows(*args):
+        found = {}
+        for n, packet in fields(export(check, folder, "--to", "perfetto", *args)):
+            packet = dict(fields(packet)) if n == 1 else {}
+            event = list(fields(packet[11])) if 11 in packet else []
+            for key, value in event:
+                if key == 47:
+                    found.setdefault(int.from_bytes(value, "little"), []).append((dict(event)[9], packet[8]))
+        return found
+    check.that({i: sorted(v) for i, v in flows().items()} == {1: [(1, last), (3, last - 500)], 2: [(1, first), (3, first - 500)]}, f"{flows()}, expected calls at {first - 500} and {last - 500}")
+    check.that(set(flows("--from", f"{last * 1e-9:.9f}")) == {1}, "a flow to an operation outside of the window")
+
+
 def firefox_has_the_cpu_time(check, folder):
     profile = run_folder(folder)
     file = json.loads(export(check, folder, "--to", "firefox"))
@@ -250,5 +274,5 @@ def wrong_calls_say_what_is_wrong(check, folder):
 
 if __name__ == "__main__":
     main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once, pprof_adds_up,
-         perfetto_holds_every_event, firefox_has_the_cpu_time, times_for_monitoring_and_ci,
+         perfetto_holds_every_event, perfetto_leads_from_calls_to_operations, firefox_has_the_cpu_time, times_for_monitoring_and_ci,
          wrong_calls_say_what_is_wrong)

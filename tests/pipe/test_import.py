@@ -5,6 +5,7 @@ import collections
 import csv
 import gzip
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -176,8 +177,117 @@ def cuda_tables_of_nsys(check, folder):
     check.that(abs(profile["totals"]["gpu_busy_s"] - 8.2e-6) < 1e-12 and abs(profile["totals"]["gpu_sum_s"] - 9e-6) < 1e-12, f"{profile['totals']}")
     check.that({a["name"] for a in profile["apis"]} == {"cudaLaunchKernel", "cudaMemcpy"}, "versions of calls")
     check.that(by_function(profile, "gpu_ns", True)["cudaLaunchKernel"] == 4000, "the kernel is not below the call that launched it")
+    flows = [tuple(profile["flows"][key][i] for key in ("called", "kind", "stream", "began")) for i in range(len(profile["flows"]["kind"]))]
+    check.that(sorted(flows) == [(0, "kernel", 7, 800), (1000, "copy", 8, 4000)], f"from calls to operations: {flows}")
     check.that(any(i["id"] == "import_graphs" for i in profile["quality"]["items"]), "nothing says that graphs were traced whole")
     check.that(profile["devices"][0]["name"] == "Made GPU", f"{profile['devices']}")
+
+
+# As ncu 2024 prints them; the numbers are made.
+NCU_HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC"'
+NCU_RAW = f"""==PROF== Connected to process 1234 (/usr/bin/python3)
+==PROF== Profiling "back_project": 0%....50%....100% - 2 passes
+{NCU_HEAD},"dram__bytes_read.sum","gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed","gpu__time_duration.sum","launch__registers_per_thread","launch__shared_mem_per_block_static","sm__maximum_warps_per_active_cycle_pct","sm__warps_active.avg.pct_of_peak_sustained_active"
+"","","","","","","","","","","","Gbyte","%","usecond","register/thread","Kbyte/block","%","%"
+"0","1234","/usr/bin/python3","secret-host","back_project(float *, int)","1","7","(256, 1, 1)","(8, 4, 1)","0","9.0","2.5","80","2,000.5","32","1.5","75","50"
+"1","1234","/usr/bin/python3","secret-host","ramp<""a"", 3>(float *)","1","7","(128, 1, 1)","(80, 1, 1)","0","9.0","0.5","n/a","3","16","0","100","25"
+"2","1234","/usr/bin/python3","secret-host","back_project(float *, int)","1","7","(256, 1, 1)","(8, 4, 1)","0","9.0","2.5","60","1,000.5","32","1.5","75","20"
+==PROF== Disconnected from process 1234
+"""
+NCU_LONG_HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream","Section Name","Metric Name","Metric Unit","Metric Value"'
+
+
+def ncu_rows(rows):
+    return "".join(f'"{i}","7","app","host","{kernel}","2020-Apr-07 17:01:05","1","7","Any","{metric}","{unit}","{value}"\n' for i, kernel, metric, unit, value in rows)
+
+
+def tables_of_ncu(check, folder):
+    (folder / "raw.csv").write_text(NCU_RAW)
+    profile = imported(check, folder, folder / "raw.csv")
+    kernels = {k["name"]: k for k in profile["kernels"]}
+    k, other = kernels["back_project(float *, int)"], kernels['ramp<"a", 3>(float *)']
+    check.that(k["time"]["n"] == 2 and abs(k["time"]["total_s"] - 3001e-6) < 1e-12, f"{k['time']}")
+    check.that((k["dram_read_bytes"], k["dram_write_bytes"], other["dram_read_bytes"]) == (5e9, None, 5e8), f"bytes: {k} {other}")
+    check.that(abs(k["memory_share"] - (0.8 * 2000.5 + 0.6 * 1000.5) / 3001) < 1e-9 and other["memory_share"] is None, "share of the memory's peak, weighted by time")
+    check.that(abs(k["occupancy_achieved"] - (0.5 * 2000.5 + 0.2 * 1000.5) / 3001) < 1e-9 and k["compute_share"] is None, f"{k}")
+    v = k["variants"][0]
+    check.that((v["grid"], v["block"], v["registers"], v["static_shared"], v["dynamic_shared"], v["occupancy"]) == ([8, 4, 1], [256, 1, 1], 32, 1500, None, 0.75), f"{v}")
+    t = profile["totals"]
+    check.that((t["kernels"], t["gpu_busy_s"], t["copy_s"], t["h2d_bytes"], profile["timeline"]) == (3, None, None, None, []), f"what ncu does not know is not null: {t}")
+    check.that("secret-host" not in json.dumps(profile) and profile["processes"][0]["program"] == "python3", "names of the machine")
+    old = NCU_LONG_HEAD + "\n" + ncu_rows([(0, "a", "Duration", "us", "5.00"), (0, "a", "Registers Per Thread", "register/thread", "40"), (1, "b", "gpu__time_duration.sum", "nsecond", "1,250"),
+                                           (1, "b", "dram__bytes_read.sum", "parsec", "3"), (2, "c", "Duration", "us", "n/a")]) + '"3","7"\n'
+    (folder / "old.csv").write_text(old)
+    profile = imported(check, folder, folder / "old.csv")
+    check.that({k["name"]: k["time"]["total_s"] for k in profile["kernels"]} == {"a": 5e-6, "b": 1.25e-6}, f"{profile['kernels']}")
+    check.that({i["id"]: i["count"] for i in profile["quality"]["items"] if i["count"]} == {"import_damaged": 1, "import_no_time": 1, "import_unit": 1}, f"{profile['quality']}")
+    (folder / "none.csv").write_text(NCU_HEAD + "\n")
+    done = tomoprof("import", "--out", folder / "none", folder / "none.csv")
+    check.that(done.returncode == 2 and "gpu__time_duration" in done.stderr, f"a table without rows: {done.stderr}")
+
+
+def stand_for(folder, name, text):
+    """A program of that name that records nothing: it runs the command and leaves what the tool would."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / name).write_text("#!/bin/sh\n" + text)
+    (folder / "bin" / name).chmod(0o755)
+    return {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+
+
+TO_OUTPUT = """[ "$1" = %s ] && { %s; exit; }
+while [ "$1" != -o ]; do words="$words $1"; shift; done
+out=$2; shift 2; "$@"; status=$?; echo "$words" >"$out"; exit $status
+"""
+
+
+def recording_with_nvidias_tools(check, folder):
+    """Fakes in their place, with what the real ones leave: beside our page, their totals are their own."""
+    mark, command = folder / "runs", ["--", "/bin/sh", "-c", f"echo ran >>{folder / 'runs'}"]
+    env = stand_for(folder, "ncu", TO_OUTPUT % ("--import", f"cat {folder / 'raw.csv'}"))
+    (folder / "raw.csv").write_text(NCU_RAW)
+    done = tomoprof("record", "--with", "ncu", "--out", folder / "out", *command, env=env)
+    run = newest(folder / "out")
+    check.that(done.returncode == 0 and "report.html#compare" in done.stderr and mark.read_text() == "ran\nran\n", f"--with ncu: {done.returncode} {done.stderr}")
+    words = (run / "ncu/capture.ncu-rep").read_text()
+    check.that("--set basic" in words and "--clock-control none" in words, f"ncu was called with {words}")
+    beside = json.loads((run / "compare.json").read_text())
+    rows = {(q["group"], q["name"]): q for q in beside["quantities"]}
+    q = rows["kernel", "back_project(float *, int)"]
+    check.that((q["a"], q["count_b"]) == (None, 2) and abs(q["b"] - 3001e-6) < 1e-12, f"{q}")
+    check.that(b'id="data-compare"' in (run / "report.html").read_bytes(), "the report has no comparison")
+    env = stand_for(folder, "nsys", TO_OUTPUT % ("export", f"gzip -dc {HERE / 'three_parts.sqlite.gz'} >\"$5\""))
+    done = tomoprof("record", "--with", "nsys", "--out", folder / "out", *command, env=env)
+    if "libsqlite3" in done.stderr:
+        return
+    run = newest(folder / "out")
+    check.that(done.returncode == 0, f"--with nsys: {done.stderr}")
+    rows = {(q["group"], q["name"]): q for q in json.loads((run / "compare.json").read_text())["quantities"]}
+    for theirs in csv.DictReader((HERE / "three_parts_nvtx.csv").open()):
+        q = rows["range", theirs["Range"]]
+        check.that(q["count_b"] == int(theirs["Instances"]) and round(q["b"] * 1e9) == int(theirs["Total Time (ns)"]), f"{q}, nsys stats prints {theirs}")
+    theirs = json.loads((run / "nsys/profile.json").read_text())
+    q = rows["total", "CPU time"]
+    check.that(abs(q["b"] - total(theirs, "cpu_ns") * 1e-9) < 1e-9 and q["count_b"] == theirs["totals"]["cpu"]["samples"], f"{q}")
+    again = tomoprof("report", run)
+    check.that(again.returncode == 0 and b'id="data-compare"' in (run / "report.html").read_bytes(), "made again, the page lost the comparison")
+
+
+def own_operations_are_judged(check, folder):
+    """NVTX ranges of our domain in a capture of Nsight Systems: with the size, the operations have verdicts."""
+    ranges = [(0, None, 75, "tomoprof", None, GLOBAL | 77, 1)] + [(at, at + length, 59, name, None, GLOBAL | 77, 1) for at, length, name in (
+        (1000, 90_000_000, "parallel_fbp_recon"), (2000, 60_000_000, "parallel_fbp_filter"), (62_000_000, 20_000_000, "parallel_back_project"))]
+    tables = {**CUDA, "NVTX_EVENTS": ("start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER, domainId INTEGER", ranges)}
+    path = database(folder / "own.sqlite", tables)
+    done = tomoprof("import", "--out", folder / "out", path)
+    if "libsqlite3" in done.stderr:
+        return
+    check.that(done.returncode == 0 and "--size N" in done.stderr and not (newest(folder / "out") / "triage.json").exists(), f"without --size: {done.stderr}")
+    imported(check, folder, path, "--size", "64", out="sized")
+    verdicts = {c["operation"]: c for c in json.loads((newest(folder / "sized") / "triage.json").read_text())["candidates"]}
+    check.that("parallel_back_project" in verdicts and all(c["verdict"] in ("HIGH", "MEDIUM", "LOW", "NO") for c in verdicts.values()), f"{verdicts}")
+    check.that(b'id="data-triage"' in (newest(folder / "sized") / "report.html").read_bytes(), "the page has no verdicts")
+    done = tomoprof("import", "--size", "64", "--out", folder / "other", HERE / "three_parts.perf.txt")
+    check.that(done.returncode == 0 and "nothing was judged" in done.stderr, f"{done.stderr}")
 
 
 def hostile_databases(check, folder):
@@ -211,7 +321,7 @@ def compares_with_other_tools(check, folder):
 def recording_with_another_tool(check, folder):
     """Refused before anything runs; where perf can record here, both lie beside each other."""
     mark = folder / "ran"
-    for word, code, text in (("perf", 1, "not in PATH"), ("ncu", 2, "perf or nsys")):
+    for word, code, text in (("perf", 1, "not in PATH"), ("nsys", 1, "not in PATH"), ("ncu", 1, "not in PATH"), ("vtune", 2, "perf, nsys or ncu")):
         done = tomoprof("record", "--with", word, "--out", folder / "out", "--", shutil.which("touch"), mark, env={"PATH": str(folder)})
         check.that(done.returncode == code and text in done.stderr and not mark.exists(), f"--with {word}: {done.returncode} {done.stderr}")
     trial = ["perf", "record", "-e", "cpu-clock", "-g", "-o", str(folder / "trial"), "--", "true"]
@@ -220,7 +330,7 @@ def recording_with_another_tool(check, folder):
         return
     done = tomoprof("record", "--with", "perf", "--out", folder / "out", "--", shutil.which("python3"), "-c", "sum(i * i for i in range(10**7))")
     run = newest(folder / "out")
-    check.that(done.returncode == 0 and (run / "perf/compare.html").stat().st_size > 10000, f"{done.stderr}")
+    check.that(done.returncode == 0 and (run / "compare.json").exists() and (run / "perf/report.html").stat().st_size > 10000, f"{done.stderr}")
     profile = json.loads((run / "perf/profile.json").read_text())
     jsonschema.validate(profile, SCHEMA)
     check.that(profile["environment"]["import.tool"] == "perf", f"{profile['environment']}")
@@ -252,11 +362,12 @@ def wrong_files_say_what_is_wrong(check, folder):
     (folder / "perf.data").write_bytes(b"PERFILE2" + bytes(100))
     done = tomoprof("import", "--out", folder / "out", folder / "perf.data", env={"PATH": str(folder)})
     check.that(done.returncode == 1 and "perf is not installed" in done.stderr, f"without perf: {done.returncode} {done.stderr}")
-    (folder / "x.nsys-rep").write_bytes(b"closed")
-    done = tomoprof("import", "--out", folder / "out", folder / "x.nsys-rep", env={"PATH": str(folder)})
-    check.that(done.returncode == 1 and "nsys is not installed" in done.stderr, f"without nsys: {done.returncode} {done.stderr}")
+    for tool in ("nsys", "ncu"):
+        (folder / f"x.{tool}-rep").write_bytes(b"closed")
+        done = tomoprof("import", "--out", folder / "out", folder / f"x.{tool}-rep", env={"PATH": str(folder)})
+        check.that(done.returncode == 1 and f"{tool} is not installed" in done.stderr, f"without {tool}: {done.returncode} {done.stderr}")
 
 
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
-         hostile_databases, compares_with_other_tools, recording_with_another_tool, exports_come_back, wrong_files_say_what_is_wrong)
+         tables_of_ncu, recording_with_nvidias_tools, own_operations_are_judged, hostile_databases, compares_with_other_tools, recording_with_another_tool, exports_come_back, wrong_files_say_what_is_wrong)

@@ -348,11 +348,23 @@ async function speedscope() {
   await page.context().close();
 }
 
-// Perfetto's own parser reads the Chrome trace: no error of its import, and events, times, rows and counters are those of profile.json.
-async function perfetto() {
+// What another tool recorded, within the page of the run: totals of both sides as their profiles have them.
+async function beside() {
+  const page = await open("beside", { hash: "#compare" });
+  const c = JSON.parse(readFileSync(job.pages.beside.replace("report.html", "compare.json"), "utf8")), cpu = c.quantities.find((q) => q.name === "CPU time");
+  const names = await column(page, 'div[role=region][aria-label="Totals"] table', 0), counts = await column(page, 'div[role=region][aria-label="Totals"] table', 4);
+  that(names[0] === "CPU time" && Number(counts[0].replace(/\D/g, "")) === cpu.count_b, `Totals: ${names} ${counts}, ${cpu.count_b} samples`);
+  that((await page.locator("#compare").innerText()).includes("Share of the CPU time with callees") && await page.locator("#tab-lines").count() === 1, "the run's own parts or the functions are missing");
+  await page.context().close();
+}
+
+// Perfetto's own parser reads the Chrome trace and the trace in its own format: no error of its import, and events, times, rows, flows and
+// counters are those of profile.json.
+const perfettoOfChrome = () => perfetto("chrome.json", (s) => s.rss_mb, 1), perfettoOfItsOwn = () => perfetto("perfetto.json", (s) => [...s.rss_mb, ...s.heap_mb], 1048576);
+async function perfetto(file, series, unit) {
   if (!job.perfetto) return;
   const page = await (await browser.newContext()).newPage();
-  const ask = await perfettoReads(page, job.perfetto, readFileSync(job.folder + "/chrome.json"));
+  const ask = await perfettoReads(page, job.perfetto, readFileSync(`${job.folder}/${file}`));
   const errors = await ask("select group_concat(name || '=' || value, '; ') from stats where severity in ('error', 'data_loss') and value != 0");
   that(errors === "", `Perfetto: ${errors}`);
   const profile = JSON.parse(readFileSync(job.pages.both.replace("report.html", "profile.json"), "utf8"));
@@ -366,8 +378,10 @@ async function perfetto() {
   that(await ask("select cast(count(*) as text) from slice where dur < 0") === "0", "Perfetto: slices that never end");
   const rows = Number(await ask("select cast(count(distinct track_id) as text) from slice"));
   that(rows >= profile.timeline.filter((t) => t.events.start.length).length, `Perfetto sees ${rows} rows`);
-  const points = profile.memory.series.flatMap((s) => s.rss_mb).filter((v) => v !== null);
-  that(await ask("select count(*) || ' ' || max(value) from counter") === `${points.length} ${Math.max(...points).toFixed(1)}`, "Perfetto: the memory counter");
+  const points = profile.memory.series.flatMap(series).filter((v) => v !== null);
+  that(await ask(`select count(*) || ' ' || round(max(value) / ${unit}.0, 1) from counter`) === `${points.length} ${Math.max(...points).toFixed(1)}`, "Perfetto: the memory counter");
+  const flows = unit > 1 ? profile.flows.kind.length : 0; // from an instant to a slice that holds the operation's start
+  that(await ask("select count(*) || ' ' || ifnull(sum(i.category = 'call' and o.category = 'kernel' and i.ts <= o.ts), 0) from flow join slice o on slice_in = o.id join slice i on slice_out = i.id") === `${flows} ${flows}`, `Perfetto: ${flows} flows`);
   const names = await ask("select group_concat(distinct name) from slice");
   for (const kernel of profile.kernels) that(names.includes(kernel.name), `Perfetto: no slice ${kernel.name}`);
   // A trace that it cannot read must be seen as such.
@@ -377,7 +391,7 @@ async function perfetto() {
 }
 
 for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, speedscope, perfetto]) {
+  ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {

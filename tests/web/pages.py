@@ -2,8 +2,10 @@
 
 import copy
 import json
+import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 
@@ -241,6 +243,17 @@ def make(folder):
     pages["compare"] = folder / "compare"
     pages["compare"].mkdir()
     subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL, timeout=300)
-    for form in ("speedscope", "chrome"):
+    other, pages["beside"] = folder / "other", folder / "beside"  # another tool's capture in the page of the run
+    done = tomoprof("import", "--out", other, DATA / "import" / "three_parts.perf.txt")
+    if done.returncode:
+        sys.exit(f"tomoprof import: {done.stderr}")
+    pages["beside"].mkdir()
+    shutil.copy(folder / "both" / "profile.json", pages["beside"])
+    done = tomoprof("compare", "--json", pages["beside"], other / os.readlink(other / "latest"))
+    (pages["beside"] / "compare.json").write_text(done.stdout)
+    done = tomoprof("report", pages["beside"])
+    if done.returncode:
+        sys.exit(f"tomoprof report beside: {done.stderr}")
+    for form in ("speedscope", "chrome", "perfetto"):
         subprocess.run([TOMOPROF, "export", folder / "both", "--to", form, "--out", folder / f"{form}.json"], check=True, stderr=subprocess.DEVNULL, timeout=300)
     return pages

@@ -43,8 +43,8 @@ static struct opt options[] = {
     OPTION_FLAG("measure-overhead", 0, overhead,
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
     OPTION_ROW("baseline", 'b', OPT_FLAG, overhead, NULL, NULL),
-    OPTION_TEXT("with", 0, with, "perf|nsys",
-                "afterwards run CMD once more, silent, under that tool, and compare both"),
+    OPTION_TEXT("with", 0, with, "perf|nsys|ncu",
+                "afterwards run CMD once more, silent, under that tool;\nboth in one report"),
     OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(profile),
     {0},
@@ -228,7 +228,7 @@ static void conclude(struct record_session *s)
     if (with_tool(with, s->folder, s->word, page))
         log_error("%s", err_text());
     else
-        log_info("tomoprof: %s compares with %s", page, with);
+        log_info("tomoprof: %s#compare has %s beside it", page, with);
 }
 
 /* The program goes on, or ends by itself: how, only its parent is told. */

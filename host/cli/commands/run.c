@@ -60,24 +60,6 @@ static void analyse(const char *folder)
         log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
 }
 
-static void judge(const char *folder)
-{
-    struct triage_paths p;
-    struct triage *t = NULL;
-    snprintf(p.folder, sizeof p.folder, "%s", folder);
-    enum err e = triage_find(&p);
-    if (e == ERR_OK)
-        e = triage_of(&p, (struct triage_options){0}, &t);
-    if (e == ERR_OK)
-        e = triage_files(t, folder);
-    if (e)
-        log_info("no triage.md: %s", err_text());
-    else
-        log_info("%s/triage.md: %s", folder, t->headline);
-    if (t)
-        triage_destroy(t);
-}
-
 /* The profile, the verdicts, and the page from all that the folder holds then. */
 static void finish(int whole)
 {
@@ -94,7 +76,7 @@ static void finish(int whole)
     }
     if (whole && !cli_stop) {
         if (e == ERR_OK && !no_triage)
-            judge(folder);
+            triage_folder(folder, (struct triage_options){0});
         if (e || (e = profile_page(folder, page, NULL))) {
             log_warn("no report.html: %s", err_text());
         } else {

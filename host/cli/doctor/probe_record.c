@@ -180,11 +180,12 @@ enum state probe_ranks(struct found *f)
     return *why ? LIMITED : OK;
 }
 
-/* What import can read; .nsys-rep and perf.data go through their own tools. */
+/* What import can read; .nsys-rep, .ncu-rep and perf.data go through their own tools. */
 enum state probe_captures(struct found *f)
 {
     int sqlite = database_available();
-    SAY(f, "libsqlite3 %s, nsys %s, perf %s", sqlite ? "built in" : "missing",
-        in_path("nsys") ? "found" : "not in PATH", in_path("perf") ? "found" : "not in PATH");
+    SAY(f, "libsqlite3 %s, nsys %s, ncu %s, perf %s", sqlite ? "built in" : "missing",
+        in_path("nsys") ? "found" : "not in PATH", in_path("ncu") ? "found" : "not in PATH",
+        in_path("perf") ? "found" : "not in PATH");
     return sqlite ? OK : LIMITED;
 }

@@ -41,7 +41,8 @@ static enum err convert(char *const words[], const char *to)
     return ERR_OK;
 }
 
-enum closed { OPEN_FORMAT, PERF_DATA, NSYS_REPORT };
+enum closed { OPEN_FORMAT, PERF_DATA, NSYS_REPORT, NCU_REPORT };
+static const char *const converted_names[] = {"", "perf.txt", "nsys.sqlite", "ncu.csv"};
 
 static enum closed kind_of(const char *path)
 {
@@ -50,6 +51,8 @@ static enum closed kind_of(const char *path)
     FILE *f;
     if (n > 9 && !strcmp(path + n - 9, ".nsys-rep")) /* closed, without a mark of its own */
         return NSYS_REPORT;
+    if (n > 8 && !strcmp(path + n - 8, ".ncu-rep"))
+        return NCU_REPORT;
     if (file_open(path, &f))
         return OPEN_FORMAT;
     size_t got = fread(begin, 1, sizeof begin, f);
@@ -62,11 +65,14 @@ static enum err through_tool(const char *path, enum closed kind, const char *fol
 {
     char log[RUN_PATH], *full = realpath(path, NULL);
     FAIL_IF(!full, ERR_INPUT, "%s: %s", path, strerror(errno));
-    snprintf(converted, RUN_PATH, "%s/%s", folder, kind == PERF_DATA ? "perf.txt" : "nsys.sqlite");
+    snprintf(converted, RUN_PATH, "%s/%s", folder, converted_names[kind]);
     snprintf(log, sizeof log, "%s/log", folder);
     char *perf[] = {"perf", "script", "--ns", "-F", "+pid", "-i", full, NULL};
     char *nsys[] = {"nsys", "export", "--type", "sqlite", "--output", converted, full, NULL};
-    enum err e = kind == PERF_DATA ? convert(perf, converted) : convert(nsys, log);
+    char *ncu[] = {"ncu", "--import", full, "--csv", "--page", "raw", NULL};
+    enum err e = kind == PERF_DATA    ? convert(perf, converted)
+                 : kind == NCU_REPORT ? convert(ncu, converted)
+                                      : convert(nsys, log);
     free(full);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "host/base/file.h"
+#include "host/base/log.h"
 #include "host/cli/runs/triage_files.h"
 
 int is_file(const char *path)
@@ -52,4 +53,22 @@ enum err triage_files(const struct triage *t, const char *folder)
     TRY(write_file(t, folder, "triage.json", triage_write_json));
     TRY(write_file(t, folder, "triage.md", triage_write_markdown));
     return write_file(t, folder, "triage.svg", triage_write_svg);
+}
+
+void triage_folder(const char *folder, struct triage_options o)
+{
+    struct triage_paths p;
+    struct triage *t = NULL;
+    snprintf(p.folder, sizeof p.folder, "%s", folder);
+    enum err e = triage_find(&p);
+    if (e == ERR_OK)
+        e = triage_of(&p, o, &t);
+    if (e == ERR_OK)
+        e = triage_files(t, folder);
+    if (e)
+        log_info("no triage.md: %s", err_text());
+    else
+        log_info("%s/triage.md: %s", folder, t->headline);
+    if (t)
+        triage_destroy(t);
 }

@@ -16,5 +16,7 @@ enum err triage_find(struct triage_paths *p);
 enum err triage_of(const struct triage_paths *p, struct triage_options o, struct triage **out);
 /* The three files, each written beside its place and renamed. */
 enum err triage_files(const struct triage *t, const char *folder);
+/* All of it for a finished run, which is whole without: what fails is said. */
+void triage_folder(const char *folder, struct triage_options o);
 
 #endif

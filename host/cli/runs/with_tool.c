@@ -1,4 +1,4 @@
-/* perf and Nsight Systems, each a row: how it records, and what it leaves. */
+/* perf, Nsight Systems and Nsight Compute, each a row: how it records, and what it leaves. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static const struct tool {
     const char *name, *file, *install;
-    const char *words[12];
+    const char *words[16];
 } tools[] = {
     {"perf",
      "perf.data",
@@ -23,9 +23,16 @@ static const struct tool {
      {"perf", "record", "-e", "cpu-clock", "-F", "500", "-g", "-o", OUTPUT, "--"}},
     {"nsys",
      "capture.nsys-rep",
-     "it comes with the CUDA toolkit",
+     "it comes with the CUDA toolkit; Debian: nsight-systems",
      {"nsys", "profile", "-t", "osrt,nvtx,cuda", "-s", "process-tree", "--force-overwrite", "true",
       "-o", OUTPUT}},
+    {"ncu",
+     "capture.ncu-rep",
+     "it comes with the CUDA toolkit; Debian: nsight-compute",
+     /* clocks as they are: what ncu fixes them to is slower than the run beside it */
+     {"ncu", "--target-processes", "all", "--nvtx", "--clock-control", "none", "--set", "basic",
+      "--metrics", "dram__bytes_read.sum,dram__bytes_write.sum", "--force-overwrite", "-o",
+      OUTPUT}},
 };
 
 static const struct tool *find(const char *name)
@@ -39,7 +46,7 @@ static const struct tool *find(const char *name)
 enum err with_tool_check(const char *name)
 {
     const struct tool *t = find(name);
-    FAIL_IF(!t, ERR_USAGE, "--with %s: must be perf or nsys", name);
+    FAIL_IF(!t, ERR_USAGE, "--with %s: must be perf, nsys or ncu", name);
     FAIL_IF(!in_path(name), ERR_UNSUPPORTED,
             "--with %s: %s is not in PATH. Install it (%s), or record without --with.", name, name,
             t->install);
@@ -95,11 +102,30 @@ static enum err imported(const char *file, const char *folder)
     return e ? e : report_html(folder, page, NULL);
 }
 
+/* RUN/compare.json, and RUN/report.html with it. */
+static enum err beside(const char *run, const char *folder, char page[RUN_PATH])
+{
+    struct comparison *c;
+    struct outfile f = {0};
+    FAIL_IF(snprintf(page, RUN_PATH, "%s/compare.json", run) >= RUN_PATH, ERR_INPUT,
+            "the path %.100s... is too long", run);
+    TRY(compare_runs(run, folder, &c));
+    enum err e = outfile_open(&f, page);
+    if (!e)
+        compare_json(c, f.stream);
+    if (!e)
+        e = outfile_commit(&f);
+    outfile_abort(&f);
+    compare_free(c);
+    TRY(e);
+    snprintf(page, RUN_PATH, "%s/report.html", run);
+    return report_html(run, page, NULL);
+}
+
 enum err with_tool(const char *name, const char *run, char *const command[], char page[RUN_PATH])
 {
     char folder[RUN_PATH], file[RUN_PATH + 32], log[RUN_PATH + 8];
     const struct tool *t = find(name);
-    struct comparison *c;
     FAIL_IF(snprintf(folder, sizeof folder, "%s/%s", run, name) >= RUN_PATH - 32, ERR_INPUT,
             "the path %.100s... is too long", run);
     TRY(dir_make(folder));
@@ -107,10 +133,5 @@ enum err with_tool(const char *name, const char *run, char *const command[], cha
     snprintf(log, sizeof log, "%s/log", folder);
     TRY(capture(t, command, file, log));
     TRY(imported(file, folder));
-    FAIL_IF(snprintf(page, RUN_PATH, "%s/compare.html", folder) >= RUN_PATH, ERR_INPUT,
-            "the path %.100s... is too long", run);
-    TRY(compare_runs(run, folder, &c));
-    enum err e = compare_html(c, page);
-    compare_free(c);
-    return e;
+    return beside(run, folder, page);
 }

@@ -9,8 +9,9 @@
 /* ERR_UNSUPPORTED, with what to install, where the tool is not in PATH. */
 enum err with_tool_check(const char *name);
 
-/* Writes RUN/NAME/: the capture, its profile.json and report.html, and compare.html of both. `page`
- * gets the name of the latter. The program's output is dropped, its exit status is not judged. */
+/* Writes RUN/NAME/: the capture, its profile.json and report.html; RUN/compare.json of both, and
+ * RUN/report.html with it. `page` gets the name of the latter. The program's output is dropped, its
+ * exit status is not judged. */
 enum err with_tool(const char *name, const char *run, char *const command[], char page[RUN_PATH]);
 
 #endif

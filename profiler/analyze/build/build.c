@@ -376,14 +376,16 @@ void build_free(struct run *r)
                               &r->own_by_key,     &r->note_by_path};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {
-        r->sites.items,      r->sources.items,      r->paths.items,     r->nodes.items,
-        r->frames.items,     r->module_costs.items, r->kernels.items,   r->devices.items,
-        r->gaps.items,       r->syncing.items,      r->all_busy.items,  r->processes.items,
-        r->made.items,       r->facts.items,        r->threads.items,   r->timeline.items,
-        r->series.items,     r->accounts.items,     r->in_ranges.items, r->q.notes.items,
-        r->curves,           r->own_folders.items,  r->own.items,       r->moments.items,
-        r->in_threads.items, r->notes.items,        r->locks.items,     r->contention.items};
+    void *plain[] = {r->sites.items,    r->sources.items,     r->paths.items,
+                     r->nodes.items,    r->frames.items,      r->module_costs.items,
+                     r->kernels.items,  r->devices.items,     r->gaps.items,
+                     r->syncing.items,  r->all_busy.items,    r->processes.items,
+                     r->made.items,     r->facts.items,       r->threads.items,
+                     r->timeline.items, r->flows.list.items,  r->series.items,
+                     r->accounts.items, r->in_ranges.items,   r->q.notes.items,
+                     r->curves,         r->own_folders.items, r->own.items,
+                     r->moments.items,  r->in_threads.items,  r->notes.items,
+                     r->locks.items,    r->contention.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     cython_free(r);

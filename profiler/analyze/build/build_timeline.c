@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/build/flow_rows.h"
 
 static int64_t integer(double v)
 {
@@ -80,5 +81,5 @@ enum err build_timeline(struct run *r)
         track_reduce(&r->timeline.items[i].track, limit);
         TRY(track_rows(r, &r->timeline.items[i], &r->m->timeline[i]));
     }
-    return ERR_OK;
+    return flow_rows(r->m, &r->flows);
 }

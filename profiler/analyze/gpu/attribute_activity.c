@@ -29,6 +29,20 @@ enum err gpu_blocked(struct run *r, const struct cuda_call *call)
     return ERR_OK;
 }
 
+static enum err flow(struct image *im, const struct cuda_call *call, const struct activity *a)
+{
+    const struct flow f = {a->kind == ACTIVITY_KERNEL ? "kernel"
+                           : a->kind == ACTIVITY_COPY ? "copy"
+                                                      : "set",
+                           call->thread,
+                           (int32_t)a->device,
+                           a->cuda_context,
+                           a->stream,
+                           call->start,
+                           a->start};
+    return flows_add(&im->run->flows, &f);
+}
+
 enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const struct activity *a)
 {
     struct gpu *g = im->gpu;
@@ -41,6 +55,7 @@ enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const 
         return ERR_OK;
     }
     im->run->q.before_call += a->start < call->start;
+    TRY(flow(im, call, a));
     range_operation(im, call->instance, call->start, a->start, a->end);
     if (a->kind == ACTIVITY_KERNEL) {
         struct variant *v = &g->variants.items[a->what];

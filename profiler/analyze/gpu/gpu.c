@@ -95,8 +95,12 @@ static enum err operation(struct image *im, const struct activity *a, uint64_t n
         TRY(node_of(im->gpu, node, &n));
         n->ns += ns;
     }
+    struct activity placed = *a;
+    placed.device = o->device;
+    placed.cuda_context = o->cuda_context;
+    placed.stream = o->stream;
     TRY(utilization_add(im, im->gpu->utilization, o));
-    return correlate_activity(im, im->gpu->correlator, a);
+    return correlate_activity(im, im->gpu->correlator, &placed);
 }
 
 static enum err variant_of(struct image *im, const struct trace_kernel *k, uint32_t dev,
@@ -295,6 +299,7 @@ static enum err api(struct image *im, const struct trace_api *r)
     struct cuda_call call = {.start = image_time(im, r->start_ns),
                              .end = image_time(im, r->end_ns),
                              .instance = range_now(im, t),
+                             .thread = t->row,
                              .api_class = (uint8_t)r->api_class};
     call.end = call.end > call.start ? call.end : call.start;
     int captured = r->flags & TRACE_API_CAPTURED;

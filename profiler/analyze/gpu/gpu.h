@@ -17,12 +17,14 @@ struct activity {
     uint32_t what; /* variant, or the memory event */
     uint16_t kind, direction;
     int pageable, synchronous;
+    uint32_t device, cuda_context, stream; /* of kernels, copies and memsets */
 };
 
 struct cuda_call { /* a CUDA call that activities may name */
     uint64_t start, end;
     uint32_t correlation[4];
     uint32_t context, instance; /* of range_now */
+    int32_t thread;             /* row */
     uint8_t correlations, api_class, expected, matched, used, waited;
 };
 struct correlator;

@@ -387,6 +387,7 @@
     X(LIST, model_process, processes, "by start")                                                  \
     X(LIST, model_thread, threads, "")                                                             \
     X(LIST, model_track, timeline, "")                                                             \
+    X(TABLE, model_flow, flows, "calls and the device operations that they started, at most 4,096") \
     X(LIST, model_finding, findings, "by gain")                                                    \
     X(TABLE, model_own, own, "")                                                                   \
     X(TEXT, _, headline, "the first screen's sentence")                                            \
@@ -452,6 +453,7 @@
     MODEL_MPI_STRUCTS(X)                                                                           \
     X(model_event, MODEL_EVENT_FIELDS)                                                             \
     X(model_track, MODEL_TRACK_FIELDS)                                                             \
+    X(model_flow, MODEL_FLOW_FIELDS)                                                               \
     X(model_finding, MODEL_FINDING_FIELDS)                                                         \
     X(model_own, MODEL_OWN_FIELDS)                                                                 \
     X(model_answer, MODEL_ANSWER_FIELDS)

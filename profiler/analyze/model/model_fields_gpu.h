@@ -50,6 +50,11 @@
     X(REAL, _, share_of_wall, "total / meta.wall_s; above 1 where kernels overlap")                \
     X(REAL, _, api_s, "host time of the launching calls")                                          \
     X(REAL, _, queue_s, "sum of the times from the end of the call to the kernel's start")         \
+    X(REAL, _, dram_read_bytes, "counted by Nsight Compute, as the next four; else null")          \
+    X(REAL, _, dram_write_bytes, "")                                                               \
+    X(REAL, _, compute_share, "of the multiprocessors' peak, mean over its device time")           \
+    X(REAL, _, memory_share, "of the memory system's peak, likewise")                              \
+    X(REAL, _, occupancy_achieved, "resident warps / warps that fit, likewise")                    \
     X(LIST, model_variant, variants, "by launch configuration, at most 16, by time")               \
     X(INT, _, variants_left_out, "")                                                               \
     X(LIST, model_place, launched_at, "lines, value in s; at most 16")
@@ -61,6 +66,14 @@
     X(INT, _, bytes, "")                                                                           \
     X(REAL, _, gb_s, "bytes / total_s / 1e9")                                                      \
     X(ONE, model_stat, time, "on the device")
+#define MODEL_FLOW_FIELDS(X)                                                                       \
+    X(INDEX, _, thread, "in threads: it called")                                                   \
+    X(INT, _, called, "ns since the first process began: start of the call")                       \
+    X(TEXT, _, kind, "of the device's track: kernel copy set")                                     \
+    X(INDEX, _, device, "in devices")                                                              \
+    X(INT, _, context, "")                                                                         \
+    X(INT, _, stream, "")                                                                          \
+    X(INT, _, began, "likewise: start of the operation")
 #define MODEL_SET_FIELDS(X)                                                                        \
     X(TEXT, _, memory, "kind")                                                                     \
     X(INT, _, bytes, "")                                                                           \

@@ -9,6 +9,7 @@
 #include "profiler/analyze/analyze.h"
 #include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/live_heap.h"
 #include "profiler/analyze/common/track.h"
 #include "profiler/analyze/common/vector.h"
@@ -234,6 +235,7 @@ struct run {
     VECTOR(struct model_fact) facts;
     VECTOR(struct model_thread) threads;
     VECTOR(struct timeline_track) timeline;
+    struct flows flows;
     VECTOR(struct model_series) series;
     VECTOR(struct model_lock) locks; /* names in the model's arena */
     VECTOR(struct model_contention) contention;

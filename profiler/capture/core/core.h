@@ -29,7 +29,8 @@ struct thread_slot {
     int lost_in_row;       /* samples */
     volatile int handling; /* in the sampler's handler */
     /* the wait recorder's view */
-    uint64_t seen_ns, seen_cpu, seen_delay, sleep_pending, runnable_pending, wait_stack;
+    uint64_t seen_ns, seen_cpu, seen_delay, runnable_pending, wait_stack;
+    int64_t sleep_pending;
     uint64_t poll_at, poll_every, generation;
     int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */
     int16_t wait_state, wait_syscall;

@@ -403,7 +403,7 @@ void thread_end(struct thread_slot *s)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (thread_live()) {
         if (!s->t.ours) {
-            if (s->wait_known && poll_gate_try()) {
+            if ((s->wait_known || s->sleep_pending > 0) && poll_gate_try()) {
                 recorders_thread_pending(&s->t, s);
                 poll_gate_unlock();
             }
@@ -465,7 +465,8 @@ struct thread_slot *thread_fork_child(void)
     keep->system_seen = keep->system_owed = 0;
     keep->faults_seen = keep->sleeps_seen = 0;
     keep->seen_ns = keep->seen_cpu = keep->seen_delay = 0;
-    keep->sleep_pending = keep->runnable_pending = 0;
+    keep->sleep_pending = 0;
+    keep->runnable_pending = keep->wait_stack = 0;
     keep->wait_known = 0;
     keep->t.tid = (uint32_t)syscall(SYS_gettid);
     keep->t.random ^= trace_now();

@@ -48,6 +48,7 @@ void builder_free(struct builder *b)
     vector_free(&b->spans);
     vector_free(&b->devices);
     vector_free(&b->tracks);
+    vector_free(&b->flows.list);
     vector_free(&b->lines);
     vector_free(&b->modules);
     vector_free(&b->items);

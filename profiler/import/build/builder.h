@@ -7,9 +7,11 @@
 
 #include "host/base/table.h"
 #include "profiler/analyze/common/dist.h"
+#include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/track.h"
 #include "profiler/analyze/common/vector.h"
 #include "profiler/analyze/model/model.h"
+#include "profiler/import/build/operation.h"
 
 enum import_cost { IMPORT_CPU, IMPORT_SYS, IMPORT_WAIT, IMPORT_GPU, IMPORT_ALLOC, IMPORT_COSTS };
 
@@ -52,7 +54,7 @@ struct builder {
     int64_t origin, end;         /* first and last moment; origin is set before timed rows */
     int64_t added[IMPORT_COSTS]; /* sums of what was given, against which the result is checked */
     int known[IMPORT_COSTS];     /* the source measures it at all */
-    int has_gpu, has_api;
+    int has_gpu, has_api, kernels_only; /* kernels_only: the source sees no copies */
     VECTOR(struct model_process) processes;
     VECTOR(struct model_thread) threads;
     VECTOR(struct model_frame) frames;
@@ -66,6 +68,7 @@ struct builder {
     VECTOR(struct import_span) spans;
     VECTOR(struct model_device) devices;
     VECTOR(struct import_track) tracks;
+    struct flows flows;
     VECTOR(struct import_line) lines;
     VECTOR(struct import_module) modules;
     VECTOR(struct model_item) items;
@@ -98,15 +101,6 @@ enum err builder_range(struct builder *b, int32_t thread, const struct model_ran
                        int64_t start, int64_t end); /* end < start: never ended */
 enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_t start,
                      int64_t end, int failed, int32_t *row);
-/* A kernel, copy or memset of a device. `node`: the host's stack that launched it, -1 unknown. */
-struct import_operation {
-    const char *kind, *name, *mangled; /* kernel, copy, set; direction of a copy */
-    const char *from, *to;             /* kinds of memory */
-    int32_t device, node;
-    int64_t context, stream, start, end, bytes;
-    int64_t api_start, api_end; /* of the launching call; 0 unknown */
-    int64_t grid[3], block[3], registers, static_shared, dynamic_shared; /* -1 unknown */
-};
 enum err builder_operation(struct builder *b, const struct import_operation *o);
 enum err builder_device(struct builder *b, int32_t device, struct model_device **out);
 /* An item of the data quality; none where `count` is 0. */

@@ -38,6 +38,8 @@ static enum err device_rows(struct builder *b)
     TRY(model_list(m, model_device, m, devices, b->devices.count));
     array_copy(m->devices, b->devices.items, b->devices.count, sizeof *m->devices);
     vector_sort(&b->spans, by_start);
+    if (!b->spans.count) /* when the operations were is not known */
+        return ERR_OK;
     m->totals.gpu_busy_s = m->totals.gpu_idle_s = 0;
     for (size_t at = 0, end; at < b->spans.count; at = end) {
         struct model_device *d = &m->devices[b->spans.items[at].device];
@@ -86,6 +88,9 @@ static enum err operation_rows(struct builder *b)
         k->share_of_wall = share(k->time.total_s, m->meta.wall_s);
         k->api_s = row->api_ns > 0 ? row->api_ns * 1e-9 : (double)NAN;
         k->queue_s = row->api_ns > 0 ? row->queue_ns * 1e-9 : (double)NAN;
+        k->compute_share = share(k->compute_share, row->times.sum);
+        k->memory_share = share(k->memory_share, row->times.sum);
+        k->occupancy_achieved = share(k->occupancy_achieved, row->times.sum);
         if (k->variants_count && !row->open)
             k->variants->time = k->time;
         else if (k->variants_count) /* several configurations: the source's rows are not kept apart
@@ -146,6 +151,10 @@ enum err rows_of_devices(struct builder *b)
         t->kernels = count_of(b->kernel_rows.items, b->kernels.count);
         t->h2d_bytes = t->d2h_bytes = 0;
         TRY(device_rows(b));
+    }
+    if (b->kernels_only) {
+        t->copy_s = t->set_s = t->gpu_sum_s = NAN;
+        t->h2d_bytes = t->d2h_bytes = MODEL_UNKNOWN;
     }
     if (b->known[IMPORT_GPU] && !b->has_gpu) /* stacks with device time, without its operations */
         t->gpu_sum_s = 1e-9 * (double)b->added[IMPORT_GPU];

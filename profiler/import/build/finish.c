@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "profiler/analyze/build/flow_rows.h"
 #include "profiler/import/build/internal.h"
 
 #define TIMELINE_EVENTS 60000 /* of all tracks */
@@ -160,6 +161,7 @@ enum err builder_finish(struct builder *b, struct model **out)
     TRY(stack_rows(b));
     TRY(thread_rows(b));
     TRY(timeline_rows(b));
+    TRY(flow_rows(m, &b->flows));
     TRY(rows_of_quality(b));
     vector_sort(&b->facts, by_key);
     TRY(model_list(m, model_fact, m, environment, b->facts.count));

@@ -134,7 +134,28 @@ static enum err first_variant(struct builder *b, const struct import_operation *
     k->variants->registers = o->registers < 0 ? MODEL_UNKNOWN : o->registers;
     k->variants->static_shared = o->static_shared < 0 ? MODEL_UNKNOWN : o->static_shared;
     k->variants->dynamic_shared = o->dynamic_shared < 0 ? MODEL_UNKNOWN : o->dynamic_shared;
+    if (o->counters) {
+        k->variants->occupancy = o->counters->occupancy;
+        k->variants->waves = o->counters->waves;
+    }
     return ERR_OK;
+}
+
+/* Bytes are sums; shares are weighted by time, and divided by it at the end. One launch without a
+ * count leaves its sum unknown. */
+static void count_launch(struct model_kernel *k, const struct import_operation *o, int first)
+{
+    const struct import_counters *c = o->counters;
+    double time = (double)(o->end - o->start);
+    const struct {
+        double *to, what;
+    } sums[] = {{&k->dram_read_bytes, c->dram_read},
+                {&k->dram_write_bytes, c->dram_write},
+                {&k->compute_share, c->compute * time},
+                {&k->memory_share, c->memory * time},
+                {&k->occupancy_achieved, c->achieved * time}};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i].to = (first ? 0 : *sums[i].to) + sums[i].what;
 }
 
 static enum err kernel_row(struct builder *b, const struct import_operation *o, uint32_t *at)
@@ -154,6 +175,8 @@ static enum err kernel_row(struct builder *b, const struct import_operation *o, 
     if (row->times.n == 0)
         row->bytes = (int64_t)(config >> 1); /* of the first one: others are counted */
     row->open += row->bytes != (int64_t)(config >> 1);
+    if (o->counters)
+        count_launch(&b->kernels.items[*at], o, row->times.n == 0);
     if (o->api_end > o->api_start) {
         row->api_ns += (double)(o->api_end - o->api_start);
         row->queue_ns += o->start > o->api_end ? (double)(o->start - o->api_end) : 0;
@@ -187,12 +210,27 @@ static enum err set_row(struct builder *b, const struct import_operation *o, uin
     return dist_add(&b->set_rows.items[*at].times, (uint64_t)(o->end - o->start));
 }
 
+static enum err flow(struct builder *b, const struct import_operation *o)
+{
+    if (o->api_end <= o->api_start || o->api_start < b->origin || o->node < 0)
+        return ERR_OK;
+    const struct flow f = {o->kind,
+                           b->nodes.items[o->node].thread,
+                           o->device,
+                           o->context,
+                           o->stream,
+                           (uint64_t)(o->api_start - b->origin),
+                           (uint64_t)(o->start - b->origin)};
+    return flows_add(&b->flows, &f);
+}
+
 enum err builder_operation(struct builder *b, const struct import_operation *o)
 {
     struct model_device *device;
     struct model_track t;
     uint32_t row;
-    TRY(widen(b, o->start, o->end));
+    if (!o->no_moment)
+        TRY(widen(b, o->start, o->end));
     TRY(builder_device(b, o->device, &device));
     if (!strcmp(o->kind, "kernel"))
         TRY(kernel_row(b, o, &row));
@@ -206,8 +244,11 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
     t.device = o->device;
     t.context = o->context;
     t.stream = o->stream;
-    TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
-    TRY(vector_add(&b->spans, (struct import_span){o->start, o->end, o->device}));
+    if (!o->no_moment) {
+        TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
+        TRY(vector_add(&b->spans, (struct import_span){o->start, o->end, o->device}));
+        TRY(flow(b, o));
+    }
     struct model_frame f = {.function =
                                 !strcmp(o->kind, "kernel") ? b->kernels.items[row].name : o->name,
                             .line = MODEL_UNKNOWN,

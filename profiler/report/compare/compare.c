@@ -113,9 +113,13 @@ enum err compare_runs(const char *a, const char *b, struct comparison **out)
         TRY_OUT(compare_profiles(c, sides[0].profile, sides[1].profile));
     if (sides[0].profile && sides[1].profile)
         TRY_OUT(compare_functions(c, sides[0].profile, sides[1].profile));
+    if (sides[0].profile && sides[1].profile)
+        TRY_OUT(compare_quantities(c, sides[0].profile, sides[1].profile));
     TRY_OUT(compare_warnings(c, &sides[0], &sides[1]));
     TRY_OUT(compare_answer(c));
-    if (sides[0].profile && sides[1].profile)
+    int ours = pair && sides[0].profile && sides[1].profile && !compare_tool(sides[0].profile) &&
+               !compare_tool(sides[1].profile);
+    if (ours) /* another tool does not measure what a cause predicts */
         fill_causes(c, &sides[0], &sides[1]);
 out:
     compare_side_free(&sides[0]);
@@ -144,6 +148,9 @@ void compare_free(struct comparison *c)
     for (int i = 0; i < c->functions_count; i++)
         free(c->functions[i].name);
     free(c->functions);
+    for (int i = 0; i < c->quantities_count; i++)
+        free(c->quantities[i].name);
+    free(c->quantities);
     for (int i = 0; i < c->warnings_count; i++)
         free(c->warnings[i]);
     free(c->edits);

@@ -62,6 +62,15 @@ struct compare_function {
     double a, b;
 };
 
+/* Of runs that other tools captured: a number that both may know. */
+struct compare_quantity {
+    const char *group; /* total, range, kernel */
+    char *name;
+    const char *unit;           /* s, bytes */
+    double a, b;                /* NaN unknown */
+    long long count_a, count_b; /* samples, ranges, launches; -1 unknown */
+};
+
 struct comparison {
     char *a, *b;  /* as given */
     char *answer; /* one sentence: what became slower or faster, by how much */
@@ -70,7 +79,8 @@ struct comparison {
         *lines; /* by the size of the difference; lines below 0.1 % of both runs are left out */
     struct compare_edit *edits; /* by the size of the difference; of files with lines as above */
     struct compare_function *functions; /* by the larger share, from 1 % on */
-    int operations_count, lines_count, edits_count, functions_count;
+    struct compare_quantity *quantities;
+    int operations_count, lines_count, edits_count, functions_count, quantities_count;
     double wall_a, wall_b, cpu_a, cpu_b; /* of recorded programs, s; NaN: no profile on a side */
     int causes_filled;                   /* 1: rootcause.md of A got its measured column */
     char **warnings; /* what makes the two runs an unfair pair: machine, tool chain, program */

@@ -64,7 +64,7 @@ static int by_share(const void *x, const void *y)
     return (p < q) - (p > q);
 }
 
-static const char *tool_of(const struct model *m)
+const char *compare_tool(const struct model *m)
 {
     for (int i = 0; i < m->environment_count; i++)
         if (m->environment[i].key && !strcmp(m->environment[i].key, "import.tool"))
@@ -74,7 +74,7 @@ static const char *tool_of(const struct model *m)
 
 enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b)
 {
-    const char *tools[] = {tool_of(a), tool_of(b)};
+    const char *tools[] = {compare_tool(a), compare_tool(b)};
     struct functions_of_two f = {0};
     if (!tools[0] && !tools[1]) /* both recorded here: their lines tell more */
         return ERR_OK;

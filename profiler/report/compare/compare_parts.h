@@ -11,6 +11,10 @@ enum compare_verdict compare_judge(double low, double high);
 enum err compare_profiles(struct comparison *c, const struct model *a, const struct model *b);
 /* Functions by name, where one of the runs was imported. */
 enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b);
+/* Totals, ranges and kernels, likewise. */
+enum err compare_quantities(struct comparison *c, const struct model *a, const struct model *b);
+/* The other tool that recorded a profile; NULL: this program. */
+const char *compare_tool(const struct model *m);
 /* What else differs: machine, tool chain, program, sampling. */
 enum err compare_warnings(struct comparison *c, const struct compare_side *a,
                           const struct compare_side *b);

@@ -80,6 +80,35 @@ static void lines_text(const struct comparison *c, FILE *out, int top)
     }
 }
 
+static void quantities_text(const struct comparison *c, FILE *out, int top)
+{
+    const char *group = "";
+    int shown = 0;
+    for (int i = 0; i < c->quantities_count; i++) {
+        const struct compare_quantity *q = &c->quantities[i];
+        const double values[] = {q->a, q->b};
+        const long long counts[] = {q->count_a, q->count_b};
+        if (strcmp(group, q->group))
+            fprintf(out, "\n%10s %9s %10s %9s  %s\n", "A", "count", "B", "count", q->group);
+        shown = strcmp(group, q->group) ? 1 : shown + 1;
+        group = q->group;
+        for (int k = 0; k < 2 && shown <= top; k++) {
+            char value[32], count[32] = "-";
+            if (counts[k] >= 0)
+                snprintf(count, sizeof count, "%lld", counts[k]);
+            if (!isfinite(values[k]))
+                snprintf(value, sizeof value, "-");
+            else if (strcmp(q->unit, "s"))
+                snprintf(value, sizeof value, "%.4g MB", values[k] / 1048576);
+            else
+                time_text(values[k], value);
+            fprintf(out, "%10s %9s ", value, count);
+        }
+        if (shown <= top)
+            fprintf(out, " %.100s\n", q->name);
+    }
+}
+
 void compare_text(const struct comparison *c, FILE *out, int top)
 {
     fprintf(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
@@ -92,6 +121,7 @@ void compare_text(const struct comparison *c, FILE *out, int top)
                 c->a);
     if (c->operations_count)
         operations_text(c, out);
+    quantities_text(c, out, top);
     if (c->edits_count)
         edits_text(c, out, top);
     if (c->lines_count)
@@ -162,6 +192,34 @@ static void lines_json(const struct comparison *c, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void count_or_null(struct jsonw *w, const char *key, long long n)
+{
+    jsonw_key(w, key);
+    if (n >= 0)
+        jsonw_int(w, n);
+    else
+        jsonw_null(w);
+}
+
+static void quantities_json(const struct comparison *c, struct jsonw *w)
+{
+    jsonw_key(w, "quantities");
+    jsonw_array(w);
+    for (int i = 0; i < c->quantities_count; i++) {
+        const struct compare_quantity *q = &c->quantities[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "group", q->group);
+        jsonw_kstring(w, "name", q->name);
+        jsonw_kstring(w, "unit", q->unit);
+        jsonw_knumber(w, "a", q->a);
+        jsonw_knumber(w, "b", q->b);
+        count_or_null(w, "count_a", q->count_a);
+        count_or_null(w, "count_b", q->count_b);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 void compare_json(const struct comparison *c, FILE *out)
 {
     struct jsonw w;
@@ -212,6 +270,7 @@ void compare_json(const struct comparison *c, FILE *out)
         jsonw_end(&w);
     }
     jsonw_end(&w);
+    quantities_json(c, &w);
     jsonw_end(&w);
     fputc('\n', out);
 }

@@ -1,5 +1,5 @@
-/* Perfetto's own trace format: a track for each thread and stream, memory as counters. Smaller than
- * the JSON of chrome.c. */
+/* Perfetto's own trace format: a track for each thread and stream, memory as counters, flows from
+ * calls to what they started on a device. Smaller than the JSON of chrome.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +15,26 @@ enum {
     EVENT_TRACK = 11,
     EVENT_CATEGORIES = 22,
     EVENT_NAME = 23,
-    EVENT_COUNTER = 44
+    EVENT_COUNTER = 44,
+    EVENT_FLOW = 47
 };
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
 
 #define LANES        64 /* of one track: events that overlap lie on different ones */
 #define TRACK_UUID   1000
 #define COUNTER_UUID 0x4000000
+#define CALLS_UUID   0x8000000 /* of a thread: the calls that flows begin at */
 
+struct flow_at {
+    int64_t at;
+    int index; /* in the model's flows */
+};
 struct out {
     struct proto_out trace, packet, inner, part;
     FILE *stream;
     int first;
+    struct flow_at *flows; /* by track of the device and time */
+    char *attached;        /* of the model's flows: 1 where the operation was written */
 };
 
 static void end_packet(struct out *o)
@@ -62,11 +70,15 @@ static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *
 }
 
 static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name,
-                  const char *category)
+                  const char *category, const struct flow_at *flows, const struct flow_at *end)
 {
     proto_number(&o->packet, TIMESTAMP, (uint64_t)at);
     proto_number(&o->inner, EVENT_TYPE, (uint64_t)type);
     proto_number(&o->inner, EVENT_TRACK, uuid);
+    for (; flows < end; flows++) {
+        proto_fixed64(&o->inner, EVENT_FLOW, (uint64_t)flows->index + 1);
+        o->attached[flows->index] = 1;
+    }
     if (category)
         proto_text(&o->inner, EVENT_CATEGORIES, category);
     if (name)
@@ -91,6 +103,48 @@ static int selected(const struct export_options *o, int64_t at, int64_t length)
     return (double)(at + length) >= from && (double)at <= to && (double)length >= o->min_s * 1e9;
 }
 
+static int by_time(const void *x, const void *y)
+{
+    const struct flow_at *a = x, *b = y;
+    return a->at != b->at ? (a->at < b->at ? -1 : 1)
+                          : (a->index > b->index) - (a->index < b->index);
+}
+
+/* The flows that end on a device's track, by time; their number. */
+static int flows_of(struct out *out, const struct model *m, const struct model_track *t)
+{
+    int n = 0;
+    for (int i = 0; i < m->flows_count && t->device >= 0; i++) {
+        const struct model_flow *f = &m->flows[i];
+        if (f->device == t->device && f->context == t->context && f->stream == t->stream &&
+            f->kind && t->kind && !strcmp(f->kind, t->kind))
+            out->flows[n++] = (struct flow_at){f->began, i};
+    }
+    array_sort(out->flows, (size_t)n, sizeof *out->flows, by_time);
+    return n;
+}
+
+/* The calls of a thread whose operations were written. */
+static void put_calls(struct out *out, const struct model *m, int thread)
+{
+    int n = 0;
+    char name[256];
+    for (int i = 0; i < m->flows_count; i++)
+        if (m->flows[i].thread == thread && out->attached[i])
+            out->flows[n++] = (struct flow_at){m->flows[i].called, i};
+    if (!n)
+        return;
+    array_sort(out->flows, (size_t)n, sizeof *out->flows, by_time);
+    const struct model_thread *t = &m->threads[thread];
+    uint64_t uuid = CALLS_UUID + (uint64_t)thread;
+    snprintf(name, sizeof name, "%s: calls that started device operations",
+             t->name ? t->name : "?");
+    describe(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
+    for (int i = 0; i < n; i++)
+        event(out, uuid, TYPE_INSTANT, out->flows[i].at, m->flows[out->flows[i].index].kind, "call",
+              out->flows + i, out->flows + i + 1);
+}
+
 static void put_track(struct out *out, const struct model *m, const struct export_options *o,
                       int index)
 {
@@ -101,6 +155,7 @@ static void put_track(struct out *out, const struct model *m, const struct expor
     for (int i = 0; i < LANES; i++)
         ends[i] = INT64_MIN;
     export_track_name(m, t, name);
+    int flows = flows_of(out, m, t), flow = 0;
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
         at += e->start;
@@ -113,8 +168,15 @@ static void put_track(struct out *out, const struct model *m, const struct expor
         int64_t begin = at > ends[lane] ? at : ends[lane]; /* on the last lane alone it moves */
         int64_t end = at + e->length > begin ? at + e->length : begin;
         ends[lane] = end;
-        event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind);
-        event(out, uuid, TYPE_END, end, NULL, NULL);
+        while (flow < flows && out->flows[flow].at < at) /* of an operation that was left out */
+            flow++;
+        int last = flow;
+        while (last < flows && out->flows[last].at <= at + e->length)
+            last++;
+        event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind,
+              out->flows + flow, out->flows + last);
+        event(out, uuid, TYPE_END, end, NULL, NULL, NULL, NULL);
+        flow = last;
     }
 }
 
@@ -139,8 +201,13 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     for (int i = 0; i < m->processes_count; i++)
         describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?",
                  m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
-    for (int i = 0; i < m->timeline_count; i++)
+    out.flows = calloc((size_t)m->flows_count + 1, sizeof *out.flows);
+    out.attached = calloc((size_t)m->flows_count + 1, 1);
+    out.trace.failed = !out.flows || !out.attached; /* no memory */
+    for (int i = 0; i < m->timeline_count && !out.trace.failed; i++)
         put_track(&out, m, o, i);
+    for (int i = 0; i < m->threads_count && !out.trace.failed; i++)
+        put_calls(&out, m, i);
     for (int i = 0; i < m->memory.series_count; i++) {
         const struct model_series *s = &m->memory.series[i];
         uint64_t uuid = COUNTER_UUID + 2 * (uint64_t)i,
@@ -156,6 +223,8 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     proto_out_free(&out.packet);
     proto_out_free(&out.inner);
     proto_out_free(&out.part);
+    free(out.flows);
+    free(out.attached);
 }
 
 const struct exporter export_perfetto = {"perfetto", ".pftrace",

@@ -23,8 +23,9 @@ static const struct page_part {
     {"data-timing", "timing.json", "tomoprof-timing/"},
     {"data-triage", "triage.json", "tomoprof-triage/"},
     {"data-causes", "rootcause.json", "tomoprof-rootcause/"},
-    {"data-previews", NULL, NULL}, /* of report_pictures */
-    {"data-compare", NULL, NULL},  /* of report_html_compare */
+    {"data-previews", NULL, NULL},                         /* of report_pictures */
+    {"data-compare", "compare.json", "tomoprof-compare/"}, /* beside another tool; or alone, of
+                                                              report_html_compare */
 };
 #define PARTS    (sizeof parts / sizeof *parts)
 #define PICTURES (PARTS - 2)

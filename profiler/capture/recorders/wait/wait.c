@@ -6,9 +6,9 @@
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/recorders.h"
 
-#define SLEEP_LEAST 1000000u   /* ns: shorter sleeps are gathered */
-#define SLEEP_MOST  250000000u /* a longer one is recorded piece by piece */
-#define BUDGET      50         /* a turn takes at most this part of the time between two */
+#define SLEEP_LEAST 1000000   /* ns: shorter sleeps are gathered */
+#define SLEEP_MOST  250000000 /* a longer one is recorded piece by piece */
+#define BUDGET      50        /* a turn takes at most this part of the time between two */
 
 static int state_of(uint32_t tid)
 {
@@ -30,11 +30,18 @@ static void put(struct capture_thread *t, struct thread_slot *s, uint64_t weight
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-/* Where the thread sleeps now; 0 when it runs. */
+static void put_sleep(struct capture_thread *t, struct thread_slot *s)
+{
+    if (s->sleep_pending <= 0)
+        return;
+    put(t, s, (uint64_t)s->sleep_pending, 0);
+    s->sleep_pending = 0;
+}
+
+/* Where the thread sleeps now; 0 when it runs: what is known of its last sleep stays. */
 static int find_place(struct capture_thread *t, struct thread_slot *s)
 {
     struct thread_poll_place at;
-    s->wait_stack = 0;
     if (!thread_poll_place(s->t.tid, &at))
         return 0;
     s->wait_syscall = (int16_t)at.call;
@@ -50,15 +57,32 @@ static int sleeps_on(const struct thread_slot *s)
     return s->wait_known && s->seen_cpu && thread_poll_cpu(s->t.tid) == s->seen_cpu;
 }
 
-static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_t interval)
+/* Time on a CPU, and ready for one, by the kernel; 0: it does not tell. */
+static int account_of(uint32_t tid, uint64_t *cpu, uint64_t *delay)
 {
     char text[96];
+    if (!thread_poll_read(tid, "schedstat", text, sizeof text))
+        return 0;
+    thread_poll_number(thread_poll_number(text, cpu), delay);
+    uint64_t exact = thread_poll_cpu(tid); /* the file lags by a tick of the scheduler */
+    *cpu = exact == THREAD_POLL_UNKNOWN ? *cpu : exact;
+    return 1;
+}
+
+/* The main thread's account begins here: under load the first look at it comes late. */
+static void thread_start(struct capture_thread *t)
+{
+    struct thread_slot *s = (struct thread_slot *)t;
+    if (t->tid == (uint32_t)capture.pid && account_of(t->tid, &s->seen_cpu, &s->seen_delay))
+        s->seen_ns = trace_now();
+}
+
+/* `interval` 0: at its end, where the thread itself may ask and is not asleep. */
+static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_t interval)
+{
     uint64_t cpu = s->seen_cpu, delay = s->seen_delay;
-    if (!sleeps_on(s)) {
-        if (!thread_poll_read(s->t.tid, "schedstat", text, sizeof text))
-            return;
-        thread_poll_number(thread_poll_number(text, &cpu), &delay);
-    }
+    if (!sleeps_on(s) && !account_of(s->t.tid, &cpu, &delay))
+        return;
     uint64_t now = trace_now();
     uint64_t ran = cpu - s->seen_cpu, queued = delay - s->seen_delay, wall = now - s->seen_ns;
     int first = !s->seen_ns;
@@ -67,41 +91,37 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
     s->seen_delay = delay;
     if (first)
         return;
-    uint64_t asleep = wall > ran + queued ? wall - ran - queued : 0, over = ran + queued - wall;
-    if (!asleep) /* it was ready for a CPU already when its clock stood still */
-        s->sleep_pending -= over < s->sleep_pending ? over : s->sleep_pending;
+    /* Below 0 where it was ready for a CPU already when it seemed asleep: what was told too much is
+     * taken from its next sleep, so that the sum is the kernel's. */
+    s->sleep_pending += (int64_t)(wall - ran - queued);
     s->runnable_pending += queued;
     if (s->runnable_pending >= SLEEP_LEAST) {
         put(t, s, s->runnable_pending, 1);
         s->runnable_pending = 0;
     }
     if (!ran && s->wait_known) { /* still there */
-        s->sleep_pending += asleep;
         s->poll_every = s->poll_every * 2 < SLEEP_MOST ? s->poll_every * 2 : SLEEP_MOST;
     } else {
-        s->sleep_pending += asleep; /* where it was found asleep, if it was: there it woke */
-        if (s->wait_known && s->sleep_pending) {
-            put(t, s, s->sleep_pending, 0);
-            s->sleep_pending = 0;
-        }
+        if (s->wait_known) /* where it was found asleep: there it woke */
+            put_sleep(t, s);
         s->poll_every = interval;
-        s->wait_known = s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
+        s->wait_known = interval && s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
     }
-    if (s->wait_known && s->sleep_pending >= SLEEP_MOST) {
-        put(t, s, s->sleep_pending, 0);
-        s->sleep_pending = 0;
-    }
+    if (s->wait_known && s->sleep_pending >= SLEEP_MOST)
+        put_sleep(t, s);
     s->poll_at = now + s->poll_every;
 }
 
-/* What is known of its sleep and not told yet. */
+/* What was not told yet: asleep where it was found last, at an unknown place where it never was. */
 static void thread_pending(struct capture_thread *t, struct thread_slot *s)
 {
-    if (!s->wait_known)
-        return;
     poll_thread(t, s, 0);
-    if (s->wait_known && s->sleep_pending)
-        put(t, s, s->sleep_pending, 0);
+    if (!s->wait_stack) {
+        s->wait_state = TRACE_SLEEP;
+        s->wait_syscall = -1;
+    }
+    if (s->sleep_pending >= SLEEP_LEAST)
+        put_sleep(t, s);
     s->sleep_pending = 0;
 }
 
@@ -125,6 +145,7 @@ static void tick(struct capture_thread *t)
 const struct recorder wait_recorder = {
     .name = "wait",
     .modes = CAPTURE_WAIT,
+    .thread_start = thread_start,
     .thread_pending = thread_pending,
     .tick = tick,
 };

@@ -1,9 +1,11 @@
 // The page of a comparison: operations and lines of two runs side by side.
 
 function comparePanel(c) {
+  const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
   const verdict = { title: "Verdict", kind: "name", key: "verdict" };
   return [
     el("p", { class: "answer", id: "answer" }, plain(c.answer)),
+    el("p", { class: "note" }, `A: ${plain(c.a)}. B: ${plain(c.b)}.`),
     list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are not a fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
     list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
       { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) },
@@ -14,6 +16,9 @@ function comparePanel(c) {
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
       { title: "B - A", number: true, value: (l) => l.b - l.a, format: (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v)) }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
       { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 200) }], c.lines, { caption: "CPU time of the lines themselves", name: "lines", rowClass: (l) => (l.verdict === "slower" ? "hot" : null) })],
+    [["total", "Totals"], ["range", "Ranges"], ["kernel", "Kernels"]].map(([group, title]) => { const rows = list(c.quantities).filter((q) => q.group === group); return rows.length > 0 && [el("h2", {}, title), table([{ title: "Name", kind: "name", key: "name", show: (q) => (group === "total" ? plain(q.name) : code(q.name, 120)) },
+      { title: "A", number: true, key: "a", show: (q) => amount(q, q.a) }, { title: "Count", number: true, key: "count_a", format: count }, { title: "B", number: true, key: "b", show: (q) => amount(q, q.b) }, { title: "Count", number: true, key: "count_b", format: count },
+      { title: "B / A", number: true, value: (q) => (q.a > 0 && known(q.b) ? q.b / q.a : null), format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }], rows, { caption: "As each tool recorded it", name: title, filter: rows.length > 20 })]; }),
     list(c.functions).length > 0 && [el("h2", {}, "Functions"), table([{ title: "Function", kind: "name", key: "name", show: (f) => code(f.name, 80) }, { title: "A", number: true, key: "a", format: percent }, { title: "B", number: true, key: "b", format: percent },
       { title: "B - A", number: true, value: (f) => f.b - f.a, format: (v) => (v < 0 ? "-" : "+") + percent(Math.abs(v)) }], c.functions, { caption: "Share of the CPU time with callees", name: "functions" })],
   ].flat(2).filter(Boolean);

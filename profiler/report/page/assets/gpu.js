@@ -22,6 +22,8 @@ function kernelsPanel(profile) {
       { title: "Total", number: true, value: (k) => k.time?.total_s, format: seconds }, { title: "of kernel time", hint: "of the rows listed here", number: true, key: "share_of_kernel_time", format: percent },
       { title: "Occupancy", hint: "theoretical, of the launch configuration that took most of the time: resident warps of those that fit", number: true, value: (k) => top(k)?.occupancy, format: percent },
       { title: "Limited by", kind: "name", value: (k) => top(k)?.limiter ?? UNKNOWN }, { title: "Grid × block", kind: "name", value: (k) => (top(k) ? `${grid(top(k).grid)} × ${grid(top(k).block)}${list(k.variants).length > 1 ? `, ${list(k.variants).length} configurations` : ""}` : UNKNOWN) },
+      ...[["Of compute peak", "compute_share"], ["Of memory peak", "memory_share"], ["Occupied", "occupancy_achieved"]].map(([title, key]) => ({ title, optional: true, hint: "counted by Nsight Compute, mean over the kernel's time", number: true, key, format: percent })),
+      ...[["DRAM read", "dram_read_bytes"], ["DRAM written", "dram_write_bytes"]].map(([title, key]) => ({ title, optional: true, hint: "counted by Nsight Compute, in all launches", number: true, key, format: bytes })),
       ...statColumns(timeOf).slice(1),
       { title: "of wall time", hint: "above 100 % where kernels overlap", number: true, key: "share_of_wall", format: percent },
       { title: "Launch calls", minor: true, hint: "host time in the launching calls", number: true, key: "api_s", format: seconds }, { title: "Queued", minor: true, hint: "from the call's end to the kernel's start", number: true, key: "queue_s", format: seconds },

@@ -84,10 +84,11 @@ async function start() {
   const bar = filterBar(profile);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Search /", () => find.ask()), button("Keys and colours ?", () => help.showModal())));
   const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
-  const what = pair ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
+  const alone = pair && !profile && !timing;
+  const what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
   document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
-  const parts = pair ? [["compare", "Comparison", () => comparePanel(pair)]] : [
+  const parts = alone ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
     profile && ["calls", "Calls", () => callsPanel(profile)],
@@ -105,6 +106,7 @@ async function start() {
     timing && ["scaling", "Scaling", () => scalingPanel(timing)],
     list(previews).length > 0 && ["preview", "Reconstructions", () => previewPanel(previews)],
     triage && ["triage", "FPGA", () => triagePanel(triage)],
+    pair && ["compare", "Beside", () => comparePanel(pair)],
     ["environment", "Environment", () => environmentPanel(profile, timing)],
   ].filter(Boolean);
   const find = findDialog(profile, timing, parts);
