@@ -103,7 +103,7 @@ def place(folder, runs):
     (folder / "mine.json").write_text(next(line for line in (ROOT / "docs/triage.md").read_text().splitlines()
                                            if line.startswith('    {"use_reference_gpu"')))
     shutil.copytree(runs, folder / "output", symlinks=True)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,vader"}
     return {**environment, "PYTHONPATH": str(ROOT / "host/python"), "PATH": f"{folder}/build:{environment['PATH']}"}
 
