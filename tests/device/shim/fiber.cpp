@@ -16,6 +16,7 @@
 #include "tests/device/shim/shim.h"
 
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define STACK ((size_t)256 << 10) /* ASan's frames are several times as large */
 #else
@@ -105,6 +106,11 @@ static void give_stack(struct fiber *f)
     const uintptr_t line = (uintptr_t)f->stack / (STACK + PAGE) % (PAGE / 64) * 64;
     uintptr_t top = (uintptr_t)f->stack + STACK - 64 - line;
     void **sp = reinterpret_cast<void **>(top & ~(uintptr_t)15);
+#ifdef __SANITIZE_ADDRESS__
+    /* fiber_main and what it left by never return, so that the poison around their variables stays.
+     */
+    __asan_unpoison_memory_region(reinterpret_cast<char *>(sp) - PAGE, PAGE);
+#endif
     *--sp = NULL;
     *--sp = reinterpret_cast<void *>(fiber_main);
     sp -= 6;
