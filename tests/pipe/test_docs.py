@@ -124,6 +124,8 @@ def run_line(check, folder, environment, page, line, shown):
     allowed = (0, 1) if MAY_JUDGE in line else (0,)
     check.that(done.returncode in allowed, f"{page}: `{line}` exits {done.returncode}: {(done.stdout + done.stderr)[-1500:]}")
     for text in shown:
+        if " record " in line:  # its headline is of samples: beside much other work another is right (capture/test_answers has it)
+            text = re.sub(r"(?<=report\.html: ).+", "...", text)
         check.that(printed(text, done.stdout + done.stderr), f"{page}: `{line}` does not print `{text}`: {done.stdout}{done.stderr}")
 
 
