@@ -5,9 +5,11 @@
 #include "cuda/common/peak.cuh"
 
 #define THREADS 256
-#define CHAINS  8    /* independent results of a thread, which hide the latency of one */
-#define FMA     4096 /* steps of each chain: multiply-add */
-#define STEPS   512  /* of the others */
+#define CHAINS  8  /* independent results of a thread, which hide the latency of one */
+#ifndef FMA        /* the emulator computes a small part of it (tests/device/CMakeLists.txt) */
+#define FMA   4096 /* steps of each chain: multiply-add */
+#define STEPS 512  /* of the others */
+#endif
 #define WINDOW  1024 /* floats that a block reads again and again, from L1 or shared memory */
 #define VECTORS 4    /* loads of 16 bytes in flight, from L2 */
 #define REPEATS 5    /* the best counts */

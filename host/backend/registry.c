@@ -97,6 +97,12 @@ static enum err limited(const struct backend_options *options, struct backend_op
     return e ? err_prefix(e, BACKEND_DEVICE_MEMORY) : ERR_OK;
 }
 
+int backend_calibration_is_brief(void)
+{
+    const char *wish = getenv("TOMOPROF_CALIBRATION");
+    return wish && !strcmp(wish, "brief");
+}
+
 enum err backend_open(const char *name, const struct backend_options *wish, struct backend **out)
 {
     struct backend_options options;

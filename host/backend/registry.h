@@ -8,6 +8,11 @@
  * processes too. */
 #define BACKEND_DEVICE_MEMORY "TOMOPROF_DEVICE_MEMORY"
 
+/* Whether $TOMOPROF_CALIBRATION says "brief": a calibration takes a small part of its time and
+ * memory, and finds less than the peak. Tests set it, where they check what is done with a peak and
+ * not how high it is. */
+int backend_calibration_is_brief(void);
+
 /* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist
  * otherwise; ERR_UNSUPPORTED with the reason when a known one cannot run here. */
 enum err backend_open(const char *name, const struct backend_options *options,

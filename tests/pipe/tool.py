@@ -24,7 +24,7 @@ PATIENCE = 1400  # seconds, less than ctest's: a test that hangs says in which l
 
 def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
     """A finished run: returncode, stdout, stderr (text)."""
-    full = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_")}
+    full = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
     full.update(env or {})
     return subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **kwargs)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/backend/registry.h"
 #include "host/base/clock.h"
 #include "host/base/memory.h"
 #include "host/cpu/common/peak.h"
@@ -10,7 +11,9 @@
 #include "profiler/mark/mark.h"
 
 /* Seconds of one test. Many short repeats: one of them finds the CPUs free. */
-#define SECONDS 0.1
+#define SECONDS       0.1
+#define BRIEF_SECONDS 0.004
+#define BRIEF_BYTES   ((size_t)2 << 20)
 
 /* Bytes of each of the two arrays of a copy: twice the last cache, yet no more than 128 MiB,
  * because the first touch of fresh pages is slow in some virtual machines (2 s/GiB seen) and a
@@ -23,6 +26,8 @@ static size_t copy_bytes(void)
     size_t bytes = cache > 0 ? 2 * (size_t)cache : 0;
     bytes = bytes > most ? most : bytes < usual ? usual : bytes;
     bytes = bytes < allowed ? bytes : allowed;
+    if (bytes > BRIEF_BYTES && backend_calibration_is_brief())
+        bytes = BRIEF_BYTES;
     return bytes > least ? bytes : least;
 }
 
@@ -80,9 +85,10 @@ static double once(const struct test *test, int threads)
 
 static double best(const struct test *test, int threads)
 {
+    const double enough = backend_calibration_is_brief() ? BRIEF_SECONDS : SECONDS;
     const int64_t start = clock_ns();
     double least = once(test, threads);
-    while (clock_seconds_since(start) < SECONDS) {
+    while (clock_seconds_since(start) < enough) {
         const double took = once(test, threads);
         least = took < least ? took : least;
     }

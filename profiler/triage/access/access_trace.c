@@ -1,5 +1,6 @@
-/* Exact LRU reuse distances: a Fenwick tree over time holds a 1 at the last access of each element,
- * so the distance is the number of ones since this element's own. 20 steps an access. */
+/* Exact LRU reuse distances: a bit of a row of slots stands for the last access of an element, so
+ * the distance is the number of ones behind this element's own. A Fenwick tree counts the ones in
+ * words of 64 slots. A full row is closed up: the tree stays in the first cache. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,27 +38,46 @@ struct meter {
     int64_t base[ACCESS_ARRAYS], previous[ACCESS_ARRAYS];
     int64_t first[2][ACCESS_ARRAYS]; /* of the last step, reads and writes; -1 none yet */
     int begun[2][ACCESS_ARRAYS];     /* in this step */
-    int32_t *last;                   /* time + 1 of an element's last access, 0: none */
-    int32_t *tree;                   /* Fenwick, from 1 */
-    int64_t time, accesses, reuses, local, here;
+    int32_t *last;                   /* slot + 1 of an element's last access, 0: none */
+    uint64_t *slots;                 /* 64 each */
+    int32_t *tree;                   /* Fenwick, from 1: ones in a word of slots */
+    int64_t words, next;             /* of slots; the first slot that is free */
+    int64_t accesses, reuses, local, here;
     int64_t *distances; /* count by distance, up to the number of elements */
     int64_t elements;
     double sum, squares, steps;
     struct strides *all, *writes, *jumps[2]; /* of reads, of writes */
 };
 
-static void tree_add(struct meter *m, int64_t at, int32_t value)
+static void slot_flip(struct meter *m, int64_t slot, int32_t change)
 {
-    for (; at <= m->accesses; at += at & -at)
-        m->tree[at] += value;
+    m->slots[slot / 64] ^= (uint64_t)1 << slot % 64;
+    for (int64_t at = slot / 64 + 1; at <= m->words; at += at & -at)
+        m->tree[at] += change;
 }
 
-static int64_t tree_sum(const struct meter *m, int64_t at)
+/* Ones up to this slot, which counts. */
+static int64_t slot_rank(const struct meter *m, int64_t slot)
 {
-    int64_t sum = 0;
-    for (; at > 0; at -= at & -at)
+    int64_t sum = __builtin_popcountll(m->slots[slot / 64] << (63 - slot % 64));
+    for (int64_t at = slot / 64; at > 0; at -= at & -at)
         sum += m->tree[at];
     return sum;
+}
+
+/* The ones move to the first slots, in their order. */
+static void slots_close_up(struct meter *m)
+{
+    for (int64_t i = 0; i < m->elements; i++)
+        if (m->last[i])
+            m->last[i] = (int32_t)slot_rank(m, m->last[i] - 1);
+    memset(m->slots, 0, (size_t)m->words * sizeof *m->slots);
+    memset(m->tree, 0, (size_t)(m->words + 1) * sizeof *m->tree);
+    m->next = 0;
+    for (int64_t i = 0; i < m->elements; i++)
+        m->next += m->last[i] != 0;
+    for (int64_t i = 0; i < m->next; i++)
+        slot_flip(m, i, 1);
 }
 
 static void stride_add(struct strides *t, int64_t stride)
@@ -78,7 +98,9 @@ static void stride_add(struct strides *t, int64_t stride)
 static void measure_access(struct access_sink *s, int array, int64_t index, int write)
 {
     struct meter *m = (struct meter *)s;
-    const int64_t element = m->base[array] + index, now = ++m->time;
+    const int64_t element = m->base[array] + index;
+    if (m->next == 64 * m->words)
+        slots_close_up(m);
     m->here++;
     write ? m->out->writes++ : m->out->reads++;
     if (array >= ACCESS_LOCAL) {
@@ -99,13 +121,13 @@ static void measure_access(struct access_sink *s, int array, int64_t index, int 
     const int64_t before = m->last[element];
     if (before) {
         m->reuses++;
-        m->distances[tree_sum(m, now - 1) - tree_sum(m, before)]++;
-        tree_add(m, before, -1);
+        m->distances[(int64_t)m->out->distinct - slot_rank(m, before - 1)]++;
+        slot_flip(m, before - 1, -1);
     } else {
         m->out->distinct++;
     }
-    tree_add(m, now, 1);
-    m->last[element] = (int32_t)now;
+    slot_flip(m, m->next, 1);
+    m->last[element] = (int32_t)++m->next;
 }
 
 static void measure_step(struct access_sink *s)
@@ -183,20 +205,24 @@ enum err access_measure(enum access_trace trace, int size, struct access *out)
         m.elements += c.extent[i];
     }
     m.last = calloc((size_t)m.elements, sizeof *m.last);
-    m.tree = calloc((size_t)m.accesses + 1, sizeof *m.tree);
+    m.words = m.elements / 16 + 1; /* four slots for each element */
+    m.slots = calloc((size_t)m.words, sizeof *m.slots);
+    m.tree = calloc((size_t)m.words + 1, sizeof *m.tree);
     m.distances = calloc((size_t)m.elements + 1, sizeof *m.distances);
     m.all = calloc(1, sizeof *m.all);
     m.writes = calloc(1, sizeof *m.writes);
     m.jumps[0] = calloc(1, sizeof *m.jumps[0]);
     m.jumps[1] = calloc(1, sizeof *m.jumps[1]);
     enum err e = ERR_OK;
-    if (!m.last || !m.tree || !m.distances || !m.all || !m.writes || !m.jumps[0] || !m.jumps[1]) {
+    if (!m.last || !m.slots || !m.tree || !m.distances || !m.all || !m.writes || !m.jumps[0] ||
+        !m.jumps[1]) {
         e = FAIL(ERR_MEMORY, "no memory to measure the access pattern");
     } else {
         access_trace_run(trace, size, &m.sink);
         conclude(&m);
     }
     free(m.last);
+    free(m.slots);
     free(m.tree);
     free(m.distances);
     free(m.all);

@@ -1,6 +1,7 @@
-/* One fiber per thread of a block. A fiber runs until a barrier or a shuffle holds it; blocks
- * follow each other. Order: natural, or permuted by a seed: a kernel without races gives the same
- * bits. */
+/* The threads of a block run on fibers: each until a barrier or a shuffle holds it, then the next
+ * one in turn. A thread that is done leaves its stack to one that has not begun, so that those
+ * which nothing holds run as a loop does. Blocks follow each other. Order: natural, or permuted by
+ * a seed: a kernel without races gives the same bits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "tests/device/shim/shim.h"
 
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define STACK ((size_t)256 << 10) /* ASan's frames are several times as large */
 #else
@@ -37,12 +39,12 @@ struct warp {
 };
 
 struct fiber {
-    void *stack, *sp;
+    void *stack, *sp; /* sp: where it waits; NULL before it first does */
     enum wait wait;
-    uint64_t generation; /* of the warp, that it waits to pass */
-    struct uint3 index;
     int lane;
+    uint64_t generation; /* of the warp, that it waits to pass */
     struct warp *warp;
+    struct uint3 index;
 #ifdef __SANITIZE_ADDRESS__
     void *fake_stack;
 #endif
@@ -50,8 +52,12 @@ struct fiber {
 
 std::vector<fiber> fibers;
 std::vector<warp> warps;
-struct fiber *current;
-void *scheduler_sp;
+std::vector<size_t> turns;   /* threads of a block in their order */
+unsigned turns_seed;         /* that gave it */
+std::vector<void *> stacks;  /* on which no thread is */
+size_t turn, ran;            /* of this round: the next turn, threads that went on */
+size_t left, held;           /* threads that are not done, of these at the barrier */
+struct fiber *current, home; /* home: who launches, on a stack of its own */
 void (*run_thread)(void *);
 void *run_context;
 const char *kernel_name;
@@ -59,9 +65,9 @@ std::map<std::string, int64_t> runs; /* by kernel */
 unsigned seed;
 unsigned char *shared_memory;
 #ifdef __SANITIZE_ADDRESS__
-void *scheduler_fake;
-const void *scheduler_bottom;
-size_t scheduler_size;
+struct fiber *before; /* who ran before `current` */
+const void *home_bottom;
+size_t home_size;
 #endif
 } // namespace
 
@@ -78,44 +84,6 @@ asm(".text\n"
     "  ret\n"
     ".size shim_switch, .-shim_switch\n");
 
-static void to_scheduler(int last)
-{
-    struct fiber *f = current;
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_start_switch_fiber(last ? NULL : &f->fake_stack, scheduler_bottom, scheduler_size);
-#else
-    (void)last;
-#endif
-    shim_switch(&f->sp, scheduler_sp);
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(f->fake_stack, &scheduler_bottom, &scheduler_size);
-#endif
-}
-
-static void fiber_main(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(NULL, &scheduler_bottom, &scheduler_size);
-#endif
-    run_thread(run_context);
-    current->wait = DONE;
-    to_scheduler(1);
-    abort();
-}
-
-static void resume(struct fiber *f)
-{
-    current = f;
-    threadIdx = f->index;
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_start_switch_fiber(&scheduler_fake, f->stack, STACK);
-#endif
-    shim_switch(&scheduler_sp, f->sp);
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(scheduler_fake, NULL, NULL);
-#endif
-}
-
 static void *new_stack(void)
 {
     char *p = static_cast<char *>(
@@ -125,19 +93,123 @@ static void *new_stack(void)
     return p + PAGE; /* the page below faults */
 }
 
-/* A stack from which shim_switch returns into fiber_main, aligned as after a call. */
-static void start(struct fiber *f)
+static void fiber_main(void);
+
+/* A stack from which shim_switch returns into fiber_main, aligned as after a call. Stacks begin in
+ * different cache lines of their pages: a thousand in the same one would not be cached. */
+static void give_stack(struct fiber *f)
 {
-    if (!f->stack)
-        f->stack = new_stack();
-    uintptr_t top = (uintptr_t)f->stack + STACK - 64;
+    if (stacks.empty())
+        stacks.push_back(new_stack());
+    f->stack = stacks.back();
+    stacks.pop_back();
+    const uintptr_t line = (uintptr_t)f->stack / (STACK + PAGE) % (PAGE / 64) * 64;
+    uintptr_t top = (uintptr_t)f->stack + STACK - 64 - line;
     void **sp = reinterpret_cast<void **>(top & ~(uintptr_t)15);
+#ifdef __SANITIZE_ADDRESS__
+    /* fiber_main and what it left by never return, so that the poison around their variables stays.
+     */
+    __asan_unpoison_memory_region(reinterpret_cast<char *>(sp) - PAGE, PAGE);
+#endif
     *--sp = NULL;
     *--sp = reinterpret_cast<void *>(fiber_main);
     sp -= 6;
     memset(sp, 0, 6 * sizeof *sp);
     f->sp = sp;
-    f->wait = READY;
+}
+
+static void become(struct fiber *f)
+{
+    current = f;
+    threadIdx = f->index;
+}
+
+/* From `current` to another fiber; `back`: its turn comes again. */
+static void switch_to(struct fiber *to, int back)
+{
+    struct fiber *const from = current;
+    if (!to->sp)
+        give_stack(to);
+    become(to);
+#ifdef __SANITIZE_ADDRESS__
+    before = from;
+    __sanitizer_start_switch_fiber(back ? &from->fake_stack : NULL,
+                                   to == &home ? home_bottom : to->stack,
+                                   to == &home ? home_size : STACK);
+#else
+    (void)back;
+#endif
+    shim_switch(&from->sp, to->sp);
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(from->fake_stack, NULL, NULL);
+#endif
+}
+
+static int can_run(const struct fiber &f)
+{
+    return f.wait == READY || (f.wait == IN_WARP && f.warp->generation != f.generation);
+}
+
+/* Whose turn it is, round the block; NULL: all are done. */
+static struct fiber *next_thread(void)
+{
+    for (;; turn++) {
+        if (turn == turns.size()) {
+            if (!left)
+                return NULL;
+            if (held == left)
+                for (size_t t = held = 0; t < turns.size(); t++)
+                    fibers[t].wait = fibers[t].wait == IN_BLOCK ? READY : fibers[t].wait;
+            else if (!ran)
+                shim_die("%s: threads of block %u wait for others that never come", kernel_name,
+                         blockIdx.x);
+            turn = ran = 0;
+        }
+        struct fiber &f = fibers[turns[turn]];
+        if (can_run(f)) {
+            turn++;
+            ran++;
+            f.wait = READY;
+            return &f;
+        }
+    }
+}
+
+static void hold(enum wait wait)
+{
+    struct fiber *const f = current;
+    f->wait = wait;
+    struct fiber *const next = next_thread();
+    if (next != f)
+        switch_to(next, 1);
+}
+
+/* Threads run here one after the other, until one was held that must now go on where it waits. */
+static void fiber_main(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    const void *bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(NULL, &bottom, &size);
+    if (before == &home) {
+        home_bottom = bottom;
+        home_size = size;
+    }
+#endif
+    for (;;) {
+        run_thread(run_context);
+        struct fiber *const done = current;
+        done->wait = DONE;
+        left--;
+        struct fiber *const next = next_thread();
+        if (!next || next->sp) {
+            stacks.push_back(done->stack);
+            switch_to(next ? next : &home, 0);
+            abort();
+        }
+        next->stack = done->stack;
+        become(next);
+    }
 }
 
 void shim_order(unsigned new_seed)
@@ -164,36 +236,20 @@ static size_t permuted(size_t i, size_t n)
     return (i * (step % n) + seed / 3) % n;
 }
 
-static int can_run(const struct fiber &f)
-{
-    return f.wait == READY || (f.wait == IN_WARP && f.warp->generation != f.generation);
-}
-
 static void run_block(size_t threads)
 {
-    for (size_t w = 0; w < warps.size(); w++)
-        memset(&warps[w], 0, sizeof warps[w]);
-    for (size_t t = 0; t < threads; t++)
-        start(&fibers[t]);
-    for (size_t left = threads; left > 0;) {
-        size_t progressed = 0, at_barrier = 0;
-        for (size_t i = 0; i < threads; i++) {
-            struct fiber &f = fibers[permuted(i, threads)];
-            if (can_run(f)) {
-                f.wait = READY;
-                resume(&f);
-                progressed++;
-                left -= f.wait == DONE;
-            }
-            at_barrier += f.wait == IN_BLOCK;
-        }
-        if (at_barrier == left)
-            for (size_t t = 0; t < threads; t++)
-                fibers[t].wait = fibers[t].wait == IN_BLOCK ? READY : fibers[t].wait;
-        else if (!progressed)
-            shim_die("%s: threads of block %u wait for others that never come", kernel_name,
-                     blockIdx.x);
+    for (struct warp &w : warps) {
+        w.arrived = 0;
+        w.generation = 0;
     }
+    for (size_t t = 0; t < threads; t++) {
+        fibers[t].wait = READY;
+        fibers[t].sp = NULL;
+    }
+    turn = ran = held = 0;
+    left = threads;
+    current = &home;
+    switch_to(next_thread(), 1);
 }
 
 static void prepare(dim3 block)
@@ -208,6 +264,12 @@ static void prepare(dim3 block)
         fibers[t].lane = (int)(t % 32);
         fibers[t].warp = &warps[t / 32];
     }
+    if (turns.size() == threads && turns_seed == seed)
+        return;
+    turns.resize(threads);
+    for (size_t t = 0; t < threads; t++)
+        turns[t] = permuted(t, threads);
+    turns_seed = seed;
 }
 
 void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
@@ -261,8 +323,8 @@ void shim_check_lane(unsigned mask, int from)
 
 void __syncthreads(void)
 {
-    current->wait = IN_BLOCK;
-    to_scheduler(0);
+    held++;
+    hold(IN_BLOCK);
 }
 
 const uint64_t *shim_exchange(enum shim_instruction which, unsigned mask, uint64_t bits)
@@ -284,8 +346,7 @@ const uint64_t *shim_exchange(enum shim_instruction which, unsigned mask, uint64
         w->generation++;
     } else {
         current->generation = generation;
-        current->wait = IN_WARP;
-        to_scheduler(0);
+        hold(IN_WARP);
     }
     return slots;
 }
