@@ -87,31 +87,20 @@ struct plan {
     struct workspace area;
 };
 
-static enum err fft_failed(cufftResult code)
-{
-    return FAIL(code == CUFFT_ALLOC_FAILED ? ERR_MEMORY : ERR_FAILED,
-                "cuFFT failed during phase retrieval (code %d)", (int)code);
-}
-#define TRY_FFT(call)                                                                              \
-    do {                                                                                           \
-        const cufftResult code_ = (call);                                                          \
-        if (code_ != CUFFT_SUCCESS)                                                                \
-            return fft_failed(code_);                                                              \
-    } while (0)
-
 static enum err plan_make(struct cuda_backend *be, struct plan *p, int64_t n, int64_t rows)
 {
     int length = (int)n;
     size_t area = 0;
     TRY(fft_load(&p->fft));
-    TRY_FFT(p->fft->create(&p->handle));
+    TRY_FFT(p->fft->create(&p->handle), "retrieving the phase");
     p->ready = 1;
-    TRY_FFT(p->fft->no_workspace(p->handle, 0));
+    TRY_FFT(p->fft->no_workspace(p->handle, 0), "retrieving the phase");
     TRY_FFT(p->fft->make(p->handle, 1, &length, NULL, 1, length, NULL, 1, length, CUFFT_C2C,
-                         (int)rows, &area));
+                         (int)rows, &area),
+            "retrieving the phase");
     TRY(workspace_hold(be, "cuFFT", area, &p->area));
-    TRY_FFT(p->fft->workspace(p->handle, p->area.ptr));
-    TRY_FFT(p->fft->stream(p->handle, be->stream));
+    TRY_FFT(p->fft->workspace(p->handle, p->area.ptr), "retrieving the phase");
+    TRY_FFT(p->fft->stream(p->handle, be->stream), "retrieving the phase");
     return ERR_OK;
 }
 
@@ -127,15 +116,17 @@ static enum err some_pairs(struct cuda_backend *be, const struct pairs *p, const
 {
     const int64_t blocks = ceil_div(p->count * p->height * p->width, PREPARE_THREADS);
     LAUNCH(be, phase_continue_kernel, blocks, PREPARE_THREADS, 0, *p);
-    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_FORWARD));
+    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_FORWARD), "retrieving the phase");
     LAUNCH(be, phase_turn_kernel, blocks, PREPARE_THREADS, 0, p->z, p->turned, p->count, p->height,
            p->width);
-    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_FORWARD));
+    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_FORWARD),
+            "retrieving the phase");
     LAUNCH(be, phase_filter_kernel, blocks, PREPARE_THREADS, 0, *p);
-    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_INVERSE));
+    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_INVERSE),
+            "retrieving the phase");
     LAUNCH(be, phase_turn_kernel, blocks, PREPARE_THREADS, 0, p->turned, p->z, p->count, p->width,
            p->height);
-    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_INVERSE));
+    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_INVERSE), "retrieving the phase");
     LAUNCH(be, phase_store_kernel, ceil_div(p->count * p->rows * p->channels, PREPARE_THREADS),
            PREPARE_THREADS, 0, *p);
     return ERR_OK;

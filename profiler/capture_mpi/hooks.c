@@ -57,7 +57,7 @@ enum row_number {
 #undef ROW
         ROWS
 };
-static const struct row {
+static const struct mpi_row {
     const char *name;
     uint16_t op;
     int buffer, count, type, peer, tag, comm, status, more;
@@ -88,7 +88,8 @@ static __attribute__((constructor)) void loaded(void)
 }
 
 /* Elements that this rank gives. */
-static int64_t elements(const struct row *r, const word *w, const struct mpi_group *g, word *type)
+static int64_t elements(const struct mpi_row *r, const word *w, const struct mpi_group *g,
+                        word *type)
 {
     const word in_place = w[r->buffer < 0 ? 0 : r->buffer];
     const int instead = r->more & INSTEAD && (in_place == 1 || in_place == (word)-1);
@@ -105,7 +106,7 @@ static int64_t elements(const struct row *r, const word *w, const struct mpi_gro
     return (int64_t)(int)w[at] * (how == EACH ? size : 1);
 }
 
-static void count_bytes(const struct row *r, const word *w, const struct mpi_group *g,
+static void count_bytes(const struct mpi_row *r, const word *w, const struct mpi_group *g,
                         struct mpi_call *c)
 {
     word type;
@@ -125,7 +126,7 @@ static int is_collective(uint16_t op)
     return op >= TRACE_MPI_BARRIER && op <= TRACE_MPI_PREFIX;
 }
 
-static void describe(const struct row *r, const word *w, struct mpi_call *c)
+static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
 {
     struct mpi_group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
     c->name = r->name;
@@ -173,7 +174,7 @@ static int begins(enum row_number number, const word *w, const void *caller, str
 }
 
 /* Who sent, and with what tag, where the program took any and keeps the answer. */
-static void read_status(const struct row *r, const word *w, struct mpi_call *c)
+static void read_status(const struct mpi_row *r, const word *w, struct mpi_call *c)
 {
     const int *status = r->status < 0 ? NULL : (const int *)w[r->status];
     if ((word)status < 4096) /* MPI_STATUS_IGNORE */

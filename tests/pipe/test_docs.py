@@ -54,6 +54,9 @@ ELSEWHERE = {
     "build/tomoprof load https://": "tests/pipe/test_remote.py",
     "build/tomoprof load s3://": "tests/pipe/test_remote.py",
     "build/tomoprof recon --in s3://": "tests/pipe/test_remote.py",
+    "build/tomoprof record mpirun": "tests/cluster/test_record.py",
+    "mpirun -n": "tests/cluster/test_record.py",
+    "sbatch": "tests/cluster/test_slurm.py",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
     "python3 tests/peers/tune.py": "tests/peers/CMakeLists.txt",
 }

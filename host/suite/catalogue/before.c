@@ -161,11 +161,11 @@ static void set_up_moved(struct ct_model *m, int64_t size)
      .step = step_center, .settings = "turn", .set_up = set_up_moved, .apart = 1}
 
 static const struct operation rows[] = {
-    STEP("remove_outliers", "stencil", "counts -> counts, bad pixels to the local median", prepare_counts,
+    STEP("remove_outliers", "stencil", "counts -> counts, bad pixels replaced", prepare_counts,
          step_outliers, "size threshold sides", check_prepared),
     STEP("correct_flat_field", "stream", "counts -> transmission, flats that drift", prepare_frames,
          step_flat_field, "flats after darks", check_prepared),
-    STEP("normalise_air", "stream", "transmission -> the same, air at the sides to 1", prepare_transmission,
+    STEP("normalise_air", "stream", "transmission -> the same, air becomes 1", prepare_transmission,
          step_air, "left right per", check_prepared),
     STEP("retrieve_phase", "mixed", "transmission -> the same, Paganin's low-pass", prepare_transmission,
          step_phase, "distance energy pixel delta_beta", check_phase),
