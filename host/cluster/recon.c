@@ -13,6 +13,7 @@
 #include "host/scan/input.h"
 #include "host/scan/slabs.h"
 
+#define TOGETHER    16 /* slices that Fourier reconstruction computes side by side (scan/slabs.c) */
 #define MOST_SLICES 256 /* of a slab: what a crash can cost */
 
 /* As many slabs for every rank as memory and the size of what is kept ask for, of nearly equal
@@ -29,7 +30,9 @@ static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
     const int64_t each = (length + size - 1) / size;
     const int64_t most = fits.thickness < MOST_SLICES ? fits.thickness : MOST_SLICES;
     const int64_t rounds = (each + most - 1) / most;
-    const int64_t thickness = (length + size * rounds - 1) / (size * rounds);
+    const int64_t even = (length + size * rounds - 1) / (size * rounds);
+    const int fourier = s->request->method == SCAN_FOURIER; /* bits depend on which are together */
+    const int64_t thickness = fourier ? (even + TOGETHER - 1) / TOGETHER * TOGETHER : even;
     s->slabs = (struct slabs){length, thickness, (length + thickness - 1) / thickness};
     s->bytes = s->bytes / (size_t)length * (size_t)thickness;
     return ERR_OK;

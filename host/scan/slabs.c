@@ -11,7 +11,8 @@
 #include "host/scan/slabs.h"
 #include "host/store/format/volume.h"
 
-#define ALIGN 64
+#define ALIGN         64
+#define ALIGN_FOURIER 16 /* slices that are computed side by side: their bits depend on it */
 
 struct slab_sizes {
     const struct scan_request *request;
@@ -62,8 +63,9 @@ enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m,
     const struct slab_sizes sizes = {r, m};
     TRY(slabs_plan("this reconstruction", "of memory", m->volume.slices, bytes_held, &sizes,
                    mem_available(), out));
-    if (out->count > 1 && out->thickness > ALIGN) {
-        out->thickness -= out->thickness % ALIGN;
+    const int64_t align = r->method == SCAN_FOURIER ? ALIGN_FOURIER : ALIGN;
+    if (out->count > 1 && out->thickness > align) {
+        out->thickness -= out->thickness % align;
         out->count = (out->length + out->thickness - 1) / out->thickness;
     }
     return ERR_OK;

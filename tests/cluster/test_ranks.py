@@ -65,8 +65,9 @@ def killed_once(check, call, out, chance):
 def dies_and_resumes(check, folder):
     """kill -9 of one of 4 ranks: nothing hangs, finished slabs stay, --resume gives the same bits, with other ranks too."""
     chance = random.Random(26)
-    call = [*simulate(folder, "parallel", "--size", 96, "--views", 64), "--memory", "26MiB", "--threads", 1]
-    tomoprof(*call, "--out", folder / "whole.nii", timeout=PATIENCE)
+    call = [*simulate(folder, "cone", "--size", 128, "--views", 300), "--memory", "110MiB", "--threads", 1]
+    whole = ranks(4, *call, "--out", folder / "whole.nii")
+    check.that(whole.returncode == 0, whole.stderr)
     whole = (folder / "whole.nii").read_bytes()
     out = folder / "part.nii"
     died = 0
@@ -87,7 +88,7 @@ def dies_and_resumes(check, folder):
 
 def another_call(check, folder):
     """Parts of another call are refused."""
-    call = [*simulate(folder, "parallel", "--size", 96, "--views", 64), "--memory", "26MiB", "--threads", 1]
+    call = [*simulate(folder, "cone", "--size", 128, "--views", 300), "--memory", "110MiB", "--threads", 1]
     out = folder / "other.nii"
     killed_once(check, call, out, random.Random(3))
     if out.exists():

@@ -34,9 +34,8 @@ static void names_are_the_public_ones(void **state)
     }
     int n = 0;
     for (const struct operation *op; (op = operation_at(n)); n++)
-        assert_int_equal(op->apart,
-                         !strcmp(op->group, "volume") || !strcmp(op->group, "storage") ||
-                             !strcmp(op->group, "prepare"));
+        assert_int_equal(op->apart, !strcmp(op->group, "volume") || !strcmp(op->group, "storage") ||
+                                        !strcmp(op->group, "prepare"));
     assert_null(operation_at(n));
     assert_null(operation_at(-1));
     assert_null(operation_named("forward_project"));
