@@ -109,7 +109,7 @@ static __device__ inline void add_samples(const struct gather_job &j, int view, 
                                           int row, int col, struct own_cells *t)
 {
     const struct fourier_line l = j.lines[view];
-    const int64_t row_at = (int64_t)row << 32, col_at = (int64_t)col << 32;
+    const int64_t one = (int64_t)1 << 32, row_at = row * one, col_at = col * one;
     const float *weights = j.weights + (int64_t)view * (j.n.reach + 1);
     const float2 *spectrum = j.spectra + (int64_t)view * j.n.period * j.n.pairs + t->pair;
     int period = s.from / j.n.period, at = s.from % j.n.period;
