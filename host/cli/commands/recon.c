@@ -181,7 +181,7 @@ static enum err check_method(enum beam beam)
     return ERR_OK;
 }
 
-static void tell_input(const struct scan_recon *s)
+static void tell_input(const struct scan_recon *s, const struct cluster *c)
 {
     char human[16];
     const struct scan_input *i = &s->input;
@@ -202,7 +202,10 @@ static void tell_input(const struct scan_recon *s)
         log_info("--rows of a cone beam: %" PRId64 " of the %" PRId64 " slices, from %" PRId64
                  " on, need no other rows; the rest is approximate",
                  i->whole_count, m->volume.slices, i->whole_first);
-    if (s->slabs.count > 1)
+    if (s->slabs.count > 1 && c->calls)
+        log_info("%d processes share %" PRId64 " slabs of %" PRId64 " slices", c->place.size,
+                 s->slabs.count, s->slabs.thickness);
+    else if (s->slabs.count > 1)
         log_info("it does not fit into memory at once: %" PRId64 " slabs of %" PRId64 " slices",
                  s->slabs.count, s->slabs.thickness);
 }
@@ -300,12 +303,12 @@ static enum err run(int words, char **word)
     TRY_OUT(backend_open(backend, &o, &be));
     steps.be = be;
     if (c->calls || resume) {
-        tell_input(&s);
+        tell_input(&s, c);
         TRY_OUT(cluster_recon_run(c, &s, be, resume, &cli_end.silent));
         tell_ranks(c, &s);
     } else {
         TRY_OUT(scan_recon_read(&s));
-        tell_input(&s);
+        tell_input(&s, c);
         TRY_OUT(scan_recon_run(&s, be));
     }
     e = tell_result(&s, be);
