@@ -395,6 +395,8 @@ def exports_come_back(check, folder):
             check.that(want and found == want, f"{name} {column}: {found}, the run's timeline has {want}")
         if name == "chrome":
             check.that(total(back, "cpu_ns") == sum(of_timeline(first, "cpu", "length").values()), "chrome: not the timeline's CPU time")
+        notes = {i["id"] for i in back["quality"]["items"]}
+        check.that(("import_timeline" in notes) == (name in ("perfetto", "chrome")) and "import_wall_as_cpu" not in notes, f"{name}: {notes}")
         nulls = {"folded": {"wait_ns", "gpu_ns"}, "firefox": {"wait_ns", "alloc_bytes"}, "perfetto": {"alloc_bytes"}}.get(name, set())
         check.that(all(set(back["stacks"][column]) == {None} for column in nulls), f"{name}: what it does not hold is not null")
 

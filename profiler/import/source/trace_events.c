@@ -219,7 +219,10 @@ static enum err notes(struct convert *c)
         c->b, c->other, "import_left_out", "info",
         "Events of overhead, synchronisation and GPU annotations repeat what other events say.",
         "They were left out."));
-    return builder_note(c->b, c->slices.list.count > 0, "import_wall_as_cpu", "info",
+    TRY(builder_note(c->b, c->own, "import_timeline", "info",
+                     "A timeline holds the names of the innermost functions.",
+                     "Their callers and source lines are unknown."));
+    return builder_note(c->b, !c->own && c->slices.list.count > 0, "import_wall_as_cpu", "info",
                         "Times of events are wall time on their thread: the capture does not tell "
                         "computing from waiting.",
                         "CPU columns hold the self time of events, waiting included.");
