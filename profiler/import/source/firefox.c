@@ -15,6 +15,7 @@ enum { /* the columns that are read */
        SAMPLE_WEIGHT,
        SAMPLE_CPU,
        STACK_PREFIX,
+       STACK_OFFSET,
        STACK_FRAME,
        FRAME_FUNC,
        FRAME_LINE,
@@ -30,13 +31,23 @@ enum { /* the columns that are read */
 static const struct {
     const char *table, *column;
     int shift; /* of decimals that are kept */
-} wanted[COLUMNS] = {
-    {"samples", "stack", 0},    {"samples", "time", 6},           {"samples", "timeDeltas", 6},
-    {"samples", "weight", 6},   {"samples", "threadCPUDelta", 6}, {"stackTable", "prefix", 0},
-    {"stackTable", "frame", 0}, {"frameTable", "func", 0},        {"frameTable", "line", 0},
-    {"funcTable", "name", 0},   {"funcTable", "fileName", 0},     {"funcTable", "source", 0},
-    {"sources", "filename", 0}, {"markers", "name", 0},           {"markers", "startTime", 6},
-    {"markers", "endTime", 6}};
+} wanted[COLUMNS] = {{"samples", "stack", 0},
+                     {"samples", "time", 6},
+                     {"samples", "timeDeltas", 6},
+                     {"samples", "weight", 6},
+                     {"samples", "threadCPUDelta", 6},
+                     {"stackTable", "prefix", 0},
+                     {"stackTable", "prefixOffset", 0},
+                     {"stackTable", "frame", 0},
+                     {"frameTable", "func", 0},
+                     {"frameTable", "line", 0},
+                     {"funcTable", "name", 0},
+                     {"funcTable", "fileName", 0},
+                     {"funcTable", "source", 0},
+                     {"sources", "filename", 0},
+                     {"markers", "name", 0},
+                     {"markers", "startTime", 6},
+                     {"markers", "endTime", 6}};
 
 struct column {
     VECTOR(int64_t) rows; /* MODEL_UNKNOWN: null */
@@ -169,9 +180,12 @@ static enum err nodes(struct firefox *x, const struct tables *t, int32_t root, i
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && !e; i++) {
         int64_t prefix = at(t, all, STACK_PREFIX, (int64_t)i);
+        int64_t back = at(t, all, STACK_OFFSET, (int64_t)i); /* format 66 and later; 0: no prefix */
+        if (back > 0)
+            prefix = (int64_t)i - back;
         struct model_frame f;
         node[i] = root;
-        if (prefix >= 0 && (size_t)prefix >= i) {
+        if ((back > 0 && prefix < 0) || prefix >= (int64_t)i) {
             x->damaged++;
             prefix = MODEL_UNKNOWN;
         }

@@ -65,6 +65,9 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
     if (!colon || !(line = line_at(colon + 1, bracket ? ')' : 0)))
         return;
     s = colon;
+    if (s > name && s[-1] == '>') /* <frozen importlib._bootstrap> */
+        while (s > name && *s != '<')
+            s--;
     while (s > name && *s != (bracket ? '(' : ' '))
         s--;
     if (s > name + (bracket ? 1 : 0) && (!bracket || s[-1] == ' '))

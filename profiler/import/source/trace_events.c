@@ -234,7 +234,7 @@ static enum err all(struct convert *c)
     for (size_t i = 0; i < c->t.list.count; i++) {
         const struct trace_event *e = &c->t.list.items[i];
         first = e->phase != 'M' && e->ts < first ? e->ts : first;
-        c->own |= (e->phase == 'X' || e->phase == 'B') && (is_cat(e, "cpu") || is_cat(e, "range"));
+        c->own |= strchr("XBb", e->phase) && (is_cat(e, "cpu") || is_cat(e, "range"));
         if (e->phase == 'M')
             TRY(metadata(c, e));
     }
