@@ -419,12 +419,12 @@ in_container() {
     esac
     case $service in
     cpu) target=python ;;
-    test | gpu-check) target=$service ;;
+    test | gpu-check | nsys) target=$service ;;
     *) target=cuda ;;
     esac
     mkdir -p output
     docker build --file docker/Dockerfile --target "$target" --tag "tomoprof:$target" \
-        --build-arg BASE="$base" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
+        --build-arg BASE="$base" --build-arg GPU="$TOMOPROF_GPU" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
         --network "${TOMOPROF_BUILD_NETWORK-default}" ${TOMOPROF_CA:+--secret "id=ca,src=$TOMOPROF_CA"} . >&2
     if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
         set -- -T "$service" "$@"

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Captures a run of tomoprof, or of the program given, with NVIDIA Nsight Systems into output/, and makes a report of it.
 set -eu
-nsys=$(command -v nsys || true)
+nsys= # one that was mounted comes before the image's own
 for file in /usr/local/cuda/bin/nsys /opt/nvidia/nsight-systems*/bin/nsys /opt/nvidia/nsight-systems/*/bin/nsys; do
     if [ -z "$nsys" ] && [ -x "$file" ]; then
         nsys=$file
     fi
 done
+[ -n "$nsys" ] || nsys=$(command -v nsys || true)
 if [ -z "$nsys" ]; then
     echo "nsys: NVIDIA Nsight Systems is not in this container; it comes with the CUDA toolkit or from" \
         "developer.nvidia.com/nsight-systems. Mount the host's:" \
@@ -27,7 +28,7 @@ if [ ! -e "$out.nsys-rep" ]; then
     echo "nsys left no capture (exit status $status)" >&2
     exit 1
 fi
-"$nsys" export --type=sqlite --force-overwrite=true --output="$out.sqlite" "$out.nsys-rep" >/dev/null
+"$nsys" export --quiet=true --type=sqlite --force-overwrite=true --output="$out.sqlite" "$out.nsys-rep" >/dev/null
 echo "Capture: $out.nsys-rep and $out.sqlite" >&2
 tomoprof import --out "$to" "$out.sqlite"
 exit "$status"

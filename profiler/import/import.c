@@ -7,8 +7,9 @@
 
 /* Text formats without a mark of their own come last. */
 const struct import_source *const import_sources[] = {
-    &import_nsys, &import_speedscope, &import_trace_events, &import_pprof, &import_xplane,
-    &import_ncu,  &import_perf,       &import_folded,       NULL};
+    &import_nsys,  &import_speedscope, &import_firefox, &import_trace_events,
+    &import_pprof, &import_perfetto,   &import_xplane,  &import_callgrind,
+    &import_ncu,   &import_perf,       &import_folded,  NULL};
 
 static enum err unknown(const struct import_input *in)
 {
@@ -23,14 +24,15 @@ static enum err unknown(const struct import_input *in)
         return FAIL(
             ERR_INPUT,
             "%s: %zu bytes; expected a capture of Nsight Systems (SQLite), Nsight Compute (CSV), "
-            "PyTorch, JAX, perf script, speedscope, pprof or folded stacks",
+            "PyTorch, JAX, perf script, speedscope, pprof, callgrind, Firefox, Perfetto or folded "
+            "stacks",
             in->path, in->bytes);
     return FAIL(
         ERR_INPUT,
         "%s: unknown format (first bytes %02x %02x %02x %02x); expected a capture of "
         "Nsight Systems (export it: nsys export "
         "--type sqlite) or Nsight Compute (ncu --csv), PyTorch, JAX, perf script, speedscope, "
-        "pprof or folded stacks",
+        "pprof, callgrind, Firefox, Perfetto or folded stacks",
         in->path, p[0], p[1], p[2], p[3]);
 }
 

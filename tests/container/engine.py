@@ -21,7 +21,7 @@ BUILD_MINUTES = float(os.environ.get("TP_CONTAINER_MINUTES", "60"))  # for all i
 # What apt, pip and the engine say of a network, a mirror or a disk that fails them.
 ENVIRONMENT = re.compile(
     r"^.*(Temporary failure resolving|Could not resolve|Failed to fetch|Unable to connect|"
-    r"from versions: none|NewConnectionError|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|SSLError|CERTIFICATE_VERIFY_FAILED|"
+    r"Release 'trixie' for .* was not found|from versions: none|NewConnectionError|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|SSLError|CERTIFICATE_VERIFY_FAILED|"
     r"Connection (refused|reset|timed out)|Network is unreachable|[Nn]o such host|i/o timeout|TLS handshake|toomanyrequests|"
     r"No space left on device|[Cc]annot allocate memory).*$", re.M)
 

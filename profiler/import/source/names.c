@@ -15,16 +15,21 @@ static int64_t line_at(const char *s, char until)
     return *end == until && v > 0 && v < INT32_MAX ? v : 0;
 }
 
+const char *name_kind(const char *file)
+{
+    size_t n = file ? strlen(file) : 0;
+    return n > 3 && !strcmp(file + n - 3, ".py") ? "python"
+           : file && *file == '<'                ? "python"
+                                                 : "native";
+}
+
 static void place(struct builder *b, struct model_frame *f, const char *file, size_t n,
                   int64_t line, const char *function, size_t m)
 {
     f->file = builder_path(b, file, n);
     f->line = line;
     f->function = builder_text(b, function, m);
-    size_t k = f->file ? strlen(f->file) : 0;
-    f->kind = k > 3 && !strcmp(f->file + k - 3, ".py") ? "python"
-              : f->file && *f->file == '<'             ? "python"
-                                                       : "native";
+    f->kind = name_kind(f->file);
 }
 
 void name_frame(struct builder *b, const char *name, struct model_frame *f)
@@ -60,6 +65,9 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
     if (!colon || !(line = line_at(colon + 1, bracket ? ')' : 0)))
         return;
     s = colon;
+    if (s > name && s[-1] == '>') /* <frozen importlib._bootstrap> */
+        while (s > name && *s != '<')
+            s--;
     while (s > name && *s != (bracket ? '(' : ' '))
         s--;
     if (s > name + (bracket ? 1 : 0) && (!bracket || s[-1] == ' '))

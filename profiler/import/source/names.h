@@ -8,6 +8,9 @@
  * file.py:12" (tomoprof); else a function without a source line. */
 void name_frame(struct builder *b, const char *name, struct model_frame *f);
 
+/* Of a frame by its file: "python" or "native"; NULL: no file. */
+const char *name_kind(const char *file);
+
 /* "Memcpy HtoD (Pageable -> Device)", "MemcpyD2H", "h2d" */
 void name_copy(const char *name, struct import_operation *o);
 

@@ -18,7 +18,8 @@ struct import_source {
 };
 
 extern const struct import_source import_nsys, import_trace_events, import_xplane, import_perf,
-    import_speedscope, import_folded, import_pprof, import_ncu;
+    import_speedscope, import_folded, import_pprof, import_ncu, import_callgrind, import_firefox,
+    import_perfetto;
 
 /* What the report says first: which tool, and which version of it (NULL unknown). */
 enum err source_is(struct builder *b, const char *tool, const char *version);

@@ -219,7 +219,10 @@ static enum err notes(struct convert *c)
         c->b, c->other, "import_left_out", "info",
         "Events of overhead, synchronisation and GPU annotations repeat what other events say.",
         "They were left out."));
-    return builder_note(c->b, c->slices.list.count > 0, "import_wall_as_cpu", "info",
+    TRY(builder_note(c->b, c->own, "import_timeline", "info",
+                     "A timeline holds the names of the innermost functions.",
+                     "Their callers and source lines are unknown."));
+    return builder_note(c->b, !c->own && c->slices.list.count > 0, "import_wall_as_cpu", "info",
                         "Times of events are wall time on their thread: the capture does not tell "
                         "computing from waiting.",
                         "CPU columns hold the self time of events, waiting included.");
@@ -231,12 +234,12 @@ static enum err all(struct convert *c)
     for (size_t i = 0; i < c->t.list.count; i++) {
         const struct trace_event *e = &c->t.list.items[i];
         first = e->phase != 'M' && e->ts < first ? e->ts : first;
-        c->own |= e->phase == 'X' && (is_cat(e, "cpu") || is_cat(e, "range"));
+        c->own |= strchr("XBb", e->phase) && (is_cat(e, "cpu") || is_cat(e, "range"));
         if (e->phase == 'M')
             TRY(metadata(c, e));
     }
-    FAIL_IF(first == INT64_MAX, ERR_INPUT,
-            "%s: holds no events with a time; expected \"traceEvents\" of a profiler", c->b->base);
+    FAIL_IF(first == INT64_MAX, ERR_INPUT, "%s: holds no events with a time; expected %s",
+            c->b->base, c->t.format ? "slices" : "\"traceEvents\" of a profiler");
     c->b->origin = first;
     TRY(pair_up(c));
     for (size_t i = 0; i < c->t.list.count; i++)
@@ -248,23 +251,18 @@ static enum err all(struct convert *c)
     for (size_t i = 0; i < c->t.list.count; i++)
         TRY(device(c, &c->t.list.items[i]));
     TRY(source_is(c->b,
-                  c->t.schema ? "PyTorch profiler (Kineto)"
-                  : c->own    ? "tomoprof (chrome)"
-                              : "Chrome trace events",
+                  c->t.schema   ? "PyTorch profiler (Kineto)"
+                  : c->own      ? (c->t.format ? "tomoprof (perfetto)" : "tomoprof (chrome)")
+                  : c->t.format ? c->t.format
+                                : "Chrome trace events",
                   c->t.schema));
     return notes(c);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+enum err trace_events_import(struct trace_events *t)
 {
-    (void)o;
-    struct convert c = {.b = b, .t = {.b = b}};
-    enum err e = trace_events_read(&c.t, in);
-    if (!e)
-        e = all(&c);
-    vector_free(&c.t.list);
-    vector_free(&c.t.pid_texts);
+    struct convert c = {.b = t->b, .t = *t};
+    enum err e = all(&c);
     vector_free(&c.slices.list);
     vector_free(&c.waits.list);
     vector_free(&c.launches);
@@ -272,6 +270,19 @@ static enum err read(struct builder *b, const struct import_input *in,
     vector_free(&c.begun);
     table_free(&c.correlations);
     table_free(&c.devices);
+    return e;
+}
+
+static enum err read(struct builder *b, const struct import_input *in,
+                     const struct import_options *o)
+{
+    struct trace_events t = {.b = b};
+    (void)o;
+    enum err e = trace_events_read(&t, in);
+    if (!e)
+        e = trace_events_import(&t);
+    vector_free(&t.list);
+    vector_free(&t.pid_texts);
     return e;
 }
 

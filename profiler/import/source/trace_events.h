@@ -21,11 +21,14 @@ struct trace_events {
     VECTOR(struct trace_event) list;
     VECTOR(const char *) pid_texts; /* pids that are not numbers, see trace_events_read */
     const char *schema;             /* schemaVersion of Kineto; NULL */
+    const char *format;             /* of the events; NULL: Chrome's JSON */
     int64_t damaged;                /* events without what they need */
     int64_t repaired;               /* 1: the file ends early */
 };
 
 /* Events in the order of the file. A pid that is a text gets a number below -1000. */
 enum err trace_events_read(struct trace_events *t, const struct import_input *in);
+/* Fills the builder from them; the lists stay the caller's. */
+enum err trace_events_import(struct trace_events *t);
 
 #endif
