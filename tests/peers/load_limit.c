@@ -1,7 +1,7 @@
 /* How near loading comes to what this machine can do: for each array, the time of the engine beside
  * the measured limit, in turn. The limit is the same bytes with nothing of the engine around them:
  * all stored bytes by pread, then all chunks through the codec's library into touched memory, on as
- * many threads as the engine takes; where chunks are no runs of the array, one memcpy of it more.
+ * many threads as the engine takes; where chunks are not runs of the array, one memcpy of it more.
  * Lines "FILE ARRAY" on stdin; one line of JSON for each. */
 #include <fcntl.h>
 #include <pthread.h>
