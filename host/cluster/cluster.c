@@ -232,16 +232,6 @@ enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t by
     return ERR_OK;
 }
 
-enum err cluster_reduce(struct cluster *c, const float *data, size_t count, float *into, int root)
-{
-    if (c->calls)
-        CALL(c, c->place.rank != root ? count * sizeof *data : 0,
-             c->calls->reduce(data, count, into, root));
-    else
-        memcpy(into, data, count * sizeof *data);
-    return ERR_OK;
-}
-
 enum err cluster_agree(struct cluster *c, enum err e, int *silent)
 {
     const int none = c->place.size;

@@ -41,8 +41,6 @@ enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root
 /* `data` to rank `to` and `into` from rank `from` at once; -1: nobody. */
 enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t bytes, int from,
                           void *into, size_t room);
-/* Sums of floats at rank `root`, `into` there alone. */
-enum err cluster_reduce(struct cluster *c, const float *data, size_t count, float *into, int root);
 /* All are here. */
 enum err cluster_barrier(struct cluster *c);
 
@@ -54,8 +52,7 @@ void cluster_choose_gpu(const struct cluster *c);
 /* Rank and number of ranks that a launcher's variables name, without any MPI; 0: none is named. */
 int cluster_of_environment(int *rank, int *size);
 
-/* "" where ranks can work together, else why not; *library: "Open MPI v4.1.4", NULL before
- * cluster_join. */
+/* "" where ranks can work together, else why not. */
 const char *cluster_missing(void);
 
 #endif

@@ -79,19 +79,6 @@ static int exchange(int to, const void *data, size_t bytes, int from, void *into
     return 0;
 }
 
-static int reduce(const float *data, size_t count, float *into, int root)
-{
-    const size_t piece = PIECE / sizeof *data;
-    for (size_t at = 0; at < count; at += piece) {
-        const size_t n = count - at < piece ? count - at : piece;
-        const int e = MPI_Reduce(data + at, into ? into + at : NULL, (int)n, MPI_FLOAT, MPI_SUM,
-                                 root, MPI_COMM_WORLD);
-        if (e)
-            return e;
-    }
-    return 0;
-}
-
 static void explain(int code, char text[512])
 {
     char all[MPI_MAX_ERROR_STRING + 1] = "";
@@ -102,23 +89,11 @@ static void explain(int code, char text[512])
     text[511] = 0;
 }
 
-/* Up to its first comma or line's end. */
-static const char *library(void)
-{
-    static char text[8193]; /* MPICH's longest */
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    text[length] = 0;
-    text[strcspn(text, ",\n")] = 0;
-    return text;
-}
-
 __attribute__((visibility("default"))) const struct cluster_transport *tomoprof_mpi(void);
 
 const struct cluster_transport *tomoprof_mpi(void)
 {
     static const struct cluster_transport table = {sizeof table, join,      leave,    end_all,
-                                                   gather_all,   broadcast, exchange, reduce,
-                                                   explain,      library};
+                                                   gather_all,   broadcast, exchange, explain};
     return &table;
 }

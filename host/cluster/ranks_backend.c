@@ -25,8 +25,9 @@ struct ranks_backend {
     struct index_range rows, owned; /* of this rank; owned within rows */
     int overlaps;                   /* any two ranks share rows */
     struct buffer projected;        /* A delta of all ranks, rows fastest; where they overlap */
-    const void *projected_of;       /* the delta that it belongs to, NULL: to none */
-    float *sent, *received;         /* rows of one pair of ranks; mem_alloc */
+    float *own;               /* this rank's part of it, while the others are added; mem_alloc */
+    const void *projected_of; /* the delta that it belongs to, NULL: to none */
+    float *sent, *received;   /* rows of one pair of ranks; mem_alloc */
     struct border below, above;
     int neighbours_known;
     float *line_out, *line_in;             /* a number per pixel */
@@ -112,18 +113,15 @@ static enum err project(struct backend *be, struct projector *p, const struct pi
 {
     struct ranks_backend *r = of(be);
     const struct sinogram y = {&r->projected, SINO_ROWS_FASTEST};
-    void *own;
     r->projected_of = NULL;
     TRY(r->inner->forward(be, p, pixels, x, y));
-    TRY(mem_alloc("this rank's projections", r->projected.bytes, &own));
-    memcpy(own, r->projected.ptr, r->projected.bytes);
+    memcpy(r->own, r->projected.ptr, r->projected.bytes);
     enum err e = ERR_OK;
     for (int distance = 1; !e && distance < r->c->place.size; distance++) {
-        e = pass(r, distance, own, r->projected.ptr);
+        e = pass(r, distance, r->own, r->projected.ptr);
         if (!e)
-            e = pass(r, -distance, own, r->projected.ptr);
+            e = pass(r, -distance, r->own, r->projected.ptr);
     }
-    mem_free(own);
     if (!e)
         r->projected_of = x->ptr;
     return e;
@@ -362,6 +360,7 @@ static enum err allocate(struct backend *be, struct ranks_backend *r)
     const int64_t shared = lines(r) * largest_overlap(r);
     TRY(floats("rows to send", shared, &r->sent));
     TRY(floats("rows to receive", shared, &r->received));
+    TRY(floats("this rank's projections", samples, &r->own));
     return r->inner->alloc(be, "projections of all ranks", (size_t)samples * sizeof(float),
                            &r->projected);
 }
@@ -408,8 +407,9 @@ void ranks_backend_close(struct backend *be, struct ranks_backend *r)
         return;
     be->ops = r->inner;
     be->ops->release(be, &r->projected);
-    float *const arrays[] = {r->below.thin, r->above.thin, r->line_out,      r->line_in,
-                             r->sent,       r->received,   r->thin_gradient, r->thin_curvature};
+    float *const arrays[] = {r->below.thin, r->above.thin,    r->line_out,
+                             r->line_in,    r->sent,          r->own,
+                             r->received,   r->thin_gradient, r->thin_curvature};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         mem_free(arrays[i]);
     free(r);

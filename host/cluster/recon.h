@@ -8,7 +8,7 @@
 /* Instead of scan_recon_read and scan_recon_run, after scan_recon_open and a method's choice; every
  * rank reads what its slices need. Direct methods: slabs of slices, shared out in turn, each
  * written when it is complete; `resume` keeps those of an earlier call. MBIR: one slab per rank
- * (ranks_backend.h); *ranks_report on all. The volume appears under its name at the end.
+ * (ranks_backend.h). The volume appears under its name at the end.
  *
  * Parallel beams by direct methods give the bits of one rank, all others the same to 1e-6. */
 enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume);

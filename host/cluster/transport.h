@@ -20,10 +20,7 @@ struct cluster_transport {
     int (*broadcast)(void *data, size_t bytes, int root);
     /* Sends to `to` and receives from `from` at once; -1: nobody. */
     int (*exchange)(int to, const void *data, size_t bytes, int from, void *into, size_t room);
-    /* Sums of `count` floats of all ranks into `into` of `root`; other ranks' is not touched. */
-    int (*reduce)(const float *data, size_t count, float *into, int root);
     void (*explain)(int code, char text[512]);
-    const char *(*library)(void); /* "Open MPI v4.1.4" */
 };
 
 #define CLUSTER_ENTRY_NAME "tomoprof_mpi"
