@@ -1,5 +1,6 @@
 """Files behind a URL: every format, the same bytes as from the disk; faults that pass and faults that stay; nothing asked of others."""
 
+import collections
 import json
 import random
 import shutil
@@ -214,9 +215,15 @@ def garbled(check, folder):
     truth = converted(check, folder / "x.tif", folder / "a.npy")
     ends, texts = [], []
     for seed in range(24):
-        draw = random.Random(seed)
+        times = collections.Counter()
+        rate = 12 if seed % 2 else 200  # most files of the second kind come whole
 
         def fault(number, handler):
+            # The draw belongs to the range of bytes and to how often it was asked for: threads ask in any order.
+            key = f"{handler.command} {handler.headers.get('Range')}"
+            times[key] += 1
+            draw = random.Random(f"{seed} {key} {times[key]}")
+
             def write(h, data, asked):
                 text = bytearray(head(*(asked or (0, len(data) - 1)), len(data), "206 Partial Content" if asked else "200 OK"))
                 for _ in range(draw.randrange(1, 4)):
@@ -232,7 +239,7 @@ def garbled(check, folder):
                         text[at:at] = text[draw.randrange(len(text)):]
                 body = data[asked[0]:asked[1] + 1] if asked else data
                 h.wfile.write(bytes(text) + (body if h.command == "GET" else b""))
-            return write if draw.randrange(12) == 0 else None
+            return write if draw.randrange(rate) == 0 else None
         with serve(folder, fault=fault) as (url, server):
             out = folder / f"{seed}.npy"
             done = tomoprof("convert", f"{url}/x.tif", out, timeout=600, env={"TOMOPROF_HTTP_PATIENCE_S": "2"})
