@@ -32,7 +32,7 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     struct backend *be = t->be;
     const struct backend_ops *ops = be->ops;
     const struct volume *v = &t->m->volume;
-    const struct prior prior = {&t->r, t->options->prox_target};
+    const struct prior prior = {&t->r, t->target};
     const struct buffer *weights = vcd_weights(t);
     struct buffer g = packed(t, &t->gradient, pixels->count);
     struct buffer h = packed(t, &t->curvature, pixels->count);
@@ -61,29 +61,23 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     return ERR_OK;
 }
 
-static enum err record(struct vcd *t, const struct vcd_totals *totals, int64_t subsets,
-                       const struct buffer *x, struct mbir_report *report)
+static void record(const struct vcd *t, const struct vcd_outcome *all, int64_t subsets,
+                   struct mbir_report *report)
 {
-    const struct backend_ops *ops = t->be->ops;
     const double samples = (double)vcd_samples(t);
-    struct vcd_sums residual;
-    double size;
-    TRY(ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->error, &residual));
-    TRY(ops->sum_abs(t->be, x, &size));
     const int64_t i = report->iterations++;
-    report->fm_rmse[i] = sqrt(residual.linear / (t->mean_weight * samples)) / t->r.sigma_y;
-    report->change_percent[i] = 100 * totals->moved / size;
-    report->alpha[i] = totals->alpha / (double)subsets;
+    report->fm_rmse[i] = sqrt(all->residual / (t->mean_weight * samples)) / t->r.sigma_y;
+    report->change_percent[i] = 100 * all->steps.moved / all->size;
+    report->alpha[i] = all->steps.alpha / (double)subsets;
     report->subsets[i] = subsets;
-    return ERR_OK;
 }
 
 /* Back ends that take steps by themselves get the whole iteration. */
-static enum err visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
-                              struct buffer *x, struct vcd_totals *totals)
+enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
+                           struct buffer *x, struct vcd_totals *totals)
 {
     const volatile int *stop = t->options->stop;
-    const struct prior prior = {&t->r, t->options->prox_target};
+    const struct prior prior = {&t->r, t->target};
     const struct vcd_iteration s = {.volume = &t->m->volume,
                                     .prior = &prior,
                                     .indices = part->indices,
@@ -112,58 +106,59 @@ static enum err visit_subsets(struct vcd *t, const struct partition *part, const
     return ERR_OK;
 }
 
-static enum err iterate(struct vcd *t, struct buffer *x, struct mbir_report *report)
+struct whole {
+    struct vcd *t;
+    struct buffer *x;
+};
+
+static enum err iterate_whole(void *context, const struct partition *part, const int32_t *order,
+                              struct vcd_outcome *out)
+{
+    const struct whole *w = context;
+    struct vcd *t = w->t;
+    const struct backend_ops *ops = t->be->ops;
+    const volatile int *stop = t->options->stop;
+    struct vcd_sums residual;
+    TRY(vcd_visit_subsets(t, part, order, w->x, &out->steps));
+    if (stop && *stop)
+        return ERR_OK;
+    PHASE("sinogram update", vcd_take_move(t));
+    mark_push("stats", 0);
+    enum err e = ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->error, &residual);
+    if (!e)
+        e = ops->sum_abs(t->be, w->x, &out->size);
+    mark_pop();
+    out->residual = residual.linear;
+    return e;
+}
+
+static enum err next_iteration(struct vcd *t, vcd_iterate *iterate, void *context,
+                               struct mbir_report *report)
 {
     const struct partition *part = schedule_at(&t->schedule, report->iterations);
-    struct vcd_totals totals = {0};
+    struct vcd_outcome all = {0};
     int32_t order[128]; /* the finest partition has 128 subsets */
     for (int32_t s = 0; s < part->subsets; s++)
         order[s] = s;
     rng_shuffle(&t->schedule.rng, order, part->subsets);
-    TRY(visit_subsets(t, part, order, x, &totals));
+    TRY(iterate(context, part, order, &all));
     FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
             "interrupted in iteration %lld of %lld", (long long)report->iterations + 1,
             (long long)t->options->max_iterations);
-    PHASE("sinogram update", vcd_take_move(t));
-    PHASE("stats", record(t, &totals, part->subsets, x, report));
+    record(t, &all, part->subsets, report);
     return ERR_OK;
 }
 
-static enum err report_create(int64_t iterations, struct mbir_report *r)
-{
-    FAIL_IF(iterations < 0, ERR_USAGE, "the number of iterations is %lld: it must be 0 or more",
-            (long long)iterations);
-    const size_t n = (size_t)iterations + 1;
-    r->fm_rmse = calloc(n, sizeof *r->fm_rmse);
-    r->change_percent = calloc(n, sizeof *r->change_percent);
-    r->alpha = calloc(n, sizeof *r->alpha);
-    r->subsets = calloc(n, sizeof *r->subsets);
-    FAIL_IF(!r->fm_rmse || !r->change_percent || !r->alpha || !r->subsets, ERR_MEMORY,
-            "no memory for the trace of %lld iterations", (long long)iterations);
-    return ERR_OK;
-}
-
-void mbir_report_free(struct mbir_report *r)
-{
-    free(r->fm_rmse);
-    free(r->change_percent);
-    free(r->alpha);
-    free(r->subsets);
-    *r = (struct mbir_report){0};
-}
-
-static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
-                    struct mbir_report *report)
+enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
+                        struct mbir_report *report)
 {
     const struct mbir_options *o = t->options;
-    TRY(vcd_create(t, y));
-    TRY(vcd_start(t, y, x, &report->initial_scale));
     report->sigma_y = t->r.sigma_y;
     report->sigma_x = t->r.sigma_x;
     report->sigma_prox = t->r.sigma_prox;
     while (report->iterations < o->max_iterations && !report->stopped_by_threshold) {
         mark_push("iteration", (uint64_t)report->iterations + 1);
-        enum err e = iterate(t, x, report);
+        enum err e = next_iteration(t, iterate, context, report);
         mark_pop();
         TRY(e);
         report->stopped_by_threshold =
@@ -174,12 +169,19 @@ static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
     return ERR_OK;
 }
 
-enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
+                    struct mbir_report *report)
+{
+    struct whole whole = {t, x};
+    TRY(vcd_create(t, y));
+    TRY(vcd_start(t, y, x, &report->initial_scale));
+    return vcd_iterations(t, iterate_whole, &whole, report);
+}
+
+enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
 {
-    struct vcd t = {.be = be, .m = m, .options = o};
-    *report = (struct mbir_report){0};
-    TRY(report_create(o->max_iterations, report));
+    struct vcd t = {.be = be, .m = m, .options = o, .target = o->prox_target};
     enum err e = run(&t, y, x, report);
     vcd_free(&t);
     return e;

@@ -1,9 +1,11 @@
-/* Shared by mbir.c, mbir_init.c and mbir_schedule.c: the state of one VCD reconstruction. */
+/* Shared by mbir.c, mbir_groups.c, mbir_init.c and mbir_schedule.c: the state of one VCD
+ * reconstruction. */
 #ifndef TP_RECON_MBIR_H
 #define TP_RECON_MBIR_H
 
 #include "host/recon/partition.h"
 #include "host/recon/recon.h"
+#include "host/recon/slabs/slab.h"
 #include "profiler/mark/mark.h"
 
 #define PARTITIONS 11
@@ -37,6 +39,7 @@ struct vcd {
     struct backend *be;
     const struct ct_model *m;
     const struct mbir_options *options;
+    const struct buffer *target; /* of the proximal prior (optional) */
     struct regularisation r;
     struct projector *projector;
     int32_t *pixels; /* of the region of reconstruction */
@@ -55,12 +58,48 @@ struct vcd {
 
 /* Checks y and the weights, finds sigma_*, allocates. */
 enum err vcd_create(struct vcd *t, const struct buffer *y);
+/* Parts of it. Of sums, least and largest values; finite float32 numbers have finite sums. */
+enum err vcd_judge_sinogram(double sum, double min, double max);
+enum err vcd_judge_weights(double sum, double min, double max);
+enum err vcd_regularise(struct vcd *t, const struct buffer *y);
+enum err vcd_find_pixels(struct vcd *t);
+enum err vcd_allocate_steps(struct vcd *t); /* the packed arrays */
+/* Bytes of all arrays beside y, x and the weights as given; `sinograms`: e, and weights. */
+size_t vcd_bytes(const struct ct_model *m, int64_t pixels, int sinograms, int compat_06);
 void vcd_free(struct vcd *t);
 /* x = initial image (scaled by *scale), e = y - A x, H. */
 enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale);
 
 /* Brings e up to date. */
 enum err vcd_take_move(struct vcd *t);
+
+/* What an iteration did: its steps (alpha: their sum), <w e, e>, sum |x|. */
+struct vcd_outcome {
+    struct vcd_totals steps;
+    double residual, size;
+};
+/* One iteration over the subsets of `part` in that order; fewer when options->stop is set. */
+typedef enum err vcd_iterate(void *context, const struct partition *part, const int32_t *order,
+                             struct vcd_outcome *out);
+/* As many as options and threshold say. */
+enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
+                        struct mbir_report *report);
+enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
+                           struct buffer *x, struct vcd_totals *totals);
+
+/* mbir_recon with all buffers where the back end computes; and of parallel beams with all of them
+ * in host memory, the back end elsewhere. The report has room for all iterations. */
+enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                    const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
+enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                        const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
+struct mbir_groups_plan {
+    struct slabs groups; /* of slices */
+    size_t bytes;        /* of the device, at a time */
+};
+/* With weights and a proximal prior, which need most. ERR_MEMORY when one slice is too much. */
+enum err mbir_groups_plan(struct backend *be, const struct ct_model *m, int64_t pixels, size_t room,
+                          struct mbir_groups_plan *out);
 
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);

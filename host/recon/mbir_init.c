@@ -29,24 +29,35 @@ static struct sinogram rows_fastest(const struct buffer *data)
 
 /* float64 sums of finite float32 numbers cannot overflow: a sum that is not finite means that a
  * sample is not. */
+enum err vcd_judge_sinogram(double sum, double min, double max)
+{
+    FAIL_IF(!isfinite(sum), ERR_INPUT,
+            "the sinogram holds NaN or infinity: repair those samples first");
+    FAIL_IF(min == 0 && max == 0, ERR_INPUT,
+            "the sinogram is 0 everywhere: there is nothing to reconstruct");
+    return ERR_OK;
+}
+
+enum err vcd_judge_weights(double sum, double min, double max)
+{
+    FAIL_IF(!isfinite(sum), ERR_INPUT, "the weights hold NaN or infinity: give numbers >= 0");
+    FAIL_IF(min < 0, ERR_INPUT, "the weights hold the negative value %g: give numbers >= 0", min);
+    FAIL_IF(max <= 0, ERR_INPUT, "all weights are 0: at least one must be positive");
+    return ERR_OK;
+}
+
 static enum err check_data(struct vcd *t, const struct buffer *y)
 {
     const struct backend_ops *ops = t->be->ops;
     double sum, l2, min, max;
     TRY(ops->fingerprint(t->be, y, &sum, &l2, &min, &max));
-    FAIL_IF(!isfinite(sum), ERR_INPUT,
-            "the sinogram holds NaN or infinity: repair those samples first");
-    FAIL_IF(min == 0 && max == 0, ERR_INPUT,
-            "the sinogram is 0 everywhere: there is nothing to reconstruct");
+    TRY(vcd_judge_sinogram(sum, min, max));
     t->mean_weight = 1;
     if (!t->options->weights)
         return ERR_OK;
     TRY(ops->fingerprint(t->be, t->options->weights, &sum, &l2, &min, &max));
-    FAIL_IF(!isfinite(sum), ERR_INPUT, "the weights hold NaN or infinity: give numbers >= 0");
-    FAIL_IF(min < 0, ERR_INPUT, "the weights hold the negative value %g: give numbers >= 0", min);
-    FAIL_IF(max <= 0, ERR_INPUT, "all weights are 0: at least one must be positive");
     t->mean_weight = sum / (double)vcd_samples(t);
-    return ERR_OK;
+    return vcd_judge_weights(sum, min, max);
 }
 
 /* The buffer's numbers in host memory; *copy is to be freed with mem_free. */
@@ -61,7 +72,7 @@ static enum err on_host(struct backend *be, const struct buffer *b, const float 
     return be->ops->download(be, b, *copy, b->bytes);
 }
 
-static enum err regularise(struct vcd *t, const struct buffer *y)
+enum err vcd_regularise(struct vcd *t, const struct buffer *y)
 {
     t->r = t->m->regularisation;
     if (!t->r.automatic)
@@ -98,7 +109,7 @@ static size_t packed_bytes(const struct ct_model *m, int64_t pixels, int compat_
     return (size_t)(schedule_longest(pixels, compat_06) * m->volume.slices) * sizeof(float);
 }
 
-static size_t scratch_bytes(const struct ct_model *m, int64_t pixels, int sinograms, int compat_06)
+size_t vcd_bytes(const struct ct_model *m, int64_t pixels, int sinograms, int compat_06)
 {
     return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) +
            4 * packed_bytes(m, pixels, compat_06) + schedule_bytes(pixels);
@@ -106,30 +117,55 @@ static size_t scratch_bytes(const struct ct_model *m, int64_t pixels, int sinogr
 
 size_t mbir_scratch_bytes(const struct ct_model *m)
 {
-    return scratch_bytes(m, volume_pixels(&m->volume), 2, 0);
+    return vcd_bytes(m, volume_pixels(&m->volume), 2, 0);
 }
 
-static enum err allocate(struct vcd *t)
+struct array {
+    const char *what;
+    struct buffer *buffer;
+    size_t bytes;
+};
+
+static enum err allocate_all(struct backend *be, const struct array *arrays, size_t count)
 {
-    struct backend *be = t->be;
-    const struct ct_model *m = t->m;
-    const size_t packed = packed_bytes(m, t->count, t->options->compat_06);
-    const struct {
-        const char *what;
-        struct buffer *buffer;
-        size_t bytes;
-    } arrays[] = {
-        {"error sinogram", &t->error, sinogram_bytes(m)},
-        {"weights", &t->weights, t->options->weights ? sinogram_bytes(m) : 0},
-        {"Hessian diagonal", &t->hessian, volume_bytes(m)},
+    for (size_t i = 0; i < count; i++)
+        if (arrays[i].bytes)
+            TRY(be->ops->alloc(be, arrays[i].what, arrays[i].bytes, arrays[i].buffer));
+    return ERR_OK;
+}
+
+enum err vcd_allocate_steps(struct vcd *t)
+{
+    const size_t packed = packed_bytes(t->m, t->count, t->options->compat_06);
+    const struct array arrays[] = {
         {"prior gradient", &t->gradient, packed},
         {"prior curvature", &t->curvature, packed},
         {"update", &t->delta[0], packed},
         {"last update", &t->delta[1], packed},
     };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (arrays[i].bytes)
-            TRY(be->ops->alloc(be, arrays[i].what, arrays[i].bytes, arrays[i].buffer));
+    return allocate_all(t->be, arrays, sizeof arrays / sizeof *arrays);
+}
+
+static enum err allocate(struct vcd *t)
+{
+    const size_t sinogram = sinogram_bytes(t->m);
+    const struct array arrays[] = {
+        {"error sinogram", &t->error, sinogram},
+        {"weights", &t->weights, t->options->weights ? sinogram : 0},
+        {"Hessian diagonal", &t->hessian, volume_bytes(t->m)},
+    };
+    TRY(allocate_all(t->be, arrays, sizeof arrays / sizeof *arrays));
+    return vcd_allocate_steps(t);
+}
+
+enum err vcd_find_pixels(struct vcd *t)
+{
+    const struct volume *v = &t->m->volume;
+    TRY(volume_pixels_inside(v, &t->pixels, &t->count));
+    FAIL_IF(t->count == 0, ERR_INPUT,
+            "recon_shape: the region of reconstruction of %" PRId64 " x %" PRId64
+            " pixels is empty: set use_ror_mask to false",
+            v->rows, v->cols);
     return ERR_OK;
 }
 
@@ -137,16 +173,12 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
 {
     const struct volume *v = &t->m->volume;
     PHASE("check data", check_data(t, y));
-    PHASE("regularisation", regularise(t, y));
-    TRY(volume_pixels_inside(v, &t->pixels, &t->count));
-    FAIL_IF(t->count == 0, ERR_INPUT,
-            "recon_shape: the region of reconstruction of %" PRId64 " x %" PRId64
-            " pixels is empty: set use_ror_mask to false",
-            v->rows, v->cols);
+    PHASE("regularisation", vcd_regularise(t, y));
+    TRY(vcd_find_pixels(t));
     if (y->place == PLACE_HOST)
         TRY(mem_require(
             "MBIR (beside sinogram, weights and volume)",
-            scratch_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
+            vcd_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
             "try a smaller volume or fewer views"));
     PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
                                         t->options->compat_06, &t->schedule));

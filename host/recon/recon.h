@@ -19,7 +19,7 @@ enum recon_op {
 };
 /* Before anything is allocated: 0 in *out_of_core when `arrays` bytes of buffers fit into the back
  * end's memory beside what the operation takes, 1 when its arrays must stay in host memory.
- * ERR_MEMORY with the numbers when it can be done neither way (MBIR: in host memory never). */
+ * ERR_MEMORY with the numbers when neither can be done (MBIR of cones in host memory never can). */
 enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model *m, int has_input,
                      size_t arrays, int *out_of_core);
 
@@ -103,7 +103,8 @@ struct mbir_report {
 
 /* VCD with the qGGMRF prior. granularity 1 2 4 8 16 32 64 128 128 128 128, sequence 2 4 6 then 7 8
  * 9 10 repeating. x receives the reconstruction. The sentence of ERR_INPUT says what is wrong with
- * y or the weights (not finite, negative, all zero). */
+ * y or the weights (not finite, negative, all zero). Parallel beams: all buffers may lie in host
+ * memory where the back end computes elsewhere; then slices go in groups. */
 enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 void mbir_report_free(struct mbir_report *r);

@@ -99,7 +99,18 @@ static void arrays_free(struct arrays *a)
     mem_free(a->volume);
 }
 
-static enum err transmission_weights(struct arrays *a, const float *sinogram, size_t bytes)
+/* `large`: the array stays where it is. */
+static enum err hand_over(struct backend *be, int large, float *host, size_t bytes,
+                          struct buffer *b)
+{
+    if (!large)
+        return be->ops->upload(be, host, bytes, b);
+    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
+    return ERR_OK;
+}
+
+static enum err transmission_weights(struct arrays *a, int large, const float *sinogram,
+                                     size_t bytes)
 {
     void *w;
     TRY(mem_alloc("weights", bytes, &w));
@@ -108,13 +119,16 @@ static enum err transmission_weights(struct arrays *a, const float *sinogram, si
 #pragma omp parallel for schedule(static) if (samples >= 1 << 16)
     for (int64_t i = 0; i < samples; i++)
         a->weights[i] = expf(-sinogram[i]);
-    return a->be->ops->upload(a->be, w, bytes, &a->w);
+    return hand_over(a->be, large, w, bytes, &a->w);
 }
 
 /* Metal is found in a direct reconstruction, which also shows where its streaks come from. */
-static enum err metal_weights(struct arrays *a, const struct ct_model *m, size_t bytes)
+static enum err metal_weights(struct arrays *a, int large, const struct ct_model *m, size_t bytes)
 {
     const struct mar_options o = {.beta = 1, .gamma = 3, .initial = &a->x};
+    FAIL_IF(large, ERR_MEMORY,
+            "weights for metal need all arrays on the device, which has too little memory: add "
+            "--backend cpu");
     TRY(a->be->ops->alloc(a->be, "weights", bytes, &a->w));
     TRY(direct_recon(a->be, m, &a->y, &a->w, &a->x));
     return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
@@ -139,16 +153,6 @@ static enum err run_mbir(struct scan_recon *s, struct arrays *a)
     progress_end();
     s->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset of pixels */
     return s->stopped ? ERR_OK : e;
-}
-
-/* `large`: the array stays where it is. */
-static enum err hand_over(struct backend *be, int large, float *host, size_t bytes,
-                          struct buffer *b)
-{
-    if (!large)
-        return be->ops->upload(be, host, bytes, b);
-    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
-    return ERR_OK;
 }
 
 static enum err place(const struct scan_recon *s, struct backend *be, size_t bytes, int *large)
@@ -194,9 +198,9 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     TRY(hand_over(a->be, large, s->input.sinogram, y_bytes, &a->y));
     TRY(hand_over(a->be, large, x, x_bytes, &a->x));
     if (weights == SCAN_TRANSMISSION)
-        TRY(transmission_weights(a, s->input.sinogram, y_bytes));
+        TRY(transmission_weights(a, large, s->input.sinogram, y_bytes));
     if (weights == SCAN_METAL)
-        TRY(metal_weights(a, m, y_bytes));
+        TRY(metal_weights(a, large, m, y_bytes));
     if (r->helical)
         return run_helical(s, a);
     if (r->method == SCAN_MBIR)

@@ -28,6 +28,10 @@ void piece_at(const struct slab_job *j, int64_t i, struct piece *p);
 
 /* slab_plan.c: cuts the job into the fewest pieces that fit. */
 enum err slab_job_plan(struct slab_job *j, size_t room);
+/* What the calls of an operation take on scans and volumes of this size. */
+struct call_memory slab_calls_memory(const struct slab_job *j, enum recon_op op, struct scan s,
+                                     struct volume v);
+extern const char *const recon_op_names[];
 
 /* The largest of everything over all pieces; numbers of floats. */
 struct piece_sizes {

@@ -1,11 +1,9 @@
 /* How thick slabs are: memory in closed form, before anything is allocated. */
 #include <stdio.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
 #include "host/recon/slabs/slab_job.h"
 
-static const char *const names[] = {
+const char *const recon_op_names[] = {
     [RECON_FORWARD] = "forward projection",
     [RECON_BACK] = "back projection",
     [RECON_HESSIAN] = "Hessian diagonal",
@@ -37,8 +35,8 @@ struct piece_sizes piece_sizes_of(const struct slab_job *j)
     return s;
 }
 
-static struct call_memory calls_memory(const struct slab_job *j, enum recon_op op, struct scan s,
-                                       struct volume v)
+struct call_memory slab_calls_memory(const struct slab_job *j, enum recon_op op, struct scan s,
+                                     struct volume v)
 {
     static const struct {
         int count;
@@ -77,7 +75,7 @@ static size_t bytes_now(const struct slab_job *j)
     v.slices = sizes.slices;
     if (!sizes.rows || !sizes.slices) /* nothing is seen: nothing is called */
         return pipeline_bytes(&stream);
-    const struct call_memory calls = calls_memory(j, j->op, s, v);
+    const struct call_memory calls = slab_calls_memory(j, j->op, s, v);
     return pipeline_bytes(&stream) + calls.kept + calls.shared;
 }
 
@@ -149,7 +147,7 @@ enum err slab_job_plan(struct slab_job *j, size_t room)
     if (j->views.length)
         j->views = (struct slabs){j->views.length, 1, j->views.length};
     char what[80];
-    snprintf(what, sizeof what, "the thinnest slab of %s", names[j->op]);
+    snprintf(what, sizeof what, "the thinnest slab of %s", recon_op_names[j->op]);
     return j->be->ops->streams->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
 }
 
@@ -164,41 +162,4 @@ enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct ct_
                                          piece_count(&j),     j.depth,           bytes_now(&j)};
     slab_job_free(&j);
     return e;
-}
-
-static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t needed, size_t room)
-{
-    char need[16], have[16], used[16];
-    log_info("%s: %s needed, %s available on the device: %lld slabs in %lld pieces, %s at a time",
-             names[op], mem_human((double)needed, need), mem_human((double)room, have),
-             (long long)p->results, (long long)p->pieces, mem_human((double)p->bytes, used));
-}
-
-enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model *m, int has_input,
-                     size_t arrays, int *out_of_core)
-{
-    struct slab_job j;
-    size_t room;
-    *out_of_core = 0;
-    if (!be->ops->streams)
-        return ERR_OK;
-    TRY(be->ops->streams->room(be, &room));
-    TRY(slab_job_create(be, op, m, has_input, &j));
-    const struct call_memory calls = calls_memory(&j, op, j.m.scan, j.m.volume);
-    const struct call_memory sums =
-        be->ops->streams->memory(be, CALL_SUMS, &m->scan, &m->volume, j.pixels.count);
-    const size_t need = arrays + calls.kept + calls.shared + sums.kept;
-    slab_job_free(&j);
-    if (need <= room)
-        return ERR_OK;
-    if (op == RECON_MBIR)
-        return be->ops->streams->refuse(
-            be, names[op], need,
-            "every iteration needs all of its arrays, so that they stay "
-            "there: use a smaller size or --backend cpu");
-    struct out_of_core_plan p;
-    TRY(out_of_core_plan(be, op, m, has_input, room, &p));
-    tell(op, &p, need, room);
-    *out_of_core = 1;
-    return ERR_OK;
 }

@@ -1,0 +1,95 @@
+/* Whether the arrays of an operation stay on the device, or pass through it in parts. */
+#include <stdlib.h>
+
+#include "host/base/log.h"
+#include "host/base/memory.h"
+#include "host/recon/mbir.h"
+#include "host/recon/slabs/slab_job.h"
+
+static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t needed, size_t room)
+{
+    char need[16], have[16], used[16];
+    log_info("%s: %s needed, %s available on the device: %lld slabs in %lld pieces, %s at a time",
+             recon_op_names[op], mem_human((double)needed, need), mem_human((double)room, have),
+             (long long)p->results, (long long)p->pieces, mem_human((double)p->bytes, used));
+}
+
+/* Slices of cone beams share detector rows, so that no part of them can go on alone. */
+static enum err place_mbir(struct backend *be, const struct ct_model *m, int64_t pixels,
+                           size_t needed, size_t room)
+{
+    struct mbir_groups_plan p;
+    char need[16], have[16], used[16];
+    if (m->scan.beam != BEAM_PARALLEL)
+        return be->ops->streams->refuse(
+            be, recon_op_names[RECON_MBIR], needed,
+            "every subset of cone beams needs all of its arrays, so "
+            "that they stay there: use a smaller size or --backend cpu");
+    TRY(mbir_groups_plan(be, m, pixels, room, &p));
+    log_info("%s: %s needed, %s available on the device: the slices take their steps in %lld "
+             "groups of %lld, %s at a time",
+             recon_op_names[RECON_MBIR], mem_human((double)needed, need),
+             mem_human((double)room, have), (long long)p.groups.count,
+             (long long)p.groups.thickness, mem_human((double)p.bytes, used));
+    return ERR_OK;
+}
+
+enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model *m, int has_input,
+                     size_t arrays, int *out_of_core)
+{
+    struct slab_job j;
+    size_t room;
+    *out_of_core = 0;
+    if (!be->ops->streams)
+        return ERR_OK;
+    TRY(be->ops->streams->room(be, &room));
+    TRY(slab_job_create(be, op, m, has_input, &j));
+    const int64_t pixels = j.pixels.count;
+    const struct call_memory calls = slab_calls_memory(&j, op, j.m.scan, j.m.volume);
+    const struct call_memory sums =
+        be->ops->streams->memory(be, CALL_SUMS, &m->scan, &m->volume, pixels);
+    const size_t need = arrays + calls.kept + calls.shared + sums.kept;
+    slab_job_free(&j);
+    if (need <= room)
+        return ERR_OK;
+    if (op == RECON_MBIR) {
+        TRY(place_mbir(be, m, pixels, need, room));
+    } else {
+        struct out_of_core_plan p;
+        TRY(out_of_core_plan(be, op, m, has_input, room, &p));
+        tell(op, &p, need, room);
+    }
+    *out_of_core = 1;
+    return ERR_OK;
+}
+
+static enum err report_create(int64_t iterations, struct mbir_report *r)
+{
+    FAIL_IF(iterations < 0, ERR_USAGE, "the number of iterations is %lld: it must be 0 or more",
+            (long long)iterations);
+    const size_t n = (size_t)iterations + 1;
+    r->fm_rmse = calloc(n, sizeof *r->fm_rmse);
+    r->change_percent = calloc(n, sizeof *r->change_percent);
+    r->alpha = calloc(n, sizeof *r->alpha);
+    r->subsets = calloc(n, sizeof *r->subsets);
+    FAIL_IF(!r->fm_rmse || !r->change_percent || !r->alpha || !r->subsets, ERR_MEMORY,
+            "no memory for the trace of %lld iterations", (long long)iterations);
+    return ERR_OK;
+}
+
+void mbir_report_free(struct mbir_report *r)
+{
+    free(r->fm_rmse);
+    free(r->change_percent);
+    free(r->alpha);
+    free(r->subsets);
+    *r = (struct mbir_report){0};
+}
+
+enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                    const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
+{
+    *report = (struct mbir_report){0};
+    TRY(report_create(o->max_iterations, report));
+    return (is_out_of_core(be, y) ? mbir_in_groups : mbir_whole)(be, m, y, o, x, report);
+}
