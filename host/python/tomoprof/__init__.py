@@ -116,3 +116,15 @@ class Run:
 def read(run="output/latest"):
     """The run in that folder."""
     return Run(run)
+
+
+def load_ipython_extension(shell):
+    """%load_ext tomoprof: cells that begin with %%tomoprof are recorded."""
+    from tomoprof import jupyter
+    jupyter.load(shell)
+
+
+def unload_ipython_extension(shell):
+    """%unload_ext tomoprof."""
+    from tomoprof import jupyter
+    jupyter.unload(shell)

@@ -373,7 +373,8 @@ void build_free(struct run *r)
     struct table *tables[] = {&r->site_by_key,    &r->source_by_path,  &r->path_of,
                               &r->class_of,       &r->node_by_key,     &r->frame_by_key,
                               &r->kernel_by_name, &r->in_range_by_key, &r->in_thread_by_key,
-                              &r->own_by_key,     &r->note_by_path};
+                              &r->own_by_key,     &r->note_by_path,    &r->cell_by_file,
+                              &r->cell_by_name};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
     void *plain[] = {r->sites.items,    r->sources.items,     r->paths.items,

@@ -199,6 +199,8 @@ struct run {
     struct table site_by_key;
     VECTOR(struct source) sources;
     struct table source_by_path;
+    const struct cell *cells; /* of a notebook; cells.c */
+    struct table cell_by_file, cell_by_name;
     VECTOR(struct source_note) notes;
     struct table note_by_path;
     struct table path_of, class_of; /* caches of rules.c, by address of the text */
