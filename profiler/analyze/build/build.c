@@ -222,7 +222,7 @@ static enum err contexts_to_nodes(struct image *im)
                 const struct sample_context *s = &im->contexts.items[e->what];
                 TRY(vector_add(&r->moments,
                                (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
-                                                  im->threads.items[i].row, k, s->waits}));
+                                                  im->threads.items[i].row, k, s->waits, s->idle}));
                 e->what = s->node;
             }
         }
