@@ -73,6 +73,18 @@ def check_prepare(folder):
     print("group prepare: 12 rows agree")
 
 
+def check_demos(folder):
+    """Demos that the emulator does in seconds give what the CPU gives, after as many iterations."""
+    norms = {}
+    for backend in ("cpu", "cuda"):
+        call("run", "--backend", backend, "--demos", "--ops", "demo_[sfq]*", "--sizes", "8", "--runs", "1", "--no-trace", "--out", folder / f"demos-{backend}")
+        timing = json.loads(next((folder / f"demos-{backend}").rglob("timing.json")).read_text())
+        norms[backend] = {m["operation"]: m["fingerprint"]["l2"] for m in timing["measurements"]}
+    assert len(norms["cpu"]) == 3 and norms["cpu"].keys() == norms["cuda"].keys(), norms
+    assert all(abs(norms["cuda"][name] / l2 - 1) < 1e-5 for name, l2 in norms["cpu"].items()), norms
+    print("demos: 3 rows agree")
+
+
 def documented():
     """Operation -> (CPU, CUDA), of the tables of docs/operations.md that have both columns."""
     status, columns = {}, None
@@ -222,6 +234,7 @@ def main():
         check_suite(folder)
         check_prepare(folder)
         check_documented(folder)
+        check_demos(folder)
         check_fourier(folder)
         check_without_driver(folder)
         par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"
