@@ -70,7 +70,7 @@ enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *pre
             z->keys = keys;
             z->prefix = store_text(s, prefix);
             a->reader = z;
-            a->index = zarr_index;
+            a->index_box = zarr_index;
             e = two ? zarr_parse2(s, a, two) : zarr_parse3(s, a, three);
         }
         if (!e && two)
