@@ -13,7 +13,7 @@
 #define LARGEST       ((int64_t)16 << 20)
 #define TASKS_MOST    ((size_t)1 << 26)
 #define OVERLAPS_MOST 1000
-#define BATCH_BYTES   ((int64_t)1 << 20)
+#define BATCH_BYTES   ((int64_t)1 << 18)   /* they stay in the second cache */
 #define BATCH_LEAST   ((int64_t)128 << 10) /* decoded: less is not worth a turn of its own */
 
 struct engine_box engine_all(const struct store_array *a)
