@@ -71,6 +71,7 @@ enum waits_for {
     WAITS_IO,
     WAITS_EVENTS,
     WAITS_LOCK,
+    WAITS_CHILD, /* a process that it has started */
     WAITS
 };
 struct own_node { /* of the call tree of own code; attribute/own_tree.h */
