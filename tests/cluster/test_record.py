@@ -117,6 +117,31 @@ def sent_and_received(check, folder):
     check.that(mpi["unmatched"] >= 1 or rows[line_of("messages.c", "any")]["late_rank"] == 2, f"any source: {mpi['unmatched']}")
 
 
+@of_samples
+def files_and_windows(check, folder):
+    """MPI I/O and one-sided calls: bytes exact, times by line as the program's own clock has them."""
+    program = build(folder, "moved.c")
+    r, profile, _ = record(folder, ["mpirun", "-n", 2, program, folder / "moved.bin"])
+    check.must(r.returncode == 0, f"the program as it is: {r.returncode} {r.stdout} {r.stderr}")
+    truth = own_words(r.stdout)
+    rows = {row["line"]: row for row in profile["mpi"]["lines"] if row["line"]}
+    mb = 2 * 4 * 2**20 / 2**20  # of both ranks
+    for what, call, moved in (("write_all", "File_write_at_all", mb), ("read", "File_read_at", mb / 2), ("put", "Put", mb), ("get", "Get", mb / 4)):
+        row = rows.get(line_of("moved.c", what))
+        if row:  # shorter than 10 us: without a line
+            check.must(row["call"] == call and abs(row["given_mb"] - moved * row["calls"] / 2) < 1e-6, f"{what}: {row}")
+    check.that("File_write_at_all" in {row["call"] for row in rows.values()}, f"no line of the write: {sorted(rows)}")
+    all_of = {}
+    for row in profile["mpi"]["lines"]:
+        all_of[row["call"]] = all_of.get(row["call"], 0) + (row["given_mb"] or 0)
+    for call, moved in (("File_write_at_all", mb), ("File_read_at", mb / 2), ("Put", mb), ("Get", mb / 4)):
+        check.must(abs(all_of.get(call, 0) - moved) < 1e-6, f"{call}: {all_of.get(call)} MB, truth {moved}")
+    spent = sum(row["spent_s"] for row in profile["mpi"]["lines"] if row["call"] in ("File_write_at_all", "File_read_at"))
+    check.that(near(spent, sum(t["file"] for t in truth.values())), f"files: {spent:.4f} s, own clock {truth}")
+    spent = sum(row["spent_s"] for row in profile["mpi"]["lines"] if row["call"] == "Put" or row["line"] == line_of("moved.c", "fence"))
+    check.that(near(spent, sum(t["window"] for t in truth.values())), f"windows: {spent:.4f} s, own clock {truth}")
+
+
 def exit_codes(check, folder):
     """They are those of a bare run."""
     program = build(folder, "messages.c")
@@ -233,4 +258,4 @@ reason = module_missing() or ("" if shutil.which("mpicc") else "mpicc is not ins
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(who_is_late, sent_and_received, exit_codes, killed, two_machines, gave_up)
+main(who_is_late, sent_and_received, files_and_windows, exit_codes, killed, two_machines, gave_up)
