@@ -8,7 +8,10 @@ cd "$work"
 now() { awk '{print $1}' /proc/uptime; }
 took() { awk -v a="$began" -v b="$(now)" -v what="$1" 'BEGIN {printf "  %-28s %6.2f s\n", what, b - a}'; began=$(now); }
 only() { # the one file of this name
-    [ $# = 1 ] && [ -e "$1" ] || { echo "try.sh: expected one file, found: $*" >&2; exit 1; }
+    if [ $# != 1 ] || [ ! -e "$1" ]; then
+        echo "try.sh: expected one file, found: $*" >&2
+        exit 1
+    fi
     echo "$1"
 }
 
@@ -60,7 +63,7 @@ if [ -n "$python" ]; then
     "$program" report latest --text > report.txt
     took "report --text"
     grep -q 'x\.py' report.txt || { cat report.txt; echo "report --text does not name x.py" >&2; exit 1; }
-    grep -m 1 'x\.py' report.txt | cut -c 1-110 | sed 's/^/  /'
+    grep -m 1 '^x\.py\|: x\.py' report.txt | cut -c 1-110 | sed 's/^/  /'
 fi
 "$program" record -- /bin/ls / > /dev/null 2> record.txt || { cat record.txt; exit 1; }
 began=$(now)
@@ -68,4 +71,4 @@ began=$(now)
 took "recon of the tooth"
 tail -2 recon.txt | cut -c 1-130 | sed 's/^/  /'
 [ "$(wc -c < tooth.npy)" -gt 1000000 ] || { echo "tooth.npy has $(wc -c < tooth.npy) bytes" >&2; exit 1; }
-echo "$kind works on $(. /etc/os-release; echo "$PRETTY_NAME"), glibc $(ldd --version | sed -n '1s/.* //p')${python:+, $("$python" --version)}"
+echo "$kind works on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), glibc $(ldd --version | sed -n '1s/.* //p')${python:+, $("$python" --version)}"
