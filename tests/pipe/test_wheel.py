@@ -99,11 +99,29 @@ def install(check, path, folder):
     program = folder / "venv/bin/tomoprof"
     rows = json.loads(call(program, "doctor", "--json", cwd=folder).stdout)["rows"]
     check.that(rows["capture_library"]["state"] == "ok", f"doctor of the wheel: {rows['capture_library']}")
+    wheels_of_nvidia(check, folder, program, rows)
     (folder / "x.py").write_text("print(sum(range(1000)))\n")
     done = call(program, "record", folder / "venv/bin/python", "x.py", cwd=folder)
     check.that(done.returncode == 0 and "499500" in done.stdout, f"record: {done.returncode} {done.stderr}")
     done = call(folder / "venv/bin/python", "-c", "import tomoprof; print(tomoprof.read('output/latest'))", cwd=folder)
     check.that("<tomoprof.Run output/" in done.stdout and "profile>" in done.stdout, f"tomoprof.read: {done.stdout} {done.stderr}")
+
+
+def wheels_of_nvidia(check, folder, program, before):
+    """doctor finds cuFFT and CUPTI where pip puts them beside the package; here small ones that know their version alone."""
+    if not shutil.which("cc"):
+        print("  not tested with cuFFT and CUPTI: cc is not installed")
+        return
+    site = next((folder / "venv/lib").glob("python*/site-packages"))
+    (site / "nvidia/cu13/lib").mkdir(parents=True)
+    for name, call_of, version in (("libcufft.so.12", "int cufftGetVersion(int *v)", 12345), ("libcupti.so.13", "int cuptiGetVersion(unsigned *v)", 130003)):
+        (folder / "fake.c").write_text(f"{call_of}; {call_of} {{ *v = {version}; return 0; }}\n")
+        done = call("cc", "-shared", "-fPIC", folder / "fake.c", "-o", site / "nvidia/cu13/lib" / name)
+        check.that(done.returncode == 0, f"cc: {done.stderr}")
+    rows = json.loads(call(program, "doctor", "--json", cwd=folder).stdout)["rows"]
+    for row, found in (("cufft", "cuFFT 12.3.4"), ("cupti", "API version 130003")):
+        if before[row]["state"] == "missing":
+            check.that(found in rows[row]["found"], f"doctor of {row}: {rows[row]}")
 
 
 def no_tree(check, folder):
