@@ -15,7 +15,7 @@ docs=$tree/share/doc/tomoprof
 mkdir -p "$docs/licenses"
 {
     printf 'kind\tname\tversion\tlicences\nsource\ttomoprof\t%s\tApache-2.0\n' "$version"
-    awk -F '\t' -v OFS='\t' '!/^#/ && $4 != "no" {print $1 == "source" ? "library" : $1 ~ /^debian/ ? "debian" : $1, $2, $3, $5 " (" $4 ")"}' "$here/packages.tsv"
+    awk -F '\t' -v OFS='\t' '!/^#/ && $4 != "no" {print $1 == "source" ? "library" : $1 ~ /^debian/ ? "debian" : "wheel", $2, $3, $5 " (" $4 ")"}' "$here/packages.tsv"
 } > "$out/inside.tsv"
 "$source/docker/sbom.sh" spdx < "$out/inside.tsv" > "$docs/sbom.spdx.json"
 rm "$out/inside.tsv"
@@ -24,6 +24,7 @@ awk -F '\t' '$1 == "debian" && $4 != "no" {print $2}' "$here/packages.tsv" | whi
     cp -L "/usr/share/doc/$name/copyright" "$docs/licenses/$name.txt"
 done
 cp -L /opt/tomoprof-libraries/debian12/usr/share/doc/libsqlite3-dev/copyright "$docs/licenses/libsqlite3-dev.txt"
+cp /opt/tools/lib/python3*/site-packages/nvidia_nvtx-*.dist-info/licenses/License.txt "$docs/licenses/nvidia-nvtx.txt"
 cp /opt/tomoprof-libraries/cjson/LICENSE "$docs/licenses/cjson.txt"
 # One time for all, that of the commit.
 find "$tree" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
