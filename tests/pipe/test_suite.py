@@ -295,7 +295,7 @@ def demos(check, folder):
     """The published demos are operations of a run: rows, pictures and a page; each names what it is if it is called for a file."""
     names = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split()[1] == "demos"]
     check.that(len(names) == 6 and all(n.startswith("demo_") for n in names), f"--list: {names}")
-    r = tomoprof("run", "--demos", "--sizes", 12 if SANITIZED else 16, "--runs", 1, "--no-trace", "--out", folder)
+    r = tomoprof("run", "--demos", "--sizes", 16, "--runs", 1, "--no-trace", "--out", folder)
     check.that(r.returncode == 0 and "6 of 6 rows ok" in r.stderr, f"exit {r.returncode}: {r.stderr}")
     run = newest(folder)
     rows = json.loads((run / "timing.json").read_text())["measurements"]
