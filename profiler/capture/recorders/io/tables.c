@@ -8,6 +8,10 @@
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/state.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 enum {
     SLOTS = 2 * IO_FILES,
     NAMES = 1 << 20,
