@@ -198,10 +198,9 @@ reasons() {
 }
 
 # Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. Tests wait much,
-# for processes, and containers, for the network and the disk: the second build computes beside the first tests, the containers
-# are built beside the second.
+# for processes, and containers, for the network and the disk: the second build and the containers compute beside the tests.
 run_tests() {
-    local containers=OFF code=0 jobs=$(($(nproc) + 1)) # one more than CPUs: some tests mostly wait
+    local containers=OFF code=0 sanitized contained jobs=$(($(nproc) + 1)) # one more than CPUs: some tests mostly wait
     if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes
         containers=ON
         export TP_CONTAINER_PARTS="${TP_CONTAINER_PARTS-cuda}" TP_CONTAINER_ARCH="${TP_CONTAINER_ARCH-86}"
@@ -209,41 +208,42 @@ run_tests() {
     fi
     build release build ON "$containers"
     beside build/asan.log build asan build-asan ON
+    sanitized=$!
+    [ "$containers" = OFF ] || # from a folder of its own: ctest keeps notes in it
+        beside build/containers.log ctest --test-dir build/tests/container --output-on-failure -E fresh
+    contained=$!
     ctest --test-dir build --output-on-failure -j "$jobs" -LE container || code=$?
     reasons build/Testing/Temporary/LastTest.log
     [ "$code" = 0 ] || return "$code"
-    finished build/asan.log
-    if [ "$containers" = ON ]; then
-        beside build/containers.log ctest --test-dir build --output-on-failure -L container -E container/fresh
-    fi
+    finished "$sanitized" build/asan.log
     ctest --test-dir build-asan --output-on-failure -j "$jobs" -L "$SANITIZED" || code=$?
     [ "$code" = 0 ] || return "$code"
     if [ "$containers" = ON ]; then
-        finished build/containers.log
-        reasons build/Testing/Temporary/LastTest.log
+        finished "$contained" build/containers.log
+        reasons build/tests/container/Testing/Temporary/LastTest.log
     fi
 }
 
 # beside LOG COMMAND...: begins it, behind what else computes, in a process group of its own, which ends with us.
 beside() {
     local log=$1
-    shift
     set -m
     (
         renice -n 5 -p "$BASHPID" >/dev/null || true
-        "$@"
+        "${@:2}"
     ) >"$log" 2>&1 </dev/null &
     set +m
-    # shellcheck disable=SC2064 # this process
-    trap "kill -- -$! 2>/dev/null || true" EXIT
+    running="${running-} -$!"
+    # shellcheck disable=SC2086 # a list
+    trap '[ -z "$running" ] || kill -- $running 2>/dev/null || true' EXIT
 }
 
-# Waits for what `beside` began and shows its LOG; fails where that did.
+# finished PROCESS LOG: waits for what `beside` began and shows its LOG; fails where that did.
 finished() {
     local code=0
-    wait "$!" || code=$?
-    trap - EXIT
-    cat "$1"
+    wait "$1" || code=$?
+    running=${running/ -$1/}
+    cat "$2"
     return "$code"
 }
 

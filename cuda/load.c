@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cuda/cuda.h"
+#include "host/base/file.h"
 #include "host/base/memory.h"
 #include "profiler/mark/mark.h"
 
@@ -28,27 +29,11 @@ static enum err enter(void *object, const char *path, const struct backend_ops *
     return ERR_OK;
 }
 
-/* The folder of this program, with a slash; "" where /proc does not say. */
-static void program_folder(char *out, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", out, size - 1);
-    out[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(out, '/');
-    if (slash)
-        slash[1] = 0;
-}
-
 static int lies_here(struct cuda_build *b)
 {
-    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
-    char folder[3800];
-    program_folder(folder, sizeof folder);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(b->path, sizeof b->path, "%s%slibtomoprof_cuda%d.so", folder, places[i], b->major);
-        if (!access(b->path, F_OK))
-            return 1;
-    }
-    return 0;
+    char name[64];
+    snprintf(name, sizeof name, "libtomoprof_cuda%d.so", b->major);
+    return file_beside_program(b->path, sizeof b->path, name);
 }
 
 int cuda_driver_serves(void)

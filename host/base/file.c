@@ -295,6 +295,24 @@ void file_limit_give_back(void)
         signal(SIGXFSZ, SIG_DFL);
 }
 
+int file_beside_program(char *path, size_t room, const char *name)
+{
+    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
+    char folder[3800];
+    const ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[1] = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, room, "%s%s%s", folder, places[i], name);
+        if (!access(path, F_OK))
+            return 1;
+    }
+    *path = 0;
+    return 0;
+}
+
 enum err dir_make(const char *path)
 {
     char partial[PATH_MAX];

@@ -45,6 +45,10 @@ enum err file_read_all(const char *path, size_t limit, char **data, size_t *byte
 void file_limit_is_error(void);
 void file_limit_give_back(void);
 
+/* Path of `name` beside this program, in the folder above (a build's, for its tests) or in
+ * ../lib/tomoprof (installed); 0 and "" where it is in none of them. */
+int file_beside_program(char *path, size_t room, const char *name);
+
 enum err dir_make(const char *path); /* with its parents; fine when it exists */
 
 #endif

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/cluster/cluster.h"
 
 #define MOST_VALUES 8
+#define MODULE      "libtomoprof_mpi.so" /* the transport */
 
 static struct cluster self = {.place = {0, 1, 0, 1}};
 static int agreed;
@@ -40,36 +42,11 @@ int cluster_of_environment(int *rank, int *size)
     return 0;
 }
 
-/* The folder of this program, with a slash; "" where /proc does not say. */
-static void program_folder(char *out, size_t size)
-{
-    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
-    out[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(out, '/');
-    if (slash)
-        slash[1] = 0;
-}
-
-/* Path of the transport, "" where there is none. */
-static void find_module(char *path, size_t size)
-{
-    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
-    char folder[3800];
-    program_folder(folder, sizeof folder);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, size, "%s%slibtomoprof_mpi.so", folder, places[i]);
-        if (!access(path, F_OK))
-            return;
-    }
-    *path = 0;
-}
-
 const char *cluster_missing(void)
 {
     static char why[700];
     char path[4096];
-    find_module(path, sizeof path);
-    if (!*path)
+    if (!file_beside_program(path, sizeof path, MODULE))
         return "this build has no MPI: install Open MPI (libopenmpi-dev) and build again";
     void *object = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     *why = 0;
@@ -84,7 +61,7 @@ static enum err open_transport(const struct cluster_transport **out)
 {
     char path[4096];
     cluster_entry *entry;
-    find_module(path, sizeof path);
+    file_beside_program(path, sizeof path, MODULE);
     FAIL_IF(!*path, ERR_UNSUPPORTED,
             "a launcher started several ranks, and this build has no MPI: install Open MPI "
             "(libopenmpi-dev) and build again, or start one process");

@@ -323,6 +323,10 @@ enum err record_launch(const char *path, char *const *argv, char *const *environ
     *out = (struct record_end){0};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_take(&signals);
+    if (until && until->stop && *until->stop) { /* from here on signals wait for the program */
+        signals_give_back(&signals);
+        return FAIL(ERR_INTERRUPTED, "interrupted before %s began", path);
+    }
     witness_begin();
     int64_t begin = clock_ns();
     enum err e = start(path, argv, environment, silent, &signals);

@@ -96,6 +96,7 @@ struct record_until {
     double seconds; /* 0: it does not */
     void (*ended)(void *context, const struct record_end *then);
     void *context;
+    const volatile int *stop; /* set by a signal that came before: nothing is executed */
 };
 /* Executes it, waits, and forwards signals meanwhile. `silent`: on /dev/null. Times and memory in
  * `out` are those of the recording, its end is the program's. */

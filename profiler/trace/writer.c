@@ -21,7 +21,8 @@
 /* Above the numbers that programs expect to get or close by hand. */
 #define FD_FROM 400
 #define FD_LEAST                                                                                   \
-    200 /* where the limit is lower; below it none is kept, each chunk opens the file */
+    200            /* where the limit is lower; below it none is kept, each chunk opens the file */
+#define FD_SPARE 4 /* so many free numbers a program keeps beside a thread that opens the file */
 
 uint64_t trace_now(void)
 {
@@ -139,6 +140,20 @@ static int is_ours(const struct trace_writer *w, int fd)
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode;
 }
 
+/* Another thread than the first would take one of the program's last numbers for a moment, in which
+ * the program may want it. The first does nothing of its own meanwhile. */
+static int few_numbers(void)
+{
+    struct rlimit limit;
+    unsigned left = 0;
+    if (syscall(SYS_gettid) == getpid() || getrlimit(RLIMIT_NOFILE, &limit) ||
+        limit.rlim_cur > FD_LEAST)
+        return 0;
+    for (unsigned fd = 0; fd < limit.rlim_cur && left < FD_SPARE; fd++)
+        left += syscall(SYS_fcntl, fd, F_GETFD) < 0;
+    return left < FD_SPARE;
+}
+
 /* The file's descriptor, opened again when the program closed it (daemons close all), -1 when it
  * cannot be had: never the file that the program has under this number now. One below FD_LEAST is
  * not kept: let_go. */
@@ -147,6 +162,10 @@ static int own_fd(struct trace_writer *w)
     int old = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
     if (is_ours(w, old))
         return old;
+    if (few_numbers()) {
+        errno = EMFILE;
+        return -1;
+    }
     int fd = raise_fd(open_file(w, 0)), why = fd < 0 ? errno : EBADF;
     if (is_ours(w, fd) && fd < FD_LEAST)
         return fd;

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 import jsonschema
-from recorded import TOMOPROF, command, compiled, main, need_library, newest, profile, run
+from recorded import TOMOPROF, command, compiled, main, need_library, newest, of_samples, profile, run
 
 # A disk that takes 20 ms for each read of the file named by SLOW_FILE, as a library before the program's.
 SLOW = """#define _GNU_SOURCE
@@ -105,6 +105,7 @@ def check_causes(check, folder, title, number):
     check.that('id="data-causes"' in page, "the page has no causes")
 
 
+@of_samples
 def test_storage(check, folder):
     script, data, runs = folder / "storage.py", folder / "slow.bin", folder / "runs_storage"
     script.write_text(STORAGE)
@@ -253,10 +254,17 @@ def test_nothing(check, folder):
     check.that(not finding(profile(runs), "io.storage") and not (newest(runs) / "rootcause.md").exists(), "a rootcause.md of nothing")
 
 
-def test(check, folder):
-    for part in (test_storage, test_decoding, test_serialised, test_requests, test_polled, test_nothing):
-        part(check, folder)
+@of_samples
+def codecs(check, folder):
+    test_decoding(check, folder)
+    test_serialised(check, folder)
+
+
+@of_samples
+def servers(check, folder):
+    test_requests(check, folder)
+    test_polled(check, folder)
 
 
 need_library()
-main(test)
+main(test_storage, codecs, servers, test_nothing)

@@ -5,7 +5,7 @@ TP_PYTHONS=PATH:PATH names further interpreters."""
 import json
 import shutil
 
-from recorded import command, main, need_library, profile, run
+from recorded import command, main, need_library, of_samples, profile, run
 from test_python_frames import pythons
 
 SCRIPT = """
@@ -44,6 +44,7 @@ def check_one(check, folder, python):
     print(what, "with" if has_gil else "without", "a GIL: waited", round(sum(r["wait_s"] for r in waits), 2), "s")
 
 
+@of_samples
 def test(check, folder):
     (folder / "compute.py").write_text(SCRIPT)
     for python in pythons():

@@ -350,14 +350,15 @@ int main(void)
 """
 
 
+@of_samples
 def threads_and_forks_at_once(check, folder):
     program = compiled(folder, "torture", TORTURE, "-O2", "-pthread", f"-DMANY={20000 if LONG else 6000}")
     if not program:
         return print("skipped: no C compiler")
     for mean in (20000, 512 << 10):
         done, found = record(folder, program, modes="memory,copies,cpu,wait", mean=mean)
-        check.that(done.returncode == 0 and done.stdout == b"bad 0\n", f"mean {mean}: {done}")
-        check.that(len(found) == 41, f"{len(found)} traces")
+        check.must(done.returncode == 0 and done.stdout == b"bad 0\n", f"mean {mean}: {done}")
+        check.must(len(found) == 41, f"{len(found)} traces")
         for p in found: # a lock that was not had may cost a record, which is counted
             check.that(strays(p) <= p.lost[LOST_ALLOCATIONS] <= 10 + 1e-3 * len(p.allocs),
                        f"mean {mean}: {strays(p)} of {len(p.frees)} FREEs are of blocks that the process did not make, "

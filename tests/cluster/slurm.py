@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -50,17 +51,26 @@ def missing():
     return "" if os.geteuid() == 0 else "Slurm on loopback needs root"
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_ports(count):
+    """Below those that the kernel gives to others who ask for any: it is not taken until a daemon is there."""
+    lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found = []
+    places = range(max(1024, lowest - 10000), lowest) or range(20000, 30000)
+    for port in random.sample(places, min(200, len(places))):
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError(f"no {count} free ports below {lowest}")
 
 
-def wait_for(what, condition, seconds=300):
+def wait_for(what, condition, daemons=(), seconds=300):
     end = time.monotonic() + seconds
     while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {seconds} s")
+        gone = [p.args[0] for p in daemons if p.poll() is not None]
+        if gone or time.monotonic() > end:
+            raise TimeoutError(f"{what}: {f'{gone[0]} has ended' if gone else f'not within {seconds} s'}")
         time.sleep(0.05)
 
 
@@ -80,19 +90,20 @@ def slurm(folder):
     folder.chmod(0o755)  # munged refuses a socket that others cannot reach
     host = socket.gethostname().split(".")[0]
     conf = folder / "slurm.conf"
-    conf.write_text(CONF.format(host=host, port=free_port(), slurmd=free_port(), folder=folder))
+    port, slurmd = free_ports(2)
+    conf.write_text(CONF.format(host=host, port=port, slurmd=slurmd, folder=folder))
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     env = {**os.environ, "SLURM_CONF": str(conf), "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
-    quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # they write logs
     daemons = []
     try:
         daemons.append(subprocess.Popen(["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket",
                                          f"--pid-file={folder}/munged.pid", f"--seed-file={folder}/munge.seed",
                                          f"--log-file={folder}/munged.log"], **quiet))
-        wait_for("munged", (folder / "munge.socket").exists)
+        wait_for("munged", (folder / "munge.socket").exists, daemons)
         daemons.append(subprocess.Popen(["slurmctld", "-D", "-f", str(conf)], **quiet))
         daemons.append(subprocess.Popen(["slurmd", "-D", "-f", str(conf), "-N", host], **quiet))
-        wait_for("an idle node", lambda: text_of("sinfo", "-h", "-o", "%T", env=env) == "idle")
+        wait_for("an idle node", lambda: text_of("sinfo", "-h", "-o", "%T", env=env) == "idle", daemons)
         yield env
     finally:
         subprocess.run(["scancel", "--state=RUNNING", "--user=root"], **quiet, timeout=300)

@@ -99,6 +99,11 @@ def start_engine():
 
 def make_base_image(docker, name):
     with tempfile.TemporaryDirectory(prefix="tomoprof-root-", dir=os.environ.get("TMPDIR", "/var/tmp")) as root:
+        # As the images of Debian do it: an image that is cut short is thrown away, and nobody reads manuals in it.
+        rules = pathlib.Path(root, "etc/dpkg/dpkg.cfg.d/image")
+        rules.parent.mkdir(parents=True)
+        rules.write_text("force-unsafe-io\n" + "".join(f"path-exclude /usr/share/{name}/*\n" for name in ("doc", "info", "locale", "man"))
+                         + "path-include /usr/share/doc/*/copyright\n")
         made = call("debootstrap", "--variant=minbase", "bookworm", root)
         if made.returncode:
             raise Unable(f"{name} cannot be pulled, and debootstrap fails: {made.stdout[-300:]}{made.stderr[-300:]}")

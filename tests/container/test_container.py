@@ -208,11 +208,11 @@ PARTS = {"cuda": no_gpu_is_said, "test": the_tests_run_in_it, "nsys": nsight_sys
 def main():
     parts = os.environ.get("TP_CONTAINER_PARTS", ",".join(PARTS)).split(",")
     engine = Engine()
-    image(engine, "cpu", 120)
-    image(engine, "python", 160)
-    if "cuda" in parts:
+    if "cuda" in parts:  # first: its toolkit is fetched while the C is compiled, for all of them
         image(engine, "cuda", 900, "--build-arg", "ARCH=" + os.environ.get("TP_CONTAINER_ARCH", "75;80;86;89;90;100;120"),
               "--build-arg", "CUDA12=" + os.environ.get("TP_CONTAINER_CUDA12", "yes"))
+    image(engine, "cpu", 120)
+    image(engine, "python", 160)
     if "test" in parts:
         image(engine, "test", 3000)
     if "nsys" in parts:

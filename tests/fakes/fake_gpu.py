@@ -172,7 +172,7 @@ def environment(folder, fake="", **more):
     return {k: v for k, v in e.items() if v != "-"}
 
 
-def run(folder, scenario, count=100, fake="", timeout=120, **more):
+def run(folder, scenario, count=100, fake="", timeout=300, **more):
     """Exit status of the app; its trace files lie in `folder`."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     words = [str(APP), scenario, str(count)]

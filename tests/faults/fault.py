@@ -15,7 +15,7 @@ sys.path += [str(HERE.parent / "pipe"), str(HERE.parent / "capture")]
 from recorded import LIBRARY, TOMOPROF, compiled  # noqa: E402, F401
 from trace_file import traces  # noqa: E402
 
-PATIENCE = 60  # s: what is not done then waits for something that never comes
+PATIENCE = 300  # s: what is not done then waits for something that never comes
 OWN_WORDS = re.compile(rb"tomoprof: |warning: |error: |[0-9.e-]+ s recorded, ")
 
 

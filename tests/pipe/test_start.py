@@ -29,7 +29,7 @@ def checkout(folder, tool):
     program(folder / "bin/cmake", 'case $1 in --version) echo "cmake version 3.99" ;; esac\n')
     for name in ("ninja", "cc", "c++", "pkg-config"):  # what set-up looks for
         program(folder / "bin" / name, "exit 0\n")
-    program(folder / "bin/xdg-open", f'echo "$1" >> {folder}/opened\n')
+    program(folder / "bin/xdg-open", f'echo "$1" >> "{folder}/opened"\n')
     return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
 
 
@@ -135,11 +135,10 @@ def a_moved_checkout_is_configured_afresh(check, folder):
     check.that(f"build was made in {moved}: configured afresh" in built(copied), "start.sh did not see that the checkout was copied")
 
 
-def the_second_build_runs_beside_the_tests(check, folder):
+def the_second_build_and_the_containers_run_beside_the_tests(check, folder):
     """With stand-ins of cmake and ctest: the order, what fails the whole, and that nothing is left running then."""
-    for fails, code, steps in ((None, 0, ["release", "tests", "sanitized", "containers"]), ("asan", 3, ["release", "tests"]),
-                               ("tests", 4, ["release"]), ("sanitized", 5, ["release", "tests"]),
-                               ("containers", 6, ["release", "tests", "sanitized"])):
+    for fails, code, steps in ((None, 0, ["release", "tests", "sanitized"]), ("asan", 3, ["release", "tests"]), ("tests", 4, ["release"]),
+                               ("sanitized", 5, ["release", "tests"]), ("containers", 6, ["release", "tests", "sanitized"])):
         place = folder / str(fails)
         place.mkdir()
         environment = {**checkout(place, TOMOPROF), "CI": "true"}
@@ -151,28 +150,28 @@ def the_second_build_runs_beside_the_tests(check, folder):
         program(place / "bin/cmake", f"""case "$1 $2" in
 --version*) echo "cmake version 3.99"; exit ;;
 "--build build") step=release ;;
-"--build build-asan") step=asan; echo $$ > {place}/pid; [ {fails} != tests ] || exec sleep 600 ;;
+"--build build-asan") step=asan; echo $$ > {place}/asan; [ {fails} != tests ] || exec sleep 600 ;;
 *) exit ;;
 esac
 {end}""")
         program(place / "bin/ctest", f"""case "$*" in
 *build-asan*) step=sanitized ;;
-*-LE\\ container*) step=tests; until [ -s {place}/pid ]; do sleep 0.01; done ;;
-*) step=containers; [ {fails} != sanitized ] || exec sleep 600 ;;
+*-LE\\ container*) step=tests; until [ -s {place}/asan ] && [ -s {place}/contained ]; do sleep 0.01; done ;;
+*) step=containers; echo $$ > {place}/contained; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
 esac
 {end}""")
         done = subprocess.run(["./start.sh", "test"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
         ended = (place / "ended").read_text().split()
         check.that(done.returncode == code, f"{fails} fails: exit {done.returncode}: {done.stdout}{done.stderr}")
-        got = [step for step in ended if step != "asan"]  # the last two run side by side
-        check.that(got[:2] + sorted(got[2:]) == steps[:2] + sorted(steps[2:]), f"{fails} fails: {ended}, expected {steps}")
-        check.that(("asan" in ended) == (fails not in ("asan", "tests")), f"{fails} fails: {ended}")
-        if fails == "tests":
-            pid = (place / "pid").read_text().strip()
+        check.that([step for step in ended if step not in ("asan", "containers")] == steps, f"{fails} fails: {ended}, expected {steps}")
+        for step, enders in (("asan", (None, "sanitized", "containers")), ("containers", (None,))):
+            check.that((step in ended) == (fails in enders), f"{fails} fails: {ended}")
+        for name in ("asan", "contained"):
+            pid = (place / name).read_text().strip()
             end = time.monotonic() + 300
             while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < end:
                 time.sleep(0.05)
-            check.that(not pathlib.Path(f"/proc/{pid}").exists(), "the second build lives on after a failed test")
+            check.that(not pathlib.Path(f"/proc/{pid}").exists(), f"{fails} fails: {name} lives on")
 
 
 def compose_is_told_of_the_gpu(check, folder):
@@ -262,5 +261,5 @@ def nsys_is_called_where_it_is(check, folder):
 
 
 main(menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
-     the_second_build_runs_beside_the_tests, compose_is_told_of_the_gpu,
+     the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
      a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_is_called_where_it_is)

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def main(*tests):
     checks = Checks()
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     for test in tests:
-        before, begin = checks.failed, cpu_seconds()
+        before, begin, clock = checks.failed, cpu_seconds(), time.monotonic()
         with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
             print(test.__name__, flush=True)
             test(checks, pathlib.Path(folder))
@@ -120,5 +121,5 @@ def main(*tests):
             checks.failed = before
             with tempfile.TemporaryDirectory(prefix="tomoprof-") as folder:
                 test(checks, pathlib.Path(folder))
-        print(f"  {cpu_seconds() - begin:.1f} s of CPU time", flush=True)
+        print(f"  {cpu_seconds() - begin:.1f} s of CPU time, {time.monotonic() - clock:.1f} s in all", flush=True)
     sys.exit(checks.end())

@@ -385,6 +385,43 @@ static void a_descriptor_that_the_program_took_is_left_alone(void **state)
     close(fd);
 }
 
+static void *put_one(void *stream)
+{
+    return put_sample(stream, 1) ? stream : NULL;
+}
+
+/* A thread whose chunk would take one of the last numbers loses a record instead; the first thread,
+ * in which the program does nothing meanwhile, takes it for a moment. */
+static void few_descriptors_are_left_to_the_program(void **state)
+{
+    (void)state;
+    struct trace_writer w = created(0);
+    struct trace_stream s[2];
+    struct rlimit all, few;
+    pthread_t t;
+    void *written;
+    int fd = w.fd, left = 0;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    few = (struct rlimit){0, all.rlim_max};
+    while ((left += fcntl((int)few.rlim_cur, F_GETFD) < 0) < 4)
+        few.rlim_cur++;
+    for (int enough = 0; enough < 2; enough++, few.rlim_cur++) { /* 3, then 4 are free */
+        w.fd = -1; /* as where no high number could be had */
+        trace_stream_open(&s[0], &w, 1);
+        trace_stream_open(&s[1], &w, 2);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(pthread_create(&t, NULL, put_one, &s[1]), 0);
+        assert_int_equal(pthread_join(t, &written), 0);
+        assert_int_equal(put_sample(&s[0], 1), 1);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+        assert_int_equal(written != NULL, enough);
+        trace_stream_close(&s[0]);
+        trace_stream_close(&s[1]);
+    }
+    w.fd = fd;
+    trace_abandon(&w);
+}
+
 /* Children made by fork, and by a system call that no wrapper sees. */
 static void a_forked_child_leaves_the_trace_alone(void **state)
 {
@@ -456,6 +493,7 @@ int main(void)
         cmocka_unit_test(the_end_is_recorded_and_may_be_taken_back),
         cmocka_unit_test(a_signal_handler_is_refused_while_the_thread_writes),
         cmocka_unit_test(a_descriptor_that_the_program_took_is_left_alone),
+        cmocka_unit_test(few_descriptors_are_left_to_the_program),
         cmocka_unit_test(a_forked_child_leaves_the_trace_alone),
     };
     return cmocka_run_group_tests(tests, traces_set_up, traces_tear_down);

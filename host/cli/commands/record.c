@@ -166,14 +166,15 @@ static enum err run_program(struct record_session *s, char **word)
     if (*s->note)
         log_warn("%s", s->note);
     enum err e = ERR_OK;
+    const struct record_until bare = {.stop = &cli_stop};
     if (overhead)
-        e = record_launch(s->target.path, word, environ, 1, NULL, &s->bare);
+        e = record_launch(s->target.path, word, environ, 1, &bare, &s->bare);
     if (e == ERR_FAILED) { /* a limit of processes: the recording may go without */
         log_warn("the run without the recorder failed: %s", err_text());
         e = ERR_OK;
     }
     s->word = word;
-    const struct record_until until = {seconds, recording_ended, s};
+    const struct record_until until = {seconds, recording_ended, s, &cli_stop};
     record_disks_begin();
     record_clocks_begin();
     if (!e)

@@ -104,21 +104,7 @@ static enum err slice(struct perfetto *p, const struct proto_field *data, int64_
 {
     struct proto m = proto_in(data);
     struct proto_field f;
-    struct trace_event e = {.ts = at,
-                            .duration = -1,
-                            .id = -1,
-                            .correlation = -1,
-                            .device = -1,
-                            .stream = -1,
-                            .context = -1,
-                            .bytes = -1,
-                            .device_type = -1,
-                            .total_allocated = -1,
-                            .total_reserved = -1,
-                            .registers = -1,
-                            .shared = -1,
-                            .grid = {-1, -1, -1},
-                            .block = {-1, -1, -1}};
+    struct trace_event e = trace_event_at(at);
     uint64_t type = 0, track = 0;
     while (proto_next(&m, &f)) {
         const struct table *ids = f.number == NAME_ID ? &p->names : &p->categories;
@@ -142,9 +128,7 @@ static enum err slice(struct perfetto *p, const struct proto_field *data, int64_
         return ERR_OK;
     e.phase = type == TYPE_BEGIN ? 'B' : 'E';
     e.tid = (int64_t)(track & INT64_MAX); /* its row until all rows are known */
-    FAIL_IF(p->t.list.count >= 100000000, ERR_INPUT, "%s: more than 100 million events",
-            p->t.b->base);
-    return vector_add(&p->t.list, e);
+    return trace_events_add(&p->t, &e);
 }
 
 static enum err packet(struct perfetto *p, const struct proto_field *data)

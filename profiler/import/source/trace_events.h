@@ -26,6 +26,9 @@ struct trace_events {
     int64_t repaired;               /* 1: the file ends early */
 };
 
+/* One of which nothing but the time is known. */
+struct trace_event trace_event_at(int64_t ts);
+enum err trace_events_add(struct trace_events *t, const struct trace_event *e);
 /* Events in the order of the file. A pid that is a text gets a number below -1000. */
 enum err trace_events_read(struct trace_events *t, const struct import_input *in);
 /* Fills the builder from them; the lists stay the caller's. */

@@ -110,25 +110,34 @@ static enum err field(struct trace_events *t, struct pull *p, struct trace_event
     return ERR_OK;
 }
 
+struct trace_event trace_event_at(int64_t ts)
+{
+    return (struct trace_event){.ts = ts,
+                                .duration = -1,
+                                .id = -1,
+                                .correlation = -1,
+                                .device = -1,
+                                .stream = -1,
+                                .context = -1,
+                                .bytes = -1,
+                                .device_type = -1,
+                                .total_allocated = -1,
+                                .total_reserved = -1,
+                                .registers = -1,
+                                .shared = -1,
+                                .grid = {-1, -1, -1},
+                                .block = {-1, -1, -1}};
+}
+
+enum err trace_events_add(struct trace_events *t, const struct trace_event *e)
+{
+    FAIL_IF(t->list.count >= 100000000, ERR_INPUT, "%s: more than 100 million events", t->b->base);
+    return vector_add(&t->list, *e);
+}
+
 static enum err event(struct trace_events *t, struct pull *p)
 {
-    struct trace_event e = {.pid = 0,
-                            .tid = 0,
-                            .ts = INT64_MIN,
-                            .duration = -1,
-                            .id = -1,
-                            .correlation = -1,
-                            .device = -1,
-                            .stream = -1,
-                            .context = -1,
-                            .bytes = -1,
-                            .device_type = -1,
-                            .total_allocated = -1,
-                            .total_reserved = -1,
-                            .registers = -1,
-                            .shared = -1,
-                            .grid = {-1, -1, -1},
-                            .block = {-1, -1, -1}};
+    struct trace_event e = trace_event_at(INT64_MIN);
     int depth = p->depth;
     while (pull_key(p))
         TRY(field(t, p, &e));
@@ -142,8 +151,7 @@ static enum err event(struct trace_events *t, struct pull *p)
         t->damaged++;
         return ERR_OK;
     }
-    FAIL_IF(t->list.count >= 100000000, ERR_INPUT, "%s: more than 100 million events", t->b->base);
-    return vector_add(&t->list, e);
+    return trace_events_add(t, &e);
 }
 
 static enum err events(struct trace_events *t, struct pull *p)
