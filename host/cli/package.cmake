@@ -19,6 +19,10 @@ install(FILES ${reference}/_tomoprof DESTINATION share/zsh/vendor-completions) #
 get_property(files GLOBAL PROPERTY TP_REFERENCE)
 add_custom_target(reference ALL DEPENDS ${files})
 
+# The Python package, for PYTHONPATH; a wheel has it as its own.
+if(NOT SKBUILD)
+  install(DIRECTORY host/python/tomoprof DESTINATION share/tomoprof/python FILES_MATCHING PATTERN "*.py")
+endif()
 install(FILES LICENSE README.md DESTINATION share/doc/tomoprof)
 install(DIRECTORY docs/ DESTINATION share/doc/tomoprof/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
 

@@ -17,6 +17,7 @@
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/locks/locks.h"
 #include "profiler/analyze/ranks/ranks.h"
+#include "profiler/analyze/state/cells.h"
 
 static const struct collector *const collectors[] = {
     &collector_cpu, &collector_heap,  &collector_gpu,  &collector_ranges,
@@ -255,6 +256,8 @@ static enum err with_folder(struct run *r, const char *folder)
     r->home = getenv("HOME");
     TRY(trace_list(folder, &paths, &count));
     enum err e = symbols_create(&r->symbols);
+    if (e == ERR_OK)
+        e = cells_read(r);
     if (e == ERR_OK)
         e = read_all(r, paths, count);
     trace_list_free(paths, count);

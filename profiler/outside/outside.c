@@ -203,6 +203,8 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     r.us.random = trace_now() | 1;
     TRY(begin(&r));
     r.begin_ns = trace_now();
+    if (s->begun)
+        s->begun(s);
     be_on_time(1);
     out->still_runs = look_until_the_end(&r);
     be_on_time(0);

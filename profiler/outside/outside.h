@@ -26,6 +26,7 @@ struct outside_settings {
     double seconds, rate_hz; /* 0: until it ends; 100 */
     const char *folder;      /* absolute; receives the trace file */
     const volatile sig_atomic_t *stop;
+    void (*begun)(const struct outside_settings *); /* from now on it is recorded; NULL none */
 };
 struct outside_end {
     double wall_s, user_s, system_s; /* of the process while it was recorded */

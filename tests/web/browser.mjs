@@ -348,6 +348,25 @@ async function speedscope() {
   await page.context().close();
 }
 
+// As a notebook shows it: in a closed-off frame without an address, further down a page that must not scroll by itself.
+async function framed() {
+  const report = readFileSync(job.pages.both, "utf8").replace(/&/g, "&amp;").replace(/"/g, "&quot;");
+  writeFileSync(job.folder + "/notebook.html", `<!doctype html><title>notebook</title><div style="height:3000px"></div><iframe srcdoc="${report}" sandbox="allow-scripts" style="width:100%;height:800px"></iframe>`);
+  const page = await (await browser.newContext()).newPage();
+  page.setDefaultTimeout(PATIENCE);
+  page.on("pageerror", (e) => that(false, `framed: ${e.message}`));
+  await page.goto("file://" + job.folder + "/notebook.html");
+  const frame = page.frames()[1];
+  await frame.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: PATIENCE });
+  that(await frame.evaluate(() => document.documentElement.dataset.ready) === "1", `framed: ${(await frame.locator("#main").innerText()).slice(0, 200)}`);
+  that(await page.evaluate(() => scrollY) === 0, "framed: the page around it scrolled");
+  await frame.click("#tab-lines");
+  that(await frame.locator("#lines").isVisible(), "framed: a tab does not open");
+  await frame.locator("#lines a").first().click();
+  that(await frame.locator("#lines table").first().isVisible(), "framed: a link leads away");
+  await page.context().close();
+}
+
 // What another tool recorded, within the page of the run: totals of both sides as their profiles have them.
 async function beside() {
   const page = await open("beside", { hash: "#compare" });
@@ -391,7 +410,7 @@ async function perfetto(file, series, unit) {
 }
 
 for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
-  ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
+  ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, reduced, damaged, framed, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {

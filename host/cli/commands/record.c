@@ -232,6 +232,14 @@ static void conclude(struct record_session *s)
         log_info("tomoprof: %s#compare has %s beside it", page, with);
 }
 
+static void recording_begun(const struct outside_settings *s)
+{
+    if (s->seconds > 0)
+        log_info("recording process %d for %g s", (int)s->pid, s->seconds);
+    else
+        log_info("recording process %d until it ends, or Ctrl-C", (int)s->pid);
+}
+
 /* The program goes on, or ends by itself: how, only its parent is told. */
 static enum err run_outside(struct record_session *s)
 {
@@ -246,11 +254,10 @@ static enum err run_outside(struct record_session *s)
                                               .seconds = seconds,
                                               .rate_hz = rate,
                                               .folder = s->trace,
-                                              .stop = &cli_stop};
+                                              .stop = &cli_stop,
+                                              .begun = recording_begun};
     if (!e) {
         log_info("%s", outside_limits);
-        if (seconds <= 0)
-            log_info("recording process %d until it ends, or Ctrl-C", (int)pid);
         e = outside_record(&settings, &end);
     }
     if (!e) {

@@ -16,8 +16,11 @@ __all__ = ["Run", "program", "read"]
 
 
 def program():
-    """The path of the program that came with this package."""
-    path = pathlib.Path(__file__).parent / "bin/tomoprof"
+    """The path of the program that came with this package: in it (pip), or in PREFIX/bin of PREFIX/share/tomoprof/python."""
+    package = pathlib.Path(__file__).resolve().parent
+    path = package / "bin/tomoprof"
+    if not path.is_file() and package.parts[-4:] == ("share", "tomoprof", "python", "tomoprof"):
+        path = package.parents[3] / "bin/tomoprof"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: install the package with `pip install .`, not as an editable one")
     return path
@@ -116,3 +119,15 @@ class Run:
 def read(run="output/latest"):
     """The run in that folder."""
     return Run(run)
+
+
+def load_ipython_extension(shell):
+    """%load_ext tomoprof: cells that begin with %%tomoprof are recorded."""
+    from tomoprof import jupyter
+    jupyter.load(shell)
+
+
+def unload_ipython_extension(shell):
+    """%unload_ext tomoprof."""
+    from tomoprof import jupyter
+    jupyter.unload(shell)

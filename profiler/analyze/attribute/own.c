@@ -19,11 +19,17 @@ static int any_in(const char *text, const char *const *parts)
     return 0;
 }
 
-/* Installed packages and the standard library, wherever the interpreter lives. */
+/* Installed packages and the standard library, wherever the interpreter lives; what waits for the
+ * recorder in a notebook. */
 static int installed(const char *path)
 {
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib-dynload/",
-                                        "/lib/python3",    "/lib64/python3",  NULL};
+    static const char *const parts[] = {"/site-packages/",
+                                        "/dist-packages/",
+                                        "/lib-dynload/",
+                                        "/lib/python3",
+                                        "/lib64/python3",
+                                        "/tomoprof/jupyter.py",
+                                        NULL};
     return any_in(path, parts);
 }
 

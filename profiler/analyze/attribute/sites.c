@@ -5,6 +5,7 @@
 
 #include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/own_tree.h"
+#include "profiler/analyze/attribute/serving.h"
 #include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
 
@@ -214,6 +215,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
                                          .allocs = s->allocs,
                                          .copied = s->copied});
     TRY(own_tree_add(im, frames, count, s, &context->own));
+    context->idle |= s->wait > 0 && serving_idle(frames, count);
     if (chosen < 0)
         return attribute_to_module(r, module_of(frames, count, s), s);
     for (int i = 0; i < count; i++)

@@ -222,7 +222,7 @@ static enum err contexts_to_nodes(struct image *im)
                 const struct sample_context *s = &im->contexts.items[e->what];
                 TRY(vector_add(&r->moments,
                                (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
-                                                  im->threads.items[i].row, k, s->waits}));
+                                                  im->threads.items[i].row, k, s->waits, s->idle}));
                 e->what = s->node;
             }
         }
@@ -373,7 +373,8 @@ void build_free(struct run *r)
     struct table *tables[] = {&r->site_by_key,    &r->source_by_path,  &r->path_of,
                               &r->class_of,       &r->node_by_key,     &r->frame_by_key,
                               &r->kernel_by_name, &r->in_range_by_key, &r->in_thread_by_key,
-                              &r->own_by_key,     &r->note_by_path};
+                              &r->own_by_key,     &r->note_by_path,    &r->cell_by_file,
+                              &r->cell_by_name};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
     void *plain[] = {r->sites.items,    r->sources.items,     r->paths.items,

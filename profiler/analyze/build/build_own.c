@@ -76,7 +76,7 @@ static void give(struct walk *w, const struct moment_of *m, double part)
         own->path_cpu += part * w->step;
         return;
     }
-    own->path_wait[m->waits] += part * w->step;
+    own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] += part * w->step;
 }
 
 /* 1: `m` is waited for by a thread that waits for others. */
@@ -190,7 +190,8 @@ enum err build_own(struct run *r)
     static const char *const names[WAITS] = {[WAITS_SLEEP] = "sleep",
                                              [WAITS_IO] = "io",
                                              [WAITS_EVENTS] = "events",
-                                             [WAITS_LOCK] = "lock"};
+                                             [WAITS_LOCK] = "lock",
+                                             [WAITS_REQUESTS] = "requests"};
     TRY(critical_path(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {

@@ -8,6 +8,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/source_notes.h"
 #include "profiler/analyze/build/source_rules.h"
+#include "profiler/analyze/state/cells.h"
 
 enum {
     TEXT_MAX = 400,
@@ -117,6 +118,11 @@ static enum err one_file(struct run *r, struct model_file *f, const char *record
     struct stat st;
     char path[PATH_MAX], *text = NULL;
     size_t bytes;
+    const char *cell = cells_text(r, recorded);
+    if (cell) {
+        TRY(line_texts(r, f, cell));
+        return context(r, f, cell, room);
+    }
     if (!source_real_path(r->cwd, recorded, path) || stat(path, &st) || !S_ISREG(st.st_mode) ||
         st.st_size > FILE_MAX_BYTES || !st.st_size)
         return ERR_OK;

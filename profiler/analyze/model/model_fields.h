@@ -285,7 +285,7 @@
     X(INT, _, gpu_ns, "of what was launched there")                                                \
     X(INT, _, path_cpu_ns, "part of the run's wall time that was computing, see docs/profile.md")  \
     X(INT, _, path_wait_ns, "part of the run's wall time that was waiting, likewise")              \
-    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock; null none")
+    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle); null none")
 
 #define MODEL_STAT_FIELDS(X)                                                                       \
     X(INT, _, n, "")                                                                               \
@@ -352,7 +352,7 @@
 
 /* What to change first: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
-    X(TEXT, _, kind, "cpu, gpu, wait, lock, ranks, imports, finding, none")                                     \
+    X(TEXT, _, kind, "cpu, gpu, wait, idle, lock, ranks, imports, finding, none")                                   \
     X(TEXT, _, text, "a sentence")                                                                 \
     X(TEXT, _, file, "key of files; null where it is about no line")                               \
     X(INT, _, line, "")                                                                            \

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/analyze/state/cells.h"
 #include "profiler/analyze/state/image.h"
 
 const char *image_string(const struct image *im, uint64_t id)
@@ -130,6 +131,8 @@ static enum err define_code(struct image *im, const struct trace_code *c, const 
     struct code_object *code = &im->codes.items[index];
     struct arena *kept = im->run->m->arena; /* caches of rules.c go by address */
     code->file = arena_text_n(kept, tail, c->file_bytes);
+    const char *cell = code->file ? cells_name(im->run, code->file) : NULL;
+    code->file = cell ? cell : code->file;
     code->name = arena_text_n(kept, tail + c->file_bytes, c->name_bytes);
     code->first_line = c->first_line;
     FAIL_IF(!code->file || !code->name, ERR_MEMORY, "no memory for the texts of a trace");

@@ -29,7 +29,7 @@ struct sample_context {
     struct costs costs;
     int site, function; /* attributed to, once resolved; -1 */
     uint32_t node, own; /* in run.nodes, in run.own */
-    int waits;          /* enum waits_for of what it waited for last */
+    int waits, idle;    /* enum waits_for of what it waited for last; idle: for requests */
 };
 struct overhead {
     uint64_t part, ns, calls; /* last values */

@@ -71,6 +71,7 @@ enum waits_for {
     WAITS_IO,
     WAITS_EVENTS,
     WAITS_LOCK,
+    WAITS_REQUESTS, /* own lines alone: an idle server, see attribute/serving.h */
     WAITS
 };
 struct own_node { /* of the call tree of own code; attribute/own_tree.h */
@@ -86,6 +87,7 @@ struct moment_of { /* an interval that a thread spent on a CPU or waiting, for t
     int process, thread; /* rows */
     int waiting;         /* 0: on a CPU */
     enum waits_for waits;
+    int idle; /* waits for the next request, job or event */
 };
 struct tree_frame {
     const char *function, *file, *module, *kind; /* file: as shown */
@@ -199,6 +201,8 @@ struct run {
     struct table site_by_key;
     VECTOR(struct source) sources;
     struct table source_by_path;
+    const struct cell *cells; /* of a notebook; cells.c */
+    struct table cell_by_file, cell_by_name;
     VECTOR(struct source_note) notes;
     struct table note_by_path;
     struct table path_of, class_of; /* caches of rules.c, by address of the text */

@@ -8,13 +8,12 @@
 
 #include "profiler/analyze/common/vector.h"
 #include "profiler/report/findings/findings.h"
-#include "profiler/report/findings/rank_rules.h"
 #include "profiler/report/findings/hotspots.h"
+#include "profiler/report/findings/own_place.h"
+#include "profiler/report/findings/quiet.h"
+#include "profiler/report/findings/rank_rules.h"
 
-enum {
-    ENOUGH = 20, /* samples: below them no line is named */
-    ANSWERS_MAX = 6
-};
+enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define SMALL 0.05 /* of the wall time: no card */
 #define BLIND 0.1  /* of the CPU time in own code: below it own lines do not explain the run */
 #define SOME  0.2
@@ -26,7 +25,7 @@ enum {
 
 struct teller {
     struct model *m;
-    double wall, cpu;
+    double wall, cpu, idle; /* idle: of the wall time, waiting for requests */
     VECTOR(struct model_answer) all;
 };
 
@@ -48,53 +47,6 @@ static double positive(double v)
     return isfinite(v) && v > 0 ? v : 0;
 }
 
-static const struct model_line *line_of(const struct model *m, const char *path, int64_t line)
-{
-    const struct model_file *f = hotspots_file(m, path);
-    for (int i = 0; f && i < f->lines_count; i++)
-        if (f->lines[i].line == line)
-            return &f->lines[i];
-    return NULL;
-}
-
-static int made_at_run_time(const struct model_own *at)
-{
-    return at->module && *at->module == '[';
-}
-
-/* "recon.py:12", or "waves (prog)" of a program without line tables. */
-static void place(const struct model_own *at, char out[300])
-{
-    const char *slash = at->module ? strrchr(at->module, '/') : NULL;
-    if (at->file)
-        snprintf(out, 300, "%.200s:%lld", at->file, (long long)at->line);
-    else if (at->function && (!at->module || made_at_run_time(at)))
-        snprintf(out, 300, "%.200s", at->function);
-    else
-        snprintf(out, 300, "%.200s (%.60s)", at->function ? at->function : "unknown code",
-                 slash        ? slash + 1
-                 : at->module ? at->module
-                              : "no module");
-}
-
-/* The same with the text of the line, cut to some 50 bytes. */
-static void place_and_text(const struct model *m, const struct model_own *at, char out[400])
-{
-    const struct model_line *line = line_of(m, at->file, at->line);
-    const char *text = line && line->text ? line->text : "";
-    char where[300];
-    place(at, where);
-    text += strspn(text, " \t");
-    size_t n = strlen(text), room = 50;
-    while (n > room && (text[room] & 0xC0) == 0x80)
-        room--;
-    if (*text)
-        snprintf(out, 400, "%s `%.*s%s`", where, (int)(n > room ? room : n), text,
-                 n > room ? "..." : "");
-    else
-        snprintf(out, 400, "%s", where);
-}
-
 static struct model_answer blank(const char *kind, const struct model_own *at)
 {
     struct model_answer a;
@@ -111,8 +63,8 @@ static struct model_answer blank(const char *kind, const struct model_own *at)
 static const char *advice_for_cpu(const struct model *m, const struct model_own *at)
 {
     const struct model_file *f = hotspots_file(m, at->file);
-    const struct model_line *line = line_of(m, at->file, at->line);
-    if (!f && !made_at_run_time(at))
+    const struct model_line *line = own_line_of(m, at->file, at->line);
+    if (!f && !own_made_at_run_time(at))
         return "Build with -g (it changes no optimisation): then lines are named.";
     double self = line ? positive(line->cpu.user) + positive(line->cpu.sys) : 0;
     double whole = line ? positive(line->cpu_incl.user) + positive(line->cpu_incl.sys) : 0;
@@ -140,7 +92,7 @@ static enum err computing(struct teller *t)
         const struct hotspot *s = &hot.found[i];
         double cost = 1e-9 * s->ns, share = cost / t->cpu;
         struct model_answer a = blank("cpu", s->at);
-        place_and_text(t->m, s->at, name);
+        own_place_and_text(t->m, s->at, name);
         a.text = text_of(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name, 100 * share,
                          cost, t->cpu);
         a.cost_s = cost;
@@ -166,7 +118,8 @@ static const char *join_branches(struct teller *t)
         first = first ? first : a;
         if (first->share >= ALONE || a->share < first->share / 4)
             break;
-        place(&(struct model_own){.file = a->file, .line = a->line, .function = a->function}, name);
+        own_place(&(struct model_own){.file = a->file, .line = a->line, .function = a->function},
+                  name);
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%.120s takes %.0f %%",
                       told ? ", " : "The CPU time divides: ", name, 100 * a->share);
         told++;
@@ -211,7 +164,7 @@ static enum err waiting(struct teller *t)
         if (waits_for_work(t->m, s->at) || !(s->at->file || s->at->function))
             continue;
         struct model_answer a = blank("wait", s->at);
-        place_and_text(t->m, s->at, name);
+        own_place_and_text(t->m, s->at, name);
         a.cost_s = a.gain_s = 1e-9 * s->ns;
         a.share = a.cost_s / t->wall;
         a.of = "wall time";
@@ -254,7 +207,7 @@ static enum err importing(struct teller *t)
     struct model_answer a = blank("imports", first);
     char name[300] = "";
     if (first)
-        place(first, name);
+        own_place(first, name);
     a.cost_s = a.gain_s = 1e-9 * all;
     a.share = a.cost_s / t->wall;
     a.of = "wall time";
@@ -275,7 +228,7 @@ static enum err on_device(struct teller *t)
     TRY(hotspots_find(t->m, HOTSPOTS_GPU, &hot));
     for (int i = 0; i < hot.count && i < 3; i++) {
         struct model_answer a = blank("gpu", hot.found[i].at);
-        place_and_text(t->m, hot.found[i].at, name);
+        own_place_and_text(t->m, hot.found[i].at, name);
         a.cost_s = 1e-9 * hot.found[i].ns;
         a.share = a.cost_s / g->gpu_sum_s;
         a.of = "GPU time";
@@ -407,23 +360,6 @@ static enum err elsewhere(struct teller *t)
     return vector_add(&t->all, a);
 }
 
-static enum err too_few(struct teller *t)
-{
-    int64_t n = t->m->totals.cpu.samples;
-    struct model_answer a = blank("none", NULL);
-    if (n == 0)
-        a.text = "No CPU sample was taken, so no hotspot is known.";
-    else if (n != MODEL_UNKNOWN && n < ENOUGH)
-        a.text = text_of(t, "Only %lld CPU samples were taken: too few to name a hotspot.",
-                         (long long)n);
-    else
-        a.text = "No own line took a large part of the time.";
-    a.advice = n != MODEL_UNKNOWN && n < ENOUGH
-                   ? "Record more work, or sample more often: tomoprof record --rate 1000."
-                   : "Look at all lines with `tomoprof report --libraries`.";
-    return vector_add(&t->all, a);
-}
-
 static int by_gain(const void *a, const void *b)
 {
     const struct model_answer *x = a, *y = b;
@@ -456,15 +392,21 @@ static enum err arrange(struct teller *t)
         n++;
     for (n = n < t->all.count ? n : 0; n < t->all.count && !leads(t, &t->all.items[n]);)
         n++;
-    if (n == t->all.count || !(t->all.items[n].gain_s > SMALL * t->wall)) {
-        TRY(too_few(t));
-        n = t->all.count - 1;
+    const double least = SMALL * (t->wall - t->idle);
+    int found = n < t->all.count && t->all.items[n].gain_s > least;
+    if (found && t->idle >= ALONE * t->wall && !strcmp(t->all.items[n].kind, "imports"))
+        found = 0; /* its start-up is not what a server is about */
+    if (!found) {
+        struct model_answer quiet;
+        TRY(t->idle > 0 ? quiet_idle(t->m, &quiet) : quiet_too_few(t->m, &quiet));
+        n = t->all.count;
+        TRY(vector_add(&t->all, quiet));
     }
     struct model_answer first = t->all.items[n];
     memmove(&t->all.items[1], &t->all.items[0], n * sizeof first);
     t->all.items[0] = first;
     n = 1;
-    while (n < t->all.count && n < ANSWERS_MAX && t->all.items[n].gain_s > SMALL * t->wall)
+    while (n < t->all.count && n < ANSWERS_MAX && t->all.items[n].gain_s > least)
         n++;
     TRY(model_list(t->m, model_answer, t->m, answers, n));
     array_copy(t->m->answers, t->all.items, n, sizeof first);
@@ -477,14 +419,15 @@ enum err answers_add(struct model *m)
                                                          waiting, importing, from_findings};
     struct teller t = {.m = m,
                        .wall = m->meta.wall_s,
-                       .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys)};
+                       .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys),
+                       .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
         e = parts[i](&t);
     size_t lines = 0;
     for (size_t i = 0; i < t.all.count; i++)
         lines += strcmp(t.all.items[i].kind, "finding") != 0;
-    if (e == ERR_OK && !lines)
+    if (e == ERR_OK && !lines && t.idle < ALONE * t.wall)
         e = elsewhere(&t);
     const char *divided = join_branches(&t);
     if (e == ERR_OK)

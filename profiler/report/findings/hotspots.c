@@ -209,7 +209,8 @@ static double cost_of(const struct model_own *o, enum hotspots_of what)
     const int64_t ns[HOTSPOTS_KINDS] = {
         [HOTSPOTS_CPU] = o->cpu_ns, [HOTSPOTS_GPU] = o->gpu_ns, [HOTSPOTS_WAIT] = o->path_wait_ns};
     int import = o->kind && !strcmp(o->kind, "import");
-    return ns[what] > 0 && !import ? (double)ns[what] : 0;
+    int idle = what == HOTSPOTS_WAIT && o->waits_for && !strcmp(o->waits_for, "requests");
+    return ns[what] > 0 && !import && !idle ? (double)ns[what] : 0;
 }
 
 enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hotspots *out)

@@ -57,6 +57,7 @@ static void python_files_by_where_they_lie(void **state)
         {1, "/data/shared/tools.py", "f"},
         {1, "/opt/app/main.py", "f"}, /* the script's folder, wherever it is */
         {0, "/opt/other/main.py", "f"},
+        {0, "/srv/job/site/tomoprof/jupyter.py", "finish"}, /* waits for the recorder */
         {0, "/srv/job/venv/lib/python3.11/site-packages/itk/x.py", "f"},
         {0, "/usr/lib/python3/dist-packages/numpy/core.py", "f"},
         {0, "/usr/lib/python3.11/threading.py", "f"},

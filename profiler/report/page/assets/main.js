@@ -31,6 +31,9 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; } // typed by hand: a lone %
 }
 
+// In a notebook the page is a frame that is closed off: its address is not its own, and the page around it must not scroll.
+const framed = window !== window.top;
+
 function buildTabs(parts, bar) {
   const tabs = document.getElementById("tabs"), main = document.getElementById("main"), built = new Set();
   const nodes = parts.map(([id, title], i) => el("button", { type: "button", role: "tab", id: "tab-" + id, "aria-controls": id, "aria-selected": "false", tabindex: "-1", onclick: () => open(i) }, title));
@@ -50,10 +53,11 @@ function buildTabs(parts, bar) {
     panels.forEach((p, j) => { p.hidden = j !== i; });
     nodes.forEach((n, j) => { n.setAttribute("aria-selected", String(j === i)); n.tabIndex = j === i ? 0 : -1; });
     if (focus) nodes[i].focus();
-    nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (!framed) nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
     refresh(parts[i][0]);
     if (bar) bar.hidden = !filtered.has(parts[i][0]);
-    if (hash && location.hash !== hash) history.pushState(null, "", hash);
+    if (framed) { /* no address */ }
+    else if (hash && location.hash !== hash) history.pushState(null, "", hash);
     else if (!hash && location.hash.split("/")[0] !== "#" + parts[i][0]) history.replaceState(null, "", "#" + parts[i][0]);
     dispatchEvent(new Event("resize"));
   }

@@ -1,0 +1,54 @@
+/* The loops in which servers, consumers of jobs and programs with windows wait for what comes. */
+#include <string.h>
+
+#include "profiler/analyze/attribute/serving.h"
+
+struct loop {
+    const char *file, *function; /* part of the path; NULL: any function */
+};
+
+/* "get", "Queue.get", but not "target". */
+static int is_called(const char *function, const char *name)
+{
+    size_t n = strlen(function), k = strlen(name);
+    return n >= k && !strcmp(function + n - k, name) && (n == k || function[n - k - 1] == '.');
+}
+
+static int is_loop(const struct resolved *f)
+{
+    static const struct loop loops[] = {
+        {"/socketserver.py", "serve_forever"}, /* http.server, wsgiref, werkzeug (Flask) */
+        {"/uvicorn/server.py", NULL},
+        {"/hypercorn/", "serve"},
+        {"/gunicorn/arbiter.py", NULL},
+        {"/gunicorn/workers/", NULL},
+        {"/waitress/", "run"},
+        {"/cheroot/server.py", "serve"},
+        {"/tornado/platform/asyncio.py", "start"},
+        {"/aiohttp/web.py", "run_app"},
+        {"/grpc/_server.py", "wait_for_termination"},
+        {"/celery/worker/", NULL},
+        {"/rq/worker", "dequeue_job_and_maintain_ttl"},
+        {"/queue.py", "get"},
+        {"/tkinter/__init__.py", "mainloop"},
+    };
+    static const char *const native[] = {"g_main_loop_run",  "gtk_main",      "g_application_run",
+                                         "QEventLoop::exec", "glutMainLoop",  "Tk_MainLoop",
+                                         "SDL_WaitEvent",    "glfwWaitEvents"};
+    for (size_t i = 0; f->python && f->file && f->function && i < sizeof loops / sizeof *loops; i++)
+        if (strstr(f->file, loops[i].file) &&
+            (!loops[i].function || is_called(f->function, loops[i].function)))
+            return 1;
+    for (size_t i = 0; !f->python && f->function && i < sizeof native / sizeof *native; i++)
+        if (!strncmp(f->function, native[i], strlen(native[i])))
+            return 1;
+    return 0;
+}
+
+int serving_idle(const struct resolved *frames, int count)
+{
+    for (int i = 0; i < count && !frames[i].own; i++)
+        if (is_loop(&frames[i]))
+            return 1;
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* Whether a thread that waits is idle: it waits for the next request, job or event. */
+#ifndef TP_ANALYZE_ATTRIBUTE_SERVING_H
+#define TP_ANALYZE_ATTRIBUTE_SERVING_H
+
+#include "profiler/analyze/attribute/frames.h"
+
+/* Frames from the innermost on. 1: the loop of a server, a consumer of jobs or a window waits, and
+ * no own code below it does. */
+int serving_idle(const struct resolved *frames, int count);
+
+#endif

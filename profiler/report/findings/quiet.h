@@ -1,0 +1,15 @@
+/* Answers where nothing can be said of lines: a program that was idle, one with too few samples. */
+#ifndef TP_REPORT_FINDINGS_QUIET_H
+#define TP_REPORT_FINDINGS_QUIET_H
+
+#include "profiler/analyze/model/model.h"
+
+#define QUIET_ENOUGH 20 /* samples: below them no line is named */
+
+/* Seconds of the run in which its main thread waited for the next request, job or event. */
+double quiet_idle_s(const struct model *m);
+/* Of the line that does. */
+enum err quiet_idle(const struct model *m, struct model_answer *out);
+enum err quiet_too_few(const struct model *m, struct model_answer *out);
+
+#endif

@@ -1,0 +1,162 @@
+"""Servers and consumers of jobs: what they wait for is no answer, the line that handles a request is. A program that waits for
+an answer itself keeps its wait as the headline."""
+
+import http.client
+import importlib.util
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+from recorded import command, main, need_library, of_samples, profile
+
+SERVER = """import http.server, sys, threading, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        end = time.thread_time() + 0.08
+        while self.path == "/work" and time.thread_time() < end: sum(range(20000))
+        self.send_response(200); self.end_headers()
+        if self.path == "/end": threading.Thread(target=server.shutdown).start()
+    def log_message(self, *words): pass
+server = http.server.THREADS(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+FLASK = """import sys, threading, time
+from flask import Flask
+from werkzeug.serving import make_server
+app = Flask(__name__)
+@app.route("/work")
+def work():
+    end = time.thread_time() + 0.08
+    while time.thread_time() < end: sum(range(20000))
+    return ""
+@app.route("/end")
+def end():
+    threading.Thread(target=server.shutdown).start()
+    return ""
+server = make_server("127.0.0.1", 0, app, threaded=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+CONSUMER = """import queue, threading
+jobs = queue.Queue()
+threading.Timer(4, jobs.put, [None]).start()
+print(0, flush=True)
+for job in iter(jobs.get, None):
+    pass
+"""
+CLIENT = """import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as s:
+    answer = s.recv(10)
+"""
+ASKS = """print(0, flush=True)
+name = input()
+"""
+
+
+def get(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as answer:
+        return answer.read()
+
+
+def end(port):
+    """The server may be gone before its thread has answered."""
+    try:
+        get(port, "/end")
+    except (OSError, http.client.HTTPException):
+        pass
+
+
+def headline(check, folder, name, source, talk):
+    """Of a program that prints a port, and ends after talk(port, seconds that it took to start, process)."""
+    (folder / name).write_text(source)
+    begin = time.monotonic()
+    words = command(folder / "runs", "--", sys.executable, name)
+    with subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        port = p.stdout.readline()
+        talk(int(port or 0), time.monotonic() - begin, p)
+        _, said = p.communicate(timeout=300)
+    if not check.must(p.returncode == 0 and port, f"{name}: {p.returncode} {said}"):
+        return ""
+    print(f"  {name}: {profile(folder / 'runs')['headline']}")
+    return profile(folder / "runs")["headline"]
+
+
+def line_of(source, text):
+    return next(i for i, line in enumerate(source.splitlines(), 1) if text in line)
+
+
+def server(threads):
+    return SERVER.replace("THREADS", threads)
+
+
+def work(port, started, process):
+    """Half of the time is idle, on a machine that does nothing else nine tenths."""
+    for _ in range(6):
+        begin = time.monotonic()
+        get(port, "/work")
+        time.sleep(max(0.3, time.monotonic() - begin))
+    end(port)
+
+
+def idle(port, started, process):
+    time.sleep(2 + 2 * started)
+    end(port)
+
+
+@of_samples
+def a_server_that_works(check, folder):
+    for name, source in (("plain.py", server("HTTPServer")), ("threads.py", server("ThreadingHTTPServer")), ("with_flask.py", FLASK)):
+        if source is FLASK and not importlib.util.find_spec("flask"):
+            print("  skipped: Flask is not installed")
+            continue
+        said = headline(check, folder, name, source, work)
+        at = line_of(source, "while")
+        check.that(said.startswith(f"{name}:{at} ") and "of the CPU time" in said, f"{name}: {said}")
+
+
+@of_samples
+def a_server_that_is_idle(check, folder):
+    for name, source in (("plain.py", server("HTTPServer")), ("with_flask.py", FLASK)):
+        if source is FLASK and not importlib.util.find_spec("flask"):
+            continue
+        said = headline(check, folder, name, source, idle)
+        check.that(said.startswith(f"{name}:{line_of(source, 'server.serve_forever')} ") and "it was idle" in said, f"{name}: {said}")
+        first = profile(folder / "runs")["answers"][0]
+        check.that(first["kind"] == "idle" and first["gain_s"] is None, f"{first}")
+
+
+@of_samples
+def a_consumer_without_jobs(check, folder):
+    said = headline(check, folder, "consumer.py", CONSUMER, lambda *words: None)
+    check.that(said.startswith(f"consumer.py:{line_of(CONSUMER, 'iter')} ") and "it was idle" in said, said)
+
+
+@of_samples
+def one_that_waits_itself(check, folder):
+    """A slow answer of another machine, and a person."""
+    with socket.create_server(("127.0.0.1", 0)) as remote:
+        def answer():
+            with remote.accept()[0] as s:
+                time.sleep(3)
+                s.send(b"x")
+
+        threading.Thread(target=answer).start()
+        source = CLIENT.replace("sys.argv[1]", str(remote.getsockname()[1])) + "print(0, flush=True)\n"
+        said = headline(check, folder, "client.py", source, lambda *words: None)
+        check.that(said.startswith(f"client.py:{line_of(source, 'recv')} ") and "waits for" in said and "idle" not in said, said)
+
+    def person(port, started, process):
+        time.sleep(2 + 2 * started)
+        process.stdin.write("a name\n")
+        process.stdin.flush()
+
+    said = headline(check, folder, "asks.py", ASKS, person)
+    check.that(said.startswith("asks.py:2 ") and "waits for" in said and "idle" not in said, said)
+
+
+need_library()
+main(a_server_that_works, a_server_that_is_idle, a_consumer_without_jobs, one_that_waits_itself)

@@ -1,0 +1,111 @@
+"""Recipes of packaging/ for clusters: their version is the project's, their language is right as far as a reader is there, and an
+installed prefix works wherever it is moved, with its Python package. docs/howto/facilities.md says what was run by hand."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import types
+
+from tool import SANITIZED, TOMOPROF, main
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(TOMOPROF).resolve().parent
+VERSION = re.search(r"project\(tomoprof VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+RECIPES = {"apptainer/tomoprof.def": r"^    Version ([0-9.]+)$", "spack/package.py": r'^    version\("([0-9.]+)"', "conda/recipe.yaml": r'^  version: "([0-9.]+)"$',
+           "lmod/tomoprof.lua": r'^local version = "([0-9.]+)"$', f"easybuild/tomoprof-{VERSION}-GCC-14.3.0.eb": r"^version = '([0-9.]+)'$"}
+
+
+def call(*args, **options):
+    return subprocess.run(list(map(str, args)), text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=500, **options)
+
+
+def versions(check, folder):
+    for name, pattern in RECIPES.items():
+        path = ROOT / "packaging" / name
+        if check.that(path.is_file(), f"packaging/{name} is missing: the project's version is {VERSION}"):
+            text = path.read_text()
+            check.that(re.findall(pattern, text, re.M) == [VERSION], f"packaging/{name}: {re.findall(pattern, text, re.M)}, the project's version is {VERSION}")
+            others = set(re.findall(r"tomoprof-([0-9]+\.[0-9]+\.[0-9]+)", text)) | set(re.findall(r"v([0-9]+\.[0-9]+\.[0-9]+)\"", text))
+            check.that(others <= {VERSION}, f"packaging/{name} names {others}")
+            check.that(not re.search(r"\b[0-9a-f]{40,64}\b", text), f"packaging/{name} has a hash: of what, before there is a release?")
+
+
+def same_packages(check, folder):
+    """The image of Apptainer is built and runs with what the container's is."""
+    docker = (ROOT / "docker/Dockerfile").read_text()
+    image = (ROOT / "packaging/apptainer/tomoprof.def").read_text()
+
+    def names(text, after):
+        words = text[text.index(after):].split("--no-install-recommends", 1)[1].split("&&")[0].split("\n    cmake")[0].split("\n    rm")[0]
+        return set(re.findall(r"[a-z][a-z0-9.+-]+", words))
+
+    check.that(names(docker, "AS build\n") - {"python3-pip"} == names(image, "Stage: build"), f"to build: {names(docker, 'AS build') ^ names(image, 'Stage: build')}")
+    check.that(names(docker, "AS runtime\n") - {"tini"} == names(image, "Stage: final") - {"python3"}, f"to run: {names(docker, 'AS runtime') ^ names(image, 'Stage: final')}")
+
+
+def languages(check, folder):
+    """Spack's and EasyBuild's recipes are Python: they are run with names made up for those of Spack and EasyBuild."""
+    def any_call(*words, **named):
+        return lambda function: function
+
+    spack = types.ModuleType("spack.package")
+    for name in ("license", "version", "variant", "depends_on", "generator", "conflicts", "run_after", "on_package_attributes"):
+        setattr(spack, name, any_call)
+    spack.CMakePackage, spack.Executable = object, any_call
+    sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": spack})
+    names = {"__file__": str(ROOT / "packaging/spack/package.py"), "__name__": "package"}
+    exec(compile((ROOT / "packaging/spack/package.py").read_text(), "package.py", "exec"), names)
+    check.that(names["CHECKOUT"] == str(ROOT), f"the checkout is {names['CHECKOUT']}")
+    tomoprof = names["Tomoprof"]()
+    tomoprof.define = lambda key, value: f"{key}={value}"
+    tomoprof.spec = types.SimpleNamespace(variants={"hdf5": types.SimpleNamespace(value=False), "curl": types.SimpleNamespace(value=True)})
+    check.that("TP_WITHOUT=HDF5" in tomoprof.cmake_args(), f"{tomoprof.cmake_args()}")
+    options = re.findall(r"^(?:option|set)\((TP_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+    for recipe in RECIPES:
+        used = set(re.findall(r"\bTP_[A-Z]+\b", (ROOT / "packaging" / recipe).read_text()))
+        check.that(used <= set(options), f"packaging/{recipe}: the build has no {used - set(options)}")
+    for path in (ROOT / "packaging/easybuild").glob("*.eb"):
+        names = {"SOURCE_TAR_GZ": "x.tar.gz", "SHLIB_EXT": "so"}
+        exec(compile(path.read_text(), path.name, "exec"), names)
+        toolchain = names["toolchain"]
+        check.that(path.name == f"{names['name']}-{names['version']}-{toolchain['name']}-{toolchain['version']}.eb", f"{path.name} is named otherwise than it says")
+
+
+def prefix(check, folder):
+    """cmake --install, moved elsewhere, with a space in its path."""
+    done = call("cmake", "--install", BUILD, "--prefix", folder / "first")
+    if not check.that(done.returncode == 0, f"cmake --install: {done.stdout[-500:]}{done.stderr[-1000:]}"):
+        return
+    moved = folder / "moved there/tomoprof"
+    moved.parent.mkdir()
+    (folder / "first").rename(moved)
+    program = moved / "bin/tomoprof"
+    rows = json.loads(call(program, "doctor", "--json", cwd=folder).stdout)["rows"]
+    check.that(rows["capture_library"]["state"] == "ok" and str(folder / "first") not in json.dumps(rows), f"doctor: {rows['capture_library']}")
+    done = call(program, "record", "--", sys.executable, "-c", "sum(range(10**6))", cwd=folder)
+    check.that(done.returncode == 0 and (folder / "output/latest/report.html").is_file(), f"record: {done.stderr}")
+    script = "import tomoprof; print(tomoprof.program()); print(len(tomoprof.read('output/latest').table('processes')))"
+    python = {**os.environ, "PYTHONPATH": str(moved / "share/tomoprof/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = call(sys.executable, "-c", script, cwd=folder, env=python)
+    check.that(done.stdout.splitlines() == [str(program), "1"], f"the Python package: {done.stdout}{done.stderr}")
+    check.that(not list(moved.rglob("__pycache__")), "the prefix was written to")
+    lua = shutil.which("luac5.3") or shutil.which("luac5.4") or shutil.which("luac")
+    if lua:
+        done = call(lua, "-p", ROOT / "packaging/lmod/tomoprof.lua")
+        check.that(done.returncode == 0, f"luac: {done.stderr}")
+    lmod = pathlib.Path("/usr/share/lmod/lmod/libexec/lmod")
+    if not lmod.is_file():
+        print("  skipped: Lmod is not installed (Debian: lmod)")
+        return
+    module = folder / f"modules/tomoprof/{VERSION}.lua"
+    module.parent.mkdir(parents=True)
+    module.write_text((ROOT / "packaging/lmod/tomoprof.lua").read_text().replace('"/opt/tomoprof"', f'"{moved}"'))
+    done = call("bash", "-c", f'eval "$({lmod} bash load tomoprof)"; tomoprof --version; echo "$PYTHONPATH"', env={**os.environ, "MODULEPATH": str(module.parents[1]), "PYTHONPATH": ""})
+    check.that(VERSION in done.stdout and str(moved / "share/tomoprof/python") in done.stdout, f"module load: {done.stdout}{done.stderr}")
+
+
+main(versions, same_packages, languages, *([] if SANITIZED else [prefix]))
