@@ -125,7 +125,7 @@ enum err cuda_make_weights(struct backend *base, const struct weights_rule *rule
     LAUNCH(be, weights_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, *rule, floats_of(y),
            floats_of(metal ? metal : y), floats_of(w), n);
     const double bytes = (double)y->bytes * (metal ? 3 : 2);
-    backend_declare(base, 20.0 * (double)n, bytes, bytes);
+    backend_declare(base, weights_flops(rule->kind) * (double)n, bytes, bytes);
     return ERR_OK;
 }
 

@@ -89,6 +89,9 @@ struct weights_rule {
     double beta, gamma, threshold; /* of WEIGHTS_MAR: samples of metal lie above the threshold */
 };
 
+/* Operations of a sample, an exponential as 20. */
+double weights_flops(enum weights_kind kind);
+
 /* Sums over one subset of VCD, float64. */
 struct vcd_sums {
     double linear, quadratic;

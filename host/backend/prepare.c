@@ -1,7 +1,7 @@
 /* What back ends share of the steps before a reconstruction: declared work, wavelets, sizes. */
 #include <math.h>
 
-#include "host/backend/prepare.h"
+#include "host/backend/backend.h"
 
 double prepare_step_bytes(const struct prepare_step *s)
 {
@@ -22,20 +22,43 @@ static double wavelet_flops(const struct prepare_step *s)
     return 4.0 / 3 * 8 * 2 * s->order * (double)prepare_samples(s->in);
 }
 
+double weights_flops(enum weights_kind kind)
+{
+    static const double flops[] = {0, 20, 21, 2, 22};
+    return flops[kind];
+}
+
+/* Where one half alone is seen, where both are, and where the other is: as prepare_joined has it.
+ */
+static double join_flops(const struct prepare_step *s)
+{
+    const double start = (double)s->in[2] - s->overlap, both = s->overlap > 1 ? 10 : 8;
+    double flops = 0;
+    for (int64_t c = 0; c < s->out[2]; c++)
+        flops += !((double)c - start > -1) ? 1 : c >= s->in[2] ? 5 : both;
+    return flops * (double)(s->out[0] * s->out[1]);
+}
+
+/* Those of the sample's function in prepare_math.h, a logarithm as 20. tests/pipe/test_triage.py
+ * counts them in a twin. */
 double prepare_step_flops(const struct prepare_step *s)
 {
     const double n = (double)prepare_samples(s->out);
     switch (s->kind) {
     case PREPARE_FLAT:
-        return 5 * n;
+        return 8 * n;
     case PREPARE_AIR:
+        return 7 * n;
+    case PREPARE_LOG:
+        return 20 * n;
+    case PREPARE_OUTLIERS: /* without the comparisons of the median */
         return 3 * n;
     case PREPARE_POLYNOMIAL:
         return 2 * PREPARE_COEFFICIENTS * n;
     case PREPARE_TILT:
-        return 13 * n;
+        return 25 * n;
     case PREPARE_JOIN:
-        return 6 * n;
+        return join_flops(s);
     case PREPARE_WAVELET:
         return wavelet_flops(s);
     case PREPARE_PHASE:

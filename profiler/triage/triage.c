@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/triage.h"
 
 static enum err load(const char *timing, const char *profile, const struct triage_options *o,
@@ -79,6 +80,16 @@ static int by_verdict(const void *a, const void *b)
     return order ? order : (x > y) - (x < y); /* equal ones as the pool has them */
 }
 
+/* Something of the suite was measured, even if nothing that has a model. */
+static int knows_any(const struct triage *t)
+{
+    const struct timing_row *r;
+    for (int i = 0; (r = not_judged(&t->timing, t->inputs.size, i)); i++)
+        if (unmodelled_named(r->operation))
+            return 1;
+    return 0;
+}
+
 /* Of what there is any evidence for. */
 static enum err judge_all(struct triage *t)
 {
@@ -90,7 +101,7 @@ static enum err judge_all(struct triage *t)
         else
             candidate_free(c);
     }
-    FAIL_IF(!t->candidates_count, ERR_INPUT,
+    FAIL_IF(!t->candidates_count && !knows_any(t), ERR_INPUT,
             "no operation that triage knows was measured: it knows those of `tomoprof run --list`");
     qsort(t->candidates, (size_t)t->candidates_count, sizeof(struct candidate *), by_verdict);
     return ERR_OK;
@@ -106,7 +117,12 @@ static void write_headline(struct triage *t)
     int judged = 0;
     for (int i = 0; i < t->candidates_count; i++)
         judged += t->candidates[i]->best != NULL;
-    if (!judged)
+    if (!t->candidates_count)
+        snprintf(t->headline, sizeof t->headline,
+                 "No verdict: none of the operations that were measured at %g has a model of a "
+                 "card. Their work is listed.",
+                 t->inputs.size);
+    else if (!judged)
         snprintf(t->headline, sizeof t->headline,
                  "No FPGA fits: of %d cards, none holds one of the %d operation%s within the power "
                  "budget of %g W (0: no budget).",

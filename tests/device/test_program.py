@@ -73,6 +73,52 @@ def check_prepare(folder):
     print("group prepare: 12 rows agree")
 
 
+def check_demos(folder):
+    """Demos that the emulator does in seconds give what the CPU gives, after as many iterations."""
+    norms = {}
+    for backend in ("cpu", "cuda"):
+        call("run", "--backend", backend, "--demos", "--ops", "demo_[sfq]*", "--sizes", "8", "--runs", "1", "--no-trace", "--out", folder / f"demos-{backend}")
+        timing = json.loads(next((folder / f"demos-{backend}").rglob("timing.json")).read_text())
+        norms[backend] = {m["operation"]: m["fingerprint"]["l2"] for m in timing["measurements"]}
+    assert len(norms["cpu"]) == 3 and norms["cpu"].keys() == norms["cuda"].keys(), norms
+    assert all(abs(norms["cuda"][name] / l2 - 1) < 1e-5 for name, l2 in norms["cpu"].items()), norms
+    print("demos: 3 rows agree")
+
+
+def documented():
+    """Operation -> (CPU, CUDA), of the tables of docs/operations.md that have both columns."""
+    status, columns = {}, None
+    for line in (pathlib.Path(__file__).resolve().parents[2] / "docs/operations.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if "CPU" in cells and "CUDA" in cells:
+            columns = cells.index("CPU"), cells.index("CUDA")
+        columns = columns if line.startswith("|") else None
+        if not columns or "not implemented" in line:
+            continue
+        names, both = [], False
+        for name in re.findall(r"`([^`]+)`", cells[1]):
+            long = name.replace("P_", "parallel_").replace("C_", "cone_")
+            both |= name == "P_"
+            names += [] if name == "P_" else [long.replace("cone_", "parallel_"), long] if both else ["gen_weights" + name] if name[0] == "_" else [long]
+        status.update({name: tuple(cells[c].split(":")[0] for c in columns) for name in names})
+    return status
+
+
+def check_documented(folder):
+    """The tables name every operation once a scan's arrays are in it, and say of each back end what it does."""
+    told = documented()
+    listed = [line.split()[:2] for line in call("run", "--list").stdout.splitlines()]
+    wanted = {name for name, group in listed if group not in ("volume", "storage", "demos")}
+    assert set(told) == wanted, ("docs/operations.md", set(told) ^ wanted)
+    done = {"yes": "ok", "host": "ok", "no": "skipped"}
+    for column, backend in enumerate(("cpu", "cuda")):
+        runs = [*folder.glob(f"before-{backend}/*/timing.json"), *folder.glob(f"{backend}/*/timing.json")]
+        found = {m["operation"]: m["status"] for run in runs for m in json.loads(run.read_text())["measurements"]}
+        wrong = {name: (told[name][column], found.get(name)) for name in told if done.get(told[name][column]) != found.get(name)}
+        assert not wrong, (backend, "docs/operations.md and what ran", wrong)
+    print(f"docs/operations.md: {len(told)} operations, both back ends as it says")
+
+
 def check_ranges(lines, operations):
     """Each process that measures says once where that begins and ends; partitions are the host's work, and what the GPU lacks is over at once."""
     calls = [(line.split()[0], int(line.split()[1])) for line in lines]
@@ -189,6 +235,8 @@ def main():
         folder = pathlib.Path(name)
         check_suite(folder)
         check_prepare(folder)
+        check_documented(folder)
+        check_demos(folder)
         check_fourier(folder)
         check_without_driver(folder)
         par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"

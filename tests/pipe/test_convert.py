@@ -137,5 +137,51 @@ def of_another_user(check, folder):
     check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")
 
 
+def means(x):
+    """Sums and counts of up to 2 x 2 x 2 voxels of the last three dimensions."""
+    total, count = x.astype(float), np.ones(x.shape)
+    for axis in range(max(0, x.ndim - 3), x.ndim):
+        if x.shape[axis] > 1:
+            total, count = (np.add.reduceat(a, np.arange(0, x.shape[axis], 2), axis=axis) for a in (total, count))
+    mean = total / count
+    return mean.astype(x.dtype) if x.dtype.kind == "f" else np.rint(mean).astype(x.dtype)
+
+
+def pyramids(check, folder):
+    """OME-Zarr 0.5: levels, names and places of its voxels; what zarr 3.1.6, ome-zarr 0.18 and ome-zarr-models 1.7 read was the same."""
+    random = np.random.default_rng(3)
+    for number, (x, args, order, axes) in enumerate((
+            (random.integers(-999, 999, (70, 131, 9)).astype("f4"), [], (0, 1, 2), "zyx"),
+            (random.integers(0, 4000, (3, 1, 130, 7)).astype("u2"), ["--codec", "gzip"], (0, 1, 2, 3), "czyx"),
+            (random.integers(-99, 99, (129, 65)).astype("i2"), ["--codec", "raw"], (0, 1), "yx"),
+            (random.integers(-999, 999, (4, 5, 70)).astype("f8"), ["--order", "2,0,1"], (2, 0, 1), "zyx"))):
+        out = folder / f"{number}.ome.zarr"
+        np.save(folder / "x.npy", x)
+        told = converted(check, folder / "x.npy", out, *args)
+        group = json.loads((out / "zarr.json").read_text())
+        image = group["attributes"]["ome"]["multiscales"][0]
+        check.that(group["node_type"] == "group" and group["attributes"]["ome"]["version"] == "0.5", f"{group}")
+        check.that("".join(a["name"] for a in image["axes"]) == axes, f"axes {image['axes']}")
+        check.that(f"{len(image['datasets'])} levels" in told and len(image["datasets"]) > 1, told)
+        wanted = x.transpose(order)
+        for k, level in enumerate(image["datasets"]):
+            wanted = means(wanted) if k else wanted
+            same_values = folder / f"{number}-{k}.npy"
+            converted(check, out / level["path"], same_values)
+            same(check, same_values, wanted, f"level {k} of {axes}")
+            wide = [1 if a == "c" or n == 1 else 2**k for a, n in zip(axes, x.transpose(order).shape)]
+            scale, shift = level["coordinateTransformations"]
+            check.that(scale["scale"] == wide and shift["translation"] == [(n - 1) / 2 for n in wide], f"level {k}: {scale} {shift}")
+            names = json.loads((out / level["path"] / "zarr.json").read_text())["dimension_names"]
+            check.that("".join(names) == axes, f"dimension_names {names}")
+        check.that(max(wanted.shape[-3:]) <= 64 and not list(folder.glob("*.tmp*")), f"{wanted.shape}, {list(folder.iterdir())}")
+    for args, text in ((["--zarr", "2"], "OME-Zarr 0.5 is Zarr 3"), (["--order", "0,1"], "--order has 2 numbers"), (["--order", "0,1,1"], "once"),
+                       (["--order", "0;1"], "--order 0;1")):
+        bad = tomoprof("convert", folder / "x.npy", folder / "bad.ome.zarr", *args)
+        check.that(bad.returncode == 2 and text in bad.stderr and not list(folder.glob("bad*")), f"{args}: {bad}")
+    converted(check, folder / "x.npy", folder / "turned.npy", "--order", "2,0,1")
+    same(check, folder / "turned.npy", x.transpose(2, 0, 1), "--order 2,0,1")
+
+
 if __name__ == "__main__":
-    main(from_every_format, into_every_format, references, what_is_lost, refused, of_another_user)
+    main(from_every_format, into_every_format, references, what_is_lost, refused, pyramids, of_another_user)

@@ -159,6 +159,47 @@ def slabs(check, folder):
     check.that(not (folder / "none.npy").exists(), "left a file")
 
 
+def read_slice(path):
+    """float32 of a classic little-endian TIFF of one strip."""
+    data = path.read_bytes()
+    magic, at = struct.unpack("<2xHI", data[:8])
+    count = struct.unpack("<H", data[at:at + 2])[0]
+    tags = {}
+    for i in range(count):
+        tag, kind, n, value = struct.unpack("<HHII", data[at + 2 + 12 * i:at + 14 + 12 * i])
+        tags[tag] = value if kind == 4 else value & 0xffff
+    assert magic == 42 and tags[258] == 32 and tags[339] == 3 and tags[259] == 1 and tags[279] == 4 * tags[256] * tags[257], tags
+    return np.frombuffer(data[tags[273]:tags[273] + tags[279]], "<f4").reshape(tags[257], tags[256])
+
+
+def more_outputs(check, folder):
+    """TIFF, pictures and OME-Zarr beside the volume: the same values in each, whatever the volume's own format."""
+    call = ["--in", TOOTH, "--center", "295.5", "--bin", "2"]
+    for name in ("v.npy", "v.nii.gz"):
+        kept = folder / name[2:]
+        kept.mkdir()
+        text = recon(check, *call, "--out", kept / name, "--tiff", kept / "slices", "--pngs", kept / "pictures", "--ome-zarr", kept / "v.ome.zarr", "--scale-bar")
+        volume = np.load(folder / "npy" / "v.npy")
+        for k in range(volume.shape[2]):
+            there = read_slice(kept / "slices" / f"slice_{k:05}.tif")
+            check.that(np.array_equal(there, volume[..., k]), f"{name}: slice {k} of the TIFF files differs")
+        check.that(len(list((kept / "slices").iterdir())) == volume.shape[2] == len(list((kept / "pictures").iterdir())), f"{name}: number of slices")
+        shown = read_png(kept / "pictures" / "slice_00000.png").astype(float)
+        low, high = map(float, re.search(r"black is (\S+), white (\S+) in each", text).groups())
+        wanted = np.clip((volume[..., 0] - low) / (high - low) * 255, 0, 255)
+        check.that(np.abs(shown - wanted)[:-40].max() <= 0.51 and (shown[-40:] == 255).sum() > 100, f"{name}: grey values, or no bar")
+        tomoprof("convert", kept / "v.ome.zarr" / "0", kept / "level.npy")
+        check.that(np.array_equal(np.load(kept / "level.npy"), volume.transpose(2, 0, 1)), f"{name}: OME-Zarr differs")
+    recon(check, *call, "--out", folder / "w.npy", "--tiff", folder / "w.tif")
+    tomoprof("convert", folder / "w.tif", folder / "pages.npy")
+    pages = np.load(folder / "pages.npy").reshape(volume.shape[2], *volume.shape[:2])
+    check.that(np.array_equal(pages, volume.transpose(2, 0, 1)), "pages of the TIFF differ")
+    for args, text in ((["--tiff", folder / "w.tif"], "exists already"), (["--pngs", folder / "npy"], "exists already"), (["--ome-zarr", folder / "z"], "must end in"),
+                       (["--pngs", folder / "none" / "p"], "cannot be written"), (["--tiff", f"{folder}/t/"], "does not end in /")):
+        r = tomoprof("recon", *call, "--out", folder / "x.npy", *args)
+        check.that(r.returncode == 2 and text in r.stderr and not (folder / "x.npy").exists(), f"{args}: {r}")
+
+
 def wrong_calls(check, folder):
     cone, out = DATA / "goldens" / "cone_plain_odd", folder / "v.npy"
     g = write_json(folder / "g.json", {"geometry": "parallel", "sinogram_shape": [3, 2, 640], "angles": [0, 1, 2]})
@@ -215,4 +256,4 @@ def interrupted(check, folder):
 if not have("hdf5"):
     print("skipped: the scans of this test are HDF5, which this build cannot read")
     sys.exit(77)
-main(tooth_equals_mbirjax, tooth_center, outputs_agree, own_arrays, voxel_driven, synthetic, slabs, wrong_calls, interrupted)
+main(tooth_equals_mbirjax, tooth_center, outputs_agree, more_outputs, own_arrays, voxel_driven, synthetic, slabs, wrong_calls, interrupted)

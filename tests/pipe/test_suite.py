@@ -17,7 +17,7 @@ from tool import SANITIZED, TOMOPROF, main, newest, own_names, tomoprof
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/timing/timing.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-APART = ("storage", "volume", "prepare")  # groups that a run has when it is told so
+APART = ("storage", "volume", "prepare", "demos")  # groups that a run has when it is told so
 OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split()[1] not in APART]
 BEAM = ["forward_project", "back_project", "hessian_diagonal", "mbir_recon", "{}_recon", "{}_filter", "direct_recon"]
 NAMES = [f"{beam}_{name.format(letters)}" for beam, letters in (("parallel", "fbp"), ("cone", "fdk")) for name in BEAM]
@@ -291,7 +291,25 @@ def threads_and_seed(check, folder):
     check.that(prints[2, 42] != prints[2, 43], "the seed changes nothing")
 
 
+def demos(check, folder):
+    """The published demos are operations of a run: rows, pictures and a page; each names what it is if it is called for a file."""
+    names = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split()[1] == "demos"]
+    check.that(len(names) == 6 and all(n.startswith("demo_") for n in names), f"--list: {names}")
+    r = tomoprof("run", "--demos", "--sizes", 12 if SANITIZED else 16, "--runs", 1, "--no-trace", "--out", folder)
+    check.that(r.returncode == 0 and "6 of 6 rows ok" in r.stderr, f"exit {r.returncode}: {r.stderr}")
+    run = newest(folder)
+    rows = json.loads((run / "timing.json").read_text())["measurements"]
+    check.that(sorted(m["operation"] for m in rows) == sorted(names) and all(m["bytes"] > 0 for m in rows), f"{rows}")
+    drawn = {f.name for f in run.glob("previews/*")}
+    check.that(drawn == {n + end for n in names for end in (".json", "-slice.png", "-difference.png")}, f"{drawn}")
+    check.that((run / "report.html").stat().st_size > 100000, "no page")
+    r = tomoprof("apply", "demo_fbp_fdk", "--in", folder / "x.npy", "--out", folder / "y.npy")
+    check.that(r.returncode == 2 and "makes its own phantom" in r.stderr, f"apply: exit {r.returncode}: {r.stderr}")
+    r = tomoprof("run", "--demos", "--group", "filter")
+    check.that(r.returncode == 2 and "give one of the two" in r.stderr, f"--group too: exit {r.returncode}: {r.stderr}")
+
+
 if __name__ == "__main__":
     main(everything, growth, one_run_is_cold, a_killed_child_is_a_failed_row, a_slow_child_is_a_failed_row,
          too_little_memory_is_a_skipped_row, running_out_of_memory_is_a_failed_row, an_interrupt_keeps_what_there_is,
-         a_terminal_shows_progress, two_runs_in_one_second, threads_and_seed)
+         a_terminal_shows_progress, two_runs_in_one_second, threads_and_seed, demos)

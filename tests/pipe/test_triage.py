@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import shutil
 
 import jsonschema
@@ -147,6 +148,115 @@ def original_project(check, folder):
     check.that(len(unknown) == 1 and abs(unknown[0]["share"] - 65.4 / 85) < 1e-9, f"what has no row is not credited: {unknown}")
 
 
+class Counted(float):
+    """A number that counts what is computed with it: + - * / as one, a logarithm or an exponential as 20."""
+    done = 0
+
+    def _count(self, value, cost=1):
+        Counted.done += cost
+        return Counted(value)
+
+    def __add__(self, b):
+        return self._count(float(self) + float(b))
+
+    def __sub__(self, b):
+        return self._count(float(self) - float(b))
+
+    def __mul__(self, b):
+        return self._count(float(self) * float(b))
+
+    def __truediv__(self, b):
+        return self._count(float(self) / float(b))
+
+    def special(self, function):
+        return self._count(function(float(self)), 20)
+
+
+def operations(twin):
+    Counted.done = 0
+    twin(*map(Counted, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)))
+    return Counted.done
+
+
+def flat(x, first, step, dark, before, after):
+    white = before + (first + step * 7) * (after - before)
+    return (x - dark) / (white - dark)
+
+
+def air(x, left, right, a, b, c):
+    return x / (a + (c - left) / (right - left) * (b - a))
+
+
+def polynomial(x, *_):
+    y = Counted(0)
+    for k in range(6):
+        y = (y + 0.1) * x
+    return y
+
+
+def tilt(cosine, sine, a, b, c, d):
+    middle_x, middle_y = (Counted(63) * 0.5, Counted(63) * 0.5)
+    Counted.done += 2  # channels - 1, rows - 1
+    x, y = Counted(10) - middle_x, Counted(12) - middle_y
+    at_x, at_y = middle_x + (x * cosine - y * sine), middle_y + (x * sine + y * cosine)
+    part_x, part_y = at_x - 3, at_y - 4
+    low, high = a + part_x * (b - a), c + part_x * (d - c)
+    return low + part_y * (high - low)
+
+
+def joined(n, width, overlap):
+    """Operations of a row of the wide detector."""
+    Counted.done = 0
+    for c in range(width):
+        at = Counted(c) - (n - overlap)
+        if not at > -1:
+            continue
+        x, p, q = Counted(1), Counted(2), Counted(3)
+        y = p + (at - 0) * (q - p)
+        if c < n:
+            share = at / (Counted(overlap) - 1) if overlap > 1 else Counted(0.5)
+            x + share * (y - x)
+    return Counted.done
+
+
+def not_judged(check, folder):
+    """What has no model is listed: its operations as twins count them here, its access as the list of operations has it, or null and why."""
+    listed = [line.split()[:3] for line in tomoprof("run", "--list").stdout.splitlines()]
+    n, chosen = 32, [name for name, group, _ in listed if group == "prepare"] + ["gen_weights_*", "cone_wang_weights", "qggmrf_denoise", "remove_stripes_sorting"]
+    run = tomoprof("run", "--sizes", n, "--runs", 1, "--no-trace", "--ops", ",".join(chosen), "--out", folder)
+    check.that(run.returncode == 0, f"exit {run.returncode}: {run.stderr}")
+    t = json.loads((newest(folder) / "triage.json").read_text())
+    consistent(check, t, "operations without a model")
+    check.that(not t["candidates"] and t["headline"].startswith("No verdict"), f"{t['headline']}")
+    page = (newest(folder) / "triage.md").read_text()
+    rows = {r["operation"]: r for r in t["not_judged"]}
+    sample = {"correct_flat_field": operations(flat), "normalise_air": operations(air), "correct_hardening": operations(polynomial), "correct_tilt": operations(tilt),
+              "minus_log": operations(lambda x, *_: x.special(math.log)), "gen_weights_transmission": operations(lambda x, *_: x.special(math.exp)),
+              "gen_weights_transmission_root": operations(lambda x, *_: (x * 0.5).special(math.exp)), "gen_weights_emission": operations(lambda x, *_: Counted(1) / (x + 0.1)),
+              "gen_weights_mar": operations(lambda x, a, b, *_: (a * (x * b)).special(math.exp)), "cone_wang_weights": operations(lambda x, a, *_: x * a)}
+    for name, wanted in sample.items():
+        r = rows[name]
+        found = r["flops"] / (r["bytes"] / 8) if name != "correct_flat_field" and name != "gen_weights_mar" else r["flops"] / (n * n * n / 2)
+        check.that(abs(found - wanted) < 1e-9, f"{name}: {found} operations a sample, its twin has {wanted}")
+    r = rows["join_half_turns"]
+    views, width = 2 * n, round((r["bytes"] / 4 - 2 * n * n * n) / (n * n))
+    likely = {joined(n, width, 2 * n - width + k / 50) * n * views // 2 for k in range(-25, 26)}
+    check.that(r["flops"] in likely, f"join_half_turns: {r['flops']}, its twin has {likely}")
+    for name in ("remove_stripes_sorting", "remove_outliers", "find_center_entropy", "find_center_symmetry", "gen_weights_unweighted"):
+        check.that(rows[name]["flops"] is None and rows[name]["intensity"] is None, f"{name}: {rows[name]}")
+    for name, group, access in listed:
+        r = rows.get(name)
+        check.that(r is None or (r["access"] == access and len(r["reason"]) > 10 and f"| {name.replace('_', chr(92) + '_')} |" in page), f"{name}: {access}, {r}")
+        if name in rows and r["flops"]:
+            check.that(r["flops_source"] and abs(r["intensity"] * r["bytes"] / r["flops"] - 1) < 1e-9, f"{name}: {r}")
+    times = write_json(folder / "all.json", {"measurements": [{"operation": name, "volume_size": 32, "run": k, "time": 0.1} for name, *_ in listed for k in (1, 2)]})
+    triage(check, times, "--out", folder / "all")
+    t = json.loads((folder / "all/triage.json").read_text())
+    told = {c["operation"] for c in t["candidates"]} | {w["operation"] for w in t["workloads"]} | {r["operation"] for r in t["not_judged"]}
+    check.that({name for name, *_ in listed} <= told, f"left out in silence: {sorted({name for name, *_ in listed} - told)}")
+    check.that(not [r for r in t["not_judged"] if not r["access"]], f"without access: {[r['operation'] for r in t['not_judged'] if not r['access']]}")
+
+
 def profile_alone(check, folder):
     profile = DATA / "profile/example.json"
     refused = tomoprof("triage", profile, "--out", folder)
@@ -225,4 +335,4 @@ def wrong_calls(check, folder):
 
 
 if __name__ == "__main__":
-    main(suite_run, original_project, profile_alone, machine_code, weights, wrong_calls)
+    main(suite_run, original_project, not_judged, profile_alone, machine_code, weights, wrong_calls)

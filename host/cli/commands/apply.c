@@ -174,6 +174,8 @@ static enum err check_options(const char *name, const struct operation *op)
     FAIL_IF(gate, ERR_USAGE, "--gate needs a SIZE: targets are about synthetic inputs");
     FAIL_IF(!strcmp(op->group, "storage"), ERR_USAGE,
             "%s works on stores that it makes itself: tomoprof run --ops %s", op->name, op->name);
+    FAIL_IF(op->phantom, ERR_USAGE, "%s makes its own phantom: tomoprof run --ops %s", op->name,
+            op->name);
     FAIL_IF(op->finish, ERR_USAGE,
             "%s times a file of its own: give it a SIZE; `tomoprof convert` reads and writes yours",
             name);

@@ -11,6 +11,7 @@
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
 #include "host/cli/runs/before_options.h"
+#include "host/cli/storage/volume_outputs.h"
 #include "host/cluster/recon.h"
 #include "host/cpu/common/threads.h"
 #include "host/scan/reconstruct.h"
@@ -26,6 +27,7 @@ static int method, weighting, voxel_driven, redundancy, rings, center_method, dr
     with_bar;
 static const char *flats_after, *center_png;
 static struct before_options before;
+static struct volume_outputs outputs;
 static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
@@ -113,7 +115,13 @@ static struct opt options[] = {
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
-    OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the picture, and prints its length"),
+    OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the pictures, and prints its length"),
+    OPTION_PLACE(
+        "tiff", 0, outputs.tiff, "FILE.tif|DIR",
+        "the volume also as one TIFF of many pages, or as a\nfolder of a TIFF for each slice"),
+    OPTION_PLACE("pngs", 0, outputs.pngs, "DIR", "each slice also as a picture, all alike in grey"),
+    OPTION_PLACE("ome-zarr", 0, outputs.ome_zarr, "DIR.ome.zarr",
+                 "the volume also as OME-Zarr 0.5, with halves, quarters, .."),
     OPTION_INPUT(
         "reference", 0, reference, "FILE",
         "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
@@ -159,6 +167,7 @@ static enum err check_call(char **picture)
     *picture = NULL;
     FAIL_IF((png ? asprintf(picture, "%s", png) : asprintf(picture, "%.*s.png", stem, out)) < 0,
             ERR_MEMORY, "no memory left for the name of the picture");
+    TRY(volume_outputs_check(&outputs));
     TRY(check_writable(out));
     return check_writable(*picture);
 }
@@ -243,6 +252,7 @@ static enum err prepare(struct scan_request *r, struct scan_steps *steps, struct
                         struct cluster *c, char **picture)
 {
     TRY(before_options_read(&before, steps));
+    outputs.bar = with_bar;
     TRY(check_call(picture));
     r->picture = *picture;
     TRY(scan_recon_open(r, s));
@@ -312,6 +322,8 @@ static enum err run(int words, char **word)
         TRY_OUT(scan_recon_run(&s, be));
     }
     e = tell_result(&s, be);
+    if (!e && !c->place.rank)
+        e = volume_outputs_write(&outputs, out, &s.input.model.volume);
 out:
     free(picture);
     scan_recon_free(&s);

@@ -12,16 +12,19 @@
 static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
 static int64_t runs = 3, threads, seed = 42;
 static double timeout = 600;
-static int quick, large, flamegraph, list, no_trace, no_triage;
+static int quick, demos, large, flamegraph, list, no_trace, no_triage;
 
 /* Operations of a millisecond need samples that lie as close. */
 #define FLAME_HZ 2000
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
-    OPTION_TEXT(
-        "group", 0, group, "NAME",
-        "operations of one group: projection, filter, reconstruction,\nutility, prepare, volume"),
+    OPTION_TEXT("group", 0, group, "NAME",
+                "operations of one group: projection, filter, reconstruction,\nutility, prepare, "
+                "volume, storage, demos"),
+    OPTION_FLAG("demos", 0, demos,
+                "the six demos that MBIRJAX publishes, at half their sizes: under\na minute on two "
+                "cores; --sizes 128: as published"),
     OPTION_TEXT(
         "sizes", 0, sizes, "N,M,...",
         "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
@@ -99,10 +102,11 @@ static enum err run(int words, char **word)
     run_private();
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
+    FAIL_IF(demos && group, ERR_USAGE, "--demos means --group demos: give one of the two");
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     struct suite_plan plan = {
         .ops = ops,
-        .group = group,
+        .group = demos ? "demos" : group,
         .large = large,
         .gate = gate,
         .traced_runs = flamegraph ? runs : 0,

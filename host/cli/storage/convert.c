@@ -9,7 +9,7 @@
 #include "host/cli/storage/apart.h"
 #include "host/store/writer/writer.h"
 
-static const char *array, *chunk, *codec, *dtype;
+static const char *array, *chunk, *codec, *dtype, *order;
 static int64_t zarr = 3;
 
 static struct opt options[] = {
@@ -18,6 +18,8 @@ static struct opt options[] = {
     OPTION_TEXT("codec", 0, codec, "raw|zstd[:L]|gzip[:L]|zlib[:L]",
                 "compression of Zarr, with its level (default zstd:3)"),
     OPTION_TEXT("dtype", 0, dtype, "float32|float64", "convert the numbers (default: as stored)"),
+    OPTION_TEXT("order", 0, order, "2,0,1",
+                "dimensions of the array, from 0, in the order of OUT\n(default: its own)"),
     OPTION_INT("zarr", 0, zarr, "2|3", "version of Zarr (default 3)", 2, 3),
     {0},
 };
@@ -33,6 +35,25 @@ static enum err parse_chunk(struct writer_options *o)
         o->chunk[o->chunk_dims++] = n;
     }
     return ERR_OK;
+}
+
+static enum err parse_order(struct writer_options *o)
+{
+    const char *at = order;
+    for (char *end; at && *at; at = *end ? end + 1 : end) {
+        const long n = strtol(at, &end, 10);
+        FAIL_IF(end == at || (*end && *end != ',') || n < 0 || n >= STORE_DIMS ||
+                    o->order_dims == STORE_DIMS,
+                ERR_USAGE, "--order %s: give the dimensions from 0 on, as 2,0,1", order);
+        o->order[o->order_dims++] = (int)n;
+    }
+    return ERR_OK;
+}
+
+static int ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), k = strlen(end);
+    return n > k && !strcmp(path + n - k, end);
 }
 
 static enum err parse_codec(struct writer_options *o)
@@ -73,16 +94,19 @@ static enum err convert(char **word)
     struct writer_result r;
     const int64_t begin = clock_ns();
     TRY(parse_chunk(&o));
+    TRY(parse_order(&o));
     TRY(parse_codec(&o));
     if (dtype) {
         FAIL_IF(strcmp(dtype, "float32") && strcmp(dtype, "float64"), ERR_USAGE,
                 "--dtype %s: must be float32 or float64", dtype);
         o.type = (struct store_dtype){'f', dtype[5] == '3' ? 4 : 8, 0};
     }
-    TRY(store_convert(word[0], word[1], &o, &r));
+    TRY((ends_in(word[1], ".ome.zarr") ? store_pyramid : store_convert)(word[0], word[1], &o, &r));
     const double s = clock_seconds_since(begin);
     log_info("%s: %.1f MB in %.2f s, %s", word[1], (double)r.bytes / 1e6, s,
              r.references ? "as references" : "read back and equal");
+    if (r.levels)
+        log_info("OME-Zarr 0.5: %d levels", r.levels);
     if (r.lost[0])
         log_info("Not kept: %s.", r.lost);
     return ERR_OK;
@@ -100,10 +124,9 @@ const struct command cmd_convert = {
     .words = "IN OUT",
     .text =
         "IN is any file that `load` reads. The end of OUT chooses the format: .npy, .nii, .tif\n"
-        "(BigTIFF), .zarr, or .json for references (kerchunk), which make IN a Zarr store without\n"
-        "copying it. What was written is read back and compared before OUT appears. What the "
-        "format\n"
-        "cannot hold is listed.\n\n"
+        "(BigTIFF), .zarr, .ome.zarr (0.5: the array and its halves), or .json for references\n"
+        "(kerchunk), which make IN a Zarr store without copying it. What was written is read\n"
+        "back and compared before OUT appears. What the format cannot hold is listed.\n\n"
         "Examples:\n"
         "  tomoprof convert tests/data/tooth.h5 tooth.zarr --codec zstd:3\n"
         "  tomoprof convert scan.czi scan.npy\n",

@@ -177,7 +177,7 @@ enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
                                                   : 1;
     }
     const double bytes = (double)y->bytes * (metal ? 3 : 2);
-    backend_declare(be, 20.0 * (double)n, bytes, bytes);
+    backend_declare(be, weights_flops(kind) * (double)n, bytes, bytes);
     return ERR_OK;
 }
 

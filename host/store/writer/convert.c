@@ -34,9 +34,13 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* Slabs [first, first + count) along the slowest dimension of the target. */
-static enum err read_slab(struct store *s, struct store_array *a, const struct writer *w,
-                          const int *from, int64_t first, int64_t count, void *out)
+void writer_remove(const char *folder)
+{
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
+                     const int *from, int64_t first, int64_t count, void *out)
 {
     struct engine_box b = engine_all(a);
     int64_t stride[STORE_DIMS] = {0}, n = w->type.bytes;
@@ -53,7 +57,7 @@ static enum err read_slab(struct store *s, struct store_array *a, const struct w
     return engine_read(s, a, &b, w->type, out, stride);
 }
 
-static int64_t slab_bytes(const struct writer *w)
+int64_t writer_slab_bytes(const struct writer *w)
 {
     int64_t n = w->type.bytes;
     for (int i = 0; i < w->dims; i++)
@@ -69,7 +73,7 @@ static enum err write_all(struct store *s, struct store_array *a, struct writer 
     for (int64_t i = 0; i < total; i += w->step) {
         const int64_t n = total - i < w->step ? total - i : w->step;
         progress("writing", (double)i, (double)total);
-        TRY(read_slab(s, a, w, w->from, i, n, slab));
+        TRY(writer_read(s, a, w, w->from, i, n, slab));
         TRY(f->slab(w, i, n, slab));
     }
     return ERR_OK;
@@ -95,11 +99,11 @@ static enum err compare_all(struct store *s, struct store_array *a, const struct
     for (int64_t i = 0; i < total && !e; i += w->step) {
         const int64_t n = total - i < w->step ? total - i : w->step;
         progress("comparing", (double)i, (double)total);
-        e = read_slab(s, a, w, w->from, i, n, slab);
+        e = writer_read(s, a, w, w->from, i, n, slab);
         if (!e)
             e = flat ? engine_read(made, b, NULL, w->type, other, NULL)
-                     : read_slab(made, b, w, same, i, n, other);
-        if (!e && memcmp(slab, other, (size_t)(n * slab_bytes(w))) != 0)
+                     : writer_read(made, b, w, same, i, n, other);
+        if (!e && memcmp(slab, other, (size_t)(n * writer_slab_bytes(w))) != 0)
             e = FAIL(ERR_FAILED, "%s: what was written differs from %s; it is removed", w->path,
                      s->name);
     }
@@ -134,16 +138,33 @@ static void list_lost(const struct store *s, const struct store_array *a, const 
     (void)w;
 }
 
+enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS])
+{
+    int seen = 0;
+    FAIL_IF(o->order_dims != dims, ERR_USAGE, "--order has %d numbers; the array has %d dimensions",
+            o->order_dims, dims);
+    for (int i = 0; i < dims; i++) {
+        FAIL_IF(o->order[i] < 0 || o->order[i] >= dims || seen >> o->order[i] & 1, ERR_USAGE,
+                "--order: give each of the dimensions 0 to %d once", dims - 1);
+        seen |= 1 << o->order[i];
+        from[i] = o->order[i];
+    }
+    return ERR_OK;
+}
+
 /* In NIfTI x comes first; arrays that end in x are turned round. */
-static void set_dimensions(struct writer *w, const struct store_array *a, int fortran)
+static enum err set_dimensions(struct writer *w, const struct store_array *a, int fortran)
 {
     const int turn =
         fortran && a->dims > 1 && a->axis[a->dims - 1] && !strcmp(a->axis[a->dims - 1], "x");
     w->dims = a->dims;
-    for (int i = 0; i < a->dims; i++) {
+    for (int i = 0; i < a->dims; i++)
         w->from[i] = turn ? a->dims - 1 - i : i;
+    if (w->options->order_dims)
+        TRY(writer_order(w->options, a->dims, w->from));
+    for (int i = 0; i < a->dims; i++)
         w->shape[i] = a->shape[w->from[i]];
-    }
+    return ERR_OK;
 }
 
 static enum err run(struct store *s, struct store_array *a, struct writer *w,
@@ -151,7 +172,7 @@ static enum err run(struct store *s, struct store_array *a, struct writer *w,
 {
     void *slab = NULL, *other = NULL;
     TRY(f->begin(w));
-    const int64_t bytes = slab_bytes(w), fits = SLAB_BYTES / bytes;
+    const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
     if (f != &write_zarr && w->step < fits) /* Zarr: one row of chunks at a time */
         w->step = fits;
     enum err e = mem_alloc("a slab", (size_t)(bytes * w->step), &slab);
@@ -188,7 +209,9 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         w.source = a;
         w.type = o->type.bytes ? o->type : a->dtype;
         w.type.swap = 0;
-        set_dimensions(&w, a, f->fortran);
+        e = set_dimensions(&w, a, f->fortran);
+    }
+    if (!e) {
         e = engine_converts(a->dtype, w.type)
                 ? run(s, a, &w, f, result)
                 : FAIL(ERR_UNSUPPORTED, "%s: %s cannot be converted to that type", in, a->name);
@@ -201,7 +224,7 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         e = FAIL(ERR_IO, "%s: cannot be renamed: %s", out, strerror(errno));
     }
     if (e && f == &write_zarr && w.made[0])
-        nftw(w.made, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        writer_remove(w.made);
     free(w.state);
     store_close(s);
     return e;

@@ -13,17 +13,25 @@ struct writer_options {
     struct codec_step codec; /* of Zarr; has_codec 0: zstd where it is there, else gzip */
     int has_codec, raw;
     int zarr; /* 2 or 3; 0: 3 */
+    /* Which dimension of the array comes first in the target, which next; order_dims 0: its own. */
+    int order[STORE_DIMS], order_dims;
+    double spacing[3]; /* of the last three dimensions of a pyramid; 0: the array's */
 };
 
 struct writer_result {
     const char *array;
     int64_t bytes;   /* decoded, that were compared */
+    int levels;      /* of a pyramid */
     int references;  /* nothing was copied or compared */
     char lost[2000]; /* names of what the target cannot hold, "" when nothing */
 };
 
 /* ERR_USAGE where the end of `out` names no format; ERR_FAILED where what was read back differs. */
 enum err store_convert(const char *in, const char *out, const struct writer_options *o,
+                       struct writer_result *result);
+
+/* OME-Zarr: the array, and means of 2 x 2 x 2 of each level until 64 voxels are left. */
+enum err store_pyramid(const char *in, const char *out, const struct writer_options *o,
                        struct writer_result *result);
 
 /* For the formats: what is written. Dimensions are those of the target. */
@@ -49,6 +57,14 @@ struct writer_format {
     enum err (*finish)(struct writer *w, enum err e); /* closes: e is returned, or what failed */
 };
 extern const struct writer_format write_npy, write_nifti, write_zarr, write_tiff;
+
+/* Slabs [first, first + count) along the slowest dimension of the target, and what one takes. */
+enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
+                     const int *from, int64_t first, int64_t count, void *out);
+int64_t writer_slab_bytes(const struct writer *w);
+/* o->order, each dimension once; ERR_USAGE where it is not that. */
+enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
+void writer_remove(const char *folder);
 
 /* References to the bytes of `in`: a Zarr 2 view of it. */
 enum err store_references(const char *in, const char *out, struct writer_result *result);

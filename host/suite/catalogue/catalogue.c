@@ -221,8 +221,9 @@ static const char *const bench_names[] = {
 
 /* The whole catalogue, in this order. */
 static const struct operation_rows own_rows = {operations, COUNT(operations)};
-static const struct operation_rows *const tables[] = {
-    &own_rows, &published_operations, &prepare_operations, &volume_operations, &storage_operations};
+static const struct operation_rows *const tables[] = {&own_rows,           &published_operations,
+                                                      &prepare_operations, &volume_operations,
+                                                      &storage_operations, &demo_operations};
 
 const struct operation *operation_at(int index)
 {

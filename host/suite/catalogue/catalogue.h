@@ -6,6 +6,8 @@
 #include "host/backend/backend.h"
 #include "host/suite/catalogue/state.h"
 
+struct ellipsoid;
+
 enum {
     TAKES_WEIGHTS = 1,
     TAKES_ITERATIONS = 2, /* and --stop-threshold */
@@ -23,7 +25,8 @@ enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 struct operation {
     const char *name;     /* public: timing.json and the command line */
     const char *geometry; /* "parallel", "cone", or "any" */
-    const char *group; /* projection, filter, reconstruction, utility, prepare, volume, storage */
+    const char *group;    /* projection, filter, reconstruction, utility, prepare, volume, storage,
+                             demos */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;
@@ -38,7 +41,10 @@ struct operation {
     enum err (*updates)(const struct run_state *s, double *out);
     void (*set_up)(struct ct_model *m,
                    int64_t size); /* changes the published set-up; NULL: nothing */
-    double turn;                  /* radians that its views cover; 0: the published set-up */
+    double first_angle,
+        turn; /* radians that its views begin at and cover; 0: the published set-up */
+    /* The suite's object, where it is not the two ellipsoids; returns how many there are. */
+    int (*phantom)(const struct run_state *s, struct ellipsoid *out);
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
@@ -54,7 +60,7 @@ struct operation_rows {
     const struct operation *rows;
     int count;
 };
-extern const struct operation_rows published_operations;
+extern const struct operation_rows published_operations, demo_operations;
 
 /* Row `index` of the catalogue, NULL past the end. */
 const struct operation *operation_at(int index);

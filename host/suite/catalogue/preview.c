@@ -23,10 +23,12 @@ struct preview {
 };
 
 /* The phantom in one slice of the volume. */
-static enum err true_slice(const struct volume *v, int64_t slice, float **out)
+static enum err true_slice(const struct run_state *s, int64_t slice, float **out)
 {
+    const struct volume *v = &s->model.volume;
     struct ellipsoid e[PHANTOM_MAX];
-    int n = phantom_ellipsoids(PHANTOM_TWO_ELLIPSOIDS, v, e);
+    int n =
+        s->op->phantom ? s->op->phantom(s, e) : phantom_ellipsoids(PHANTOM_TWO_ELLIPSOIDS, v, e);
     struct volume one = *v;
     one.slices = 1;
     one.slice_offset +=
@@ -88,7 +90,8 @@ static enum err write_all(struct preview *p, const struct run_state *s, const fl
 enum err preview_write(struct run_state *s, int64_t size, const char *folder)
 {
     const struct volume *v = &s->model.volume;
-    if (strcmp(s->op->group, "reconstruction") != 0 || s->op->output != ARRAY_VOLUME)
+    if ((strcmp(s->op->group, "reconstruction") != 0 && !s->op->phantom) ||
+        s->op->output != ARRAY_VOLUME)
         return ERR_OK;
     int64_t edge = v->rows > v->cols ? v->rows : v->cols, step = (edge + EDGE - 1) / EDGE;
     struct preview p = {.slice = v->slices / 2,
@@ -99,7 +102,7 @@ enum err preview_write(struct run_state *s, int64_t size, const char *folder)
     float *copy = NULL;
     enum err e = dir_make(folder);
     if (!e)
-        e = true_slice(v, p.slice, &p.truth);
+        e = true_slice(s, p.slice, &p.truth);
     if (!e)
         e = state_result(s, &x, &copy);
     if (!e)

@@ -9,7 +9,8 @@
  * OPERATION-slice.png
  * ([low, high] from black to white) and OPERATION-difference.png (grey: equal; -difference to
  * difference), thinned to at most 256 pixels a side; those of an earlier, smaller size are
- * replaced. Nothing for operations of other groups. */
+ * replaced. Nothing for operations
+ * that reconstruct nothing. */
 enum err preview_write(struct run_state *s, int64_t size, const char *folder);
 
 #endif

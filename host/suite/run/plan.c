@@ -194,7 +194,9 @@ enum err plan_parse_group(const struct menu *menu, const char *group, const char
                           const char *sizes, int large, struct run_plan *out)
 {
     static const char volumes[] = "32,128,256,512x512x30,256x256x170";
-    const char *usual = group && !strcmp(group, "volume") ? volumes : menu->sizes;
+    const char *usual = group && !strcmp(group, "volume")  ? volumes
+                        : group && !strcmp(group, "demos") ? "64"
+                                                           : menu->sizes;
     char all[256];
     FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "--sizes: the list is too long");
     snprintf(all, sizeof all, "%s%s", sizes ? sizes : usual, large ? ",512,1024" : "");

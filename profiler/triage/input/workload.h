@@ -35,6 +35,8 @@ struct workloads {
 void workloads_find(const struct timing *t, const struct model *profile, double size,
                     struct workloads *out, struct notes *notes);
 int workload_is_composite(const char *operation);
+/* Row i of the operations at this size that have neither a model nor parts; NULL past the end. */
+const struct timing_row *not_judged(const struct timing *t, double size, int i);
 
 /* Seconds by primitive in the longest process of the profile that ran `operation`; 0 when the
  * profile has no such process with all its ranges. */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "host/base/jsonw.h"
+#include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/triage.h"
 #include "profiler/triage/model/width_needed.h"
 
@@ -326,6 +327,22 @@ static void write_head(struct jsonw *w, const struct triage *t)
     jsonw_end(w);
 }
 
+static void write_not_judged(struct jsonw *w, const struct timing_row *r)
+{
+    const struct unmodelled *u = unmodelled_named(r->operation);
+    const int counted = u && u->flops && r->flops > 0;
+    jsonw_object(w);
+    jsonw_kstring(w, "operation", r->operation);
+    jsonw_knumber(w, "seconds", r->seconds);
+    jsonw_knumber(w, "flops", counted ? r->flops : (double)NAN);
+    jsonw_knumber(w, "bytes", r->bytes > 0 ? r->bytes : (double)NAN);
+    jsonw_knumber(w, "intensity", counted ? r->flops / r->bytes : (double)NAN);
+    jsonw_kstring(w, "access", u ? u->access : NULL);
+    jsonw_kstring(w, "flops_source", counted ? u->flops : NULL);
+    jsonw_kstring(w, "reason", u ? u->reason : "triage does not know this operation");
+    jsonw_end(w);
+}
+
 enum err triage_write_json(const struct triage *t, FILE *out)
 {
     struct jsonw w;
@@ -336,6 +353,11 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     jsonw_array(&w);
     for (int i = 0; i < t->candidates_count; i++)
         write_candidate(&w, t->candidates[i]);
+    jsonw_end(&w);
+    jsonw_key(&w, "not_judged");
+    jsonw_array(&w);
+    for (int i = 0; not_judged(&t->timing, t->inputs.size, i); i++)
+        write_not_judged(&w, not_judged(&t->timing, t->inputs.size, i));
     jsonw_end(&w);
     jsonw_key(&w, "workloads");
     jsonw_array(&w);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/verdict/quantity.h"
 #include "profiler/triage/triage.h"
 
@@ -72,6 +73,26 @@ static void write_verdicts(const struct triage *t, FILE *out)
           out);
     if (t->notes.count)
         put_list(out, "About the input", t->notes.text, t->notes.count);
+}
+
+static void write_not_judged(const struct triage *t, FILE *out)
+{
+    const struct timing_row *r;
+    if (not_judged(&t->timing, t->inputs.size, 0))
+        fputs("\n### Without a verdict\n\n| operation | seconds | operations | bytes | access | "
+              "counted by | why |\n|---|---|---|---|---|---|---|\n",
+              out);
+    for (int i = 0; (r = not_judged(&t->timing, t->inputs.size, i)); i++) {
+        const struct unmodelled *u = unmodelled_named(r->operation);
+        const int counted = u && u->flops && r->flops > 0;
+        fputs("| ", out);
+        put_plain(out, r->operation);
+        fprintf(out, " | %s", quantity_number(r->seconds));
+        fprintf(out, " | %s", counted ? quantity_number(r->flops) : "-");
+        fprintf(out, " | %s | %s | %s | %s |\n", r->bytes > 0 ? quantity_number(r->bytes) : "-",
+                u ? u->access : "-", counted ? u->flops : "-",
+                u ? u->reason : "triage does not know this operation");
+    }
 }
 
 static void write_pipelines(const struct triage *t, FILE *out)
@@ -324,6 +345,7 @@ enum err triage_write_markdown(const struct triage *t, FILE *out)
         write_candidate(t, t->candidates[i], out);
     write_pipelines(t, out);
     write_workloads(t, out);
+    write_not_judged(t, out);
     write_appendix(t, out);
     FAIL_IF(fflush(out) || ferror(out), ERR_IO, "writing triage.md failed");
     return ERR_OK;

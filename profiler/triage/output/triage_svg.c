@@ -179,7 +179,7 @@ static void write_roofline(const struct triage *t, const struct card *card, int 
 enum err triage_write_svg(const struct triage *t, FILE *out)
 {
     const struct candidate *first = t->candidates[0];
-    const struct card *card = first->best ? first->best->card : t->cards[0];
+    const struct card *card = first && first->best ? first->best->card : t->cards[0];
     const int below = TOP + STEP * t->candidates_count + 40;
     fprintf(
         out,

@@ -35,7 +35,8 @@ static void names_are_the_public_ones(void **state)
     int n = 0;
     for (const struct operation *op; (op = operation_at(n)); n++)
         assert_int_equal(op->apart, !strcmp(op->group, "volume") || !strcmp(op->group, "storage") ||
-                                        !strcmp(op->group, "prepare"));
+                                        !strcmp(op->group, "prepare") ||
+                                        !strcmp(op->group, "demos"));
     assert_null(operation_at(n));
     assert_null(operation_at(-1));
     assert_null(operation_named("forward_project"));
@@ -79,6 +80,10 @@ static void a_group_has_its_operations_and_sizes(void **state)
     assert_int_equal(p.op_count, 6);
     assert_int_equal(p.size_count, 3);
     assert_int_equal(p.sizes[2], 1024);
+    assert_ok(plan_parse_group(&suite_menu, "demos", NULL, NULL, 0, &p));
+    assert_int_equal(p.op_count, 6);
+    assert_int_equal(p.size_count, 1);
+    assert_int_equal(p.sizes[0], 64);
     assert_ok(plan_parse_group(&suite_menu, NULL, NULL, NULL, 0, &p));
     assert_int_equal(p.size_count, 4);
     assert_error(plan_parse_group(&suite_menu, "volumes", NULL, NULL, 0, &p), ERR_USAGE,
