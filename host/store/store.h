@@ -54,7 +54,11 @@ struct store_array {
     struct store_chunk *chunks; /* in the order of the grid, last dimension fastest; store_index */
     struct store_tile *tiles;   /* NULL: a grid */
     enum err (*index)(struct store *s, struct store_array *a); /* of the reader; NULL: none */
-    void *reader;                                              /* what it keeps for that */
+    /* The same for the chunks of a box, where the others cost requests of their own; NULL: none */
+    enum err (*index_box)(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
+                          const int64_t count[STORE_DIMS]);
+    unsigned char *indexed; /* of each chunk, after index_box alone; NULL: all that are there */
+    void *reader;           /* what it keeps for its index */
 };
 
 struct store_object {
@@ -79,6 +83,7 @@ struct store {
     struct arena *arena;          /* of all names, chunks and tables */
     int remote;                   /* its objects have URLs */
     struct remote_blocks *blocks; /* of manifest/remote.c */
+    struct object_window *window; /* of manifest/object.c */
     void *reader;
     void (*close)(struct store *s); /* of the reader; NULL: none */
     size_t arrays_room, objects_room, notes_room;
@@ -92,6 +97,9 @@ void store_close(struct store *s); /* NULL is fine */
 enum err store_find(struct store *s, const char *name, struct store_array **out);
 /* Fills a->chunks where it is not yet there: reads indices (HDF5's trees, shards' tables). */
 enum err store_index(struct store *s, struct store_array *a);
+/* At least what a box needs. */
+enum err store_index_box(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
+                         const int64_t count[STORE_DIMS]);
 
 int64_t store_elements(const struct store_array *a);
 /* Shape of a chunk as it is decoded, and its place. */

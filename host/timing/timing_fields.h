@@ -36,7 +36,8 @@
 #define TIMING_CALIBRATION_FIELDS(X)                                                               \
     X(REAL, _, gflops, "float32 multiply-add")                                                     \
     X(REAL, _, gbytes_per_s, "copy of large arrays")                                               \
-    X(REAL, _, cached_gbytes_per_s, "copy of arrays of the operation's size")
+    X(REAL, _, cached_gbytes_per_s, "copy of arrays of the operation's size")                      \
+    X(EXTRA, _, like_runs_gbytes_per_s, "the same, median, each copy looked at before the next")
 
 #define TIMING_CLOCKS_FIELDS(X) /* of processor and GPU: reserved, null so far */
 

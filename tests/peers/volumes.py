@@ -195,17 +195,30 @@ def make_array(size):
     return x + np.random.default_rng(42).standard_normal(x.shape, dtype=np.float32) * np.float32(0.01)
 
 
+def look(result):
+    """Reads all of a result, as `tomoprof apply --repeat` does between its runs: both begin with the same caches."""
+    if result is not None:
+        np.asarray(result.to_numpy() if hasattr(result, "to_numpy") else result).sum(dtype=np.float64)
+
+
 def times_of(call, runs, limit):
     """The first call is not counted, unless the limit in seconds is over after it."""
     out = []
     begin = time.perf_counter()
     for i in range(runs + 1):
         start = time.perf_counter()
-        call()
+        result = call()
         out.append(time.perf_counter() - start)
+        look(result)
+        del result
         if time.perf_counter() - begin > limit:
             break
     return out[1:] or out
+
+
+def runs_at(args, size):
+    """More of small ones, whose times differ most."""
+    return args.runs * max(1, min(8, (256 // size) ** 3))
 
 
 def ours(program, threads, name, folder, size, runs):
@@ -272,17 +285,17 @@ def compare(args, size, folder):
     rows = []
     for name in args.operations:
         row = {"operation": name, "size": size, "peers": {}}
-        times, result = ours(args.tomoprof, args.threads, name, folder, size, args.runs)
+        times, result = ours(args.tomoprof, args.threads, name, folder, size, runs_at(args, size))
         row["time"] = STATISTICS[args.statistic](times)
         for peer, calls in peers.items():
-            row["peers"][peer] = measure(peer, calls, name, result, args)
+            row["peers"][peer] = measure(peer, calls, name, result, size, args)
         rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
     shutil.rmtree(folder)
     return rows
 
 
-def measure(peer, calls, name, result, args):
+def measure(peer, calls, name, result, size, args):
     guess = args.estimates.get((peer, name), 0)
     if isinstance(calls, ImportError):
         return {"time": None, "reason": str(calls)}
@@ -293,7 +306,7 @@ def measure(peer, calls, name, result, args):
     if time.monotonic() > args.end:
         return {"time": None, "reason": f"not measured: --minutes {args.minutes:g} were over"}
     try:
-        times = times_of(calls[name], args.runs, args.longest)
+        times = times_of(calls[name], runs_at(args, size), args.longest)
         found = {"time": STATISTICS[args.statistic](times), "runs": len(times), "reason": None}
         if peer in REFERENCES and result is not None:
             found["difference"] = difference(result, calls[name]())

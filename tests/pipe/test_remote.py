@@ -16,7 +16,7 @@ from tool import DATA, have, main, relative, tomoprof
 
 STORE = DATA / "store"
 NAMES = ["f4.npy", "i4_fortran.npy", "f4_v2.nii", "i2_bgzf.nii.gz", "u2_big.tif", "u2_deflate_tiles.tif", "u2.txrm", "raw.czi", "tiles.czi",
-         "zarr2/blosc", "zarr3/sharded", "ome.zarr"]
+         "zarr2/blosc", "zarr3/sharded", "ome.zarr", "refs.json"]
 
 NEEDS = {"zarr2/blosc": "blosc", "tiles.czi": "zstd", "zarr3/sharded": "zstd"}
 

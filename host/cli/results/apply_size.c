@@ -88,9 +88,11 @@ enum err apply_size_report(const struct apply_report *r, const char *text, const
     const struct run_state *s = r->state;
     const struct statistics t = statistics_of(r->times, (int)r->repeats);
     char in[40], out[40], share[64] = "";
-    double copy = NAN;
-    if (s->in.host && (copy = suite_copy_rate(s->be, s->op, &s->model)) <= 0)
+    double copy = NAN, like_runs = NAN;
+    if (s->in.host && (copy = suite_copy_rate(s->be, s->op, &s->model, 0)) <= 0)
         copy = NAN;
+    if (s->in.host && gate && (like_runs = suite_copy_rate(s->be, s->op, &s->model, 1)) <= 0)
+        like_runs = NAN;
     struct peak peak = {0, copy};
     const struct work bytes = {0, r->work.bytes_min, r->work.bytes_min};
     const struct rates rates = rates_of(t.median, &bytes, 0, &peak);
@@ -102,5 +104,5 @@ enum err apply_size_report(const struct apply_report *r, const char *text, const
     log_info("%s %s on %s: median %.4g s, mean %.4g, min %.4g, p95 %.4g, cv %.2g of %d runs%s%s%s",
              s->op->name, text, s->be->device, t.median, t.mean, t.min, t.p95, t.cv, t.n,
              r->work.bytes_min > 0 ? in : "", r->work.bytes_min > 0 ? out : "", share);
-    return gate ? judge(r, text, gate, copy, rates.implausible) : ERR_OK;
+    return gate ? judge(r, text, gate, like_runs, rates.implausible) : ERR_OK;
 }

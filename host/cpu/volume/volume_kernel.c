@@ -124,20 +124,24 @@ static void map_floats(const float *x, int64_t n, const struct volume_map *m, fl
         out[i] = volume_mapped(x[i], m);
 }
 
-/* The machine's own conversion, with the same NaN as volume_f16. */
+/* The machine's own conversion, with the same NaN as volume_f16: few vectors hold one. */
 #if defined(__AVX512F__)
 static void cast_half(const float *x, int64_t n, const struct volume_map *m, uint16_t *out)
 {
     int64_t i = 0;
+    struct volume_map narrow = *m; /* the type's limits are the map's */
+    narrow.low = m->low < -65504 ? -65504 : m->low > 65504 ? 65504 : m->low;
+    narrow.high = m->high > 65504 ? 65504 : m->high < -65504 ? -65504 : m->high;
     for (; i + VEC <= n; i += VEC) {
-        const __m512 y = (__m512)mapped_vector(vf_load(x + i), m), most = _mm512_set1_ps(65504);
-        const __m512 in = _mm512_max_ps(_mm512_set1_ps(-65504), _mm512_min_ps(most, y));
-        const __m512i bits = _mm512_castps_si512(in), quiet = _mm512_set1_epi32(0x7fc00000);
-        const __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN));
-        const __m512i nan = _mm512_or_si512(sign, quiet);
-        const __mmask16 is_nan = _mm512_cmp_ps_mask(in, in, _CMP_UNORD_Q);
-        const __m512 whole = _mm512_castsi512_ps(_mm512_mask_mov_epi32(bits, is_nan, nan));
-        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(whole, 0));
+        __m512 y = (__m512)mapped_vector(vf_load(x + i), &narrow);
+        const __mmask16 is_nan = _mm512_cmp_ps_mask(y, y, _CMP_UNORD_Q);
+        if (__builtin_expect(is_nan, 0)) {
+            const __m512i bits = _mm512_castps_si512(y), quiet = _mm512_set1_epi32(0x7fc00000);
+            const __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN));
+            const __m512i nan = _mm512_or_si512(sign, quiet);
+            y = _mm512_castsi512_ps(_mm512_mask_mov_epi32(bits, is_nan, nan));
+        }
+        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(y, 0));
     }
     for (; i < n; i++)
         out[i] = volume_f16(volume_mapped(x[i], m));

@@ -27,6 +27,9 @@ struct engine_plan {
     int covered; /* the parts fill the box */
 };
 
+/* Threads or processes that the plan's options ask for. */
+int engine_workers(const struct engine_plan *p);
+
 /* n elements from one type to another; types differ, or swap is set. */
 void convert_run(struct store_dtype from, struct store_dtype to, const void *in, void *out,
                  int64_t n);

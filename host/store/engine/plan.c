@@ -1,5 +1,6 @@
 /* Which bytes a box needs, in which order. */
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #define LARGEST       ((int64_t)16 << 20)
 #define TASKS_MOST    ((size_t)1 << 26)
 #define OVERLAPS_MOST 1000
-#define BATCH_BYTES   ((int64_t)1 << 20)
+#define BATCH_BYTES   ((int64_t)1 << 18)   /* they stay in the second cache */
+#define BATCH_LEAST   ((int64_t)128 << 10) /* decoded: less is not worth a turn of its own */
 
 struct engine_box engine_all(const struct store_array *a)
 {
@@ -265,16 +267,38 @@ static int32_t object_of(const struct engine_plan *p, int64_t task)
     return p->array->chunks[p->tasks[task].chunk].object;
 }
 
+int engine_processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+
+int engine_workers(const struct engine_plan *p)
+{
+    const struct engine_options *o = &p->options;
+    return o->processes       ? o->processes
+           : o->threads       ? o->threads
+           : p->store->remote ? HTTP_CONNECTIONS
+                              : engine_processors();
+}
+
 /* Parts of one chunk stay together: it is decoded once. */
 static enum err group(struct engine_plan *p)
 {
     const int64_t n = p->facts.tasks;
     int64_t batch = p->options.batch;
     if (batch <= 0) {
-        const int64_t mean = n ? p->facts.bytes_fetched / n + 1 : 1;
+        const struct engine_facts *f = &p->facts;
+        const int64_t mean = n ? f->bytes_fetched / n + 1 : 1,
+                      moved =
+                          (f->bytes_decoded ? f->bytes_decoded : f->bytes_fetched) / (n + 1) + 1,
+                      least = p->store->remote ? 1 : BATCH_LEAST / moved + 1,
+                      turns = (p->store->remote ? 2 : 4) * (int64_t)engine_workers(p);
+        int64_t share = n / turns + 1; /* all workers have work until the end */
+        share = share < least ? least : share;
         batch = BATCH_BYTES / mean < 1 ? 1 : BATCH_BYTES / mean > 64 ? 64 : BATCH_BYTES / mean;
-        const int64_t share = n / (2 * HTTP_CONNECTIONS) + 1; /* all connections have work */
-        batch = p->store->remote && batch > share ? share : batch;
+        batch = batch > share ? share : batch;
     }
     p->groups = malloc((size_t)(n + 1) * sizeof *p->groups);
     FAIL_IF(!p->groups, ERR_MEMORY, "%s: no memory left to plan its reading", p->store->name);
@@ -315,7 +339,7 @@ static enum err make(struct engine_plan *p)
                 p->store->name, a->name, p->box.count[d], p->box.start[d], d, a->shape[d]);
         p->facts.bytes_wanted *= p->box.count[d];
     }
-    TRY(store_index(p->store, p->array));
+    TRY(store_index_box(p->store, p->array, p->box.start, p->box.count));
     if (!a->tiles)
         TRY(add_grid(p));
     for (int64_t i = 0; a->tiles && i < a->chunks_count; i++)

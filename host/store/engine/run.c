@@ -1,7 +1,6 @@
 /* Workers of a plan: threads, or child processes that share the output. */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +14,6 @@
 #include "host/base/log.h"
 #include "host/store/engine/parts.h"
 #include "host/store/engine/worker.h"
-#include "host/store/fetch/http.h"
-
-int engine_processors(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return n < 1 ? 1 : n > 16 ? 16 : n;
-}
 
 enum err engine_shared(size_t bytes, void **out)
 {
@@ -137,10 +128,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         engine_strides(p->array, &p->box, type.bytes, 0, job->stride);
     for (int64_t i = 0; times && i < p->facts.tasks; i++)
         times[i] = (struct engine_time){.chunk = p->tasks[i].chunk, .worker = -1};
-    int n = processes            ? processes
-            : p->options.threads ? p->options.threads
-            : p->store->remote   ? HTTP_CONNECTIONS
-                                 : engine_processors();
+    int n = engine_workers(p);
     if (n > p->groups_count)
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();

@@ -11,6 +11,7 @@
 #include "host/store/exchange/roles.h"
 
 #define BLOCK_BYTES ((int64_t)64 << 20) /* of frames that are averaged at a time */
+#define KEPT_BYTES  ((int64_t)64 << 20) /* of decoded chunks */
 
 /* Mean over the frames of a kind of the wanted rows, in float64. */
 static enum err frames_mean(const struct scan_file *s, const struct frames *f, int64_t row_first,
@@ -179,6 +180,7 @@ enum err exchange_read_here(const struct exchange_source *source, int64_t row_fi
     *out = c;
     TRY_OUT(scan_file_open(source, &s));
     TRY_OUT(check_rows(&s, row_first, &row_count));
+    TRY_OUT(scan_file_keep(&s, KEPT_BYTES));
     c.views = s.views;
     c.rows = row_count;
     c.channels = s.channels;

@@ -10,6 +10,7 @@
 #include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/store/engine/engine.h"
+#include "host/store/engine/kept.h"
 #include "host/store/exchange/roles.h"
 #include "host/store/exchange/values.h"
 
@@ -372,12 +373,37 @@ void scan_file_close(struct scan_file *s)
     for (int i = 0; i < 3; i++)
         store_close(s->others[i]);
     store_close(s->store);
+    kept_free(s->kept);
+}
+
+/* A chunk holds several pictures, and not all of them are of one run. */
+static int is_shared(const struct frames *f)
+{
+    const struct store_array *a = f->array;
+    return a && f->index && !a->tiles && a->dims == 3 && a->chunk[f->rows_first] > 1;
+}
+
+enum err scan_file_keep(struct scan_file *s, int64_t bytes_most)
+{
+    if (s->kept || !(is_shared(&s->data) || is_shared(&s->flats) || is_shared(&s->darks)))
+        return ERR_OK;
+    return kept_make(bytes_most, &s->kept);
+}
+
+static enum err read_box(const struct scan_file *s, const struct frames *f,
+                         const struct engine_box *box, float *out, const int64_t *stride)
+{
+    const struct engine_options o = {.kept = is_shared(f) ? s->kept : NULL};
+    struct engine_plan *p;
+    TRY(engine_plan(f->store, f->array, box, &o, &p));
+    enum err e = engine_run(p, (struct store_dtype){'f', 4, 0}, out, stride, NULL, NULL);
+    engine_plan_free(p);
+    return e;
 }
 
 enum err frames_read(const struct scan_file *s, const struct frames *f, int64_t first,
                      int64_t count, int64_t row, int64_t rows, float *out, int64_t stride)
 {
-    const struct store_dtype f4 = {'f', 4, 0};
     const int single = f->array->dims == 2, by_row = f->rows_first;
     const int64_t size = (int64_t)sizeof *out;
     for (int64_t i = 0, n; i < count; i += n) {
@@ -397,7 +423,7 @@ enum err frames_read(const struct scan_file *s, const struct frames *f, int64_t 
             bytes[!by_row] = s->channels * size;
             bytes[2] = size;
         }
-        TRY(engine_read(f->store, f->array, &box, f4, out + i * stride, bytes));
+        TRY(read_box(s, f, &box, out + i * stride, bytes));
     }
     return ERR_OK;
 }

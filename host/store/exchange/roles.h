@@ -23,10 +23,14 @@ struct scan_file {
     double *theta; /* radians, one per view, malloc; NULL: none is known */
     double center, pixel, source_iso, iso_detector; /* as in exchange_info */
     int cone;
+    struct engine_kept *kept; /* chunks of several kinds of frames are decoded once; or NULL */
 };
 
 enum err scan_file_open(const struct exchange_source *source, struct scan_file *out);
 void scan_file_close(struct scan_file *s);
+/* Lets frames_read keep decoded chunks, at most so many bytes, where a chunk holds frames that are
+ * read apart: views, flat and dark frames in one stack. */
+enum err scan_file_keep(struct scan_file *s, int64_t bytes_most);
 
 /* Pictures [first, first + count) of a kind, rows [row, row + rows): element (frame, row, channel)
  * goes to out[frame * stride + row * channels + channel]. */

@@ -223,7 +223,7 @@ enum err store_pieces(struct store *s, struct store_array *a, int64_t most, stor
     int64_t piece = a->dtype.bytes, at = 0;
     for (int k = a->dims - 1; k >= 0; k--) { /* from the fastest dimension on */
         const int d = a->order[k];
-        const int64_t fits = piece < most ? most / piece : 1;
+        const int64_t fits = piece > 0 && piece < most ? most / piece : 1;
         a->chunk[d] = a->shape[d] < fits ? a->shape[d] : fits;
         if (__builtin_mul_overflow(piece, a->shape[d], &piece))
             piece = INT64_MAX;

@@ -13,7 +13,15 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"
 
-#define OPEN_MOST 64 /* files of a store that stay open */
+#define OPEN_MOST    64   /* files of a store that stay open */
+#define WINDOW_BYTES 4096 /* read at once for a field of a header or an index */
+
+struct object_window {
+    int32_t object;
+    int64_t offset;
+    size_t bytes;
+    unsigned char data[WINDOW_BYTES];
+};
 
 /* A name that stays below its folder. */
 static int is_inside(const char *name)
@@ -129,6 +137,43 @@ enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
     return ERR_OK;
 }
 
+static enum err read_all(const struct store_object *o, int fd, int64_t offset, void *to, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (char *)to + done, n - done, offset + (int64_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        FAIL_IF(got <= 0, ERR_IO, "%s: reading failed: %s", o->name,
+                got ? strerror(errno) : "it became shorter");
+        done += (size_t)got;
+    }
+    return ERR_OK;
+}
+
+/* A field, from the bytes around the last one where it lies there. */
+static enum err read_field(struct store *s, int32_t object, int fd, int64_t offset, void *to,
+                           size_t n)
+{
+    struct object_window *w = s->window;
+    const struct store_object *o = &s->objects[object];
+    if (!w) {
+        w = s->window = arena_take(s->arena, sizeof *w);
+        FAIL_IF(!w, ERR_MEMORY, "%s: no memory left to open it", s->name);
+    }
+    if (w->object != object || offset < w->offset ||
+        offset + (int64_t)n > w->offset + (int64_t)w->bytes) {
+        const int64_t left = o->bytes - offset;
+        w->bytes = 0;
+        const size_t bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+        TRY(read_all(o, fd, offset, w->data, bytes));
+        w->object = object;
+        w->offset = offset;
+        w->bytes = bytes;
+    }
+    memcpy(to, w->data + (offset - w->offset), n);
+    return ERR_OK;
+}
+
 enum err store_object_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n)
 {
     struct store_object *o = &s->objects[object];
@@ -145,17 +190,8 @@ enum err store_object_read(struct store *s, int32_t object, int64_t offset, void
     if (s->remote)
         return remote_read(s, object, offset, to, n);
     TRY(object_open(s, object, &fd));
-    enum err e = ERR_OK;
-    for (size_t done = 0; done < n && !e;) {
-        ssize_t got = pread(fd, (char *)to + done, n - done, offset + (int64_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            e = FAIL(ERR_IO, "%s: reading failed: %s", o->name,
-                     got ? strerror(errno) : "it became shorter");
-        else
-            done += (size_t)got;
-    }
+    enum err e = n <= WINDOW_BYTES / 8 ? read_field(s, object, fd, offset, to, n)
+                                       : read_all(o, fd, offset, to, n);
     if (o->fd < 0)
         close(fd);
     return e;

@@ -60,6 +60,24 @@ enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, 
     return ERR_OK;
 }
 
+enum err remote_text(const char *url, size_t most, char **out)
+{
+    int64_t bytes;
+    *out = NULL;
+    TRY(http_size(url, &bytes));
+    if (bytes < 0)
+        return ERR_OK;
+    FAIL_IF(bytes > (int64_t)most, ERR_INPUT, "%s: is too large for metadata", url);
+    *out = calloc(1, (size_t)bytes + 1);
+    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left to read it", url);
+    enum err e = http_read(url, 0, *out, (size_t)bytes);
+    if (e) {
+        free(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
 void remote_free(struct store *s)
 {
     for (int i = 0; s->blocks && i < BLOCKS_MOST; i++)

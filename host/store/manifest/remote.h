@@ -9,4 +9,8 @@
 enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n);
 void remote_free(struct store *s);
 
+/* All of an object, malloc'ed and ended by a NUL; *out is NULL where it is not there. ERR_INPUT
+ * above `most` bytes. */
+enum err remote_text(const char *url, size_t most, char **out);
+
 #endif

@@ -1,5 +1,6 @@
 /* References (kerchunk, VirtualiZarr): a JSON file that makes byte ranges of other files a Zarr
- * store. Ranges lie in files beside it or below; other places are refused. */
+ * store. Ranges lie in files beside it or below, on its server where it has a URL; other places
+ * are refused. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,12 @@
 #include "host/base/file.h"
 #include "host/base/table.h"
 #include "host/store/manifest/manifest.h"
+#include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
 
-#define FILE_MOST ((size_t)1 << 30)
+#define FILE_MOST   ((size_t)1 << 30)
+#define REMOTE_MOST ((size_t)256 << 20)
 
 struct refs {
     struct zarr_keys keys;
@@ -206,7 +209,9 @@ static enum err fill(struct store *s, const struct reader_file *f)
     memcpy(folder, slash ? f->path : ".", n);
     folder[n] = 0;
     r->folder = store_text(s, *folder ? folder : "/");
-    TRY(file_read_all(f->path, FILE_MOST, &text, &bytes));
+    TRY(s->remote ? remote_text(f->path, REMOTE_MOST, &text)
+                  : file_read_all(f->path, FILE_MOST, &text, &bytes));
+    FAIL_IF(!text, ERR_INPUT, "%s: is not there any more", f->path);
     r->root = cJSON_Parse(text);
     free(text);
     FAIL_IF(!r->root, ERR_INPUT, "%s: is not JSON", f->path);

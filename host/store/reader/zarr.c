@@ -10,6 +10,7 @@
 #include "host/base/file.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
+#include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
 
@@ -70,7 +71,7 @@ enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *pre
             z->keys = keys;
             z->prefix = store_text(s, prefix);
             a->reader = z;
-            a->index = zarr_index;
+            a->index_box = zarr_index;
             e = two ? zarr_parse2(s, a, two) : zarr_parse3(s, a, three);
         }
         if (!e && two)
@@ -140,23 +141,6 @@ enum err zarr_multiscales(struct store *s, const struct zarr_keys *keys, const c
     return ERR_OK;
 }
 
-static enum err remote_text(const char *url, char **out)
-{
-    int64_t bytes;
-    TRY(http_size(url, &bytes));
-    if (bytes < 0)
-        return ERR_OK;
-    FAIL_IF(bytes > (int64_t)TEXT_MOST, ERR_INPUT, "%s: is too large for metadata", url);
-    *out = calloc(1, (size_t)bytes + 1);
-    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left to read it", url);
-    enum err e = http_read(url, 0, *out, (size_t)bytes);
-    if (e) {
-        free(*out);
-        *out = NULL;
-    }
-    return e;
-}
-
 static enum err folder_text(struct store *s, void *state, const char *key, char **out)
 {
     char path[8192];
@@ -165,7 +149,7 @@ static enum err folder_text(struct store *s, void *state, const char *key, char 
     *out = NULL;
     snprintf(path, sizeof path, "%s/%s", (const char *)state, key);
     if (s->remote)
-        return remote_text(path, out);
+        return remote_text(path, TEXT_MOST, out);
     return stat(path, &st) ? ERR_OK : file_read_all(path, TEXT_MOST, out, &bytes);
 }
 

@@ -32,6 +32,7 @@ enum err zarr_multiscales(struct store *s, const struct zarr_keys *keys, const c
 struct cJSON;
 enum err zarr_parse2(struct store *s, struct store_array *a, const struct cJSON *j);
 enum err zarr_parse3(struct store *s, struct store_array *a, const struct cJSON *j);
-enum err zarr_index(struct store *s, struct store_array *a);
+enum err zarr_index(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
+                    const int64_t count[STORE_DIMS]);
 
 #endif

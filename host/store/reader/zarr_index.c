@@ -82,18 +82,47 @@ static enum err shard_size(struct store *s, struct store_chunk *where)
     return ERR_OK;
 }
 
-/* Objects: chunks, or shards with a table of chunks each. */
-enum err zarr_index(struct store *s, struct store_array *a)
+/* The first chunk of the object at `at`: a chunk, or a shard. */
+static int64_t first_chunk(const struct store_array *a, const struct zarr_array *z,
+                           const int64_t at[STORE_DIMS])
+{
+    int64_t chunk = 0;
+    for (int d = 0; d < a->dims; d++)
+        chunk = chunk * a->grid[d] + at[d] * (z->sharded ? z->shard[d] / a->chunk[d] : 1);
+    return chunk;
+}
+
+static enum err index_object(struct store *s, struct store_array *a, const int64_t at[STORE_DIMS],
+                             int64_t entries, uint64_t *table)
 {
     const struct zarr_array *z = a->reader;
-    int64_t at[STORE_DIMS] = {0}, grid[STORE_DIMS], count = 1, entries = 1;
-    uint64_t *table = NULL;
+    struct store_chunk where = {.object = -1};
     char key[4096];
-    TRY(store_chunks_room(s, a));
+    chunk_key(a, z, at, key, sizeof key);
+    TRY(z->keys->place(s, z->keys->state, key, &where));
+    if (where.whole && z->sharded)
+        TRY(shard_size(s, &where));
+    if (where.object < 0)
+        return ERR_OK;
+    if (!z->sharded)
+        return store_chunk_set(s, a, first_chunk(a, z, at), where);
+    TRY(read_table(s, a, z, &where, entries, table));
+    return set_shard(s, a, &where, at, table);
+}
+
+/* Objects: chunks, or shards with a table of chunks each. Those of the box that were not asked for
+ * before. */
+enum err zarr_index(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
+                    const int64_t count[STORE_DIMS])
+{
+    const struct zarr_array *z = a->reader;
+    int64_t at[STORE_DIMS] = {0}, low[STORE_DIMS], end[STORE_DIMS], objects = 1, entries = 1;
+    uint64_t *table = NULL;
     for (int d = 0; d < a->dims; d++) {
         const int64_t size = z->sharded ? z->shard[d] : a->chunk[d];
-        grid[d] = (a->shape[d] - 1) / size + 1;
-        count *= grid[d];
+        at[d] = low[d] = start[d] / size;
+        end[d] = (start[d] + count[d] - 1) / size + 1;
+        objects *= end[d] - low[d];
         entries *= z->sharded ? z->shard[d] / a->chunk[d] : 1;
         FAIL_IF(entries > (int64_t)1 << 26, ERR_INPUT, "%s: a shard of %s has too many chunks",
                 s->name, a->name);
@@ -101,20 +130,14 @@ enum err zarr_index(struct store *s, struct store_array *a)
     if (z->sharded && !(table = malloc((size_t)entries * 16)))
         return FAIL(ERR_MEMORY, "%s: no memory left for the index of %s", s->name, a->name);
     enum err e = ERR_OK;
-    for (int64_t n = 0; n < count && !e; n++) {
-        struct store_chunk where = {.object = -1};
-        chunk_key(a, z, at, key, sizeof key);
-        e = z->keys->place(s, z->keys->state, key, &where);
-        if (!e && where.whole && z->sharded)
-            e = shard_size(s, &where);
-        if (!e && where.object >= 0 && !z->sharded)
-            e = store_chunk_set(s, a, n, where);
-        else if (!e && where.object >= 0) {
-            e = read_table(s, a, z, &where, entries, table);
-            e = e ? e : set_shard(s, a, &where, at, table);
+    for (int64_t n = 0; n < objects && !e; n++) {
+        unsigned char *indexed = a->indexed + first_chunk(a, z, at);
+        if (!*indexed) {
+            e = index_object(s, a, at, entries, table);
+            *indexed = !e;
         }
-        for (int d = a->dims - 1; d >= 0 && ++at[d] == grid[d]; d--)
-            at[d] = 0;
+        for (int d = a->dims - 1; d >= 0 && ++at[d] == end[d]; d--)
+            at[d] = low[d];
     }
     free(table);
     return e;

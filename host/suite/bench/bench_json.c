@@ -132,7 +132,8 @@ static double rate_of(const cJSON *object, const char *key)
 static struct calibration read_calibration(const cJSON *object)
 {
     return (struct calibration){{rate_of(object, "gflops"), rate_of(object, "gbytes_per_s")},
-                                rate_of(object, "cached_gbytes_per_s")};
+                                rate_of(object, "cached_gbytes_per_s"),
+                                0};
 }
 
 /* The key that is wrong, NULL when all is right. */

@@ -45,6 +45,7 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
     to->peak.flops_per_s = number(line, "gflops") * 1e9;
     to->peak.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
     to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
+    to->like_runs_bytes_per_s = number(line, "like_runs_gbytes_per_s") * 1e9;
     c->cell->updates = number(line, "updates");
     snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }

@@ -28,10 +28,11 @@ struct run_row {
 };
 
 /* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's
- * own size, the ceiling of those that fit the caches. */
+ * own size, the ceiling of those that fit the caches; like_runs_bytes_per_s: the same, measured as
+ * runs are (suite_copy_rate), of volume operations alone. */
 struct calibration {
     struct peak peak;
-    double cached_bytes_per_s;
+    double cached_bytes_per_s, like_runs_bytes_per_s;
 };
 
 /* `reason` belongs to all rows that are not ok. Calibrated in the process that ran the rows. */

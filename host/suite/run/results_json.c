@@ -40,9 +40,9 @@ static struct timing_environment environment_of(const struct environment *e, con
 
 static struct timing_calibration calibration_of(const struct calibration *c)
 {
-    return (struct timing_calibration){known(c->peak.flops_per_s * 1e-9),
-                                       known(c->peak.bytes_per_s * 1e-9),
-                                       known(c->cached_bytes_per_s * 1e-9)};
+    return (struct timing_calibration){
+        known(c->peak.flops_per_s * 1e-9), known(c->peak.bytes_per_s * 1e-9),
+        known(c->cached_bytes_per_s * 1e-9), known(c->like_runs_bytes_per_s * 1e-9)};
 }
 
 void environment_write(struct jsonw *w, const struct environment *e)

@@ -189,7 +189,7 @@ static enum err judge_targets(const struct suite_session *s)
                                       .bytes_in = c->bytes_in,
                                       .bytes_out = c->bytes_out,
                                       .bytes_moved = c->rows[0].work.bytes_min,
-                                      .copy_bytes_per_s = c->before.cached_bytes_per_s,
+                                      .copy_bytes_per_s = c->before.like_runs_bytes_per_s,
                                       .implausible = c->rates.implausible,
                                       .reason = c->statistics.n ? NULL : c->reason};
     }

@@ -61,11 +61,13 @@ struct child_plan {
  * operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 
-/* Best copy rate, read + written, of two arrays that together are as large as the operation's own:
- * its ceiling when they fit the caches. 0 when it cannot be measured. */
+/* Copy rate, read + written, of two arrays that together are as large as the operation's own: the
+ * best one, its ceiling when they fit the caches. like_runs: the median of copies that are measured
+ * as runs are, each result looked at before the next. 0 when it cannot be measured. */
 struct operation;
 struct ct_model;
-double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m);
+double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
+                       int like_runs);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
  * most 100 columns. Returns 0 past the end. */

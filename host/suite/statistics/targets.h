@@ -12,8 +12,8 @@
 #define TARGETS_SHIPPED "shipped" /* the name of the file that is part of the program */
 
 /* input_mb_per_s, output_mb_per_s: bytes of the arrays over the median, MB = 10^6. copy_share: the
- * bytes that must move over the copy rate of arrays of that size; output_copy_share: the result's
- * bytes twice, as a copy of it. milliseconds: the median. */
+ * bytes that must move over the copy rate of arrays of that size, measured as the runs are;
+ * output_copy_share: the result's bytes twice, as a copy of it. milliseconds: the median. */
 #define TARGET_FIELDS(X)                                                                           \
     X(TEXT, _, operation, "name; * and ? as in a shell")                                           \
     X(TEXT, _, measure, "input_mb_per_s, output_mb_per_s, copy_share, ...")                        \

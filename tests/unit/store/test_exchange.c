@@ -6,7 +6,9 @@
 #include "host/base/memory.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
+#include "host/store/engine/kept.h"
 #include "host/store/exchange/exchange.h"
+#include "host/store/exchange/roles.h"
 #include "tests/unit/check.h"
 
 #if __has_include(<hdf5.h>)
@@ -398,6 +400,53 @@ static void test_tooth(void **state)
     projections_free(&p);
 }
 
+/* Views, flats and a dark in one stack, two frames a chunk: each chunk is decoded once. */
+static void test_shared_chunks(void **state)
+{
+    (void)state;
+    static const double key[] = {1, 0, 0, 2, 0, 0, 0, 1, 2, 0}; /* chunks of 2 of one another */
+    const hsize_t shape[] = {10, 2, 3};
+    const int frames = 10;
+    struct scan_file s;
+    struct file f = create();
+    double x[60];
+    float views[6 * 6], flats[2 * 6];
+    for (int i = 0; i < 60; i++)
+        x[i] = i % 6 + 10 * (i / 6);
+    hid_t d = add(f, "entry/instrument/detector/data", H5T_STD_U16LE, 3, shape, x, 1);
+    H5Dclose(d);
+    H5Dclose(add(f, "entry/instrument/detector/image_key", H5T_STD_I32LE, 1, shape, key, 0));
+    hid_t group = H5Gopen2(f.id, "entry/instrument/detector", H5P_DEFAULT);
+    add_text(group, "NX_class", "NXdetector", 0);
+    H5Gclose(group);
+    H5Fclose(f.id);
+    for (int keep = 0; keep < 2; keep++) {
+        const struct exchange_source source = {.path = path};
+        assert_ok(scan_file_open(&source, &s));
+        assert_int_equal(s.views, 6);
+        if (keep)
+            assert_ok(scan_file_keep(&s, 1 << 20));
+        assert_ok(frames_read(&s, &s.flats, 0, 2, 0, 2, flats, 6));
+        assert_ok(frames_read(&s, &s.data, 0, 6, 0, 2, views, 6));
+        for (int i = 0, view = 0, flat = 0; i < frames; i++)
+            for (int k = 0; k < 6; k++) {
+                if (key[i] == 0)
+                    assert_true(views[6 * view + k] == 10 * i + k);
+                if (key[i] == 1)
+                    assert_true(flats[6 * flat + k] == 10 * i + k);
+                view += key[i] == 0 && k == 5;
+                flat += key[i] == 1 && k == 5;
+            }
+        if (keep) {
+            assert_int_equal(kept_facts(s.kept).misses, 5);
+            assert_true(kept_facts(s.kept).hits >= 2);
+        } else {
+            assert_null(s.kept);
+        }
+        scan_file_close(&s);
+    }
+}
+
 static int remove_path(void **state)
 {
     (void)state;
@@ -414,7 +463,7 @@ int main(void)
         cmocka_unit_test(test_uint8),       cmocka_unit_test(test_fallbacks),
         cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_wrong_rows),
         cmocka_unit_test(test_torn),        cmocka_unit_test(test_write),
-        cmocka_unit_test(test_tooth),
+        cmocka_unit_test(test_tooth),       cmocka_unit_test(test_shared_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, remove_path);
 }

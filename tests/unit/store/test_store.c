@@ -274,6 +274,52 @@ static void test_plan(void **state)
     store_close(s);
 }
 
+static void open_named(const char *file, const char *array, struct store **s,
+                       struct store_array **a)
+{
+    const struct known *k = all;
+    while (strcmp(k->file, file) || (array && strcmp(k->array, array)))
+        k++;
+    open_known(k, s, a);
+}
+
+/* A box asks for the places of its own chunks or shards; the rest comes when it is needed. */
+static void test_box_index(void **state)
+{
+    static const char *const names[][2] = {{"zarr2", NULL}, {"zarr3", "sharded"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct engine_box corner = {{4, 36, 40}, {1, 1, 1}};
+        struct engine_plan *p;
+        struct store *s, *other;
+        struct store_array *a, *b;
+        int64_t known = 0;
+        open_named(names[i][0], names[i][1], &s, &a);
+        open_named(names[i][0], names[i][1], &other, &b);
+        assert_ok(engine_plan(s, a, &corner, NULL, &p));
+        engine_plan_free(p);
+        assert_non_null(a->indexed);
+        for (int64_t c = 0; c < a->chunks_count; c++)
+            known += a->indexed[c];
+        assert_int_equal(known, 1);
+        assert_int_equal(s->objects_count, 1);
+        assert_ok(engine_plan(s, a, &corner, NULL, &p)); /* asked once */
+        engine_plan_free(p);
+        assert_int_equal(s->objects_count, 1);
+        assert_ok(store_index(s, a));
+        assert_ok(store_index(other, b));
+        assert_null(a->indexed);
+        assert_int_equal(s->objects_count, other->objects_count);
+        for (int64_t c = 0; c < a->chunks_count; c++) {
+            const struct store_chunk *x = &a->chunks[c], *y = &b->chunks[c];
+            assert_string_equal(s->objects[x->object].name, other->objects[y->object].name);
+            assert_true(x->offset == y->offset && x->stored == y->stored);
+        }
+        store_close(s);
+        store_close(other);
+    }
+}
+
 /* Times of every part, from several workers; what was not read is marked. */
 static void test_times(void **state)
 {
@@ -439,7 +485,7 @@ int main(void)
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
         cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
         cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_jpeg_tiles),
+        cmocka_unit_test(test_jpeg_tiles), cmocka_unit_test(test_box_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

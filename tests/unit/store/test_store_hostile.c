@@ -136,6 +136,9 @@ static void test_headers(void **state)
     memset(npy + strlen(npy + 10) + 10, ' ', sizeof npy - strlen(npy + 10) - 10);
     write_file(npy, sizeof npy);
     assert_error(store_open(path, &s), ERR_INPUT, "cut short");
+    memcpy(strchr(npy + 10, '('), "(0, 0, 1000)", 12);
+    write_file(npy, sizeof npy);
+    assert_error(store_open(path, &s), ERR_INPUT, "impossible size (dimension 0: 0)");
     static const unsigned char circle[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 0, 0, 0, 0};
     write_file(circle, sizeof circle);
     assert_error(store_open(path, &s), ERR_INPUT, "directory");

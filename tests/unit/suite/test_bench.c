@@ -29,8 +29,8 @@ static struct bench_row row_of(double seconds, double before, double after)
                             .efficiency = 0.9,
                             .peak_bytes = 1e6,
                             .closed_form_bytes = 9e5};
-    row.before = (struct calibration){{before * 1e9, 10e9}, 20e9};
-    row.after = (struct calibration){{after * 1e9, 10e9}, 20e9};
+    row.before = (struct calibration){{before * 1e9, 10e9}, 20e9, 0};
+    row.after = (struct calibration){{after * 1e9, 10e9}, 20e9, 0};
     return row;
 }
 
