@@ -84,6 +84,21 @@ static void a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile(void *
     assert_near(ms(own_line(APP_C, 130).cpu_ns), 1000, 1e-9);
 }
 
+static void who_waits_for_a_child_waits_for_that(void **state)
+{
+    static const int calls[] = {SYS_wait4, SYS_waitid, SYS_clone, SYS_clone3};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        stage_wait_in(&st, 100, 200 * ((uint64_t)i + 1), stage_at(&st, AT(APP, 110 + i)), 200,
+                      i < 2 ? TRACE_SLEEP : TRACE_DISK, calls[i]);
+    works(0, 800, 1000, 120);
+    analyse();
+    for (int i = 0; i < 4; i++) {
+        assert_near(ms(own_line(APP_C, 110 + i).path_wait_ns), 200, WITHIN);
+        assert_string_equal(own_line(APP_C, 110 + i).waits_for, "child");
+    }
+}
+
 static void who_joins_hands_its_time_to_the_workers(void **state)
 {
     (void)state;
@@ -240,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
         TEST(a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile),
+        TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
         TEST(ready_for_a_cpu_is_where_it_computed),
         TEST(own_is_what_lies_beside_the_program),

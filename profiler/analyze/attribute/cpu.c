@@ -163,8 +163,10 @@ static enum waits_for waits_for(const struct trace_wait *w)
         {SYS_nanosleep, WAITS_SLEEP},
         {SYS_clock_nanosleep, WAITS_SLEEP},
         {SYS_futex, WAITS_LOCK},
-        {SYS_wait4, WAITS_LOCK},
-        {SYS_waitid, WAITS_LOCK},
+        {SYS_wait4, WAITS_CHILD},
+        {SYS_waitid, WAITS_CHILD},
+        {SYS_clone, WAITS_CHILD}, /* as vfork: until the child has run its program */
+        {SYS_clone3, WAITS_CHILD},
         {SYS_ppoll, WAITS_EVENTS},
         {SYS_pselect6, WAITS_EVENTS},
         {SYS_epoll_pwait, WAITS_EVENTS},
@@ -177,14 +179,16 @@ static enum waits_for waits_for(const struct trace_wait *w)
         {SYS_select, WAITS_EVENTS},
         {SYS_epoll_wait, WAITS_EVENTS},
         {SYS_pause, WAITS_EVENTS},
+        {SYS_vfork, WAITS_CHILD},
 #endif
     };
     if (w->state == TRACE_RUNNABLE)
         return WAITS_READY;
     if (w->state == TRACE_IN_CUDA)
         return WAITS_DEVICE;
-    for (size_t i = 0; i < sizeof calls / sizeof *calls && w->state == TRACE_SLEEP; i++)
-        if (calls[i].call == w->syscall)
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].call == w->syscall &&
+            (w->state == TRACE_SLEEP || calls[i].waits == WAITS_CHILD))
             return calls[i].waits;
     return WAITS_IO;
 }

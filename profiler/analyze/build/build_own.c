@@ -87,9 +87,9 @@ static int leads(const struct moment_of *m, const struct moment_of *root)
         return 0;
     if (computes(m))
         return !root || root->waits >= WAITS_EVENTS || elsewhere;
-    if (m->waits == WAITS_LOCK || m->waits == WAITS_DEVICE || !root)
+    if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || !root)
         return 0;
-    return root->waits == WAITS_LOCK ||
+    return root->waits >= WAITS_LOCK ||
            (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
 }
 
@@ -191,7 +191,8 @@ enum err build_own(struct run *r)
                                              [WAITS_IO] = "io",
                                              [WAITS_EVENTS] = "events",
                                              [WAITS_LOCK] = "lock",
-                                             [WAITS_REQUESTS] = "requests"};
+                                             [WAITS_REQUESTS] = "requests",
+                                             [WAITS_CHILD] = "child"};
     TRY(critical_path(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {

@@ -285,7 +285,7 @@
     X(INT, _, gpu_ns, "of what was launched there")                                                \
     X(INT, _, path_cpu_ns, "part of the run's wall time that was computing, see docs/profile.md")  \
     X(INT, _, path_wait_ns, "part of the run's wall time that was waiting, likewise")              \
-    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle); null none")
+    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle), child; null none")
 
 #define MODEL_STAT_FIELDS(X)                                                                       \
     X(INT, _, n, "")                                                                               \

@@ -9,7 +9,7 @@
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/core/unwind/modules.h"
-#include "profiler/capture/core/unwind/unwind.h"
+#include "profiler/capture/core/unwind/unwind_before.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
@@ -38,6 +38,7 @@ struct stack_thread {
     uintptr_t pc[UNWIND_ROOM];
     uint64_t python[2 * FRAME_ROOM];
     struct unwind_outer outer;
+    struct unwind_before before;
     struct deep python_deep;
     uint8_t window[WINDOW_BYTES];
     struct cfi_scratch cfi;
@@ -223,6 +224,7 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
                               .high = t->stack_high,
                               .window = s->window,
                               .scratch = &s->cfi,
+                              .before = &s->before,
                               .window_room = 4096};
     if (ucontext)
         unwind_from_context(&r, ucontext);

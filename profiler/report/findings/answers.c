@@ -145,8 +145,10 @@ static enum err waiting(struct teller *t)
         {"sleep", "sleeps for", "Shorten the sleep, or wait for an event instead."},
         {"io", "waits for input or output for",
          "Read ahead in a thread, read larger blocks, or keep the data in memory."},
-        {"events", "waits for events (a socket, a child, a timer) for",
+        {"events", "waits for events (a socket, a pipe, a timer) for",
          "Find out what it waits for, and start that earlier."},
+        {"child", "waits for a child process for",
+         "Start it earlier, let several run at a time, or do its work in this process."},
         {"lock", "waits for a lock or another thread for",
          "Hold the lock for a shorter time, or give each thread data of its own."},
     };

@@ -329,6 +329,8 @@ struct reads_of {
     double mb, waited;
 };
 
+#define LOADS_MIB 1.0 /* a line that reads less loads nothing: it starts a server, or imports */
+
 /* Own lines; where the recording names none, lines that read themselves. */
 static struct reads_of reading_line(const struct io_finder *f)
 {
@@ -348,7 +350,7 @@ static struct reads_of reading_line(const struct io_finder *f)
                     one.waited = f->real * (io_known(r->storage_s) + io_known(r->network_s));
                 }
             }
-            if (one.mb > 0 && (!most.line || taken_by(l) > taken_by(most.line)))
+            if (one.mb >= LOADS_MIB && (!most.line || taken_by(l) > taken_by(most.line)))
                 most = one;
         }
     return most;

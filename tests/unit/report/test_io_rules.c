@@ -80,6 +80,19 @@ static void seeks_do_not_explain_what_a_phase_called_read_takes(void **state)
     model_destroy(m);
 }
 
+/* Python's server of processes has one line: it reads a few bytes, and all that it does is below.
+ */
+static void a_line_that_reads_next_to_nothing_loads_nothing(void **state)
+{
+    (void)state;
+    struct model *m = run_of(10, 9, "/dev/urandom");
+    reads(m, 0.0016, 0, 0);
+    m->files[0].lines[0].cpu_incl.wait = 9;
+    assert_ok(findings_add(m));
+    assert_null(found(m, "io.not_storage"));
+    model_destroy(m);
+}
+
 static void a_disk_that_is_waited_for_is_storage_bound(void **state)
 {
     (void)state;
@@ -215,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seeks_do_not_explain_what_a_phase_called_read_takes),
+        cmocka_unit_test(a_line_that_reads_next_to_nothing_loads_nothing),
         cmocka_unit_test(a_disk_that_is_waited_for_is_storage_bound),
         cmocka_unit_test(waiting_for_a_cpu_is_not_storage),
         cmocka_unit_test(decoding_and_reading_again_are_told),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
+#include "profiler/capture/core/unwind/unwind_before.h"
 #include "profiler/capture/raw/system.h"
 
 /* A row in 16 bytes, cached by address, so that a frame costs a probe and a few loads. What does
@@ -55,14 +56,17 @@ static struct cfi_cached *place(uint64_t key)
     return &cache[key * 0x9e3779b97f4a7c15ull >> (64 - CACHE_BITS)];
 }
 
-static uint64_t key_of(uintptr_t pc)
+/* What a row says holds until a library goes; that there is none, until one comes, too. A program
+ * that loads a hundred libraries at its start keeps its rows. */
+static uint64_t key_of(uintptr_t pc, int none)
 {
-    return (uint64_t)pc ^ (uint64_t)modules_generation() << 48;
+    return (uint64_t)pc ^ (uint64_t)modules_unloads() << 48 ^
+           (none ? (uint64_t)modules_generation() << 48 ^ 1ull << 47 : 0);
 }
 
-static int look_up(uintptr_t pc, struct cfi_packed *p)
+static int look_up_as(uintptr_t pc, int none, struct cfi_packed *p)
 {
-    uint64_t key = key_of(pc);
+    uint64_t key = key_of(pc, none);
     struct cfi_cached *c = place(key);
     uint64_t w[2] = {atomic_load_explicit(&c->a, memory_order_relaxed),
                      atomic_load_explicit(&c->b, memory_order_relaxed)};
@@ -72,9 +76,14 @@ static int look_up(uintptr_t pc, struct cfi_packed *p)
     return p->kind != UNCACHED;
 }
 
+static int look_up(uintptr_t pc, struct cfi_packed *p)
+{
+    return look_up_as(pc, 0, p) || look_up_as(pc, 1, p);
+}
+
 static void keep(uintptr_t pc, const struct cfi_packed *p)
 {
-    uint64_t key = key_of(pc), w[2];
+    uint64_t key = key_of(pc, p->kind == NONE), w[2];
     struct cfi_cached *c = place(key);
     memcpy(w, p, sizeof w);
     atomic_store_explicit(&c->a, w[0], memory_order_relaxed);
@@ -154,6 +163,31 @@ static void pack(const struct cfi_function *f, const struct cfi_row *row, struct
     p->kind = dereferenced ? FAST_DEREFERENCE : FAST;
 }
 
+static int is_plain(const struct unwind_memory *m, uintptr_t address)
+{
+    return address >= m->floor && address <= m->high - WORD && m->floor < m->high;
+}
+
+/* What the step reads, for who compares it later (unwind_before.c). */
+static void note_step(const struct unwind_registers *r, const struct unwind_memory *m,
+                      const struct cfi_packed *p, uintptr_t cfa, uintptr_t base)
+{
+    struct unwind_before *b = m->before;
+    unsigned from = p->cfa_register;
+    b->step = (struct unwind_known){.base = from,
+                                    .slot = from == UNWIND_SP ? 0 : b->from[from],
+                                    .value = r->r[from],
+                                    .kind = UNWIND_SLOW};
+    if (p->kind == FAST && p->saved_base == SAVED_AT_CFA && is_plain(m, cfa - WORD) &&
+        b->step.slot != UNWIND_NOWHERE)
+        b->step.kind = UNWIND_COMPARABLE;
+    for (unsigned i = 0; i < KEPT; i++)
+        if (p->slot[i] != ABSENT) {
+            uintptr_t slot = base + (uintptr_t)(intptr_t)p->slot[i] * WORD;
+            b->from[kept[i]] = is_plain(m, slot) ? slot : UNWIND_NOWHERE;
+        }
+}
+
 static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
                           const struct cfi_packed *p)
 {
@@ -170,6 +204,8 @@ static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
             return CFI_FAILED;
         base = r->r[p->saved_base];
     }
+    if (m->before)
+        note_step(r, m, p, cfa, base);
     for (unsigned i = 0; i < KEPT; i++)
         if (p->slot[i] != ABSENT) {
             if (!unwind_read(m, base + (uintptr_t)(intptr_t)p->slot[i] * WORD, &r->r[kept[i]]))
@@ -280,6 +316,8 @@ enum cfi_step cfi_step(struct unwind_registers *r, struct unwind_memory *m, int 
     case SLOW:
         return slow(r, m, &f, &m->scratch->now);
     case ROOT:
+        if (m->before)
+            m->before->step.kind = UNWIND_ROOT;
         return CFI_ROOT;
     default:
         return CFI_NONE;

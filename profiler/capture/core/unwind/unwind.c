@@ -4,7 +4,7 @@
 #include <ucontext.h>
 
 #include "profiler/capture/core/unwind/cfi.h"
-#include "profiler/capture/core/unwind/unwind.h"
+#include "profiler/capture/core/unwind/unwind_before.h"
 #include "profiler/capture/raw/safe_read.h"
 
 void unwind_from_context(struct unwind_registers *r, const void *ucontext)
@@ -110,11 +110,22 @@ static enum unwind_step blind_step(struct unwind_registers *r, struct unwind_mem
     return frame_pointer_step(r, m);
 }
 
+/* What it has found cannot be compared later. */
+static void forget_step(struct unwind_memory *m)
+{
+    if (!m->before)
+        return;
+    m->before->step.kind = UNWIND_SLOW;
+    memset(m->before->from, 0, sizeof m->before->from);
+}
+
 enum unwind_next unwind_next(struct unwind_registers *r, struct unwind_memory *m, int *exact)
 {
     enum cfi_step step = cfi_step(r, m, *exact);
-    if (step == CFI_FAILED && unwind_search(r, m, *exact))
+    if (step == CFI_FAILED && unwind_search(r, m, *exact)) {
         step = cfi_step(r, m, *exact);
+        forget_step(m);
+    }
     if (step == CFI_ROOT)
         return NEXT_ROOT;
     if (step == CFI_FAILED)
@@ -130,16 +141,46 @@ enum unwind_next unwind_next(struct unwind_registers *r, struct unwind_memory *m
     return NEXT_FRAME;
 }
 
+/* A step that is remembered, where it can be compared later. */
+static enum unwind_next noted_step(struct unwind_registers *r, struct unwind_memory *m, int *exact)
+{
+    struct unwind_before *b = m->before;
+    uintptr_t pc = r->pc, sp = r->r[UNWIND_SP];
+    int was_exact = *exact;
+    b->step.kind = UNWIND_SLOW;
+    enum unwind_next next = unwind_next(r, m, exact);
+    if (b->step.kind == UNWIND_SLOW)
+        forget_step(m);
+    if (b->step.kind != UNWIND_COMPARABLE || was_exact)
+        b->fresh_count = b->step.kind == UNWIND_ROOT && !was_exact ? b->fresh_count : 0;
+    else
+        unwind_before_add(m, pc, sp);
+    if (next != NEXT_ROOT || was_exact || !m->before)
+        return next;
+    if (b->step.kind == UNWIND_ROOT) /* by its code alone */
+        unwind_before_end(m, pc, sp);
+    else if (b->step.kind == UNWIND_COMPARABLE) /* its return address is 0 */
+        unwind_before_end(m, 0, r->r[UNWIND_SP]);
+    return next;
+}
+
 enum unwind_next unwind_fill(struct unwind_registers *r, struct unwind_memory *m, int *exact,
                              uintptr_t *pc, size_t room, size_t *n)
 {
     enum unwind_next next = NEXT_FRAME;
     if (!*n)
         set_floor(m, r->r[UNWIND_SP]);
+    unwind_before_start(m);
     while (next == NEXT_FRAME && *n < room) {
         pc[*n] = *exact && *n ? r->pc + 1 : r->pc;
         ++*n;
-        next = unwind_next(r, m, exact);
+        if (!m->before) {
+            next = unwind_next(r, m, exact);
+            continue;
+        }
+        if (!*exact && unwind_before_reaches(r, m, pc, room, n))
+            return NEXT_ROOT;
+        next = noted_step(r, m, exact);
     }
     return next;
 }

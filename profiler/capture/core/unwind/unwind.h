@@ -25,6 +25,8 @@ struct unwind_registers {
     uint64_t known; /* bit per register */
 };
 
+struct unwind_before; /* unwind_before.h */
+
 /* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
  * end of its stack. All else goes through a window that is filled by safe_read_some. */
 struct unwind_memory {
@@ -34,6 +36,8 @@ struct unwind_memory {
     size_t window_bytes, window_room;
     uint8_t *window;
     struct cfi_scratch *scratch;
+    struct unwind_before *before; /* NULL: each step is taken */
+    size_t at_before;
 };
 
 /* What the thread's last deep stack had at its root: return addresses and where they lie. As long

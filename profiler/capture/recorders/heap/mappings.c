@@ -152,11 +152,12 @@ struct capture_thread *mapping_begin(struct mapping_call *c, void *at, size_t by
         t = capture_enter_in(c);
     if (!t)
         return NULL;
-    c->time_ns = trace_now();
+    uint64_t begin = trace_now();
     if (fixed) { /* replaces what is there */
         struct mapping_range r = pages(at, bytes);
         record_gone(t, r.start, r.end);
     }
+    c->spent_ns = trace_now() - begin;
     return t;
 }
 
@@ -164,10 +165,11 @@ void mapping_end(struct mapping_call *c, struct capture_thread *t, void *p, size
                  const void *caller)
 {
     int saved = errno;
+    uint64_t begin = trace_now() - c->spent_ns; /* the call itself is the program's */
     if (c->counts && p != MAP_FAILED)
         record_mapping(t, pages(p, bytes), caller);
     heap_recorded(); /* that was an arena of Python's, if it allocates nothing larger */
-    capture_leave(t, TRACE_PART_ALLOC, c->time_ns);
+    capture_leave(t, TRACE_PART_ALLOC, begin);
     errno = saved;
 }
 
@@ -208,6 +210,7 @@ void mapping_move_end(struct mapping_move *m, struct capture_thread *t, void *no
                       const void *caller)
 {
     int saved = errno;
+    uint64_t begin = trace_now();
     for (int i = 0; i < m->n; i++) {
         struct live_block b = block_of(m->gone[i]);
         if (now != MAP_FAILED || !add(m->gone[i].start, m->gone[i].end))
@@ -215,7 +218,7 @@ void mapping_move_end(struct mapping_move *m, struct capture_thread *t, void *no
     }
     if (m->n && now != MAP_FAILED)
         record_mapping(t, pages(now, bytes), caller);
-    capture_leave(t, TRACE_PART_ALLOC, m->time_ns);
+    capture_leave(t, TRACE_PART_ALLOC, begin);
     errno = saved;
 }
 

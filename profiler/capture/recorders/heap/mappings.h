@@ -11,7 +11,7 @@ struct mapping_range {
 
 struct mapping_call {
     int counts; /* is recorded, not only what it replaces */
-    uint64_t time_ns;
+    uint64_t spent_ns;
 };
 struct capture_thread *mapping_begin(struct mapping_call *c, void *at, size_t bytes, int prot,
                                      int flags, const void *caller);

@@ -10,12 +10,15 @@
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
- * of each file: after a start-up with many calls, a file that is read in two would have no line. */
+ * of each file: after a start-up with many calls, a file that is read in two would have no line.
+ * Of small files, these are stopped by a second burst: imports of Python open a thousand. */
 enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
 #define STACK_BURST 1000000ull /* ns: of a program of 50 ms, 2 % */
-#define STACK_MOST  200000ull  /* that one counts for: it may have waited for a CPU */
+#define FIRST_BURST 3000000ull
+#define STACK_MOST  200000ull /* that one counts for: it may have waited for a CPU */
 #define LARGE       (1ll << 20)
 #define SLOW        1000000ull
+#define SMALL       (64u << 10)
 
 static int doublings;
 static uint64_t bucket_until, cost_since;
@@ -37,6 +40,14 @@ static void keep_share(uint64_t now, uint64_t cost)
     }
 }
 
+/* Whether the first read of a file has its stack in any case. */
+static int first_has(const struct io_file *f, const struct io_add *a)
+{
+    uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
+    return f->kind != TRACE_TO_FILE || f->size > SMALL || a->bytes > SMALL || full <= a->end ||
+           full - a->end <= FIRST_BURST * STACK_SHARE;
+}
+
 /* How many calls the stack of this one stands for; 0: none is taken. */
 static double stands_for(struct capture_thread *t, const struct io_file *f, const struct io_add *a)
 {
@@ -45,7 +56,7 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
     if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
         a->end - a->begin + a->polled >= SLOW << large)
         return 1;
-    if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0)
+    if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0 && first_has(f, a))
         return 1;
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PAGES_SHIFT = 12, PAGES_FIRST = 64, PAGES_MOST = 2048 };
+enum { PAGES_SHIFT = 12, PAGES_FIRST = 8, PAGES_MOST = 2048 };
 
 struct io_page {
     uint64_t number; /* + 1; 0 free */
