@@ -188,14 +188,28 @@ static enum err iterate(struct part *p)
     return e;
 }
 
+/* Files come last: nothing that fails before leaves any, nor does what fails in them. */
+static enum err write_part(struct part *p, const struct parts *to, int *silent)
+{
+    const int first = p->c->place.rank == 0;
+    const struct volume *v = &p->s->input.model.volume;
+    const struct index_range slices = p->shares.slices[p->c->place.rank];
+    const struct slab s = {.first = slices.first, .count = slices.count};
+    enum err e = first ? parts_begin(to, v, 0, &p->s->slabs) : ERR_OK;
+    e = cluster_agree(p->c, e, silent);
+    if (!e)
+        e = cluster_agree(p->c, parts_add(to, s, p->x), silent);
+    if (e && first)
+        parts_drop(to, v);
+    return e;
+}
+
 static enum err run(struct part *p, const struct parts *to, int *silent)
 {
     TRY(cluster_agree(p->c, read_part(p), silent));
     TRY(regularise(p, silent));
     TRY(iterate(p));
-    const struct index_range slices = p->shares.slices[p->c->place.rank];
-    const struct slab s = {.first = slices.first, .count = slices.count};
-    return cluster_agree(p->c, parts_add(to, s, p->x), silent);
+    return write_part(p, to, silent);
 }
 
 enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backend *be,

@@ -174,6 +174,12 @@ static enum err write_picture(const struct parts *p, const struct volume *v)
     return e;
 }
 
+void parts_drop(const struct parts *p, const struct volume *v)
+{
+    clear(p, v->slices);
+    rmdir(p->folder);
+}
+
 enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan)
 {
     TRY(write_picture(p, v));

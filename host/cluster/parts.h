@@ -22,6 +22,8 @@ int parts_has(const struct parts *p, int64_t slab);
 /* The slab is on the disk when it is marked. */
 enum err parts_add(const struct parts *p, struct slab s, const float *x);
 enum err parts_mark(const struct parts *p, int64_t slab);
+/* By one rank: nothing of it is to be taken up again. */
+void parts_drop(const struct parts *p, const struct volume *v);
 /* By one rank, when all slabs are there: the picture of the middle slice, then the file appears
  * under its name and the folder goes. */
 enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan);

@@ -128,9 +128,10 @@ static enum err project(struct backend *be, struct projector *p, const struct pi
 }
 
 /* Sums over the rows that this rank owns. */
-static void owned_dots(const struct ranks_backend *r, const float *w, const float *e,
-                       const float *d, struct vcd_sums *sums)
+static void owned_dots(struct backend *be, const float *w, const float *e, const float *d,
+                       struct vcd_sums *sums)
 {
+    const struct ranks_backend *r = of(be);
     const int64_t n = r->rows.count, first = r->owned.first - r->rows.first;
     double linear = 0, quadratic = 0;
     for (int64_t i = 0; i < lines(r); i++)
@@ -139,6 +140,9 @@ static void owned_dots(const struct ranks_backend *r, const float *w, const floa
             linear += weighted * (double)e[k];
             quadratic += weighted * (double)d[k];
         }
+    const double samples = (double)lines(r) * (double)r->owned.count;
+    const double bytes = (w ? 12 : 8) * samples;
+    backend_declare(be, (w ? 5 : 4) * samples, bytes, bytes);
     *sums = (struct vcd_sums){linear, quadratic};
 }
 
@@ -146,7 +150,7 @@ static enum err weighted_dots(struct backend *be, const struct buffer *w, const 
                               const struct buffer *d, struct vcd_sums *sums)
 {
     struct ranks_backend *r = of(be);
-    owned_dots(r, w ? w->ptr : NULL, e->ptr, d->ptr, sums);
+    owned_dots(be, w ? w->ptr : NULL, e->ptr, d->ptr, sums);
     return sum_up(r, sums);
 }
 
@@ -157,7 +161,7 @@ static enum err forward_dots(struct backend *be, struct projector *p,
     struct ranks_backend *r = of(be);
     if (r->overlaps) {
         TRY(project(be, p, pixels, x));
-        owned_dots(r, w ? w->ptr : NULL, e->ptr, r->projected.ptr, sums);
+        owned_dots(be, w ? w->ptr : NULL, e->ptr, r->projected.ptr, sums);
     } else {
         TRY(r->inner->forward_dots(be, p, pixels, x, e, w, sums));
     }
@@ -182,6 +186,7 @@ static enum err update_back(struct backend *be, struct projector *p, const struc
     for (int64_t i = 0; i < n; i++)
         error[i] -= alpha * d[i];
     r->projected_of = NULL;
+    backend_declare(be, 2 * (double)n, 12 * (double)n, 12 * (double)n);
     return r->inner->update_back(be, p, NULL, e, w, pixels, x);
 }
 

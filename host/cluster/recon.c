@@ -115,10 +115,13 @@ enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backe
     struct parts p;
     s->start = clock_ns();
     TRY(parts_of(s->request, v, &p));
-    TRY(cluster_agree(c, first ? parts_begin(&p, v, resume, &s->slabs) : ERR_OK, silent));
-    TRY(cluster_broadcast(c, &s->slabs, sizeof s->slabs, 0));
-    TRY(s->request->method == SCAN_MBIR ? cluster_mbir_run(c, s, be, &p, silent)
-                                        : run_direct(c, s, be, &p, silent));
+    if (s->request->method == SCAN_MBIR) {
+        TRY(cluster_mbir_run(c, s, be, &p, silent));
+    } else {
+        TRY(cluster_agree(c, first ? parts_begin(&p, v, resume, &s->slabs) : ERR_OK, silent));
+        TRY(cluster_broadcast(c, &s->slabs, sizeof s->slabs, 0));
+        TRY(run_direct(c, s, be, &p, silent));
+    }
     s->seconds = clock_seconds_since(s->start);
     return cluster_agree(c, first ? parts_finish(&p, v, &s->slabs) : ERR_OK, silent);
 }

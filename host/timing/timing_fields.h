@@ -25,6 +25,7 @@
     X(REAL, _, memory_bytes, "of the machine")                                                     \
     X(TEXT, _, os, "")                                                                             \
     X(TEXT, _, kernel, "")                                                                         \
+    X(EXTRA, _, ranks, "processes that shared the work; without it one")                           \
     X(ONE, timing_clock, clock, "self-test of the clock before the run")
 
 #define TIMING_FINGERPRINT_FIELDS(X)                                                               \

@@ -16,6 +16,7 @@
 #include "profiler/analyze/heap/heap.h"
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/locks/locks.h"
+#include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/cells.h"
 
@@ -173,6 +174,15 @@ static enum err settle(struct image *im)
     return build_image(im);
 }
 
+/* The run's moments, as this image's clock has them. */
+static void turn_clock(struct run *r, uint64_t shift)
+{
+    r->origin += shift;
+    r->until += r->until == UINT64_MAX ? 0 : shift;
+    r->last += r->last ? shift : 0;
+    r->end += r->end ? shift : 0;
+}
+
 static enum err read_image(struct run *r, const char *path, struct trace_reader *reader,
                            double before, double total)
 {
@@ -202,20 +212,21 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
 /* Read ahead: when the run began, how large the files are. */
 static enum err survey(struct run *r, char **paths, size_t count, double *total, size_t *readable)
 {
-    r->origin = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
         struct trace_reader *reader;
         struct stat st;
         if (trace_open(paths[i], &reader) != ERR_OK)
             continue;
         const struct trace_header *h = trace_reader_header(reader);
-        r->origin = h->start_ns < r->origin ? h->start_ns : r->origin;
+        const enum err e = clocks_add(r, h);
         trace_reader_free(reader);
+        TRY(e);
         ++*readable;
         *total += stat(paths[i], &st) ? 0 : (double)st.st_size;
     }
     FAIL_IF(!*readable, ERR_INPUT, "none of the %zu trace files can be read: %s", count,
             err_text());
+    clocks_settle(r);
     const struct analyze_options *o = r->options;
     r->until = o->until_s > 0 ? r->origin + (uint64_t)(1e9 * o->until_s) : UINT64_MAX;
     r->origin += (uint64_t)(1e9 * o->from_s);
@@ -235,7 +246,10 @@ static enum err read_all(struct run *r, char **paths, size_t count)
         if (trace_open(paths[i], &reader) != ERR_OK)
             continue;
         r->q.sources_foreign += !trace_reader_is_own(reader);
+        const uint64_t shift = (uint64_t)clocks_shift(r, trace_reader_header(reader));
+        turn_clock(r, shift);
         enum err e = read_image(r, paths[i], reader, before, total);
+        turn_clock(r, 0 - shift);
         trace_reader_free(reader);
         TRY(e);
         before += stat(paths[i], &st) ? 0 : (double)st.st_size;

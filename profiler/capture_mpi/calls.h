@@ -49,6 +49,46 @@ enum call_more {
     X(Exscan, 6, PREFIX, -1, 2, 3, -1, -1, 5, -1, ONCE)                                            \
     X(Comm_free, 1, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                        \
     X(Sendrecv, 12, EXCHANGE, -1, 1, 2, 3, 4, 10, -1, ONCE)                                        \
+    X(File_open, 5, BARRIER, -1, -1, -1, -1, -1, 0, -1, ONCE)                                      \
+    X(File_close, 1, FILE, -1, -1, -1, -1, -1, -1, -1, ONCE)                                       \
+    X(File_sync, 1, FILE, -1, -1, -1, -1, -1, -1, -1, ONCE)                                        \
+    X(File_set_view, 6, FILE, -1, -1, -1, -1, -1, -1, -1, ONCE)                                    \
+    X(File_read, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                          \
+    X(File_write, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                         \
+    X(File_read_all, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                      \
+    X(File_write_all, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                     \
+    X(File_read_shared, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                   \
+    X(File_write_shared, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                  \
+    X(File_iread, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                         \
+    X(File_iwrite, 5, FILE, -1, 2, 3, -1, -1, -1, -1, ONCE)                                        \
+    X(File_read_at, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                       \
+    X(File_write_at, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                      \
+    X(File_read_at_all, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                   \
+    X(File_write_at_all, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                  \
+    X(File_iread_at, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                      \
+    X(File_iwrite_at, 6, FILE, -1, 3, 4, -1, -1, -1, -1, ONCE)                                     \
+    X(Win_create, 6, BARRIER, -1, -1, -1, -1, -1, 4, -1, ONCE)                                     \
+    X(Win_allocate, 6, BARRIER, -1, -1, -1, -1, -1, 3, -1, ONCE)                                   \
+    X(Win_free, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                       \
+    X(Win_fence, 2, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                      \
+    X(Win_lock, 4, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                       \
+    X(Win_unlock, 2, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                     \
+    X(Win_lock_all, 2, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                   \
+    X(Win_unlock_all, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                 \
+    X(Win_flush, 2, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                      \
+    X(Win_flush_all, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                  \
+    X(Win_flush_local, 2, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                \
+    X(Win_flush_local_all, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                            \
+    X(Win_post, 3, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                       \
+    X(Win_start, 3, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                      \
+    X(Win_complete, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                   \
+    X(Win_wait, 1, WINDOW, -1, -1, -1, -1, -1, -1, -1, ONCE)                                       \
+    X(Put, 8, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                              \
+    X(Get, 8, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                              \
+    X(Accumulate, 9, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                       \
+    X(Rput, 9, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                             \
+    X(Rget, 9, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                             \
+    X(Get_accumulate, 12, WINDOW, -1, 1, 2, -1, -1, -1, -1, ONCE)                                  \
     X(Init, 2, START, -1, -1, -1, -1, -1, -1, -1, ONCE)                                            \
     X(Init_thread, 4, START, -1, -1, -1, -1, -1, -1, -1, ONCE)                                     \
     X(Finalize, 0, END, -1, -1, -1, -1, -1, -1, -1, ONCE)

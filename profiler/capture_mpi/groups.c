@@ -163,6 +163,16 @@ int groups_are_known(void)
     return __atomic_load_n(&used, __ATOMIC_ACQUIRE) > 0;
 }
 
+int groups_is_mpich(void)
+{
+    return groups[0].comm == MPICH_WORLD;
+}
+
+word groups_world(void)
+{
+    return groups[0].comm;
+}
+
 static struct mpi_group *look_up(word comm)
 {
     for (int i = 0; i < used; i++)

@@ -20,6 +20,8 @@ void *mpi_find(const char *name);
 /* After MPI_Init: this process in MPI_COMM_WORLD. 0: MPI is of no kind that is known here. */
 int groups_join(int *rank, int *size, char library[256]);
 int groups_are_known(void);
+int groups_is_mpich(void);
+word groups_world(void); /* MPI_COMM_WORLD */
 /* NULL: it is of no kind that is known, or between two groups. */
 struct mpi_group *group_of(word comm);
 void group_forget(word comm); /* it is freed, and its handle may come again */

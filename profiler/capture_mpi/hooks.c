@@ -10,6 +10,7 @@
 
 #include "profiler/capture/recorders/mpi/mpi.h"
 #include "profiler/capture_mpi/calls.h"
+#include "profiler/capture_mpi/clocks.h"
 #include "profiler/capture_mpi/groups.h"
 
 #define API    __attribute__((visibility("default")))
@@ -152,8 +153,10 @@ static void joined(void)
 {
     int rank, size;
     char library[256];
-    if (groups_join(&rank, &size, library))
-        recorder->joined(rank, size, library);
+    if (!groups_join(&rank, &size, library))
+        return;
+    recorder->joined(rank, size, library);
+    clocks_compare(recorder, rank, 0);
 }
 
 /* 1: the call is seen; mpi_ends follows it. */
@@ -170,6 +173,8 @@ static int begins(enum row_number number, const word *w, const void *caller, str
     else
         c->name = rows[number].name, c->op = rows[number].op, c->peer = c->tag = -1;
     c->begin_ns = recorder->now();
+    if (number == ROW_Finalize && groups_are_known())
+        clocks_compare(recorder, group_of(groups_world())->rank, 1);
     return 1;
 }
 

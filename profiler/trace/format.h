@@ -15,7 +15,7 @@
 #ifndef TP_TRACE_FORMAT_H
 #define TP_TRACE_FORMAT_H
 
-#include <stdint.h>
+#include "profiler/trace/clock.h"
 
 #define TRACE_MAGIC        "tptrace\n"
 #define TRACE_VERSION      1
@@ -66,12 +66,12 @@ struct trace_header {
     uint64_t end_ns; /* 0 while running */
     uint32_t end;    /* enum trace_end */
     int32_t end_detail;
-    uint64_t file_bytes;    /* space given to chunks so far, header included */
-    uint64_t lost[32];      /* by enum trace_loss */
-    uint64_t capture_bytes; /* memory of the capture library now: tables and mapped chunks */
-    uint8_t run_id[16];     /* the same in all files of one run */
-    uint64_t inode,
-        born_ns; /* of this file, as it was made: a copy has others. born_ns 0: unknown */
+    uint64_t file_bytes;     /* space given to chunks so far, header included */
+    uint64_t lost[32];       /* by enum trace_loss */
+    uint64_t capture_bytes;  /* memory of the capture library now: tables and mapped chunks */
+    uint8_t run_id[16];      /* the same in all files of one run */
+    uint64_t inode, born_ns; /* of this file: a copy has others. born_ns 0: unknown */
+    struct trace_own_clock clock;
 };
 
 struct trace_chunk {

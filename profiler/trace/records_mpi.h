@@ -18,6 +18,8 @@ enum trace_mpi_op {                      /* numbers never change their meaning *
                     TRACE_MPI_START,    /* Init */
                     TRACE_MPI_END,      /* Finalize */
                     TRACE_MPI_EXCHANGE, /* Sendrecv: to `peer`, from rank sequence - 1 */
+                    TRACE_MPI_FILE,     /* reads, writes, opens and closes files */
+                    TRACE_MPI_WINDOW,   /* one-sided: moves data, or waits for what was moved */
                     TRACE_MPI_OPS
 };
 enum trace_mpi_flags {

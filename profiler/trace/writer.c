@@ -220,6 +220,32 @@ static uint64_t born(int fd, const char *path)
     return (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec;
 }
 
+/* The boot of the machine, and the name space that may move its clock. */
+uint64_t trace_clock_id(void)
+{
+    struct statx st;
+    char boot[64];
+    uint64_t h = 0xcbf29ce484222325u;
+    const long fd =
+        syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const long n = fd < 0 ? 0 : syscall(SYS_read, fd, boot, sizeof boot);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    if (n <= 0)
+        return 0;
+    for (long i = 0; i < n; i++)
+        h = (h ^ (uint8_t)boot[i]) * 0x100000001b3u;
+    if (!syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/time", 0, STATX_INO, &st))
+        h = (h ^ st.stx_ino) * 0x100000001b3u;
+    return h ? h : 1;
+}
+
+void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns)
+{
+    if (writable(w) && (which == 0 || which == 1))
+        w->header->clock.shift[which] = (struct trace_clock_shift){shift_ns, error_ns, trace_now()};
+}
+
 static int create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
 {
     struct trace_header *h = NULL;
@@ -246,6 +272,7 @@ static int create(struct trace_writer *w, const char *folder, const uint8_t run_
     h->file_bytes = w->taken = TRACE_HEADER_BYTES;
     h->capture_bytes = TRACE_HEADER_BYTES + TRACE_PAGE;
     memcpy(h->run_id, run_id, sizeof h->run_id);
+    h->clock.id = trace_clock_id();
     h->inode = w->inode;
     h->born_ns = born(AT_FDCWD, w->path);
     __atomic_thread_fence(__ATOMIC_RELEASE);

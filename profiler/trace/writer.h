@@ -40,6 +40,11 @@ int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_i
                  uint64_t byte_limit);
 /* Records how the process image ended; TRACE_RUNNING takes it back (an exec failed). Seals nothing:
  * chunks stay readable unsealed, and what threads still write is kept. */
+/* The clock of this process: the same number for all whose CLOCK_MONOTONIC is the same; 0 unknown.
+ */
+uint64_t trace_clock_id(void);
+/* Compared with that of an MPI program's first rank, when it started (0) and ended (1). */
+void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns);
 void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
 /* In a forked child: lets go of the parent's file without touching it. The child closes the
  * parent's streams before it makes a file of its own; that only unmaps them. */

@@ -100,6 +100,29 @@ def dies_and_resumes(check, folder):
     check.that(died > 0, "no rank was killed in time")
 
 
+def failed_mbir(check, folder):
+    """MBIR that fails, or is killed, leaves nothing: it cannot be taken up again."""
+    call = [*simulate(folder, "parallel", "--size", 16, "--views", 12), "--method", "mbir"]
+    sinogram = np.load(folder / "parallel_sinogram.npy")
+    sinogram[3, 12, 4] = np.nan
+    np.save(folder / "nan.npy", sinogram)
+    out = folder / "bad.npy"
+    r = ranks(2, "recon", "--in", folder / "nan.npy", *call[3:], "--out", out)
+    check.that(r.returncode == 2 and "not a finite number" in r.stderr, f"NaN in a sinogram: {r.returncode} {r.stderr}")
+    words = ["mpirun", "-n", "2", TOMOPROF, *map(str, call), "--iterations", "1000000", "--stop-threshold", "0", "--out", str(out)]
+    p = subprocess.Popen(words, env={**os.environ, **MPI, "TOMOPROF_LOG": "debug"}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         stdin=subprocess.DEVNULL, text=True)
+    for line in p.stderr:
+        if "MiB of memory" in line or "KiB of memory" in line:  # it is about to begin
+            break
+    for rank in children_of(p.pid)[:1]:
+        os.kill(rank, signal.SIGKILL)
+    p.stderr.read()
+    check.that(p.wait(timeout=PATIENCE) != 0, "a killed rank, and mpirun says that all is well")
+    left = sorted(f.name for f in folder.iterdir() if f.name.startswith("bad"))
+    check.that(not left, f"left: {left}")
+
+
 def another_call(check, folder):
     """Parts of another call are refused."""
     call = [*simulate(folder, "cone", "--size", 128, "--views", 300), "--memory", "110MiB", "--threads", 1]
@@ -138,4 +161,4 @@ reason = module_missing()
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(same_result, dies_and_resumes, another_call, one_voice, tasks_without_mpi)
+main(same_result, dies_and_resumes, failed_mbir, another_call, one_voice, tasks_without_mpi)

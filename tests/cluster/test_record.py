@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -116,6 +117,31 @@ def sent_and_received(check, folder):
     check.that(mpi["unmatched"] >= 1 or rows[line_of("messages.c", "any")]["late_rank"] == 2, f"any source: {mpi['unmatched']}")
 
 
+@of_samples
+def files_and_windows(check, folder):
+    """MPI I/O and one-sided calls: bytes exact, times by line as the program's own clock has them."""
+    program = build(folder, "moved.c")
+    r, profile, _ = record(folder, ["mpirun", "-n", 2, program, folder / "moved.bin"])
+    check.must(r.returncode == 0, f"the program as it is: {r.returncode} {r.stdout} {r.stderr}")
+    truth = own_words(r.stdout)
+    rows = {row["line"]: row for row in profile["mpi"]["lines"] if row["line"]}
+    mb = 2 * 4 * 2**20 / 2**20  # of both ranks
+    for what, call, moved in (("write_all", "File_write_at_all", mb), ("read", "File_read_at", mb / 2), ("put", "Put", mb), ("get", "Get", mb / 4)):
+        row = rows.get(line_of("moved.c", what))
+        if row:  # shorter than 10 us: without a line
+            check.must(row["call"] == call and abs(row["given_mb"] - moved * row["calls"] / 2) < 1e-6, f"{what}: {row}")
+    check.that("File_write_at_all" in {row["call"] for row in rows.values()}, f"no line of the write: {sorted(rows)}")
+    all_of = {}
+    for row in profile["mpi"]["lines"]:
+        all_of[row["call"]] = all_of.get(row["call"], 0) + (row["given_mb"] or 0)
+    for call, moved in (("File_write_at_all", mb), ("File_read_at", mb / 2), ("Put", mb), ("Get", mb / 4)):
+        check.must(abs(all_of.get(call, 0) - moved) < 1e-6, f"{call}: {all_of.get(call)} MB, truth {moved}")
+    spent = sum(row["spent_s"] for row in profile["mpi"]["lines"] if row["call"] in ("File_write_at_all", "File_read_at"))
+    check.that(near(spent, sum(t["file"] for t in truth.values())), f"files: {spent:.4f} s, own clock {truth}")
+    spent = sum(row["spent_s"] for row in profile["mpi"]["lines"] if row["call"] == "Put" or row["line"] == line_of("moved.c", "fence"))
+    check.that(near(spent, sum(t["window"] for t in truth.values())), f"windows: {spent:.4f} s, own clock {truth}")
+
+
 def exit_codes(check, folder):
     """They are those of a bare run."""
     program = build(folder, "messages.c")
@@ -149,8 +175,87 @@ def killed(check, folder):
     check.that(not any(k["whole"] for k in mpi["ranks"]), f"none reached MPI_Finalize: {mpi['ranks']}")
 
 
+SHIFT_S = 1234
+# Another machine, as far as one can be had here: CLOCK_MONOTONIC of its own, a host name of its own, and a launcher that says so.
+MACHINES = """#!/bin/sh
+case $OMPI_COMM_WORLD_RANK in
+2) export OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1
+   exec unshare --time --monotonic SHIFT --uts --fork sh -c 'hostname other; exec "$@"' sh "$@";;
+*) export OMPI_COMM_WORLD_LOCAL_SIZE=2; exec "$@";;
+esac
+""".replace("SHIFT", str(SHIFT_S))
+
+
+def shifts_of(path):
+    """(clock, [(shift, error, at), ...]) of a trace's header."""
+    h = path.read_bytes()[:416]
+    return struct.unpack("<Q", h[360:368])[0], [struct.unpack("<qQQ", h[i:i + 24]) for i in (368, 392)]
+
+
+def two_machines(check, folder):
+    """Two clocks 1234 s apart become one run; the shift is found within the error that is stated."""
+    space = ["unshare", "--time", "--monotonic", "5", "--uts", "--fork", "sh", "-c", "hostname other"]
+    if not shutil.which("unshare") or subprocess.run(space, capture_output=True, timeout=PATIENCE).returncode:
+        print("  skipped: no time namespaces here (they need root)", flush=True)
+        return
+    program, machines, out = build(folder, "late.c"), folder / "machines.sh", folder / "out"
+    machines.write_text(MACHINES)
+    words = ["mpirun", "-n", "3", "sh", machines, TOMOPROF, "record", "--out", out, "--", program, 1]
+    r = subprocess.run(list(map(str, words)), env={**os.environ, **MPI}, capture_output=True, text=True, timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL)
+    check.that(r.returncode == 0, r.stderr)
+    runs = [p for p in out.iterdir() if not p.is_symlink()]
+    if not check.that(len(runs) == 1, f"not one run of both machines: {runs} {r.stderr}"):
+        return
+    check.that(not (runs[0] / "ranks").exists(), "the run keeps what ranks told each other")
+    headers = [shifts_of(p) for p in (runs[0] / "trace").glob("*.tpt")]
+    check.that(len({clock for clock, _ in headers}) == 2, f"not two clocks: {headers}")
+    for _, shifts in headers:
+        for shift, error, at in shifts:
+            check.that(not at or abs(shift - SHIFT_S * 10**9) <= error, f"{shift} ns +- {error}, and it is {SHIFT_S} s")
+    check.that(sum(1 for _, shifts in headers if shifts[0][2] and shifts[1][2]) == 1, f"compared at the start and at the end: {headers}")
+    profile = json.loads((runs[0] / "profile.json").read_text())
+    mpi, truth = profile["mpi"], own_words(r.stdout)
+    check.that("2 clocks, compared by messages" in mpi["clock"] and "us at most; until the end they moved by" in mpi["clock"], mpi["clock"])
+    check.that([k["rank"] for k in mpi["ranks"]] == [0, 1, 2], f"ranks {mpi['ranks']}")
+    begin, end = zip(*((p["start_s"], p["end_s"]) for p in profile["processes"]))
+    check.that(max(begin) < min(end), f"the ranks ran side by side: {profile['processes']}")
+    for k in mpi["ranks"]:
+        check.that(near(k["wall_s"], truth[k["rank"]]["wall"], 0.1), f"{k} but {truth[k['rank']]}")
+    row = next(row for row in mpi["lines"] if (row["call"], row["line"]) == ("Allreduce", line_of("late.c", "all")))
+    check.that(row["late_rank"] == 1 and 0 < row["late_s"] <= row["spent_s"], f"late is rank 1: {row}")
+
+
+def gave_up(check, folder):
+    """Ranks that come after the first gave up leave nothing in the run; where --out is not shared, each machine has a run."""
+    go = folder / "go"
+    world = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "given-up"}
+
+    def start(rank, out, *words):
+        env = {**os.environ, **world, "OMPI_COMM_WORLD_RANK": str(rank)}
+        env.setdefault("OMPI_COMM_WORLD_LOCAL_RANK", str(rank) if world["OMPI_COMM_WORLD_LOCAL_SIZE"] == "2" else "0")
+        return subprocess.Popen([TOMOPROF, "record", "--out", str(folder / out), "--", *words], env=env, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait = ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"]
+    first, second = start(0, "out", "sh", "-c", "until ls " + str(folder / "out") + "/*/ranks/1; do sleep 0.05; done; kill -9 $$"), start(1, "out", *wait)
+    said = first.communicate(timeout=PATIENCE)[1]
+    check.that(first.returncode in (-9, 137) and "1 of 2 ranks did not say" in said, f"{first.returncode} {said}")
+    go.touch()
+    said = second.communicate(timeout=PATIENCE)[1]
+    check.that(second.returncode == 0, said)
+    runs = [p for p in (folder / "out").iterdir() if not p.is_symlink()]
+    check.that(len(runs) == 1 and not list(runs[0].glob("rank*")), f"left: {[list(p.iterdir()) for p in runs]}")
+    world.update({"OMPI_COMM_WORLD_LOCAL_SIZE": "1", "PMIX_NAMESPACE": "apart"})
+    both = start(0, "one", "true"), start(1, "two", "true")
+    said = [p.communicate(timeout=PATIENCE)[1] for p in both]
+    check.that(all(p.returncode == 0 for p in both) and "have a run of their own" in said[1], f"{said}")
+    for out in ("one", "two"):
+        there = sorted(p.name for p in (folder / out / "latest").iterdir())
+        check.that("profile.json" in there and "ranks" not in there, f"{out}: {there}")
+
+
 reason = module_missing() or ("" if shutil.which("mpicc") else "mpicc is not installed (libopenmpi-dev)")
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(who_is_late, sent_and_received, exit_codes, killed)
+main(who_is_late, sent_and_received, files_and_windows, exit_codes, killed, two_machines, gave_up)

@@ -13,7 +13,7 @@ MAY_INCLUDE = {
     "host/rootcause": {"host/base", "host/json"},
     "host/load": {"host/base", "host/json", "host/geom", "host/store", "host/rootcause"},
     "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
-    "host/cluster": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "profiler/mark"},
+    "host/cluster": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "host/json", "host/timing", "host/suite", "profiler/mark"},
     "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
     "profiler/mark": set(),
     "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},

@@ -12,6 +12,9 @@
 #include "host/cli/cli.h"
 #include "host/cli/results/apply_report.h"
 #include "host/cli/results/apply_size.h"
+#include "host/cli/results/ranks_report.h"
+#include "host/cluster/crew.h"
+#include "host/cpu/common/threads.h"
 #include "host/geom/ct_model.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
@@ -24,6 +27,7 @@ static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *
 static int64_t seed, iterations = 15, subsets, threads, repeat;
 static double threshold = 0.2;
 static int json;
+static struct crew *crew;    /* NULL: this process alone */
 static const char *settings; /* KEY=VALUE KEY=VALUE */
 
 /* Rows that not every operation takes, by place in options[]. */
@@ -293,6 +297,10 @@ static enum err run_once(struct run_state *s, struct apply_report *r, double *se
 {
     backend_take_work(s->be);
     TRY(s->be->ops->sync(s->be));
+    if (crew) {
+        TRY(crew_run(crew, s, seconds, &r->work));
+        return state_fingerprint(s, &r->fingerprint);
+    }
     int64_t start = clock_ns();
     TRY(s->op->run(s));
     TRY(s->be->ops->sync(s->be));
@@ -330,18 +338,19 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     TRY(write_result(s, r));
     if (json)
         apply_report_print(r);
+    enum err e = ERR_OK;
     if (size_text)
-        return apply_size_report(r, size_text, gate);
-    if (json)
-        return ERR_OK;
-    log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
-             out ? out : "");
-    return ERR_OK;
+        e = apply_size_report(r, size_text, gate);
+    else if (!json)
+        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
+                 out ? out : "");
+    ranks_report_print(crew);
+    return e;
 }
 
 static enum err compute(struct run_state *s)
 {
-    struct apply_report r = {.state = s};
+    struct apply_report r = {.state = s, .crew = crew};
     const int few = s->op->takes & TAKES_PROX && !options[ROW_ITERATIONS].seen;
     s->seed = (uint64_t)seed;
     if (settings)
@@ -355,6 +364,8 @@ static enum err compute(struct run_state *s)
                                     .on_iteration = on_iteration};
     if (s->op->ready)
         TRY(s->op->ready(s));
+    if (crew)
+        TRY(crew_give(crew, s));
     enum err e = measure(s, &r);
     free(r.times);
     return e;
@@ -387,29 +398,49 @@ static enum err take_size(int words, char **word, const struct operation *op)
     return ERR_OK;
 }
 
+/* All that can be said before the back end is opened. */
+static enum err check_call(int words, char **word, struct run_state *s)
+{
+    TRY(look_up(word[0], &s->op));
+    TRY(take_size(words, word, s->op));
+    FAIL_IF(settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
+    return size_text ? ERR_OK : check_options(word[0], s->op);
+}
+
+static enum err operate(const char *name, struct run_state *s)
+{
+    if (size_text) {
+        TRY(apply_size_model(s, size_text));
+    } else if (!any_shape(s->op)) {
+        TRY(ct_model_read(geometry, &s->model));
+        TRY(match_beam(name, s->model.scan.beam, &s->op));
+    }
+    TRY(check_output());
+    return compute(s);
+}
+
 static enum err run(int words, char **word)
 {
     struct run_state s = {0};
     struct backend_options o = {.threads = (int)threads};
     struct backend *be = NULL;
+    struct cluster *c;
     enum err e;
-    TRY(look_up(word[0], &s.op));
-    TRY(take_size(words, word, s.op));
-    FAIL_IF(settings && !s.op->step, ERR_USAGE, "%s takes no --set", word[0]);
-    if (!size_text)
-        TRY(check_options(word[0], s.op));
-    TRY(backend_open(backend, &o, &be));
+    TRY(cluster_join(&c));
+    TRY(cluster_agree(c, check_call(words, word, &s), &cli_end.silent));
+    cluster_choose_gpu(c);
+    if (!threads)
+        o.threads = cluster_threads(c, cpu_threads_usable());
+    TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
     s.be = be;
-    if (size_text) {
-        TRY_OUT(apply_size_model(&s, size_text));
-    } else if (!any_shape(s.op)) {
-        TRY_OUT(ct_model_read(geometry, &s.model));
-        TRY_OUT(match_beam(word[0], s.model.scan.beam, &s.op));
-    }
-    TRY_OUT(check_output());
-    e = compute(&s);
+    if (c->calls)
+        TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
+    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : operate(word[0], &s);
+    if (crew && !c->place.rank)
+        e = crew_dismiss(crew, e, &cli_end.silent);
 out:
     state_free(&s);
+    crew_free(crew);
     backend_close(be);
     return e;
 }

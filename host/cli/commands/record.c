@@ -153,7 +153,7 @@ static enum err run_program(struct record_session *s, char **word)
     TRY(record_library(program, library));
     record_mpi_library(library, word[0], mpi);
     job_of_environment(&s->job);
-    TRY(s->job.size ? job_folder(&s->job, out, s->folder) : run_make(out, s->folder));
+    TRY(s->job.among.size ? job_folder(&s->job, out, s->folder) : run_make(out, s->folder));
     TRY(tracing_folder(s->folder, s->trace));
     const struct record_settings settings = {.library = library,
                                              .mpi_library = mpi,
@@ -191,13 +191,13 @@ static void conclude(struct record_session *s)
 {
     char top[256] = "";
     run_private(); /* not before: the program's umask is the user's */
-    const int missing = s->job.size ? job_end(&s->job, out, s->folder, &s->end) : 0;
-    if (s->job.rank) /* the first one goes on */
+    const int missing = s->job.among.size ? job_end(&s->job, out, s->folder, &s->end) : 0;
+    if (s->job.among.rank) /* the first one goes on */
         return;
     if (missing)
         log_warn("%d of %d ranks did not say how they ended: what they recorded is in the profile "
                  "as far as it goes",
-                 missing, s->job.size);
+                 missing, s->job.among.size);
     enum err e = write_facts(s, &s->end);
     if (!e)
         e = perf_maps_keep(s->trace);

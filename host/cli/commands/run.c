@@ -2,11 +2,15 @@
 #include <stdio.h>
 
 #include "host/base/log.h"
+#include "host/backend/registry.h"
 #include "host/cli/cli.h"
+#include "host/cli/results/ranks_report.h"
 #include "host/cli/runs/flame_files.h"
 #include "host/cli/runs/profile.h"
 #include "host/cli/runs/trace_folder.h"
 #include "host/cli/runs/triage_files.h"
+#include "host/cluster/crew.h"
+#include "host/cpu/common/threads.h"
 #include "host/suite/run/suite.h"
 
 static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
@@ -90,20 +94,38 @@ static void finish(int whole)
     (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
 }
 
-static enum err run(int words, char **word)
+static enum err check_call(void)
 {
-    (void)words;
-    (void)word;
-    char line[SUITE_LINE];
-    for (int i = 0; list && suite_describe(i, line); i++)
-        puts(line);
-    if (list)
-        return ERR_OK;
-    run_private();
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
     FAIL_IF(demos && group, ERR_USAGE, "--demos means --group demos: give one of the two");
     FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
+    return ERR_OK;
+}
+
+static enum err team_give(void *context, struct run_state *s)
+{
+    return crew_give(context, s);
+}
+
+static enum err team_run(void *context, struct run_state *s, double *seconds, struct work *work)
+{
+    return crew_run(context, s, seconds, work);
+}
+
+static enum err team_release(void *context)
+{
+    return crew_release(context);
+}
+
+static void team_shares(void *context, char text[SUITE_SHARES])
+{
+    ranks_report_line(context, text);
+}
+
+static enum err lead(const struct suite_team *team)
+{
+    run_private();
     struct suite_plan plan = {
         .ops = ops,
         .group = demos ? "demos" : group,
@@ -119,7 +141,8 @@ static enum err run(int words, char **word)
         .version = TP_VERSION,
         .seed = (uint64_t)seed,
         .stop = &cli_stop,
-        .tracer = no_trace ? NULL : &tracing_suite,
+        .tracer = no_trace || team ? NULL : &tracing_suite,
+        .team = team,
     };
     TRY(cli_program(&plan.program));
     if (flamegraph)
@@ -128,6 +151,50 @@ static enum err run(int words, char **word)
     if (!cli_stop)
         finish(!e || e == ERR_FAILED);
     return e;
+}
+
+/* By all processes that mpirun or srun started: the first one's suite. */
+static enum err run_together(struct cluster *c)
+{
+    struct backend_options o = {.threads = (int)threads};
+    struct backend *be = NULL;
+    struct crew *crew = NULL;
+    enum err e;
+    cluster_choose_gpu(c);
+    if (!threads)
+        o.threads = cluster_threads(c, cpu_threads_usable());
+    threads = o.threads;
+    no_triage = 1; /* it judges what one process does */
+    TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
+    TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
+    const struct suite_team team = {.size = c->place.size,
+                                    .context = crew,
+                                    .give = team_give,
+                                    .run = team_run,
+                                    .release = team_release,
+                                    .shares = team_shares};
+    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : lead(&team);
+    if (!c->place.rank)
+        e = crew_dismiss(crew, e, &cli_end.silent);
+out:
+    crew_free(crew);
+    backend_close(be);
+    return e;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    (void)word;
+    struct cluster *c;
+    char line[SUITE_LINE];
+    for (int i = 0; list && suite_describe(i, line); i++)
+        puts(line);
+    if (list)
+        return ERR_OK;
+    TRY(cluster_join(&c));
+    TRY(cluster_agree(c, check_call(), &cli_end.silent));
+    return c->calls ? run_together(c) : lead(NULL);
 }
 
 const struct command cmd_run = {
@@ -139,7 +206,9 @@ const struct command cmd_run = {
         "ellipsoids,\n"
         "1 % noise; N/2 views, N x N detector). One that crashes, hangs or runs out of memory is a "
         "failed\n"
-        "row; the others go on. The table gives median time, spread, share of this machine's "
+        "row; the others go on. Under mpirun or srun all processes share each operation "
+        "(docs/howto/mpi.md).\n"
+        "The table gives median time, spread, share of this machine's "
         "measured peak,\n"
         "and how time grows with size. Ctrl-C writes the rows that are complete.\n"
         "report.html shows all results; triage.md estimates what an FPGA would gain.\n\n"

@@ -5,6 +5,7 @@
 
 #include "host/base/jsonw.h"
 #include "host/cli/results/apply_report.h"
+#include "host/cli/results/ranks_report.h"
 #include "host/store/format/geometry_json.h"
 #include "host/suite/catalogue/catalogue.h"
 
@@ -86,5 +87,7 @@ void apply_report_print(const struct apply_report *r)
         print_mbir(&w, &s->report);
     else
         jsonw_knull(&w, "mbir");
+    if (r->crew)
+        ranks_report_write(&w, r->crew);
     jsonw_end(&w);
 }

@@ -5,10 +5,12 @@
 #include "host/backend/backend.h"
 #include "host/suite/catalogue/state.h"
 
+struct crew;
 struct apply_report {
     const struct run_state *state;
-    double seconds, first; /* median of `times`, or the first run */
-    double *times;         /* [repeats], of the runs after the first */
+    const struct crew *crew; /* NULL: one process */
+    double seconds, first;   /* median of `times`, or the first run */
+    double *times;           /* [repeats], of the runs after the first */
     int64_t repeats;
     struct work work;
     size_t peak_host_bytes;

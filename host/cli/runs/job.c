@@ -1,5 +1,6 @@
 /* Ranks that find each other through files of the run's folder alone: they may be on several
  * machines, and any of them may be killed. */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,11 +12,20 @@
 
 #include "host/base/clock.h"
 #include "host/base/file.h"
+#include "host/base/log.h"
 #include "host/cli/common/context.h"
 #include "host/cli/runs/job.h"
 #include "host/cluster/cluster.h"
+#include "profiler/trace/writer.h"
 
-enum { PATIENCE_S = 60, KILLED_S = 3, STEP_MS = 20, RECENT_S = 600 };
+enum {
+    PATIENCE_S = 60,
+    ELSEWHERE_S = 10,
+    ABSENT_S = 15,
+    KILLED_S = 3,
+    STEP_MS = 20,
+    RECENT_S = 600
+};
 
 static void keep_name(const char *text, char *out, size_t size)
 {
@@ -25,7 +35,6 @@ static void keep_name(const char *text, char *out, size_t size)
     out[n] = 0;
 }
 
-/* Those of this machine: ranks of others have another clock, and a run of their own. */
 static int ranks_here(struct record_job *j)
 {
     static const struct {
@@ -37,9 +46,9 @@ static int ranks_here(struct record_job *j)
         const char *rank = getenv(launchers[i].rank), *size = getenv(launchers[i].size);
         if (!rank || !size)
             continue;
-        j->rank = atoi(rank);
-        j->size = atoi(size);
-        return j->size > 1;
+        j->here.rank = atoi(rank);
+        j->here.size = atoi(size);
+        return 1;
     }
     return 0;
 }
@@ -54,23 +63,40 @@ static void machine_name(char out[40])
     out[strcspn(out, "\n")] = 0;
 }
 
+static void name_note(const char *key, char note[RECORD_NOTE])
+{
+    char kept[RECORD_NOTE - 8];
+    keep_name(key, kept, sizeof kept);
+    snprintf(note, RECORD_NOTE, ".job-%s", kept);
+}
+
 void job_of_environment(struct record_job *j)
 {
-    char key[128], machine[40];
-    int rank, size;
-    const char *name = getenv("PMIX_NAMESPACE");
+    char key[160], machine[40];
+    const char *name = getenv("PMIX_NAMESPACE"), *job = getenv("SLURM_JOB_ID"),
+               *step = getenv("SLURM_STEP_ID");
+    struct record_ranks all;
     *j = (struct record_job){0};
-    if (!cluster_of_environment(&rank, &size) || size < 2 || !ranks_here(j)) {
-        *j = (struct record_job){0};
+    if (!cluster_of_environment(&all.rank, &all.size) || all.size < 2 || !ranks_here(j))
         return;
-    }
     machine_name(machine);
     if (name)
-        snprintf(key, sizeof key, "%.40s-%.36s", name, machine);
+        snprintf(key, sizeof key, "%.80s", name);
+    else if (job && step)
+        snprintf(key, sizeof key, "slurm-%.30s-%.30s", job, step);
     else
-        snprintf(key, sizeof key, "%d-%.36s", (int)getppid(), machine); /* MPICH's proxy */
-    keep_name(key, j->key, sizeof j->key);
-    snprintf(j->note, sizeof j->note, ".job-%.80s", j->key);
+        *key = 0; /* MPICH's proxy is one of each machine */
+    if (*key && j->here.size < all.size)
+        j->world = all;
+    name_note(key, j->world_note);
+    if (*key)
+        snprintf(key + strlen(key), sizeof key - strlen(key), "-%.36s", machine);
+    else
+        snprintf(key, sizeof key, "%d-%.36s", (int)getppid(), machine);
+    name_note(key, j->here_note);
+    if (j->here.size < 2 && !j->world.size)
+        return;
+    j->among = j->world.size ? j->world : j->here;
 }
 
 static enum err announce(const char *path, const char *folder)
@@ -93,18 +119,10 @@ static int is_recent(const char *path)
     return !stat(path, &st) && st.st_mtime > time(NULL) - RECENT_S;
 }
 
-static enum err follow(const char *path, const char *out, char folder[RUN_PATH])
+static enum err read_note(const char *path, const char *out, char folder[RUN_PATH])
 {
-    const int64_t begin = clock_ns();
     char *text;
     size_t bytes;
-    while (!is_recent(path)) {
-        FAIL_IF(clock_seconds_since(begin) > PATIENCE_S, ERR_FAILED,
-                "%s: the first rank of this job did not say within %d s which run it writes: does "
-                "it run under tomoprof too, with the same --out?",
-                path, PATIENCE_S);
-        poll(NULL, 0, STEP_MS);
-    }
     TRY(file_read_all(path, 255, &text, &bytes));
     const int n = snprintf(folder, RUN_PATH, "%s/%.*s", out, (int)strcspn(text, "\n"), text);
     free(text);
@@ -115,27 +133,91 @@ static enum err follow(const char *path, const char *out, char folder[RUN_PATH])
     return ERR_OK;
 }
 
-enum err job_folder(const struct record_job *j, const char *out, char folder[RUN_PATH])
+/* The note that comes first within `patience`: 0 or 1; -1 none. */
+static int wait_for(const char *const path[2], double patience)
 {
-    char path[RUN_PATH];
-    const int n = snprintf(path, sizeof path, "%s/%s", out, j->note);
-    FAIL_IF(n >= (int)sizeof path, ERR_USAGE, "--out: the name is too long");
-    if (j->rank)
-        return follow(path, out, folder);
-    TRY(run_make(out, folder));
-    return announce(path, folder);
+    const int64_t begin = clock_ns();
+    for (;;) {
+        for (int i = 0; i < 2; i++)
+            if (path[i] && is_recent(path[i]))
+                return i;
+        if (clock_seconds_since(begin) > patience)
+            return -1;
+        poll(NULL, 0, STEP_MS);
+    }
 }
 
-static void end_name(const char *folder, int rank, char path[RUN_PATH + 32])
+/* Makes the run, and the folder in which ranks meet: `ranks`, which goes at the end, so that who
+ * comes after that leaves nothing. */
+static enum err make(const char *note, const char *out, char folder[RUN_PATH])
 {
-    snprintf(path, RUN_PATH + 32, "%s/rank-%d.end", folder, rank);
+    char path[RUN_PATH + 32];
+    TRY(run_make(out, folder));
+    snprintf(path, sizeof path, "%s/ranks", folder);
+    TRY(dir_make(path));
+    return announce(note, folder);
+}
+
+static void ranks_name(const char *folder, int rank, const char *end, char path[RUN_PATH + 64])
+{
+    snprintf(path, RUN_PATH + 64, "%s/ranks/%d%s", folder, rank, end);
+}
+
+/* For the others, who compare clocks when MPI starts. */
+static enum err tell_clock(const char *folder, int rank)
+{
+    char path[RUN_PATH + 64];
+    struct outfile f = {0};
+    enum err e;
+    ranks_name(folder, rank, "", path);
+    TRY_OUT(outfile_open(&f, path));
+    fprintf(f.stream, "%llx\n", (unsigned long long)trace_clock_id());
+    return outfile_commit(&f);
+out:
+    outfile_abort(&f);
+    return e;
+}
+
+/* The first rank of all makes the run. Where its note cannot be seen from another machine, the
+ * first rank there makes one for those beside it. */
+enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH])
+{
+    char world[RUN_PATH], here[RUN_PATH];
+    const int several = j->world.size > 0;
+    const int n = snprintf(here, sizeof here, "%s/%s", out, j->here_note);
+    const int m = snprintf(world, sizeof world, "%s/%s", out, j->world_note);
+    FAIL_IF(n >= (int)sizeof here || m >= (int)sizeof world, ERR_USAGE,
+            "--out: the name is too long");
+    if (!j->among.rank) {
+        TRY(make(several ? world : here, out, folder));
+        return tell_clock(folder, 0);
+    }
+    const char *const notes[2] = {several ? world : here, several && j->here.rank ? here : NULL};
+    const int alone = several && !j->here.rank;
+    const int found = wait_for(notes, alone ? ELSEWHERE_S : PATIENCE_S);
+    FAIL_IF(found < 0 && !alone, ERR_FAILED,
+            "%s: the first rank of this job did not say within %d s which run it writes: does it "
+            "run under tomoprof too, with the same --out?",
+            notes[0], PATIENCE_S);
+    if (several && found) {
+        j->among = j->here;
+        if (found < 0) {
+            log_warn("the first rank of this job does not write below %s as seen from here: the "
+                     "ranks of this machine have a run of their own",
+                     out);
+            TRY(make(here, out, folder));
+            return tell_clock(folder, 0);
+        }
+    }
+    TRY(read_note(notes[found], out, folder));
+    return tell_clock(folder, j->among.rank);
 }
 
 static void tell_end(const char *folder, int rank, const struct record_end *e)
 {
-    char path[RUN_PATH + 32];
+    char path[RUN_PATH + 64];
     struct outfile f = {0};
-    end_name(folder, rank, path);
+    ranks_name(folder, rank, ".end", path);
     if (outfile_open(&f, path) == ERR_OK) {
         fprintf(f.stream, "%.6f %.6f\n", e->user_s, e->system_s);
         outfile_commit(&f);
@@ -143,12 +225,11 @@ static void tell_end(const char *folder, int rank, const struct record_end *e)
     outfile_abort(&f);
 }
 
-/* Takes the file with it. */
 static int read_end(const char *folder, int rank, struct record_end *sum)
 {
-    char path[RUN_PATH + 32];
+    char path[RUN_PATH + 64];
     double user, system;
-    end_name(folder, rank, path);
+    ranks_name(folder, rank, ".end", path);
     FILE *f = fopen(path, "re");
     if (!f)
         return 0;
@@ -157,8 +238,30 @@ static int read_end(const char *folder, int rank, struct record_end *sum)
         sum->system_s += system;
     }
     fclose(f);
-    unlink(path);
     return 1;
+}
+
+static int is_there(const char *folder, int rank)
+{
+    char path[RUN_PATH + 64];
+    ranks_name(folder, rank, "", path);
+    return !access(path, F_OK);
+}
+
+/* Somebody may write into it at this moment: again until it is gone. */
+static void remove_ranks(const char *folder)
+{
+    char path[RUN_PATH + 16], name[RUN_PATH + 300];
+    snprintf(path, sizeof path, "%s/ranks", folder);
+    for (int turn = 0; turn < 100 && rmdir(path) && errno == ENOTEMPTY; turn++) {
+        DIR *d = opendir(path);
+        for (struct dirent *f; d && (f = readdir(d));) {
+            snprintf(name, sizeof name, "%s/%s", path, f->d_name);
+            unlink(name);
+        }
+        if (d)
+            closedir(d);
+    }
 }
 
 int job_end(const struct record_job *j, const char *out, const char *folder, struct record_end *end)
@@ -166,23 +269,31 @@ int job_end(const struct record_job *j, const char *out, const char *folder, str
     const int64_t begin = clock_ns();
     const double patience = end->signal ? KILLED_S : PATIENCE_S;
     char note[RUN_PATH];
-    int missing = j->size - 1;
-    if (j->rank) {
-        tell_end(folder, j->rank, end);
+    int missing = j->among.size - 1;
+    if (j->among.rank) {
+        tell_end(folder, j->among.rank, end);
         return 0;
     }
-    snprintf(note, sizeof note, "%s/%s", out, j->note);
-    unlink(note);
-    char *came = calloc((size_t)j->size, 1);
-    while (came && missing && clock_seconds_since(begin) < patience && !cli_stop) {
-        for (int r = 1; r < j->size; r++)
+    snprintf(note, sizeof note, "%s/%s", out,
+             j->among.size == j->world.size ? j->world_note : j->here_note);
+    const int several = j->among.size == j->world.size;
+    int absent = -1;
+    char *came = calloc((size_t)j->among.size, 1);
+    while (came && missing && !cli_stop && /* those elsewhere may have a run of their own */
+           clock_seconds_since(begin) < (absent == missing ? ABSENT_S : patience)) {
+        absent = 0;
+        for (int r = 1; r < j->among.size; r++)
             if (!came[r] && read_end(folder, r, end)) {
                 came[r] = 1;
                 missing--;
+            } else if (!came[r] && several) {
+                absent += !is_there(folder, r);
             }
         if (missing)
             poll(NULL, 0, STEP_MS);
     }
     free(came);
+    unlink(note); /* not before: others may begin later */
+    remove_ranks(folder);
     return missing;
 }

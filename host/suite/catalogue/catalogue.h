@@ -22,6 +22,17 @@ enum {
  * input must survive), or what mbir_scratch_bytes says. */
 enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 
+/* What one of several processes makes of a result (host/cluster/crew.h). */
+enum share {
+    SHARE_NONE,    /* nothing: the first makes all of it */
+    SHARE_ROWS,    /* some detector rows */
+    SHARE_FORWARD, /* the same; of cone beams some views */
+    SHARE_SLICES,  /* some slices, from the detector rows under them */
+    SHARE_GROUPS,  /* the same in groups of 16, which are computed side by side */
+    SHARE_PLANES,  /* some rows of a volume, and one more on either side to look at */
+    SHARE_MBIR     /* some slices, with sums of all processes */
+};
+
 struct operation {
     const char *name;     /* public: timing.json and the command line */
     const char *geometry; /* "parallel", "cone", or "any" */
@@ -31,6 +42,7 @@ struct operation {
     const char *help;
     enum array input, output;
     enum scratch scratch;
+    enum share share;
     int takes; /* TAKES_ bits: what `tomoprof apply` accepts beside the input */
     enum err (*prepare)(struct run_state *s); /* makes the suite's input; NULL: it has none */
     enum err (*run)(struct run_state *s);     /* the timed part: no transfer, no check */

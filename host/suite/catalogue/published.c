@@ -196,28 +196,28 @@ static struct work work_partition(struct run_state *s)
 #define SPARSE(beam) \
     {.name = #beam "_sparse_forward_project", .geometry = #beam, .group = "projection", \
      .access_pattern = "scatter", .help = "volume -> sinogram, of one subset of pixels", \
-     .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, .takes = TAKES_SEED | TAKES_SUBSETS, \
+     .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, .share = SHARE_FORWARD, .takes = TAKES_SEED | TAKES_SUBSETS, \
      .prepare = prepare_volume, .ready = ready_subset, .run = run_sparse_forward, \
      .check = check_sparse_forward, .work = work_declared, .updates = updates_subset}, \
     {.name = #beam "_sparse_back_project", .geometry = #beam, .group = "projection", \
      .access_pattern = "gather", .help = "sinogram -> volume, into one subset of pixels", \
-     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .takes = TAKES_SEED | TAKES_SUBSETS, \
+     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .share = SHARE_SLICES, .takes = TAKES_SEED | TAKES_SUBSETS, \
      .prepare = prepare_sinogram, .ready = ready_subset, .run = run_sparse_back, \
      .check = check_sparse_back, .work = work_declared, .updates = updates_subset}
 #define FILTER(beam) \
     {.name = #beam "_direct_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, filter of direct_recon", .input = ARRAY_SINOGRAM, \
-     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
+     .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
      .work = work_declared}
 #define PROX(beam) \
     {.name = #beam "_prox_map", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
      .help = "sinogram -> volume, VCD near a given volume", .input = ARRAY_SINOGRAM, \
-     .output = ARRAY_VOLUME, .scratch = SCRATCH_MBIR, \
+     .output = ARRAY_VOLUME, .scratch = SCRATCH_MBIR, .share = SHARE_MBIR, \
      .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_PROX | TAKES_COMPAT, \
      .prepare = prepare_prox, .run = run_prox, .check = check_recon, .work = work_declared}
 #define WEIGHTS(kind, text) \
     {.name = "gen_weights_" #kind, .geometry = "any", .group = "utility", .access_pattern = "stream", \
-     .help = "sinogram -> weights, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
+     .help = "sinogram -> weights, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, \
      .prepare = prepare_sinogram, .run = run_##kind, .check = check_weights, .work = work_declared}
 #define PARTITION(name_, text, how) \
     {.name = "gen_pixel_partition_" name_, .geometry = "any", .group = "utility", \
@@ -230,7 +230,7 @@ static const struct operation rows[] = {
     PROX(parallel),
     {.name = "parallel_fourier_recon", .geometry = "parallel", .group = "reconstruction",
      .access_pattern = "mixed", .help = "sinogram -> volume, FBP by gridding and FFT",
-     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM,
+     .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .share = SHARE_GROUPS,
      .prepare = prepare_sinogram, .run = run_fourier, .check = check_recon, .work = work_declared},
     SPARSE(cone),
     FILTER(cone),
@@ -245,7 +245,7 @@ static const struct operation rows[] = {
      .work = work_declared, .set_up = set_up_wang},
     {.name = "remove_stripes_sorting", .geometry = "any", .group = "filter", .access_pattern = "random",
      .help = "sinogram -> sinogram, rings taken out", .input = ARRAY_SINOGRAM,
-     .output = ARRAY_SINOGRAM, .prepare = prepare_stripes, .run = run_stripes, .check = check_stripes,
+     .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, .prepare = prepare_stripes, .run = run_stripes, .check = check_stripes,
      .work = work_declared},
     WEIGHTS(transmission, "exp(-y)"),
     WEIGHTS(transmission_root, "exp(-y/2)"),

@@ -3,6 +3,7 @@
  *    "cycles_reason"}
  *                                                  before the first run; bench: after the last too
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
+ *   {"shares"}                                     after the last, of several processes
  *   {"error"}                                      instead of what cannot be done
  *   {"unsupported"}                                instead of what this back end lacks */
 #include <errno.h>
@@ -104,13 +105,15 @@ static enum err calibrate(struct child_run *c)
     struct run_state *s = &c->s;
     struct peak peak = {0, 0};
     double updates = 0;
-    if (s->be->ops->measure_peak(s->be, &peak)) {
+    const int alone = !c->plan->team; /* the peak of one process is not that of several */
+    if (alone && s->be->ops->measure_peak(s->be, &peak)) {
         log_warn("no calibration: %s", err_text());
         peak = (struct peak){0, 0};
     }
-    double cached = suite_copy_rate(s->be, s->op, &s->model, 0);
-    double like_runs =
-        strcmp(s->op->group, "volume") ? 0 : suite_copy_rate(s->be, s->op, &s->model, 1);
+    double cached = alone ? suite_copy_rate(s->be, s->op, &s->model, 0) : 0;
+    double like_runs = !alone || strcmp(s->op->group, "volume")
+                           ? 0
+                           : suite_copy_rate(s->be, s->op, &s->model, 1);
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;
@@ -144,6 +147,23 @@ static enum err take(struct child_run *c, int64_t start, double cycles, struct m
     return state_fingerprint(s, &m->fingerprint);
 }
 
+/* The same by several processes: the time is until the last of them is done. */
+static enum err run_team(struct child_run *c, struct measured *m)
+{
+    const struct suite_team *team = c->plan->team;
+    double seconds;
+    struct work work;
+    mark_push(c->s.op->name, (uint64_t)c->plan->size);
+    enum err e = team->run(team->context, &c->s, &seconds, &work);
+    mark_pop();
+    TRY(e);
+    TRY(take(c, clock_ns(), 0, m));
+    m->seconds = seconds;
+    m->work = work;
+    m->cycles = 0;
+    return ERR_OK;
+}
+
 static enum err run_once(struct child_run *c, struct measured *m)
 {
     struct run_state *s = &c->s;
@@ -151,6 +171,8 @@ static enum err run_once(struct child_run *c, struct measured *m)
     backend_reset_peak(s->be);
     backend_take_work(s->be);
     TRY(s->be->ops->sync(s->be));
+    if (c->plan->team)
+        return run_team(c, m);
     double cycles = cycles_now(&c->cycles);
     int64_t start = clock_ns();
     mark_push(s->op->name, (uint64_t)c->plan->size);
@@ -198,6 +220,18 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_end(&w);
     fputc('\n', out);
     fflush(out);
+}
+
+static void report_shares(struct child_run *c)
+{
+    char text[SUITE_SHARES];
+    struct jsonw w;
+    c->plan->team->shares(c->plan->team->context, text);
+    jsonw_init(&w, c->out, 0);
+    jsonw_object(&w);
+    jsonw_kstring(&w, "shares", text);
+    jsonw_end(&w);
+    fputc('\n', c->out);
 }
 
 /* For profilers that record this part alone (nsys --capture-range=cudaProfilerApi). */
@@ -284,7 +318,11 @@ static enum err run_all(struct child_run *c)
     enum err e = state_prepare(&c->s);
     mark_pop();
     TRY(e);
+    if (c->plan->team)
+        TRY(c->plan->team->give(c->plan->team->context, &c->s));
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    if (c->plan->team)
+        report_shares(c);
     if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
         log_warn("no preview: %s", err_text()); /* the times do not need it */
     return c->plan->bench ? calibrate(c) : ERR_OK;
@@ -331,9 +369,10 @@ enum err suite_child(const struct child_plan *p)
     c.s.op = p->bench ? bench_operation_named(p->op) : operation_named(p->op);
     c.s.seed = p->seed;
     FAIL_IF(!c.s.op, ERR_USAGE, "no operation is called \"%s\"", p->op);
-    c.out = fdopen(p->fd, "w");
+    c.out = p->out ? p->out : fdopen(p->fd, "w");
     FAIL_IF(!c.out, ERR_USAGE, "--fd %d: %s", p->fd, strerror(errno));
-    tie_to_parent();
+    if (!p->team)
+        tie_to_parent();
     if (p->bench)
         cycles_open(&c.cycles); /* before the first thread */
     enum err e = backend_open(p->backend, &options, &be);
@@ -346,11 +385,13 @@ enum err suite_child(const struct child_plan *p)
         e = run_all(&c);
     if (e)
         report_error(c.out, e);
+    if (p->team && p->team->release(p->team->context))
+        report_error(c.out, ERR_FAILED);
     if (be)
         state_free(&c.s);
     backend_close(be);
     cycles_close(&c.cycles);
-    if (fclose(c.out) && !e)
+    if (!p->out && fclose(c.out) && !e)
         e = FAIL(ERR_IO, "--fd %d: %s", p->fd, strerror(errno));
     return e;
 }

@@ -2,6 +2,8 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/memory.h"
@@ -78,6 +80,9 @@ static void on_line(void *context, char *text)
         end_rows(c, ROW_SKIPPED, "%s", unsupported->valuestring);
     else if (cJSON_IsString(error))
         end_rows(c, ROW_FAILED, "%s", error->valuestring);
+    else if (cJSON_HasObjectItem(line, "shares"))
+        snprintf(c->cell->shares, sizeof c->cell->shares, "%s",
+                 cJSON_GetStringValue(cJSON_GetObjectItem(line, "shares")));
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
     else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
@@ -154,12 +159,50 @@ static int fits(struct child_rows *c)
     return 0;
 }
 
+/* In this process, the first of several that work together. */
+static void run_here(struct child_rows *c, const struct suite_plan *o)
+{
+    char shape[SHAPE_TEXT], *lines = NULL, *next;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&lines, &bytes);
+    if (!out) {
+        end_rows(c, ROW_FAILED, "no memory for the results");
+        return;
+    }
+    shape_text(c->cell->size, c->cell->shape, shape);
+    const struct child_plan plan = {.op = c->cell->op->name,
+                                    .backend = o->backend,
+                                    .size = c->cell->size,
+                                    .runs = o->runs,
+                                    .threads = o->threads,
+                                    .shape = c->cell->shape[0] ? shape : NULL,
+                                    .seed = o->seed,
+                                    .previews = o->previews,
+                                    .team = o->team,
+                                    .out = out};
+    const enum err e = suite_child(&plan);
+    fclose(out);
+    for (char *line = lines; line && *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = 0;
+        on_line(c, line);
+    }
+    free(lines);
+    if (e)
+        explain(c, PROCESS_EXITED, err_exit_code(e), o->timeout_s);
+}
+
 void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*tick)(void *context),
               void *context)
 {
     struct child_rows c = {cell, o->runs, 0, tick, context, 0};
     if (!fits(&c))
         return;
+    if (o->team) {
+        run_here(&c, o);
+        return;
+    }
     char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8];
     snprintf(size, sizeof size, "%" PRId64, cell->size);
     snprintf(runs, sizeof runs, "%" PRId64, o->runs);

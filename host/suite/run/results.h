@@ -44,7 +44,8 @@ struct cell {
     char reason[256];
     struct calibration before, after; /* after: bench alone */
     double updates;
-    char cycles_reason[128]; /* why the cycles are unknown */
+    char cycles_reason[128];   /* why the cycles are unknown */
+    char shares[SUITE_SHARES]; /* of several processes: who did what */
     struct statistics statistics;
     struct rates rates;
     int cold_only; /* the statistics rest on the cold run, because no other succeeded */
@@ -55,6 +56,7 @@ struct environment {
     char backend[16], device[128], isa[32], cpu[CPU_NAME], os[128], kernel[128];
     int threads;
     double memory_bytes;
+    int ranks; /* processes that share the work; 0: one */
     struct clock_check clock;
     const char *version, *compiler;
 };

@@ -29,6 +29,7 @@ static struct timing_environment environment_of(const struct environment *e, con
         .threads = e->threads,
         .isa = known_text(e->isa),
         .memory_bytes = known(e->memory_bytes),
+        .ranks = known(e->ranks),
         .os = known_text(e->os),
         .kernel = known_text(e->kernel),
         .clock = {.name = "CLOCK_MONOTONIC",

@@ -1,4 +1,5 @@
 /* The closing table of a run. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,20 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     log_info(LINE, first ? c->op->name : "", size, median, spread, rate, peak, growth);
 }
 
+/* Below the table, of several processes. */
+static void print_shares(const struct results *r)
+{
+    if (!r->environment.ranks)
+        return;
+    log_info("\n%d processes; of each its share and mean time:", r->environment.ranks);
+    for (int op = 0; op < r->plan.op_count; op++)
+        for (int s = 0; s < r->plan.size_count; s++) {
+            const struct cell *c = results_cell(r, op, s);
+            if (*c->shares)
+                log_info("%-30s %11" PRId64 " %s", c->op->name, c->size, c->shares);
+        }
+}
+
 void results_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
@@ -85,4 +100,5 @@ void results_print(const struct results *r)
         dim, off);
     if (r->plan.size_count < 3)
         log_info("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
+    print_shares(r);
 }

@@ -104,7 +104,8 @@ static void log_cell(struct suite_session *s, const struct cell *c, int64_t runs
     while (ok < runs && c->rows[ok].status == ROW_OK)
         ok++;
     if (ok == runs) {
-        log_text(s, "%s %" PRId64 ": ok", c->op->name, c->size);
+        log_text(s, "%s %" PRId64 ": ok%s%s", c->op->name, c->size, *c->shares ? "; " : "",
+                 c->shares);
         return;
     }
     const char *how = c->rows[ok].status == ROW_FAILED ? "failed" : "skipped";
@@ -250,6 +251,7 @@ enum err suite_run(const struct suite_plan *options)
     TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
     s.results.environment = environment;
+    s.results.environment.ranks = options->team ? options->team->size : 0;
     for (int size = 0; size < plan.size_count; size++)
         s.total += plan.op_count * weight(plan.sizes[size]) * (options->tracer ? 2 : 1);
     enum err e = run_make(options->out, s.folder);

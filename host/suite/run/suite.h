@@ -4,6 +4,7 @@
 #define TP_SUITE_RUN_SUITE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "host/backend/backend.h"
 
@@ -13,6 +14,21 @@ struct suite_tracer {
      * err_text() when there can be no trace. */
     char **(*environment)(const char *run);
     void (*release)(char **environment);
+};
+
+/* Several processes that run each operation together, this one first among them: cells are then run
+ * here, not in children. */
+#define SUITE_SHARES 256
+struct run_state;
+struct suite_team {
+    int size;
+    void *context;
+    /* An operation that is ready to run; its runs; its end. */
+    enum err (*give)(void *context, struct run_state *s);
+    enum err (*run)(void *context, struct run_state *s, double *seconds, struct work *work);
+    enum err (*release)(void *context);
+    /* Who did what in which time, as a line of text. */
+    void (*shares)(void *context, char text[SUITE_SHARES]);
 };
 
 struct suite_plan {
@@ -36,6 +52,7 @@ struct suite_plan {
     const char *previews;              /* folder for pictures of reconstructions; NULL: none */
     int traced;                        /* children need not calibrate */
     int bench;                         /* children of `tomoprof bench` (struct child_plan) */
+    const struct suite_team *team;     /* NULL: this process and its children */
 };
 
 /* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
@@ -53,6 +70,8 @@ struct child_plan {
     const char *previews; /* folder for the picture of a reconstruction, NULL: none */
     int traced;           /* no calibration: its time would be in the profile */
     int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
+    const struct suite_team *team; /* NULL: one process */
+    FILE *out;                     /* instead of fd, left open; NULL: fd */
 };
 
 /* One child, started by the suite as

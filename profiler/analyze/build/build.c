@@ -11,6 +11,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/io/io.h"
+#include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks.h"
 
 static const char *const ends[] = {
@@ -392,6 +393,7 @@ void build_free(struct run *r)
     cython_free(r);
     io_free(r);
     ranks_free(r);
+    clocks_free(r);
     symbols_free(r->symbols);
     model_destroy(r->m);
     free(r);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
 enum { LINES_MAX = 2000, PAIRS_MAX = 10000 };
@@ -224,7 +225,7 @@ static enum err rows(struct run *r, struct mpi_rows *t)
     r->m->mpi.size = all->size;
     r->m->mpi.library = all->library;
     r->m->mpi.unmatched = (int64_t)all->unmatched;
-    r->m->mpi.clock = "the clock that all ranks of one machine share";
+    r->m->mpi.clock = clocks_text(r);
     TRY(put_ranks(r));
     TRY(put_lines(r, t));
     return put_pairs(r, t);

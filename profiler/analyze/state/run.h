@@ -188,10 +188,11 @@ struct run {
     const struct analyze_options *options;
     struct model *m;
     struct symbols *symbols;
-    const char *folder;    /* of the trace files */
-    uint64_t origin, last; /* first start (from_s later), last moment */
-    uint64_t until, end;   /* nothing after it counts; the last moment of the whole run */
-    double imports_s;      /* when the start-up's imports ended, since origin; 0: there were none */
+    const char *folder;        /* of the trace files */
+    uint64_t origin, last;     /* first start (from_s later), last moment */
+    uint64_t until, end;       /* nothing after it counts; the last moment of the whole run */
+    struct run_clocks *clocks; /* of its images */
+    double imports_s; /* when the start-up's imports ended, since origin; 0: there were none */
     uint64_t ended_realtime_ns;
     const char *cwd, *home;
     VECTOR(struct own_folder) own_folders;

@@ -2,6 +2,7 @@
  * would take longer than they do. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/capture/core/core.h"
@@ -73,10 +74,24 @@ static void called(const struct mpi_call *c)
     errno = saved;
 }
 
+static const char *ranks_folder(void)
+{
+    static char path[4096];
+    const char *trace = getenv("TOMOPROF_CAPTURE_DIR");
+    const int n = trace ? snprintf(path, sizeof path, "%s/../ranks", trace) : -1;
+    return n > 0 && n < (int)sizeof path ? path : NULL;
+}
+
+static void aligned(int which, int64_t shift_ns, uint64_t error_ns)
+{
+    trace_clock_shift(&capture.writer, which, shift_ns, error_ns);
+}
+
 CAPTURE_API const struct mpi_recorder *tomoprof_capture_mpi(void);
 const struct mpi_recorder *tomoprof_capture_mpi(void)
 {
-    static const struct mpi_recorder table = {sizeof table, trace_now, wanted, joined, called};
+    static const struct mpi_recorder table = {sizeof table, trace_now,    wanted,         joined,
+                                              called,       ranks_folder, trace_clock_id, aligned};
     return &table;
 }
 

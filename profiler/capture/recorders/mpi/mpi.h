@@ -19,6 +19,10 @@ struct mpi_recorder {
     int (*wanted)(void); /* the calling thread is recorded */
     void (*joined)(int rank, int size, const char *library);
     void (*called)(const struct mpi_call *call);
+    /* The folder where ranks said which clock is theirs, NULL none; what is known of this one's. */
+    const char *(*ranks_folder)(void);
+    uint64_t (*clock_id)(void);
+    void (*aligned)(int which, int64_t shift_ns, uint64_t error_ns);
 };
 #define MPI_RECORDER_NAME "tomoprof_capture_mpi"
 typedef const struct mpi_recorder *mpi_recorder_entry(void);

@@ -1,0 +1,188 @@
+/* The parts of an operation: from the first rank to all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/memory.h"
+#include "host/cluster/crew_state.h"
+#include "host/geom/ct_model.h"
+
+static int leads(const struct crew *w)
+{
+    return w->c->place.rank == 0;
+}
+
+enum err crew_agree(struct crew *w, enum err e)
+{
+    char text[CREW_TEXT] = "";
+    const int size = w->c->place.size;
+    double first = e ? w->c->place.rank : size;
+    int code = e;
+    if (e)
+        strncpy(text, err_text(), sizeof text - 1);
+    TRY(cluster_least(w->c, &first, 1));
+    if ((int)first == size)
+        return ERR_OK;
+    TRY(cluster_broadcast(w->c, &code, sizeof code, (int)first));
+    TRY(cluster_broadcast(w->c, text, sizeof text, (int)first));
+    w->agreed = 1;
+    if (first > 0)
+        return FAIL((enum err)code, "process %d: %s", (int)first, text);
+    return FAIL((enum err)code, "%s", text);
+}
+
+struct array_pair *crew_array(struct run_state *s, int i)
+{
+    struct array_pair *const all[CREW_ARRAYS] = {&s->in, &s->weights, &s->initial, &s->prox};
+    return all[i];
+}
+
+static const struct box *box_of(const struct operation *op, const struct crew_part *p, int i)
+{
+    const int sinogram = i == 1 || (i == 0 && op->input == ARRAY_SINOGRAM);
+    return sinogram ? &p->sinogram : &p->volume;
+}
+
+static enum err share_floats(struct crew *w, int there, const float **p, int64_t n)
+{
+    float *copy = NULL;
+    if (!there)
+        return ERR_OK;
+    if (!leads(w)) {
+        copy = malloc((size_t)n * sizeof *copy);
+        FAIL_IF(!copy, ERR_MEMORY, "no memory for the angles");
+        *p = copy;
+    }
+    return cluster_broadcast(w->c, (void *)(uintptr_t)*p, (size_t)n * sizeof **p, 0);
+}
+
+static const float *copy_floats(const float *from, int64_t n)
+{
+    float *to = from ? malloc((size_t)n * sizeof *to) : NULL;
+    if (to)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    return to;
+}
+
+/* The model on all ranks, each with angles of its own. */
+static enum err share_model(struct crew *w, const struct crew_order *o, const struct run_state *s)
+{
+    const int64_t views = o->m.scan.views;
+    w->whole = o->m;
+    w->whole.scan.angles = w->whole.scan.z_shifts = NULL;
+    if (leads(w)) {
+        w->whole.scan.angles = copy_floats(s->model.scan.angles, views);
+        w->whole.scan.z_shifts = copy_floats(s->model.scan.z_shifts, views);
+        FAIL_IF((o->has_angles && !w->whole.scan.angles) ||
+                    (o->has_shifts && !w->whole.scan.z_shifts),
+                ERR_MEMORY, "no memory for the angles");
+    }
+    TRY(share_floats(w, o->has_angles, &w->whole.scan.angles, views));
+    return share_floats(w, o->has_shifts, &w->whole.scan.z_shifts, views);
+}
+
+/* This rank's problem, its arrays empty. */
+static enum err make_part(struct crew *w, const struct crew_order *o)
+{
+    struct run_state *p = &w->part;
+    const int size = w->c->place.size, rank = w->c->place.rank;
+    TRY(crew_plan_part(p->op, &w->whole, size, rank, &w->plan));
+    if (p->op->share == SHARE_MBIR)
+        TRY(shares_of(&w->whole, size, &w->shares));
+    p->model = w->plan.m;
+    const int64_t views = p->model.scan.views;
+    p->model.scan.angles = copy_floats(w->plan.m.scan.angles, views);
+    p->model.scan.z_shifts = copy_floats(w->plan.m.scan.z_shifts, views);
+    FAIL_IF(o->has_angles && views && !p->model.scan.angles, ERR_MEMORY,
+            "no memory for the angles");
+    p->seed = o->seed;
+    p->subsets = o->subsets;
+    p->mbir = o->mbir;
+    p->mbir.samples = scan_samples(&w->whole.scan);
+    if (!w->plan.range.count)
+        return ERR_OK;
+    TRY(state_place(p, o->has[1], 0));
+    for (int i = 0; i < CREW_ARRAYS; i++) {
+        const struct box *b = box_of(p->op, &w->plan, i);
+        const int64_t n[3] = {b->part[0].count, b->part[1].count, b->part[2].count};
+        if (o->has[i])
+            TRY(state_host_array(crew_array(p, i), "a part of the input", n));
+    }
+    return ERR_OK;
+}
+
+/* Each rank's part of one array, from the first. */
+static enum err give_array(struct crew *w, const struct run_state *s, int i, float *room)
+{
+    const struct operation *op = w->part.op;
+    struct array_pair *to = crew_array(&w->part, i);
+    for (int r = w->c->place.size - 1; r >= 0; r--) {
+        struct crew_part p;
+        TRY(crew_plan_part(op, &w->whole, w->c->place.size, r, &p));
+        const struct box *b = box_of(op, &p, i);
+        const int64_t n = p.range.count ? box_count(b) : 0;
+        const size_t bytes = (size_t)n * sizeof(float);
+        if (leads(w) && n)
+            box_pack(b, crew_array((struct run_state *)(uintptr_t)s, i)->host, 0, n,
+                     r ? room : to->host);
+        if (r && n && leads(w))
+            TRY(cluster_exchange(w->c, r, room, bytes, -1, NULL, 0));
+        else if (r && n && r == w->c->place.rank)
+            TRY(cluster_exchange(w->c, -1, NULL, 0, 0, to->host, bytes));
+    }
+    return ERR_OK;
+}
+
+/* Floats of the largest part of any other rank: of its inputs and its result. */
+static enum err largest(const struct crew *w, const struct crew_order *o, int64_t *out)
+{
+    *out = 1;
+    for (int r = 1; r < w->c->place.size; r++) {
+        struct crew_part p;
+        TRY(crew_plan_part(w->part.op, &w->whole, w->c->place.size, r, &p));
+        for (int i = 0; i < CREW_ARRAYS; i++) {
+            const int64_t n = o->has[i] ? box_count(box_of(w->part.op, &p, i)) : 0;
+            *out = n > *out ? n : *out;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err give_arrays(struct crew *w, const struct crew_order *o, const struct run_state *s)
+{
+    int64_t n = 1;
+    void *room = NULL;
+    enum err e = leads(w) ? largest(w, o, &n) : ERR_OK;
+    if (!e)
+        e = mem_alloc("the part of another process", (size_t)n * sizeof(float), &room);
+    e = crew_agree(w, e);
+    for (int i = 0; i < CREW_ARRAYS && !e; i++)
+        if (o->has[i])
+            e = give_array(w, s, i, room);
+    mem_free(room);
+    return e;
+}
+
+static enum err make_ready(struct crew *w)
+{
+    struct run_state *p = &w->part;
+    if (!w->plan.range.count)
+        return ERR_OK;
+    for (int i = 0; i < CREW_ARRAYS; i++) {
+        const struct box *b = box_of(p->op, &w->plan, i);
+        const int64_t n[3] = {b->part[0].count, b->part[1].count, b->part[2].count};
+        if (crew_array(p, i)->host)
+            TRY(state_upload(p, crew_array(p, i), n));
+    }
+    if (p->op->scratch == SCRATCH_SINOGRAM)
+        TRY(state_allocate_scratch(p));
+    TRY(state_allocate_output(p));
+    return p->op->ready ? p->op->ready(p) : ERR_OK;
+}
+
+enum err crew_take_part(struct crew *w, const struct crew_order *o, const struct run_state *s)
+{
+    TRY(crew_agree(w, share_model(w, o, s)));
+    TRY(crew_agree(w, make_part(w, o)));
+    TRY(give_arrays(w, o, s));
+    return crew_agree(w, make_ready(w));
+}
