@@ -90,9 +90,10 @@ struct cJSON;
 enum err json_parse_file(const char *path, size_t limit, struct cJSON **root);
 
 /* Strict: a missing key or a value of another kind is ERR_INPUT and names the key. Lenient: it
- * stays unknown, for files that others wrote too; a list that is missing has no items (NULL). Keys
- * that the table does not have are passed over. Memory of `a`. */
-enum json_rule { JSON_STRICT, JSON_LENIENT };
+ * stays unknown, for files that others wrote too; a list that is missing has no items (NULL).
+ * Earlier: a missing key or column stays unknown, other values are as in strict files. Keys that
+ * the table does not have are passed over. Memory of `a`. */
+enum json_rule { JSON_STRICT, JSON_LENIENT, JSON_EARLIER };
 enum err json_read(struct arena *a, const struct json_record *type, const struct cJSON *j,
                    void *item, enum json_rule rule);
 

@@ -89,6 +89,8 @@ static enum err read_table(const struct json_reader *r, const struct json_field 
     for (int c = 0; c < type->count; c++) {
         const struct json_field *column = &type->fields()[c];
         const cJSON *values = cJSON_GetObjectItemCaseSensitive(j, column->key);
+        if (!values && r->rule == JSON_EARLIER)
+            continue;
         WRONG_IF(!cJSON_IsArray(values), "\"%s\" has no column \"%s\"", f->key, column->key);
         if (count < 0) {
             count = cJSON_GetArraySize(values);
@@ -101,7 +103,7 @@ static enum err read_table(const struct json_reader *r, const struct json_field 
             TRY(read_scalar(r, column, v, json_at(column, at)));
     }
     *(char **)json_at(f, item) = items;
-    *json_count_at(f, item) = count;
+    *json_count_at(f, item) = count < 0 ? 0 : count;
     return ERR_OK;
 }
 
@@ -168,7 +170,7 @@ static enum err read_object(const struct json_reader *r, const struct json_recor
     for (int i = first; i < type->count; i++) {
         const struct json_field *f = &type->fields()[i];
         const cJSON *v = cJSON_GetObjectItemCaseSensitive(j, f->key);
-        if (!v && (r->rule == JSON_LENIENT || f->kind == JSON_EXTRA))
+        if (!v && (r->rule != JSON_STRICT || f->kind == JSON_EXTRA))
             continue;
         FAIL_IF(!v, ERR_INPUT, "\"%s\" is missing", f->key);
         TRY(read_field(r, f, v, item));

@@ -70,7 +70,8 @@ enum err quality_picture(const char *path, const struct volume *v, const float *
     image_window(v->rows, cols, reference + middle, cols * v->slices, v->slices, &low, &high);
     for (int64_t p = 0; p < volume_pixels(v); p++) {
         const int64_t at = p * v->slices + middle;
-        most = fmax(most, fabs((double)x[at] - (double)reference[at]));
+        const double d = fabs((double)x[at] - (double)reference[at]);
+        most = d > most ? d : most; /* GCC 12 for aarch64 fails on fmax in a loop of its own */
     }
     for (int64_t p = 0; p < volume_pixels(v); p++) {
         const int64_t at = p * v->slices + middle;

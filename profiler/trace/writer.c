@@ -246,6 +246,13 @@ void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint
         w->header->clock.shift[which] = (struct trace_clock_shift){shift_ns, error_ns, trace_now()};
 }
 
+/* Kernels of aarch64 may have pages of 16 or 64 KiB: chunks lie at their multiples. */
+static uint64_t first_offset(void)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return page > TRACE_HEADER_BYTES ? page : TRACE_HEADER_BYTES;
+}
+
 static int create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
 {
     struct trace_header *h = NULL;
@@ -269,7 +276,8 @@ static int create(struct trace_writer *w, const char *folder, const uint8_t run_
     h->parent = getppid();
     h->start_ns = start;
     h->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
-    h->file_bytes = w->taken = TRACE_HEADER_BYTES;
+    h->file_bytes = TRACE_HEADER_BYTES;
+    w->taken = first_offset();
     h->capture_bytes = TRACE_HEADER_BYTES + TRACE_PAGE;
     memcpy(h->run_id, run_id, sizeof h->run_id);
     h->clock.id = trace_clock_id();
@@ -374,7 +382,8 @@ static int next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
 {
     int saved = errno;
     uint32_t bytes = TRACE_CHUNK_BYTES;
-    if (!s->sequence && sizeof(struct trace_chunk) + record_bytes <= TRACE_CHUNK_FIRST)
+    if (!s->sequence && sizeof(struct trace_chunk) + record_bytes <= TRACE_CHUNK_FIRST &&
+        first_offset() <= TRACE_CHUNK_FIRST)
         bytes = TRACE_CHUNK_FIRST;
     struct trace_chunk *c = new_chunk(s->writer, bytes);
     if (c) {

@@ -118,6 +118,16 @@ static enum err add_causes(const char *folder, const struct model *m)
     return m && !is_file(path, &st) ? profile_causes(folder, m) : ERR_OK;
 }
 
+/* An earlier version's profile stays what it is, for a copy of its traces may tell less: keys that
+ * are new become null. */
+static enum err bring_up(const char *folder, const char *path, const struct model *m)
+{
+    log_info("tomoprof: %s: written by an earlier version; `tomoprof report %s --reanalyze` adds "
+             "what this version records more",
+             path, folder);
+    return profile_write(m, path);
+}
+
 /* The page and the headline. */
 static enum err conclude(const char *folder, const struct model *m)
 {
@@ -155,12 +165,14 @@ static enum err run(int words, char **word)
     int done = named || up_to_date(folder, path);
     enum err e = done ? profile_read(path, &m) : profile_make(folder, &profile, &m);
     int part = !e && done && isfinite(m->meta.from_s);
-    if ((e || part) && done && !named && has_traces(folder)) { /* of another version, or a part */
+    if ((e || part) && done && !named && has_traces(folder)) { /* damaged, or a part */
         done = 0;
         model_destroy(m);
         m = NULL;
         e = profile_make(folder, &profile, &m);
     }
+    if (!e && done && !named && m->earlier)
+        e = bring_up(folder, path, m);
     if (e && done && !named &&
         !text) { /* of another version: the page copes, numbers are not read here */
         log_warn("%s", err_text());

@@ -19,8 +19,10 @@ enum state probe_processor(struct found *f)
         SAY(f, "%s", err_text());
         return MISSING;
     }
+    struct utsname machine;
     SAY(f, "%s", be->device);
-    found_add(f, " (%ld processors online)", sysconf(_SC_NPROCESSORS_ONLN));
+    found_add(f, " (%s, %ld processors online)", uname(&machine) ? "unknown" : machine.machine,
+              sysconf(_SC_NPROCESSORS_ONLN));
     int plain = strstr(be->device, ", plain") != NULL;
     backend_close(be);
     return plain ? LIMITED : OK;

@@ -19,7 +19,13 @@ static enum isa best(void)
 
 const char *isa_name(enum isa isa)
 {
-    static const char *const names[] = {"plain", "avx2", "avx512"};
+    static const char *const names[] = {
+#ifdef __aarch64__
+        "neon", /* vectors of four floats, by the same source */
+#else
+        "plain",
+#endif
+        "avx2", "avx512"};
     return names[isa];
 }
 

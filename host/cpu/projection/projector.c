@@ -67,8 +67,8 @@ static double root_error(double most, const double poly[4])
     double worst = 0;
     for (int i = 0; i <= 200; i++) {
         double q = most * i / 200, root = sqrt(1 + q);
-        worst =
-            fmax(worst, fabs((poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]))) / root - 1));
+        double error = fabs((poly[0] + q * (poly[1] + q * (poly[2] + q * poly[3]))) / root - 1);
+        worst = error > worst ? error : worst; /* GCC 12 for aarch64 fails on fmax in a loop */
     }
     return worst;
 }

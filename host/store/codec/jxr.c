@@ -4,10 +4,11 @@
 #include "host/store/codec/codecs.h"
 
 #ifdef TP_JXR
+#include <signal.h> /* before libjxr's, which define __reserved: a field of aarch64's registers */
+
 #include <JXRGlue.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

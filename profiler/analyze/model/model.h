@@ -19,6 +19,7 @@ MODEL_STRUCTS(JSON_DEFINE)
 
 struct model {
     MODEL_FIELDS(JSON_MEMBER)
+    int earlier; /* read from a file that lacks keys of this version: those are unknown */
     struct arena *arena;
 };
 
@@ -37,7 +38,7 @@ enum err model_items(struct model *m, const struct json_record *type, size_t cou
     model_items((m), &record_##type, (count), &(owner)->name, &(owner)->name##_count)
 
 /* profile.json, written whole or not at all; read with its schema's version checked, every value
- * too. */
+ * too. Keys are added within a version of the schema: a file of an earlier tomoprof is read. */
 enum err profile_write(const struct model *m, const char *path);
 enum err profile_read(const char *path, struct model **out);
 enum err profile_schema_write(const char *path); /* profile.schema.json */

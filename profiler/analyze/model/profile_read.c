@@ -48,15 +48,36 @@ static enum err check_indices(const struct model *m)
     return ERR_OK;
 }
 
-static enum err read_root(const cJSON *root, struct model *m)
+/* Keys that every version wrote. */
+static enum err check_core(const cJSON *root)
+{
+    static const char *const core[] = {"meta",   "environment", "quality", "totals",
+                                       "files",  "threads",     "stacks",  "frames",
+                                       "memory", "timeline",    "findings"};
+    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
+        FAIL_IF(!cJSON_GetObjectItemCaseSensitive(root, core[i]), ERR_INPUT, "\"%s\" is missing",
+                core[i]);
+    return ERR_OK;
+}
+
+static enum err read_root(const cJSON *root, enum json_rule rule, struct model *m)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     FAIL_IF(!cJSON_IsString(schema), ERR_INPUT,
             "not a profile of tomoprof: it has no key \"schema\"");
     FAIL_IF(strcmp(schema->valuestring, MODEL_SCHEMA) != 0, ERR_INPUT,
             "schema %.40s, this version reads " MODEL_SCHEMA, schema->valuestring);
-    TRY(json_read(m->arena, &record_model, root, m, JSON_STRICT));
+    TRY(check_core(root));
+    TRY(json_read(m->arena, &record_model, root, m, rule));
+    m->earlier = rule == JSON_EARLIER;
     return check_indices(m);
+}
+
+static enum err read_as(const cJSON *root, enum json_rule rule, struct model **m)
+{
+    TRY(model_create(m));
+    return cJSON_IsObject(root) ? read_root(root, rule, *m)
+                                : FAIL(ERR_INPUT, "not a valid JSON object");
 }
 
 enum err profile_read(const char *path, struct model **out)
@@ -64,9 +85,12 @@ enum err profile_read(const char *path, struct model **out)
     cJSON *root;
     TRY(json_parse_file(path, PROFILE_LIMIT, &root));
     struct model *m = NULL;
-    enum err e = model_create(&m);
-    if (e == ERR_OK)
-        e = cJSON_IsObject(root) ? read_root(root, m) : FAIL(ERR_INPUT, "not a valid JSON object");
+    enum err e = read_as(root, JSON_STRICT, &m);
+    if (e == ERR_INPUT) {
+        model_destroy(m);
+        m = NULL;
+        e = read_as(root, JSON_EARLIER, &m);
+    }
     cJSON_Delete(root);
     if (e != ERR_OK) {
         model_destroy(m);

@@ -98,6 +98,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
         filter_found();
 #ifdef __x86_64__
         u->uc_mcontext.gregs[REG_RAX] = -ENOSYS;
+#else
+        u->uc_mcontext.regs[0] = (unsigned long long)-ENOSYS;
 #endif
     } else if (s && s->t.ours) {
         sigaddset(&u->uc_sigmask, number);

@@ -203,6 +203,10 @@ __attribute__((noinline, noclone)) static int down_elsewhere(int depth)
 static void test_both_ends_of_a_deep_stack_are_kept(void **state)
 {
     (void)state;
+    if (getenv("TP_EMULATED")) {
+        print_message("the way to the root takes longer than it may in an emulator\n");
+        skip();
+    }
     outer.known = 0;
     outer.deep.after = 0;
     down(DEEP - ROOM);
@@ -375,7 +379,9 @@ static void test_garbage_ends_and_does_not_fault(void **state)
         seen += t.n;
     }
     munmap((void *)base, BYTES + 4096);
-    assert_true(seen > 21000); /* some of it was believed: the loop was exercised */
+    /* Some of it was believed: the loop was exercised. A word is a frame of its own on x86-64
+     * alone, where functions that push nothing find their caller there. */
+    assert_true(seen >= (UNWIND_RETURN == 16 ? 21000 : 20000));
 }
 
 /* The program's own image, copied in front of a page that cannot be read. */
@@ -450,9 +456,20 @@ static int holds(const struct taken *t, uintptr_t pc)
 static void test_code_without_tables(void **state)
 {
     (void)state;
+#if defined __x86_64__
+    enum { BEHIND_CALL = 6 };
     static const uint8_t with_frame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
     static const uint8_t without[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
                                       0x48, 0x83, 0xc4, 0x08, 0xc3};
+#else
+    enum { BEHIND_CALL = 12 };
+    static const uint32_t with_frame[] = {0xa9bf7bfd, 0x910003fd,  /* stp x29, x30; mov x29, sp */
+                                          0xd63f0000,              /* blr x0 */
+                                          0xa8c17bfd, 0xd65f03c0}; /* ldp; ret */
+    static const uint32_t without[] = {0xd10043ff, 0xf90003fe,     /* sub sp; str x30 */
+                                       0xd63f0000,                 /* blr x0 */
+                                       0xf94003fe, 0x910043ff, 0xd65f03c0};
+#endif
     uint8_t *code =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED) {
@@ -461,12 +478,13 @@ static void test_code_without_tables(void **state)
     }
     memcpy(code, with_frame, sizeof with_frame);
     memcpy(code + 64, without, sizeof without);
+    __builtin___clear_cache((char *)code, (char *)code + 4096);
     ((void (*)(void (*)(void)))code)(both);
     assert_true(last.complete);
-    assert_true(holds(&last, (uintptr_t)code + 6));
+    assert_true(holds(&last, (uintptr_t)code + BEHIND_CALL));
     size_t whole = last.n;
     ((void (*)(void (*)(void)))(code + 64))(both);
-    assert_true(holds(&last, (uintptr_t)code + 64 + 6));
+    assert_true(holds(&last, (uintptr_t)code + 64 + BEHIND_CALL));
     assert_true(!last.complete || last.n <= whole); /* the caller may be skipped, no more */
     munmap(code, 4096);
 }
@@ -514,6 +532,10 @@ static void test_another_thread_that_waits(void **state)
     (void)state;
     pthread_t thread;
     uintptr_t sp = 0, pc = 0;
+    if (getenv("TP_EMULATED")) {
+        print_message("/proc/self/task/TID/syscall is the emulator's, not the program's\n");
+        skip();
+    }
     assert_int_equal(pipe(pipe_ends), 0);
     assert_int_equal(pthread_create(&thread, NULL, waiting_thread, NULL), 0);
     for (int i = 0; i < 500 && (!waiter || !where_blocked(waiter, &sp, &pc)); i++)
@@ -594,7 +616,8 @@ static void test_random_points_of_a_busy_program(void **state)
     print_message("%d samples: %.2f %% complete, %.2f %% as glibc's\n", samples,
                   100.0 * whole_stacks / samples, 100.0 * same_stacks / samples);
     assert_true(whole_stacks > 0.99 * samples);
-    assert_true(same_stacks > 0.99 * samples);
+    /* glibc's does not get through stubs of aarch64's procedure linkage table. */
+    assert_true(same_stacks > (UNWIND_RETURN == 16 ? 0.99 : 0.9) * samples);
 }
 
 static int set_up(void **state)

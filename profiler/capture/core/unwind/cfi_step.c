@@ -214,6 +214,7 @@ static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
         }
     r->r[UNWIND_SP] = cfa;
     r->pc = pc;
+    r->slot = cfa - WORD;
     r->known &= KEPT_MASK | 1ull << UNWIND_SP;
     return pc ? CFI_DONE : CFI_ROOT;
 }
@@ -250,6 +251,8 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
 {
     struct unwind_registers from = *r, to = *r;
     uintptr_t cfa;
+    if (f->signal_frame && unwind_signal_frame(r))
+        return CFI_DONE_SIGNAL;
     if (UNWIND_RETURN == 16) {
         from.r[UNWIND_RETURN] = r->pc; /* "rip" in an expression is the place in this frame */
         from.known |= 1ull << UNWIND_RETURN;
@@ -277,6 +280,9 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
     if (!f->signal_frame && to.r[UNWIND_SP] <= r->r[UNWIND_SP] && UNWIND_RETURN == 16)
         return CFI_FAILED;
     to.pc = unwind_strip(to.r[f->return_column]);
+    to.slot = row->kind[f->return_column] == CFI_OFFSET
+                  ? cfa + (uintptr_t)row->value[f->return_column]
+                  : 0;
     if (!f->signal_frame) /* a call has overwritten it, where it is a register of its own */
         to.known &= ~(1ull << UNWIND_RETURN);
     *r = to;

@@ -82,6 +82,7 @@ static enum unwind_step frame_pointer_step(struct unwind_registers *r, struct un
     if ((next && next <= fp) || !is_return_address(unwind_strip(pc)))
         return STEP_LOST;
     r->pc = unwind_strip(pc);
+    r->slot = fp + sizeof fp;
     r->r[UNWIND_FP] = next;
     r->r[UNWIND_SP] = fp + 2 * sizeof fp;
     r->known = 1ull << UNWIND_FP | 1ull << UNWIND_SP;
@@ -91,10 +92,19 @@ static enum unwind_step frame_pointer_step(struct unwind_registers *r, struct un
 /* Hand-written code without call frame information that has pushed nothing yet. */
 static enum unwind_step leaf_step(struct unwind_registers *r, struct unwind_memory *m)
 {
-    uintptr_t pc;
-    if (UNWIND_RETURN != 16 || !unwind_read(m, r->r[UNWIND_SP], &pc) || !follows_call(pc))
+    uintptr_t pc = unwind_strip(r->r[UNWIND_RETURN]);
+    if (UNWIND_RETURN != 16) { /* aarch64: so do stubs of the procedure linkage table */
+        if (!(r->known >> UNWIND_RETURN & 1) || !follows_call(pc))
+            return STEP_LOST;
+        r->pc = pc;
+        r->slot = 0;
+        r->known &= ~(1ull << UNWIND_RETURN);
+        return STEP_DONE;
+    }
+    if (!unwind_read(m, r->r[UNWIND_SP], &pc) || !follows_call(pc))
         return STEP_LOST;
     r->pc = pc;
+    r->slot = r->r[UNWIND_SP];
     r->r[UNWIND_SP] += sizeof pc;
     return STEP_DONE;
 }
@@ -130,7 +140,9 @@ enum unwind_next unwind_next(struct unwind_registers *r, struct unwind_memory *m
         return NEXT_ROOT;
     if (step == CFI_FAILED)
         return NEXT_LOST;
-    if (step == CFI_NONE) {
+    if (step == CFI_NONE && !*exact && unwind_signal_frame(r)) {
+        step = CFI_DONE_SIGNAL;
+    } else if (step == CFI_NONE) {
         enum unwind_step blind = blind_step(r, m, *exact);
         if (blind != STEP_DONE)
             return blind == STEP_ROOT ? NEXT_ROOT : NEXT_LOST;

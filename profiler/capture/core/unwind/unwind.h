@@ -23,6 +23,7 @@ enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_COLUMNS = 32, UNWIND_RETURN = 30 }
 struct unwind_registers {
     uintptr_t pc, r[UNWIND_COLUMNS];
     uint64_t known; /* bit per register */
+    uintptr_t slot; /* where pc was read, on the stack; 0: elsewhere */
 };
 
 struct unwind_before; /* unwind_before.h */
@@ -94,6 +95,10 @@ enum unwind_next unwind_fill(struct unwind_registers *r, struct unwind_memory *m
 
 /* unwind_search.c: the frame pointer where it is not known; 0: not found. */
 int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact);
+
+/* signal_frame.c: where r->pc is the return of a signal handler that only its code tells: the
+ * registers that the signal found. */
+int unwind_signal_frame(struct unwind_registers *r);
 
 /* Without the signature that aarch64 may put into the upper bits of a return address. */
 static inline uintptr_t unwind_strip(uintptr_t pc)

@@ -13,16 +13,10 @@ static size_t unchanged(const struct unwind_memory *m, const struct unwind_outer
         if (slot <= sp || slot < m->floor || slot >= m->high || m->high - slot < sizeof pc)
             break;
         memcpy(&pc, (const void *)slot, sizeof pc);
-        if (pc != o->pc[i])
+        if (unwind_strip(pc) != o->pc[i])
             break;
     }
     return n;
-}
-
-/* Where the return address lies by which this frame was reached; 0: not on the stack. */
-static uintptr_t slot_of(const struct unwind_registers *r, int exact)
-{
-    return UNWIND_RETURN == 16 && !exact ? r->r[UNWIND_SP] - sizeof(uintptr_t) : 0;
 }
 
 /* Goes on to the root; pc[1..] keeps the last frames. Returns how many it has passed. */
@@ -33,7 +27,7 @@ static size_t go(struct unwind_registers *r, struct unwind_memory *m, uintptr_t 
     enum unwind_next next;
     do {
         pc[1 + n % UNWIND_OUTER] = exact ? r->pc + 1 : r->pc;
-        o->slot[n % UNWIND_OUTER] = slot_of(r, exact);
+        o->slot[n % UNWIND_OUTER] = exact ? 0 : r->slot;
         n++;
         next = unwind_next(r, m, &exact);
     } while (next == NEXT_FRAME && deep_goes_on(&o->deep, n));

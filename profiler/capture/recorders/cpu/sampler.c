@@ -96,8 +96,10 @@ static enum trace_mode mode_of(const ucontext_t *u)
         return TRACE_USER;
     return code[0] == 0x0f && code[1] == 0x05 ? TRACE_SYSTEM : TRACE_USER;
 #else
-    (void)u;
-    return TRACE_USER;
+    uint32_t code;
+    if (!safe_read(u->uc_mcontext.pc - sizeof code, &code, sizeof code))
+        return TRACE_USER;
+    return code == 0xd4000001 /* svc #0 */ ? TRACE_SYSTEM : TRACE_USER;
 #endif
 }
 
@@ -124,21 +126,23 @@ static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mo
  * Signals of the target that wait now will be delivered at the same place and must end it. */
 static int restarts; /* such calls are made again */
 
+static long long system_result(const ucontext_t *u)
+{
+#ifdef __x86_64__
+    return u->uc_mcontext.gregs[REG_RAX];
+#else
+    return (long long)u->uc_mcontext.regs[0];
+#endif
+}
+
 static int interrupted(const ucontext_t *u)
 {
-    if (!restarts)
-        return 0;
-#ifdef __x86_64__
     uint64_t pending = 0, blocked;
-    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
+    if (!restarts || system_result(u) != -EINTR)
         return 0;
     memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
     syscall(SYS_rt_sigpending, &pending, sizeof pending);
     return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
-#else
-    (void)u;
-    return 0;
-#endif
 }
 
 static int has_slept(struct thread_slot *s, const struct rusage *u)
@@ -208,8 +212,8 @@ static void sample(struct thread_slot *s, void *context)
 /* The target's stack may be small (fibers, sigaltstack): unwinding happens on the slot's. */
 static void sample_on_own_stack(struct thread_slot *s, void *context)
 {
-#ifdef __x86_64__
     char *top = s->stack + sizeof s->stack;
+#ifdef __x86_64__
     __asm__ volatile("movq %%rsp, %%rbx\n\t"
                      "movq %[top], %%rsp\n\t"
                      "call *%[f]\n\t"
@@ -220,7 +224,19 @@ static void sample_on_own_stack(struct thread_slot *s, void *context)
                        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                        "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 #else
-    sample(s, context);
+    register struct thread_slot *x0 __asm__("x0") = s;
+    register void *x1 __asm__("x1") = context;
+    __asm__ volatile("mov x19, sp\n\t"
+                     "mov sp, %[top]\n\t"
+                     "blr %[f]\n\t"
+                     "mov sp, x19"
+                     : "+r"(x0), "+r"(x1)
+                     : [top] "r"(top), [f] "r"(sample)
+                     : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
+                       "x14", "x15", "x16", "x17", "x18", "x19", "x30", "memory", "cc", "v0", "v1",
+                       "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+                       "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
+                       "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 #endif
 }
 

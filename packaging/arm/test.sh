@@ -1,0 +1,88 @@
+#!/bin/bash
+# Builds tomoprof for 64-bit ARM with Debian's cross compiler and runs its tests under qemu-user:
+#   packaging/arm/test.sh [--build] [CTEST OPTIONS]      as packaging/arm/test.sh -R test_unwind
+# Debian's arm64 packages lie in build-aarch64-root (650 MB). It needs no root, and changes nothing outside the two folders.
+set -eu
+cd "$(dirname "$0")/../.."
+top=$PWD root=$PWD/build-aarch64-root build=$PWD/build-aarch64
+suite=bookworm
+packages="base-files bash coreutils dash sed grep gawk findutils diffutils tar gzip procps util-linux cmake gcc g++ libc6-dev binutils
+    pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev
+    liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev libcmocka-dev
+    python3 python3-numpy python3-jsonschema python3-dev file git"
+
+need() { # PROGRAM PACKAGE
+    command -v "$1" >/dev/null || { echo "test.sh: $1 is not installed; run: sudo apt-get install $2" >&2; exit 77; }
+}
+need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+need qemu-aarch64-static qemu-user-static
+need apt-get apt
+need cmake cmake
+need ninja ninja-build
+
+# The packages and all that they depend on, by an apt of its own: the machine's list of packages stays as it is.
+make_root() {
+    local apt=$root.apt file link
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    : >"$apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$apt/sources.list"
+    cat >"$apt/apt.conf" <<END
+APT::Architecture "arm64"; APT::Architectures "arm64"; APT::Install-Recommends "false"; APT::Sandbox::User "";
+Dir::State "$apt"; Dir::State::status "$apt/status"; Dir::Cache "$apt"; Dir::Etc::sourcelist "$apt/sources.list";
+Dir::Etc::sourceparts "/nowhere"; Dir::Etc::preferencesparts "/nowhere"; Debug::NoLocking "true"; Acquire::Languages "none";
+END
+    APT_CONFIG=$apt/apt.conf apt-get -qq update
+    # shellcheck disable=SC2086 # a list of words
+    APT_CONFIG=$apt/apt.conf apt-get -qq -y --download-only install $packages >/dev/null
+    rm -rf "$root.new"
+    mkdir -p "$root.new"/{usr/bin,usr/sbin,usr/lib,tmp,proc,dev,sys}
+    for link in bin sbin lib; do
+        ln -s usr/$link "$root.new/$link"
+    done
+    for file in "$apt"/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$file" | tar -x --no-same-owner --keep-directory-symlink -C "$root.new" \
+            --exclude='./usr/share/doc/*' --exclude='./usr/share/locale/*' --exclude='./usr/share/man/*' --exclude='./dev/*'
+    done
+    # Links of development packages lead to /lib: here to this folder's.
+    (cd "$root.new" && find usr/lib usr/bin etc -type l -lname '/*' | while read -r link; do
+        ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" ".$(readlink "$link")")" "$link"
+    done)
+    # What the packages' scripts would do.
+    for link in blas/libblas.so.3 lapack/liblapack.so.3; do
+        ln -sf $link "$root.new/usr/lib/aarch64-linux-gnu/$(basename $link)"
+    done
+    ln -sf gcc "$root.new/usr/bin/cc"
+    ln -sf g++ "$root.new/usr/bin/c++"
+    ln -sf gawk "$root.new/usr/bin/awk"
+    echo "root:x:0:0:root:/root:/bin/bash" >"$root.new/etc/passwd"
+    echo "root:x:0:" >"$root.new/etc/group"
+    cp /etc/hosts "$root.new/etc/hosts"
+    rm -rf "$root"
+    mv "$root.new" "$root"
+}
+
+[ -e "$root/usr/lib" ] || make_root
+mkdir -p "$build"
+TP_SYSROOT=$root cmake --preset aarch64 -DTP_TESTS=ON -DTP_PYTHON=/usr/bin/python3 >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
+cmake --build "$build" -j "${TP_JOBS:-$(nproc)}"
+[ "${1:-}" != --build ] || exit 0
+
+# Inside: a kernel's list of binary formats for this namespace alone (Linux 6.7), in which qemu runs what is for aarch64.
+inside() {
+    mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+    printf '%s' ':arm:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'"$(command -v qemu-aarch64-static)":F \
+        >/proc/sys/fs/binfmt_misc/register
+    for folder in proc dev sys; do
+        mount --rbind "/$folder" "$root/$folder"
+    done
+    mount -t tmpfs none "$root/tmp"
+    mkdir -p "$root/$top"
+    mount --bind "$top" "$root/$top"
+    cd "$top"
+    exec env -i PATH=/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8 TP_EMULATED=qemu chroot "$root" /bin/bash -c "cd '$top' && \"\$@\"" bash "$@"
+}
+export -f inside
+export root top
+[ $# -gt 0 ] || set -- -L "unit|trace|operators" -E "$(grep -v '^#' packaging/arm/left-out | cut -d' ' -f1 | paste -sd'|')"
+[ "$1" != -- ] || { shift; exec unshare -Urm bash -c 'inside "$@"' bash "$@"; }
+exec unshare -Urm bash -c 'inside "$@"' bash ctest --test-dir "$build" --output-on-failure -j "${TP_JOBS:-$(nproc)}" "$@"
