@@ -15,8 +15,9 @@ if [ "${1-}" = wheels ]; then
 fi
 if [ "${1-}" = spdx ]; then
     table=$(cat)
+    now=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
     sum=$(printf '%s' "$table" | sha256sum | cut -d ' ' -f 1)
-    printf '%s\n' "$table" | LC_ALL=C awk -F '\t' -v sum="$sum" -v now="$(date -u +%Y-%m-%dT%H:%M:%SZ)" '
+    printf '%s\n' "$table" | LC_ALL=C awk -F '\t' -v sum="$sum" -v now="$now" '
         function quoted(s) { gsub(/\\/, "/", s); gsub(/"/, "\\\"", s); gsub(/[\001-\037]/, " ", s); return "\"" s "\"" }
         function address(s) { gsub(/%/, "%25", s); gsub(/\+/, "%2B", s); gsub(/:/, "%3A", s); gsub(/~/, "%7E", s); return s }
         NR == 1 { next }

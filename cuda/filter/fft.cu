@@ -23,17 +23,30 @@ int64_t fft_length(int64_t n)
 
 #define WORD_(text) #text
 #define WORD(text)  WORD_(text)
-#define NAME        "libcufft.so." WORD(CUFFT_VER_MAJOR) /* 11 of CUDA 12, 12 of CUDA 13 */
+#if CUFFT_VER_MAJOR >= 12
+#define WHEEL "cu13"
+#else
+#define WHEEL "cufft"
+#endif
+#define NAME "libcufft.so." WORD(CUFFT_VER_MAJOR) /* 11 of CUDA 12, 12 of CUDA 13 */
 
-/* $TOMOPROF_CUFFT, the system's, beside this object, or that of the toolkit that built it. */
+/* $TOMOPROF_CUFFT, the system's, beside this object, that of NVIDIA's wheel where this object is in
+ * a wheel too (site-packages/nvidia beside site-packages/tomoprof), or that of the toolkit that
+ * built it. */
 static void *open_library(void)
 {
     Dl_info self;
-    char beside[4096] = "";
-    if (dladdr((void *)fft_length, &self) && self.dli_fname && strrchr(self.dli_fname, '/'))
+    char beside[4096] = "", wheel[4096] = "";
+    if (dladdr((void *)fft_length, &self) && self.dli_fname && strrchr(self.dli_fname, '/')) {
+        const char *mine = strstr(self.dli_fname, "-packages/tomoprof/");
         snprintf(beside, sizeof beside, "%.*s/%s",
                  (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname, NAME);
-    const char *const paths[] = {getenv("TOMOPROF_CUFFT"), NAME, beside, TP_CUFFT_FOLDER "/" NAME};
+        if (mine)
+            snprintf(wheel, sizeof wheel, "%.*s-packages/nvidia/" WHEEL "/lib/" NAME,
+                     (int)(mine - self.dli_fname), self.dli_fname);
+    }
+    const char *const paths[] = {getenv("TOMOPROF_CUFFT"), NAME, beside, wheel,
+                                 TP_CUFFT_FOLDER "/" NAME};
     for (const char *path : paths) {
         void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         if (library)

@@ -6,11 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "profiler/record/witness.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* Linux 5.9 */
+#endif
 
 #define ANSWER_MS 1000 /* on a machine that has no time for it */
 
@@ -38,6 +43,16 @@ static void rename_it(void)
         close(fd);
 }
 
+/* Kernels before 5.9 close one by one. */
+static void close_from(unsigned first)
+{
+    struct rlimit most;
+    if (!syscall(SYS_close_range, first, ~0u, 0u) || getrlimit(RLIMIT_NOFILE, &most))
+        return;
+    for (rlim_t number = first; number < most.rlim_cur && number < 1 << 20; number++)
+        close((int)number);
+}
+
 static void stand_by(int questions, int answers, pid_t parent)
 {
     sigset_t all, one;
@@ -51,7 +66,7 @@ static void stand_by(int questions, int answers, pid_t parent)
     /* The program's pipes and files are not held open. */
     if (dup2(questions, 0) < 0 || dup2(answers, 1) < 0)
         _exit(1);
-    syscall(SYS_close_range, 2u, ~0u, 0u);
+    close_from(2);
     while (read(0, &number, 1) == 1) {
         const struct timespec now = {0, 0};
         sigemptyset(&one);

@@ -1,5 +1,6 @@
 /* What a GPU, its driver and NVIDIA's libraries offer here. */
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,12 +58,31 @@ enum state probe_driver(struct found *f)
     return version < 12000 ? LIMITED : OK;
 }
 
+/* A folder of NVIDIA's wheels, where this program is in one too: site-packages/nvidia beside
+ * site-packages/tomoprof/bin. NULL: it is not. */
+static const char *wheel_folder(const char *below, char path[RUN_PATH])
+{
+    const char *program = "";
+    const char *mine = cli_program(&program) ? NULL : strstr(program, "-packages/tomoprof/bin/");
+    if (!mine)
+        return NULL;
+    const int before = (int)(mine - program + (ptrdiff_t)strlen("-packages/"));
+    return snprintf(path, RUN_PATH, "%.*snvidia/%s", before, program, below) < RUN_PATH ? path
+                                                                                        : NULL;
+}
+
 static void *open_named(const char *const *names)
 {
+    char newest[RUN_PATH], older[RUN_PATH];
     static const char *const below[] = {"", "/extras/CUPTI/lib64", "/lib64", "/lib"};
-    const char *roots[] = {"", getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda",
+    const char *roots[] = {"",
+                           getenv("CUDA_PATH"),
+                           getenv("CUDA_HOME"),
+                           wheel_folder("cu13", newest),
+                           wheel_folder("cuda_cupti", older),
+                           "/usr/local/cuda",
                            TP_CUDA_ROOTS};
-    char path[RUN_PATH];
+    char path[RUN_PATH + 64];
     for (size_t r = 0; r < sizeof roots / sizeof *roots; r++)
         for (size_t b = r ? 1 : 0; roots[r] && b < (r ? 4 : 1); b++)
             for (int n = 0; names[n]; n++) {
@@ -172,9 +192,11 @@ enum state probe_counters(struct found *f)
 /* Where the CUDA back end looks for it: cuda/filter/fft.cu. */
 enum state probe_cufft(struct found *f)
 {
-    static const char *const places[] = {"", "../lib/tomoprof/"}, *const folders[] = {
-                                                                      TP_CUFFT_FOLDERS
-                                                                      "/usr/local/cuda/lib64"};
+    char newest[RUN_PATH], older[RUN_PATH];
+    static const char *const places[] = {"", "../lib/tomoprof/"};
+    const char *const folders[] = {wheel_folder("cu13/lib", newest),
+                                   wheel_folder("cufft/lib", older),
+                                   TP_CUFFT_FOLDERS "/usr/local/cuda/lib64"};
     const struct cuda_build *b = cuda_chosen();
     const char *given = getenv("TOMOPROF_CUFFT"), *program = "",
                *name = b ? b->cufft : "libcufft.so.12";
@@ -188,6 +210,8 @@ enum state probe_cufft(struct found *f)
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     }
     for (size_t i = 0; i < sizeof folders / sizeof *folders && !library; i++) {
+        if (!folders[i])
+            continue;
         snprintf(path, sizeof path, "%s/%s", folders[i], name);
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     }

@@ -6,6 +6,7 @@
 #define SIDE 16
 
 typedef float quad __attribute__((vector_size(16), may_alias));
+typedef int32_t quad_index __attribute__((vector_size(16)));
 typedef float quad_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 
 VEC_INLINE quad quad_load(const float *p)
@@ -31,15 +32,15 @@ VEC_INLINE void transpose_quads(const float *from, const float *weight, int64_t 
                 if (weight)
                     a[i] *= quad_load(weight + at);
             }
-            const quad low01 = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
-            const quad low23 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
-            const quad high01 = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
-            const quad high23 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+            const quad low01 = vec_shuffle(quad_index, a[0], a[1], 0, 4, 1, 5);
+            const quad low23 = vec_shuffle(quad_index, a[2], a[3], 0, 4, 1, 5);
+            const quad high01 = vec_shuffle(quad_index, a[0], a[1], 2, 6, 3, 7);
+            const quad high23 = vec_shuffle(quad_index, a[2], a[3], 2, 6, 3, 7);
             float *out = to + c * to_ld + r;
-            quad_store(out, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
-            quad_store(out + to_ld, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
-            quad_store(out + 2 * to_ld, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
-            quad_store(out + 3 * to_ld, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+            quad_store(out, vec_shuffle(quad_index, low01, low23, 0, 1, 4, 5));
+            quad_store(out + to_ld, vec_shuffle(quad_index, low01, low23, 2, 3, 6, 7));
+            quad_store(out + 2 * to_ld, vec_shuffle(quad_index, high01, high23, 0, 1, 4, 5));
+            quad_store(out + 3 * to_ld, vec_shuffle(quad_index, high01, high23, 2, 3, 6, 7));
         }
 }
 

@@ -203,8 +203,8 @@ VEC_INLINE void transpose(vf a[VEC])
         vf b[VEC];
 #pragma GCC unroll 8
         for (int i = 0; i < VEC / 2; i++) {
-            b[2 * i] = __builtin_shufflevector(a[i], a[i + VEC / 2], LOW_HALVES);
-            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + VEC / 2], HIGH_HALVES);
+            b[2 * i] = vec_shuffle(vi, a[i], a[i + VEC / 2], LOW_HALVES);
+            b[2 * i + 1] = vec_shuffle(vi, a[i], a[i + VEC / 2], HIGH_HALVES);
         }
         memcpy(a, b, sizeof b);
     }

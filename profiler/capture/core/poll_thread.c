@@ -140,7 +140,7 @@ void poll_thread_begin(void)
         return;
     state = NONE;
     capture_note(capture_self(), 1, "wait", "waiting threads and memory are not sampled: %s",
-                 strerrordesc_np(failed));
+                 raw_error_text(failed));
 }
 
 int poll_thread_stop(void)

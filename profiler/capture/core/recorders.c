@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "profiler/capture/core/recorder.h"
+#include "profiler/capture/raw/system.h"
 
 static const struct recorder *const *recorders;
 static size_t recorder_count;
@@ -26,7 +27,7 @@ void recorders_start(const struct recorder *const *list, size_t count, struct ca
             continue;
         int why = r->start ? r->start() : 0;
         if (why)
-            capture_note(t, 1, r->name, "%s is off: %s", r->name, strerrordesc_np(why));
+            capture_note(t, 1, r->name, "%s is off: %s", r->name, raw_error_text(why));
         else
             started |= 1u << i;
     }

@@ -7,6 +7,7 @@
 
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/system.h"
 
 static void find_library(struct capture_config *c)
 {
@@ -40,7 +41,7 @@ static void start(const struct recorder *const *recorders, size_t count)
     if (*bad)
         capture_note(t, 1, "configuration", "not understood, the default is used: %s", bad);
     if (why)
-        capture_note(t, 1, "process", "forks cannot be followed: %s", strerrordesc_np(why));
+        capture_note(t, 1, "process", "forks cannot be followed: %s", raw_error_text(why));
     recorders_start(recorders, count, t);
     trace_put(&t->stream, &loaded.r, sizeof loaded, NULL, 0);
     ready = facts_account(TRACE_AT_START);

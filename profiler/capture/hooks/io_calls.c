@@ -14,6 +14,11 @@
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/io.h"
 
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC 4 /* glibc 2.34 */
+int close_range(unsigned first, unsigned last, int flags);
+#endif
+
 #define CALLER __builtin_return_address(0)
 
 /* X(type, name, parameters, arguments, op, offset): the descriptor is called fd. */

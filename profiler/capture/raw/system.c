@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -107,4 +108,13 @@ void *raw_next(void **slot, const char *name)
     resolving = 0;
     __atomic_store_n(slot, f, __ATOMIC_RELAXED);
     return f;
+}
+
+/* glibc has it from 2.32 on; strerror() may allocate to translate. */
+extern const char *strerrordesc_np(int) __attribute__((weak));
+
+const char *raw_error_text(int error)
+{
+    const char *text = strerrordesc_np ? strerrordesc_np(error) : strerror(error);
+    return text ? text : "unknown error";
 }

@@ -36,6 +36,9 @@ int raw_open(const char *path, int flags);
 /* A small file; terminated; bytes read, 0 on any error. Keeps errno. */
 size_t raw_read_file(const char *path, char *out, size_t bytes);
 
+/* What the number of an error means. */
+const char *raw_error_text(int error);
+
 /* The function that ours of this name replaces (RTLD_NEXT), resolved once; safe while dlsym
  * allocates. */
 void *raw_next(void **slot, const char *name);

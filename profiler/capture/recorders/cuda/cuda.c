@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
@@ -156,7 +157,7 @@ static void attach(struct capture_thread *t)
     why = cuda_flush_start();
     if (why)
         capture_note(t, 1, "cuda.thread", "no thread to flush CUPTI (%s): records come late",
-                     strerrordesc_np(why));
+                     raw_error_text(why));
 }
 
 void cuda_initialize(void)

@@ -110,7 +110,7 @@ static void save(struct capture_thread *t, struct code *c, int fd, char *buffer)
                          "code that the program announced to debuggers could not be kept (%s): its "
                          "functions have no names",
                          errno == EFBIG ? "over the limit of 8 MiB, 64 MiB in all"
-                                        : strerrordesc_np(errno));
+                                        : raw_error_text(errno));
         return;
     }
     if (!safe_read(c->entry, &again, sizeof again) || again.image != c->image ||

@@ -2,6 +2,8 @@
  * innermost one to the root. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/recorders.h"
@@ -103,7 +105,7 @@ static size_t kernel_id_offset(void)
     if (at)
         return at;
     const uint8_t *control = (const uint8_t *)pthread_self();
-    pid_t id = gettid(), here;
+    pid_t id = (pid_t)syscall(SYS_gettid), here;
     for (at = 256; at < 1024; at += 4) {
         memcpy(&here, control + at, sizeof here);
         if (here == id) {

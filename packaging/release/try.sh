@@ -1,0 +1,74 @@
+#!/bin/sh
+# What a user does first, inside a bare root: try.sh wheel|archive|deb|rpm ARTEFACTS SCANS. Prints times and sizes; ends with 1 at
+# the first thing that does not work.
+set -eu
+kind=$1 artefacts=$2 scans=$3
+work=$(mktemp -d)
+cd "$work"
+now() { awk '{print $1}' /proc/uptime; }
+took() { awk -v a="$began" -v b="$(now)" -v what="$1" 'BEGIN {printf "  %-28s %6.2f s\n", what, b - a}'; began=$(now); }
+only() { # the one file of this name
+    if [ $# != 1 ] || [ ! -e "$1" ]; then
+        echo "try.sh: expected one file, found: $*" >&2
+        exit 1
+    fi
+    echo "$1"
+}
+
+began=$(now)
+case $kind in
+wheel)
+    python3 -m venv venv
+    took "python3 -m venv"
+    venv/bin/pip install --quiet --no-index --no-deps "$(only "$artefacts"/*.whl)"
+    took "pip install"
+    program=venv/bin/tomoprof
+    python=venv/bin/python
+    $python -c 'import tomoprof; print("  ", tomoprof.program())'
+    ;;
+archive)
+    zstd -dcq "$(only "$artefacts"/*.tar.zst)" | { mkdir "a b" && tar -xf - -C "a b"; }
+    chmod -R a-w "a b"
+    took "unpack, to a path with spaces"
+    program="$(only "a b"/tomoprof-*/tomoprof)"
+    ;;
+deb)
+    dpkg -i "$(only "$artefacts"/*.deb)" > /dev/null
+    took "dpkg -i"
+    program=/usr/bin/tomoprof
+    ;;
+rpm)
+    rpm -qpR "$(only "$artefacts"/*.rpm)" | sed 's/^/  requires /'
+    rpm2cpio "$(only "$artefacts"/*.rpm)" | cpio -id --quiet
+    took "rpm2cpio"
+    program=usr/bin/tomoprof
+    ;;
+esac
+[ -n "${python-}" ] || python=$(command -v python3 || true)
+
+"$program" --version | sed 's/^/  /'
+"$program" doctor --json > doctor.json
+took "doctor"
+cat > x.py <<'P'
+import time
+end = time.process_time() + 1
+total = 0
+while time.process_time() < end:
+    total += sum(i * i for i in range(2000))
+P
+if [ -n "$python" ]; then
+    began=$(now)
+    "$program" record "$python" x.py > record.txt 2>&1 || { cat record.txt; exit 1; }
+    took "record python x.py"
+    "$program" report latest --text > report.txt
+    took "report --text"
+    grep -q 'x\.py' report.txt || { cat report.txt; echo "report --text does not name x.py" >&2; exit 1; }
+    grep -m 1 '^x\.py\|: x\.py' report.txt | cut -c 1-110 | sed 's/^/  /'
+fi
+"$program" record -- /bin/ls / > /dev/null 2> record.txt || { cat record.txt; exit 1; }
+began=$(now)
+"$program" recon --in "$scans/tooth.h5" --out tooth.npy > recon.txt 2>&1 || { cat recon.txt; exit 1; }
+took "recon of the tooth"
+tail -2 recon.txt | cut -c 1-130 | sed 's/^/  /'
+[ "$(wc -c < tooth.npy)" -gt 1000000 ] || { echo "tooth.npy has $(wc -c < tooth.npy) bytes" >&2; exit 1; }
+echo "$kind works on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), glibc $(ldd --version | sed -n '1s/.* //p')${python:+, $("$python" --version)}"
