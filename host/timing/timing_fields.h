@@ -5,7 +5,6 @@
 #define TP_TIMING_TIMING_FIELDS_H
 
 /* clang-format off */
-
 #define TIMING_CLOCK_FIELDS(X)                                                                     \
     X(TEXT, _, name, "")                                                                           \
     X(REAL, _, read_ns, "cost of one reading")                                                     \

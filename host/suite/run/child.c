@@ -111,9 +111,8 @@ static enum err calibrate(struct child_run *c)
         peak = (struct peak){0, 0};
     }
     double cached = alone ? suite_copy_rate(s->be, s->op, &s->model, 0) : 0;
-    double like_runs = !alone || strcmp(s->op->group, "volume")
-                           ? 0
-                           : suite_copy_rate(s->be, s->op, &s->model, 1);
+    double like_runs =
+        !alone || strcmp(s->op->group, "volume") ? 0 : suite_copy_rate(s->be, s->op, &s->model, 1);
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;

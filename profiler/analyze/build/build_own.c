@@ -187,12 +187,10 @@ static int64_t integer(double v)
 
 enum err build_own(struct run *r)
 {
-    static const char *const names[WAITS] = {[WAITS_SLEEP] = "sleep",
-                                             [WAITS_IO] = "io",
-                                             [WAITS_EVENTS] = "events",
-                                             [WAITS_LOCK] = "lock",
-                                             [WAITS_REQUESTS] = "requests",
-                                             [WAITS_CHILD] = "child"};
+    static const char *const names[WAITS] = {
+        [WAITS_SLEEP] = "sleep",       [WAITS_IO] = "io",
+        [WAITS_EVENTS] = "events",     [WAITS_LOCK] = "lock",
+        [WAITS_REQUESTS] = "requests", [WAITS_CHILD] = "child"};
     TRY(critical_path(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {

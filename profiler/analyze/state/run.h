@@ -72,7 +72,7 @@ enum waits_for {
     WAITS_EVENTS,
     WAITS_LOCK,
     WAITS_REQUESTS, /* own lines alone: an idle server, see attribute/serving.h */
-    WAITS_CHILD, /* a process that it has started */
+    WAITS_CHILD,    /* a process that it has started */
     WAITS
 };
 struct own_node { /* of the call tree of own code; attribute/own_tree.h */
