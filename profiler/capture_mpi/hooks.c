@@ -193,11 +193,11 @@ static void read_status(const struct mpi_row *r, const word *w, struct mpi_call 
 
 static void ends(enum row_number number, const word *w, struct mpi_call *c)
 {
+    if (c->op == TRACE_MPI_START)
+        joined(); /* what it takes is not the program's time */
     c->end_ns = recorder->now();
     if (groups_are_known() && rows[number].status >= 0)
         read_status(&rows[number], w, c);
-    if (c->op == TRACE_MPI_START)
-        joined();
     inside = 0;
     if (number != ROW_Comm_free)
         recorder->called(c);

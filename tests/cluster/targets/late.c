@@ -55,6 +55,7 @@ int main(int argc, char **argv)
 {
     int rank, size;
     MPI_Init(&argc, &argv);
+    double joined = MPI_Wtime();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int late = argc > 1 ? atoi(argv[1]) : size - 1;
@@ -68,8 +69,10 @@ int main(int argc, char **argv)
     compute(rank == late ? 0.3 : 0.02);
     meet();
     late_sender(rank, data);
-    printf("rank %d wall %.6f all %.6f barrier %.6f receive %.6f send %.6f sent %.0f\n", rank,
-           MPI_Wtime() - start, spent_all, spent_barrier, spent_receive, spent_send, sent_bytes);
+    printf("rank %d wall %.6f since_init %.6f all %.6f barrier %.6f receive %.6f send %.6f sent "
+           "%.0f\n",
+           rank, MPI_Wtime() - start, MPI_Wtime() - joined, spent_all, spent_barrier, spent_receive,
+           spent_send, sent_bytes);
     MPI_Finalize();
     free(data);
     free(sum);
