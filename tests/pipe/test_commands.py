@@ -252,7 +252,8 @@ def doctor(check, folder):
     check.that(taken["other_tools"]["state"] == "limited", f"{taken['other_tools']}")
     small = said_json(check, "doctor", "--json", env={"TOMOPROF_MEMORY": "512MiB", "TOMOPROF_ISA": "plain"})["rows"]
     check.that(small["memory"]["state"] == "limited" and small["memory"]["found"].startswith("512"), f"{small['memory']}")
-    check.that(small["processor"]["state"] == "limited" and "plain" in small["processor"]["found"], f"{small['processor']}")
+    if "neon" not in rows["processor"]["found"]:  # of x86-64, which has several
+        check.that(small["processor"]["state"] == "limited" and "plain" in small["processor"]["found"], f"{small['processor']}")
     if not SANITIZED:
         doctor_of_a_gpu(check, folder)
 
