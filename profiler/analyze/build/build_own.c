@@ -13,9 +13,9 @@ enum { MOMENTS = 16384 };
 #define WORKING   0.05 /* of its time on a CPU: more than a thread that beats the time */
 #define NO_THREAD (-1)
 
-struct doing { /* of a thread at one moment */
-    const struct moment_of *at;
-    double part; /* busy share of the interval */
+struct doing {                          /* of a thread at one moment */
+    const struct moment_of *at, *other; /* other: where it computes and waits in turns */
+    double part, other_part;            /* busy share of the interval */
 };
 struct walk {
     struct run *r;
@@ -40,7 +40,7 @@ static enum err look(struct walk *w, uint64_t t)
     for (; w->next < r->moments.count && r->moments.items[w->next].start <= t; w->next++)
         TRY(vector_add(&w->active, w->next));
     for (size_t i = 0; i < w->rows.count; i++)
-        w->threads[w->rows.items[i]].at = NULL;
+        w->threads[w->rows.items[i]] = (struct doing){0};
     w->rows.count = 0;
     size_t kept = 0;
     for (size_t i = 0; i < w->active.count; i++) {
@@ -56,7 +56,9 @@ static enum err look(struct walk *w, uint64_t t)
             TRY(vector_add(&w->rows, m->thread));
         int exact = s->at && s->at->waiting && !m->waiting; /* ends of waits are seen late */
         if (!s->at || part > s->part || (exact && part >= s->part))
-            *s = (struct doing){m, part};
+            *s = (struct doing){m, s->at, part, s->part};
+        else if (!s->other || part > s->other_part)
+            *s = (struct doing){s->at, m, s->part, part};
     }
     w->active.count = kept;
     return ERR_OK;
@@ -77,6 +79,18 @@ static void give(struct walk *w, const struct moment_of *m, double part)
         return;
     }
     own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] += part * w->step;
+}
+
+/* Of a thread that computes and waits shorter than it is looked at, both have the moment. */
+static void give_both(struct walk *w, const struct doing *d)
+{
+    const int own_wait = d->other && d->other->waits <= WAITS_IO;
+    const int in_turns = d->other && computes(d->at) != computes(d->other) &&
+                         (computes(d->other) || own_wait) && d->part + d->other_part > 0;
+    const double first = in_turns ? d->part / (d->part + d->other_part) : 1;
+    give(w, d->at, first);
+    if (in_turns)
+        give(w, d->other, 1 - first);
 }
 
 /* 1: `m` is waited for by a thread that waits for others. */
@@ -146,10 +160,12 @@ static enum err follow(struct walk *w, const int *mains)
         starting += !strcmp(kind, "import") || !strcmp(kind, "run");
         if (importing && starting > i / 2 && !strcmp(kind, "import"))
             r->imports_s = seconds((double)t + w->step);
+        const struct doing of_last = {.at = root, .part = 1};
+        const struct doing *d = root && root != last ? &w->threads[row] : &of_last;
         if (root && (computes(root) || root->waits == WAITS_SLEEP || root->waits == WAITS_DEVICE))
-            give(w, root, 1);
+            give_both(w, d);
         else if (!give_to_others(w, root) && root)
-            give(w, root, 1);
+            give_both(w, d);
     }
     return ERR_OK;
 }
