@@ -135,6 +135,25 @@ static void ready_for_a_cpu_is_where_it_computed(void **state)
     assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 100, WITHIN);
 }
 
+/* 10 ms of each 20 on a CPU, the waits in between told as 25 ms of each 50: half of the time is
+ * each. What is told overlaps, and where nothing is told the thread computes: 375 ms, and 250 if a
+ * moment had only one of both. */
+static void who_computes_and_waits_in_turns_does_both(void **state)
+{
+    (void)state;
+    uint64_t stack = stage_at(&st, AT(APP, 120));
+    for (uint64_t t = 20; t <= 1000; t += 20)
+        stage_sample(&st, 0, t, stack, 10, TRACE_USER);
+    for (uint64_t t = 50; t <= 1000; t += 50)
+        stage_wait_in(&st, 100, t, stage_at(&st, AT(APP, 110)), 25, TRACE_DISK, SYS_fdatasync);
+    SLEEPS(100, 10000, 190, 9000);
+    analyse();
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 420, 80);
+    assert_near(ms(own_line(APP_C, 120).path_cpu_ns) + ms(own_line(APP_C, 110).path_wait_ns), 1000,
+                20);
+    assert_string_equal(own_line(APP_C, 110).waits_for, "io");
+}
+
 static uint64_t python(const char *const *files, const int *lines, int n)
 {
     uint64_t words[1 + 2 * 8] = {AT(EVAL, 1)};
@@ -258,6 +277,7 @@ int main(void)
         TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
         TEST(ready_for_a_cpu_is_where_it_computed),
+        TEST(who_computes_and_waits_in_turns_does_both),
         TEST(own_is_what_lies_beside_the_program),
         TEST(a_part_of_the_run_holds_what_was_in_it),
         TEST(the_start_ends_with_its_imports),
