@@ -135,6 +135,13 @@ def stacks_with_lines(check, folder):
     profile = imported(check, folder, HERE / "pyspy.speedscope.json")
     want = sum(sum(p["weights"]) for p in file["profiles"])
     check.that(abs(total(profile, "cpu_ns") - 1e9 * want) < 1000, f"speedscope: {total(profile, 'cpu_ns')}, not {want} s")
+    for unit, weights, column in (("nanoseconds", [3 * 10**9 + 1, 5], "cpu_ns"), ("bytes", [7 * 10**9, 1], "alloc_bytes"), ("seconds", [3600.000000001, 2], "cpu_ns")):
+        big = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}, {"name": "g"}]},
+               "profiles": [{"type": "sampled", "name": "t", "unit": unit, "startValue": 0, "endValue": sum(weights), "samples": [[0], [0, 1]], "weights": weights}]}
+        (folder / "big.speedscope.json").write_text(json.dumps(big))
+        want = round(sum(weights) * (10**9 if unit == "seconds" else 1))
+        found = total(imported(check, folder, folder / "big.speedscope.json"), column)
+        check.that(found == want, f"speedscope, {unit}: {found}, not {want}")
 
 
 GLOBAL = 1 << 48 | 77 << 24

@@ -8,11 +8,11 @@
 
 struct profile {
     const char *name, *type, *unit;
-    int64_t start, end, last_at;   /* in units times 10^9 */
+    long double start, end;        /* in units */
     VECTOR(int32_t) sample_frames; /* frames of all samples, -1 ends each */
-    VECTOR(int64_t) weights;
-    VECTOR(int32_t) events; /* frame + 1, negative: closes */
-    VECTOR(int64_t) event_at;
+    VECTOR(long double) weights;   /* -1: damaged */
+    VECTOR(int32_t) events;        /* frame + 1, negative: closes */
+    VECTOR(long double) event_at;
 };
 struct speedscope {
     struct builder *b;
@@ -38,6 +38,17 @@ static int64_t number(struct speedscope *s, enum pull_kind kind, int shift, int6
     if (kind != PULL_NUMBER)
         return pull_skip(s->p, kind), otherwise;
     return decimal(s->p->text, shift, &v) ? v : otherwise;
+}
+
+/* To 10^-9 of a unit; what is too large for that has few digits behind the point. */
+static long double amount_of(struct speedscope *s, enum pull_kind kind, long double otherwise)
+{
+    int64_t v;
+    if (kind != PULL_NUMBER)
+        return pull_skip(s->p, kind), otherwise;
+    if (decimal(s->p->text, 9, &v))
+        return (long double)v / 1e9L;
+    return decimal(s->p->text, 0, &v) ? (long double)v : otherwise;
 }
 
 static enum err frame(struct speedscope *s)
@@ -110,7 +121,8 @@ static enum err samples(struct speedscope *s, struct profile *p)
 static enum err events(struct speedscope *s, struct profile *p)
 {
     while (pull_more(s->p)) {
-        int64_t frame_ = -1, at = INT64_MIN;
+        int64_t frame_ = -1;
+        long double at = NAN;
         char type = 0;
         if (pull_next(s->p) != PULL_OBJECT)
             return ERR_OK;
@@ -121,14 +133,13 @@ static enum err events(struct speedscope *s, struct profile *p)
             if (!strcmp(key, "frame"))
                 frame_ = number(s, kind, 0, -1);
             else if (!strcmp(key, "at"))
-                at = number(s, kind, 9, INT64_MIN);
+                at = amount_of(s, kind, NAN);
             else if (!strcmp(key, "type") && kind == PULL_TEXT)
                 type = *s->p->text;
             else
                 pull_skip(s->p, kind);
         }
-        if (frame_ < 0 || frame_ >= INT32_MAX - 1 || at == INT64_MIN ||
-            (type != 'O' && type != 'C')) {
+        if (frame_ < 0 || frame_ >= INT32_MAX - 1 || isnan(at) || (type != 'O' && type != 'C')) {
             s->damaged++;
             continue;
         }
@@ -150,16 +161,16 @@ static enum err field(struct speedscope *s, struct profile *p)
     else if (!strcmp(key, "unit"))
         p->unit = kept(s, kind);
     else if (!strcmp(key, "startValue"))
-        p->start = number(s, kind, 9, 0);
+        p->start = amount_of(s, kind, 0);
     else if (!strcmp(key, "endValue"))
-        p->end = number(s, kind, 9, 0);
+        p->end = amount_of(s, kind, 0);
     else if (!strcmp(key, "samples") && kind == PULL_ARRAY)
         return samples(s, p);
     else if (!strcmp(key, "events") && kind == PULL_ARRAY)
         return events(s, p);
     else if (!strcmp(key, "weights") && kind == PULL_ARRAY)
         while (pull_more(s->p))
-            TRY(vector_add(&p->weights, number(s, pull_next(s->p), 9, -1)));
+            TRY(vector_add(&p->weights, amount_of(s, pull_next(s->p), -1)));
     else
         pull_skip(s->p, kind);
     return ERR_OK;
@@ -210,7 +221,7 @@ static enum err add_samples(struct speedscope *s, const struct profile *p, int32
             else
                 s->damaged++;
         }
-        double amount = (double)p->weights.items[i] * 1e-9 * unit;
+        double amount = (double)(p->weights.items[i] * unit);
         *sum += amount > 0 ? amount : 0;
         TRY(add(s, node, cost, amount,
                 s->exporter && !strcmp(s->exporter, "tomoprof")
@@ -227,10 +238,9 @@ static enum err add_events(struct speedscope *s, const struct profile *p, int32_
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->events.count && !e; i++) {
         int32_t what = p->events.items[i], node = open.count ? open.items[open.count - 1] : root;
-        double amount =
-            i && open.count
-                ? (double)(p->event_at.items[i] - p->event_at.items[i - 1]) * 1e-9 * unit
-                : 0;
+        double amount = i && open.count
+                            ? (double)((p->event_at.items[i] - p->event_at.items[i - 1]) * unit)
+                            : 0;
         *sum += amount > 0 ? amount : 0;
         e = amount > 0 ? add(s, node, cost, amount, 0) : ERR_OK;
         s->damaged += amount < 0;
@@ -273,7 +283,7 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
         TRY(add_events(s, p, root, unit, cost, &sum));
     else
         TRY(add_samples(s, p, root, unit, cost, &sum));
-    double span = (double)(p->end - p->start) * 1e-9 * unit;
+    double span = (double)((p->end - p->start) * unit);
     return span > 0 && p->type && !strcmp(p->type, "sampled")
                ? builder_check(
                      s->b, "span_kept", span, sum, 0.001,
