@@ -1,4 +1,4 @@
-"""Servers and consumers of jobs: what they wait for is no answer, the line that handles a request is. A program that waits for
+"""Servers and consumers of jobs: what they wait for is not an answer, the line that handles a request is. A program that waits for
 an answer itself keeps its wait as the headline."""
 
 import http.client
