@@ -67,7 +67,7 @@ static enum err plan(const struct sizes *s, size_t room, struct slabs *out)
 enum err mbir_groups_plan(struct backend *be, const struct ct_model *m, int64_t pixels, size_t room,
                           struct mbir_groups_plan *out)
 {
-    const struct sizes s = {be, m, pixels, 1, 1, 0};
+    const struct sizes s = {.be = be, .m = m, .pixels = pixels, .weights = 1, .prox = 1};
     TRY(plan(&s, room, &out->groups));
     out->bytes = bytes_at(&s, out->groups.thickness);
     return ERR_OK;
