@@ -162,8 +162,9 @@ static int look_until_the_end(struct recording *r)
         if (process_stat(r->s->pid, 0, &st))
             r->last = st;
         uint64_t done = trace_now();
-        /* +-10 %, so that no loop of the program keeps step */
-        uint64_t step = (uint64_t)((double)r->interval_ns * (0.9 + 0.2 * capture_random(&r->us)));
+        /* +-50 %, so that no loop of the program keeps step: with +-10 %, shares of a loop of 2 ms
+         * were twice as far off as so many independent samples are. */
+        uint64_t step = (uint64_t)((double)r->interval_ns * (0.5 + capture_random(&r->us)));
         next = next + step > 2 * done - now ? next + step : 2 * done - now;
         if (!rest(r, next < end ? next : end) || st.state == 'Z')
             return 0;
