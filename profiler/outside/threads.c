@@ -17,7 +17,7 @@ struct thread_seen {
     pid_t tid;
     int alive, asleep, ticks_only; /* asleep: its place is known. ticks_only: no finer account */
     uint64_t seen_ns, look_ns, every_ns;
-    uint64_t ran_ns, queued_ns;                /* the kernel's account at the last look */
+    uint64_t ran_ns, queued_ns, turns;         /* the kernel's account at the last look */
     uint64_t begin_user, begin_system, ran_at; /* what it ran before the recording */
     uint64_t user_ticks, system_ticks;
     uint64_t run_pending, sleep_pending, queue_pending; /* known and not written yet */
@@ -42,21 +42,33 @@ static void put_name(struct threads *s, struct capture_thread *t, struct thread_
     trace_put(&t->stream, &r.r, sizeof r, h->name, r.name_bytes);
 }
 
-/* Its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
-static int account(struct threads *s, struct thread_seen *h, struct process_stat *st, uint64_t *ran,
-                   uint64_t *queued)
+struct ran_account {
+    uint64_t ran_ns, queued_ns, turns; /* turns: how many times it got a CPU */
+};
+
+/* By the scheduler's clock. 0: not known. */
+static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account *a)
 {
     char text[96];
+    if (!process_read(s->pid, tid, "schedstat", text, sizeof text))
+        return 0;
+    thread_poll_number(thread_poll_number(thread_poll_number(text, &a->ran_ns), &a->queued_ns),
+                       &a->turns);
+    return 1;
+}
+
+/* Its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
+static int account(struct threads *s, struct thread_seen *h, struct process_stat *st,
+                   struct ran_account *a)
+{
+    *a = (struct ran_account){0};
     if (!process_stat(s->pid, h->tid, st) || st->state == 'Z' || st->state == 'X')
         return 0;
     h->user_ticks = st->user_ticks;
     h->system_ticks = st->system_ticks;
-    *queued = 0;
-    if (process_read(s->pid, h->tid, "schedstat", text, sizeof text)) {
-        thread_poll_number(thread_poll_number(text, ran), queued);
+    if (account_of_scheduler(s, h->tid, a))
         return 1;
-    }
-    *ran = process_ticks_ns(st->user_ticks + st->system_ticks);
+    a->ran_ns = process_ticks_ns(st->user_ticks + st->system_ticks);
     h->ticks_only = 1;
     return 1;
 }
@@ -73,8 +85,8 @@ static void add(struct threads *s, struct capture_thread *t, pid_t tid, int firs
 {
     struct process_stat st;
     struct thread_seen h = {.tid = tid, .alive = 1, .syscall = -1};
-    uint64_t ran, queued;
-    if (!account(s, &h, &st, &ran, &queued))
+    struct ran_account a;
+    if (!account(s, &h, &st, &a))
         return;
     if (s->count == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
@@ -86,8 +98,8 @@ static void add(struct threads *s, struct capture_thread *t, pid_t tid, int firs
     }
     h.seen_ns = trace_now();
     if (first) { /* what it ran before is not of this recording */
-        h.ran_at = h.ran_ns = ran;
-        h.queued_ns = queued;
+        h.ran_at = h.ran_ns = a.ran_ns;
+        h.queued_ns = a.queued_ns;
         h.begin_user = st.user_ticks;
         h.begin_system = st.system_ticks;
     }
@@ -150,12 +162,34 @@ static uint64_t part_of_mode(const struct thread_seen *h, int system)
     return h->run_pending > held ? h->run_pending - held : 0;
 }
 
+/* Adds what it did since the last look; 1: it ran. The kernel brings the account up to date when a
+ * thread leaves its CPU, at ticks (4 ms), and when the thread itself asks for its CPU time. So only
+ * that of a thread that is off its CPU (`exact`) tells how long it slept; and weights of samples
+ * from another one told a loop between two such questions 2.5 points low. */
+static int advance(struct thread_seen *h, const struct ran_account *a, uint64_t now, int exact)
+{
+    uint64_t run = a->ran_ns - h->ran_ns, queue = a->queued_ns - h->queued_ns,
+             wall = now - h->seen_ns, known = run + queue < wall ? run + queue : wall;
+    h->run_pending += run;
+    h->queue_pending += queue;
+    h->sleep_pending += exact ? wall - known : 0;
+    h->seen_ns = exact ? now : h->seen_ns + known;
+    h->ran_ns = a->ran_ns;
+    h->queued_ns = a->queued_ns;
+    return run > 0;
+}
+
 /* It runs now, or is about to: what it ran since its last sample is attributed to this place. */
 static void sample(struct threads *s, struct capture_thread *t, struct thread_seen *h)
 {
     struct stopped at = {0};
+    struct ran_account a;
     if (!stop_thread(h->tid, &at))
         return;
+    if (!h->ticks_only && account_of_scheduler(s, h->tid, &a)) {
+        advance(h, &a, trace_now(), 1);
+        h->turns = a.turns;
+    }
     struct trace_sample r = {.r.kind = TRACE_SAMPLE,
                              .stack = capture_stack_stopped(t, h->tid, &at.registers),
                              .weight_ns = part_of_mode(h, at.system),
@@ -182,21 +216,13 @@ static void look(struct threads *s, struct capture_thread *t, struct thread_seen
                  uint64_t interval_ns)
 {
     struct process_stat st;
-    uint64_t ran, queued, now = trace_now();
-    if (!account(s, h, &st, &ran, &queued)) {
+    struct ran_account a;
+    uint64_t now = trace_now(), wall = now - h->seen_ns;
+    if (!account(s, h, &st, &a)) {
         h->alive = 0;
         return;
     }
-    uint64_t wall = now - h->seen_ns, run = ran - h->ran_ns, queue = queued - h->queued_ns;
-    uint64_t sleep = wall > run + queue ? wall - run - queue : 0;
-    h->seen_ns = now;
-    h->ran_ns = ran;
-    h->queued_ns = queued;
-    h->run_pending += run;
-    h->queue_pending += queue;
-    if (h->ticks_only && !run && st.state == 'R')
-        sleep = 0;
-    h->sleep_pending += sleep;
+    int run = advance(h, &a, now, st.state != 'R');
     if (h->queue_pending >= LEAST_NS) {
         put_wait(t, h, h->queue_pending, 1);
         h->queue_pending = 0;
@@ -205,7 +231,7 @@ static void look(struct threads *s, struct capture_thread *t, struct thread_seen
         wake(t, h);
     h->every_ns = interval_ns;
     if (st.state == 'R') {
-        if (h->run_pending)
+        if (h->run_pending || a.turns != h->turns) /* else it waits for its first turn since */
             sample(s, t, h);
     } else if (!h->asleep) {
         if (h->sleep_pending >= LEAST_NS)
