@@ -65,6 +65,26 @@ int main(void)
 }
 """
 
+# Rounds of the recorder's 50 ms between two polls: without a random part each poll would meet the same of the two sleeps.
+ROUNDS = WORK + """__attribute__((noinline)) static double rest(double seconds)
+{
+    const struct timespec t = {0, (long)(seconds * 1e9)};
+    double begin = now(CLOCK_MONOTONIC);
+    nanosleep(&t, NULL);
+    return now(CLOCK_MONOTONIC) - begin;
+}
+int main(void)
+{
+    double little = 0, much = 0, end = now(CLOCK_MONOTONIC) + 5;
+    while (now(CLOCK_MONOTONIC) < end) {
+        little += rest(0.0124); /* little */
+        much += rest(0.0375); /* much */
+    }
+    printf("%.6f %.6f\\n", little, much);
+    return 0;
+}
+"""
+
 
 def built(folder):
     (folder / "early.c").write_text(EARLY)
@@ -141,5 +161,21 @@ def short_sleeps_add_up(check, folder):
     near(check, sum(wait[state] or 0 for state in ("sleep", "disk")), said, 0.01 + 0.05 * said, "seconds asleep")
 
 
+@of_samples
+def sleeps_that_keep_step(check, folder):
+    """50 to 100 polls, of which a look at a place takes two: 4 standard errors."""
+    (folder / "rounds.c").write_text(ROUNDS)
+    done = run([os.environ.get("CC", "cc"), "-g", "-O1", "-o", "rounds", "rounds.c"], cwd=folder)
+    check.must(done.returncode == 0, done.stderr.decode())
+    done = run(command(folder / "runs", "--", folder / "rounds"))
+    check.must(done.returncode == 0, done.stderr.decode())
+    little, much = map(float, done.stdout.split())
+    lines = {line["text"]: line["cpu_incl"]["wait"] for path, file in profile(folder / "runs")["files"].items()
+             if path.endswith("rounds.c") for line in file["lines"]}
+    waits = [sum(s or 0 for text, s in lines.items() if f"/* {mark} */" in (text or "")) for mark in ("little", "much")]
+    near(check, waits[1] / max(sum(waits), 1e-9), much / (little + much), 0.3, "share of the longer sleep")
+    near(check, sum(waits), little + much, 0.5 + 0.1 * (little + much), "seconds asleep")
+
+
 need_library()
-main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval, short_sleeps_add_up)
+main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval, short_sleeps_add_up, sleeps_that_keep_step)

@@ -66,6 +66,13 @@ static int turn(struct thread_slot *self)
     return left;
 }
 
+/* +-50 %, so that no loop of the target keeps step: a round of two sleeps that took as long as the
+ * interval had all of its time at one of them. */
+static uint64_t jittered(struct capture_thread *t, uint64_t interval)
+{
+    return (uint64_t)((double)interval * (0.5 + capture_random(t)));
+}
+
 static void *run(void *given)
 {
     struct thread_slot *self = given;
@@ -84,7 +91,7 @@ static void *run(void *given)
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
             break;
         /* After the end of the last thread that is known: it needs a moment to be gone. */
-        poll_gate_wait(ends, soon > 0 ? 1000000 : interval);
+        poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
         soon = thread_count() ? 20 : soon - 1;
         if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
             break;

@@ -109,7 +109,7 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
     }
     if (s->wait_known && s->sleep_pending >= SLEEP_MOST)
         put_sleep(t, s);
-    s->poll_at = now + s->poll_every;
+    s->poll_at = now + s->poll_every - interval / 2; /* turns come 0.5 to 1.5 intervals apart */
 }
 
 /* What was not told yet: asleep where it was found last, at an unknown place where it never was. */
