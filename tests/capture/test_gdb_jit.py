@@ -9,19 +9,19 @@ from recorded import command, compiled, main, need_library, newest, of_samples, 
 TARGET = (pathlib.Path(__file__).resolve().parent / "targets" / "announces.c").read_text()
 # Two functions of 70 and 30 %; in the first, two loops of one length on lines of their own.
 FIRST = """#define LOOP(n) for (long i = 0; i < (n); i++) __asm__ volatile("" : "+r"(i))
-void made_seven(void)
+void made_seven(long k)
 {
-    LOOP(35000000);
-    LOOP(35000000);
+    LOOP(35 * k);
+    LOOP(35 * k);
 }
-void made_three(void)
+void made_three(long k)
 {
-    LOOP(30000000);
+    LOOP(30 * k);
 }
 """
-SECOND = """void made_again(void)
+SECOND = """void made_again(long k)
 {
-    for (long i = 0; i < 50000000; i++) __asm__ volatile("" : "+r"(i));
+    for (long i = 0; i < 50 * k; i++) __asm__ volatile("" : "+r"(i));
 }
 """
 

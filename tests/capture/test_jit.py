@@ -9,6 +9,8 @@ import sys
 from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
 
 # Machine code of two functions with a loop each, which take 70 and 30 % of the time; in `both` two loops one after the other.
+# By the clock of the CPU, so that a faster machine has as many samples; no two rounds in a row are of one length, so that none
+# keeps step with the kernel's ticks.
 PROGRAM = r"""#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,11 +24,24 @@ PROGRAM = r"""#define _GNU_SOURCE
 static unsigned char *room;
 static size_t used;
 static void put(const void *bytes, size_t n) { memcpy(room + used, bytes, n); used += n; }
-static void loop(uint64_t n) /* mov rcx, n; dec rcx; jnz */
+static void loop(uint32_t n) /* imul rcx, rdi, n; dec rcx; jnz */
 {
-    put("\x48\xb9", 2);
-    put(&n, 8);
+    put("\x48\x69\xcf", 3);
+    put(&n, 4);
     put("\x48\xff\xc9\x75\xfb", 5);
+}
+static void run(uint64_t at) /* one round */
+{
+    static unsigned dice = 1;
+    static int rounds;
+    dice = rounds++ & 1 ? dice : dice * 1664525u + 1013904223u; /* both functions of a round alike */
+    ((void (*)(long))at)(5000000 + (long)(dice >> 8) % 10000000);
+}
+static double cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
 }
 static uint64_t now(void)
 {
@@ -43,10 +58,10 @@ static void line(FILE *f, uint64_t at, int number, const char *file)
 int main(int argc, char **argv)
 {
     int dump = argc > 1 && !strcmp(argv[1], "dump"), again = argc > 1 && !strcmp(argv[1], "again");
-    uint64_t n = 10000000, at[3]; /* in blocks: the machine's speed changes */
+    uint64_t at[3];
     char path[100];
     room = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const uint64_t parts[3][2] = {{7 * n, 0}, {3 * n, 0}, {6 * n, 4 * n}};
+    static const uint32_t parts[3][2] = {{7, 0}, {3, 0}, {6, 4}};
     uint64_t middle = 0;
     for (int i = 0; i < 3; i++) {
         at[i] = (uint64_t)(room + used);
@@ -71,8 +86,8 @@ int main(int argc, char **argv)
             put("\xc3", 1);
             fprintf(f, "%lx %lx %s\n", (long)at_both, (long)(room + used - at_both), names[i]);
             fflush(f);
-            for (int k = 0; k < 20; k++)
-                ((void (*)(void))at_both)();
+            for (double end = cpu() + 0.2 * parts[i][0]; cpu() < end;)
+                run((uint64_t)at_both);
         }
         fclose(f);
     } else if (!dump) {
@@ -81,9 +96,9 @@ int main(int argc, char **argv)
         for (int i = 0; i < 2; i++)
             fprintf(f, "%lx %lx %s\n", (long)at[i], (long)(at[i + 1] - at[i]), names[i]);
         fclose(f);
-        for (int i = 0; i < 20; i++) {
-            ((void (*)(void))at[0])(); /* seven */
-            ((void (*)(void))at[1])();
+        for (double end = cpu() + 0.7; cpu() < end;) {
+            run(at[0]); /* seven */
+            run(at[1]);
         }
     } else {
         snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
@@ -109,8 +124,8 @@ int main(int argc, char **argv)
             fwrite((void *)at[i], next - at[i], 1, f);
         }
         fclose(f);
-        for (int i = 0; i < 20; i++)
-            ((void (*)(void))at[2])(); /* both */
+        for (double end = cpu() + 0.7; cpu() < end;)
+            run(at[2]); /* both */
     }
     printf("%d\n", (int)getpid());
     return 0;
@@ -163,7 +178,8 @@ def a_map_by_its_times(check, folder):
     data, pid = recorded(check, folder, compiled(folder, "made", PROGRAM), "again")
     os.unlink(f"/tmp/perf-{pid}.map")
     found = functions(data)
-    # The map is looked at 20 times a second where the machine is not overloaded; a name without its time would have all or nothing.
+    # The map is looked at 20 times a second where the machine is not overloaded, up to 75 ms late; a name without its time would have
+    # all or nothing of 2 s.
     check.that(abs(found.get("made_seven", 0) / total(data) - 0.7) <= 0.1, f"share of the first code at an address: {found} of {total(data)}")
     check.that(abs(found.get("made_three", 0) / total(data) - 0.3) <= 0.1, f"share of the second: {found} of {total(data)}")
 
@@ -180,8 +196,8 @@ def jitdump(check, folder):
 def maps_of_others(check, folder):
     """What anybody could have put into /tmp is not believed: links, and files of other users."""
     program = compiled(folder, "made", PROGRAM.replace('fopen(path, "w")', 'fopen("map", "w")').replace(
-        "fclose(f);\n        for (int i", 'fclose(f); snprintf(names_path, sizeof names_path, "%s/map", getcwd(here, sizeof here)); symlink(names_path, path);\n'
-        "        for (int i").replace("static size_t used;", "static size_t used;\nstatic char here[4000], names_path[4100];"))
+        "fclose(f);\n        for (double end", 'fclose(f); snprintf(names_path, sizeof names_path, "%s/map", getcwd(here, sizeof here)); symlink(names_path, path);\n'
+        "        for (double end").replace("static size_t used;", "static size_t used;\nstatic char here[4000], names_path[4100];"))
     data, pid = recorded(check, folder, program)
     check.that("made_seven" not in functions(data), "a map behind a symbolic link was believed")
     check.that(any("perf map" in (item["text"] or "") for item in data["quality"]["items"]), "nothing tells why the map is not used")
@@ -260,11 +276,13 @@ public class Recon {
         ThreadMXBean t = ManagementFactory.getThreadMXBean();
         double p = 0, f = 0;
         long end = t.getCurrentThreadCpuTime() + 2_000_000_000L;
+        java.util.Random dice = new java.util.Random(1);
         while (t.getCurrentThreadCpuTime() < end) {
+            int n = 1500000 + dice.nextInt(3000000); // no round keeps step with the kernel's ticks
             long begin = t.getCurrentThreadCpuTime();
-            sink += project(3000000);
+            sink += project(n);
             long middle = t.getCurrentThreadCpuTime();
-            sink += filter(3000000);
+            sink += filter(n);
             p += middle - begin;
             f += t.getCurrentThreadCpuTime() - middle;
         }

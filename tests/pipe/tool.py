@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +23,9 @@ SANITIZED = os.environ.get("TP_SANITIZE", "OFF") == "ON"
 LONG = os.environ.get("TP_LONG", "OFF") == "ON"  # cmake -DTP_LONG=ON: the long versions of the tests that have one
 # What the sanitizer says when its own search for leaks, after the program has ended, meets a thread that just goes; seen once.
 LEAK_SEARCH_FAILED = "LeakSanitizer has encountered a fatal error"
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:  # as under nohup, or behind a shell's &: programs here would inherit that
+        signal.signal(number, signal.SIG_DFL)
 PATIENCE = 1400  # seconds, less than ctest's: a test that hangs says in which line
 
 
