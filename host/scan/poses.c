@@ -13,9 +13,9 @@
 struct pose {
     double channel[3], row[3], normal[3]; /* of the detector: along channels, rows, and away */
     double shift[2], source[2];           /* along channels and rows */
-    double turn_cos, turn_sin;  /* of the angle that a shifted source adds */
-    double slope;               /* of a ray, per ALU on the ideal detector */
-    double detector;            /* distance from the source's side to the detector; 0: parallel */
+    double turn_cos, turn_sin;            /* of the angle that a shifted source adds */
+    double slope;                         /* of a ray, per ALU on the ideal detector */
+    double detector; /* distance from the source's side to the detector; 0: parallel */
 };
 
 static double radians(float degrees)
@@ -38,8 +38,7 @@ static void lean(const float *row, double *v)
 static struct pose pose_of(const struct scan *s, const float *row)
 {
     const double c = cos(radians(row[POSE_ROTATION])), t = sin(radians(row[POSE_ROTATION]));
-    struct pose p = {
-        .channel = {c, t}, .row = {-t, c}, .normal = {0, 0, 1}, .turn_cos = 1};
+    struct pose p = {.channel = {c, t}, .row = {-t, c}, .normal = {0, 0, 1}, .turn_cos = 1};
     lean(row, p.channel);
     lean(row, p.row);
     lean(row, p.normal);
@@ -63,8 +62,8 @@ static double dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Where the ray through (u, v) of the ideal detector meets the real one, in its coordinates; 0 where
- * they are parallel or the detector lies behind the source. */
+/* Where the ray through (u, v) of the ideal detector meets the real one, in its coordinates; 0
+ * where they are parallel or the detector lies behind the source. */
 static int meet(const struct pose *p, double u, double v, double at[2])
 {
     double from[3] = {u, v, 0}, way[3] = {0, 0, 1};
@@ -163,8 +162,7 @@ static enum err read_table(const char *path, int64_t views, float **out)
         e = mem_alloc("poses", (size_t)(views * POSE_COLUMNS) * sizeof(float), &table);
     for (int64_t i = 0; !e && i < views * POSE_COLUMNS; i++) {
         const int64_t column = i % POSE_COLUMNS;
-        ((float *)table)[i] =
-            column < shape[1] ? given[i / POSE_COLUMNS * shape[1] + column] : 0;
+        ((float *)table)[i] = column < shape[1] ? given[i / POSE_COLUMNS * shape[1] + column] : 0;
     }
     mem_free(given);
     *out = table;

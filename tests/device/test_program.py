@@ -54,7 +54,7 @@ def check_suite(folder):
 
 
 def check_prepare(folder):
-    """The steps before a reconstruction agree with the CPU's; trial centres by symmetry are the CPU's alone."""
+    """The steps before a reconstruction agree with the CPU's."""
     rows = {}
     for backend in ("cpu", "cuda"):
         call("run", "--backend", backend, "--group", "prepare", "--sizes", "32", "--runs", "1", "--no-trace", "--out", folder / f"before-{backend}")
@@ -64,9 +64,6 @@ def check_prepare(folder):
     for name, m in rows["cuda"].items():
         of_cpu = rows["cpu"][name]
         assert of_cpu["status"] == "ok", of_cpu
-        if name == "find_center_symmetry":
-            assert m["status"] == "skipped" and "use --backend cpu" in m["reason"], m
-            continue
         assert m["status"] == "ok", m
         limit = 1e-3 if name == "find_center_entropy" else 1e-5  # channels; its histogram counts voxels at the edge of a bin
         assert abs(m["fingerprint"]["l2"] - of_cpu["fingerprint"]["l2"]) <= limit * of_cpu["fingerprint"]["l2"], (name, m, of_cpu)

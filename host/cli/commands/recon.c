@@ -109,8 +109,9 @@ static struct opt options[] = {
         "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
-    OPTION_INPUT("poses", 0, poses, "FILE",
-                 "what moved in each view: .npy of (views, 5), or 7 with\ntilts, see docs/howto/scans.md"),
+    OPTION_INPUT(
+        "poses", 0, poses, "FILE",
+        "what moved in each view: .npy of (views, 5), or 7 with\ntilts, see docs/howto/scans.md"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
