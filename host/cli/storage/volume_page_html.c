@@ -13,14 +13,14 @@
 #include "profiler/report/page/pictures.h"
 
 #define WIDEST 512 /* pixels of a picture: a larger one is thinned by means */
-#define SHOWN  220 /* pixels on the screen of the longest side */
+#define SHOWN  200 /* pixels on the screen of the longest side */
 #define CHART  640 /* pixels of the histogram's width, */
 #define TALL   160 /* and height */
 
 static const char *const names[] = {"slice", "row", "column"};
 static const char *const plural[] = {"Slices", "Rows", "Columns"};
-static const char *const ways[] = {"rows down, columns across", "slices down, columns across",
-                                   "slices down, rows across"};
+static const char *const ways[] = {"Rows down, columns across", "Slices down, columns across",
+                                   "Slices down, rows across"};
 
 /* Names of files are no markup. */
 static void text(FILE *f, const char *s)
@@ -122,7 +122,7 @@ static enum err put_axis(FILE *f, const struct volume_page *p, int axis)
         fputs("</figcaption></figure>", f);
     }
     if (any)
-        fprintf(f, "</div><p>%s; scale bar %g.\n", ways[axis], bar);
+        fprintf(f, "</div><p>%s. The scale bar is %g long.\n", ways[axis], bar);
     return ERR_OK;
 }
 

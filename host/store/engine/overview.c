@@ -81,7 +81,7 @@ enum err overview_read(struct store *s, struct store_array *a, struct histogram 
     const char kind = a->dtype.kind;
     char name[16];
     store_dtype_name(a->dtype, name);
-    FAIL_IF(kind != 'b' && kind != 'i' && kind != 'u' && kind != 'f', ERR_UNSUPPORTED,
+    FAIL_IF(kind != 'b' && kind != 'i' && kind != 'u' && kind != 'f', ERR_INPUT,
             "%s: values of %s are %s; real numbers are accepted: choose another file", s->name,
             a->name, name);
     FAIL_IF(sections && a->dims != 3, ERR_INPUT, "%s: %s has %d dimensions, a volume has 3",

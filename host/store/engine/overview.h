@@ -12,7 +12,7 @@ struct section {
     float *values;    /* the caller's */
 };
 
-/* h: of histogram_open, or NULL. ERR_UNSUPPORTED where the values are not real numbers. */
+/* h: of histogram_open, or NULL. ERR_INPUT where the values are not real numbers. */
 enum err overview_read(struct store *s, struct store_array *a, struct histogram *h,
                        struct section *section, int sections);
 
