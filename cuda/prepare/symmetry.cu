@@ -2,11 +2,15 @@
  * along channels, then along views; blocks add up what lies outside of a trial's wedge. */
 #include "cuda/prepare/prepare.cuh"
 
+extern "C" {
+#include "host/backend/symmetry_math.h"
+}
+
 #define ROOM  ((size_t)128 << 20)
 #define PARTS 32 /* blocks that share a trial's spectrum */
 #define DOING "comparing trial centres"
 
-struct trials {
+struct turn_trials {
     const float *in; /* (views, channels) */
     float *out;
     int64_t views, channels, bands; /* bands: frequencies along channels from 2 on */
@@ -18,7 +22,7 @@ struct trials {
 };
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    symmetry_rows_kernel(const __grid_constant__ struct trials p)
+    symmetry_rows_kernel(const __grid_constant__ struct turn_trials p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     if (i >= (1 + p.count) * p.views * p.channels)
@@ -31,7 +35,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    symmetry_lines_kernel(const __grid_constant__ struct trials p)
+    symmetry_lines_kernel(const __grid_constant__ struct turn_trials p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     const int64_t height = 2 * p.views;
@@ -43,7 +47,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 }
 
 static __global__ void __launch_bounds__(SUM_THREADS)
-    symmetry_sum_kernel(const __grid_constant__ struct trials p)
+    symmetry_sum_kernel(const __grid_constant__ struct turn_trials p)
 {
     SHARED_ARRAY(struct reduction<1>, shared);
     const int64_t height = 2 * p.views, trial = blockIdx.x / PARTS, part = blockIdx.x % PARTS;
@@ -66,7 +70,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 }
 
 static __global__ void __launch_bounds__(PREPARE_THREADS)
-    symmetry_score_kernel(const __grid_constant__ struct trials p)
+    symmetry_score_kernel(const __grid_constant__ struct turn_trials p)
 {
     const int64_t i = (int64_t)blockIdx.x * PREPARE_THREADS + threadIdx.x;
     double sum = 0;
@@ -77,7 +81,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     p.out[p.first + i] = (float)(sum / (double)(p.channels * 2 * p.views));
 }
 
-static enum err some_trials(struct cuda_backend *be, const struct trials *p,
+static enum err some_trials(struct cuda_backend *be, const struct turn_trials *p,
                             const struct prepare_plan *across, const struct prepare_plan *down)
 {
     const int64_t samples = (1 + p->count) * p->views * p->channels;
@@ -92,7 +96,7 @@ static enum err some_trials(struct cuda_backend *be, const struct trials *p,
 }
 
 /* Every round has as many trials; of the last, some are done again. */
-static enum err all_trials(struct cuda_backend *be, struct trials *p, int64_t total,
+static enum err all_trials(struct cuda_backend *be, struct turn_trials *p, int64_t total,
                            struct prepare_plan *across, struct prepare_plan *down)
 {
     TRY(prepare_plan_make(be, across, p->channels, (1 + p->count) * p->views, DOING));
@@ -107,7 +111,7 @@ static enum err all_trials(struct cuda_backend *be, struct trials *p, int64_t to
 enum err prepare_symmetry_trials(struct cuda_backend *be, const struct prepare_step *s,
                                  const float *in, float *out)
 {
-    struct trials p = {};
+    struct turn_trials p = {};
     p.in = in;
     p.out = out;
     p.views = s->in[0];

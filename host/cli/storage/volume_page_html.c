@@ -22,7 +22,7 @@ static const char *const plural[] = {"Slices", "Rows", "Columns"};
 static const char *const ways[] = {"Rows down, columns across", "Slices down, columns across",
                                    "Slices down, rows across"};
 
-/* Names of files are no markup. */
+/* Names of files are not markup. */
 static void text(FILE *f, const char *s)
 {
     for (; s && *s; s++)

@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/backend/prepare_math.h"
+#include "host/backend/symmetry_math.h"
 #include "host/base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"

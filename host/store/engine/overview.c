@@ -7,7 +7,7 @@
 #define SLAB      ((int64_t)4 << 20)  /* values; */
 #define SLAB_MOST ((int64_t)32 << 20) /* as many where whole chunks are that large */
 
-struct walk {
+struct array_walk {
     struct store *s;
     struct store_array *a;
     struct engine_box box;
@@ -15,7 +15,7 @@ struct walk {
     int64_t values; /* in the slab */
 };
 
-static void copy_section(const struct walk *w, struct section *p)
+static void copy_section(const struct array_walk *w, struct section *p)
 {
     const struct engine_box *b = &w->box;
     const int fixed = 3 - p->down - p->across;
@@ -30,7 +30,7 @@ static void copy_section(const struct walk *w, struct section *p)
 }
 
 /* Slopes are facts of the file, which the engine leaves to its callers. */
-static void scale(const struct walk *w)
+static void scale(const struct array_walk *w)
 {
     if (w->a->slope == 1 && w->a->intercept == 0)
         return;
@@ -51,7 +51,7 @@ static int64_t thickness(const struct store_array *a, int slow)
 
 enum pass { PASS_RANGE, PASS_REST };
 
-static enum err walk_once(struct walk *w, enum pass pass, int slow, int64_t step,
+static enum err walk_once(struct array_walk *w, enum pass pass, int slow, int64_t step,
                           struct histogram *h, struct section *section, int sections)
 {
     const int64_t total = w->a->dims ? w->a->shape[slow] : 1;
@@ -88,7 +88,7 @@ enum err overview_read(struct store *s, struct store_array *a, struct histogram 
             s->name, a->name, a->dims);
     const int slow = a->dims ? a->order[0] : 0;
     const int64_t all = store_elements(a), step = thickness(a, slow);
-    struct walk w = {.s = s, .a = a};
+    struct array_walk w = {.s = s, .a = a};
     const int64_t total = a->dims ? a->shape[slow] : 1;
     void *slab;
     if (all > 0) {
