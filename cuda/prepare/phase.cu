@@ -1,6 +1,5 @@
 /* Paganin's phase retrieval, as host/cpu/prepare/phase.c explains: transforms along rows, then, the
  * plane turned over, along columns; pairs of views, as many as a workspace holds. */
-#include "cuda/filter/fft.cuh"
 #include "cuda/prepare/prepare.cuh"
 
 #define ROOM_LEAST ((size_t)256 << 20)
@@ -79,66 +78,34 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
         out[p.rows * p.channels] = z.y;
 }
 
-/* A plan of one length and number of rows, for one call. */
-struct plan {
-    const struct fft_calls *fft;
-    cufftHandle handle;
-    int ready;
-    struct workspace area;
-};
+#define DOING "retrieving the phase"
 
-static enum err plan_make(struct cuda_backend *be, struct plan *p, int64_t n, int64_t rows)
-{
-    int length = (int)n;
-    size_t area = 0;
-    TRY(fft_load(&p->fft));
-    TRY_FFT(p->fft->create(&p->handle), "retrieving the phase");
-    p->ready = 1;
-    TRY_FFT(p->fft->no_workspace(p->handle, 0), "retrieving the phase");
-    TRY_FFT(p->fft->make(p->handle, 1, &length, NULL, 1, length, NULL, 1, length, CUFFT_C2C,
-                         (int)rows, &area),
-            "retrieving the phase");
-    TRY(workspace_hold(be, "cuFFT", area, &p->area));
-    TRY_FFT(p->fft->workspace(p->handle, p->area.ptr), "retrieving the phase");
-    TRY_FFT(p->fft->stream(p->handle, be->stream), "retrieving the phase");
-    return ERR_OK;
-}
-
-static void plan_drop(struct cuda_backend *be, struct plan *p)
-{
-    if (p->ready)
-        p->fft->destroy(p->handle);
-    workspace_drop(be, &p->area);
-}
-
-static enum err some_pairs(struct cuda_backend *be, const struct pairs *p, const struct plan *rows,
-                           const struct plan *columns)
+static enum err some_pairs(struct cuda_backend *be, const struct pairs *p,
+                           const struct prepare_plan *rows, const struct prepare_plan *columns)
 {
     const int64_t blocks = ceil_div(p->count * p->height * p->width, PREPARE_THREADS);
     LAUNCH(be, phase_continue_kernel, blocks, PREPARE_THREADS, 0, *p);
-    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_FORWARD), "retrieving the phase");
+    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_FORWARD), DOING);
     LAUNCH(be, phase_turn_kernel, blocks, PREPARE_THREADS, 0, p->z, p->turned, p->count, p->height,
            p->width);
-    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_FORWARD),
-            "retrieving the phase");
+    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_FORWARD), DOING);
     LAUNCH(be, phase_filter_kernel, blocks, PREPARE_THREADS, 0, *p);
-    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_INVERSE),
-            "retrieving the phase");
+    TRY_FFT(columns->fft->run(columns->handle, p->turned, p->turned, CUFFT_INVERSE), DOING);
     LAUNCH(be, phase_turn_kernel, blocks, PREPARE_THREADS, 0, p->turned, p->z, p->count, p->width,
            p->height);
-    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_INVERSE), "retrieving the phase");
+    TRY_FFT(rows->fft->run(rows->handle, p->z, p->z, CUFFT_INVERSE), DOING);
     LAUNCH(be, phase_store_kernel, ceil_div(p->count * p->rows * p->channels, PREPARE_THREADS),
            PREPARE_THREADS, 0, *p);
     return ERR_OK;
 }
 
 /* Every round has as many pairs; of the last, some are done again. */
-static enum err all_pairs(struct cuda_backend *be, struct pairs *p, struct plan *rows,
-                          struct plan *columns)
+static enum err all_pairs(struct cuda_backend *be, struct pairs *p, struct prepare_plan *rows,
+                          struct prepare_plan *columns)
 {
     const int64_t total = ceil_div(p->views, 2);
-    TRY(plan_make(be, rows, p->width, p->count * p->height));
-    TRY(plan_make(be, columns, p->height, p->count * p->width));
+    TRY(prepare_plan_make(be, rows, p->width, p->count * p->height, DOING));
+    TRY(prepare_plan_make(be, columns, p->height, p->count * p->width, DOING));
     for (int64_t first = 0; first < total; first += p->count) {
         p->first = least(first, total - p->count);
         TRY(some_pairs(be, p, rows, columns));
@@ -172,9 +139,9 @@ enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step 
     TRY(workspace_hold(be, "phase retrieval", 2 * plane * (size_t)p.count, &be->scratch));
     p.z = static_cast<float2 *>(be->scratch.ptr);
     p.turned = p.z + p.count * p.height * p.width;
-    struct plan rows = {}, columns = {};
+    struct prepare_plan rows = {}, columns = {};
     const enum err e = all_pairs(be, &p, &rows, &columns);
-    plan_drop(be, &rows);
-    plan_drop(be, &columns);
+    prepare_plan_drop(be, &rows);
+    prepare_plan_drop(be, &columns);
     return e;
 }

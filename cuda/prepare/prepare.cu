@@ -90,9 +90,7 @@ static enum err one_pass(struct cuda_backend *be, const struct prepare_step *s, 
     case PREPARE_PHASE:
         return prepare_phase_views(be, s, in, out);
     default:
-        return FAIL(ERR_UNSUPPORTED,
-                    "trial centres are compared on the CPU (their transforms are few and small): "
-                    "use --backend cpu");
+        return prepare_symmetry_trials(be, s, in, out);
     }
 }
 

@@ -7,19 +7,41 @@
 #include "host/scan/poses.h"
 #include "host/store/format/npy.h"
 
+#define TILT_MOST 45 /* degrees */
+
 /* A view's source and detector in the frame of its new angle. */
 struct pose {
-    double cos, sin;            /* of the detector's rotation */
-    double shift[2], source[2]; /* along channels and rows */
-    double turn_cos, turn_sin;  /* of the angle that a shifted source adds */
-    double slope;               /* of a ray, per ALU on the ideal detector */
-    double detector;            /* distance from the source's side to the detector; 0: parallel */
+    double channel[3], row[3], normal[3]; /* of the detector: along channels, rows, and away */
+    double shift[2], source[2];           /* along channels and rows */
+    double turn_cos, turn_sin;            /* of the angle that a shifted source adds */
+    double slope;                         /* of a ray, per ALU on the ideal detector */
+    double detector; /* distance from the source's side to the detector; 0: parallel */
 };
+
+static double radians(float degrees)
+{
+    return (double)degrees * M_PI / 180;
+}
+
+/* A direction (channels, rows, away from the source) by pitch, then by yaw. */
+static void lean(const float *row, double *v)
+{
+    const double pitch = radians(row[POSE_PITCH]), yaw = radians(row[POSE_YAW]);
+    const double up = cos(pitch) * v[1] - sin(pitch) * v[2];
+    const double away = sin(pitch) * v[1] + cos(pitch) * v[2];
+    const double along = cos(yaw) * v[0] - sin(yaw) * away;
+    v[2] = sin(yaw) * v[0] + cos(yaw) * away;
+    v[0] = along;
+    v[1] = up;
+}
 
 static struct pose pose_of(const struct scan *s, const float *row)
 {
-    const double angle = (double)row[POSE_ROTATION] * M_PI / 180;
-    struct pose p = {.cos = cos(angle), .sin = sin(angle), .turn_cos = 1};
+    const double c = cos(radians(row[POSE_ROTATION])), t = sin(radians(row[POSE_ROTATION]));
+    struct pose p = {.channel = {c, t}, .row = {-t, c}, .normal = {0, 0, 1}, .turn_cos = 1};
+    lean(row, p.channel);
+    lean(row, p.row);
+    lean(row, p.normal);
     p.shift[0] = (double)row[POSE_CHANNEL_SHIFT];
     p.shift[1] = (double)row[POSE_ROW_SHIFT];
     if (s->beam == BEAM_CONE && isfinite(s->source_detector)) {
@@ -35,20 +57,35 @@ static struct pose pose_of(const struct scan *s, const float *row)
     return p;
 }
 
-/* Where the ray through (u, v) of the ideal detector meets the real one, in its coordinates. */
-static void meet(const struct pose *p, double u, double v, double at[2])
+static double dot(const double *a, const double *b)
 {
-    double x = u, z = v;
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Where the ray through (u, v) of the ideal detector meets the real one, in its coordinates; 0
+ * where they are parallel or the detector lies behind the source. */
+static int meet(const struct pose *p, double u, double v, double at[2])
+{
+    double from[3] = {u, v, 0}, way[3] = {0, 0, 1};
     if (p->detector > 0) {
         const double along = u * p->slope;
-        const double way = p->detector / (p->turn_cos + p->turn_sin * along);
-        x = p->source[0] + way * (p->turn_cos * along - p->turn_sin);
-        z = p->source[1] + way * v * p->slope;
+        way[0] = p->turn_cos * along - p->turn_sin;
+        way[1] = v * p->slope;
+        way[2] = p->turn_cos + p->turn_sin * along;
+        from[0] = p->source[0];
+        from[1] = p->source[1];
+        from[2] = -p->detector;
     }
-    x -= p->shift[0];
-    z -= p->shift[1];
-    at[0] = p->cos * x + p->sin * z;
-    at[1] = p->cos * z - p->sin * x;
+    from[0] -= p->shift[0];
+    from[1] -= p->shift[1];
+    const double towards = dot(p->normal, way), before = -dot(p->normal, from);
+    if (towards <= 0 || (p->detector > 0 && before <= 0))
+        return 0;
+    for (int i = 0; i < 3; i++)
+        from[i] += before / towards * way[i];
+    at[0] = dot(p->channel, from);
+    at[1] = dot(p->row, from);
+    return 1;
 }
 
 /* Bilinear; 0 beside the detector. */
@@ -72,12 +109,15 @@ static void sample_view(const struct scan *s, const struct pose *p, const float 
     const double middle_channel = 0.5 * (double)(s->channels - 1);
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t c = 0; c < s->channels; c++) {
+            const double u = ((double)c - middle_channel) * s->delta_channel - s->channel_offset;
+            const double v = ((double)r - middle_row) * s->delta_row - s->row_offset;
             double at[2];
-            meet(p, ((double)c - middle_channel) * s->delta_channel - s->channel_offset,
-                 ((double)r - middle_row) * s->delta_row - s->row_offset, at);
             out[r * s->channels + c] =
-                sample(s, view, (at[0] + s->channel_offset) / s->delta_channel + middle_channel,
-                       (at[1] + s->row_offset) / s->delta_row + middle_row);
+                !meet(p, u, v, at)
+                    ? 0
+                    : sample(s, view,
+                             (at[0] + s->channel_offset) / s->delta_channel + middle_channel,
+                             (at[1] + s->row_offset) / s->delta_row + middle_row);
         }
 }
 
@@ -103,6 +143,32 @@ static enum err move_source(const float *table, struct scan *s)
     return ERR_OK;
 }
 
+/* (views, POSE_COLUMNS), mem_alloc; a table without tilts gets zeros there. */
+static enum err read_table(const char *path, int64_t views, float **out)
+{
+    static const char *const names[] = {"views", "columns"};
+    int64_t shape[2] = {views, -1};
+    float *given;
+    void *table = NULL;
+    enum err e = ERR_OK;
+    if (npy_read(path, 2, shape, names, 1, &given))
+        return err_prefix(ERR_INPUT, "--poses");
+    if (shape[1] != POSE_PITCH && shape[1] != POSE_COLUMNS)
+        e = FAIL(ERR_INPUT,
+                 "--poses %s: has %lld columns; %d are accepted, or %d with tilts: see "
+                 "docs/howto/scans.md",
+                 path, (long long)shape[1], POSE_PITCH, POSE_COLUMNS);
+    if (!e)
+        e = mem_alloc("poses", (size_t)(views * POSE_COLUMNS) * sizeof(float), &table);
+    for (int64_t i = 0; !e && i < views * POSE_COLUMNS; i++) {
+        const int64_t column = i % POSE_COLUMNS;
+        ((float *)table)[i] = column < shape[1] ? given[i / POSE_COLUMNS * shape[1] + column] : 0;
+    }
+    mem_free(given);
+    *out = table;
+    return e;
+}
+
 static enum err check_table(const char *path, const struct scan *s, const float *table)
 {
     const int moves = s->beam == BEAM_CONE && isfinite(s->source_detector);
@@ -118,20 +184,22 @@ static enum err check_table(const char *path, const struct scan *s, const float 
                 "--poses %s: view %lld moves the source by %g along the channels; a tenth of "
                 "source_iso_dist, %g, is accepted: give the rest as its angle",
                 path, (long long)i, x, 0.1 * s->source_iso);
+        const double pitch = (double)row[POSE_PITCH], yaw = (double)row[POSE_YAW];
+        FAIL_IF(fmax(fabs(pitch), fabs(yaw)) > TILT_MOST, ERR_INPUT,
+                "--poses %s: view %lld tilts the detector by (%g, %g) degrees; at most %d are "
+                "accepted: check the columns and their unit",
+                path, (long long)i, pitch, yaw, TILT_MOST);
     }
     return ERR_OK;
 }
 
 enum err scan_apply_poses(const char *path, struct ct_model *model, float **sinogram)
 {
-    static const char *const names[] = {"views", "columns"};
     struct scan *s = &model->scan;
-    int64_t shape[2] = {s->views, POSE_COLUMNS};
     float *table;
     void *ideal = NULL;
     enum err e = ERR_OK;
-    if (npy_read(path, 2, shape, names, 1, &table))
-        return err_prefix(ERR_INPUT, "--poses");
+    TRY(read_table(path, s->views, &table));
     TRY_OUT(check_table(path, s, table));
     TRY_OUT(
         mem_alloc("views of an ideal scanner", (size_t)scan_samples(s) * sizeof(float), &ideal));

@@ -6,13 +6,17 @@
 #include "host/base/err.h"
 #include "host/geom/scan.h"
 
-/* Columns of the table, (views, POSE_COLUMNS). Lengths in ALU, on the detector or at the source. */
+/* Columns of the table, (views, POSE_COLUMNS) or, without tilts, (views, POSE_PITCH). Lengths in
+ * ALU, on the detector or at the source; angles in degrees. The detector turns about the point
+ * where the ideal central ray meets it, shifted: in its plane, then by pitch, then by yaw. */
 enum {
-    POSE_ROTATION,       /* of the detector in its plane, degrees, from channels towards rows */
+    POSE_ROTATION,       /* of the detector in its plane, from channels towards rows */
     POSE_CHANNEL_SHIFT,  /* of the detector, along its channels before the rotation */
     POSE_ROW_SHIFT,      /* along its rows */
     POSE_SOURCE_CHANNEL, /* of the source, along the channels: cone beams */
     POSE_SOURCE_ROW,     /* along the rows */
+    POSE_PITCH,          /* about the ideal channels: the last rows lean away from the source */
+    POSE_YAW,            /* about the ideal rows: the last channels lean away from it */
     POSE_COLUMNS
 };
 

@@ -44,19 +44,34 @@ static double similarity(const struct volume *v, const float *x, const float *y,
     return sum / (double)(rows * cols * v->slices);
 }
 
-struct quality quality_of(const struct volume *v, const float *x, const float *reference)
+static struct quality judge(const struct volume *v, const float *x, const float *reference,
+                            double range)
 {
     const int64_t n = volume_voxels(v);
-    double low = INFINITY, high = -INFINITY, square = 0;
+    double square = 0;
     for (int64_t i = 0; i < n; i++) {
         const double d = (double)x[i] - (double)reference[i];
-        low = fmin(low, (double)reference[i]);
-        high = fmax(high, (double)reference[i]);
         square += d * d;
     }
-    const double range = high - low;
     return (struct quality){10 * log10(range * range / (square / (double)n)),
                             similarity(v, x, reference, range)};
+}
+
+struct quality quality_of(const struct volume *v, const float *x, const float *reference)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < volume_voxels(v); i++) {
+        low = fmin(low, (double)reference[i]);
+        high = fmax(high, (double)reference[i]);
+    }
+    return judge(v, x, reference, high - low);
+}
+
+struct quality quality_of_image(int64_t rows, int64_t cols, const float *x, const float *reference,
+                                double range)
+{
+    const struct volume v = {.rows = rows, .cols = cols, .slices = 1};
+    return judge(&v, x, reference, range);
 }
 
 enum err quality_picture(const char *path, const struct volume *v, const float *x,

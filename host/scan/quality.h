@@ -14,6 +14,10 @@ struct quality {
  * K1 0.01, K2 0.03, the range of the whole reference. */
 struct quality quality_of(const struct volume *v, const float *x, const float *reference);
 
+/* The same of one picture, with the range of the whole reference. */
+struct quality quality_of_image(int64_t rows, int64_t cols, const float *x, const float *reference,
+                                double range);
+
 /* Grey PNG: the middle slice, that of the reference, and their difference, grey where it is 0. */
 enum err quality_picture(const char *path, const struct volume *v, const float *x,
                          const float *reference);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/backend/registry.h"
 #include "host/base/clock.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
@@ -10,19 +9,6 @@
 #include "host/scan/trials.h"
 #include "host/store/format/png.h"
 #include "profiler/mark/mark.h"
-
-/* A GPU has no trial centres of this kind: the CPU finds them. */
-static enum err by_symmetry(struct backend *be, const struct center_views *v, double *center)
-{
-    const struct backend_options o = {.threads = be->threads};
-    struct backend *cpu;
-    if (!be->ops->streams)
-        return center_symmetry(be, v, center);
-    TRY(backend_open("cpu", &o, &cpu));
-    enum err e = center_symmetry(cpu, v, center);
-    backend_close(cpu);
-    return e;
-}
 
 static enum err search(const struct scan_request *r, const struct projections *p, double *center,
                        double *score)
@@ -33,7 +19,7 @@ static enum err search(const struct scan_request *r, const struct projections *p
     case CENTER_ENTROPY:
         return center_entropy(be, &v, center);
     case CENTER_SYMMETRY:
-        return by_symmetry(be, &v, center);
+        return center_symmetry(be, &v, center);
     default:
         return find_center(p, center, score);
     }

@@ -1,6 +1,7 @@
 /* links: tp_operators */
 /* Steps on views on every back end against float64 twins at odd sizes, and against what published
  * programs made of the same views (tests/data/prepare). */
+#include <complex.h>
 #include <stdio.h>
 
 #include "host/backend/prepare.h"
@@ -116,11 +117,60 @@ static double joined(const struct prepare_step *s, const float *x, int64_t v, in
     return place <= -1 ? a : (double)c > last ? b : a + share * (b - a);
 }
 
+/* One sample of a whole turn, the second half of which is the first, mirrored about the centre. */
+static double turned(const struct prepare_step *s, const float *x, double center, int64_t v,
+                     int64_t c)
+{
+    const int64_t views = s->in[0], n = s->in[2];
+    const double where = 2 * center - (double)c, t = where - floor(where);
+    double y[4];
+    if (v < views)
+        return at(s, x, v, 0, c);
+    if (where < 0 || where > (double)(n - 1))
+        return at(s, x, 2 * views - 1 - v, 0, c);
+    for (int k = 0; k < 4; k++)
+        y[k] =
+            at(s, x, v - views, 0, (int64_t)fmax(0, fmin((double)(n - 1), floor(where) + k - 1)));
+    return y[1] + 0.5 * t * (y[2] - y[0]) + t * t * (y[0] - 2.5 * y[1] + 2 * y[2] - 0.5 * y[3]) +
+           t * t * t * (1.5 * (y[1] - y[2]) + 0.5 * (y[3] - y[0]));
+}
+
+/* The spectrum by its definition: mean magnitude beside the wedge of an object half as wide. */
+static double symmetry(const struct prepare_step *s, const float *x, int64_t trial)
+{
+    const int64_t height = 2 * s->in[0], n = s->in[2];
+    const double center = s->first_center + (double)trial * s->center_step;
+    const double drop = fmin(20, floor(0.05 * (double)height));
+    double _Complex *line = calloc((size_t)height, sizeof *line);
+    double sum = 0;
+    for (int64_t c = 2; c <= n / 2; c++) {
+        for (int64_t v = 0; v < height; v++) {
+            line[v] = 0;
+            for (int64_t i = 0; i < n; i++)
+                line[v] +=
+                    turned(s, x, center, v, i) * cexp(-2i * M_PI * (double)(c * i % n) / (double)n);
+        }
+        for (int64_t k = -(height - 1) / 2; k <= height / 2; k++) {
+            const double along =
+                fabs((double)k) * (double)(height - 1) / (double)height / (2 * M_PI);
+            double _Complex z = 0;
+            if (fabs((double)k) <= drop || (double)c > ceil(along / 0.25))
+                continue;
+            for (int64_t v = 0; v < height; v++)
+                z += line[v] * cexp(-2i * M_PI * (double)(k * v % height) / (double)height);
+            sum += cabs(z);
+        }
+    }
+    free(line);
+    return sum / (double)(height * n);
+}
+
 static double twin(const struct prepare_step *s, const float *frames, const float *x, int64_t v,
                    int64_t r, int64_t c)
 {
     const int64_t i = r * s->in[2] + c, frame = s->in[1] * s->in[2];
-    const double here = s->kind == PREPARE_JOIN ? 0 : at(s, x, v, r, c);
+    const double here =
+        s->kind == PREPARE_JOIN || s->kind == PREPARE_SYMMETRY ? 0 : at(s, x, v, r, c);
     double sum = 0;
     switch (s->kind) {
     case PREPARE_OUTLIERS:
@@ -144,6 +194,8 @@ static double twin(const struct prepare_step *s, const float *frames, const floa
         const double p = (double)c - xm, q = (double)r - ym;
         return between(s, x, v, ym + p * s->sine + q * s->cosine, xm + p * s->cosine - q * s->sine);
     }
+    case PREPARE_SYMMETRY:
+        return symmetry(s, x, c);
     default:
         return joined(s, x, v, r, c);
     }
@@ -273,6 +325,23 @@ static void tilted_and_joined_views_equal_their_twins(void **state)
     }
 }
 
+/* Odd and even sizes; some of a trial's views lie beside the detector. */
+static void trial_centres_equal_their_twin(void **state)
+{
+    static const int64_t turns[][3] = {{9, 1, 4}, {20, 1, 33}, {33, 1, 64}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(turns); i++) {
+        float *x = random_floats(40 + i, 0, 1, prepare_samples(turns[i]));
+        struct prepare_step s = step_of(PREPARE_SYMMETRY, turns[i]);
+        s.out[0] = s.out[1] = 1;
+        s.out[2] = 7;
+        s.center_step = 0.75;
+        s.first_center = 0.5 * (double)turns[i][2] - 3.1;
+        compare("symmetry", &s, NULL, x, 2e-6);
+        free(x);
+    }
+}
+
 /* An array of tests/data/prepare, and its shape. */
 static float *data(const char *name, int64_t shape[3])
 {
@@ -364,6 +433,7 @@ int main(void)
         cmocka_unit_test(flat_fields_are_interpolated_in_time),
         cmocka_unit_test(air_logarithm_and_polynomial_equal_their_twins),
         cmocka_unit_test(tilted_and_joined_views_equal_their_twins),
+        cmocka_unit_test(trial_centres_equal_their_twin),
         cmocka_unit_test(published_programs_give_the_same),
         cmocka_unit_test(wavelets_compose_what_they_analysed),
     };

@@ -10,11 +10,13 @@
 #include "host/base/run_folder.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor/facts.h"
+#include "host/cli/storage/info_histogram.h"
 #include "host/cli/storage/info_store.h"
 #include "host/cli/commands/info_timing.h"
 #include "host/geom/ct_model.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
+#include "host/store/engine/histogram.h"
 #include "host/store/fetch/http.h"
 #include "host/store/format/npy.h"
 
@@ -22,9 +24,13 @@
 #define UNKNOWN    ((double)NAN)
 #define JSON_LIMIT ((size_t)256 << 20)
 
-static int json;
+static int json, histogram;
+static int64_t bins;
 
 static struct opt options[] = {
+    OPTION_FLAG("histogram", 0, histogram,
+                "counts the values of the file's first array in bins\nof one width"),
+    OPTION_INT("bins", 0, bins, "N", "of --histogram (default 64)", 1, HISTOGRAM_BINS_MOST),
     CLI_OPT_JSON(json),
     {0},
 };
@@ -187,6 +193,9 @@ static enum err run(int words, char **word)
     const char *path = word[0];
     static unsigned char head[HEAD_BYTES + 1];
     struct stat st;
+    FAIL_IF(bins && !histogram, ERR_USAGE, "--bins is for --histogram: add it");
+    if (histogram)
+        return info_histogram(path, bins ? (int)bins : 64, json);
     if (http_is_url(path))
         return info_store(path, json);
     if (!stat(path, &st) && S_ISDIR(st.st_mode) && info_is_store(path))
@@ -227,7 +236,8 @@ const struct command cmd_info = {
         "Examples:\n"
         "  tomoprof info tests/data/tooth.h5\n"
         "  tomoprof info output/latest\n"
-        "  tomoprof info --json volume.nii.gz\n",
+        "  tomoprof info --json volume.nii.gz\n"
+        "  tomoprof info --histogram --bins 100 volume.nii\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -109,8 +109,9 @@ static struct opt options[] = {
         "scan)"),
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
-    OPTION_INPUT("poses", 0, poses, "FILE",
-                 "what moved in each view: .npy of (views, 5), see\ndocs/howto/scans.md"),
+    OPTION_INPUT(
+        "poses", 0, poses, "FILE",
+        "what moved in each view: .npy of (views, 5), or 7 with\ntilts, see docs/howto/scans.md"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
     OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
@@ -122,6 +123,9 @@ static struct opt options[] = {
     OPTION_PLACE("pngs", 0, outputs.pngs, "DIR", "each slice also as a picture, all alike in grey"),
     OPTION_PLACE("ome-zarr", 0, outputs.ome_zarr, "DIR.ome.zarr",
                  "the volume also as OME-Zarr 0.5, with halves, quarters, .."),
+    OPTION_OUTPUT("page", 0, outputs.page, "FILE.html",
+                  "slices along three axes and the histogram on a page;\nwith --reference PSNR and "
+                  "SSIM of each"),
     OPTION_INPUT(
         "reference", 0, reference, "FILE",
         "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
@@ -169,6 +173,8 @@ static enum err check_call(char **picture)
             ERR_MEMORY, "no memory left for the name of the picture");
     TRY(volume_outputs_check(&outputs));
     TRY(check_writable(out));
+    if (outputs.page)
+        TRY(check_writable(outputs.page));
     return check_writable(*picture);
 }
 
@@ -235,6 +241,16 @@ static enum err tell_result(const struct scan_recon *s, const struct backend *be
             "interrupted in iteration %" PRId64 " of %" PRId64 ": %s holds what there is",
             s->report.iterations + 1, iterations, out);
     return ERR_OK;
+}
+
+static enum err write_outputs(const struct scan_recon *s, const struct backend *be)
+{
+    char about[256];
+    snprintf(about, sizeof about, "Reconstructed by %s on %s", method_names[method], be->device);
+    outputs.about = about;
+    outputs.reference = reference;
+    outputs.quality = reference ? s->quality : (struct quality){(double)NAN, (double)NAN};
+    return volume_outputs_write(&outputs, out, &s->input.model.volume);
 }
 
 static void tell_ranks(const struct cluster *c, const struct scan_recon *s)
@@ -323,7 +339,7 @@ static enum err run(int words, char **word)
     }
     e = tell_result(&s, be);
     if (!e && !c->place.rank)
-        e = volume_outputs_write(&outputs, out, &s.input.model.volume);
+        e = write_outputs(&s, be);
 out:
     free(picture);
     scan_recon_free(&s);

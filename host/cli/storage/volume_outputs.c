@@ -8,6 +8,7 @@
 
 #include "host/base/log.h"
 #include "host/cli/storage/volume_outputs.h"
+#include "host/cli/storage/volume_page.h"
 #include "host/store/writer/slices.h"
 
 static int ends_in(const char *path, const char *end)
@@ -41,6 +42,8 @@ enum err volume_outputs_check(const struct volume_outputs *o)
     TRY(check_one("pngs", o->pngs));
     FAIL_IF(o->ome_zarr && !ends_in(o->ome_zarr, ".zarr"), ERR_USAGE,
             "--ome-zarr %s: the name must end in .ome.zarr or .zarr", o->ome_zarr);
+    FAIL_IF(o->page && !ends_in(o->page, ".html"), ERR_USAGE,
+            "--page %s: the name must end in .html", o->page);
     return check_one("ome-zarr", o->ome_zarr);
 }
 
@@ -82,6 +85,12 @@ enum err volume_outputs_write(const struct volume_outputs *o, const char *volume
     if (o->ome_zarr) {
         TRY(store_pyramid(volume, o->ome_zarr, &options, &r));
         log_info("%s: OME-Zarr 0.5 of %d levels", o->ome_zarr, r.levels);
+    }
+    if (o->page) {
+        struct volume_page p = {
+            .reference = o->reference, .about = o->about, .v = v, .quality = o->quality};
+        TRY(volume_page_write(o->page, volume, &p));
+        log_info("%s: a page of %d sections and the histogram", o->page, p.sections);
     }
     return ERR_OK;
 }

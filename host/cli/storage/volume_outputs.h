@@ -4,12 +4,16 @@
 
 #include "host/base/err.h"
 #include "host/geom/scan.h"
+#include "host/scan/quality.h"
 
 /* NULL: not wanted. */
 struct volume_outputs {
     const char *tiff; /* a file that ends in .tif, or a folder of one file for each slice */
     const char *pngs, *ome_zarr; /* folders */
     int bar;                     /* in each PNG */
+    const char *page;            /* of volume_page.h */
+    const char *reference, *about;
+    struct quality quality; /* of the page */
 };
 
 /* Before the work: none of them is there, and their folders can be written. */

@@ -5,11 +5,10 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/backend/symmetry_math.h"
 #include "host/base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"
-
-#define OBJECT 0.5 /* of the detector's width: what the wedge is for */
 
 struct turn {
     const struct prepare_step *step;
@@ -34,50 +33,14 @@ static void transform(const struct turn *t, const float *row, struct trial *w, f
     memcpy(to, w->spectrum, (size_t)t->channels * 2 * sizeof *to);
 }
 
-/* Keys' cubic between four samples. */
-static double cubic(const float *x, int64_t n, double at)
-{
-    const int64_t below = (int64_t)floor(at);
-    const double t = at - (double)below;
-    double y[4];
-    for (int k = 0; k < 4; k++) {
-        int64_t i = below - 1 + k;
-        i = i < 0 ? 0 : i < n ? i : n - 1;
-        y[k] = (double)x[i];
-    }
-    const double a = -0.5 * y[0] + 1.5 * y[1] - 1.5 * y[2] + 0.5 * y[3];
-    const double b = y[0] - 2.5 * y[1] + 2 * y[2] - 0.5 * y[3];
-    return ((a * t + b) * t + 0.5 * (y[2] - y[0])) * t + y[1];
-}
-
-/* Row v of the other half: view v mirrored about the centre; what lies beside the detector there is
- * taken from the view of the same place in reverse order. */
-static void other_half(const struct turn *t, double center, int64_t v, float *row)
-{
-    const int64_t n = t->channels;
-    const float *y = t->y + v * n, *gap = t->y + (t->views - 1 - v) * n;
-    for (int64_t c = 0; c < n; c++) {
-        const double at = 2 * center - (double)c;
-        row[c] = at >= 0 && at <= (double)(n - 1) ? (float)cubic(y, n, at) : gap[c];
-    }
-}
-
-/* Channels of the mask at frequency k along the views, from 1 on: |frequency| <= the result. */
-static int64_t wedge(const struct turn *t, int64_t k)
-{
-    const double height = 2 * (double)t->views, radius = 0.5 * OBJECT * (double)t->channels;
-    const double drop = fmin(20, floor(0.05 * height)), along = (double)k;
-    const double step = (height - 1) / (height * 2 * M_PI);
-    return along <= drop ? 0 : (int64_t)ceil(along * step / radius * (double)t->channels);
-}
-
 /* Mean magnitude outside the double wedge; frequencies +-1 and 0 along channels are left out. */
 static double score(const struct turn *t, double center, struct trial *w, float *row)
 {
     const int64_t n = t->channels, height = 2 * t->views;
     double sum = 0;
     for (int64_t v = 0; v < t->views; v++) {
-        other_half(t, center, v, row);
+        for (int64_t c = 0; c < n; c++)
+            row[c] = prepare_mirrored(t->y, t->views, n, center, v, c);
         transform(t, row, w, w->rows + v * n * 2);
     }
     for (int64_t c = 2; c <= n / 2; c++) {
@@ -89,7 +52,7 @@ static double score(const struct turn *t, double center, struct trial *w, float 
         }
         fft_forward(t->along_views, w->line, w->spectrum);
         for (int64_t k = 0; k < height; k++)
-            if (wedge(t, 2 * k <= height ? k : height - k) >= c)
+            if (prepare_wedge(t->views, n, 2 * k <= height ? k : height - k) >= c)
                 sum += hypot((double)w->spectrum[2 * k], (double)w->spectrum[2 * k + 1]);
     }
     return sum / (double)(n * height);

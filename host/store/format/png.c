@@ -1,5 +1,6 @@
 /* Grey PNG files, and the window of values that shows an object. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -56,30 +57,51 @@ static enum err write_stream(struct outfile *f, int64_t rows, int64_t cols,
     return write_chunk(f, "IEND", NULL, 0);
 }
 
-enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
-                        int64_t row_stride, int64_t col_stride, double low, double high)
+/* A picture into a stream; `name` is for messages. */
+static enum err write_picture(struct outfile *f, const char *name, int64_t rows, int64_t cols,
+                              const float *values, int64_t row_stride, int64_t col_stride,
+                              double low, double high)
 {
     FAIL_IF(rows < 1 || cols < 1 || rows > (1 << 30) / (cols + 1), ERR_INPUT,
-            "%s: a picture of %lld x %lld pixels cannot be written", path, (long long)cols,
+            "%s: a picture of %lld x %lld pixels cannot be written", name, (long long)cols,
             (long long)rows);
     uLong bytes = (uLong)(rows * (cols + 1)), packed_bytes = compressBound(bytes);
     void *lines = NULL, *packed = NULL;
-    struct outfile f = {0};
     enum err e;
     TRY_OUT(mem_alloc("picture", bytes, &lines));
     TRY_OUT(mem_alloc("picture", packed_bytes, &packed));
     fill_lines(lines, rows, cols, values, row_stride, col_stride, low, high);
-    if (compress2(packed, &packed_bytes, lines, bytes, 6) != Z_OK) {
-        e = FAIL(ERR_MEMORY, "%s: no memory left to compress the picture", path);
-        goto out;
-    }
-    TRY_OUT(outfile_open(&f, path));
-    TRY_OUT(write_stream(&f, rows, cols, packed, packed_bytes));
-    e = outfile_commit(&f);
+    e = compress2(packed, &packed_bytes, lines, bytes, 6) == Z_OK
+            ? write_stream(f, rows, cols, packed, packed_bytes)
+            : FAIL(ERR_MEMORY, "%s: no memory left to compress the picture", name);
 out:
-    outfile_abort(&f);
     mem_free(lines);
     mem_free(packed);
+    return e;
+}
+
+enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
+                        int64_t row_stride, int64_t col_stride, double low, double high)
+{
+    struct outfile f = {0};
+    TRY(outfile_open(&f, path));
+    enum err e = write_picture(&f, path, rows, cols, values, row_stride, col_stride, low, high);
+    if (!e)
+        e = outfile_commit(&f);
+    outfile_abort(&f);
+    return e;
+}
+
+enum err png_encode_grey(int64_t rows, int64_t cols, const float *values, double low, double high,
+                         unsigned char **png, size_t *bytes)
+{
+    char *data = NULL;
+    struct outfile f = {.stream = open_memstream(&data, bytes), .path = "a picture"};
+    FAIL_IF(!f.stream, ERR_MEMORY, "no memory left for a picture");
+    enum err e = write_picture(&f, f.path, rows, cols, values, cols, 1, low, high);
+    if (fclose(f.stream) && !e)
+        e = FAIL(ERR_MEMORY, "no memory left for a picture");
+    *png = (unsigned char *)data;
     return e;
 }
 

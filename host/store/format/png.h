@@ -2,6 +2,7 @@
 #ifndef TP_STORE_FORMAT_PNG_H
 #define TP_STORE_FORMAT_PNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/base/err.h"
@@ -10,6 +11,9 @@
  * 255]. */
 enum err png_write_grey(const char *path, int64_t rows, int64_t cols, const float *values,
                         int64_t row_stride, int64_t col_stride, double low, double high);
+/* The same of values[rows][cols] without gaps, in memory: *png is malloc'ed, after failures too. */
+enum err png_encode_grey(int64_t rows, int64_t cols, const float *values, double low, double high,
+                         unsigned char **png, size_t *bytes);
 /* A window that shows the object: the 0.5 and 99.5 percentiles of the finite values. */
 void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_stride,
                   int64_t col_stride, double *low, double *high);
