@@ -25,9 +25,8 @@ struct ranks_backend {
     struct index_range rows, owned; /* of this rank; owned within rows */
     int overlaps;                   /* any two ranks share rows */
     struct buffer projected;        /* A delta of all ranks, rows fastest; where they overlap */
-    float *own;               /* this rank's part of it, while the others are added; mem_alloc */
-    const void *projected_of; /* the delta that it belongs to, NULL: to none */
-    float *sent, *received;   /* rows of one pair of ranks; mem_alloc */
+    const void *projected_of;       /* the delta that it belongs to, NULL: to none */
+    float *sent, *received;         /* rows of one pair of ranks; mem_alloc */
     struct border below, above;
     int neighbours_known;
     float *line_out, *line_in;             /* a number per pixel */
@@ -55,12 +54,9 @@ static struct index_range common(struct index_range a, struct index_range b)
     return (struct index_range){first, end > first ? end - first : 0};
 }
 
-static struct index_range shared_with(const struct ranks_backend *r, int other)
+static struct index_range rows_of(const struct ranks_backend *r, int rank)
 {
-    const int size = r->c->place.size;
-    if (other < 0 || other >= size)
-        return (struct index_range){0, 0};
-    return common(r->rows, r->shares->rows[other]);
+    return r->shares->rows[rank];
 }
 
 /* Lines of rows: (views, channels) of them. */
@@ -83,27 +79,47 @@ static void take_rows(const struct ranks_backend *r, struct index_range rows, co
         memcpy(out + i * rows.count, from + i * r->rows.count, (size_t)rows.count * sizeof *out);
 }
 
-static void add_rows(const struct ranks_backend *r, struct index_range rows, const float *in,
-                     float *d)
+/* Adds to the rows that are there, or takes their place. */
+static void put_rows(const struct ranks_backend *r, struct index_range rows, int add,
+                     const float *in, float *d)
 {
     float *to = d + rows.first - r->rows.first;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < lines(r); i++)
         for (int64_t k = 0; k < rows.count; k++)
-            to[i * r->rows.count + k] += in[i * rows.count + k];
+            to[i * r->rows.count + k] =
+                in[i * rows.count + k] + (add ? to[i * r->rows.count + k] : 0);
 }
 
-/* What ranks `distance` apart share. All send before they add: the sums are of the own parts. */
-static enum err pass(struct ranks_backend *r, int distance, const float *own, float *d)
+/* One step of the exchange: rows `out` of d to rank `to`, rows `in` from rank `from`. */
+static enum err step(struct ranks_backend *r, int to, struct index_range out, int from,
+                     struct index_range in, int add, float *d)
 {
-    const int to = r->c->place.rank + distance, from = r->c->place.rank - distance;
-    const struct index_range out = shared_with(r, to), in = shared_with(r, from);
+    if (!out.count && !in.count)
+        return ERR_OK;
     if (out.count)
-        take_rows(r, out, own, r->sent);
+        take_rows(r, out, d, r->sent);
     TRY(cluster_exchange(r->c, out.count ? to : -1, r->sent, bytes_of(r, out), in.count ? from : -1,
                          r->received, bytes_of(r, in)));
     if (in.count)
-        add_rows(r, in, r->received, d);
+        put_rows(r, in, add, r->received, d);
+    return ERR_OK;
+}
+
+/* A reduce-scatter: each row is summed by the rank that owns it, in one order; then it goes back to
+ * those who hold it, who all have the same bits. */
+static enum err reduce(struct ranks_backend *r, float *d)
+{
+    const int me = r->c->place.rank, size = r->c->place.size;
+    for (int back = 0; back < 2; back++)
+        for (int distance = 1; distance < size; distance++) {
+            const int to = (me + distance) % size, from = (me + size - distance) % size;
+            const struct index_range out =
+                back ? common(r->owned, rows_of(r, to)) : common(r->rows, r->shares->owned[to]);
+            const struct index_range in =
+                back ? common(r->rows, r->shares->owned[from]) : common(r->owned, rows_of(r, from));
+            TRY(step(r, to, out, from, in, !back, d));
+        }
     return ERR_OK;
 }
 
@@ -115,16 +131,9 @@ static enum err project(struct backend *be, struct projector *p, const struct pi
     const struct sinogram y = {&r->projected, SINO_ROWS_FASTEST};
     r->projected_of = NULL;
     TRY(r->inner->forward(be, p, pixels, x, y));
-    memcpy(r->own, r->projected.ptr, r->projected.bytes);
-    enum err e = ERR_OK;
-    for (int distance = 1; !e && distance < r->c->place.size; distance++) {
-        e = pass(r, distance, r->own, r->projected.ptr);
-        if (!e)
-            e = pass(r, -distance, r->own, r->projected.ptr);
-    }
-    if (!e)
-        r->projected_of = x->ptr;
-    return e;
+    TRY(reduce(r, r->projected.ptr));
+    r->projected_of = x->ptr;
+    return ERR_OK;
 }
 
 /* Sums over the rows that this rank owns. */
@@ -336,7 +345,9 @@ static int64_t largest_overlap(const struct ranks_backend *r)
 {
     int64_t most = 0;
     for (int other = 0; other < r->c->place.size; other++) {
-        const int64_t n = other == r->c->place.rank ? 0 : shared_with(r, other).count;
+        const int64_t out = common(r->rows, r->shares->owned[other]).count;
+        const int64_t in = common(r->owned, rows_of(r, other)).count;
+        const int64_t n = other == r->c->place.rank ? 0 : out > in ? out : in;
         most = most > n ? most : n;
     }
     return most;
@@ -365,7 +376,6 @@ static enum err allocate(struct backend *be, struct ranks_backend *r)
     const int64_t shared = lines(r) * largest_overlap(r);
     TRY(floats("rows to send", shared, &r->sent));
     TRY(floats("rows to receive", shared, &r->received));
-    TRY(floats("this rank's projections", samples, &r->own));
     return r->inner->alloc(be, "projections of all ranks", (size_t)samples * sizeof(float),
                            &r->projected);
 }
@@ -412,9 +422,8 @@ void ranks_backend_close(struct backend *be, struct ranks_backend *r)
         return;
     be->ops = r->inner;
     be->ops->release(be, &r->projected);
-    float *const arrays[] = {r->below.thin, r->above.thin,    r->line_out,
-                             r->line_in,    r->sent,          r->own,
-                             r->received,   r->thin_gradient, r->thin_curvature};
+    float *const arrays[] = {r->below.thin, r->above.thin, r->line_out,      r->line_in,
+                             r->sent,       r->received,   r->thin_gradient, r->thin_curvature};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         mem_free(arrays[i]);
     free(r);

@@ -13,7 +13,7 @@ enum { WORDS = 12, ERR_COUNT = 2, ERR_OTHER = 16 };
 
 /* Which words are counts besides the row's own, and which are lists of one for each rank: those of
  * `lists_at_root` count at the root alone. */
-static const struct twin {
+static const struct large_twin {
     enum call_number number;
     unsigned counts, lists, lists_at_root;
 } twins[] = {
@@ -65,7 +65,7 @@ static int shorten(word list, int n, word *out)
 int large_as_plain(enum call_number number, void *plain, const word *w)
 {
     const struct mpi_row *r = &mpi_rows[number];
-    struct twin t = {.counts = 0};
+    struct large_twin t = {.counts = 0};
     word v[WORDS] = {0};
     int error = 0;
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i++)
