@@ -257,16 +257,21 @@ static void entry_of(const char *list, int index, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(list, ","), list);
 }
 
+int cluster_gpu_of(const struct cluster_place *place, const char *given, int count, char *out,
+                   size_t room)
+{
+    if (place->local_size < 2 || (given && !*given) || (!given && count < 2))
+        return 0;
+    if (given)
+        entry_of(given, place->local_rank, out, room);
+    else
+        snprintf(out, room, "%d", place->local_rank % count);
+    return 1;
+}
+
 void cluster_choose_gpu(const struct cluster *c)
 {
-    const char *given = getenv("CUDA_VISIBLE_DEVICES");
-    const int count = gpus_here();
     char mine[64];
-    if (c->place.local_size < 2 || (given && !*given) || (!given && count < 2))
-        return;
-    if (given)
-        entry_of(given, c->place.local_rank, mine, sizeof mine);
-    else
-        snprintf(mine, sizeof mine, "%d", c->place.local_rank % count);
-    setenv("CUDA_VISIBLE_DEVICES", mine, 1);
+    if (cluster_gpu_of(&c->place, getenv("CUDA_VISIBLE_DEVICES"), gpus_here(), mine, sizeof mine))
+        setenv("CUDA_VISIBLE_DEVICES", mine, 1);
 }

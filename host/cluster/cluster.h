@@ -48,6 +48,10 @@ enum err cluster_barrier(struct cluster *c);
  * `usable` CPUs; and its GPU where there are several, through CUDA_VISIBLE_DEVICES. */
 int cluster_threads(const struct cluster *c, int usable);
 void cluster_choose_gpu(const struct cluster *c);
+/* The value of CUDA_VISIBLE_DEVICES for this rank, of what was `given` (NULL: not set) or of
+ * `count` GPUs, in turn. 0: it stays as it is. */
+int cluster_gpu_of(const struct cluster_place *place, const char *given, int count, char *out,
+                   size_t room);
 
 /* Rank and number of ranks that a launcher's variables name, without any MPI; 0: none is named. */
 int cluster_of_environment(int *rank, int *size);

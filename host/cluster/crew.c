@@ -96,10 +96,6 @@ enum err crew_give(struct crew *w, struct run_state *s)
     struct crew_order o;
     w->runs = 0;
     w->axis = crew_plan_axis(s->op, &s->model, w->c->place.size, &w->why);
-    if (w->axis && s->op->share == SHARE_MBIR && s->be->ops->streams) {
-        w->axis = NULL;
-        w->why = "several processes compute it with --backend cpu alone";
-    }
     if (!w->axis)
         return ERR_OK;
     TRY(order_of(s, &o));

@@ -168,22 +168,42 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     progress("mbir", (double)done, (double)total);
 }
 
-static enum err iterate(struct part *p)
+/* What MBIR reads and writes, where the back end computes. */
+struct arrays {
+    struct buffer y, w, x;
+};
+
+static enum err compute(struct part *p, struct arrays *a)
 {
     const struct scan_request *r = p->s->request;
+    const struct backend_ops *ops = p->be->ops;
     const size_t y_bytes = (size_t)scan_samples(&p->m.scan) * sizeof(float);
-    const struct buffer y = {PLACE_HOST, 0, y_bytes, p->y}, w = {PLACE_HOST, 0, y_bytes, p->w};
-    struct buffer x = {PLACE_HOST, 0, (size_t)volume_voxels(&p->m.volume) * sizeof(float), p->x};
+    const size_t x_bytes = (size_t)volume_voxels(&p->m.volume) * sizeof(float);
+    TRY(ops->upload(p->be, p->y, y_bytes, &a->y));
+    if (p->w)
+        TRY(ops->upload(p->be, p->w, y_bytes, &a->w));
+    TRY(ops->upload(p->be, p->x, x_bytes, &a->x));
     const struct mbir_options o = {.max_iterations = r->iterations,
                                    .stop_threshold_percent = r->threshold_percent,
                                    .seed = r->seed,
-                                   .weights = p->w ? &w : NULL,
+                                   .weights = p->w ? &a->w : NULL,
                                    .samples = scan_samples(&p->s->input.model.scan),
                                    .on_iteration = on_iteration};
     enum err e = ranks_backend_open(p->be, p->c, &p->shares, &p->m, &p->ranks);
     if (!e)
-        e = mbir_recon(p->be, &p->m, &y, &o, &x, &p->s->report);
+        e = mbir_recon(p->be, &p->m, &a->y, &o, &a->x, &p->s->report);
     ranks_backend_close(p->be, p->ranks);
+    TRY(e);
+    return ops->download(p->be, &a->x, p->x, x_bytes);
+}
+
+static enum err iterate(struct part *p)
+{
+    struct arrays a = {.x = {.ptr = NULL}};
+    const enum err e = compute(p, &a);
+    struct buffer *const all[] = {&a.y, &a.w, &a.x};
+    for (int i = 0; i < 3; i++)
+        p->be->ops->release(p->be, all[i]);
     progress_end();
     return e;
 }
@@ -216,8 +236,6 @@ enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backen
                           const struct parts *to, int *silent)
 {
     struct part p = {.c = c, .s = s, .be = be};
-    FAIL_IF(be->ops->streams, ERR_UNSUPPORTED,
-            "mbir by several processes computes on the CPU: add --backend cpu");
     TRY(cluster_agree(c, scan_input_prepare(s->request, &s->input), silent));
     TRY(shares_of(&s->input.model, c->place.size, &p.shares));
     p.m = model_of(&s->input.model, &p.shares, c->place.rank);

@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "host/base/memory.h"
+#include "host/cluster/borders.h"
 #include "host/cluster/ranks_backend.h"
-
-/* The slices of one border, as a volume of three: the other rank's, and the two (or one) of this
- * rank next to it, in their order in space. */
-struct border {
-    int other;         /* rank, -1: none */
-    float *thin;       /* (pixels, 3), mem_alloc */
-    int64_t mine, far; /* this rank's slices in its own volume: at the border, and beside it */
-    int theirs;        /* place of the other rank's slice in `thin`; the border's own is 1 */
-};
+#include "host/cluster/stage.h"
 
 struct ranks_backend {
     struct backend_ops ops;          /* first: be->ops leads here */
@@ -25,13 +18,10 @@ struct ranks_backend {
     struct index_range rows, owned; /* of this rank; owned within rows */
     int overlaps;                   /* any two ranks share rows */
     struct buffer projected;        /* A delta of all ranks, rows fastest; where they overlap */
-    float *own;               /* this rank's part of it, while the others are added; mem_alloc */
-    const void *projected_of; /* the delta that it belongs to, NULL: to none */
-    float *sent, *received;   /* rows of one pair of ranks; mem_alloc */
-    struct border below, above;
+    const void *projected_of;       /* the delta that it belongs to, NULL: to none */
+    float *sent, *received;         /* rows of one pair of ranks; mem_alloc */
+    struct borders *borders;
     int neighbours_known;
-    float *line_out, *line_in;             /* a number per pixel */
-    float *thin_gradient, *thin_curvature; /* (pixels of a subset, 3) */
 };
 
 static struct ranks_backend *of(const struct backend *be)
@@ -55,12 +45,9 @@ static struct index_range common(struct index_range a, struct index_range b)
     return (struct index_range){first, end > first ? end - first : 0};
 }
 
-static struct index_range shared_with(const struct ranks_backend *r, int other)
+static struct index_range rows_of(const struct ranks_backend *r, int rank)
 {
-    const int size = r->c->place.size;
-    if (other < 0 || other >= size)
-        return (struct index_range){0, 0};
-    return common(r->rows, r->shares->rows[other]);
+    return r->shares->rows[rank];
 }
 
 /* Lines of rows: (views, channels) of them. */
@@ -83,27 +70,47 @@ static void take_rows(const struct ranks_backend *r, struct index_range rows, co
         memcpy(out + i * rows.count, from + i * r->rows.count, (size_t)rows.count * sizeof *out);
 }
 
-static void add_rows(const struct ranks_backend *r, struct index_range rows, const float *in,
-                     float *d)
+/* Adds to the rows that are there, or takes their place. */
+static void put_rows(const struct ranks_backend *r, struct index_range rows, int add,
+                     const float *in, float *d)
 {
     float *to = d + rows.first - r->rows.first;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < lines(r); i++)
         for (int64_t k = 0; k < rows.count; k++)
-            to[i * r->rows.count + k] += in[i * rows.count + k];
+            to[i * r->rows.count + k] =
+                in[i * rows.count + k] + (add ? to[i * r->rows.count + k] : 0);
 }
 
-/* What ranks `distance` apart share. All send before they add: the sums are of the own parts. */
-static enum err pass(struct ranks_backend *r, int distance, const float *own, float *d)
+/* One step of the exchange: rows `out` of d to rank `to`, rows `in` from rank `from`. */
+static enum err step(struct ranks_backend *r, int to, struct index_range out, int from,
+                     struct index_range in, int add, float *d)
 {
-    const int to = r->c->place.rank + distance, from = r->c->place.rank - distance;
-    const struct index_range out = shared_with(r, to), in = shared_with(r, from);
+    if (!out.count && !in.count)
+        return ERR_OK;
     if (out.count)
-        take_rows(r, out, own, r->sent);
+        take_rows(r, out, d, r->sent);
     TRY(cluster_exchange(r->c, out.count ? to : -1, r->sent, bytes_of(r, out), in.count ? from : -1,
                          r->received, bytes_of(r, in)));
     if (in.count)
-        add_rows(r, in, r->received, d);
+        put_rows(r, in, add, r->received, d);
+    return ERR_OK;
+}
+
+/* A reduce-scatter: each row is summed by the rank that owns it, in one order; then it goes back to
+ * those who hold it, who all have the same bits. */
+static enum err reduce(struct ranks_backend *r, float *d)
+{
+    const int me = r->c->place.rank, size = r->c->place.size;
+    for (int back = 0; back < 2; back++)
+        for (int distance = 1; distance < size; distance++) {
+            const int to = (me + distance) % size, from = (me + size - distance) % size;
+            const struct index_range out =
+                back ? common(r->owned, rows_of(r, to)) : common(r->rows, r->shares->owned[to]);
+            const struct index_range in =
+                back ? common(r->rows, r->shares->owned[from]) : common(r->owned, rows_of(r, from));
+            TRY(step(r, to, out, from, in, !back, d));
+        }
     return ERR_OK;
 }
 
@@ -115,16 +122,15 @@ static enum err project(struct backend *be, struct projector *p, const struct pi
     const struct sinogram y = {&r->projected, SINO_ROWS_FASTEST};
     r->projected_of = NULL;
     TRY(r->inner->forward(be, p, pixels, x, y));
-    memcpy(r->own, r->projected.ptr, r->projected.bytes);
-    enum err e = ERR_OK;
-    for (int distance = 1; !e && distance < r->c->place.size; distance++) {
-        e = pass(r, distance, r->own, r->projected.ptr);
-        if (!e)
-            e = pass(r, -distance, r->own, r->projected.ptr);
-    }
-    if (!e)
-        r->projected_of = x->ptr;
-    return e;
+    float *d;
+    TRY(stage_take(be, &r->projected, &d));
+    const enum err e = reduce(r, d);
+    if (e)
+        stage_drop(&r->projected, d);
+    TRY(e);
+    TRY(stage_give(be, d, &r->projected));
+    r->projected_of = x->ptr;
+    return ERR_OK;
 }
 
 /* Sums over the rows that this rank owns. */
@@ -146,12 +152,38 @@ static void owned_dots(struct backend *be, const float *w, const float *e, const
     *sums = (struct vcd_sums){linear, quadratic};
 }
 
-static enum err weighted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
-                              const struct buffer *d, struct vcd_sums *sums)
+/* The same where they lie on a device: 0 for d in the rows of others counts them out. */
+static enum err device_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
+                            const struct buffer *d, struct vcd_sums *sums)
 {
-    struct ranks_backend *r = of(be);
-    owned_dots(be, w ? w->ptr : NULL, e->ptr, d->ptr, sums);
-    return sum_up(r, sums);
+    const struct ranks_backend *r = of(be);
+    const int64_t n = r->rows.count, first = r->owned.first - r->rows.first;
+    float *own;
+    struct buffer counted;
+    if (r->owned.count == n)
+        return r->inner->weighted_dots(be, w, e, d, sums);
+    TRY(stage_take(be, d, &own));
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < lines(r); i++)
+        for (int64_t k = 0; k < n; k++)
+            if (k < first || k >= first + r->owned.count)
+                own[i * n + k] = 0;
+    enum err code = r->inner->upload(be, own, d->bytes, &counted);
+    stage_drop(d, own);
+    TRY(code);
+    code = r->inner->weighted_dots(be, w, e, &counted, sums);
+    r->inner->release(be, &counted);
+    return code;
+}
+
+static enum err counted_dots(struct backend *be, const struct buffer *w, const struct buffer *e,
+                             const struct buffer *d, struct vcd_sums *sums)
+{
+    if (d->place != PLACE_HOST)
+        TRY(device_dots(be, w, e, d, sums));
+    else
+        owned_dots(be, w ? w->ptr : NULL, e->ptr, d->ptr, sums);
+    return sum_up(of(be), sums);
 }
 
 static enum err forward_dots(struct backend *be, struct projector *p,
@@ -159,13 +191,32 @@ static enum err forward_dots(struct backend *be, struct projector *p,
                              const struct buffer *e, const struct buffer *w, struct vcd_sums *sums)
 {
     struct ranks_backend *r = of(be);
-    if (r->overlaps) {
-        TRY(project(be, p, pixels, x));
-        owned_dots(be, w ? w->ptr : NULL, e->ptr, r->projected.ptr, sums);
-    } else {
+    if (!r->overlaps) {
         TRY(r->inner->forward_dots(be, p, pixels, x, e, w, sums));
+        return sum_up(r, sums);
     }
-    return sum_up(r, sums);
+    TRY(project(be, p, pixels, x));
+    return counted_dots(be, w, e, &r->projected, sums);
+}
+
+/* e -= alpha d. On a device add_cylinders does it: lines of rows are cylinders to it. */
+static enum err subtract(struct backend *be, double alpha, const struct buffer *d, struct buffer *e)
+{
+    const struct ranks_backend *r = of(be);
+    float *error = e->ptr;
+    const float *step = d->ptr, factor = (float)alpha;
+    const int64_t n = (int64_t)(e->bytes / sizeof *error);
+    if (e->place != PLACE_HOST) {
+        const struct volume flat = {.rows = lines(r), .cols = 1, .slices = r->rows.count};
+        const struct pixel_set all = {NULL, lines(r), 1};
+        double moved;
+        return r->inner->add_cylinders(be, &flat, &all, -alpha, d, e, &moved);
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        error[i] -= factor * step[i];
+    backend_declare(be, 2 * (double)n, 12 * (double)n, 12 * (double)n);
+    return ERR_OK;
 }
 
 /* e -= alpha A delta; the projection that forward_dots made serves where delta is still the same.
@@ -179,14 +230,8 @@ static enum err update_back(struct backend *be, struct projector *p, const struc
         return r->inner->update_back(be, p, move, e, w, pixels, x);
     if (r->projected_of != move->delta->ptr)
         TRY(project(be, p, &move->pixels, move->delta));
-    float *error = e->ptr;
-    const float *d = r->projected.ptr, alpha = (float)move->alpha;
-    const int64_t n = (int64_t)(e->bytes / sizeof *error);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        error[i] -= alpha * d[i];
+    TRY(subtract(be, move->alpha, &r->projected, e));
     r->projected_of = NULL;
-    backend_declare(be, 2 * (double)n, 12 * (double)n, 12 * (double)n);
     return r->inner->update_back(be, p, NULL, e, w, pixels, x);
 }
 
@@ -228,10 +273,12 @@ static enum err fingerprint(struct backend *be, const struct buffer *b, double *
     const struct scan *s = &r->m->scan;
     const int64_t first = r->owned.first - r->rows.first;
     double sums[2] = {0, 0};
+    float *all;
+    TRY(stage_take(be, b, &all));
     *min = (double)INFINITY;
     *max = -(double)INFINITY;
     for (int64_t v = 0; v < s->views; v++) {
-        const float *y = (const float *)b->ptr + (v * s->rows + first) * s->channels;
+        const float *y = all + (v * s->rows + first) * s->channels;
         for (int64_t i = 0; i < r->owned.count * s->channels; i++) {
             sums[0] += (double)y[i];
             sums[1] += (double)y[i] * (double)y[i];
@@ -239,6 +286,7 @@ static enum err fingerprint(struct backend *be, const struct buffer *b, double *
             *max = fmax(*max, (double)y[i]);
         }
     }
+    stage_drop(b, all);
     TRY(cluster_sum(r->c, sums, 2));
     TRY(cluster_least(r->c, min, 1));
     TRY(cluster_greatest(r->c, max, 1));
@@ -247,66 +295,14 @@ static enum err fingerprint(struct backend *be, const struct buffer *b, double *
     return ERR_OK;
 }
 
-/* One number of each pixel to the other rank, and its numbers here. */
-static enum err swap_lines(struct ranks_backend *r, struct border *b, const float *x,
-                           const int32_t *pixels, int64_t count)
-{
-    const int64_t slices = r->m->volume.slices;
-    const size_t bytes = (size_t)count * sizeof(float);
-    if (b->other < 0)
-        return ERR_OK;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t p = pixels ? pixels[i] : i;
-        r->line_out[i] = x[p * slices + b->mine];
-        b->thin[p * 3 + 1] = r->line_out[i];
-        b->thin[p * 3 + 2 - b->theirs] = x[p * slices + b->far];
-    }
-    TRY(cluster_exchange(r->c, b->other, r->line_out, bytes, b->other, r->line_in, bytes));
-    for (int64_t i = 0; i < count; i++)
-        b->thin[(pixels ? pixels[i] : i) * 3 + b->theirs] = r->line_in[i];
-    return ERR_OK;
-}
-
-static enum err swap_borders(struct ranks_backend *r, const float *x, const int32_t *pixels,
-                             int64_t count)
-{
-    /* ranks of even numbers begin above: everybody's partner is there */
-    struct border *first = r->c->place.rank % 2 ? &r->below : &r->above;
-    struct border *second = r->c->place.rank % 2 ? &r->above : &r->below;
-    TRY(swap_lines(r, first, x, pixels, count));
-    return swap_lines(r, second, x, pixels, count);
-}
-
 static enum err add_cylinders(struct backend *be, const struct volume *v,
                               const struct pixel_set *pixels, double alpha, const struct buffer *dP,
                               struct buffer *x, double *moved)
 {
     struct ranks_backend *r = of(be);
     TRY(r->inner->add_cylinders(be, v, pixels, alpha, dP, x, moved));
-    TRY(swap_borders(r, x->ptr, pixels->indices, pixels->count));
+    TRY(borders_swap(r->borders, x, pixels->indices, pixels->count));
     return cluster_sum(r->c, moved, 1);
-}
-
-/* The terms at the border's slice, which the machine took for the volume's last. */
-static enum err border_terms(struct backend *be, const struct border *b, const struct prior *prior,
-                             const struct pixel_set *pixels, struct buffer *gP, struct buffer *hP)
-{
-    struct ranks_backend *r = of(be);
-    struct volume v = r->m->volume;
-    const int64_t slices = v.slices;
-    const size_t packed = (size_t)pixels->count * 3 * sizeof(float);
-    if (b->other < 0)
-        return ERR_OK;
-    v.slices = 3;
-    const struct buffer x = {PLACE_HOST, 0, (size_t)volume_voxels(&v) * sizeof(float), b->thin};
-    struct buffer g = {PLACE_HOST, 0, packed, r->thin_gradient};
-    struct buffer h = {PLACE_HOST, 0, packed, r->thin_curvature};
-    TRY(r->inner->prior_terms(be, &v, prior, pixels, &x, &g, &h));
-    for (int64_t q = 0; q < pixels->count; q++) {
-        ((float *)gP->ptr)[q * slices + b->mine] = r->thin_gradient[q * 3 + 1];
-        ((float *)hP->ptr)[q * slices + b->mine] = r->thin_curvature[q * 3 + 1];
-    }
-    return ERR_OK;
 }
 
 static enum err prior_terms(struct backend *be, const struct volume *v, const struct prior *prior,
@@ -318,10 +314,9 @@ static enum err prior_terms(struct backend *be, const struct volume *v, const st
     if (prior->prox_target)
         return ERR_OK;
     if (!r->neighbours_known) /* the first image is whole now; add_cylinders follows it */
-        TRY(swap_borders(r, x->ptr, NULL, volume_pixels(v)));
+        TRY(borders_swap(r->borders, x, NULL, volume_pixels(v)));
     r->neighbours_known = 1;
-    TRY(border_terms(be, &r->below, prior, pixels, gP, hP));
-    return border_terms(be, &r->above, prior, pixels, gP, hP);
+    return borders_terms(r->borders, prior, pixels, gP, hP);
 }
 
 static enum err floats(const char *what, int64_t count, float **out)
@@ -336,7 +331,9 @@ static int64_t largest_overlap(const struct ranks_backend *r)
 {
     int64_t most = 0;
     for (int other = 0; other < r->c->place.size; other++) {
-        const int64_t n = other == r->c->place.rank ? 0 : shared_with(r, other).count;
+        const int64_t out = common(r->rows, r->shares->owned[other]).count;
+        const int64_t in = common(r->owned, rows_of(r, other)).count;
+        const int64_t n = other == r->c->place.rank ? 0 : out > in ? out : in;
         most = most > n ? most : n;
     }
     return most;
@@ -352,20 +349,12 @@ static int any_overlap(const struct shares *s, int size)
 
 static enum err allocate(struct backend *be, struct ranks_backend *r)
 {
-    const struct volume *v = &r->m->volume;
-    const int64_t pixels = volume_pixels(v), samples = scan_samples(&r->m->scan);
-    TRY(floats("slices of the rank below", 3 * pixels, &r->below.thin));
-    TRY(floats("slices of the rank above", 3 * pixels, &r->above.thin));
-    TRY(floats("a slice to send", pixels, &r->line_out));
-    TRY(floats("a slice to receive", pixels, &r->line_in));
-    TRY(floats("prior gradient at a border", 3 * pixels, &r->thin_gradient));
-    TRY(floats("prior curvature at a border", 3 * pixels, &r->thin_curvature));
+    const int64_t samples = scan_samples(&r->m->scan);
     if (!r->overlaps)
         return ERR_OK;
     const int64_t shared = lines(r) * largest_overlap(r);
     TRY(floats("rows to send", shared, &r->sent));
     TRY(floats("rows to receive", shared, &r->received));
-    TRY(floats("this rank's projections", samples, &r->own));
     return r->inner->alloc(be, "projections of all ranks", (size_t)samples * sizeof(float),
                            &r->projected);
 }
@@ -374,7 +363,6 @@ enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct 
                             const struct ct_model *m, struct ranks_backend **out)
 {
     const int rank = c->place.rank, size = c->place.size;
-    const int64_t last = m->volume.slices - 1;
     struct ranks_backend *r = *out = calloc(1, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "no memory for a rank");
     r->inner = be->ops;
@@ -385,14 +373,10 @@ enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct 
     r->rows = shares->rows[rank];
     r->owned = shares->owned[rank];
     r->overlaps = any_overlap(shares, size);
-    r->below = (struct border){.other = rank - 1, .mine = 0, .far = last > 0, .theirs = 0};
-    r->above = (struct border){.other = rank + 1 < size ? rank + 1 : -1,
-                               .mine = last,
-                               .far = last > 0 ? last - 1 : 0,
-                               .theirs = 2};
+    TRY(borders_open(be, c, m, &r->borders));
     r->ops.vcd_iteration = NULL;
     r->ops.vcd_iteration_fits = NULL;
-    r->ops.weighted_dots = weighted_dots;
+    r->ops.weighted_dots = counted_dots;
     r->ops.forward_dots = forward_dots;
     r->ops.update_back = update_back;
     r->ops.clip_positive = clip_positive;
@@ -412,10 +396,8 @@ void ranks_backend_close(struct backend *be, struct ranks_backend *r)
         return;
     be->ops = r->inner;
     be->ops->release(be, &r->projected);
-    float *const arrays[] = {r->below.thin, r->above.thin,    r->line_out,
-                             r->line_in,    r->sent,          r->own,
-                             r->received,   r->thin_gradient, r->thin_curvature};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        mem_free(arrays[i]);
+    borders_close(r->borders);
+    mem_free(r->sent);
+    mem_free(r->received);
     free(r);
 }

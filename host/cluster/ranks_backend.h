@@ -18,7 +18,7 @@ enum err shares_of(const struct ct_model *m, int size, struct shares *out);
 void shares_free(struct shares *s);
 
 struct ranks_backend;
-/* Changes `be`, which computes on the host, until ranks_backend_close: for one reconstruction of
+/* Changes `be` until ranks_backend_close: for one reconstruction of
  * `m`, the part of this rank. */
 enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct shares *shares,
                             const struct ct_model *m, struct ranks_backend **out);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/capture_mpi/calls.h"
 #include "profiler/capture_mpi/groups.h"
 
 #define MPICH_WORLD 0x44000000u
@@ -184,8 +183,7 @@ static struct mpi_group *look_up(word comm)
     return &groups[used++];
 }
 
-/* Of int where handles are: what else the register holds is not said. */
-static word handle(word h)
+word mpi_handle(word h)
 {
     return groups[0].comm == MPICH_WORLD ? (uint32_t)h : h;
 }
@@ -198,7 +196,7 @@ int group_status_at(void)
 struct mpi_group *group_of(word comm)
 {
     hold();
-    struct mpi_group *g = look_up(handle(comm));
+    struct mpi_group *g = look_up(mpi_handle(comm));
     release();
     return g && g->size ? g : NULL;
 }
@@ -209,7 +207,7 @@ void group_forget(word comm)
 {
     hold();
     for (int i = 1; i < used; i++)
-        if (groups[i].comm == handle(comm)) {
+        if (groups[i].comm == mpi_handle(comm)) {
             groups[i] = groups[--used];
             break;
         }
@@ -224,7 +222,7 @@ int group_world_rank(const struct mpi_group *g, int rank)
 int64_t group_type_size(word type)
 {
     int size;
-    type = handle(type);
+    type = mpi_handle(type);
     hold();
     for (int i = 0; i < types_used; i++)
         if (types[i].type == type) {

@@ -2,9 +2,7 @@
 #ifndef TP_CAPTURE_MPI_GROUPS_H
 #define TP_CAPTURE_MPI_GROUPS_H
 
-#include <stdint.h>
-
-typedef uintptr_t word;
+#include "profiler/capture_mpi/calls.h"
 
 struct mpi_group {
     word comm;
@@ -22,6 +20,8 @@ int groups_join(int *rank, int *size, char library[256]);
 int groups_are_known(void);
 int groups_is_mpich(void);
 word groups_world(void); /* MPI_COMM_WORLD */
+/* Of int where handles are: what else the register holds is not said. */
+word mpi_handle(word h);
 /* NULL: it is of no kind that is known, or between two groups. */
 struct mpi_group *group_of(word comm);
 void group_forget(word comm); /* it is freed, and its handle may come again */

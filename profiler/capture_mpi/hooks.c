@@ -12,6 +12,8 @@
 #include "profiler/capture_mpi/calls.h"
 #include "profiler/capture_mpi/clocks.h"
 #include "profiler/capture_mpi/groups.h"
+#include "profiler/capture_mpi/large.h"
+#include "profiler/capture_mpi/requests.h"
 
 #define API    __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
@@ -27,7 +29,8 @@
 #define P7  P6, word g
 #define P8  P7, word h
 #define P9  P8, word i
-#define P12 P9, word j, word k, word l
+#define P10 P9, word j
+#define P12 P10, word k, word l
 #define A0
 #define A1  a
 #define A2  A1, b
@@ -38,7 +41,8 @@
 #define A7  A6, g
 #define A8  A7, h
 #define A9  A8, i
-#define A12 A9, j, k, l
+#define A10 A9, j
+#define A12 A10, k, l
 
 #define W0
 #define W1  A1,
@@ -50,24 +54,8 @@
 #define W7  A7,
 #define W8  A8,
 #define W9  A9,
+#define W10 A10,
 #define W12 A12,
-
-enum row_number {
-#define ROW(name, ...) ROW_##name,
-    CALL_LIST(ROW)
-#undef ROW
-        ROWS
-};
-static const struct mpi_row {
-    const char *name;
-    uint16_t op;
-    int buffer, count, type, peer, tag, comm, status, more;
-} rows[] = {
-#define ROW(name, n, op, buffer, count, type, peer, tag, comm, status, more)                       \
-    {#name, TRACE_MPI_##op, buffer, count, type, peer, tag, comm, status, more},
-    CALL_LIST(ROW)
-#undef ROW
-};
 
 static const struct mpi_recorder *recorder; /* NULL: nothing is recorded */
 static __thread int inside;
@@ -94,31 +82,43 @@ static int64_t elements(const struct mpi_row *r, const word *w, const struct mpi
 {
     const word in_place = w[r->buffer < 0 ? 0 : r->buffer];
     const int instead = r->more & INSTEAD && (in_place == 1 || in_place == (word)-1);
-    const int at = r->count + (instead ? 3 : 0), how = r->more & ~INSTEAD;
+    const int at = r->count + (instead ? 3 : 0), how = r->more & 15;
     *type = w[r->type + (instead ? 3 : 0)];
     const int64_t size = g ? g->size : 1;
     int64_t sum = 0;
     if (how == LISTED) {
         const int *counts = (const int *)w[at];
+        const int64_t *large = (const int64_t *)w[at];
         for (int64_t i = 0; counts && g && i < size; i++)
-            sum += counts[i];
+            sum += r->more & LARGE ? large[i] : counts[i];
         return sum;
     }
-    return (int64_t)(int)w[at] * (how == EACH ? size : 1);
+    const int64_t n = r->more & LARGE ? (int64_t)w[at] : (int)w[at];
+    return n * (how == EACH ? size : r->more & PARTS ? (int64_t)(int)w[1] : 1);
+}
+
+static int to_nobody(const struct mpi_row *r, const word *w)
+{
+    const int sends = r->op == TRACE_MPI_SEND || r->op == TRACE_MPI_SEND_POST ||
+                      r->op == TRACE_MPI_EXCHANGE || r->more & SENDS;
+    return sends && (int)w[r->peer] < 0; /* MPI_PROC_NULL */
 }
 
 static void count_bytes(const struct mpi_row *r, const word *w, const struct mpi_group *g,
                         struct mpi_call *c)
 {
     word type;
-    const int root_alone = r->op == TRACE_MPI_OF_ROOT;
-    if (r->count < 0 || (root_alone && g && (int)w[r->peer] != g->rank))
-        return; /* others only get */
-    const int64_t n = elements(r, w, g, &type);
-    const int64_t size = group_type_size(type);
-    if (n < 0 || size < 0)
+    int64_t bytes = 0;
+    const int root_alone = r->op == TRACE_MPI_OF_ROOT || r->more & ROOT;
+    if (r->count < 0)
         return;
-    c->bytes = (uint64_t)(n * size);
+    if (!(root_alone && g && (int)w[r->peer] != g->rank) && !to_nobody(r, w)) {
+        const int64_t n = elements(r, w, g, &type);
+        const int64_t size = group_type_size(type);
+        if (n < 0 || size < 0 || __builtin_mul_overflow(n, size, &bytes))
+            return;
+    }
+    c->bytes = (uint64_t)bytes;
     c->flags |= TRACE_MPI_BYTES;
 }
 
@@ -160,20 +160,22 @@ static void joined(void)
 }
 
 /* 1: the call is seen; mpi_ends follows it. */
-static int begins(enum row_number number, const word *w, const void *caller, struct mpi_call *c)
+static int begins(enum call_number number, const word *w, const void *caller, struct mpi_call *c)
 {
     if (inside || !recorder || !recorder->wanted())
         return 0;
     inside = 1;
     *c = (struct mpi_call){.caller = caller};
-    if (number == ROW_Comm_free)
+    if (number == CALL_Comm_free)
         group_forget(*(const word *)w[0]);
+    if (number == CALL_Request_free)
+        requests_freed(w);
     if (groups_are_known())
-        describe(&rows[number], w, c);
+        describe(&mpi_rows[number], w, c);
     else
-        c->name = rows[number].name, c->op = rows[number].op, c->peer = c->tag = -1;
+        c->name = mpi_rows[number].name, c->op = mpi_rows[number].op, c->peer = c->tag = -1;
     c->begin_ns = recorder->now();
-    if (number == ROW_Finalize && groups_are_known())
+    if (number == CALL_Finalize && groups_are_known())
         clocks_compare(recorder, group_of(groups_world())->rank, 1);
     return 1;
 }
@@ -191,35 +193,59 @@ static void read_status(const struct mpi_row *r, const word *w, struct mpi_call 
         c->tag = status[1];
 }
 
-static void ends(enum row_number number, const word *w, struct mpi_call *c)
+/* Each message that a call starts is one of its own; the first has the call's time. */
+static void tell(enum call_number number, const word *w, int failed, const struct mpi_call *c)
+{
+    const int64_t n = failed ? 0 : requests_started(number, w);
+    if (!n && number != CALL_Comm_free)
+        recorder->called(c);
+    for (int64_t i = 0; i < n; i++) {
+        struct mpi_call one = *c;
+        requests_message(number, w, i, &one);
+        one.end_ns = i ? c->begin_ns : c->end_ns;
+        recorder->called(&one);
+    }
+}
+
+static void ends(enum call_number number, const word *w, int failed, struct mpi_call *c)
 {
     if (c->op == TRACE_MPI_START)
         joined(); /* what it takes is not the program's time */
     c->end_ns = recorder->now();
-    if (groups_are_known() && rows[number].status >= 0)
-        read_status(&rows[number], w, c);
+    c->whole_ns = c->end_ns - c->begin_ns;
+    if (failed) /* nothing was moved, as far as can be known */
+        c->peer = -1, c->bytes = 0;
+    else if (groups_are_known() && mpi_rows[number].status >= 0)
+        read_status(&mpi_rows[number], w, c);
+    if (!failed && mpi_rows[number].more & (SENDS | RECEIVES))
+        requests_made(number, w, c);
+    tell(number, w, failed, c);
     inside = 0;
-    if (number != ROW_Comm_free)
-        recorder->called(c);
 }
 
-/* Both names of each function. One that MPI does not have fails as MPI_ERR_OTHER would. */
-#define HOOK(prefix, name, n)                                                                      \
+/* Both names of each function. One that MPI does not have fails as MPI_ERR_OTHER would, but for
+ * large counts `otherwise` is tried. */
+#define HOOK(prefix, name, n, otherwise)                                                           \
     API int prefix##name(P##n);                                                                    \
     API int prefix##name(P##n)                                                                     \
     {                                                                                              \
         static int (*next)(P##n);                                                                  \
+        static void *plain;                                                                        \
         const word words[] = {W##n 0};                                                             \
         struct mpi_call call;                                                                      \
-        if (!next)                                                                                 \
-            next = (int (*)(P##n))find(#prefix, #name);                                            \
-        if (!next)                                                                                 \
+        if (!next && !plain && !(next = (int (*)(P##n))find(#prefix, #name)))                      \
+            plain = otherwise;                                                                     \
+        if (!next && !plain)                                                                       \
             return 16;                                                                             \
-        const int seen = begins(ROW_##name, words, CALLER, &call);                                 \
-        const int r = next(A##n);                                                                  \
+        const int seen = begins(CALL_##name, words, CALLER, &call);                                \
+        const int r = next ? next(A##n) : large_as_plain(CALL_##name, plain, words);               \
         if (seen)                                                                                  \
-            ends(ROW_##name, words, &call);                                                        \
+            ends(CALL_##name, words, r, &call);                                                    \
         return r;                                                                                  \
     }
-#define BOTH(name, n, ...) HOOK(MPI_, name, n) HOOK(PMPI_, name, n)
-CALL_LIST(BOTH)
+#define BOTH(name, n, ...) HOOK(MPI_, name, n, NULL) HOOK(PMPI_, name, n, NULL)
+#define BOTH_LARGE(name, n, ...)                                                                   \
+    HOOK(MPI_, name##_c, n, find("MPI_", #name)) HOOK(PMPI_, name##_c, n, find("PMPI_", #name))
+COUNT_LIST(BOTH)
+PLAIN_LIST(BOTH)
+COUNT_LIST(BOTH_LARGE)

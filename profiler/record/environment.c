@@ -44,14 +44,16 @@ enum err record_library(const char *program, char path[RUN_PATH])
 
 void record_mpi_library(const char *library, const char *command, char path[RUN_PATH])
 {
-    static const char *const launchers[] = {"mpirun",  "mpiexec", "mpiexec.hydra", "orterun",
-                                            "prterun", "srun",    "flux"};
+    /* also with the name of the library behind a point: mpiexec.hydra, mpirun.mpich */
+    static const char *const launchers[] = {"mpirun", "mpiexec", "orterun", "prterun",
+                                            "prun",   "srun",    "flux"};
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
     const char *slash = strrchr(command, '/');
     const char *name = slash ? slash + 1 : command;
     int several = 0;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
-        several |= !strcmp(name, launchers[i]);
+        several |= strlen(launchers[i]) == strcspn(name, ".") &&
+                   !strncmp(name, launchers[i], strlen(launchers[i]));
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         several |= getenv(ranks[i]) != NULL;
     slash = strrchr(library, '/');

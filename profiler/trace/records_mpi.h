@@ -20,6 +20,7 @@ enum trace_mpi_op {                      /* numbers never change their meaning *
                     TRACE_MPI_EXCHANGE, /* Sendrecv: to `peer`, from rank sequence - 1 */
                     TRACE_MPI_FILE,     /* reads, writes, opens and closes files */
                     TRACE_MPI_WINDOW,   /* one-sided: moves data, or waits for what was moved */
+                    TRACE_MPI_POST,     /* posts, prepares or starts what a later call waits for */
                     TRACE_MPI_OPS
 };
 enum trace_mpi_flags {

@@ -142,6 +142,48 @@ def files_and_windows(check, folder):
     check.that(near(spent, sum(t["window"] for t in truth.values())), f"windows: {spent:.4f} s, own clock {truth}")
 
 
+def started_again(check, folder, mpi="mpicc", start="mpirun"):
+    """Persistent requests, large counts (here or not in the library), posted collectives, parts: bytes exact, and who is late."""
+    program = build(folder, "started.c", mpi)
+    r, profile, _ = record(folder, [start, "-n", 2, program])
+    check.must(r.returncode == 0 and "wrong" not in r.stdout, f"the program as it is: {r.returncode} {r.stdout} {r.stderr}")
+    truth, mpi = own_words(r.stdout), profile["mpi"]
+    sent = {}
+    for a, b, n in re.findall(r"sent (\d+) to (\d+) bytes (\d+)", r.stdout):
+        sent[int(a), int(b)] = sent.get((int(a), int(b)), 0) + int(n)
+    found = {(p["from"], p["to"]): round(p["mb"] * 2**20) for p in mpi["pairs"]}
+    check.must(found == sent and mpi["unmatched"] == 0, f"bytes between ranks {found}, truth {sent}; {mpi['unmatched']} unmatched")
+    calls, given = {}, {}
+    for row in mpi["lines"]:
+        calls[row["call"]] = calls.get(row["call"], 0) + row["calls"]
+        given[row["call"]] = given.get(row["call"], 0) + round((row["given_mb"] or 0) * 2**20)
+    moved = {"Startall": 3 * (8000 + 8000), "Iallreduce": 2 * 24, "Send_init": 0}  # Recv_init has room for 8000
+    if "no large" not in r.stdout:
+        moved.update({"Send_c": 16, "Recv_c": 16, "Allreduce_c": 2 * 16, "Alltoallv_c": 2 * 16, "Gatherv_c": 16})
+    for call, truth_bytes in moved.items():
+        check.must(given.get(call) == truth_bytes, f"{call}: {given.get(call)} bytes, truth {truth_bytes}")
+    check.must(calls.get("Startall") == 9 and calls.get("Recv_init") == 2, f"calls: {calls}")
+    for what in ("wait", "parts") if "Psend_init" in calls else ("wait",):
+        row = next((row for row in mpi["lines"] if row["line"] == line_of("started.c", what)), None)
+        if check.that(row, f"{what}: no such line"):
+            check.that(near(row["spent_s"], sum(t[what] for t in truth.values())), f"{what}: {row['spent_s']:.3f} s, own clock {truth}")
+            check.that(row["late_rank"] == 0, f"{what} waits for rank 0: {row}")
+
+
+@of_samples
+def started(check, folder):
+    started_again(check, folder)
+
+
+@of_samples
+def started_mpich(check, folder):
+    """The library with large counts and messages in parts."""
+    if not shutil.which("mpicc.mpich") or not shutil.which("mpiexec.mpich"):
+        print("  skipped: MPICH (mpicc.mpich, mpiexec.mpich) is not installed", flush=True)
+        return
+    started_again(check, folder, "mpicc.mpich", "mpiexec.mpich")
+
+
 def exit_codes(check, folder):
     """They are those of a bare run."""
     program = build(folder, "messages.c")
@@ -258,4 +300,4 @@ reason = module_missing() or ("" if shutil.which("mpicc") else "mpicc is not ins
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(who_is_late, sent_and_received, files_and_windows, exit_codes, killed, two_machines, gave_up)
+main(who_is_late, sent_and_received, files_and_windows, started, started_mpich, exit_codes, killed, two_machines, gave_up)

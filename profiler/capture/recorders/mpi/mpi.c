@@ -51,7 +51,7 @@ static void put(struct capture_thread *t, const struct mpi_call *c)
                           .tid = t->tid,
                           .op = c->op,
                           .flags = c->flags};
-    if (spent >= LEAST_NS)
+    if (c->whole_ns >= LEAST_NS)
         r.stack = capture_stack(t, NULL, c->caller);
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }

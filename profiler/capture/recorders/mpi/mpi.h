@@ -3,12 +3,15 @@
 #ifndef TP_CAPTURE_RECORDERS_MPI_MPI_H
 #define TP_CAPTURE_RECORDERS_MPI_MPI_H
 
+#include <stddef.h>
+
 #include "profiler/trace/records_mpi.h"
 
 struct mpi_call {
     const char *name;   /* "Allreduce" */
     const void *caller; /* where the program called it */
     uint64_t begin_ns, end_ns, bytes, group;
+    uint64_t whole_ns; /* of the call; less is this message's where it started several */
     uint32_t sequence, size;
     int32_t peer, tag;
     uint16_t op, flags; /* enum trace_mpi_op, trace_mpi_flags */
