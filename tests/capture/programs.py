@@ -114,7 +114,7 @@ PY_PROCESSES = """
 import multiprocessing, os, subprocess, sys, threading, hashlib, concurrent.futures
 def work(n):
     h = b"x"
-    for i in range(60000): h = hashlib.sha256(h).digest()
+    for i in range(150000): h = hashlib.sha256(h).digest()
     return h.hex()[:8], n
 def main():
     with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:

@@ -6,8 +6,8 @@ import math
 import subprocess
 import sys
 
-from injected import LONG, captured, main, need_library, of_samples, run, target
-from trace_file import COST, FOOTPRINT, SAMPLE, SLEEP, THREAD, THREAD_END, WAIT
+from injected import LIBRARY, LONG, captured, main, need_library, of_samples, run, target
+from trace_file import COST, FOOTPRINT, SAMPLE, SLEEP, THREAD, THREAD_END, WAIT, traces
 
 
 def functions(program):
@@ -116,6 +116,23 @@ def threads_shorter_than_a_tick_are_not_lost(check, folder):
 
 
 @of_samples
+@of_samples
+def a_signal_while_capture_starts_does_not_end_it(check, folder):
+    """The first one comes right after its timer is armed, before the start of the capture is over."""
+    program, early = target(folder, "truth", "-no-pie"), target(folder, "early")
+    to = folder / "early_trace"
+    to.mkdir()
+    done = run([early, LIBRARY, to, program, "sleeps"])
+    if done.returncode == 77:
+        print("a signal while capture starts: skipped, no tracing here")
+        return
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr}")
+    (trace,) = traces(to)
+    said = json.loads(done.stdout)
+    work = sum(r.weight for r in trace.of(SAMPLE)) / 1e9
+    check.that(work > said["cpu"] / 2, f"{len(trace.of(SAMPLE))} samples of {work} s, truth {said['cpu']}")
+
+
 def memory_is_bounded(check, folder):
     """16 MiB and 1 MiB per thread at most."""
     program = target(folder, "truth", "-no-pie")
@@ -145,4 +162,4 @@ if __name__ == "__main__":
         print("skipped: nm (binutils) is missing")
         sys.exit(77)
     sys.exit(main(shares_are_right, sleep_is_no_work, the_last_sleep_counts, threads_are_apart, short_threads_are_not_lost,
-                  threads_shorter_than_a_tick_are_not_lost, memory_is_bounded, wrong_settings_are_noted))
+                  threads_shorter_than_a_tick_are_not_lost, a_signal_while_capture_starts_does_not_end_it, memory_is_bounded, wrong_settings_are_noted))

@@ -76,7 +76,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
 enum state probe_timers(struct found *f)
 {
     struct sigaction old, action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 1};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 2};
     struct itimerspec every = {{0, 1000000}, {0, 1000000}};
     timer_t timer;
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
@@ -85,14 +85,14 @@ enum state probe_timers(struct found *f)
         return MISSING;
     }
     ticks = overruns = 0;
-    sigaction(SIGRTMAX - 1, &action, &old);
+    sigaction(SIGRTMAX - 2, &action, &old);
     int64_t begin = clock_ns();
     timer_settime(timer, 0, &every, NULL);
     while (clock_ns() - begin < SPIN_NS)
         ;
     double seconds = clock_seconds_since(begin);
     timer_delete(timer);
-    sigaction(SIGRTMAX - 1, &old, NULL);
+    sigaction(SIGRTMAX - 2, &old, NULL);
     SAY(f, "%.0f samples a second of 1000 asked for, %.0f by weight", ticks / seconds,
         (ticks + overruns) / seconds);
     return ticks ? OK : MISSING;

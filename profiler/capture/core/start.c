@@ -46,8 +46,8 @@ static void start(const struct recorder *const *recorders, size_t count)
     trace_put(&t->stream, &loaded.r, sizeof loaded, NULL, 0);
     ready = facts_account(TRACE_AT_START);
     trace_put(&t->stream, &ready.r, sizeof ready, NULL, 0);
+    capture.on = 1; /* before the timer, whose signal finds a recording that has ended otherwise */
     recorders_thread_start(t);
-    capture.on = 1;
     t->busy = 0;
     poll_thread_begin();
 }

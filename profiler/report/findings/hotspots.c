@@ -18,6 +18,7 @@ struct hunt {
     double *cost; /* of each node itself */
     double *incl; /* of each place, for one step */
     int *depth;   /* of each place, likewise */
+    int *last;    /* the node that counted last for the place: a recursive line counts once */
     struct hotspots *out;
     enum hotspots_of what;
 };
@@ -60,15 +61,17 @@ static int is_code(const struct model_own *o)
     return o->kind && !strcmp(o->kind, "code");
 }
 
-/* The nodes of `set` that have the place on their way up; their number. */
-static int below(const struct hunt *h, const int *set, int n, int place, int want, int *out)
+/* The nodes of `set` that have the place on their way up to `from`; their number. The way ends
+ * there, as in largest(): where two lines call each other it gets shorter with each step down. */
+static int below(const struct hunt *h, const int *set, int n, int place, int from, int want,
+                 int *out)
 {
     int kept = 0;
     for (int i = 0; i < n; i++) {
         int at = set[i];
-        while (at >= 0 && h->place[at] != place)
+        while (at >= 0 && h->place[at] != place && h->place[at] != from)
             at = h->m->own[at].parent;
-        if ((at >= 0) == want)
+        if ((at >= 0 && h->place[at] == place) == want)
             out[kept++] = set[i];
     }
     return kept;
@@ -96,9 +99,11 @@ static int largest(struct hunt *h, const int *set, int n, int from)
                 if (zero) {
                     h->incl[p] = 0;
                     h->depth[p] = up;
+                    h->last[p] = NOWHERE;
                     continue;
                 }
-                h->incl[p] += h->cost[set[i]];
+                h->incl[p] += h->last[p] == i ? 0 : h->cost[set[i]];
+                h->last[p] = i;
                 h->depth[p] = up < h->depth[p] ? up : h->depth[p];
             }
     for (int i = 0; i < n; i++)
@@ -165,9 +170,9 @@ static enum err divide(struct hunt *h, int *set, int n, int from)
         places[k] = place;
         first = k ? first : h->incl[place];
         of_branches += h->incl[place];
-        counts[k] = below(h, set, left, place, 1, rest);
+        counts[k] = below(h, set, left, place, from, 1, rest);
         rest += counts[k++];
-        left = below(h, set, left, place, 0, set);
+        left = below(h, set, left, place, from, 0, set);
     }
     int truism = from < 0 || all >= TRUISM * h->out->total_ns;
     int worth =
@@ -198,7 +203,7 @@ static enum err expand(struct hunt *h, int *set, int n, int from)
         int next = largest(h, set, n, from);
         if (next == NOWHERE || h->incl[next] < NEARLY_ALL * sum(h, set, n))
             break;
-        n = below(h, set, n, next, 1, set);
+        n = below(h, set, n, next, from, 1, set);
         from = next;
     }
     return divide(h, set, n, from);
@@ -220,10 +225,11 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
     struct hunt h = {.m = m, .out = out, .what = what};
     h.place = calloc(n + 1, sizeof *h.place);
     h.depth = calloc(n + 1, sizeof *h.depth);
+    h.last = calloc(n + 1, sizeof *h.last);
     h.cost = calloc(n + 1, sizeof *h.cost);
     h.incl = calloc(n + 1, sizeof *h.incl);
     *out = (struct hotspots){.count = 0};
-    enum err e = set && h.place && h.depth && h.cost && h.incl
+    enum err e = set && h.place && h.depth && h.last && h.cost && h.incl
                      ? find_places(&h)
                      : FAIL(ERR_MEMORY, "no memory for the hotspots");
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
@@ -237,6 +243,7 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
     free(set);
     free(h.place);
     free(h.depth);
+    free(h.last);
     free(h.cost);
     free(h.incl);
     return e;

@@ -160,6 +160,52 @@ static void a_helper_of_many_callers_adds_up(void **state)
     model_destroy(m);
 }
 
+/* Once it went down from one to the other until the stack was full. */
+static void lines_that_call_each_other_end(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {
+        ROOT,
+        LINE(0, 1, "<module>", 0, 0),
+        LINE(1, 10, "even", 50, 50),
+        LINE(2, 20, "odd", 400, 400),
+        LINE(3, 10, "even", 450, 450),
+        LINE(4, 20, "odd", 100, 100),
+    };
+    struct hotspots hot;
+    struct model *m = RUN(1, nodes);
+    assert_ok(hotspots_find(m, HOTSPOTS_CPU, &hot));
+    assert_true(hot.count >= 1);
+    double all = 0;
+    for (int i = 0; i < hot.count; i++)
+        all += hot.found[i].ns;
+    assert_true(all <= 1000.0 * MS + 1);
+    assert_true(all >= 800.0 * MS);
+    model_destroy(m);
+}
+
+/* Each level of a recursion is on the way up: its time counts once. */
+static void a_recursion_counts_once(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {
+        ROOT,
+        LINE(0, 1, "<module>", 0, 0),
+        LINE(1, 5, "walk", 100, 100),
+        LINE(2, 5, "walk", 100, 100),
+        LINE(3, 5, "walk", 200, 200),
+        LINE(1, 9, "save", 600, 600),
+    };
+    struct hotspots hot;
+    struct model *m = RUN(1, nodes);
+    assert_ok(hotspots_find(m, HOTSPOTS_CPU, &hot));
+    assert_int_equal(hot.count, 2);
+    assert_int_equal(hot.found[0].at->line, 9);
+    assert_near(hot.found[0].ns, 600.0 * MS, 1);
+    assert_near(hot.found[1].ns, 400.0 * MS, 1);
+    model_destroy(m);
+}
+
 static void a_sleep_is_weighed_against_work_by_wall_time(void **state)
 {
     (void)state;
@@ -345,6 +391,8 @@ int main(void)
         cmocka_unit_test(a_function_of_many_equal_lines_is_told_by_its_caller),
         cmocka_unit_test(branches_are_listed_in_place_of_the_line_above_them),
         cmocka_unit_test(a_helper_of_many_callers_adds_up),
+        cmocka_unit_test(lines_that_call_each_other_end),
+        cmocka_unit_test(a_recursion_counts_once),
         cmocka_unit_test(a_sleep_is_weighed_against_work_by_wall_time),
         cmocka_unit_test(imports_are_an_item_of_their_own),
         cmocka_unit_test(short_imports_of_the_interpreter_are_no_answer),
