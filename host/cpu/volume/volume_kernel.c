@@ -404,8 +404,7 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
             const __m512 here = _mm512_loadu_ps(x + at[i]), more = _mm512_loadu_ps(x + at[i] + VEC);
             const __m512i index = _mm512_loadu_si512(behind + i);
             const vf low = (vf)_mm512_permutex2var_ps(here, index, more);
-            const vf high =
-                (vf)_mm512_permutex2var_ps(here, _mm512_add_epi32(index, one), more);
+            const vf high = (vf)_mm512_permutex2var_ps(here, _mm512_add_epi32(index, one), more);
             const vf v = low + vf_load(t + i) * (high - low);
             if (i + VEC <= n)
                 put(out + i, v, stream);
@@ -443,5 +442,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
 }
 
 const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range, map,        begin, copy,  reverse, zero,
-    pick, pick_close, end,   blend, halve, vf_stream_end};
+    sums, range,      map, begin, copy,  reverse,      zero,
+    pick, pick_close, end, blend, halve, vf_stream_end};
