@@ -1,5 +1,6 @@
 /* What back ends share of the steps on volumes: declared work, and the numbers of a map. */
 #include <math.h>
+#include <string.h>
 
 #include "host/backend/volume.h"
 
@@ -39,26 +40,30 @@ double volume_step_flops(const struct volume_step *s)
     }
 }
 
-/* Sign, exponent, fraction. */
-static double small_float(unsigned bits, int fraction_bits)
+static double float_of_bits(uint32_t bits)
 {
-    const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
-    const int exponent = (int)(bits >> fraction_bits & ((1u << exponent_bits) - 1));
-    const double fraction = bits & ((1u << fraction_bits) - 1), sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == (1 << exponent_bits) - 1)
-        return fraction > 0 ? (double)NAN : sign * (double)INFINITY;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* Sign, five bits of exponent, ten of fraction. Each run's result is read by it: no ldexp. */
+static double half_value(unsigned bits)
+{
+    const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31,
+                   fraction = bits & 1023;
     if (exponent == 0)
-        return sign * ldexp(fraction, 1 - bias - fraction_bits);
-    return sign * ldexp(fraction + ldexp(1, fraction_bits), exponent - bias - fraction_bits);
+        return (sign ? -0x1p-24 : 0x1p-24) * (double)fraction;
+    return float_of_bits(sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13);
 }
 
 double volume_value(enum volume_dtype t, const void *array, int64_t i)
 {
     switch (t) {
     case VOLUME_F16:
-        return small_float(((const uint16_t *)array)[i], 10);
+        return half_value(((const uint16_t *)array)[i]);
     case VOLUME_BF16:
-        return small_float(((const uint16_t *)array)[i], 7);
+        return float_of_bits((uint32_t)((const uint16_t *)array)[i] << 16);
     case VOLUME_I16:
         return ((const int16_t *)array)[i];
     case VOLUME_U8:

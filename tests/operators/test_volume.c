@@ -296,6 +296,20 @@ static void the_fused_step_equals_its_parts(void **state)
     free(x);
 }
 
+static void all_numbers_of_16_bits_are_read(void **state)
+{
+    (void)state;
+    for (int bits = 0; bits < 1 << 16; bits++)
+        for (int t = VOLUME_F16; t <= VOLUME_BF16; t++) {
+            const uint16_t x = (uint16_t)bits;
+            const double found = volume_value((enum volume_dtype)t, &x, 0);
+            const double expected = twin_volume_value((enum volume_dtype)t, &x, 0);
+            assert_true(isnan(expected)
+                            ? isnan(found)
+                            : found == expected && !signbit(found) == !signbit(expected));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +320,7 @@ int main(void)
         cmocka_unit_test(halving_equals_its_twin),
         cmocka_unit_test(conversions_are_exact),
         cmocka_unit_test(the_fused_step_equals_its_parts),
+        cmocka_unit_test(all_numbers_of_16_bits_are_read),
     };
     const int failed = cmocka_run_group_tests(tests, harness_setup, NULL);
     return failed + cmocka_run_group_tests_name("past the caches", tests, past_the_caches, NULL);

@@ -4,44 +4,51 @@
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
-static int64_t source(const struct volume_step *s, int a, int64_t i)
+/* Of all rows: where the source of the first one is, the way to those of the next row and column,
+ * which rows and columns have one, and the voxels [first, end) of a row that do. */
+struct place_rows {
+    const struct volume_kernels *k;
+    int64_t base, step[2], low[2], high[2], first, end;
+};
+
+static struct place_rows place_rows_of(const struct volume_job *j)
 {
-    return s->start[a] + s->turn[a] * i;
+    const struct volume_step *s = j->step;
+    const int64_t steps[2] = {s->in[1] * s->in[2], s->in[2]};
+    const int64_t start = s->start[2], length = s->in[2];
+    struct place_rows p = {.k = ISA_PICK(volume_kernels)};
+    for (int a = 0; a < 2; a++) {
+        const int64_t n = s->in[s->from[a]], from = s->start[a];
+        p.step[a] = s->turn[a] * steps[s->from[a]];
+        p.base += from * steps[s->from[a]];
+        p.low[a] = most(0, s->turn[a] > 0 ? -from : from - n + 1);
+        p.high[a] = least(s->out[a], s->turn[a] > 0 ? n - from : from + 1);
+    }
+    p.first = most(0, s->turn[2] > 0 ? -start : start - length + 1);
+    p.end = least(s->out[2], s->turn[2] > 0 ? length - start : start + 1);
+    p.base += s->turn[2] > 0 ? start + p.first : start - p.end + 1;
+    return p;
 }
 
-static void place_row(const struct volume_job *j, const void *context, int thread, int64_t row,
-                      float *out, struct volume_line *line)
+static void place_row(const struct volume_job *j, const void *context, int thread, int64_t r,
+                      int64_t c, float *out, struct volume_line *line)
 {
-    const struct volume_kernels *k = ISA_PICK(volume_kernels);
-    (void)context;
+    const struct place_rows *p = context;
+    const int64_t n = j->step->out[2], first = p->first, end = p->end;
     (void)thread;
-    const struct volume_step *s = j->step;
-    int64_t at[3] = {0, 0, 0};
-    const int64_t n = s->out[2], r = source(s, 0, row / s->out[1]),
-                  c = source(s, 1, row % s->out[1]);
-    at[s->from[0]] = r;
-    at[s->from[1]] = c;
-    if (at[0] < 0 || at[0] >= s->in[0] || at[1] < 0 || at[1] >= s->in[1]) {
-        k->zero(n, out, line);
+    if (r < p->low[0] || r >= p->high[0] || c < p->low[1] || c >= p->high[1] || end <= first) {
+        p->k->zero(n, out, line);
         return;
     }
-    /* Voxels [first, end) of the row have a source. */
-    const int64_t start = s->start[2], length = s->in[2];
-    const int64_t first = most(0, s->turn[2] > 0 ? -start : start - length + 1);
-    const int64_t end = least(n, s->turn[2] > 0 ? length - start : start + 1);
-    const float *in = j->in + (at[0] * s->in[1] + at[1]) * length;
-    if (end <= first) {
-        k->zero(n, out, line);
-        return;
-    }
+    const float *in = j->in + p->base + r * p->step[0] + c * p->step[1];
     if (first)
-        k->zero(first, out, line);
-    if (s->turn[2] > 0)
-        k->copy(in + start + first, end - first, out + first, line);
+        p->k->zero(first, out, line);
+    if (j->step->turn[2] > 0)
+        p->k->copy(in, end - first, out + first, line);
     else
-        k->reverse(in + start - end + 1, end - first, out + first, line);
+        p->k->reverse(in, end - first, out + first, line);
     if (end < n)
-        k->zero(n - end, out + end, line);
+        p->k->zero(n - end, out + end, line);
 }
 
 #define TILE 16 /* a line of 64 bytes either way */
@@ -115,5 +122,6 @@ void volume_place(const struct volume_job *j)
         rows.ahead = VOLUME_FETCH * s.turn[2];
     else
         rows.ahead = steps[s.from[1]] * s.turn[1] * (VOLUME_FETCH / s.in[2]);
-    volume_rows(&rows, place_row, NULL);
+    const struct place_rows p = place_rows_of(&rows);
+    volume_rows(&rows, place_row, &p);
 }

@@ -11,16 +11,22 @@
 struct resample_axis {
     int32_t *at;
     float *t;
+    int32_t *behind; /* at[i] less at[i / VOLUME_AHEAD * VOLUME_AHEAD] */
+    int close;       /* all `behind` are at most 2 VOLUME_AHEAD - 2 */
 };
 
 static enum err axis_make(const struct volume_step *s, int a, struct resample_axis *out)
 {
     const int64_t n = s->out[a], room = n + VOLUME_AHEAD;
     *out = (struct resample_axis){malloc((size_t)room * sizeof *out->at),
-                                  malloc((size_t)room * sizeof *out->t)};
-    FAIL_IF(!out->at || !out->t, ERR_MEMORY, "no memory left to resample");
-    for (int64_t i = 0; i < room; i++)
+                                  malloc((size_t)room * sizeof *out->t),
+                                  malloc((size_t)room * sizeof *out->behind), 1};
+    FAIL_IF(!out->at || !out->t || !out->behind, ERR_MEMORY, "no memory left to resample");
+    for (int64_t i = 0; i < room; i++) {
         volume_axis(s->kind, s->in[a], n, least(i, n - 1), &out->at[i], &out->t[i]);
+        out->behind[i] = out->at[i] - out->at[i / VOLUME_AHEAD * VOLUME_AHEAD];
+        out->close &= out->behind[i] <= 2 * VOLUME_AHEAD - 2;
+    }
     return ERR_OK;
 }
 
@@ -28,6 +34,7 @@ static void axis_free(struct resample_axis *a)
 {
     free(a->at);
     free(a->t);
+    free(a->behind);
 }
 
 static const float *row_of(const struct volume_job *j, int64_t r, int64_t c)
@@ -40,49 +47,99 @@ static int64_t next(int64_t i, int64_t n)
     return i + 1 < n ? i + 1 : i;
 }
 
+/* Of each thread: rows of the input that are blended along the first dimension, each used by all
+ * rows of the result between it and its neighbours; and two rows that are blended along the second
+ * one too. The next of these is made before the last one is read: what was stored just now would
+ * have to leave the store buffer first. */
+#define LINEAR_ROWS 4
+struct linear_thread {
+    float *flat[2], *both[2];
+    int64_t r, col[2]; /* of flat; -1: none */
+    int64_t ready;     /* row of the result that both[ready & 1] holds; -1: none */
+};
 struct linear {
     const struct resample_axis *axis;
-    float *room; /* [threads][width]: what is blended along the first two dimensions */
-    size_t width;
+    struct linear_thread *threads;
 };
 
+static const float *flat_row(const struct volume_job *j, const struct resample_axis *axis,
+                             struct linear_thread *own, int64_t r, int64_t col)
+{
+    const struct volume_step *s = j->step;
+    const int k = (int)(col & 1);
+    if (own->r != r)
+        own->col[0] = own->col[1] = -1;
+    own->r = r;
+    if (own->col[k] != col)
+        ISA_PICK(volume_kernels)
+            ->blend(row_of(j, axis->at[r], col), row_of(j, next(axis->at[r], s->in[0]), col),
+                    axis->t[r], s->in[2], own->flat[k]);
+    own->col[k] = col;
+    return own->flat[k];
+}
+
 /* All voxels of a cell count, also those of weight 0: a NaN goes as far as in scipy.ndimage. */
-static void linear_row(const struct volume_job *j, const void *context, int thread, int64_t row,
-                       float *out, struct volume_line *line)
+static void linear_both(const struct volume_job *j, const struct resample_axis *axis,
+                        struct linear_thread *own, int64_t r, int64_t c)
+{
+    const struct volume_step *s = j->step;
+    const int64_t n = s->in[2], low = axis[1].at[c];
+    float *both = own->both[(r * s->out[1] + c) & 1];
+    const float *a = flat_row(j, axis, own, r, low);
+    const float *b = flat_row(j, axis, own, r, next(low, s->in[1]));
+    ISA_PICK(volume_kernels)->blend(a, b, axis[1].t[c], n, both);
+    both[n] = both[n - 1];
+}
+
+/* All voxels of a cell count, also those of weight 0: a NaN goes as far as in scipy.ndimage. */
+static void linear_row(const struct volume_job *j, const void *context, int thread, int64_t r,
+                       int64_t c, float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
     const struct linear *all = context;
-    const struct resample_axis *axis = all->axis;
-    const int64_t n = s->in[2], r = row / s->out[1], c = row % s->out[1];
-    const int64_t low[2] = {axis[0].at[r], axis[1].at[c]};
-    const int64_t high[2] = {next(low[0], s->in[0]), next(low[1], s->in[1])};
-    const float t[2] = {axis[0].t[r], axis[1].t[c]};
-    float *blended = all->room + (size_t)thread * all->width;
-    k->blend(row_of(j, low[0], low[1]), row_of(j, high[0], low[1]), row_of(j, low[0], high[1]),
-             row_of(j, high[0], high[1]), t, n, blended);
-    blended[n] = blended[n - 1];
-    k->pick(blended, axis[2].at, axis[2].t, s->out[2], out, line);
+    const struct resample_axis *last = &all->axis[2];
+    struct linear_thread *own = &all->threads[thread];
+    const int64_t row = r * s->out[1] + c, soon = row + 1;
+    if (own->ready != row)
+        linear_both(j, all->axis, own, r, c);
+    if (c + 1 < s->out[1])
+        linear_both(j, all->axis, own, r, c + 1);
+    else if (r + 1 < s->out[0])
+        linear_both(j, all->axis, own, r + 1, 0);
+    own->ready = soon;
+    if (last->close)
+        k->pick_close(own->both[row & 1], last->at, last->behind, last->t, s->out[2], out, line);
+    else
+        k->pick(own->both[row & 1], last->at, last->t, s->out[2], out, line);
 }
 
 static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
 {
-    struct linear all = {axis, NULL, (size_t)round_up(j->step->in[2] + 1, 16)};
-    all.room = calloc((size_t)j->threads * all.width, sizeof *all.room);
-    FAIL_IF(!all.room, ERR_MEMORY, "no memory left to resample");
-    volume_rows(j, linear_row, &all);
-    free(all.room);
-    return ERR_OK;
+    const size_t width = (size_t)round_up(j->step->in[2] + 1, 16) + 2 * VOLUME_AHEAD;
+    struct linear all = {axis, calloc((size_t)j->threads, sizeof *all.threads)};
+    float *room = calloc((size_t)j->threads * LINEAR_ROWS * width, sizeof *room);
+    enum err e = all.threads && room ? ERR_OK : FAIL(ERR_MEMORY, "no memory left to resample");
+    for (int t = 0; t < (e ? 0 : j->threads); t++) {
+        float *own = room + (size_t)t * LINEAR_ROWS * width;
+        all.threads[t] = (struct linear_thread){
+            {own, own + width}, {own + 2 * width, own + 3 * width}, -1, {-1, -1}, -1};
+    }
+    if (!e)
+        volume_rows(j, linear_row, &all);
+    free(room);
+    free(all.threads);
+    return e;
 }
 
-static void nearest_row(const struct volume_job *j, const void *context, int thread, int64_t row,
-                        float *out, struct volume_line *line)
+static void nearest_row(const struct volume_job *j, const void *context, int thread, int64_t r,
+                        int64_t c, float *out, struct volume_line *line)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
     const struct resample_axis *axis = context;
     (void)thread;
-    const float *x = row_of(j, axis[0].at[row / s->out[1]], axis[1].at[row % s->out[1]]);
+    const float *x = row_of(j, axis[0].at[r], axis[1].at[c]);
     if (s->in[2] == s->out[2])
         k->copy(x, s->out[2], out, line);
     else
@@ -105,10 +162,10 @@ enum err volume_resample(const struct volume_job *j)
 }
 
 static void halve_row(const struct volume_job *j, const void *context, int thread, int64_t row,
-                      float *out, struct volume_line *line)
+                      int64_t col, float *out, struct volume_line *line)
 {
     const struct volume_step *s = j->step;
-    const int64_t r = row / s->out[1] * 2, c = row % s->out[1] * 2;
+    const int64_t r = row * 2, c = col * 2;
     const float *rows[4];
     int n = 0;
     (void)context;

@@ -11,8 +11,14 @@ static void make_part(const struct volume_job *j, volume_row *make, const void *
     struct volume_line line __attribute__((aligned(64))) = {
         .stream = j->stream, .ahead = j->ahead ? j->ahead : VOLUME_FETCH};
     k->begin(&line, (float *)j->out + first * n);
-    for (int64_t row = first; row < end; row++)
-        make(j, context, t, row, (float *)j->out + row * n, &line);
+    int64_t r = first / j->step->out[1], c = first % j->step->out[1]; /* no division a row */
+    for (int64_t row = first; row < end; row++) {
+        make(j, context, t, r, c, (float *)j->out + row * n, &line);
+        if (++c == j->step->out[1]) {
+            c = 0;
+            r++;
+        }
+    }
     k->end(&line, (float *)j->out + end * n);
     k->fence();
 }

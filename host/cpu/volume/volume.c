@@ -6,7 +6,7 @@
 
 /* A larger result would not be in a cache when it is read next: writing past the caches saves
  * reading the old contents first. */
-size_t cpu_volume_stream_least = (size_t)16 << 20;
+size_t cpu_volume_stream_least = (size_t)12 << 20;
 
 static enum err compute(const struct volume_job *j)
 {

@@ -18,10 +18,10 @@ struct volume_job {
     int threads, stream;
     int64_t ahead; /* struct volume_line's, 0: the usual */
 };
-/* Row after row of n floats of the result, each by `make`. */
+/* Row after row of n floats of the result, each by `make`: row r of columns c. */
 struct volume_line;
-typedef void volume_row(const struct volume_job *j, const void *context, int thread, int64_t row,
-                        float *out, struct volume_line *line);
+typedef void volume_row(const struct volume_job *j, const void *context, int thread, int64_t r,
+                        int64_t c, float *out, struct volume_line *line);
 void volume_rows(const struct volume_job *j, volume_row *make, const void *context);
 
 enum err volume_map(const struct volume_job *j);

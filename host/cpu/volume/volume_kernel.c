@@ -255,10 +255,18 @@ VEC_INLINE void put_head(struct volume_line *line, float *out, vf v, int64_t m)
     if (i < n)                                                                                     \
         store_some(stream ? line->v : out + i, SOME(i, n - i), n - i);
 
-static void copy(const float *x, int64_t n, float *out, struct volume_line *line){
+/* Into the caches the C library's copy is the fastest: it spares reading what is overwritten. */
+static void copy(const float *x, int64_t n, float *out, struct volume_line *line)
+{
+    if (!line->stream) {
+        memcpy(out, x, (size_t)n * sizeof *x);
+        return;
+    }
 #define ALL(i)     (__builtin_prefetch(x + (i) + ahead), vf_load(x + (i)))
 #define SOME(i, m) load_some(x + (i), m)
-    PUT_ROW(ALL, SOME)
+    {
+        PUT_ROW(ALL, SOME)
+    }
 #undef ALL
 #undef SOME
 }
@@ -290,22 +298,17 @@ static void zero(int64_t n, float *out, struct volume_line *line)
 #undef SOME
 }
 
-static void blend(const float *a, const float *b, const float *c, const float *d, const float t[2],
-                  int64_t n, float *out)
+static void blend(const float *a, const float *b, float t, int64_t n, float *out)
 {
-    const float s = t[0], u = t[1];
     int64_t i = 0;
     for (; i + VEC <= n; i += VEC) {
-        const vf e = vf_load(a + i), f = vf_load(c + i);
-        __builtin_prefetch(c + i + VOLUME_FETCH);
-        __builtin_prefetch(d + i + VOLUME_FETCH);
-        const vf low = e + s * (vf_load(b + i) - e), high = f + s * (vf_load(d + i) - f);
-        vf_store(out + i, low + u * (high - low));
+        const vf e = vf_load(a + i);
+        __builtin_prefetch(a + i + VOLUME_FETCH);
+        __builtin_prefetch(b + i + VOLUME_FETCH);
+        vf_store(out + i, e + t * (vf_load(b + i) - e));
     }
-    for (; i < n; i++) {
-        const float low = a[i] + s * (b[i] - a[i]), high = c[i] + s * (d[i] - c[i]);
-        out[i] = low + u * (high - low);
-    }
+    for (; i < n; i++)
+        out[i] = a[i] + t * (b[i] - a[i]);
 }
 
 VEC_INLINE vf gather(const float *x, const int32_t *at)
@@ -388,6 +391,33 @@ static void pick(const float *x, const int32_t *at, const float *t, int64_t n, f
 #undef SOME
 }
 
+/* Rows that begin a vector have the groups of 16 that `behind` counts from. */
+static void pick_close(const float *x, const int32_t *at, const int32_t *behind, const float *t,
+                       int64_t n, float *out, struct volume_line *line)
+{
+#if defined(__AVX512F__)
+    if (!line->stream || !place_of(out)) {
+        const __m512i one = _mm512_set1_epi32(1);
+        const int stream = line->stream;
+        int64_t i = 0;
+        for (; i < n; i += VEC) {
+            const __m512 here = _mm512_loadu_ps(x + at[i]), more = _mm512_loadu_ps(x + at[i] + VEC);
+            const __m512i index = _mm512_loadu_si512(behind + i);
+            const vf low = (vf)_mm512_permutex2var_ps(here, index, more);
+            const vf high = (vf)_mm512_permutex2var_ps(here, _mm512_add_epi32(index, one), more);
+            const vf v = low + vf_load(t + i) * (high - low);
+            if (i + VEC <= n)
+                put(out + i, v, stream);
+            else
+                store_some(stream ? line->v : out + i, v, n - i);
+        }
+        return;
+    }
+#endif
+    (void)behind;
+    pick(x, at, t, n, out, line);
+}
+
 static void halve(const float *const *rows, int count, int64_t n, float *out)
 {
     const float share = 0.5f / (float)count;
@@ -412,4 +442,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
 }
 
 const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range, map, begin, copy, reverse, zero, pick, end, blend, halve, vf_stream_end};
+    sums, range,      map, begin, copy,  reverse,      zero,
+    pick, pick_close, end, blend, halve, vf_stream_end};

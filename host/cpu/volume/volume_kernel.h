@@ -47,10 +47,12 @@ struct volume_kernels {
     /* out[i] = x[at[i]] + t[i] (x[at[i] + 1] - x[at[i]]); NULL t: x[at[i]]. `at` ascends. */
     void (*pick)(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
                  struct volume_line *line);
+    /* The same where at[i] - at[i / 16 * 16], `behind`, is at most 30 and x has 32 floats more. */
+    void (*pick_close)(const float *x, const int32_t *at, const int32_t *behind, const float *t,
+                       int64_t n, float *out, struct volume_line *line);
     void (*end)(struct volume_line *line, float *out);
-    /* a + t (b - a) of a and b, of c and d by t[0], then of both by t[1]. */
-    void (*blend)(const float *a, const float *b, const float *c, const float *d, const float t[2],
-                  int64_t n, float *out);
+    /* a + t (b - a) */
+    void (*blend)(const float *a, const float *b, float t, int64_t n, float *out);
     /* Means of pairs along 1, 2 or 4 rows of n floats: (n + 1) / 2 of them. */
     void (*halve)(const float *const *rows, int count, int64_t n, float *out);
     void (*fence)(void);
