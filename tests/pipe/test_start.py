@@ -96,7 +96,7 @@ def the_menu_profiles_and_reconstructs(check, folder):
 
 
 def no_question_without_a_terminal(check, folder):
-    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> {folder}/calls\n')
+    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> "{folder}/calls"\n')
     environment = checkout(folder, folder / "stub")
     done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
                           capture_output=True, timeout=300)
@@ -183,7 +183,7 @@ def compose_is_told_of_the_gpu(check, folder):
 info) echo '{facts}' ;;
 build) ;;
 run) exit {given} ;;
-*) echo "$TOMOPROF_GPU $*" >> {folder}/calls ;;
+*) echo "$TOMOPROF_GPU $*" >> "{folder}/calls" ;;
 esac
 """)
         (folder / "calls").write_text("")
@@ -211,7 +211,7 @@ def a_driver_gets_its_toolkit(check, folder):
                                            ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
                                            ("565.90", ["cuda"], 0, "12"), ("", ["cuda"], 0, "13"), ("580.1", ["cuda", "both"], 0, "13 12")):
         program(folder / "bin/nvidia-smi", f'echo "{version}"\n' if version else "echo no devices were found; exit 9\n")
-        program(folder / "cuda/toolkit.sh", f"echo $1 >> {calls}; exit {status}\n")
+        program(folder / "cuda/toolkit.sh", f"echo $1 >> '{calls}'; exit {status}\n")
         calls.write_text("")
         done = subprocess.run(["./start.sh", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
         check.that(done.returncode == 0 and calls.read_text().split() == wanted.split(), f"driver {version}, {words}: {calls.read_text()} {done}")
