@@ -146,18 +146,18 @@ def the_second_build_and_the_containers_run_beside_the_tests(check, folder):
         (place / "build/Testing/Temporary/LastTest.log").write_text("skipped: for a reason\n")
         for name, status in (("python3", 0), ("npm", 0), ("docker", 0), ("debootstrap", 0), ("apt-get", 1), ("sudo", 1)):
             program(place / "bin" / name, f"exit {status}\n")
-        end = f'[ $step = {fails} ] && exit {code}\necho $step >> {place}/ended\n'
+        end = f'[ $step = {fails} ] && exit {code}\necho $step >> "{place}/ended"\n'
         program(place / "bin/cmake", f"""case "$1 $2" in
 --version*) echo "cmake version 3.99"; exit ;;
 "--build build") step=release ;;
-"--build build-asan") step=asan; echo $$ > {place}/asan; [ {fails} != tests ] || exec sleep 600 ;;
+"--build build-asan") step=asan; echo $$ > "{place}/asan"; [ {fails} != tests ] || exec sleep 600 ;;
 *) exit ;;
 esac
 {end}""")
         program(place / "bin/ctest", f"""case "$*" in
 *build-asan*) step=sanitized ;;
-*-LE\\ container*) step=tests; until [ -s {place}/asan ] && [ -s {place}/contained ]; do sleep 0.01; done ;;
-*) step=containers; echo $$ > {place}/contained; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
+*-LE\\ container*) step=tests; until [ -s "{place}/asan" ] && [ -s "{place}/contained" ]; do sleep 0.01; done ;;
+*) step=containers; echo $$ > "{place}/contained"; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
 esac
 {end}""")
         done = subprocess.run(["./start.sh", "test"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
@@ -226,7 +226,7 @@ def the_image_says_why_the_cpu_computes(check, folder):
     entry = (ROOT / "docker/entry.sh").read_text()
     for path, here in ("/work/output", "."), ("/proc/driver/nvidia/version", "driver"), ("/dev/nvidiactl", "gpu"), ("/dev/dxg", "gpu"):
         check.that(path in entry, f"docker/entry.sh does not look at {path}")
-        entry = entry.replace(path, str(folder / here))
+        entry = entry.replace(path, here)  # of the folder that it runs in
     (folder / "entry.sh").write_text(entry)
     driver, gpu, none, given = "driver", "gpu", "no GPU is visible", "container was not given it"
     for files, words, wanted in (((), "record", none), ((), "run", None), ((driver,), "run", given), ((driver,), "record", given),
