@@ -33,7 +33,8 @@ for t in threads: t.start()
 for t in threads: t.join()
 print(json.dumps({"waited": sum(slept) / 2, "wall": time.perf_counter() - a, "lines": [6, 9]}))
 """
-TREE = """import json, time
+# Parts of many ticks of the kernel each, of no one length: rounds of 10 ms were told up to 25 points wrong at a load of 16.
+TREE = """import json, random, time
 T = {}
 def timed(name, begin):
     T[name] = T.get(name, 0) + time.process_time() - begin
@@ -47,11 +48,11 @@ def recon(rows):
     timed(8, c)
     return out
 def main():
-    rows = None
+    rows, dice = None, random.Random(1)
     while time.process_time() < 1.4:
         rows = None  # freeing them is not part of the next load
         c = time.process_time()
-        rows = load(100000)
+        rows = load(dice.randrange(600000, 1200000))
         timed(6, c)
         recon(rows)
         sum(x * x for x in rows)
@@ -59,17 +60,17 @@ main()
 print(json.dumps({"lines": T, "cpu": time.process_time()}))
 """
 IMPORTS = """import json, sys, time
-a = time.perf_counter()
+a, cpu = time.perf_counter(), time.process_time()
 sys.path.insert(0, "modules")
 import slow
-b = time.perf_counter()
+b, cpu = time.perf_counter(), time.process_time() - cpu
 def work(until):
-    s = 0
-    while time.perf_counter() < until:
+    s, cpu = 0, time.process_time() + 0.4  # enough samples on a fast machine, and on a busy one
+    while time.perf_counter() < until or time.process_time() < cpu:
         for i in range(1000):
             s += i
 work(b + 0.7 * (b - a))
-print(json.dumps({"imports": b - a, "work": time.perf_counter() - b}))
+print(json.dumps({"imports": b - a, "cpu": cpu, "work": time.perf_counter() - b}))
 """
 PLAIN = """#include <math.h>
 #include <stdio.h>
@@ -149,18 +150,19 @@ def without_lines_the_own_function_is_named_not_the_library_s(check, folder):
 
 @of_samples
 def imports_are_an_item_and_can_be_left_out(check, folder):
-    """Modules of a package folder, long ones: to compile them takes a second."""
+    """Modules of a package folder, long ones: to compile them takes a second; 0.8 s on the fastest machine."""
     modules = folder / "modules/site-packages"
     modules.mkdir(parents=True)
     body = "".join(f"def f{{0}}_{i}(x):\n    return [x + {i}, x * {i}, (x, {i}, 'a{i}')]\n" for i in range(1500))
     for k in range(8):
         (modules / f"slow{k}.py").write_text(body.replace("{0}", str(k)))
-    (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)))
+    (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)) + "import time\nwhile time.process_time() < 0.8: sum(range(1000))\n")
     truth, said, _ = recorded(folder, "imports", IMPORTS.replace('"modules"', '"modules/site-packages"'))
     top = next((a for a in said if a["kind"] == "imports"), said[0])
     check.that(top is said[0] or truth["imports"] < 1.3 * truth["work"], f"the headline: {said[0]}, truth {truth}")
     check.that(top["kind"] == "imports" and top["line"] == 4, f"the imports: {top}, truth {truth}")
-    check.that(0.85 * truth["imports"] - 0.15 < top["cost_s"] < 1.15 * truth["imports"] + 0.6, f"imports {top['cost_s']}, truth {truth}")
+    # What waits for a CPU is of no line.
+    check.that(0.85 * truth["cpu"] - 0.15 < top["cost_s"] < 1.15 * truth["imports"] + 0.6, f"imports {top['cost_s']}, truth {truth}")
     run_folder = newest(folder / "out_imports")
     done = tomoprof("report", run_folder, "--after", "imports")
     check.must(done.returncode == 0, f"--after imports: {done.stderr}")
@@ -181,7 +183,8 @@ def imports_are_an_item_and_can_be_left_out(check, folder):
 def few_samples_name_no_line(check, folder):
     _, said, last = recorded(folder, "brief", "print('{}')\n")
     check.that(said[0]["kind"] == "none" and not said[0]["file"], f"the headline: {said[0]}")
-    check.that(re.search(r"Only \d+ CPU samples were taken: too few to name a hotspot\.$", last), f"the last line: {last}")
+    few = r"(Only \d+ CPU samples? (were|was) taken: too few to name a hotspot|No CPU sample was taken, so no hotspot is known)\.$"
+    check.that(re.search(few, last), f"the last line: {last}")
 
 
 need_library()

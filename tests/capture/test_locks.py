@@ -72,7 +72,8 @@ def native(check, folder):
         check.that(abs(row["waits"] - count) <= 2 + 0.1 * count or kind == "futex", f"{name}: {row['waits']} waits, by its count {count}")
         if name == "sleeper":
             sleeps = line_of(text, "sleeps with the mutex")
-            check.that(top(row)["line"] == sleeps and top(row)["asleep"] and top(row)["share"] > 0.3, f"{name}: held by {row['holders']}")
+            most = top(row)  # 0.12 s each; on a busy machine the holder waits for a CPU then, for any time
+            check.that(most["line"] == sleeps and most["asleep"] and (most["share"] > 0.3 or most["held_s"] > 0.1), f"{name}: held by {row['holders']}")
             continue
         if name == "handed":
             continue

@@ -250,8 +250,8 @@ out=$2; shift 2; "$@"; status=$?; echo "$words" >"$out"; exit $status
 
 def recording_with_nvidias_tools(check, folder):
     """Fakes in their place, with what the real ones leave: beside our page, their totals are their own."""
-    mark, command = folder / "runs", ["--", "/bin/sh", "-c", f"echo ran >>{folder / 'runs'}"]
-    env = stand_for(folder, "ncu", TO_OUTPUT % ("--import", f"cat {folder / 'raw.csv'}"))
+    mark, command = folder / "runs", ["--", "/bin/sh", "-c", f"echo ran >>'{folder / 'runs'}'"]
+    env = stand_for(folder, "ncu", TO_OUTPUT % ("--import", f"cat '{folder / 'raw.csv'}'"))
     (folder / "raw.csv").write_text(NCU_RAW)
     done = tomoprof("record", "--with", "ncu", "--out", folder / "out", *command, env=env)
     run = newest(folder / "out")
@@ -263,7 +263,7 @@ def recording_with_nvidias_tools(check, folder):
     q = rows["kernel", "back_project(float *, int)"]
     check.that((q["a"], q["count_b"]) == (None, 2) and abs(q["b"] - 3001e-6) < 1e-12, f"{q}")
     check.that(b'id="data-compare"' in (run / "report.html").read_bytes(), "the report has no comparison")
-    env = stand_for(folder, "nsys", TO_OUTPUT % ("export", f"gzip -dc {HERE / 'three_parts.sqlite.gz'} >\"$5\""))
+    env = stand_for(folder, "nsys", TO_OUTPUT % ("export", f"gzip -dc '{HERE / 'three_parts.sqlite.gz'}' >\"$5\""))
     done = tomoprof("record", "--with", "nsys", "--out", folder / "out", *command, env=env)
     if "libsqlite3" in done.stderr:
         return

@@ -96,7 +96,7 @@ def the_menu_profiles_and_reconstructs(check, folder):
 
 
 def no_question_without_a_terminal(check, folder):
-    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> {folder}/calls\n')
+    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> "{folder}/calls"\n')
     environment = checkout(folder, folder / "stub")
     done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
                           capture_output=True, timeout=300)
@@ -146,18 +146,18 @@ def the_second_build_and_the_containers_run_beside_the_tests(check, folder):
         (place / "build/Testing/Temporary/LastTest.log").write_text("skipped: for a reason\n")
         for name, status in (("python3", 0), ("npm", 0), ("docker", 0), ("debootstrap", 0), ("apt-get", 1), ("sudo", 1)):
             program(place / "bin" / name, f"exit {status}\n")
-        end = f'[ $step = {fails} ] && exit {code}\necho $step >> {place}/ended\n'
+        end = f'[ $step = {fails} ] && exit {code}\necho $step >> "{place}/ended"\n'
         program(place / "bin/cmake", f"""case "$1 $2" in
 --version*) echo "cmake version 3.99"; exit ;;
 "--build build") step=release ;;
-"--build build-asan") step=asan; echo $$ > {place}/asan; [ {fails} != tests ] || exec sleep 600 ;;
+"--build build-asan") step=asan; echo $$ > "{place}/asan"; [ {fails} != tests ] || exec sleep 600 ;;
 *) exit ;;
 esac
 {end}""")
         program(place / "bin/ctest", f"""case "$*" in
 *build-asan*) step=sanitized ;;
-*-LE\\ container*) step=tests; until [ -s {place}/asan ] && [ -s {place}/contained ]; do sleep 0.01; done ;;
-*) step=containers; echo $$ > {place}/contained; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
+*-LE\\ container*) step=tests; until [ -s "{place}/asan" ] && [ -s "{place}/contained" ]; do sleep 0.01; done ;;
+*) step=containers; echo $$ > "{place}/contained"; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
 esac
 {end}""")
         done = subprocess.run(["./start.sh", "test"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
@@ -183,7 +183,7 @@ def compose_is_told_of_the_gpu(check, folder):
 info) echo '{facts}' ;;
 build) ;;
 run) exit {given} ;;
-*) echo "$TOMOPROF_GPU $*" >> {folder}/calls ;;
+*) echo "$TOMOPROF_GPU $*" >> "{folder}/calls" ;;
 esac
 """)
         (folder / "calls").write_text("")
@@ -211,7 +211,7 @@ def a_driver_gets_its_toolkit(check, folder):
                                            ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
                                            ("565.90", ["cuda"], 0, "12"), ("", ["cuda"], 0, "13"), ("580.1", ["cuda", "both"], 0, "13 12")):
         program(folder / "bin/nvidia-smi", f'echo "{version}"\n' if version else "echo no devices were found; exit 9\n")
-        program(folder / "cuda/toolkit.sh", f"echo $1 >> {calls}; exit {status}\n")
+        program(folder / "cuda/toolkit.sh", f"echo $1 >> '{calls}'; exit {status}\n")
         calls.write_text("")
         done = subprocess.run(["./start.sh", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
         check.that(done.returncode == 0 and calls.read_text().split() == wanted.split(), f"driver {version}, {words}: {calls.read_text()} {done}")
@@ -226,7 +226,7 @@ def the_image_says_why_the_cpu_computes(check, folder):
     entry = (ROOT / "docker/entry.sh").read_text()
     for path, here in ("/work/output", "."), ("/proc/driver/nvidia/version", "driver"), ("/dev/nvidiactl", "gpu"), ("/dev/dxg", "gpu"):
         check.that(path in entry, f"docker/entry.sh does not look at {path}")
-        entry = entry.replace(path, str(folder / here))
+        entry = entry.replace(path, here)  # of the folder that it runs in
     (folder / "entry.sh").write_text(entry)
     driver, gpu, none, given = "driver", "gpu", "no GPU is visible", "container was not given it"
     for files, words, wanted in (((), "record", none), ((), "run", None), ((driver,), "run", given), ((driver,), "record", given),

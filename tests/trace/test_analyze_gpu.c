@@ -313,56 +313,6 @@ static void more_correlation_ids_than_fit_one_record(void **state)
     assert_int_equal(m->totals.no_origin_n, 0);
 }
 
-static void the_clock_of_the_device_is_aligned(void **state)
-{
-    (void)state;
-    const uint64_t ahead = 5000000000ull;
-    stage_close(&st, TRACE_EXIT, 0);
-    stage_open(&st, 200, T0);
-    at120 = stage_at(&st, AT(APP, 120));
-    launch(10, at120, 1);
-    struct trace_kernel k = stage_kernel(&st, 20, 30, "a", 1);
-    k.start += ahead + 500; /* it drifts by 1 us in 40 ms */
-    k.end += ahead + 750;
-    stage_put(&st, 0, &k);
-    for (uint64_t i = 0; i < 2; i++) {
-        struct trace_clock c = {.r = {.kind = TRACE_CLOCK, .time_ns = T0 + i * 40 * MS},
-                                .cupti_ns = T0 + i * 40 * MS + ahead + i * 1000,
-                                .bracket_ns = 200};
-        stage_put(&st, 0, &c);
-    }
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_near(m->kernels[0].time.total_s, 0.010, 5e-9);
-    assert_string_equal(m->quality.clock_method, "interpolated");
-    NEAR(m->quality.clock_error_ns, 100);
-    for (int i = 0; i < m->timeline_count; i++)
-        if (!strcmp(m->timeline[i].kind, "kernel"))
-            assert_near(m->timeline[i].events[0].start, 20.0 * MS, 5);
-    assert_null(stage_item(m, "gpu.before_call"));
-}
-
-static void a_clock_that_nothing_relates_is_said(void **state)
-{
-    (void)state;
-    stage_meta(&st, "cupti.clock", "realtime");
-    launch(10, at120, 1);
-    kernel(12, 13, "a", 1);
-    analyse();
-    assert_string_equal(m->quality.clock_method, "none");
-    assert_int_equal(stage_item(m, "gpu.no_clock")->count, 1);
-}
-
-static void a_kernel_before_its_call_is_said(void **state)
-{
-    (void)state;
-    launch(10, at120, 1);
-    kernel(9, 12, "a", 1);
-    analyse();
-    assert_int_equal(stage_item(m, "gpu.before_call")->count, 1);
-    NEAR(stage_line(m, APP_C, 120)->gpu_self_s, 0.003);
-}
-
 static void ranges_are_projected_on_the_device(void **state)
 {
     (void)state;
@@ -512,9 +462,6 @@ int main(void)
         CASE(launches_and_activities_without_their_counterpart_are_counted),
         CASE(correlation_ids_are_used_again),
         CASE(more_correlation_ids_than_fit_one_record),
-        CASE(the_clock_of_the_device_is_aligned),
-        CASE(a_clock_that_nothing_relates_is_said),
-        CASE(a_kernel_before_its_call_is_said),
         CASE(ranges_are_projected_on_the_device),
         CASE(device_memory_is_charged_to_its_call),
         CASE(a_kernel_shows_the_line_where_its_code_begins),

@@ -12,7 +12,7 @@ import jsonschema
 
 HERE = pathlib.Path(__file__).resolve()
 TESTS = pathlib.Path(os.environ["TOMOPROF"]).parent / "tests"
-PROGRAMS = ["test_analyze_cpu", "test_analyze_gpu", "test_analyze_heap"]
+PROGRAMS = ["test_analyze_cpu", "test_analyze_files", "test_analyze_gpu", "test_analyze_gpu_clock", "test_analyze_heap"]
 
 
 def own_sums(p):

@@ -16,18 +16,31 @@
 
 #define SETTINGS 8
 
+/* A key and '=': where a setting begins. Blanks anywhere else belong to a value, as in the name of
+ * a file. */
+static int begins(const char *at)
+{
+    const size_t key = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    return key && at[key] == '=';
+}
+
 enum err apply_settings(struct run_state *s, const char *text)
 {
-    static char room[1024];
+    static char room[4096];
     static const char *items[SETTINGS];
-    char *rest = room, *item;
-    FAIL_IF(strlen(text) >= sizeof room, ERR_USAGE, "--set: the text is too long");
-    strcpy(room, text);
-    while ((item = strsep(&rest, " "))) {
-        if (!*item)
-            continue;
+    FAIL_IF(strlen(text) >= sizeof room, ERR_USAGE, "--set: %zu bytes; at most %zu are accepted",
+            strlen(text), sizeof room - 1);
+    strcpy(room, text + strspn(text, " "));
+    for (char *at = room; *at;) {
         FAIL_IF(s->settings_count == SETTINGS, ERR_USAGE, "--set: more than %d settings", SETTINGS);
-        items[s->settings_count++] = item;
+        items[s->settings_count++] = at;
+        char *end = at + strcspn(at, " "), *next = end + strspn(end, " ");
+        while (*next && !begins(next)) {
+            end = next + strcspn(next, " ");
+            next = end + strspn(end, " ");
+        }
+        *end = 0;
+        at = next;
     }
     s->settings = items;
     return ERR_OK;

@@ -65,3 +65,11 @@ int proto_next(struct proto *p, struct proto_field *f)
     p->bad |= !good;
     return good;
 }
+
+int proto_next_bytes(struct proto *p, uint32_t number, struct proto_field *f)
+{
+    while (proto_next(p, f))
+        if (f->number == number && f->type == 2)
+            return 1;
+    return 0;
+}

@@ -19,6 +19,8 @@ struct proto_field {
 struct proto proto_start(const void *data, size_t bytes);
 struct proto proto_in(const struct proto_field *f);     /* the message in a field of bytes */
 int proto_next(struct proto *p, struct proto_field *f); /* 0: the end, or damage */
+/* The next field of this number that is of bytes: a message or a text. Others are passed over. */
+int proto_next_bytes(struct proto *p, uint32_t number, struct proto_field *f);
 /* The next number of a packed field. */
 int proto_packed(struct proto *p, uint64_t *value);
 

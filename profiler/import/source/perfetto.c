@@ -222,9 +222,8 @@ static enum err read_all(struct perfetto *p, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
-    while (proto_next(&m, &f))
-        if (f.number == 1 && f.type == 2)
-            TRY(packet(p, &f));
+    while (proto_next_bytes(&m, 1, &f))
+        TRY(packet(p, &f));
     p->t.repaired = m.bad;
     TRY(place(p));
     TRY(trace_events_import(&p->t));

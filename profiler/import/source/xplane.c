@@ -21,10 +21,7 @@ static const char *text_in(struct builder *b, const struct proto_field *message,
 {
     struct proto m = proto_in(message);
     struct proto_field f;
-    while (proto_next(&m, &f))
-        if (f.number == number && f.type == 2)
-            return builder_text(b, f.data, f.bytes);
-    return NULL;
+    return proto_next_bytes(&m, number, &f) ? builder_text(b, f.data, f.bytes) : NULL;
 }
 
 /* An entry of the map id -> metadata. */
@@ -121,9 +118,8 @@ static enum err line(struct xplane *x, const struct proto_field *l, int32_t proc
     }
     if (x->device < 0)
         TRY(builder_thread(x->b, process, id, name, &thread));
-    for (m = proto_in(l); proto_next(&m, &f);)
-        if (f.number == 4 && f.type == 2)
-            TRY(event(x, &f, base, thread, id));
+    for (m = proto_in(l); proto_next_bytes(&m, 4, &f);)
+        TRY(event(x, &f, base, thread, id));
     return ERR_OK;
 }
 
@@ -145,12 +141,10 @@ static enum err plane(struct xplane *x, const struct proto_field *p)
     x->names = (struct table){0};
     if (host)
         TRY(builder_process(x->b, (int64_t)x->b->processes.count, name, &process));
-    while (proto_next(&m, &f))
-        if (f.number == 4 && f.type == 2)
-            TRY(name_of(x, &f));
-    for (m = proto_in(p); proto_next(&m, &f);)
-        if (f.number == 3 && f.type == 2)
-            TRY(line(x, &f, process));
+    while (proto_next_bytes(&m, 4, &f))
+        TRY(name_of(x, &f));
+    for (m = proto_in(p); proto_next_bytes(&m, 3, &f);)
+        TRY(line(x, &f, process));
     return ERR_OK;
 }
 
@@ -158,9 +152,8 @@ static enum err read_all(struct xplane *x, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
-    while (proto_next(&m, &f))
-        if (f.number == 1 && f.type == 2)
-            TRY(plane(x, &f));
+    while (proto_next_bytes(&m, 1, &f))
+        TRY(plane(x, &f));
     FAIL_IF(m.bad, ERR_INPUT, "%s: not a whole xplane.pb: a field is damaged at byte %zu", in->path,
             (size_t)(m.at - (const unsigned char *)in->data));
     FAIL_IF(!x->events, ERR_INPUT, "%s: an xplane.pb without events of a host or a GPU", in->path);

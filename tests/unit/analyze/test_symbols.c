@@ -1,173 +1,12 @@
 /* links: tp_analyze */
+/* Names and lines of addresses: inlined calls, stripped files, separate debug files, the vdso. */
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/analyze/symbols/symbols.h"
-#include "tests/unit/check.h"
-
-/* A program that prints its bias and the address to which leaf() returns, three inlined calls deep,
- * and that of a C++ function template. */
-static const char inner_h[] = "static inline __attribute__((always_inline)) int inner(int x)\n"
-                              "{\n"
-                              "    leaf();\n" /* 3 */
-                              "    return x + 1;\n"
-                              "}\n"
-                              "static inline __attribute__((always_inline)) int middle(int x)\n"
-                              "{\n"
-                              "    return inner(x) * 2;\n" /* 8 */
-                              "}\n";
-static const char main_c[] =
-    "#define _GNU_SOURCE 1\n"
-    "#include <link.h>\n"
-    "#include <stdio.h>\n"
-    "static unsigned long bias;\n"
-    "static int first(struct dl_phdr_info *i, size_t n, void *p)\n"
-    "{\n"
-    "    (void)n, (void)p;\n"
-    "    bias = i->dlpi_addr;\n"
-    "    return 1;\n"
-    "}\n"
-    "__attribute__((noinline)) void leaf(void)\n"
-    "{\n"
-    "    printf(\"%lx \", (unsigned long)__builtin_return_address(0) - bias);\n"
-    "}\n"
-    "#include \"inner.h\"\n"
-    "__attribute__((noinline)) int outer(int x)\n" /* 16 */
-    "{\n"
-    "    return middle(x) + 3;\n" /* 18 */
-    "}\n"
-    "#ifdef __cplusplus\n"
-    "namespace ns {\n"
-    "template <class T> __attribute__((noinline)) T apply(T x)\n" /* 22 */
-    "{\n"
-    "    leaf();\n" /* 24 */
-    "    return x + 1;\n"
-    "}\n"
-    "}\n"
-    "#endif\n"
-    "int main(int argc, char **argv)\n"
-    "{\n"
-    "    dl_iterate_phdr(first, argv);\n"
-    "    int sum = outer(argc);\n"
-    "#ifdef __cplusplus\n"
-    "    sum += ns::apply(argc);\n"
-    "#endif\n"
-    "    printf(\"%lx\\n\", (unsigned long)&outer - bias);\n"
-    "    return sum == 12345;\n"
-    "}\n";
-
-enum { MODULE_START = 0x10000000, MODULE_END = 0x20000000, MANY = 300 };
-static char folder[64];
-
-struct program {
-    char path[128];
-    unsigned long inner, other; /* return addresses in the file; other: of the template, or 0 */
-    unsigned long outer;        /* where the function begins */
-    uint8_t build_id[64];
-    int build_id_bytes;
-};
-
-/* Runs a command in the folder; 1 when it worked. */
-static int run(const char *format, const char *a, const char *b)
-{
-    char command[1024];
-    int n = snprintf(command, sizeof command, "cd %s && ", folder);
-    snprintf(command + n, sizeof command - (size_t)n, format, a, b);
-    return system(command) == 0;
-}
-
-static void write_file(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/tomoprof-symbols-XXXXXX");
-    if (!mkdtemp(folder) || !run("mkdir sub debug %s%s", "", ""))
-        return -1;
-    char path[128];
-    snprintf(path, sizeof path, "%s/debug", folder);
-    setenv("TOMOPROF_DEBUG_DIR", path, 1);
-    write_file("sub/inner.h", inner_h);
-    write_file("sub/main.c", main_c);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-/* Compiles and runs it; skips the test when the compiler is not there. */
-static struct program built(const char *compiler, const char *flags)
-{
-    struct program p = {.build_id_bytes = 0};
-    char line[512] = "";
-    if (!run("%s -Werror -Wl,--build-id -o prog %s sub/main.c 2>log", compiler, flags)) {
-        print_message("%s %s: does not compile here\n", compiler, flags);
-        skip();
-    }
-    snprintf(p.path, sizeof p.path, "%s/prog", folder);
-    FILE *f = popen(p.path, "r");
-    assert_non_null(f);
-    assert_non_null(fgets(line, sizeof line, f));
-    pclose(f);
-    int n = sscanf(line, "%lx %lx %lx", &p.inner, &p.other, &p.outer);
-    if (n == 2) {
-        p.outer = p.other;
-        p.other = 0;
-    }
-    assert_true(n >= 2);
-    snprintf(line, sizeof line, "readelf -n %s", p.path);
-    f = popen(line, "r");
-    assert_non_null(f);
-    while (fgets(line, sizeof line, f)) {
-        char *hex = strstr(line, "Build ID: ");
-        unsigned byte;
-        for (hex = hex ? hex + 10 : hex; hex && sscanf(hex, "%2x", &byte) == 1; hex += 2)
-            p.build_id[p.build_id_bytes++] = (uint8_t)byte;
-    }
-    pclose(f);
-    assert_int_equal(p.build_id_bytes, 20);
-    return p;
-}
-
-static struct symbols *recorded(const struct program *p)
-{
-    struct symbols *s;
-    assert_ok(symbols_create(&s));
-    assert_ok(symbols_module(s, 1, 10, MODULE_START, MODULE_END, MODULE_START, p->path, p->build_id,
-                             p->build_id_bytes));
-    return s;
-}
-
-static struct symbol_frame frame_at(struct symbols *s, unsigned long address)
-{
-    struct symbol_frame frames[8];
-    assert_true(symbols_at(s, 1, 20, MODULE_START + address, 0, frames, 8) >= 1);
-    return frames[0];
-}
-
-static void assert_file(const char *file, const char *expected)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, expected);
-    assert_non_null(file);
-    assert_string_equal(file, path);
-}
+#include "tests/unit/analyze/symbol_case.h"
 
 static void check_inlined(const struct program *p, int prototypes)
 {
@@ -375,98 +214,6 @@ static void a_return_address_belongs_to_the_call_before_it(void **state)
     symbols_free(s);
 }
 
-static void a_module_counts_from_its_time_until_the_next(void **state)
-{
-    (void)state;
-    struct symbols *s;
-    struct symbol_frame f;
-    static const struct {
-        int32_t pid;
-        uint64_t time, address;
-        const char *module;
-    } cases[] = {
-        {1, 15, 0x5800, "/old"},   {1, 25, 0x5800, "/new"},      {1, 20, 0x5800, "/new"},
-        {1, 5, 0x5800, "/old"}, /* its record came late */
-        {1, 25, 0x5400, "/old"},   {1, 25, 0x6000, "/new"},      {1, 25, 0x6fff, "/new"},
-        {2, 25, 0x5800, "/other"}, {1, 25, 0x7000, "[jit]"},     {1, 25, 0x4fff, "[jit]"},
-        {1, 25, 0, "[unknown]"},   {3, 25, 0x5800, "[unknown]"}, {1, 25, UINT64_MAX, "[jit]"},
-    };
-    assert_ok(symbols_create(&s));
-    assert_ok(symbols_module(s, 2, 10, 0x5000, 0x6000, 0, "/other", NULL, 0));
-    assert_ok(symbols_module(s, 1, 20, 0x5800, 0x7000, 0, "/new", "12345678", 8));
-    assert_ok(symbols_module(s, 1, 10, 0x5000, 0x6000, 0, "/old", NULL, -1));
-    assert_ok(symbols_module(s, 1, 10, 0x6000, 0x5000, 0, "/inverted", NULL, 0));
-    assert_ok(symbols_module(s, 1, 10, 0x5000, 0x9000, 0, "", NULL, 0));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int n = symbols_at(s, cases[i].pid, cases[i].time, cases[i].address, 1, &f, 1);
-        assert_int_equal(n, 1);
-        assert_string_equal(f.module, cases[i].module);
-        assert_true(!f.function && !f.file && !f.line && !f.inlined);
-    }
-    assert_int_equal(symbols_quality(s).missing_files, 3);
-    symbols_free(s);
-}
-
-/* Libraries opened in turn at the same place; records in the order in which threads wrote them. */
-static void libraries_in_turn_at_one_place(void **state)
-{
-    (void)state;
-    struct symbols *s;
-    struct symbol_frame f;
-    static const struct {
-        uint64_t time, address;
-        const char *module;
-    } cases[] = {
-        {5, 0x5800, "/a"},                                          /* its record came late */
-        {12, 0x5800, "/a"}, {19, 0x5800, "/a"}, {20, 0x5800, "/b"}, /* gone, and the next record is
-                                                                       late */
-        {26, 0x5800, "/b"}, {31, 0x5800, "/a"}, {45, 0x5800, "/c"}, {45, 0x7800, "/c"},
-        {60, 0x5800, "/c"}, /* after its end: what was there last */
-        {60, 0x5400, "/c"},
-    };
-    assert_ok(symbols_create(&s));
-    assert_ok(symbols_module_gone(s, 1, 40, 0x5000, 0x6000));
-    assert_ok(symbols_module(s, 1, 30, 0x5000, 0x6000, 0x5000, "/a", NULL, 0));
-    assert_ok(symbols_module_gone(s, 1, 30, 0x5000, 0x6000));
-    assert_ok(symbols_module(s, 1, 25, 0x5000, 0x6000, 0x5000, "/b", NULL, 0));
-    assert_ok(symbols_module_gone(s, 1, 50, 0x5000, 0x8000));
-    assert_ok(symbols_module(s, 1, 10, 0x5000, 0x6000, 0x5000, "/a", NULL, 0));
-    assert_ok(symbols_module(s, 1, 41, 0x5000, 0x8000, 0x5000, "/c", NULL, 0));
-    assert_ok(symbols_module_gone(s, 1, 20, 0x5000, 0x6000));
-    assert_ok(symbols_module_gone(s, 1, 20, 0x9000, 0xa000)); /* of nothing that is known */
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(symbols_at(s, 1, cases[i].time, cases[i].address, 1, &f, 1), 1);
-        assert_string_equal(f.module, cases[i].module);
-    }
-    symbols_free(s);
-}
-
-/* More than are kept open at a time, each asked twice. */
-static void many_modules_are_opened_and_closed(void **state)
-{
-    (void)state;
-    struct program p = built("cc", "-O2 -g");
-    struct symbols *s;
-    struct symbol_frame f[8];
-    char path[160];
-    assert_ok(symbols_create(&s));
-    for (unsigned i = 0; i < MANY; i++) {
-        uint64_t start = (uint64_t)(i + 1) << 32;
-        snprintf(path, sizeof path, "%s/prog-%u", folder, i);
-        assert_int_equal(symlink("prog", path), 0);
-        assert_ok(symbols_module(s, 1, 10, start, start + (1ull << 32), start, path, NULL, 0));
-    }
-    for (int round = 0; round < 2; round++)
-        for (unsigned i = 0; i < MANY; i++) {
-            uint64_t at = ((uint64_t)(i + 1) << 32) + (round ? p.outer : p.inner);
-            int n = symbols_at(s, 1, 20, at, round, f, 8);
-            assert_non_null(f[n - 1].function);
-            assert_string_equal(f[n - 1].function, "outer");
-        }
-    assert_int_equal(symbols_quality(s).modules, MANY);
-    symbols_free(s);
-}
-
 static void the_kernels_own_code_has_names(void **state)
 {
     (void)state;
@@ -489,48 +236,6 @@ static void the_kernels_own_code_has_names(void **state)
     symbols_free(s);
 }
 
-/* A copy with wrong bytes, cut short now and then. */
-static void ask_damaged(const struct program *p, unsigned seed)
-{
-    static unsigned char bytes[1 << 20];
-    struct program damaged = *p;
-    struct symbol_frame f[8];
-    FILE *file = fopen(p->path, "rb");
-    size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    assert_true(n > 0);
-    fclose(file);
-    for (int i = 0; i < 20; i++) {
-        size_t all = i % 3 ? n : 4096; /* every third one in the headers */
-        bytes[(size_t)rand_r(&seed) % all] ^= (unsigned char)rand_r(&seed);
-    }
-    if (seed % 8 == 0)
-        n = (size_t)rand_r(&seed) % n;
-    snprintf(damaged.path, sizeof damaged.path, "%s/damaged", folder);
-    damaged.build_id_bytes = 0;
-    file = fopen(damaged.path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    fclose(file);
-    struct symbols *s = recorded(&damaged);
-    for (unsigned long at = p->outer - 256; at < p->outer + 256; at += 5) {
-        int count = symbols_at(s, 1, 20, MODULE_START + at, 1, f, 8);
-        assert_in_range(count, 1, 8);
-        for (int i = 0; i < count; i++) { /* texts end */
-            assert_true(!f[i].function || strlen(f[i].function) > 0);
-            assert_true(!f[i].file || strlen(f[i].file) > 0);
-        }
-    }
-    symbols_free(s);
-}
-
-static void damaged_files_do_no_harm(void **state)
-{
-    (void)state;
-    struct program p = built("cc", "-O2 -g");
-    for (unsigned seed = 0; seed < 200; seed++)
-        ask_damaged(&p, seed);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,10 +247,6 @@ int main(void)
         cmocka_unit_test(a_build_id_finds_debug_files_and_gone_programs),
         cmocka_unit_test(a_changed_or_missing_file_is_not_used_and_counted),
         cmocka_unit_test(a_return_address_belongs_to_the_call_before_it),
-        cmocka_unit_test(a_module_counts_from_its_time_until_the_next),
-        cmocka_unit_test(libraries_in_turn_at_one_place),
-        cmocka_unit_test(many_modules_are_opened_and_closed),
-        cmocka_unit_test(damaged_files_do_no_harm),
         cmocka_unit_test(the_kernels_own_code_has_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

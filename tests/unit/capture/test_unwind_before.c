@@ -3,57 +3,19 @@
  * calls that differ in their callers, their frames' sizes and the registers they count from. */
 #include <alloca.h>
 #include <math.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
-#include "profiler/capture/core/capture.h"
-#include "profiler/capture/core/unwind/cfi.h"
 #include "profiler/capture/core/unwind/unwind_before.h"
-#include "profiler/capture/raw/safe_read.h"
-#include "tests/unit/check.h"
-
-/* what the library's core would have */
-struct capture_thread *capture_self(void)
-{
-    return NULL;
-}
-void capture_meta(struct capture_thread *t, const char *key, const char *value)
-{
-    (void)t;
-    (void)key;
-    (void)value;
-}
-void capture_note(struct capture_thread *t, int severity, const char *key, const char *format, ...)
-{
-    (void)t;
-    (void)severity;
-    (void)key;
-    (void)format;
-}
+#include "tests/unit/capture/unwind_case.h"
 
 enum { ROOM = 400 };
-static uintptr_t stack_low, stack_high;
-static uint8_t window[16384];
-static struct cfi_scratch scratch;
 static struct unwind_before before;
 static volatile long stacks, differ, reused, incomplete;
 static volatile long sink;
-
-static void find_stack(void)
-{
-    pthread_attr_t a;
-    void *low;
-    size_t bytes;
-    assert_int_equal(pthread_getattr_np(pthread_self(), &a), 0);
-    assert_int_equal(pthread_attr_getstack(&a, &low, &bytes), 0);
-    pthread_attr_destroy(&a);
-    stack_low = (uintptr_t)low;
-    stack_high = stack_low + bytes;
-}
 
 /* Both ways from the same place. */
 static void compare(const struct unwind_registers *from)
@@ -275,14 +237,6 @@ static void test_a_way_from_any_instruction(void **state)
     signal(SIGALRM, SIG_DFL);
     assert_int_equal(differ, 0);
     assert_true(reused > stacks / 2);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    find_stack();
-    size_t mapped = 0;
-    return safe_read_start() || modules_start(&mapped) || cfi_start(&mapped);
 }
 
 int main(void)
