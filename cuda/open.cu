@@ -144,7 +144,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_back,
     NULL, /* back_voxel */
     cuda_fourier_back,
-    NULL, /* remove_stripes */
+    cuda_remove_stripes,
     cuda_prepare_step,
     cuda_weigh_rays,
     cuda_ramp_filter,

@@ -15,6 +15,9 @@ enum err cuda_prepare_step(struct backend *be, const struct prepare_step *step,
                            const struct buffer *frames, const struct buffer *in,
                            struct buffer *out);
 
+enum err cuda_remove_stripes(struct backend *be, const struct scan *s, int64_t size,
+                             const struct buffer *y, struct buffer *out);
+
 /* The parts that are more than one pass: checked, in and out apart. */
 enum err prepare_wavelet_rows(struct cuda_backend *be, const struct prepare_step *s,
                               const float *in, float *out);

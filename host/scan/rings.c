@@ -1,9 +1,56 @@
 /* A sinogram without stripes in place of one with them. */
+#include <string.h>
+
 #include "host/base/clock.h"
 #include "host/base/memory.h"
 #include "host/recon/recon.h"
 #include "host/scan/rings.h"
 #include "profiler/mark/mark.h"
+
+#define CHUNK_FLOATS ((int64_t)1 << 26) /* of rows that pass a device at a time */
+
+/* Rows `first` to first + count - 1 through a device's memory; `part` is of their size. */
+static enum err rows_on_device(struct backend *be, const struct ct_model *m, int64_t first,
+                               int64_t count, float *part, const float *y, float *clean)
+{
+    const struct scan *s = &m->scan;
+    const int64_t line = count * s->channels, view = s->rows * s->channels;
+    const int64_t at = first * s->channels;
+    const size_t bytes = (size_t)(s->views * line) * sizeof(float);
+    struct ct_model some = *m;
+    struct buffer from = {0}, to = {0};
+    some.scan.rows = count;
+    for (int64_t v = 0; v < s->views; v++)
+        memcpy(part + v * line, y + v * view + at, (size_t)line * sizeof *part);
+    TRY(be->ops->upload(be, part, bytes, &from));
+    enum err e = be->ops->alloc(be, "sinogram without rings", bytes, &to);
+    if (!e)
+        e = remove_stripes(be, &some, STRIPES_MEDIAN, &from, &to);
+    if (!e)
+        e = be->ops->download(be, &to, part, bytes);
+    for (int64_t v = 0; v < s->views && !e; v++)
+        memcpy(clean + v * view + at, part + v * line, (size_t)line * sizeof *part);
+    be->ops->release(be, &from);
+    if (to.ptr)
+        be->ops->release(be, &to);
+    return e;
+}
+
+static enum err on_device(struct backend *be, const struct ct_model *m, const float *y,
+                          float *clean)
+{
+    const struct scan *s = &m->scan;
+    const int64_t row = s->views * s->channels, fit = CHUNK_FLOATS / row;
+    const int64_t together = fit < 1 ? 1 : fit < s->rows ? fit : s->rows;
+    void *part;
+    TRY(mem_alloc("rows of the sinogram", (size_t)(together * row) * sizeof(float), &part));
+    enum err e = ERR_OK;
+    for (int64_t r = 0; r < s->rows && !e; r += together)
+        e = rows_on_device(be, m, r, s->rows - r < together ? s->rows - r : together, part, y,
+                           clean);
+    mem_free(part);
+    return e;
+}
 
 static enum err by_sorting(struct backend *be, const struct ct_model *m, float **y)
 {
@@ -13,7 +60,8 @@ static enum err by_sorting(struct backend *be, const struct ct_model *m, float *
     TRY(mem_alloc("sinogram without rings", bytes, &clean));
     struct buffer to = {PLACE_HOST, 0, bytes, clean};
     mark_push("rings", bytes);
-    enum err e = remove_stripes(be, m, STRIPES_MEDIAN, &from, &to);
+    enum err e = be->ops->streams ? on_device(be, m, *y, clean)
+                                  : remove_stripes(be, m, STRIPES_MEDIAN, &from, &to);
     mark_pop();
     mem_free(e ? clean : *y);
     if (!e)

@@ -38,7 +38,7 @@ def cone_sinogram(views, rows, channels, D, d, offset, angles, radius):
     return y
 
 
-def inside(shape, radius, thick):
+def inside(shape, radius, thick=4):
     """Voxels well inside each region of the phantom, at most `thick` slices from the middle, and their values."""
     i, j, k = np.meshgrid(*(np.arange(n) - (n - 1) / 2 for n in shape), indexing="ij")
     value, clear = np.zeros(shape), np.ones(shape, bool)

@@ -44,7 +44,7 @@ def timing(check, folder, operations, sizes, runs):
     cells = [(s["operation"], s["volume_size"]) for s in data["statistics"]]
     check.that(sorted(cells) == sorted((o, s) for o in operations for s in sizes), f"{len(cells)} statistics")
     check.that(sorted(s["operation"] for s in data["scaling"]) == sorted(operations), "one scaling per operation")
-    pictures = {f"{o}{end}" for o in operations if o.endswith(("_recon", "_prox_map")) for end in (".json", "-slice.png", "-difference.png")}
+    pictures = {f"{o}{end}" for o in operations if o.endswith(("_recon", "_prox_map")) for end in (".json", "-slice.png", "-row.png", "-column.png", "-difference.png")}
     drawn = {f.name for f in folder.glob("previews/*")}
     check.that(drawn == pictures or any(m["status"] != "ok" for m in data["measurements"]), f"previews: {drawn ^ pictures}")
     named = ("timing.json", "log.txt", "report.html", "previews", "triage.json", "triage.md", "triage.svg") + (("trace", "profile.json") if data["traced"] else ())
@@ -301,7 +301,9 @@ def demos(check, folder):
     rows = json.loads((run / "timing.json").read_text())["measurements"]
     check.that(sorted(m["operation"] for m in rows) == sorted(names) and all(m["bytes"] > 0 for m in rows), f"{rows}")
     drawn = {f.name for f in run.glob("previews/*")}
-    check.that(drawn == {n + end for n in names for end in (".json", "-slice.png", "-difference.png")}, f"{drawn}")
+    check.that(drawn == {n + end for n in names for end in (".json", "-slice.png", "-row.png", "-column.png", "-difference.png")}, f"{drawn}")
+    facts = json.loads((run / "previews" / "demo_fbp_fdk.json").read_text())
+    check.that(10 < facts["psnr"] < 60 and 0.2 < facts["ssim"] < 1 and facts["bar"] > 0, f"{facts}")
     check.that((run / "report.html").stat().st_size > 100000, "no page")
     r = tomoprof("apply", "demo_fbp_fdk", "--in", folder / "x.npy", "--out", folder / "y.npy")
     check.that(r.returncode == 2 and "makes its own phantom" in r.stderr, f"apply: exit {r.returncode}: {r.stderr}")

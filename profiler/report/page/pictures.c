@@ -79,7 +79,7 @@ static void put_picture(struct jsonw *w, const char *stem, const char *what, con
 
 static void put_pictures(struct jsonw *w, const char *previews, const char *name)
 {
-    char stem[PATH], path[PATH + 8], note[128];
+    char stem[PATH], path[PATH + 8], note[256];
     char *text = NULL;
     size_t bytes, n = strlen(name);
     if (n < 6 || strcmp(name + n - 5, ".json") != 0 ||
@@ -91,11 +91,17 @@ static void put_pictures(struct jsonw *w, const char *previews, const char *name
     cJSON *facts = cJSON_ParseWithLength(text, bytes);
     free(text);
     if (cJSON_IsString(cJSON_GetObjectItemCaseSensitive(facts, "operation"))) {
-        snprintf(note, sizeof note, "black %.4g, white %.4g", number_of(facts, "low"),
-                 number_of(facts, "high"));
+        snprintf(note, sizeof note, "black %.4g, white %.4g, scale bar %.4g",
+                 number_of(facts, "low"), number_of(facts, "high"), number_of(facts, "bar"));
         put_picture(w, stem, "slice", "middle slice", facts, note);
-        snprintf(note, sizeof note, "root mean square %.4g; black and white at %.4g",
-                 number_of(facts, "rmse"), number_of(facts, "difference"));
+        put_picture(w, stem, "row", "middle row", facts, "slices down, columns across");
+        put_picture(w, stem, "column", "middle column", facts, "slices down, rows across");
+        int used = snprintf(note, sizeof note, "root mean square %.4g; black and white at %.4g",
+                            number_of(facts, "rmse"), number_of(facts, "difference"));
+        if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(facts, "psnr")) &&
+            cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(facts, "ssim")))
+            snprintf(note + used, sizeof note - (size_t)used, "; PSNR %.2f dB, SSIM %.4f",
+                     number_of(facts, "psnr"), number_of(facts, "ssim"));
         put_picture(w, stem, "difference", "difference to the phantom", facts, note);
     }
     cJSON_Delete(facts);

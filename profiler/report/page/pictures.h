@@ -6,7 +6,8 @@
 
 #include "host/base/err.h"
 
-/* The files of folder/previews with their -slice.png and -difference.png as one JSON list of
+/* The files of folder/previews with their -slice.png, -row.png, -column.png and -difference.png as
+ * one JSON list of
  * {"operation", "size", "what", "image" (data: address), "note"}, malloc'ed; NULL where the run has
  * none. Other files are left out. */
 enum err report_pictures(const char *folder, char **json, size_t *bytes);
