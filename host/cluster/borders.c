@@ -25,17 +25,17 @@ struct borders {
 };
 
 /* The two slices at a border as they lie in host memory: x itself, or a copy of them alone. */
-struct edge {
+struct border_edge {
     float *values;
     int64_t stride, mine, far; /* of a pixel's numbers */
     struct buffer copy;        /* on the device */
 };
 
 static enum err edge_take(struct borders *o, const struct border *b, const struct buffer *x,
-                          struct edge *out)
+                          struct border_edge *out)
 {
     const int64_t slices = o->m->volume.slices, n = volume_pixels(&o->m->volume);
-    *out = (struct edge){x->ptr, slices, b->mine, b->far, {.place = PLACE_HOST}};
+    *out = (struct border_edge){x->ptr, slices, b->mine, b->far, {.place = PLACE_HOST}};
     if (x->place == PLACE_HOST)
         return ERR_OK;
     const int64_t first = b->mine < b->far ? b->mine : b->far;
@@ -57,7 +57,7 @@ static enum err edge_take(struct borders *o, const struct border *b, const struc
     return e;
 }
 
-static void edge_drop(struct borders *o, struct edge *e)
+static void edge_drop(struct borders *o, struct border_edge *e)
 {
     if (e->copy.place == PLACE_HOST)
         return;
@@ -70,7 +70,7 @@ static enum err swap_lines(struct borders *o, struct border *b, const struct buf
                            const int32_t *pixels, int64_t count)
 {
     const size_t bytes = (size_t)count * sizeof(float);
-    struct edge edge;
+    struct border_edge edge;
     if (b->other < 0)
         return ERR_OK;
     TRY(edge_take(o, b, x, &edge));

@@ -169,11 +169,11 @@ static void on_iteration(void *context, int64_t done, int64_t total)
 }
 
 /* What MBIR reads and writes, where the back end computes. */
-struct arrays {
+struct part_arrays {
     struct buffer y, w, x;
 };
 
-static enum err compute(struct part *p, struct arrays *a)
+static enum err compute(struct part *p, struct part_arrays *a)
 {
     const struct scan_request *r = p->s->request;
     const struct backend_ops *ops = p->be->ops;
@@ -199,7 +199,7 @@ static enum err compute(struct part *p, struct arrays *a)
 
 static enum err iterate(struct part *p)
 {
-    struct arrays a = {.x = {.ptr = NULL}};
+    struct part_arrays a = {.x = {.ptr = NULL}};
     const enum err e = compute(p, &a);
     struct buffer *const all[] = {&a.y, &a.w, &a.x};
     for (int i = 0; i < 3; i++)

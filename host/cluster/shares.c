@@ -22,18 +22,41 @@ static void share_rows(const struct ct_model *m, int size, struct shares *s)
     }
 }
 
-/* Half of what two neighbours share is either's. */
-static void own_rows(int size, struct shares *s)
+/* How many ranks hold each row of the detector; free() it. */
+static int64_t *holders_of(int64_t rows, int size, const struct shares *s)
 {
-    int64_t first = 0;
-    for (int r = 0; r < size; r++) {
-        int64_t end = end_of(s->rows[r]);
-        if (r + 1 < size)
-            end = (end + s->rows[r + 1].first + 1) / 2;
-        end = end > first ? end : first;
-        s->owned[r] = (struct index_range){first, end - first};
-        first = end;
+    int64_t *n = calloc((size_t)rows + 1, sizeof *n);
+    for (int r = 0; n && r < size; r++) {
+        n[s->rows[r].first]++;
+        n[end_of(s->rows[r])]--;
     }
+    for (int64_t k = 1; n && k < rows; k++)
+        n[k] += n[k - 1];
+    return n;
+}
+
+/* A row's owner sums it for all who hold it, and returns it to them: each rank owns about as many
+ * such copies. At the ends of a wide cone many slabs hold the same rows. */
+static enum err own_rows(int64_t rows, int size, struct shares *s)
+{
+    int64_t *holders = holders_of(rows, size, s), first = 0, end = 0;
+    double all = 0, sum = 0;
+    FAIL_IF(!holders, ERR_MEMORY, "no memory for the shares of %d ranks", size);
+    for (int64_t k = 0; k < rows; k++)
+        all += (double)holders[k];
+    for (int r = 0; r < size; r++) {
+        for (; end < rows && sum + 0.5 * (double)holders[end] < all * (r + 1) / size; end++)
+            sum += (double)holders[end];
+        int64_t here = r + 1 < size ? end : rows;
+        if (r + 1 < size && here < s->rows[r + 1].first) /* that rank does not hold those before */
+            here = s->rows[r + 1].first;
+        here = here < end_of(s->rows[r]) ? here : end_of(s->rows[r]);
+        here = here > first ? here : first;
+        s->owned[r] = (struct index_range){first, here - first};
+        first = here;
+    }
+    free(holders);
+    return ERR_OK;
 }
 
 enum err shares_of(const struct ct_model *m, int size, struct shares *out)
@@ -51,8 +74,10 @@ enum err shares_of(const struct ct_model *m, int size, struct shares *out)
         out->slices[r] = (struct index_range){first, length * (r + 1) / size - first};
     }
     share_rows(m, size, out);
-    own_rows(size, out);
-    return ERR_OK;
+    const enum err e = own_rows(m->scan.rows, size, out);
+    if (e)
+        shares_free(out);
+    return e;
 }
 
 void shares_free(struct shares *s)

@@ -127,6 +127,28 @@ static int is_collective(uint16_t op)
     return op >= TRACE_MPI_BARRIER && op <= TRACE_MPI_PREFIX;
 }
 
+static int is_nobody(int rank) /* MPI_PROC_NULL; any rank is the other of -1 and -2 */
+{
+    return rank == (groups_is_mpich() ? -1 : -2);
+}
+
+/* An exchange with nobody on one side is a send or a receive. */
+static void describe_exchange(const struct mpi_row *r, const word *w, const struct mpi_group *g,
+                              struct mpi_call *c)
+{
+    const int from_at = r->comm == 7 ? 5 : 8; /* Sendrecv_replace, Sendrecv */
+    const int from = (int)w[from_at], to = (int)w[r->peer];
+    c->sequence = 1 + (uint32_t)group_world_rank(g, from);
+    if (!is_nobody(from) && !is_nobody(to))
+        return;
+    c->sequence = 0;
+    c->op = is_nobody(from) ? TRACE_MPI_SEND : TRACE_MPI_RECEIVE;
+    if (!is_nobody(from)) {
+        c->peer = group_world_rank(g, from);
+        c->tag = (int)w[from_at + 1];
+    }
+}
+
 static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
 {
     struct mpi_group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
@@ -141,11 +163,13 @@ static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
     }
     if (r->peer >= 0)
         c->peer = group_world_rank(g, (int)w[r->peer]);
-    if (r->op == TRACE_MPI_EXCHANGE)
-        c->sequence =
-            1 + (uint32_t)group_world_rank(g, (int)w[r->type == 2 && r->comm == 7 ? 5 : 8]);
     if (r->tag >= 0)
         c->tag = (int)w[r->tag];
+    if (r->op == TRACE_MPI_EXCHANGE)
+        describe_exchange(r, w, g, c);
+    else if ((r->op == TRACE_MPI_RECEIVE || r->op == TRACE_MPI_RECEIVE_POST) && r->peer >= 0 &&
+             is_nobody((int)w[r->peer]))
+        c->op = TRACE_MPI_POST;
     count_bytes(r, w, g, c);
 }
 

@@ -78,11 +78,63 @@ def fit(folder):
     return alpha, 1 / inverse
 
 
+def held_rows(n, ranks):
+    """First row and end of what each slab of n slices meets on n rows: source 2 n from the axis, radius n/2, rows as wide as voxels there."""
+    near, far = 2 / 1.5, 2 / 2.5
+
+    def edge(z, outwards):
+        return min(n, max(0, round(n / 2 + z * (near if outwards else far))))
+    rows = []
+    for r in range(ranks):
+        low, high = -n / 2 + n * r / ranks, -n / 2 + n * (r + 1) / ranks
+        rows.append((edge(low, low < 0), edge(high, high > 0)))
+    return rows
+
+
+def owned_rows(n, rows):
+    """host/cluster/shares.c: each rank owns as many copies of rows as any other."""
+    holders = [sum(a <= k < b for a, b in rows) for k in range(n)]
+    total, at, held, first, owned = sum(holders), 0, 0.0, 0, []
+    for r, (_, mine_end) in enumerate(rows):
+        while at < n and held + holders[at] / 2 < total * (r + 1) / len(rows):
+            held += holders[at]
+            at += 1
+        end = max(rows[r + 1][0], min(at, mine_end)) if r + 1 < len(rows) else n
+        owned.append((first, max(first, end)))
+        first = max(first, end)
+    return owned
+
+
+def exchanged(n, ranks):
+    """Of all rows: what the busiest rank sends for one projection in three ways, what a rank holds, how many partners it has."""
+    rows = held_rows(n, ranks)
+    owned = owned_rows(n, rows)
+
+    def common(a, b):
+        return max(0, min(a[1], b[1]) - max(a[0], b[0]))
+    others = [[q for q in range(ranks) if q != r] for r in range(ranks)]
+    width = [b - a for a, b in rows]
+    pairs = max(sum(common(rows[r], rows[q]) for q in others[r]) for r in range(ranks))
+    owners = max(width[r] - common(rows[r], owned[r]) + sum(common(owned[r], rows[q]) for q in others[r]) for r in range(ranks))
+    views = max(width[r] * (ranks - 1) / ranks + sum(width[q] for q in others[r]) / ranks for r in range(ranks))
+    partners = max(sum(common(rows[r], owned[q]) > 0 or common(owned[r], rows[q]) > 0 for q in others[r]) for r in range(ranks))
+    return pairs / n, owners / n, views / n, max(width) / n, partners
+
+
+def ways(n, views):
+    """Three ways to add projections of cone beams, and the memory of each."""
+    gib = 4 * views * n * n / 2**30
+    print(f"| ranks | each pair, GiB | by rows, GiB | by views, GiB | held by rows, GiB | by views, GiB |\n|---|---|---|---|---|---|")
+    for ranks in (2, 4, 8, 32, 128, 512, 1024):
+        pairs, owners, by_views, held, _ = exchanged(n, ranks)
+        print(f"| {ranks} | {pairs * gib:.3g} | {owners * gib:.3g} | {by_views * gib:.3g} | {3 * held * gib:.3g} | {(2 / ranks + held) * gib:.3g} |")
+
+
 def predicted(alpha, beta, rates, label):
     """Seconds on paper; `rates`: voxel updates per second of a rank, forward or back."""
     print(f"\n{label}: {1e6 * alpha:.2g} us and {1e-9 * beta:.2g} GB/s.\n")
-    print("| problem | ranks | GiB a rank | fbp, s | parallel mbir iteration, s | of it messages | cone mbir iteration, s | of it messages |\n"
-          "|---|---|---|---|---|---|---|---|")
+    print("| problem | ranks | GiB a rank | fbp, s | parallel mbir iteration, s | of it messages | cone mbir, GiB a rank | iteration, s | of it messages |\n"
+          "|---|---|---|---|---|---|---|---|---|")
     for n in (2048, 4096):
         views = n * 3 // 4
         for ranks in (8, 32, 128, 512, 1024):
@@ -92,13 +144,12 @@ def predicted(alpha, beta, rates, label):
             subsets, pixels = 128, n * n / 128
             compute = 3.1 * back
             messages = subsets * (3 * alpha * math.log2(ranks) + 2 * (alpha + 4 * pixels / beta))
-            # Source to axis 2 n: slices at height z meet rows between z (1 - 1/4) and z (1 + 1/4) times the magnification, so that two
-            # neighbours share 2 * 1/4 * n/4 rows on the mean, and each rank shares with all within that distance.
-            rows, partners = n / 8, max(1, ranks / 8)
-            shared = subsets * 2 * (partners * alpha + views * n * min(rows, 2 * n / ranks * partners) * 4 / beta)
+            _, owners, _, held, partners = exchanged(n, ranks)
+            shared = subsets * 2 * (partners * alpha) + subsets * views * n * n * owners * 4 / beta
+            cone_gib = 4 * (3 * views * n * n * held + n * n * slices) / 2**30
             cone = 4 * compute + messages + shared
             print(f"| {n}^3, {views} views | {ranks} | {gib:.3g} | {back:.3g} | {compute + messages:.3g} | {100 * messages / (compute + messages):.0f} % | "
-                  f"{cone:.3g} | {100 * (messages + shared) / cone:.0f} % |")
+                  f"{cone_gib:.3g} | {cone:.3g} | {100 * (messages + shared) / cone:.0f} % |")
 
 
 def main():
@@ -109,6 +160,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         measured(folder, arguments.size, arguments.repeat)
+        ways(2048, 1536)
         alpha, beta = fit(folder)
         predicted(alpha, beta, {"back": 15e9}, "On paper, with the messages of this machine and 15 G updates/s a rank")
         predicted(2e-6, 12.5e9, {"back": 300e9}, "On paper, with a network of 2 us and 100 Gbit/s and 300 G updates/s a rank (a GPU)")

@@ -207,6 +207,54 @@ static void efficiency_is_balance_times_communication(void **state)
     done(m);
 }
 
+/* Rank r works (r + 1) * 10 ms in "step" and then waits in it; rank 0 alone has "write". */
+static void ranges_are_compared_without_their_waits(void **state)
+{
+    (void)state;
+    start();
+    for (int r = 0; r < RANKS; r++) {
+        const uint64_t busy = 10 * (uint64_t)(r + 1);
+        for (uint64_t turn = 0; turn < 2; turn++) {
+            stage_range(&rank[r], 0, 100 * turn, TRACE_PUSH, "step", 0);
+            call(r, 100 * turn + busy, 100 * turn + 40, TRACE_MPI_ALL, "Allreduce", 5,
+                 COLLECTIVE((uint32_t)turn));
+            stage_range(&rank[r], 0, 100 * turn + 40, TRACE_POP, NULL, 0);
+        }
+    }
+    stage_range(&rank[0], 0, 150, TRACE_PUSH, "write", 0);
+    stage_range(&rank[0], 0, 156, TRACE_POP, NULL, 0);
+    struct model *m = end();
+    assert_int_equal(m->mpi.ranges_count, 2);
+    const struct model_mpi_range *step = &m->mpi.ranges[0], *write = &m->mpi.ranges[1];
+    assert_string_equal(m->ranges[step->range].name, "step");
+    assert_int_equal(step->ranks, 3);
+    assert_int_equal(step->n, 6);
+    near(step->mean_s, 0.040);
+    near(step->most_s, 0.060);
+    assert_int_equal(step->most_rank, 2);
+    near(step->imbalance, 0.5);
+    near(step->in_mpi_s, 0.040);
+    assert_string_equal(m->ranges[write->range].name, "write");
+    assert_int_equal(write->ranks, 1);
+    near(write->mean_s, 0.002);
+    near(write->imbalance, 2);
+    near(write->in_mpi_s, 0);
+    done(m);
+}
+
+/* Room for what is received is not given. */
+static void receives_give_nothing(void **state)
+{
+    (void)state;
+    start();
+    call(0, 10, 11, TRACE_MPI_SEND, "Send", 3, MESSAGE(1, 5, 1 << 20));
+    call(1, 5, 12, TRACE_MPI_RECEIVE, "Recv", 4, MESSAGE(0, 5, 8 << 20));
+    struct model *m = end();
+    near(m->mpi.ranks[0].given_mb, 1);
+    near(m->mpi.ranks[1].given_mb, 0);
+    done(m);
+}
+
 /* No rank, no rows; a rank that its library does not tell is left out. */
 static void without_ranks_all_is_null(void **state)
 {
@@ -234,6 +282,8 @@ int main(void)
         cmocka_unit_test(late_receivers_and_posted_receives),
         cmocka_unit_test(groups_are_apart_and_ranks_may_miss),
         cmocka_unit_test(efficiency_is_balance_times_communication),
+        cmocka_unit_test(ranges_are_compared_without_their_waits),
+        cmocka_unit_test(receives_give_nothing),
         cmocka_unit_test(without_ranks_all_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

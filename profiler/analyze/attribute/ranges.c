@@ -23,6 +23,7 @@ struct ranges {
     VECTOR(struct range_counter) counters;
     struct table by_key;
     struct range_cpu cpu;
+    uint32_t *rows; /* of each counter, in the run; after `attribute` */
 };
 
 static enum err create(struct image *im)
@@ -44,6 +45,7 @@ static void destroy(struct image *im)
     vector_free(&im->ranges->instances);
     table_free(&im->ranges->by_key);
     range_cpu_free(&im->ranges->cpu);
+    free(im->ranges->rows);
     free(im->ranges);
 }
 
@@ -186,7 +188,7 @@ static enum err attribute(struct image *im)
 {
     struct ranges *rs = im->ranges;
     struct run *r = im->run;
-    uint32_t *rows = calloc(rs->counters.count + 1, sizeof *rows);
+    uint32_t *rows = rs->rows = calloc(rs->counters.count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
     for (size_t i = 0; i < rs->counters.count && e == ERR_OK; i++) {
@@ -217,8 +219,18 @@ static enum err attribute(struct image *im)
     }
     if (e == ERR_OK)
         e = range_cpu_attribute(im, &rs->cpu, rows);
-    free(rows);
     return e;
+}
+
+enum err ranges_each(const struct image *im, range_visit *visit, void *context)
+{
+    const struct ranges *rs = im->ranges;
+    for (size_t i = 0; rs && rs->rows && i < rs->instances.count; i++) {
+        const struct instance *n = &rs->instances.items[i];
+        if (n->end > n->start)
+            TRY(visit(context, rs->rows[n->counter], n->start, n->end));
+    }
+    return ERR_OK;
 }
 
 const char *range_style(uint32_t style)

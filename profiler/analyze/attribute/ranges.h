@@ -12,6 +12,9 @@ uint32_t range_now(struct image *im, struct thread *t);
 /* A device operation that was launched inside of the instance, by a call that began at `call`. */
 void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
                      uint64_t end);
+/* After the image's ranges became the run's: each instance that ended, with its row in ranges. */
+typedef enum err range_visit(void *context, uint32_t row, uint64_t start, uint64_t end);
+enum err ranges_each(const struct image *im, range_visit *visit, void *context);
 const char *range_style(uint32_t style); /* push_pop, start_stop, mark */
 
 #endif

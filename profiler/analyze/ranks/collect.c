@@ -50,6 +50,8 @@ void ranks_free(struct run *r)
     vector_free(&r->ranks->events);
     vector_free(&r->ranks->places);
     vector_free(&r->ranks->ranks);
+    vector_free(&r->ranks->ranges);
+    table_free(&r->ranks->range_by_key);
     free(r->ranks);
 }
 
@@ -171,7 +173,8 @@ static enum err attribute(struct image *im)
     FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of MPI");
     enum err e = places(im, room);
     free(room);
-    return e;
+    TRY(e);
+    return ranks_ranges(im, mine->rank, mine->first);
 }
 
 const struct collector collector_ranks = {create, NULL, attribute, destroy};

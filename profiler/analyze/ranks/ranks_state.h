@@ -25,16 +25,27 @@ struct rank_sum {
     double in_mpi, late, delayed, bytes;
     uint64_t calls;
 };
+struct rank_range { /* one range on one rank; ns */
+    uint32_t row;   /* in ranges */
+    int rank;
+    uint64_t n;
+    double spent, in_mpi;
+};
 struct ranks_run {
     int size;
     const char *library;
     VECTOR(struct rank_event) events;
     VECTOR(struct rank_place) places; /* [0]: unknown */
     VECTOR(struct rank_sum) ranks;
+    VECTOR(struct rank_range) ranges;
+    struct table range_by_key;
     uint64_t unmatched;
 };
 
 /* match.c: late, late_rank of all events. */
 enum err ranks_match(struct ranks_run *ranks);
+/* rank_ranges.c: the ranges of an image whose calls are events[first] and those after it. */
+enum err ranks_ranges(struct image *im, int rank, size_t first);
+enum err ranks_range_rows(struct run *r);
 
 #endif

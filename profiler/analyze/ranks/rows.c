@@ -103,7 +103,8 @@ static void add_rank(struct ranks_run *all, const struct rank_event *e)
         return;
     }
     r->calls++;
-    r->bytes += (double)e->bytes;
+    if (e->op != TRACE_MPI_RECEIVE && e->op != TRACE_MPI_RECEIVE_POST) /* room, not given */
+        r->bytes += (double)e->bytes;
     if (late)
         late->delayed += e->op == TRACE_MPI_END ? 0 : e->late;
     if (e->op == TRACE_MPI_END) {
@@ -228,6 +229,7 @@ static enum err rows(struct run *r, struct mpi_rows *t)
     r->m->mpi.clock = clocks_text(r);
     TRY(put_ranks(r));
     TRY(put_lines(r, t));
+    TRY(ranks_range_rows(r));
     return put_pairs(r, t);
 }
 

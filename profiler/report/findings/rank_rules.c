@@ -24,9 +24,11 @@ static int of_root(const char *call)
 {
     static const char *const names[] = {"Bcast",  "Scatter", "Scatterv",
                                         "Reduce", "Gather",  "Gatherv"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (call && !strcmp(call, names[i]))
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t n = strlen(names[i]); /* also of large counts: Gather_c */
+        if (call && !strncmp(call, names[i], n) && (!call[n] || !strcmp(call + n, "_c")))
             return 1;
+    }
     return 0;
 }
 
@@ -106,7 +108,11 @@ static enum err late(struct model *m, const struct waits *w, struct model_findin
         sum += mpi->ranks[i].compute_s;
     }
     name_line(w->line, where);
-    if (one)
+    if (one && mpi->size == 2)
+        snprintf(text, sizeof text,
+                 "Rank %lld is late: rank %lld waited %.3g s for it, of %.3g s, most in %s.",
+                 (long long)w->rank, (long long)(1 - w->rank), w->delayed, w->wall, where);
+    else if (one)
         snprintf(
             text, sizeof text,
             "Rank %lld is late: the other %lld waited %.3g s each for it, of %.3g s, most in %s.",

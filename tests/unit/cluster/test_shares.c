@@ -75,11 +75,59 @@ static void neighbours_of_cone_beams_share_rows(void **state)
     shares_free(&s);
 }
 
+static int64_t in_common(struct index_range a, struct index_range b)
+{
+    const int64_t first = a.first > b.first ? a.first : b.first;
+    const int64_t end = end_of(a) < end_of(b) ? end_of(a) : end_of(b);
+    return end > first ? end - first : 0;
+}
+
+/* Rows that a rank sends for one projection: those of others to their owners, and its own back to
+ * those who hold them. */
+static int64_t rows_sent(const struct shares *s, int size, int r)
+{
+    int64_t n = s->rows[r].count - s->owned[r].count;
+    for (int other = 0; other < size; other++)
+        n += other == r ? 0 : in_common(s->owned[r], s->rows[other]);
+    return n;
+}
+
+/* Thin slabs of a wide cone: no rank sends much more than the mean, and none nearly as much as all
+ * of the rows that it would share with each other rank. */
+static void no_rank_sends_for_many(void **state)
+{
+    (void)state;
+    enum { RANKS = 64, ROWS = 256 };
+    struct ct_model m = model(BEAM_CONE, ROWS, 2);
+    m.scan.source_iso = 2 * ROWS;
+    m.scan.source_detector = 4 * ROWS;
+    m.volume.rows = m.volume.cols = ROWS;
+    m.scan.channels = ROWS;
+    struct shares s;
+    int64_t most = 0, sum = 0, pairs = 0;
+    assert_int_equal(shares_of(&m, RANKS, &s), ERR_OK);
+    for (int r = 0; r < RANKS; r++) {
+        int64_t with_each = 0;
+        const int64_t n = rows_sent(&s, RANKS, r);
+        for (int other = 0; other < RANKS; other++)
+            with_each += other == r ? 0 : in_common(s.rows[r], s.rows[other]);
+        most = n > most ? n : most;
+        pairs = with_each > pairs ? with_each : pairs;
+        sum += n;
+    }
+    shares_free(&s);
+    assert_true(sum > 0);
+    if (most * RANKS > 2 * sum || most * 3 > pairs)
+        fail_msg("%lld rows at most, %lld in the mean; pairs: %lld", (long long)most,
+                 (long long)(sum / RANKS), (long long)pairs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_owned_once),
         cmocka_unit_test(neighbours_of_cone_beams_share_rows),
+        cmocka_unit_test(no_rank_sends_for_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

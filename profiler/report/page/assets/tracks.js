@@ -87,7 +87,7 @@ function operationOf(profile, tracks) {
   return what === null ? null : plain(list(profile.ranges)[what]?.name ?? "") || null;
 }
 
-// Groups of rows, busiest first: {key, name, rows: [{t, depth, levels, name, quiet, names}]}. Quiet rows are those of threads that did nothing to speak of.
+// Groups of rows, ranks in their order, else busiest first: {key, name, rows: [{t, depth, levels, name, quiet, names}]}. Quiet rows are those of threads that did nothing to speak of.
 function timelineGroups(profile) {
   const raw = list(profile.timeline).filter((t) => rowsOf(t.events)), groups = new Map(), worth = new Map();
   const keyOf = (t) => (known(t.device) && t.device >= 0 ? `d${t.device}` : `p${t.process ?? list(profile.threads)[t.thread]?.process ?? 0}`);
@@ -110,5 +110,7 @@ function timelineGroups(profile) {
       return { t, depth, levels: trackData(t), name: `${owner} · ${TRACK_KINDS[t.kind] || t.kind}${depth ? ` ${depth + 1}` : ""}`, quiet: value(ownerOf(t)) < 0.001 * total && !thread?.main, names: new Map() };
     }).sort((a, b) => value(ownerOf(b.t)) - value(ownerOf(a.t)) || (ownerOf(a.t) === ownerOf(b.t) ? order.indexOf(a.t.kind) - order.indexOf(b.t.kind) || a.depth - b.depth : ownerOf(a.t) < ownerOf(b.t) ? -1 : 1));
   }
-  return [...groups.values()].sort((a, b) => value(b.key) - value(a.key));
+  const rank = (g) => (g.key[0] === "d" ? null : list(profile.processes)[+g.key.slice(1)]?.rank) ?? Infinity; // in their order, then all others
+  const byRank = (a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b));
+  return [...groups.values()].sort((a, b) => byRank(a, b) || value(b.key) - value(a.key));
 }
