@@ -16,7 +16,7 @@ if [ -z "$mirror" ] || [ ! -e "$keys" ]; then
     exit 1
 fi
 apt=$to/apt
-rm -rf "$apt" "$to/usr" "$to/bin"
+rm -rf "$apt" "${to:?}/usr" "${to:?}/bin"
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/debs" "$to/bin"
 echo "deb [signed-by=$keys] $mirror trixie main non-free" >"$apt/list"
 get() { apt-get -q -o "Dir::Etc::sourcelist=$apt/list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" "$@"; }

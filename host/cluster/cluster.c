@@ -47,7 +47,9 @@ const char *cluster_missing(void)
     static char why[700];
     char path[4096];
     if (!file_beside_program(path, sizeof path, MODULE))
-        return "this build has no MPI: install Open MPI (libopenmpi-dev) and build again";
+        return "this build has no MPI, as the packages have none: install Open MPI "
+               "(libopenmpi-dev) "
+               "and build tomoprof from source";
     void *object = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     *why = 0;
     if (!object)
@@ -62,9 +64,10 @@ static enum err open_transport(const struct cluster_transport **out)
     char path[4096];
     cluster_entry *entry;
     file_beside_program(path, sizeof path, MODULE);
-    FAIL_IF(!*path, ERR_UNSUPPORTED,
-            "a launcher started several ranks, and this build has no MPI: install Open MPI "
-            "(libopenmpi-dev) and build again, or start one process");
+    FAIL_IF(
+        !*path, ERR_UNSUPPORTED,
+        "a launcher started several ranks, and this build has no MPI, as the packages have none: "
+        "install Open MPI (libopenmpi-dev) and build tomoprof from source, or start one process");
     /* Global, for the plug-ins of MPI libraries look for its symbols. */
     void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     FAIL_IF(!object, ERR_UNSUPPORTED,

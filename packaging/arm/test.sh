@@ -23,13 +23,13 @@ need ninja ninja-build
 # The packages and all that they depend on, by an apt of its own: the machine's list of packages stays as it is.
 make_root() {
     local apt=$root.apt file link
-    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/none"
     : >"$apt/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$apt/sources.list"
     cat >"$apt/apt.conf" <<END
 APT::Architecture "arm64"; APT::Architectures "arm64"; APT::Install-Recommends "false"; APT::Sandbox::User "";
 Dir::State "$apt"; Dir::State::status "$apt/status"; Dir::Cache "$apt"; Dir::Etc::sourcelist "$apt/sources.list";
-Dir::Etc::sourceparts "/nowhere"; Dir::Etc::preferencesparts "/nowhere"; Debug::NoLocking "true"; Acquire::Languages "none";
+Dir::Etc::sourceparts "$apt/none"; Dir::Etc::preferencesparts "$apt/none"; Debug::NoLocking "true"; Acquire::Languages "none";
 END
     APT_CONFIG=$apt/apt.conf apt-get -qq update
     # shellcheck disable=SC2086 # a list of words

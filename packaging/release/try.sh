@@ -1,8 +1,8 @@
 #!/bin/sh
-# What a user does first, inside a bare root: try.sh wheel|archive|deb|rpm ARTEFACTS SCANS. Prints times and sizes; ends with 1 at
-# the first thing that does not work.
+# What a user does first, inside a bare root: try.sh wheel|archive|deb|rpm ARTEFACTS TESTS (the folder tests of the sources). Prints
+# times and sizes; ends with 1 at the first thing that does not work.
 set -eu
-kind=$1 artefacts=$2 scans=$3
+kind=$1 artefacts=$2 tests=$3 scans=$3/data
 work=$(mktemp -d)
 cd "$work"
 now() { awk '{print $1}' /proc/uptime; }
@@ -71,4 +71,32 @@ began=$(now)
 took "recon of the tooth"
 tail -2 recon.txt | cut -c 1-130 | sed 's/^/  /'
 [ "$(wc -c < tooth.npy)" -gt 1000000 ] || { echo "tooth.npy has $(wc -c < tooth.npy) bytes" >&2; exit 1; }
+
+# A file of a server, by the system's libcurl where there is one: the bare root has none.
+if [ -n "$python" ]; then
+    began=$(now)
+    cat > served.py <<'P'
+import subprocess, sys
+sys.path.insert(0, sys.argv[2] + "/pipe")
+from ranges import serve
+with serve(sys.argv[2] + "/data") as (url, _):
+    done = subprocess.run([sys.argv[1], "info", url + "/tooth.h5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+there = "libcurl cannot be opened" not in done.stderr
+print("  " + (done.stderr if done.returncode else "info http://.../tooth.h5: " + done.stdout.splitlines()[0])[:150].strip())
+sys.exit(done.returncode if there else "install libcurl4" not in done.stderr)
+P
+    "$python" served.py "$program" "$tests"
+    took "info of a served scan"
+    grep -q 'libfftw3-dev' doctor.json && { echo "doctor advises to install what the package does not use" >&2; exit 1; }
+fi
+
+# Ranks: record works under mpirun, recon of several ranks names what it needs.
+if command -v mpirun > /dev/null; then
+    ranks() { OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 "$@"; }
+    ranks "$program" record --out "$work/ranks" -- /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' > ranks.txt 2>&1 || { cat ranks.txt; exit 1; }
+    "$program" report --text "$work"/ranks/latest | sed -n 1p | sed 's/^/  two ranks: /'
+    ranks "$program" recon --in "$scans/tooth.h5" --out ranks.npy > ranks.txt 2>&1 && { echo "recon of two ranks worked without MPI" >&2; exit 1; }
+    grep -m 1 "no MPI, as the packages have none" ranks.txt | sed 's/^/  /'
+    grep -q "build tomoprof from source, or start one process" ranks.txt || { cat ranks.txt; exit 1; }
+fi
 echo "$kind works on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), glibc $(ldd --version | sed -n '1s/.* //p')${python:+, $("$python" --version)}"

@@ -75,6 +75,34 @@ def languages(check, folder):
         check.that(path.name == f"{names['name']}-{names['version']}-{toolchain['name']}-{toolchain['version']}.eb", f"{path.name} is named otherwise than it says")
 
 
+def contents(folder):
+    return {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def read_only(folder):
+    """Its contents; root may write all the same, and is seen by them."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o222)
+    return contents(folder)
+
+
+def image(check, folder):
+    """The files as docker/Dockerfile installs them, unpacked in another place: a blank in the path, and read-only."""
+    install = re.search(r"DESTDIR=/image cmake --install \S+", (ROOT / "docker/Dockerfile").read_text())
+    check.must(install, "docker/Dockerfile installs in another way")
+    done = call("cmake", "--install", BUILD, env={**os.environ, "DESTDIR": str(folder / "un packed")})
+    check.must(done.returncode == 0, f"cmake --install: {done.stdout[-500:]}{done.stderr[-1000:]}")
+    (program,) = (folder / "un packed").rglob("bin/tomoprof")
+    before = read_only(folder / "un packed")
+    done = call(program, "record", "--", sys.executable, "-c", "sum(range(10**6))", cwd=folder)
+    check.that(done.returncode == 0 and (folder / "output/latest/report.html").is_file(), f"record: {done.stderr}")
+    done = call(program, "recon", "--in", ROOT / "tests/data/tooth.h5", "--out", "tooth.npy", cwd=folder)
+    missing = "this build has no HDF5" in done.stderr
+    check.that(missing or done.returncode == 0 and (folder / "tooth.npy").stat().st_size > 10**6, f"recon: {done.stderr}")
+    check.that(contents(folder / "un packed") == before, "the unpacked files were written to")
+
+
 def prefix(check, folder):
     """cmake --install, moved elsewhere, with a space in its path."""
     done = call("cmake", "--install", BUILD, "--prefix", folder / "first")
@@ -83,6 +111,7 @@ def prefix(check, folder):
     moved = folder / "moved there/tomoprof"
     moved.parent.mkdir()
     (folder / "first").rename(moved)
+    before = read_only(moved)
     program = moved / "bin/tomoprof"
     rows = json.loads(call(program, "doctor", "--json", cwd=folder).stdout)["rows"]
     check.that(rows["capture_library"]["state"] == "ok" and str(folder / "first") not in json.dumps(rows), f"doctor: {rows['capture_library']}")
@@ -92,7 +121,7 @@ def prefix(check, folder):
     python = {**os.environ, "PYTHONPATH": str(moved / "share/tomoprof/python"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = call(sys.executable, "-c", script, cwd=folder, env=python)
     check.that(done.stdout.splitlines() == [str(program), "1"], f"the Python package: {done.stdout}{done.stderr}")
-    check.that(not list(moved.rglob("__pycache__")), "the prefix was written to")
+    check.that(contents(moved) == before, "the prefix was written to")
     lua = shutil.which("luac5.3") or shutil.which("luac5.4") or shutil.which("luac")
     if lua:
         done = call(lua, "-p", ROOT / "packaging/lmod/tomoprof.lua")
@@ -108,4 +137,4 @@ def prefix(check, folder):
     check.that(VERSION in done.stdout and str(moved / "share/tomoprof/python") in done.stdout, f"module load: {done.stdout}{done.stderr}")
 
 
-main(versions, same_packages, languages, *([] if SANITIZED else [prefix]))
+main(versions, same_packages, languages, *([] if SANITIZED else [prefix, image]))

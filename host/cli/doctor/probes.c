@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "host/cli/doctor/probes.h"
+#include "host/store/fetch/http.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
-static const char hdf5[] = TP_HDF5_NAME, curl[] = TP_CURL_NAME, symbols[] = TP_DW_NAME,
-                  codecs[] = TP_CODEC_NAMES,
+static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME, codecs[] = TP_CODEC_NAMES,
                   no_codecs[] = TP_CODEC_MISSING; /* "" when the build found none */
 
 static enum state probe_fft(struct found *f)
 {
     SAY(f, "%s", TP_FFT_NAME);
-    return strstr(TP_FFT_NAME, "FFTW") ? OK : LIMITED;
+    return strstr(TP_FFT_NAME, "FFTW") || strstr(TP_FFT_NAME, "chosen") ? OK : LIMITED;
 }
 
 static enum state probe_hdf5(struct found *f)
@@ -24,8 +24,12 @@ static enum state probe_hdf5(struct found *f)
 
 static enum state probe_remote(struct found *f)
 {
-    SAY(f, "%s", *curl ? curl : "not in this build");
-    return *curl ? OK : MISSING;
+    const char *why, *name = http_library(&why);
+    SAY(f, "%s", name ? name : why ? why : "not in this build");
+    if (!name && why)
+        f->fix = "install libcurl4 (Debian), libcurl (Fedora) or curl (Arch), or name libcurl.so.4 "
+                 "in TOMOPROF_LIBCURL";
+    return name ? OK : MISSING;
 }
 
 static enum state probe_codecs(struct found *f)
@@ -154,7 +158,7 @@ static const struct doctor_probe {
      .look = probe_ranks,
      .consequence = "recon refuses to run under mpirun; record works there without it",
      .fix = "install openmpi-bin and libopenmpi-dev (Debian), openmpi-devel (Fedora) or openmpi "
-            "(Arch), build again"},
+            "(Arch), build from source"},
     {.name = "other_tools",
      .look = probe_others,
      .consequence = "that tool keeps the GPU: its work is missing in profiles",

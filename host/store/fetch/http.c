@@ -16,13 +16,14 @@ int http_is_url(const char *name)
 }
 
 #ifdef TP_CURL
-#include <curl/curl.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "host/store/fetch/curl.h"
 
 #define POOL_MOST      64
 #define TRIES          6
@@ -43,6 +44,8 @@ static struct {
     int count;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static int64_t requests, repeated;
+static const struct curl_library *curl;
+static const char *no_curl;
 
 struct call {
     const char *name; /* as the user wrote it */
@@ -62,14 +65,19 @@ struct call {
 
 static void start(void)
 {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    curl = curl_open(&no_curl);
+}
+
+static int is_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
+    return !!curl;
 }
 
 static CURL *take(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     CURL *c = NULL;
-    pthread_once(&once, start);
     pthread_mutex_lock(&pool.lock);
     if (pool.pid != getpid()) {
         pool.count = 0;
@@ -78,7 +86,7 @@ static CURL *take(void)
     if (pool.count)
         c = pool.free[--pool.count];
     pthread_mutex_unlock(&pool.lock);
-    return c ? c : curl_easy_init();
+    return c ? c : curl->easy_init();
 }
 
 static void give(CURL *c)
@@ -90,7 +98,7 @@ static void give(CURL *c)
     }
     pthread_mutex_unlock(&pool.lock);
     if (c)
-        curl_easy_cleanup(c);
+        curl->easy_cleanup(c);
 }
 
 static size_t on_data(char *data, size_t size, size_t n, void *to)
@@ -98,7 +106,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *to)
     struct call *c = to;
     long status = 0;
     n *= size;
-    curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
     if (!c->to || (status != 200 && status != 206)) { /* a page for people */
         c->page_bytes += n;
         c->endless = c->page_bytes > ERROR_PAGE;
@@ -195,6 +203,12 @@ static enum err set_url(struct call *c)
     return ERR_OK;
 }
 
+static int has_key(void)
+{
+    const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
+    return id && *id && secret && *secret;
+}
+
 /* Signature version 4 from the environment; without a key the request is anonymous. */
 static struct curl_slist *sign(CURL *h)
 {
@@ -202,39 +216,41 @@ static struct curl_slist *sign(CURL *h)
     struct curl_slist *headers = NULL;
     const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY"),
                *token = getenv("AWS_SESSION_TOKEN");
-    if (!id || !*id || !secret || !*secret)
+    if (!has_key())
         return NULL;
     snprintf(text, sizeof text, "aws:amz:%s:s3",
              setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
-    curl_easy_setopt(h, CURLOPT_AWS_SIGV4, text);
-    curl_easy_setopt(h, CURLOPT_USERNAME, id);
-    curl_easy_setopt(h, CURLOPT_PASSWORD, secret);
-    headers = curl_slist_append(headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
+    curl->easy_setopt(h, CURLOPT_AWS_SIGV4, text);
+    curl->easy_setopt(h, CURLOPT_USERNAME, id);
+    curl->easy_setopt(h, CURLOPT_PASSWORD, secret);
+    headers = curl->slist_append(headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
     if (token && *token) {
         snprintf(text, sizeof text, "x-amz-security-token: %s", token);
-        headers = curl_slist_append(headers, text);
+        headers = curl->slist_append(headers, text);
     }
     return headers;
 }
 
-/* 1: the same scheme, host and port. */
+/* Scheme, host and port of a URL, as they are written, less the scheme's own port. */
+static size_t origin(const char *url)
+{
+    static const char *const own[] = {"http://", ":80", "https://", ":443"};
+    const char *host = strstr(url, "://");
+    size_t n = host ? (size_t)(host - url) + 3 : 0;
+    n += strcspn(url + n, "/?#");
+    for (int i = 0; i < 4; i += 2) {
+        const size_t digits = strlen(own[i + 1]);
+        if (!strncasecmp(url, own[i], strlen(own[i])) && n > digits &&
+            !strncmp(url + n - digits, own[i + 1], digits))
+            return n - digits;
+    }
+    return n;
+}
+
 static int same_host(const char *a, const char *b)
 {
-    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
-    CURLU *x = curl_url(), *y = curl_url();
-    int same =
-        x && y && !curl_url_set(x, CURLUPART_URL, a, 0) && !curl_url_set(y, CURLUPART_URL, b, 0);
-    for (int i = 0; i < 3 && same; i++) {
-        char *p = NULL, *q = NULL;
-        const unsigned flags = i == 2 ? CURLU_DEFAULT_PORT : 0;
-        same = !curl_url_get(x, parts[i], &p, flags) && !curl_url_get(y, parts[i], &q, flags) &&
-               !strcasecmp(p, q);
-        curl_free(p);
-        curl_free(q);
-    }
-    curl_url_cleanup(x);
-    curl_url_cleanup(y);
-    return same;
+    const size_t n = origin(a);
+    return n && n == origin(b) && !strncasecmp(a, b, n);
 }
 
 static long patience_s(void)
@@ -252,35 +268,34 @@ static CURLcode perform(CURL *h, struct call *c, long *status)
     c->got = c->header_bytes = c->page_bytes = 0;
     c->too_long = c->endless = 0;
     begin_answer(c);
-    curl_easy_reset(h);
+    curl->easy_reset(h);
     struct curl_slist *headers = c->s3 ? sign(h) : NULL;
-    curl_easy_setopt(h, CURLOPT_URL, c->url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-    curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-    curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, patience < CONNECT_S ? patience : CONNECT_S);
-    curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, SLOWEST);
-    curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, patience);
-    curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(h, CURLOPT_USERAGENT, "tomoprof");
-    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
-    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
-    curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(h, CURLOPT_NOBODY, c->to ? 0L : 1L);
+    curl->easy_setopt(h, CURLOPT_URL, c->url);
+    if (curl->number >= CURL_PROTOCOLS)
+        curl->easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    else
+        curl->easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    curl->easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(h, CURLOPT_CONNECTTIMEOUT, patience < CONNECT_S ? patience : CONNECT_S);
+    curl->easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, SLOWEST);
+    curl->easy_setopt(h, CURLOPT_LOW_SPEED_TIME, patience);
+    curl->easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl->easy_setopt(h, CURLOPT_USERAGENT, "tomoprof");
+    curl->easy_setopt(h, CURLOPT_WRITEFUNCTION, on_data);
+    curl->easy_setopt(h, CURLOPT_WRITEDATA, c);
+    curl->easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    curl->easy_setopt(h, CURLOPT_HEADERDATA, c);
+    curl->easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+    curl->easy_setopt(h, CURLOPT_NOBODY, c->to ? 0L : 1L);
     if (c->to && c->n >= 0) {
         snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, c->offset, c->offset + c->n - 1);
-        curl_easy_setopt(h, CURLOPT_RANGE, range);
+        curl->easy_setopt(h, CURLOPT_RANGE, range);
     }
     __atomic_fetch_add(&requests, 1, __ATOMIC_RELAXED);
-    const CURLcode done = curl_easy_perform(h);
+    const CURLcode done = curl->easy_perform(h);
     *status = 0;
-    curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, status);
-    curl_slist_free_all(headers);
+    curl->easy_getinfo(h, CURLINFO_RESPONSE_CODE, status);
+    curl->slist_free_all(headers);
     return done;
 }
 
@@ -299,7 +314,7 @@ static int may_pass(CURLcode done, long status)
 static enum err redirect(CURL *h, struct call *c, long status, int *left)
 {
     char *to = NULL;
-    curl_easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
+    curl->easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
     FAIL_IF(!to || strlen(to) >= sizeof c->url, ERR_INPUT, "%s: answers %ld without a location",
             c->name, status);
     FAIL_IF(!same_host(c->url, to), ERR_INPUT,
@@ -339,11 +354,11 @@ static enum err answer(CURL *h, struct call *c, long *status)
                 "%s: more than %zu KiB of headers, or an error page of more than %zu KiB: refused",
                 c->name, HEADERS_MOST >> 10, ERROR_PAGE >> 10);
         if (!may_pass(done, *status)) {
-            FAIL_IF(done, ERR_INPUT, "%s: %s", c->name, curl_easy_strerror(done));
+            FAIL_IF(done, ERR_INPUT, "%s: %s", c->name, curl->easy_strerror(done));
             return ERR_OK;
         }
         if (++try == TRIES) {
-            FAIL_IF(done, ERR_IO, "%s: %s, in each of %d tries", c->name, curl_easy_strerror(done),
+            FAIL_IF(done, ERR_IO, "%s: %s, in each of %d tries", c->name, curl->easy_strerror(done),
                     TRIES);
             return FAIL(ERR_IO, "%s: the server answers %ld, in each of %d tries", c->name, *status,
                         TRIES);
@@ -356,6 +371,13 @@ static enum err answer(CURL *h, struct call *c, long *status)
 static enum err ask(struct call *c, long *status)
 {
     TRY(set_url(c));
+    FAIL_IF(!is_open(), ERR_UNSUPPORTED,
+            "%s: libcurl cannot be opened (%s): install libcurl4 (Debian) or libcurl (Fedora)",
+            c->name, no_curl);
+    FAIL_IF(c->s3 && has_key() && curl->number < CURL_SIGNS, ERR_UNSUPPORTED,
+            "%s: %s cannot sign requests; expected libcurl 7.75 or newer. Name a newer file in "
+            "TOMOPROF_LIBCURL",
+            c->name, curl->name);
     CURL *h = take();
     FAIL_IF(!h, ERR_MEMORY, "%s: no memory left for a connection", c->name);
     enum err e = answer(h, c, status);
@@ -438,6 +460,13 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
     return ERR_OK;
 }
 
+const char *http_library(const char **why)
+{
+    const int there = is_open();
+    *why = no_curl;
+    return there ? curl->name : NULL;
+}
+
 void http_counts(int64_t *all, int64_t *again)
 {
     *all = __atomic_load_n(&requests, __ATOMIC_RELAXED);
@@ -467,6 +496,12 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
     (void)to, (void)room;
     *got = -1;
     return missing(url);
+}
+
+const char *http_library(const char **why)
+{
+    *why = NULL;
+    return NULL;
 }
 
 void http_counts(int64_t *all, int64_t *again)

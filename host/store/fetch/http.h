@@ -21,6 +21,10 @@ enum err http_read(const char *url, int64_t offset, void *to, size_t n);
 /* A whole object of at most `room` bytes; *got is -1 where it is not there. */
 enum err http_read_all(const char *url, void *to, size_t room, int64_t *got);
 
+/* Name and version of the library that fetches. NULL: it cannot be opened, for the reason *why, or
+ * this build cannot (*why is NULL). */
+const char *http_library(const char **why);
+
 /* Requests and repeated ones of this process so far. */
 void http_counts(int64_t *requests, int64_t *repeated);
 

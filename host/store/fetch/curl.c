@@ -1,0 +1,70 @@
+/* Opens libcurl: by the names that distributions give it, then in the conda environment. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef TP_CURL
+#include "host/store/fetch/curl.h"
+
+/* With TOMOPROF_LIBCURL that file alone. */
+static void *find(void)
+{
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+    const char *own = getenv("TOMOPROF_LIBCURL"), *conda = getenv("CONDA_PREFIX");
+    char path[4096];
+    if (own && *own)
+        return dlopen(own, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *object = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (object)
+            return object;
+    }
+    if (!conda || snprintf(path, sizeof path, "%s/lib/libcurl.so.4", conda) >= (int)sizeof path)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+const struct curl_library *curl_open(const char **why)
+{
+    static struct curl_library library;
+    static char missing[512];
+    const struct {
+        const char *name;
+        void *to;
+    } functions[] = {{"curl_global_init", &library.global_init},
+                     {"curl_easy_init", &library.easy_init},
+                     {"curl_easy_cleanup", &library.easy_cleanup},
+                     {"curl_easy_reset", &library.easy_reset},
+                     {"curl_easy_setopt", &library.easy_setopt},
+                     {"curl_easy_getinfo", &library.easy_getinfo},
+                     {"curl_easy_perform", &library.easy_perform},
+                     {"curl_easy_strerror", &library.easy_strerror},
+                     {"curl_slist_append", &library.slist_append},
+                     {"curl_slist_free_all", &library.slist_free_all},
+                     {"curl_version_info", &library.version_info}};
+    void *object = find();
+    *why = missing;
+    if (!object) {
+        const char *text = dlerror();
+        snprintf(missing, sizeof missing, "%s", text ? text : "libcurl.so.4 is not found");
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = dlsym(object, functions[i].name);
+        if (!symbol) {
+            snprintf(missing, sizeof missing, "%s is not in the library", functions[i].name);
+            return NULL;
+        }
+        memcpy(functions[i].to, &symbol, sizeof symbol);
+    }
+    const curl_version_info_data *version = library.version_info(CURLVERSION_FIRST);
+    if (library.global_init(CURL_GLOBAL_DEFAULT)) {
+        snprintf(missing, sizeof missing, "curl_global_init failed");
+        return NULL;
+    }
+    snprintf(library.name, sizeof library.name, "libcurl %s", version->version);
+    library.number = version->version_num;
+    return &library;
+}
+#endif
