@@ -18,7 +18,9 @@ struct load_device {
     enum err (*pin)(void *self, void *host, size_t bytes);
     void (*unpin)(void *self, void *host);
     enum err (*reserve)(void *self, size_t bytes);
-    enum err (*send)(void *self, const void *pinned, size_t bytes); /* done when it returns */
+    /* Bytes [at, at + bytes) of the array begin their way; all are there when `sent` returns. */
+    enum err (*send)(void *self, const void *pinned, size_t at, size_t bytes);
+    enum err (*sent)(void *self);
     enum err (*check)(void *self, const void *pinned, size_t bytes);
 };
 enum load_to { TO_MEMORY, TO_PINNED, TO_DEVICE };
@@ -51,9 +53,15 @@ struct load_session {
     void *out;
     size_t out_bytes;
     int pinned;
+    int64_t part[STORE_DIMS]; /* the boxes' shape */
+    int part_dims;            /* 0: one box */
+    int sends;                /* each box goes to the device while the next one is read */
+    size_t given;             /* bytes that are on their way there */
     int64_t open_ns, index_ns, allocate_ns, pin_ns, send_ns;
     int64_t deadline_ns; /* 0: none */
 };
+/* A part of the array that goes to the device at least: tests want small ones. */
+extern size_t load_piece_bytes;
 enum err load_begin(const struct load_request *r, struct load_session *s);
 void load_end(struct load_session *s);
 
@@ -66,6 +74,9 @@ struct load_run {
 };
 /* Counts the boxes of the session. ERR_USAGE: they do not fit the array. */
 enum err load_boxes(struct load_session *s);
+/* For the device: parts of some pieces along the slowest dimension, sent as soon as they are read.
+ */
+void load_parts(struct load_session *s);
 enum err load_once(struct load_session *s, const struct engine_options *o, enum load_cache cache,
                    struct load_run *run, struct engine_time **times);
 

@@ -9,6 +9,8 @@
 
 #define BOXES_MOST 65536
 
+size_t load_piece_bytes = (size_t)16 << 20;
+
 static double cpu_seconds(void)
 {
     double s = 0;
@@ -38,16 +40,42 @@ enum err load_boxes(struct load_session *s)
             "--boxes: this array has %.0f boxes of that size, %d are the most; choose larger ones",
             boxes, BOXES_MOST);
     s->boxes = (int64_t)boxes;
+    s->part_dims = r->box_dims;
+    memcpy(s->part, r->box, sizeof s->part);
     return ERR_OK;
+}
+
+void load_parts(struct load_session *s)
+{
+    const struct load_request *r = s->request;
+    const struct store_array *a = s->array;
+    const int slowest = a->order[0];
+    const int64_t length = s->box.count[slowest], layer = (int64_t)s->out_bytes / length;
+    int64_t n = (int64_t)load_piece_bytes / (layer > 0 ? layer : 1);
+    s->sends = r->to == TO_DEVICE && !r->box_dims && !r->chunks && !a->tiles;
+    if (!s->sends)
+        return;
+    int codecs = 0;
+    for (int i = 0; i < a->pipelines_count; i++)
+        codecs |= a->pipelines[i].count > 0;
+    n = n < 1 ? 1 : n;
+    if (codecs) /* no chunk is decoded twice */
+        n = (n + a->chunk[slowest] - 1) / a->chunk[slowest] * a->chunk[slowest];
+    if (length / n > BOXES_MOST)
+        n = length;
+    memcpy(s->part, s->box.count, sizeof s->part);
+    s->part[slowest] = n < length ? n : length;
+    s->part_dims = a->dims;
+    s->boxes = (length + s->part[slowest] - 1) / s->part[slowest];
 }
 
 /* Box number i, in C order. */
 static struct engine_box box_at(const struct load_session *s, int64_t i)
 {
     struct engine_box b = s->box;
-    for (int d = s->array->dims - 1; d >= 0 && s->request->box_dims; d--) {
-        const int64_t size = s->request->box[d], n = (s->box.count[d] + size - 1) / size,
-                      at = i % n * size, left = s->box.count[d] - at;
+    for (int d = s->array->dims - 1; d >= 0 && s->part_dims; d--) {
+        const int64_t size = s->part[d], n = (s->box.count[d] + size - 1) / size, at = i % n * size,
+                      left = s->box.count[d] - at;
         b.start[d] = s->box.start[d] + at;
         b.count[d] = left < size ? left : size;
         i /= n;
@@ -122,10 +150,17 @@ static enum err run_plans(struct load_session *s, const struct plans *p, struct 
         TRY(engine_run(p->of[i], s->type, out, stride, times ? times + task : NULL, &r));
         add_result(&run->result, &r);
         for (int64_t k = 0; times && k < tasks; k++)
-            times[task + k].box = (int)i;
+            times[task + k].box = s->sends ? 0 : (int)i;
         task += tasks;
         if (r.tasks_done < tasks) /* it was stopped; the rest was not read */
             break;
+        if (s->sends) {
+            const int slowest = s->array->order[0];
+            const size_t bytes = (size_t)(b.count[slowest] * stride[slowest]);
+            const struct load_device *d = s->request->device;
+            TRY(d->send(d->self, s->out, s->given, bytes));
+            s->given += bytes;
+        }
     }
     run->seconds = clock_seconds_since(begin);
     run->cpu_s = cpu_seconds() - cpu;

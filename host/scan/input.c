@@ -49,7 +49,8 @@ static int is_sinogram(const struct scan_request *r)
 
 static struct exchange_source source_of(const struct scan_request *r)
 {
-    return (struct exchange_source){r->in, r->flats, r->darks, r->angles, r->flats_after, r->drift};
+    return (struct exchange_source){r->in,          r->flats, r->darks, r->angles,
+                                    r->flats_after, r->drift, NULL};
 }
 
 static int64_t bin_of(const struct scan_request *r)
@@ -143,6 +144,7 @@ static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
     struct ct_model *m = &out->model;
     int64_t rows;
     TRY(exchange_info(&source, &info));
+    out->decoded_bytes = info.decoded_bytes;
     TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
     TRY(check_center(r, info.channels));
     FAIL_IF(rows < bin || info.channels < bin, ERR_USAGE,
@@ -299,8 +301,9 @@ enum err scan_input_rows(const struct scan_request *r, const struct scan_input *
     const int64_t from = first > HALO ? first - HALO : 0;
     const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
     struct projections p;
-    const struct exchange_source source = source_of(r);
+    struct exchange_source source = source_of(r);
     const int64_t bin = bin_of(r);
+    source.kept = in->kept;
     TRY(projections_prepare(&source, bin, in->row_first + from * bin, end - from, steps_of(r), &p));
     *sinogram = p.sinogram;
     for (int64_t v = 0; v < p.views; v++)

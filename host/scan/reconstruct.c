@@ -59,6 +59,7 @@ enum err scan_recon_plan(struct scan_recon *s)
         s->bytes += sinogram;
     if (r->method != SCAN_MBIR && !scan_needs_whole(r)) {
         TRY(scan_slabs_plan(r, m, &s->slabs));
+        TRY(scan_slabs_keep(r, &s->input, &s->slabs));
         s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
         return ERR_OK;
     }

@@ -49,6 +49,7 @@ struct scan_request {
     const volatile int *stop;   /* non-zero ends early (optional) */
 };
 
+struct exchange_kept;
 struct scan_input {
     struct ct_model model;
     float *sinogram; /* (views, rows, channels), mem_alloc */
@@ -56,6 +57,9 @@ struct scan_input {
     double center, score;    /* score is NAN where the centre was not found by matching views */
     const char *center_from; /* "given", "found", ...; NULL: a geometry file says it */
     int64_t whole_first, whole_count; /* cone: slices that the rows read see whole */
+    int64_t decoded_bytes;            /* of the file's chunks; 0: they need no decoding */
+    int64_t keep_bytes;               /* of them, between slabs; 0: none */
+    struct exchange_kept *kept;       /* where they are; NULL: nowhere */
 };
 
 struct scan_recon {

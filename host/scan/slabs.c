@@ -9,6 +9,7 @@
 #include "host/scan/rays.h"
 #include "host/scan/rings.h"
 #include "host/scan/slabs.h"
+#include "host/store/exchange/exchange.h"
 #include "host/store/format/volume.h"
 
 #define ALIGN         64
@@ -58,16 +59,37 @@ static size_t bytes_held(const void *context, int64_t slices)
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
 }
 
-enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out)
+static enum err plan_in(const struct scan_request *r, const struct ct_model *m, size_t available,
+                        struct slabs *out)
 {
     const struct slab_sizes sizes = {r, m};
     TRY(slabs_plan("this reconstruction", "of memory", m->volume.slices, bytes_held, &sizes,
-                   mem_available(), out));
+                   available, out));
     const int64_t align = r->method == SCAN_FOURIER ? ALIGN_FOURIER : ALIGN;
     if (out->count > 1 && out->thickness > align) {
         out->thickness -= out->thickness % align;
         out->count = (out->length + out->thickness - 1) / out->thickness;
     }
+    return ERR_OK;
+}
+
+enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out)
+{
+    return plan_in(r, m, mem_available(), out);
+}
+
+enum err scan_slabs_keep(const struct scan_request *r, struct scan_input *in, struct slabs *plan)
+{
+    const int64_t available = (int64_t)mem_available();
+    const int64_t bytes = in->decoded_bytes;
+    struct slabs thinner;
+    if (plan->count < 2 || !bytes || bytes > available / 2)
+        return ERR_OK;
+    const int64_t with_headers = bytes + bytes / 16 + (1 << 16);
+    if (plan_in(r, &in->model, (size_t)(available - with_headers), &thinner))
+        return ERR_OK; /* not even one slice would fit beside them */
+    *plan = thinner;
+    in->keep_bytes = with_headers;
     return ERR_OK;
 }
 
@@ -140,13 +162,23 @@ enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
                         const struct scan_input *input, const struct slabs *plan, float *middle)
 {
     struct volume_writer *to;
+    struct scan_input in = *input;
+    int64_t decoded, again;
+    if (in.keep_bytes)
+        TRY(exchange_kept_make(in.keep_bytes, &in.kept));
     enum err e = volume_writer_open(r->out, &input->model.volume, &to);
     for (int64_t i = 0; !e && i < plan->count; i++) {
         progress("slabs", (double)i, (double)plan->count);
-        e = one_slab(be, r, input, slab_at(plan, i, 0), to, middle);
+        e = one_slab(be, r, &in, slab_at(plan, i, 0), to, middle);
         if (!e && r->stop && *r->stop)
             e = FAIL(ERR_INTERRUPTED, "interrupted: nothing was written");
     }
     progress_end();
+    if (in.kept) {
+        exchange_kept_count(in.kept, &decoded, &again);
+        log_info("%lld slabs: %lld chunks were decoded, and read %lld times more from memory",
+                 (long long)plan->count, (long long)decoded, (long long)again);
+    }
+    exchange_kept_free(in.kept);
     return to ? volume_writer_close(to, e) : e;
 }

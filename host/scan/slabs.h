@@ -12,6 +12,10 @@
  * is possible: what the kernels take at a time. */
 enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out);
 
+/* Where a scan's decoded chunks fit into half of the memory, in->keep_bytes is set aside for them,
+ * and slabs get thinner: each chunk is then decoded once, and not for each slab again. */
+enum err scan_slabs_keep(const struct scan_request *r, struct scan_input *in, struct slabs *plan);
+
 /* Reconstructs into r->out; `middle` (rows, cols) gets slice slices / 2. ERR_INTERRUPTED, and no
  * file, when *r->stop becomes non-zero. */
 enum err scan_slabs_run(struct backend *be, const struct scan_request *r,

@@ -4,10 +4,13 @@
 
 - clean: an object without noise, float32, compressed 20 times and more, one member: on one processor.
 - bgzf: counts with noise, int16, compressed about twice, in members of 64 KiB: on four processors and more.
-- member: the same counts in one member, where only one thread can decode: at least twice zlib's rate, read by Python's zlib in turn.
+- member: the same counts in one member, where only one thread can decode: at least twice zlib's rate, read by Python's zlib in turn. libdeflate alone,
+  into memory that is there already, runs in turn as well where ctypes finds it: its rate is the limit of this case.
 
 A case that this machine cannot measure is `unknown`, with the reason, and passes nothing: exit 1 unless --unknown-passes. Needs numpy."""
 import argparse
+import ctypes
+import ctypes.util
 import gzip
 import os
 import pathlib
@@ -79,6 +82,23 @@ def inflate(path):
     return time.perf_counter() - begin
 
 
+def libdeflate(path, decoded):
+    """Seconds of libdeflate's own call; None where there is no libdeflate."""
+    name = ctypes.util.find_library("deflate")
+    if not name:
+        return None
+    lib = ctypes.CDLL(name)
+    lib.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+    data, out = path.read_bytes(), ctypes.create_string_buffer(decoded)
+    d = ctypes.c_void_p(lib.libdeflate_alloc_decompressor())
+    ctypes.memset(out, 1, decoded)
+    begin = time.perf_counter()
+    failed = lib.libdeflate_gzip_decompress(d, data, ctypes.c_size_t(len(data)), out, ctypes.c_size_t(decoded), None)
+    took = time.perf_counter() - begin
+    lib.libdeflate_free_decompressor(d)
+    return None if failed else took
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
@@ -98,12 +118,16 @@ def main():
                 missed += not o.unknown_passes
                 continue
             with reader(o.program, processors) as ours:
-                runs = [(ask(ours, path), inflate(path) if name == "member" else None) for _ in range(o.pairs + 1)][1:]
+                member = name == "member"
+                runs = [(ask(ours, path), inflate(path) if member else None, libdeflate(path, decoded) if member else None) for _ in range(o.pairs + 1)][1:]
                 ours.stdin.close()
             rate = decoded / statistics.median(r[0] for r in runs) / 1e6
             if name == "member":
                 ratio = statistics.median(r[1] / r[0] for r in runs)
                 good, what = ratio >= 2, f"{rate:.0f} MB/s, {ratio:.2f} times zlib's rate in pairs, at least 2"
+                if runs[0][2]:
+                    limit, share = (statistics.median(r[k] / r[m] for r in runs) for k, m in ((1, 2), (2, 0)))
+                    what += f" (libdeflate alone: {limit:.2f} times; tomoprof's share of it {100 * share:.0f} %)"
             else:
                 good, what = rate >= LEAST, f"{rate:.0f} MB/s on {len(processors)} processors, at least {LEAST:.0f}"
             missed += not good

@@ -31,15 +31,21 @@ static enum err reserve(void *self, size_t bytes)
     return d->be->ops->alloc(d->be, "array on the device", bytes, &d->buffer);
 }
 
-/* Pieces follow each other in one stream. */
-static enum err send(void *self, const void *pinned, size_t bytes)
+/* Pieces follow each other in one stream; they go on their way while the caller reads. */
+static enum err send(void *self, const void *pinned, size_t at, size_t bytes)
 {
     struct device *d = self;
     const struct backend_streams *s = d->be->ops->streams;
-    for (size_t at = 0; at < bytes; at += PIECE)
-        TRY(s->send(d->be, (const char *)pinned + at, bytes - at < PIECE ? bytes - at : PIECE,
+    for (const size_t end = at + bytes; at < end; at += PIECE)
+        TRY(s->send(d->be, (const char *)pinned + at, end - at < PIECE ? end - at : PIECE,
                     &d->buffer, at));
-    return s->finish(d->be);
+    return ERR_OK;
+}
+
+static enum err sent(void *self)
+{
+    struct device *d = self;
+    return d->be->ops->streams->finish(d->be);
 }
 
 /* What came is what was sent. */
@@ -70,7 +76,7 @@ enum err device_open(struct load_device *out)
         free(d);
         return err_prefix(e, "--to pinned and --to device need a GPU");
     }
-    *out = (struct load_device){d, pin, unpin, reserve, send, check};
+    *out = (struct load_device){d, pin, unpin, reserve, send, sent, check};
     return ERR_OK;
 }
 

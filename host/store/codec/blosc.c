@@ -20,6 +20,10 @@ enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
     blosc_cbuffer_metainfo(c->in, &item, &flags);
     if (!item || bytes % item || bytes > INT32_MAX || (end - begin) * 2 > bytes)
         return codec_blosc(c);
+    int done;
+    TRY(blosc_lz4_part(c, begin, end, &done));
+    if (done)
+        return ERR_OK;
     const int first = (int)(begin / item), n = (int)((end + item - 1) / item) - first;
     if (blosc_getitem(c->in, first, n, c->out + (size_t)first * item) != n * (int)item)
         return CODEC_DAMAGED(c, "it cannot be decompressed");

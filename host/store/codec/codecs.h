@@ -23,6 +23,8 @@ uint32_t crc32c(const void *in, size_t n);
 
 /* Bytes [begin, end) at least, at their place in c->out. */
 enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
+/* The same of chunks of LZ4; !*done: another one. */
+enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, int *done);
 
 /* libdeflate, where it is in this build. */
 int fast_inflate_available(void);

@@ -7,6 +7,7 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/store/engine/kept.h"
 #include "host/store/exchange/exchange_here.h"
 #include "host/store/exchange/roles.h"
 
@@ -169,35 +170,92 @@ void exchange_counts_free(struct exchange_counts *c)
     *c = (struct exchange_counts){0};
 }
 
+struct exchange_kept {
+    int64_t bytes_most;
+    int is_open;
+    struct scan_file file;
+};
+
+enum err exchange_kept_make(int64_t bytes_most, struct exchange_kept **out)
+{
+    *out = calloc(1, sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "no memory left for decoded chunks");
+    (*out)->bytes_most = bytes_most;
+    return ERR_OK;
+}
+
+static void kept_close(struct exchange_kept *k)
+{
+    if (k->is_open)
+        scan_file_close(&k->file);
+    k->is_open = 0;
+}
+
+void exchange_kept_free(struct exchange_kept *k)
+{
+    if (k)
+        kept_close(k);
+    free(k);
+}
+
+void exchange_kept_count(const struct exchange_kept *k, int64_t *decoded, int64_t *again)
+{
+    struct kept_facts f = {0};
+    if (k->is_open && k->file.kept)
+        f = kept_facts(k->file.kept);
+    *decoded = f.misses;
+    *again = f.hits;
+}
+
+/* The scan: opened, or as an earlier read left it. */
+static enum err kept_open(const struct exchange_source *source, struct scan_file *own,
+                          struct scan_file **out)
+{
+    struct exchange_kept *k = source->kept;
+    *out = k ? &k->file : own;
+    if (k && k->is_open)
+        return ERR_OK;
+    const enum err e = scan_file_open(source, *out);
+    if (e && k)
+        scan_file_close(*out);
+    if (e)
+        return e;
+    if (k)
+        k->is_open = 1;
+    return scan_file_keep_all(*out, k ? k->bytes_most : 0, KEPT_BYTES);
+}
+
 enum err exchange_read_here(const struct exchange_source *source, int64_t row_first,
                             int64_t row_count, struct exchange_counts *out)
 {
-    struct scan_file s;
+    struct scan_file own, *s;
     struct exchange_counts c = {0};
     void *block;
     size_t bytes, frame_bytes;
     enum err e;
     *out = c;
-    TRY_OUT(scan_file_open(source, &s));
-    TRY_OUT(check_rows(&s, row_first, &row_count));
-    TRY_OUT(scan_file_keep(&s, KEPT_BYTES));
-    c.views = s.views;
+    TRY_OUT(kept_open(source, &own, &s));
+    TRY_OUT(check_rows(s, row_first, &row_count));
+    c.views = s->views;
     c.rows = row_count;
-    c.channels = s.channels;
+    c.channels = s->channels;
     TRY_OUT(mem_size("the views", c.views, c.rows, c.channels, sizeof(float), &bytes));
     TRY_OUT(mem_size("flat fields", 3, c.rows, c.channels, sizeof(float), &frame_bytes));
-    TRY_OUT(angles_make(&s, &c.angles));
+    TRY_OUT(angles_make(s, &c.angles));
     TRY_OUT(mem_alloc("the views", bytes, &block));
     c.counts = block;
     TRY_OUT(mem_alloc("flat fields", frame_bytes, &block));
     c.white = block;
     c.dark = c.white + c.rows * c.channels;
     c.after = c.dark + c.rows * c.channels;
-    TRY_OUT(references_read(&s, row_first, row_count, c.white, c.dark));
-    TRY_OUT(drift_read(source, &s, row_first, row_count, c.white, c.after));
-    e = frames_read(&s, &s.data, 0, s.views, row_first, row_count, c.counts, c.rows * c.channels);
+    TRY_OUT(references_read(s, row_first, row_count, c.white, c.dark));
+    TRY_OUT(drift_read(source, s, row_first, row_count, c.white, c.after));
+    e = frames_read(s, &s->data, 0, s->views, row_first, row_count, c.counts, c.rows * c.channels);
 out:
-    scan_file_close(&s);
+    if (!source->kept)
+        scan_file_close(s);
+    else if (e)
+        kept_close(source->kept);
     if (e)
         exchange_counts_free(&c);
     *out = c;
@@ -217,6 +275,7 @@ enum err exchange_info_here(const struct exchange_source *source, struct exchang
         out->whites = s.flats.array ? s.flats.count : 0;
         out->darks = s.darks.array ? s.darks.count : 0;
         out->sinogram_order = s.data.rows_first;
+        out->decoded_bytes = scan_file_decoded_bytes(&s);
         store_dtype_name(s.data.array->dtype, out->dtype);
         out->has_theta = s.theta != NULL;
         if (s.theta) {

@@ -15,14 +15,24 @@ struct exchange_source {
     const char *angles; /* .npy or text, degrees, one per view; or "FIRST:LAST", both included */
     const char *flats_after; /* flat fields after the views, of a file of their own; or NULL */
     int drift; /* flats before and after the views are wanted apart, by what the scan says */
+    struct exchange_kept *kept; /* what reads of other rows left; NULL: nothing is kept */
 };
+
+/* The opened scan and its decoded chunks between reads of rows: a chunk that holds rows of several
+ * of them is decoded once. Scans of more than `bytes_most` decoded bytes are not kept. */
+struct exchange_kept;
+enum err exchange_kept_make(int64_t bytes_most, struct exchange_kept **out);
+void exchange_kept_free(struct exchange_kept *k); /* NULL is fine */
+/* Chunks that were decoded, and how often one was there already. */
+void exchange_kept_count(const struct exchange_kept *k, int64_t *decoded, int64_t *again);
 
 struct exchange_info {
     char format[32];
     int64_t views, rows, channels;
     int64_t whites, darks;
     char dtype[16];
-    int sinogram_order; /* (rows, views, channels) */
+    int sinogram_order;    /* (rows, views, channels) */
+    int64_t decoded_bytes; /* of all chunks that need decoding; 0: none does */
     int has_theta;
     double theta_first, theta_last;  /* radians */
     int cone;                        /* then the three lengths are known */

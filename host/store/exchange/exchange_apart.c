@@ -54,11 +54,13 @@ static void work(const struct apart_request *r, int fd)
 {
     struct apart_head h = {0};
     struct exchange_counts c = {0};
+    struct exchange_source source = *r->source;
+    source.kept = NULL; /* it would end with this process */
     size_t available = mem_available();
     log_forked();
     apart_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
-    h.e = r->info ? exchange_info_here(r->source, &h.info)
-                  : exchange_read_here(r->source, r->row_first, r->row_count, &c);
+    h.e = r->info ? exchange_info_here(&source, &h.info)
+                  : exchange_read_here(&source, r->row_first, r->row_count, &c);
     h.text_bytes = h.e ? strlen(err_text()) : 0;
     h.views = c.views;
     h.rows = c.rows;

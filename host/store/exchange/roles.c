@@ -390,10 +390,42 @@ enum err scan_file_keep(struct scan_file *s, int64_t bytes_most)
     return kept_make(bytes_most, &s->kept);
 }
 
+static int64_t decoded_bytes(const struct store_array *a)
+{
+    int64_t bytes = a && !a->tiles ? a->dtype.bytes : 0;
+    int codecs = 0;
+    for (int i = 0; a && i < a->pipelines_count; i++)
+        codecs |= a->pipelines[i].count > 0;
+    for (int d = 0; a && d < a->dims; d++)
+        if (__builtin_mul_overflow(bytes, a->grid[d] * a->chunk[d], &bytes))
+            return INT64_MAX / 4;
+    return codecs ? bytes : 0;
+}
+
+int64_t scan_file_decoded_bytes(const struct scan_file *s)
+{
+    const struct store_array *views = s->data.array, *flats = s->flats.array;
+    int64_t bytes = decoded_bytes(views);
+    if (flats != views)
+        bytes += decoded_bytes(flats);
+    if (s->darks.array != views && s->darks.array != flats)
+        bytes += decoded_bytes(s->darks.array);
+    return bytes;
+}
+
+enum err scan_file_keep_all(struct scan_file *s, int64_t bytes_most, int64_t shared_most)
+{
+    const int64_t bytes = scan_file_decoded_bytes(s);
+    if (!bytes || bytes > bytes_most)
+        return scan_file_keep(s, shared_most);
+    s->keep_all = 1;
+    return s->kept ? ERR_OK : kept_make(bytes_most, &s->kept);
+}
+
 static enum err read_box(const struct scan_file *s, const struct frames *f,
                          const struct engine_box *box, float *out, const int64_t *stride)
 {
-    const struct engine_options o = {.kept = is_shared(f) ? s->kept : NULL};
+    const struct engine_options o = {.kept = s->keep_all || is_shared(f) ? s->kept : NULL};
     struct engine_plan *p;
     TRY(engine_plan(f->store, f->array, box, &o, &p));
     enum err e = engine_run(p, (struct store_dtype){'f', 4, 0}, out, stride, NULL, NULL);

@@ -24,6 +24,7 @@ struct scan_file {
     double center, pixel, source_iso, iso_detector; /* as in exchange_info */
     int cone;
     struct engine_kept *kept; /* chunks of several kinds of frames are decoded once; or NULL */
+    int keep_all;             /* and all others */
 };
 
 enum err scan_file_open(const struct exchange_source *source, struct scan_file *out);
@@ -31,6 +32,11 @@ void scan_file_close(struct scan_file *s);
 /* Lets frames_read keep decoded chunks, at most so many bytes, where a chunk holds frames that are
  * read apart: views, flat and dark frames in one stack. */
 enum err scan_file_keep(struct scan_file *s, int64_t bytes_most);
+
+/* Decoded bytes of all chunks with a codec; 0: there are none, or they form no grid. */
+int64_t scan_file_decoded_bytes(const struct scan_file *s);
+/* Lets frames_read keep all of them where that takes at most so many bytes; else the above. */
+enum err scan_file_keep_all(struct scan_file *s, int64_t bytes_most, int64_t shared_most);
 
 /* Pictures [first, first + count) of a kind, rows [row, row + rows): element (frame, row, channel)
  * goes to out[frame * stride + row * channels + channel]. */

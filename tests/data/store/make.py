@@ -129,6 +129,20 @@ def zarr2():
     a[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
 
 
+def blosc_parts():
+    """Chunks of several blocks, the last one short; elements of 1, 2, 4 and 8 bytes; constant ones, whose matches are long."""
+    group = zarr.create_group(HERE / "blosc_parts.zarr", zarr_format=2)
+    on, off, bits = numcodecs.Blosc.SHUFFLE, numcodecs.Blosc.NOSHUFFLE, numcodecs.Blosc.BITSHUFFLE
+    kinds = {"u1": ("u1", "lz4", on, 1024), "u2": ("u2", "lz4", on, 1024), "u4": ("u4", "lz4", on, 1024), "f8": ("f8", "lz4hc", on, 512),
+             "plain": ("u2", "lz4", off, 1024), "short": ("u2", "lz4", off, 128), "one": ("u2", "lz4", on, 0), "bits": ("u2", "lz4", bits, 2048), "zlib": ("u2", "zlib", on, 2048),
+             "whole": ("u4", "lz4", on, 128)}
+    for name, (dtype, codec, shuffle, block) in kinds.items():
+        data = values(dtype, (3, 30, 33))
+        data[1] = 9
+        a = group.create_array(name, shape=data.shape, chunks=data.shape, dtype=dtype, fill_value=0, compressors=numcodecs.Blosc(codec, 5, shuffle, block))
+        a[:] = data
+
+
 def zarr3():
     root = HERE / "zarr3"
     u2 = values("u2")
@@ -359,7 +373,7 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for make in (npy, nifti, tiff, hdf5, filters, zarr2, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
 

@@ -16,7 +16,8 @@ static const char *const files[] = {"filters.h5",      "kinds.h5",       "zarr2"
                                     "zarr3",           "u1_lzw.tif",     "u2_lzw_predict.tif",
                                     "u1_packbits.tif", "u2_zstd.tif",    "f4_predict3.tif",
                                     "jpeg_colour.tif", "jpeg_grey.czi",  "tiles.czi",
-                                    "zstd0.czi",       "i2_bgzf.nii.gz", "u2_deflate_tiles.tif"};
+                                    "zstd0.czi",       "i2_bgzf.nii.gz", "u2_deflate_tiles.tif",
+                                    "blosc_parts.zarr"};
 
 /* A few bytes exchanged, or the end cut off. */
 static size_t change(unsigned char *x, size_t n, uint64_t seed)

@@ -406,15 +406,13 @@ static void test_shared_chunks(void **state)
     (void)state;
     static const double key[] = {1, 0, 0, 2, 0, 0, 0, 1, 2, 0}; /* chunks of 2 of one another */
     const hsize_t shape[] = {10, 2, 3};
-    const int frames = 10;
     struct scan_file s;
     struct file f = create();
     double x[60];
     float views[6 * 6], flats[2 * 6];
     for (int i = 0; i < 60; i++)
         x[i] = i % 6 + 10 * (i / 6);
-    hid_t d = add(f, "entry/instrument/detector/data", H5T_STD_U16LE, 3, shape, x, 1);
-    H5Dclose(d);
+    H5Dclose(add(f, "entry/instrument/detector/data", H5T_STD_U16LE, 3, shape, x, 1));
     H5Dclose(add(f, "entry/instrument/detector/image_key", H5T_STD_I32LE, 1, shape, key, 0));
     hid_t group = H5Gopen2(f.id, "entry/instrument/detector", H5P_DEFAULT);
     add_text(group, "NX_class", "NXdetector", 0);
@@ -428,7 +426,7 @@ static void test_shared_chunks(void **state)
             assert_ok(scan_file_keep(&s, 1 << 20));
         assert_ok(frames_read(&s, &s.flats, 0, 2, 0, 2, flats, 6));
         assert_ok(frames_read(&s, &s.data, 0, 6, 0, 2, views, 6));
-        for (int i = 0, view = 0, flat = 0; i < frames; i++)
+        for (int i = 0, view = 0, flat = 0; i < 10; i++)
             for (int k = 0; k < 6; k++) {
                 if (key[i] == 0)
                     assert_true(views[6 * view + k] == 10 * i + k);
@@ -444,6 +442,31 @@ static void test_shared_chunks(void **state)
             assert_null(s.kept);
         }
         scan_file_close(&s);
+    }
+}
+
+/* Rows one after the other, twice: no chunk is decoded twice, unless all do not fit. */
+static void test_kept_rows(void **state)
+{
+    (void)state;
+    make(&(struct plan){.type = H5T_STD_U16LE, .thetas = V, .units = "deg", .chunked = 1});
+    for (int fits = 0; fits < 2; fits++) {
+        struct exchange_source keeps = {.path = path}, not = keeps;
+        int64_t decoded, again, first = 0;
+        assert_ok(exchange_kept_make(fits ? 1 << 20 : 8, &keeps.kept));
+        for (int i = 0; i < 2 * R; i++) {
+            struct exchange_counts a, b;
+            assert_ok(exchange_read(&keeps, i % R, 1, &a));
+            assert_ok(exchange_read(&not, i % R, 1, &b));
+            assert_memory_equal(a.counts, b.counts, sizeof(float) * V * N);
+            assert_memory_equal(a.white, b.white, sizeof(float) * 3 * N);
+            exchange_counts_free(&a);
+            exchange_counts_free(&b);
+            exchange_kept_count(keeps.kept, &decoded, &again);
+            first = i == R - 1 ? decoded : first;
+        }
+        assert_true(decoded == first && (fits ? again > decoded && decoded >= 8 : !decoded));
+        exchange_kept_free(keeps.kept);
     }
 }
 
@@ -464,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_wrong_rows),
         cmocka_unit_test(test_torn),        cmocka_unit_test(test_write),
         cmocka_unit_test(test_tooth),       cmocka_unit_test(test_shared_chunks),
+        cmocka_unit_test(test_kept_rows),
     };
     return cmocka_run_group_tests(tests, NULL, remove_path);
 }
