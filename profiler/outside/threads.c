@@ -149,17 +149,19 @@ static uint64_t ran_in_system(const struct thread_seen *h)
     return (uint64_t)((double)(h->ran_ns - h->ran_at) * share);
 }
 
-/* Of what it ran since its last sample, the part that belongs to a sample of this mode. A kernel
+/* Divides what it ran since its last sample, which was of mode `system`, between the modes. A kernel
  * that takes the CPU away does so where a system call ends: on a loaded machine 17 % of the looks
- * found a thread in calls that take 0.5 % of its time. So no mode gets more than the kernel's
- * account gives it; the rest waits for a sample of the other mode. */
-static uint64_t part_of_mode(const struct thread_seen *h, int system)
+ * found a thread in calls that take 0.5 % of its time, and one that makes short calls all the time
+ * is found in nothing else. So no mode gets more than the kernel's account gives it; the rest waits
+ * for a sample of the other mode, and what waits too long belongs to this place in that mode. */
+static void divide(const struct thread_seen *h, int system, uint64_t part[2])
 {
     uint64_t in_system = ran_in_system(h),
              other = system ? h->ran_ns - h->ran_at - in_system : in_system,
-             held = other > h->given_ns[!system] ? other - h->given_ns[!system] : 0;
-    held = held < HELD_NS ? held : HELD_NS;
-    return h->run_pending > held ? h->run_pending - held : 0;
+             owed = other > h->given_ns[!system] ? other - h->given_ns[!system] : 0;
+    owed = owed < h->run_pending ? owed : h->run_pending;
+    part[system] = h->run_pending - owed;
+    part[!system] = owed > HELD_NS ? owed - HELD_NS : 0;
 }
 
 /* Adds what it did since the last look; 1: it ran. The kernel brings the account up to date when a
@@ -190,15 +192,19 @@ static void sample(struct threads *s, struct capture_thread *t, struct thread_se
         advance(h, &a, trace_now(), 1);
         h->turns = a.turns;
     }
-    struct trace_sample r = {.r.kind = TRACE_SAMPLE,
-                             .stack = capture_stack_stopped(t, h->tid, &at.registers),
-                             .weight_ns = part_of_mode(h, at.system),
-                             .tid = (uint32_t)h->tid,
-                             .mode = at.system ? TRACE_SYSTEM : TRACE_USER};
+    uint64_t part[2], stack = capture_stack_stopped(t, h->tid, &at.registers);
     stop_go_on(h->tid, &at);
-    if (r.weight_ns && trace_put(&t->stream, &r.r, sizeof r, NULL, 0)) {
+    divide(h, at.system, part);
+    for (int system = 0; system < 2; system++) {
+        struct trace_sample r = {.r.kind = TRACE_SAMPLE,
+                                 .stack = stack,
+                                 .weight_ns = part[system],
+                                 .tid = (uint32_t)h->tid,
+                                 .mode = system ? TRACE_SYSTEM : TRACE_USER};
+        if (!r.weight_ns || !trace_put(&t->stream, &r.r, sizeof r, NULL, 0))
+            continue;
         h->sampled_ns += r.weight_ns;
-        h->given_ns[at.system] += r.weight_ns;
+        h->given_ns[system] += r.weight_ns;
         h->run_pending -= r.weight_ns;
     }
     s->sampled++;

@@ -162,6 +162,8 @@ static int own_fd(struct trace_writer *w)
     int old = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
     if (is_ours(w, old))
         return old;
+    if (w->apart && w->apart == syscall(SYS_gettid)) /* its numbers are low: let_go */
+        return open_file(w, 0);
     if (few_numbers()) {
         errno = EMFILE;
         return -1;
@@ -184,6 +186,19 @@ static void let_go(int fd)
 {
     if (fd < FD_LEAST)
         syscall(SYS_close, fd);
+}
+
+void trace_writer_apart(struct trace_writer *w)
+{
+    int number = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
+    if (number < FD_LEAST || syscall(SYS_close_range, 0u, ~0u, 2u /* CLOSE_RANGE_UNSHARE */))
+        return;
+    w->apart = syscall(SYS_gettid);
+    int fd = open_file(w, 0);
+    if (fd >= 0) {
+        (void)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, number); /* that very one: all are free */
+        syscall(SYS_close, fd);
+    }
 }
 
 static int open_new(struct trace_writer *w, struct trace_header **header)

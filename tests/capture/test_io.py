@@ -196,12 +196,69 @@ print(subprocess.run(["cat"], input=b"through", stdout=subprocess.PIPE).stdout, 
     check.that(bare.stdout == recorded.stdout and bare.stdout, f"bare {bare.stdout!r}, recorded {recorded.stdout!r}")
 
 
+SHORT = """
+import os, sys, threading, time
+os.chdir(sys.argv[1])
+a, b = os.pipe()
+def ping():
+    for i in range(60000):
+        os.write(b, bytes(64))
+        os.read(a, 64)
+def late():
+    time.sleep(0.4)
+    os.write(b, bytes(64))
+def places():
+    fd = os.open("random", os.O_RDONLY)
+    for i in range(20000):
+        os.pread(fd, 100, i * 7919 % 20000 * 100)
+    fd = os.open("sequential", os.O_RDONLY)
+    for i in range(20000):
+        os.read(fd, 100)
+time.sleep(0.3)  # the rate of the processor's counter is known
+ping()
+waited = 0
+for i in range(3):
+    t = threading.Thread(target=late)
+    t.start()
+    before = time.monotonic()
+    os.read(a, 64)
+    waited += time.monotonic() - before
+    t.join()
+    ping()
+places()
+print(waited)
+"""
+
+
+def test_short(check, folder, work):
+    """Many short calls, most of them without stacks: calls, bytes and order are exact, and so is the time of the few that wait."""
+    script, runs = folder / "short.py", folder / "runs_short"
+    script.write_text(SHORT)
+    done = run(command(runs, "--", sys.executable, script, work), env={**os.environ, "TOMOPROF_CAPTURE_CALLS": "0.99"})
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]}")
+    model = profile(runs)
+    found = rows(model)
+    pipes = found["pipes"]
+    for way in ("read", "write"):
+        check.that(pipes[way]["calls"] >= 240003 and abs(pipes[way]["calls"] - 240003) < 100, f"{way}: {pipes[way]['calls']} calls instead of 240003")
+        check.that(abs(pipes[way]["mb"] * MIB - 240003 * 64) < 10000, f"{way}: {pipes[way]['mb'] * MIB} bytes instead of {240003 * 64}")
+    own = float(done.stdout)
+    check.that(pipes["read"]["waited_s"] > own - 0.05, f"reads waited {pipes['read']['waited_s']} s, by the program's clock {own}")
+    for name in ("random", "sequential"):
+        file = found[name]["read"]
+        check.that(file["calls"] == 20000 and round(file["mb"] * MIB) == 2000000, f"{name}: {file['calls']} calls, {file['mb'] * MIB} bytes")
+    check.that(file["sequential_share"] > 0.999, f"{file['sequential_share']} of the bytes in order instead of all")
+    check.that(abs(found["random"]["unique_mb"] * MIB - 2000000) < 20000, f"random: {found['random']['unique_mb']} MiB once")
+    check_balance(check, "short calls", model["io"])
+
+
 def test(check, folder):
     work = test_c(check, folder)
     if work:
         test_python(check, folder, work)
         test_exec_and_modes(check, folder, work)
         test_same(check, folder, work)
+        test_short(check, folder, work)
 
 
 need_library()

@@ -192,6 +192,43 @@ def a_python_program(check, folder):
     check.that((lines.get(marked(PYTHON_PROGRAM, "sleeps"), {}).get("cpu", {}).get("wait") or 0) > 0.5, "the sleeping thread is not seen")
 
 
+CALLS_PROGRAM = """import json, resource, sys, time
+def account():
+    used = resource.getrusage(resource.RUSAGE_THREAD)
+    return used.ru_utime, used.ru_stime
+begin = account()
+print("ready", flush=True)
+for line in sys.stdin:
+    if line[0] != "w": break
+    end = time.thread_time() + 0.25
+    while time.thread_time() < end: pass  # calls
+    print("worked", flush=True)
+user, system = (b - a for a, b in zip(begin, account()))
+print(json.dumps({"user": user, "system": system}))
+sys.exit(9)
+"""
+
+
+@of_samples
+def short_calls_have_the_kernels_modes(check, folder):
+    """A thread that makes short system calls all the time is stopped in nothing else: its modes are those of the kernel's account.
+    It is known in ticks (10 ms), 50 ms wait for a sample of their mode, and a little is before the recording."""
+    script = folder / "calls.py"
+    script.write_text(CALLS_PROGRAM)
+    program = Program([sys.executable, script])
+    p, _ = recorder(folder, program)
+    check.must(program.work(8), "the program stopped working")
+    code, truth, err = program.end()
+    check.must((code, err) == (9, ""), f"exit {code}: {err}")
+    _, err = p.communicate(timeout=300)
+    check.must(p.returncode == 0, f"exit {p.returncode}: {err}")
+    line = lines_of(profile(folder / "runs"), "calls.py").get(marked(CALLS_PROGRAM, "calls"))
+    check.must(line, "the line that works is not in the profile")
+    for mode, key in (("user", "user"), ("system", "sys")):
+        got = line["cpu"][key] or 0
+        check.that(abs(got - truth[mode]) < 0.15, f"{mode} time: {got:.3f} s, by the kernel's account {truth[mode]:.3f}")
+
+
 def it_ends_after_some_seconds(check, folder):
     program = Program([compiled(folder, "work", C_PROGRAM, "-O1", "-pthread")])
     p, _ = recorder(folder, program, "--seconds", 0.5, "--no-analysis")
@@ -262,4 +299,4 @@ need_library()
 if os.uname().machine != "x86_64":
     print("skipped: running processes are recorded on x86-64 only")
     sys.exit(77)
-main(a_c_program, a_python_program, it_ends_after_some_seconds, a_killed_recorder_leaves_it_running, refusals)
+main(a_c_program, a_python_program, short_calls_have_the_kernels_modes, it_ends_after_some_seconds, a_killed_recorder_leaves_it_running, refusals)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
 enum { NONE, RUNNING, STOPPING, ENDED };
@@ -78,6 +79,8 @@ static void *run(void *given)
     struct thread_slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
+    if (!safe_read_has_file())
+        trace_writer_apart(&capture.writer);
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;

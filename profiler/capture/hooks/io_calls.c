@@ -69,9 +69,9 @@ int close_range(unsigned first, unsigned last, int flags);
     CAPTURE_API type name parameters                                                               \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_data_begin();                                                          \
         type r = real arguments;                                                                   \
-        if (begin)                                                                                 \
+        if (begin && !io_short(TRACE_IO_##kind, fd, r, at, begin))                                 \
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
         return r;                                                                                  \
     }

@@ -27,6 +27,11 @@ int safe_read_start(void)
     return safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1 ? 0 : EPERM;
 }
 
+int safe_read_has_file(void)
+{
+    return memory_file >= 0;
+}
+
 void safe_read_process(pid_t pid)
 {
     self = pid;

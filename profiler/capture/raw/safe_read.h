@@ -10,6 +10,7 @@
 /* Finds out how: process_vm_readv, or /proc/self/mem where a seccomp filter forbids it. Again in a
  * forked child. 0, or errno: then every read fails. */
 int safe_read_start(void);
+int safe_read_has_file(void); /* it reads by a descriptor of the process */
 
 /* From now on the memory of another process. */
 void safe_read_process(pid_t pid);

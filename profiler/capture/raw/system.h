@@ -17,6 +17,20 @@ void raw_unmap(void *p, size_t bytes);
 /* Zero again, where the kernel can do so without touching the pages: 1; 0: not done. */
 int raw_clear(void *p, size_t bytes);
 
+/* The processor's counter of time, of unknown rate; 0: it has none. */
+static inline uint64_t raw_ticks(void)
+{
+#if defined __x86_64__
+    return __builtin_ia32_rdtsc();
+#elif defined __aarch64__
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
 void raw_sleep(uint64_t ns); /* less when a signal arrives */
 /* Of this process alone. Waits while *word is `value`, `ns` at most (0: without end). */
 void raw_futex_wait(const volatile void *word, uint32_t value, uint64_t ns);

@@ -58,8 +58,18 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
         return 1;
     if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0 && first_has(f, a))
         return 1;
+    if (t->io_drawn) /* by short_calls.c, which left the call to us */
+        return t->io_drawn == IO_DRAWN_NONE ? 0 : (double)(1u << (t->io_drawn - IO_DRAWN));
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
+}
+
+unsigned io_draw(struct capture_thread *t)
+{
+    unsigned d = (unsigned)__atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    if (!d || capture.config.calls_share >= 1)
+        return 0;
+    return capture_random(t) * (double)(1u << d) <= 1 ? IO_DRAWN + d : IO_DRAWN_NONE;
 }
 
 /* A call from memory takes up to 20 us, or four times what copies of this size take. */
@@ -195,8 +205,7 @@ static void add_site(struct capture_thread *t, struct io_file *f, const struct i
     s->changed = 1;
 }
 
-static void add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a,
-                     uint32_t tid)
+void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint32_t tid)
 {
     uint64_t bytes = (uint64_t)a->bytes;
     int reads = a->op == TRACE_IO_READ;
@@ -267,7 +276,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         c->waited_ns += ns;
     }
     if (a->op <= TRACE_IO_WRITE && a->bytes >= 0) {
-        add_data(f, d, a, t->tid);
+        io_add_data(f, d, a, t->tid);
         if (f->kind == TRACE_TO_SOCKET && bytes)
             add_socket(f, d, a);
     }
@@ -291,6 +300,7 @@ void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
 {
     t->cost_calls[TRACE_PART_IO] += calls;
     t->cost_ns[TRACE_PART_IO] += (uint64_t)(calls * io_call_ns);
+    t->io_ns += (uint64_t)(calls * io_call_ns);
     capture_leave(t, TRACE_PART_IO, 0);
     errno = saved_errno;
 }
@@ -319,6 +329,7 @@ void io_measure(struct capture_thread *t)
         uint64_t ns = trace_now() - begin;
         least = ns < least ? ns : least;
     }
+    io_short_measure(t);
     doublings = before;
     io->files[0] = kept;
     io_call_ns = (double)least / LOOP;
@@ -329,7 +340,9 @@ void io_done(const struct io_call *c, const void *caller)
     int saved = errno;
     if (!capture.on)
         return;
-    uint64_t end = trace_now();
+    uint64_t end = trace_now(), begin = c->begin;
+    if (begin & IO_TICKS)
+        begin = end - io_ticks_since(begin);
     struct capture_thread *t = io_enter(c->result, c->op == TRACE_IO_WRITE);
     struct io_file *f;
     if (!t) {
@@ -339,7 +352,7 @@ void io_done(const struct io_call *c, const void *caller)
     struct io_descriptor *d = io_descriptor(c->fd, &f);
     if (d) {
         struct io_add a = {
-            .op = c->op, .bytes = c->result, .offset = c->offset, .begin = c->begin, .end = end};
+            .op = c->op, .bytes = c->result, .offset = c->offset, .begin = begin, .end = end};
         if (a.op <= TRACE_IO_WRITE && a.offset == IO_HERE && a.bytes > 0 && d->seekable)
             a.offset = offset_of(c->fd, d, (uint64_t)a.bytes);
         if (f->kind == TRACE_TO_SOCKET && a.op == TRACE_IO_READ && a.bytes > 0)
@@ -349,6 +362,7 @@ void io_done(const struct io_call *c, const void *caller)
                                __ATOMIC_RELAXED);
         io_add(t, d, f, &a, caller);
     }
+    t->io_drawn = 0;
     io_leave(t, 1, saved);
 }
 

@@ -47,7 +47,7 @@ static void keep_share(struct capture_thread *ours)
     struct timespec spent;
     double ns = 0;
     for (struct thread_slot *s = thread_first(); s; s = s->next)
-        ns += s->used ? (double)s->t.cost_calls[TRACE_PART_IO] * io_call_ns : 0;
+        ns += s->used ? (double)s->t.io_ns : 0;
     if (is_out || capture.config.calls_share >= 1 ||
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent))
         return;
@@ -70,6 +70,7 @@ static void keep_share(struct capture_thread *ours)
 static void tick(struct capture_thread *ours)
 {
     keep_share(ours);
+    io_ticks_follow();
     unsigned second = (unsigned)capture.config.wait_hz;
     if (++ticks < (next ? next : second))
         return;
