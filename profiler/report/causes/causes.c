@@ -174,6 +174,10 @@ static void add_evidence(struct rootcause *r, const struct model *m)
                          say(r, "added up; two or more wanted to run for %.3g s", work_s));
     if (m->totals.gpu_sum_s > 0)
         rootcause_number(r, "GPU busy", m->totals.gpu_busy_s, "s", NULL);
+    if (m->kernels_count)
+        rootcause_number(r, "access pattern of kernels (G3)", (double)NAN, "",
+                         "hardware counters of the GPU are not recorded: reading them takes the "
+                         "administrator's permission");
 }
 
 static const struct model_io_file *largest_read(const struct model *m)
@@ -210,6 +214,14 @@ static void add_checks(struct rootcause *r, const struct model *m)
     rootcause_check(r, "the recording is complete", m->quality.complete ? "holds" : "fails",
                     m->quality.complete ? "nothing is known to be missing"
                                         : "see the data quality of report.html");
+}
+
+/* G3 */
+static void add_unmeasured(struct rootcause *r, const struct model *m)
+{
+    if (m->kernels_count)
+        rootcause_question(r, "Do kernels wait for scattered memory (G3)? This recording does not "
+                              "tell: Nsight Compute measures DRAM and memory pipe of a kernel.");
 }
 
 static void add_questions(struct rootcause *r, const struct model *m)
@@ -260,6 +272,7 @@ static enum err make(const struct model *m, struct rootcause **out)
     add_evidence(r, m);
     add_checks(r, m);
     add_questions(r, m);
+    add_unmeasured(r, m);
     *out = r;
     return ERR_OK;
 }
