@@ -116,10 +116,13 @@ static void add_reading(struct rootcause *r, const struct model *m)
         const struct {
             const char *what;
             double s;
-        } parts[] = {
-            {"waits for storage", x->storage_s},       {"waits for the network", x->network_s},
-            {"copies from the page cache", x->copy_s}, {"decodes", x->decode_s},
-            {"changes types", x->convert_s},           {"copies within memory", x->place_s}};
+        } parts[] = {{"waits for storage", x->storage_s},
+                     {"waits for the network", x->network_s},
+                     {"copies from the page cache", x->copy_s},
+                     {"decodes", x->decode_s},
+                     {"changes types", x->convert_s},
+                     {"copies within memory", x->place_s},
+                     {"waits for a CPU within reads", x->ready_s}};
         for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
             if (parts[k].s > 0.005 * m->meta.wall_s)
                 rootcause_number(r, say(r, "%.140s %s", line, parts[k].what), parts[k].s, "s",

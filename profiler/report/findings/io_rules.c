@@ -370,7 +370,7 @@ static struct reads_of reading_line(const struct io_finder *f)
                 const struct model_reading *r = &f->m->io.reading[n];
                 if (r->line == l->line && r->file && !strcmp(r->file, one.path)) {
                     one.mb = io_known(r->mb);
-                    one.waited = f->real * (io_known(r->storage_s) + io_known(r->network_s));
+                    one.waited = io_known(r->storage_s) + io_known(r->network_s);
                 }
             }
             if (one.mb >= LOADS_MIB && (!most.line || taken_by(l) > taken_by(most.line)))
