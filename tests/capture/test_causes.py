@@ -49,6 +49,26 @@ pool = [threading.Thread(target=work) for i in range(threads)]
 [t.start() for t in pool]
 [t.join() for t in pool]
 """
+QUEUED = """
+import os, sys, threading, time
+busy = []
+for _ in range(3):
+    pid = os.fork()
+    if not pid:
+        end = time.process_time() + 0.4
+        while time.process_time() < end:
+            pass
+        os._exit(0)
+    busy.append(pid)
+fd = os.open(sys.argv[1], os.O_RDONLY)
+def read():
+    for i in range(96):
+        os.pread(fd, 1 << 20, (i % 32) << 20)
+pool = [threading.Thread(target=read) for i in range(4)]
+[t.start() for t in pool]
+[t.join() for t in pool]
+[os.waitpid(pid, 0) for pid in busy]
+"""
 SERVER = """
 import socket, threading, time
 s = socket.socket()
@@ -246,6 +266,22 @@ def test_polled(check, folder):
         check.that(0.8 * waited - 0.05 < found < waited + 0.05, f"@{mark}: {found} s in the network column, by its own clock {waited}")
 
 
+def test_queued(check, folder):
+    """Reads from the page cache beside busy processes: what they lose is a CPU, not storage. No program waits longer than it is asleep."""
+    (folder / "big.bin").write_bytes(bytes(32 << 20))
+    (folder / "queued.py").write_text(QUEUED)
+    done = run(command(folder / "q", "--", sys.executable, folder / "queued.py", folder / "big.bin"))
+    if not check.must(done.returncode == 0, f"queued: {done.stderr.decode()[-300:]}"):
+        return
+    model = profile(folder / "q")
+    io, asleep = model["io"], sum(model["own"]["path_wait_ns"]) * 1e-9
+    if not io["storage_read_mb"] < 0.1 * (io["read"]["waited_mb"] or 0):
+        return print("queued: no read lost its CPU")
+    said = [(r["line"], r["storage_s"], r["ready_s"]) for r in io["reading"]]
+    check.must(sum(s for _, s, _ in said) <= asleep + 1e-6, f"queued: reads of a file in the page cache waited for storage {said}, asleep {asleep} s")
+
+
+@of_samples
 def test_nothing(check, folder):
     """Without a cause there is no file."""
     runs = folder / "runs_nothing"
@@ -267,4 +303,4 @@ def servers(check, folder):
 
 
 need_library()
-main(test_storage, codecs, servers, test_nothing)
+main(test_storage, codecs, servers, test_queued, test_nothing)

@@ -287,6 +287,30 @@ def locks(check, folder, python=sys.executable):
     check.that(not found_rules(p), f"processes: {p['findings']}, {p['contention']}")
 
 
+IN_TURN = """
+import threading, time
+lock = threading.Lock()
+def hold(start):
+    start.wait()
+    with lock:
+        time.sleep(0.01)
+for _ in range(6):
+    start = threading.Barrier(4)
+    pool = [threading.Thread(target=hold, args=(start,)) for _ in range(4)]
+    [t.start() for t in pool], [t.join() for t in pool]
+"""
+
+
+@of_samples
+def pools_in_turn(check, folder, python=sys.executable):
+    """Six pools of four threads, one after another: four threads and the main one are the most that want a lock at a moment."""
+    (folder / "turn.py").write_text(IN_TURN)
+    _, p = recorded(folder, python, folder / "turn.py")
+    c = contention(p)
+    check.must(c.get("at_once") is None or c["at_once"] <= 5, f"{c['at_once']} threads at once, of 5 that there were: {c}")
+    check.that(c["threads"] > 5 and c["at_once"] >= 2, f"threads of six pools waited: {c}")
+
+
 if __name__ == "__main__":
     need_library()
-    sys.exit(main(calls_do_what_they_did, native, interpreter, locks))
+    sys.exit(main(calls_do_what_they_did, native, interpreter, locks, pools_in_turn))

@@ -118,6 +118,24 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
     return ERR_OK;
 }
 
+/* A read from memory that lost its CPU looks as if it had waited. Where the kernel fetched next to
+ * nothing from storage, reads waited at most as long as the run was asleep. */
+static void find_ready(const struct model *m, struct readers *t)
+{
+    double asleep = 0, waited = 0;
+    if (!(m->io.storage_read_mb < 0.1 * m->io.read.waited_mb) || !m->own_count)
+        return;
+    for (int i = 0; i < m->own_count; i++)
+        asleep += fmax(0, seconds((double)m->own[i].path_wait_ns));
+    for (size_t i = 0; i < t->all.count; i++)
+        waited += t->all.items[i].row.storage_s;
+    for (size_t i = 0; i < t->all.count && waited > asleep; i++) {
+        struct model_reading *row = &t->all.items[i].row;
+        row->ready_s = row->storage_s * (1 - asleep / waited);
+        row->storage_s -= row->ready_s;
+    }
+}
+
 static double time_of(const struct model_reading *x)
 {
     return x->storage_s + x->network_s + x->copy_s + x->decode_s + x->convert_s + x->place_s;
@@ -167,6 +185,7 @@ enum err build_reading(struct run *r)
     enum err e = find_own(r, &t);
     if (e == ERR_OK)
         e = add_calls(r, &t);
+    find_ready(r->m, &t);
     for (int i = 0; i < r->m->stacks_count && e == ERR_OK; i++)
         if (r->m->stacks[i].cpu_ns > 0)
             e = add_stack(r, &t, &r->m->stacks[i]);

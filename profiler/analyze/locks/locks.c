@@ -123,6 +123,7 @@ static enum err put_contention(struct image *im)
     json_blank(&record_model_contention, &c);
     c.process = im->index;
     c.threads = (int64_t)threads.count;
+    c.at_once = (int64_t)l->most;
     c.wait_s = waits * 1e-9;
     c.gil_s = gil * 1e-9;
     c.any_s = l->any * 1e-9;

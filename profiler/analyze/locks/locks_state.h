@@ -51,6 +51,7 @@ struct locks {
     double asleep_in_futex;
     /* of both_s, ran and wanted of the model, ns */
     double both, ran, on_cpu, wanted, any, gil_python, gil_native;
+    size_t most; /* threads that waited for a lock or held it at a moment */
 };
 
 /* place.c: of a stack; resolved once. ERR_MEMORY. */

@@ -27,10 +27,10 @@ struct owed { /* waits that a thread caused since its last sample, of one row */
     double ns;
 };
 struct lock_thread {
-    uint64_t begun; /* of a wait that is told in parts */
-    uint32_t wait;  /* that it is in, + 1; 0 none */
-    uint64_t step;  /* when that was counted last */
-    double held;    /* time in which it held what others waited for, since its last sample */
+    uint64_t begun;         /* of a wait that is told in parts */
+    uint32_t wait;          /* that it is in, + 1; 0 none */
+    uint64_t step, counted; /* when that was counted last */
+    double held; /* time in which it held what others waited for, since its last sample */
     const struct lock_place *last; /* of its samples as a holder */
     VECTOR(struct owed) owed;
 };
@@ -361,14 +361,23 @@ static enum err sampled(struct lock_sweeper *s, uint32_t index, double ns)
     return ERR_OK;
 }
 
+/* Not counted in this step yet, as one that waits or holds. */
+static int is_new(const struct lock_sweeper *s, struct lock_thread *t)
+{
+    int first = t->counted != s->steps;
+    t->counted = s->steps;
+    return first;
+}
+
 /* From the last event to this one. A holder that waits for a lock itself is where it waits. */
 static enum err count(struct lock_sweeper *s, double ns)
 {
-    size_t waits = s->active.count;
+    size_t waits = s->active.count, threads = 0;
     s->steps++;
     for (size_t i = 0; i < waits; i++) {
         const struct lock_wait *w = waiting(s, i);
         struct lock_thread *holder = w->holder != NO_THREAD ? &s->threads[w->holder] : NULL;
+        threads += is_new(s, &s->threads[w->thread]) + (holder && is_new(s, holder));
         if (holder && holder->wait)
             TRY(blame(&s->l->rows.items[w->row],
                       &s->l->places.items[s->l->waits.items[holder->wait - 1].stack], 1, ns));
@@ -381,6 +390,7 @@ static enum err count(struct lock_sweeper *s, double ns)
     }
     double want = s->running + (double)waits;
     s->l->any += waits ? ns : 0;
+    s->l->most = threads > s->l->most ? threads : s->l->most;
     if (want < TWO)
         return ERR_OK;
     s->l->both += ns;

@@ -13,6 +13,7 @@
     X(REAL, _, mb, "read by it")                                                                   \
     X(REAL, _, calls, "of read")                                                                   \
     X(REAL, _, storage_s, "calls on files that waited for more than memory")                       \
+    X(REAL, _, ready_s, "calls on files that lost their CPU: the kernel fetched next to nothing")  \
     X(REAL, _, network_s, "calls on sockets that waited")                                          \
     X(REAL, _, copy_s, "the other calls: copies from the page cache")                              \
     X(REAL, _, decode_s, "CPU time in codecs")                                                     \

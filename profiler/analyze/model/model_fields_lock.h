@@ -31,6 +31,7 @@
 #define MODEL_CONTENTION_FIELDS(X)                                                                 \
     X(INDEX, _, process, "in processes")                                                           \
     X(INT, _, threads, "that waited for a lock which another one held")                            \
+    X(INT, _, at_once, "most threads at a moment that waited for a lock or held it")                 \
     X(REAL, _, wait_s, "sum of their waits")                                                       \
     X(REAL, _, gil_s, "part of wait_s: the interpreter's lock")                                    \
     X(REAL, _, any_s, "wall time in which at least one waited so")                                 \

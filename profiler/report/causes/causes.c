@@ -116,10 +116,13 @@ static void add_reading(struct rootcause *r, const struct model *m)
         const struct {
             const char *what;
             double s;
-        } parts[] = {
-            {"waits for storage", x->storage_s},       {"waits for the network", x->network_s},
-            {"copies from the page cache", x->copy_s}, {"decodes", x->decode_s},
-            {"changes types", x->convert_s},           {"copies within memory", x->place_s}};
+        } parts[] = {{"waits for storage", x->storage_s},
+                     {"waits for the network", x->network_s},
+                     {"copies from the page cache", x->copy_s},
+                     {"decodes", x->decode_s},
+                     {"changes types", x->convert_s},
+                     {"copies within memory", x->place_s},
+                     {"waits for a CPU within reads", x->ready_s}};
         for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
             if (parts[k].s > 0.005 * m->meta.wall_s)
                 rootcause_number(r, say(r, "%.140s %s", line, parts[k].what), parts[k].s, "s",
@@ -174,6 +177,10 @@ static void add_evidence(struct rootcause *r, const struct model *m)
                          say(r, "added up; two or more wanted to run for %.3g s", work_s));
     if (m->totals.gpu_sum_s > 0)
         rootcause_number(r, "GPU busy", m->totals.gpu_busy_s, "s", NULL);
+    if (m->kernels_count)
+        rootcause_number(r, "access pattern of kernels (G3)", (double)NAN, "",
+                         "hardware counters of the GPU are not recorded: reading them takes the "
+                         "administrator's permission");
 }
 
 static const struct model_io_file *largest_read(const struct model *m)
@@ -210,6 +217,14 @@ static void add_checks(struct rootcause *r, const struct model *m)
     rootcause_check(r, "the recording is complete", m->quality.complete ? "holds" : "fails",
                     m->quality.complete ? "nothing is known to be missing"
                                         : "see the data quality of report.html");
+}
+
+/* G3 */
+static void add_unmeasured(struct rootcause *r, const struct model *m)
+{
+    if (m->kernels_count)
+        rootcause_question(r, "Do kernels wait for scattered memory (G3)? This recording does not "
+                              "tell: Nsight Compute measures DRAM and memory pipe of a kernel.");
 }
 
 static void add_questions(struct rootcause *r, const struct model *m)
@@ -260,6 +275,7 @@ static enum err make(const struct model *m, struct rootcause **out)
     add_evidence(r, m);
     add_checks(r, m);
     add_questions(r, m);
+    add_unmeasured(r, m);
     *out = r;
     return ERR_OK;
 }

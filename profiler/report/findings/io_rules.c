@@ -125,32 +125,55 @@ static double decoding_of(const struct io_finder *f, const struct model_io_file 
     return all > 0 ? f->decode_s * io_known(file->read.mb) / all : 0;
 }
 
+/* Files of which the same bytes are read again, added up: a series or the shards of an array are
+ * many files that cost little each. */
+struct again {
+    const struct model_io_file *worst;
+    double s, most, decoded, mb, unique_mb, read_s, waited_s;
+    int files;
+};
+
+static struct again read_again(const struct io_finder *f)
+{
+    struct again a = {0};
+    for (int i = 0; i < f->m->io.files_count; i++) {
+        const struct model_io_file *file = &f->m->io.files[i];
+        double decoded = decoding_of(f, file);
+        double s = (io_known(file->read.s) + decoded) * (1 - 1 / file->reread);
+        if (!(file->reread > 1.5) || !(s > 0))
+            continue;
+        a.worst = s > a.most ? file : a.worst;
+        a.most = fmax(a.most, s);
+        a.s += s;
+        a.decoded += decoded;
+        a.mb += io_known(file->read.mb);
+        a.unique_mb += io_known(file->unique_mb);
+        a.read_s += io_known(file->read.s);
+        a.waited_s += io_known(file->read.waited_s);
+        a.files++;
+    }
+    return a;
+}
+
 /* IO3, D8: the same bytes are read again and again. */
 static enum err reread(struct io_finder *f)
 {
-    const struct model_io_file *worst = NULL;
-    double most = 0;
-    for (int i = 0; i < f->m->io.files_count; i++) {
-        const struct model_io_file *file = &f->m->io.files[i];
-        double s = (io_known(file->read.s) + decoding_of(f, file)) * (1 - 1 / file->reread);
-        if (file->reread > 1.5 && file->read.mb > 1 && s > most) {
-            worst = file;
-            most = s;
-        }
-    }
-    if (!worst || !(most > 0.02 * f->wall))
+    const struct again a = read_again(f);
+    char more[40] = "";
+    if (!a.worst || !(a.mb > 1) || !(a.s > 0.02 * f->wall))
         return ERR_OK;
+    if (a.files > 1)
+        snprintf(more, sizeof more, " and %d more file%s", a.files - 1, a.files > 2 ? "s" : "");
     int from_start =
-        is_compressed(worst->path) && worst->read.sequential_share > 0.9 && worst->opens >= 6;
-    double decoded = decoding_of(f, worst);
+        is_compressed(a.worst->path) && a.worst->read.sequential_share > 0.9 && a.worst->opens >= 6;
     const struct io_finding what = {
         .id = "io.reread",
         .severity = "warning",
         .title = "The same bytes are read again",
         .confidence = "medium",
-        .file = worst,
-        .gain = fmin(most, f->wall),
-        .gain_low = fmin(most, f->wall) / 2,
+        .file = a.worst,
+        .gain = fmin(a.s, f->wall),
+        .gain_low = fmin(a.s, f->wall) / 2,
         .advice = from_start ? "Decode it once and keep the result, or store it in chunks or "
                                "uncompressed: a stream like this can be read from its beginning "
                                "alone."
@@ -161,14 +184,14 @@ static enum err reread(struct io_finder *f)
                                    "keeps what it read takes as long.",
         .test = "Keep what was read, then: %s; tomoprof compare RUN1 RUN2."};
     return io_found(f, &what,
-                    "%.300s: %.4g MiB were read, %.4g MiB of them different: each byte %.3g "
+                    "%.300s%s: %.4g MiB were read, %.4g MiB of them different: each byte %.3g "
                     "times%s. Reading took %.3g s%s%.3g s.",
-                    worst->path, worst->read.mb, worst->unique_mb, worst->reread,
+                    a.worst->path, more, a.mb, a.unique_mb, a.mb / a.unique_mb,
                     from_start ? ", because each opening begins at the start again: the work grows "
                                  "with the square of what is asked for"
                                : "",
-                    worst->read.s, decoded > 0 ? ", decoding about " : ", waiting ",
-                    decoded > 0 ? decoded : worst->read.waited_s);
+                    a.read_s, a.decoded > 0 ? ", decoding about " : ", waiting ",
+                    a.decoded > 0 ? a.decoded : a.waited_s);
 }
 
 static double share_up_to(const struct model_io_calls *c, int bin)
@@ -347,7 +370,7 @@ static struct reads_of reading_line(const struct io_finder *f)
                 const struct model_reading *r = &f->m->io.reading[n];
                 if (r->line == l->line && r->file && !strcmp(r->file, one.path)) {
                     one.mb = io_known(r->mb);
-                    one.waited = f->real * (io_known(r->storage_s) + io_known(r->network_s));
+                    one.waited = io_known(r->storage_s) + io_known(r->network_s);
                 }
             }
             if (one.mb >= LOADS_MIB && (!most.line || taken_by(l) > taken_by(most.line)))

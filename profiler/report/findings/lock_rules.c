@@ -190,7 +190,8 @@ enum err lock_rules(struct model *m, struct model_finding *row, int *found)
         name_holder(u.holder, holder);
     if (u.waits->file)
         snprintf(where, sizeof where, " at %.80s:%lld", u.waits->file, (long long)u.waits->line);
-    int n = snprintf(text, sizeof text, "%lld threads", (long long)u.threads);
+    int64_t threads = u.c->at_once > 0 && u.c->at_once < u.threads ? u.c->at_once : u.threads;
+    int n = snprintf(text, sizeof text, "%lld threads", (long long)threads);
     if (isfinite(u.c->ran))
         n += snprintf(text + n, sizeof text - (size_t)n, ", %.2g ran at a time", u.c->ran);
     if (u.c->ran - u.c->on_cpu > CROWDED)

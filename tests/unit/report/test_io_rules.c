@@ -224,6 +224,32 @@ static void many_small_calls_count_by_their_time(void **state)
     }
 }
 
+/* A series is 40 files: no one of them costs 2 % of the run, all of them together half of it. */
+static void files_that_are_read_again_count_together(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct model *m = run_of(10, 1, "series/0.png");
+        char names[40][16];
+        assert_ok(model_list(m, model_io_file, &m->io, files, 40));
+        for (int i = 0; i < 40; i++) {
+            struct model_io_file *f = &m->io.files[i];
+            snprintf(names[i], sizeof names[i], "series/%d.png", i);
+            f->path = names[i];
+            f->unique_mb = 0.2;
+            f->reread = again ? 4 : 1;
+            f->read = (struct model_io_calls){.calls = 8, .mb = 0.8, .s = 0.15};
+        }
+        assert_ok(findings_add(m));
+        if (again) {
+            holds(found(m, "io.reread"), "series/0.png and 39 more files: 32 MiB were read, 8 MiB");
+            assert_near(found(m, "io.reread")->gain_s, 40 * 0.15 * 0.75, 1e-9);
+        } else
+            assert_null(found(m, "io.reread"));
+        model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_is_waited_for_is_storage_bound),
         cmocka_unit_test(waiting_for_a_cpu_is_not_storage),
         cmocka_unit_test(decoding_and_reading_again_are_told),
+        cmocka_unit_test(files_that_are_read_again_count_together),
         cmocka_unit_test(connections_are_not_storage),
         cmocka_unit_test(faults_and_syncs_name_their_file),
         cmocka_unit_test(many_small_calls_count_by_their_time),

@@ -66,10 +66,28 @@ static void a_futex_that_nobody_is_known_to_hold_names_nobody(void **state)
     holds("futex", 20, 0, "decode() at load.py:3 holds the GIL");
 }
 
+/* Pools that come one after another have more threads than wanted the lock at any moment. */
+static void threads_are_those_of_one_moment(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        struct model *m = run_of("mutex", 20, 1);
+        struct model_finding row = {0};
+        int found;
+        m->locks[1].threads = 24;
+        m->contention[0].at_once = later ? 4 : 30;
+        assert_ok(lock_rules(m, &row, &found));
+        assert_true(strstr(row.evidence, later ? "4 threads, 1 ran" : "24 threads, 1 ran") ==
+                    row.evidence);
+        model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_waits_name_their_holder),
-        cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody)};
+        cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
+        cmocka_unit_test(threads_are_those_of_one_moment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
