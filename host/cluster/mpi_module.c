@@ -1,11 +1,15 @@
 /* The transport over MPI: the only file with mpi.h, a shared object of its own. */
+#include <dlfcn.h>
+#include <link.h>
 #include <mpi.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/cluster/transport.h"
 
 #define PIECE ((size_t)1 << 30) /* counts of MPI are int */
+enum { IMAGES_MOST = 1024 };
 
 static int joined_here; /* not where the program that lends us its process did */
 
@@ -30,12 +34,41 @@ static int join(struct cluster_place *place)
     return MPI_Comm_free(&node);
 }
 
+struct kept_images {
+    char *names[IMAGES_MOST];
+    int count;
+};
+
+static int note_image(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct kept_images *all = context;
+    (void)size;
+    if (info->dlpi_name && *info->dlpi_name == '/' && all->count < IMAGES_MOST)
+        if ((all->names[all->count] = strdup(info->dlpi_name)))
+            all->count++;
+    return 0;
+}
+
+/* MPI_Finalize unloads plug-ins whose threads may still be on their way out, where CPUs are few: a
+ * rank that has done all of its work would crash. What is loaded now stays until the end. */
+static void keep_images(void)
+{
+    struct kept_images all = {.count = 0};
+    dl_iterate_phdr(note_image, &all);
+    for (int i = 0; i < all.count; i++) {
+        (void)dlopen(all.names[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        free(all.names[i]);
+    }
+}
+
 static void leave(void)
 {
     int over;
     MPI_Finalized(&over);
-    if (joined_here && !over)
-        MPI_Finalize();
+    if (!joined_here || over)
+        return;
+    keep_images();
+    MPI_Finalize();
 }
 
 static void end_all(int exit_code)
