@@ -1,5 +1,6 @@
 """Runs tomoprof for the pipe tests, and small helpers that they share."""
 
+import atexit
 import faulthandler
 import functools
 import getpass
@@ -8,6 +9,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,6 +42,18 @@ def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
             break
         print("  again: the search for leaks failed in itself", flush=True)
     return done
+
+
+@functools.cache
+def loadable(library):
+    """A name of it for LD_PRELOAD, where blanks and colons part words: a link, where its path has one."""
+    if not re.search("[ :]", str(library)):
+        return str(library)
+    folder = tempfile.mkdtemp(prefix="tomoprof-links-", dir="/tmp")
+    atexit.register(shutil.rmtree, folder)
+    link = pathlib.Path(folder, pathlib.Path(library).name)
+    link.symlink_to(library)
+    return str(link)
 
 
 @functools.cache
