@@ -128,7 +128,7 @@ def before_and_after(check, folder):
 @of_samples
 def of_a_tree_of_processes(check, folder):
     program = built(folder)
-    data, rows, items, total, _ = recorded(check, folder, "sh", "-c", f"{program}; {program}; :")
+    data, rows, items, total, _ = recorded(check, folder, "sh", "-c", f"'{program}'; '{program}'; :")
     near(check, rows.get("[start-up]"), 0.6, 0.1, "seconds before the library, of two processes")
     # The launcher knows the end of the shell only.
     near(check, data["quality"]["cpu_sample_coverage"], 1 - 0.4 / total, 0.04, "coverage")
