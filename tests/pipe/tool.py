@@ -115,7 +115,11 @@ def own_names():
     sources = pathlib.Path(__file__).resolve().parents[2]
     ours = {word for folder in ("host", "profiler", "cuda") for path in (sources / folder).rglob("*.*")
             if path.suffix in (".c", ".h", ".cu", ".js", ".json", ".py") for word in re.findall(r"\w+", path.read_text())}
-    names = {socket.gethostname(), getpass.getuser()} - {"root", "localhost", ""}
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # one without a name, as in containers
+        user = ""
+    names = {socket.gethostname(), user} - {"root", "localhost", ""}
     return {name for name in names if not set(re.findall(r"\w+", name)) <= ours}
 
 
