@@ -4,7 +4,7 @@ import os
 import pathlib
 import shutil
 
-from recorded import LIBRARY, LONG, SANITIZED, compiled, main, need_library, of_samples, run  # noqa: F401
+from recorded import LIBRARY, LONG, SANITIZED, compiled, loadable, main, need_library, of_samples, run  # noqa: F401
 from trace_file import traces
 
 TARGETS = pathlib.Path(__file__).parent / "targets"
@@ -16,7 +16,7 @@ def target(folder, name, *flags):
 
 def environment(folder, **more):
     e = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_CAPTURE")}
-    e["LD_PRELOAD"] = " ".join(filter(None, [str(LIBRARY), e.get("LD_PRELOAD", "")]))
+    e["LD_PRELOAD"] = " ".join(filter(None, [loadable(LIBRARY), e.get("LD_PRELOAD", "")]))
     e["TOMOPROF_CAPTURE_DIR"] = str(folder)
     e.update({f"TOMOPROF_CAPTURE_{k}": str(v) for k, v in more.items()})
     return e

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pipe"))
-from tool import LONG, SANITIZED, TOMOPROF, main, newest, of_samples, tomoprof  # noqa: E402, F401
+from tool import LONG, SANITIZED, TOMOPROF, loadable, main, newest, of_samples, tomoprof  # noqa: E402, F401
 
 LIBRARY = pathlib.Path(TOMOPROF).with_name("libtomoprof_capture.so")
 

@@ -56,8 +56,9 @@ def main():
         timed(6, c)
         recon(rows)
         sum(x * x for x in rows)
+begin = time.perf_counter()
 main()
-print(json.dumps({"lines": T, "cpu": time.process_time()}))
+print(json.dumps({"lines": T, "cpu": time.process_time(), "wall": time.perf_counter() - begin}))
 """
 IMPORTS = """import json, sys, time
 a, cpu = time.perf_counter(), time.process_time()
@@ -132,6 +133,8 @@ def two_workers_that_sleep_are_an_answer(check, folder):
 @of_samples
 def branches_are_listed(check, folder):
     truth, said, last = recorded(folder, "tree", TREE)
+    if truth["wall"] > 5 * truth["cpu"]:  # no line has a large part of such a run
+        return print(f"  skipped: the program waited for a CPU: {truth}")
     shares = {a["line"]: a["share"] for a in said if a["kind"] == "cpu"}
     check.that("The CPU time divides: " in last, f"the headline: {last}")
     for line, seconds in truth["lines"].items():
@@ -158,6 +161,8 @@ def imports_are_an_item_and_can_be_left_out(check, folder):
         (modules / f"slow{k}.py").write_text(body.replace("{0}", str(k)))
     (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)) + "import time\nwhile time.process_time() < 0.8: sum(range(1000))\n")
     truth, said, _ = recorded(folder, "imports", IMPORTS.replace('"modules"', '"modules/site-packages"'))
+    if truth["imports"] > 8 * truth["cpu"]:
+        return print(f"  skipped: the program waited for a CPU: {truth}")
     top = next((a for a in said if a["kind"] == "imports"), said[0])
     check.that(top is said[0] or truth["imports"] < 1.3 * truth["work"], f"the headline: {said[0]}, truth {truth}")
     check.that(top["kind"] == "imports" and top["line"] == 4, f"the imports: {top}, truth {truth}")

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 import jsonschema
-from recorded import TOMOPROF, command, compiled, main, need_library, newest, of_samples, profile, run
+from recorded import TOMOPROF, command, compiled, loadable, main, need_library, newest, of_samples, profile, run
 
 # A disk that takes 20 ms for each read of the file named by SLOW_FILE, as a library before the program's.
 SLOW = """#define _GNU_SOURCE
@@ -134,7 +134,7 @@ def test_storage(check, folder):
     if not slow:
         return
     # The disk behind the recorder, and not in front of it; nor in tomoprof itself, which may be built with a sanitizer.
-    start = f'LD_PRELOAD="$LD_PRELOAD:{slow}" exec "$@"'
+    start = f'LD_PRELOAD="$LD_PRELOAD:{loadable(slow)}" exec "$@"'
     done = run(command(runs, "--", "/bin/sh", "-c", start, "sh", sys.executable, script, data))
     check.must(done.returncode == 0, f"storage: {done.stderr[-300:]!r}")
     model = profile(runs)

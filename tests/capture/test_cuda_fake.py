@@ -248,13 +248,16 @@ def cupti_is_found_where_toolkits_and_wheels_have_it(check, folder):
         "site-packages/nvidia/cu13/lib/libcupti.so.13": {"runtime": folder / "site-packages/cupy/core.so"},
     }
     for number, (place, env) in enumerate(places.items()):
+        if "runtime" in env and " " in str(folder):
+            print(f"  skipped: {place}: no library is preloaded from a path with a blank")
+            continue
         (folder / place).parent.mkdir(parents=True)
         shutil.copy(fake_gpu.FAKES / "fake_cupti.so", folder / place)
         if "runtime" in env:  # any library of that name, loaded
             runtime = env.pop("runtime")
             runtime.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(fake_gpu.FAKES / "nvtx_tool.so", runtime)
-            env["LD_PRELOAD"] = f"{fake_gpu.LIBRARY}:{runtime}"
+            env["LD_PRELOAD"] = f"{fake_gpu.loadable(fake_gpu.LIBRARY)}:{runtime}"
         env = {"TOMOPROF_CAPTURE_CUPTI": "-", "CUDA_PATH": "-", "CUDA_HOME": "-"} | env
         trace = recorded(check, folder / str(number), "all", **env)
         path = pathlib.Path(trace.meta.get("cupti.path", "/"))

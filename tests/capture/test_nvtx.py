@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fakes"))
 import fake_gpu  # noqa: E402
-from recorded import main, need_library  # noqa: E402
+from recorded import loadable, main, need_library  # noqa: E402
 from fake_gpu import FAKES, LIBRARY, Trace, files  # noqa: E402
 
 PUSH, POP, START, STOP, MARK = range(5)
@@ -79,7 +79,7 @@ def places_and_names_are_recorded(check, folder):
 
 
 def streams_are_named(check, folder):
-    preload = f"{LIBRARY}:{FAKES / 'fake_gpu.so'}"
+    preload = f"{loadable(LIBRARY)}:{loadable(FAKES / 'fake_gpu.so')}"
     trace = recorded(check, folder, LD_PRELOAD=preload, CUDA_INJECTION64_PATH=LIBRARY)
     named = [s for s in trace.stream if trace.strings[s.name] == "left stream"]
     check.that(len(named) == 1 and named[0].id in {s.id for s in trace.stream if not s.name}, f"{trace.stream}")

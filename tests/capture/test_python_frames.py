@@ -21,7 +21,7 @@ def pythons():
     """Paths by what is really run, so that no interpreter is tested twice."""
     named = [p for p in os.environ.get("TP_PYTHONS", "").split(":") if p]
     found = [shutil.which("python3.%d" % minor) for minor in MINORS] + [sys.executable, "/usr/bin/python3"]
-    found += map(str, sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")))
+    found += map(str, sorted(pathlib.Path(os.path.expanduser("~")).glob(".pyenv/versions/3.*/bin/python3")))
     chosen = {}
     for path in named + [p for p in found if p and os.access(p, os.X_OK)]:
         shim = pathlib.Path(path).parent.name == "shims"

@@ -278,8 +278,8 @@ def gave_up(check, folder):
         env.setdefault("OMPI_COMM_WORLD_LOCAL_RANK", str(rank) if world["OMPI_COMM_WORLD_LOCAL_SIZE"] == "2" else "0")
         return subprocess.Popen([TOMOPROF, "record", "--out", str(folder / out), "--", *words], env=env, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait = ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"]
-    first, second = start(0, "out", "sh", "-c", "until ls " + str(folder / "out") + "/*/ranks/1; do sleep 0.05; done; kill -9 $$"), start(1, "out", *wait)
+    wait = ["sh", "-c", f"while [ ! -e '{go}' ]; do sleep 0.05; done"]
+    first, second = start(0, "out", "sh", "-c", f"until ls '{folder}/out'/*/ranks/1; do sleep 0.05; done; kill -9 $$"), start(1, "out", *wait)
     said = first.communicate(timeout=PATIENCE)[1]
     check.that(first.returncode in (-9, 137) and "1 of 2 ranks did not say" in said, f"{first.returncode} {said}")
     go.touch()

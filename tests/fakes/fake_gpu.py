@@ -12,6 +12,9 @@ import struct
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pipe"))
+from tool import loadable  # noqa: E402
+
 BUILD = pathlib.Path(os.environ["TOMOPROF"]).resolve().parent
 LIBRARY = BUILD / "libtomoprof_capture.so"
 FAKES = BUILD / "tests/fakes"
@@ -161,7 +164,7 @@ class Trace:
 def environment(folder, fake="", **more):
     e = {k: v for k, v in os.environ.items() if not k.startswith(("TOMOPROF_", "FAKE", "CUDA_", "NVTX_"))}
     e.update(
-        LD_PRELOAD=str(LIBRARY),
+        LD_PRELOAD=loadable(LIBRARY),
         CUDA_INJECTION64_PATH=str(LIBRARY),
         TOMOPROF_CAPTURE_DIR=str(folder),
         TOMOPROF_CAPTURE_CUPTI=str(FAKES / "fake_cupti.so"),

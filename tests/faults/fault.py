@@ -12,7 +12,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "pipe"), str(HERE.parent / "capture")]
-from recorded import LIBRARY, TOMOPROF, compiled  # noqa: E402, F401
+from recorded import LIBRARY, TOMOPROF, compiled, loadable  # noqa: E402, F401
 from trace_file import traces  # noqa: E402
 
 PATIENCE = 300  # s: what is not done then waits for something that never comes

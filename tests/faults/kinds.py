@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from fault import LIBRARY, TOMOPROF, children, send
+from fault import LIBRARY, TOMOPROF, children, loadable, send
 
 KIB, MIB = 1024, 1 << 20
 
@@ -306,10 +306,10 @@ def folder_gone(f):
 def clocks(f):
     """Clocks that jump, go backwards, stand still or fail, for the program and all that is preloaded with it."""
     env = {**os.environ, "CLOCKS": f.pick("back", "jump", "frozen", "fail")}
-    bare = f.run(["env", f"LD_PRELOAD={f.tools.shim}", *f.target("tcp")], env=env)
+    bare = f.run(["env", f"LD_PRELOAD={loadable(f.tools.shim)}", *f.target("tcp")], env=env)
     preloads = [f.tools.shim, LIBRARY] if f.dice.random() < 0.5 else [LIBRARY, f.tools.shim]
     begin = time.monotonic()
-    done = f.run(f.command(["env", "LD_PRELOAD=" + " ".join(map(str, preloads)), *f.target("tcp")]), env=env)
+    done = f.run(f.command(["env", "LD_PRELOAD=" + " ".join(map(loadable, preloads)), *f.target("tcp")]), env=env)
     wall = time.monotonic() - begin
     f.same(bare, done)
     f.that(len(f.traces()) == 3, f"{len(f.traces())} traces of env, the program and its child")

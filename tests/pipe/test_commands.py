@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from tool import DATA, SANITIZED, TOMOPROF, main, tomoprof, write_json
+from tool import DATA, SANITIZED, TOMOPROF, loadable, main, tomoprof, write_json
 
 COMMANDS = ["run", "record", "report", "recon", "apply", "bench", "simulate", "info", "load", "convert", "doctor", "export", "compare", "triage"]
 
@@ -264,7 +264,7 @@ def doctor_of_a_gpu(check, folder):
     (folder / "libcuda.so.1").symlink_to(fakes / "fake_gpu.so")
     for version, state, words in ((130001, "ok", "of CUDA 13"), (26, "ok", "of CUDA 12"), (17, "missing", "older than"),
                                   (130000, "limited", "synchronisations"), (140000, "limited", "refuses")):
-        env = {"LD_LIBRARY_PATH": str(folder), "LD_PRELOAD": str(fakes / "fake_gpu.so"), "FAKE": f"version={version}",
+        env = {"LD_LIBRARY_PATH": str(folder), "LD_PRELOAD": loadable(fakes / "fake_gpu.so"), "FAKE": f"version={version}",
                "TOMOPROF_CAPTURE_CUPTI": str(fakes / "fake_cupti.so")}
         rows = said_json(check, "doctor", "--json", env=env)["rows"]
         cupti = rows["cupti"]

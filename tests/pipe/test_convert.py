@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-from tool import DATA, SANITIZED, have, main, tomoprof
+from tool import DATA, SANITIZED, have, loadable, main, tomoprof
 
 SHAPE = (5, 37, 41)
 STORE = DATA / "store"
@@ -119,9 +119,8 @@ def of_another_user(check, folder):
     for name in ("own", "theirs"):
         converted(check, folder / f"{name}.h5", folder / f"{name}.npy", "--array", "exchange/data")
     check.that((folder / "own.npy").read_bytes() == (folder / "theirs.npy").read_bytes(), "another user's file has other values")
-    # Relative: the loader takes a path with a blank for two.
     for words in (("convert", theirs, folder / "never.npy"), ("load", theirs, "--out", folder / "runs")):
-        done = tomoprof(*words, env={"LD_PRELOAD": f"./{shim.name}"}, cwd=folder)
+        done = tomoprof(*words, env={"LD_PRELOAD": loadable(shim)})
         check.that(done.returncode == 2 and "theirs.h5: reading it ended with signal 11" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
     check.that(not list(folder.glob("never.npy*")), "something was left")
     chunks, later = folder / "chunks.h5", folder / "later.so"
@@ -130,10 +129,10 @@ def of_another_user(check, folder):
     (folder / "later.c").write_text("#include <signal.h>\nint H5Dget_chunk_info_by_coord(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
     subprocess.run([cc, "-shared", "-fPIC", "-o", later, folder / "later.c"], check=True, timeout=300)
     for out in ("half.npy", "half.zarr"):  # the crash comes when the output has been begun
-        done = tomoprof("convert", chunks, folder / out, "--array", "gzip", env={"LD_PRELOAD": f"./{later.name}"}, cwd=folder)
+        done = tomoprof("convert", chunks, folder / out, "--array", "gzip", env={"LD_PRELOAD": loadable(later)})
         check.that(done.returncode == 2 and "reading it ended with signal 11" in done.stderr, f"{out}: {done}")
         check.that(not list(folder.glob("half*")), f"{out}: {list(folder.glob('half*'))} was left")
-    check.that(tomoprof("convert", folder / "own.h5", folder / "never.npy", env={"LD_PRELOAD": f"./{shim.name}"}, cwd=folder).returncode == -11, "the shim does nothing")
+    check.that(tomoprof("convert", folder / "own.h5", folder / "never.npy", env={"LD_PRELOAD": loadable(shim)}).returncode == -11, "the shim does nothing")
     bad = tomoprof("convert", theirs, folder / "never.npy", "--array", "nothing")
     check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")
 

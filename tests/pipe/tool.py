@@ -1,5 +1,6 @@
 """Runs tomoprof for the pipe tests, and small helpers that they share."""
 
+import atexit
 import faulthandler
 import functools
 import getpass
@@ -8,6 +9,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,6 +42,18 @@ def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
             break
         print("  again: the search for leaks failed in itself", flush=True)
     return done
+
+
+@functools.cache
+def loadable(library):
+    """A name of it for LD_PRELOAD, where blanks and colons part words: a link, where its path has one."""
+    if not re.search("[ :]", str(library)):
+        return str(library)
+    folder = tempfile.mkdtemp(prefix="tomoprof-links-", dir="/tmp")
+    atexit.register(shutil.rmtree, folder)
+    link = pathlib.Path(folder, pathlib.Path(library).name)
+    link.symlink_to(library)
+    return str(link)
 
 
 @functools.cache
@@ -101,7 +115,11 @@ def own_names():
     sources = pathlib.Path(__file__).resolve().parents[2]
     ours = {word for folder in ("host", "profiler", "cuda") for path in (sources / folder).rglob("*.*")
             if path.suffix in (".c", ".h", ".cu", ".js", ".json", ".py") for word in re.findall(r"\w+", path.read_text())}
-    names = {socket.gethostname(), getpass.getuser()} - {"root", "localhost", ""}
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # one without a name, as in containers
+        user = ""
+    names = {socket.gethostname(), user} - {"root", "localhost", ""}
     return {name for name in names if not set(re.findall(r"\w+", name)) <= ours}
 
 

@@ -84,7 +84,7 @@ def file_checks(pages):
 
     check = Checks()
     check_palette(check, (HERE.parents[1] / "profiler/report/page/assets/style.css").read_text())
-    personal = {*own_names(), str(pages["both"].parent)} | ({str(pathlib.Path.home())} - {"/", "/root"})
+    personal = {*own_names(), str(pages["both"].parent)} | ({os.path.expanduser("~")} - {"~", "/", "/root"})
     for name, folder in pages.items():
         page = (folder / "report.html").read_bytes()
         text = page.decode()

@@ -60,7 +60,7 @@ KEEP static int recurse(int depth, double seconds)
 static void on_alternate(int number)
 {
     (void)number;
-    spin(0.3);
+    spin(0.5); /* 50 ticks of a kernel with 100 a second */
     sink += 1; /* here and below: no tail call, which would leave no frame */
 }
 
