@@ -243,6 +243,20 @@ def what_cannot_load_the_library_starts_without_it(check, folder):
     check.that(sanitized is None or done.stdout == b"5\n", f"with AddressSanitizer: {done}")
 
 
+def a_program_of_musl_runs_as_it_would(check, folder):
+    """With musl's own compiler and loader: the sentence, and the program's words and exit code; as a child without a word of its loader."""
+    if not shutil.which("musl-gcc"):
+        print("  skipped: musl-gcc is not installed (Debian: musl-tools)")
+        return
+    program = compiled(folder, "of_musl", '#include <stdio.h>\nint main(void) { puts("ran"); return 4; }\n', compiler="musl-gcc")
+    done = run(recorded(folder, program))
+    said = done.stderr.decode()
+    check.that(done.returncode == 4 and done.stdout == b"ran\n", f"{done}")
+    check.that("uses musl instead of glibc, into which the capture library cannot be loaded: nothing of it will be seen" in said, said)
+    done = run(recorded(folder, "sh", "-c", f"{program}; echo $?"))
+    check.that(done.returncode == 0 and done.stdout == b"ran\n4\n" and b"LD_PRELOAD" not in done.stderr and b"loading shared" not in done.stderr, f"{done}")
+
+
 RIGHTS = """#include <grp.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -381,6 +395,7 @@ need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
      a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
      the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
-     what_cannot_be_seen_is_said, what_cannot_load_the_library_starts_without_it, a_daemon_gives_up_its_rights,
+     what_cannot_be_seen_is_said, what_cannot_load_the_library_starts_without_it,
+     a_program_of_musl_runs_as_it_would, a_daemon_gives_up_its_rights,
      processes_without_data_are_named, what_outlives_the_program_is_said, a_bare_run_is_compared, a_recording_ends_before_its_program,
      an_interrupt_during_the_analysis_keeps_the_recording)

@@ -75,6 +75,16 @@ def languages(check, folder):
         check.that(path.name == f"{names['name']}-{names['version']}-{toolchain['name']}-{toolchain['version']}.eb", f"{path.name} is named otherwise than it says")
 
 
+def files_of_apptainer(check, folder):
+    """A line of %files is a source and a place: Apptainer drops what follows, and the sources must be there."""
+    rows = re.findall(r"^%files.*\n((?:    .*\n)+)", (ROOT / "packaging/apptainer/tomoprof.def").read_text(), re.M)
+    check.that(len(rows) == 2, f"%files: {rows}")
+    for line in "".join(rows).splitlines():
+        words = line.split()
+        check.that(len(words) == 2, f"%files: {len(words)} words, expected 2: {line}")
+        check.that(words[0].startswith("/") or (ROOT / words[0]).exists(), f"%files: {words[0]} is not in the sources")
+
+
 def contents(folder):
     return {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
@@ -137,4 +147,4 @@ def prefix(check, folder):
     check.that(VERSION in done.stdout and str(moved / "share/tomoprof/python") in done.stdout, f"module load: {done.stdout}{done.stderr}")
 
 
-main(versions, same_packages, languages, *([] if SANITIZED else [prefix, image]))
+main(versions, same_packages, languages, files_of_apptainer, *([] if SANITIZED else [prefix, image]))

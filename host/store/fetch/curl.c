@@ -7,22 +7,31 @@
 #ifdef TP_CURL
 #include "host/store/fetch/curl.h"
 
-/* With TOMOPROF_LIBCURL that file alone. */
-static void *find(void)
+static void *open_first(const char *name, char *why, size_t bytes)
+{
+    void *object = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *text = object ? NULL : dlerror();
+    if (!*why && text)
+        snprintf(why, bytes, "%s", text);
+    return object;
+}
+
+/* With TOMOPROF_LIBCURL that file alone. NULL: *why tells of the first name. */
+static void *find(char *why, size_t bytes)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
     const char *own = getenv("TOMOPROF_LIBCURL"), *conda = getenv("CONDA_PREFIX");
     char path[4096];
     if (own && *own)
-        return dlopen(own, RTLD_NOW | RTLD_LOCAL);
+        return open_first(own, why, bytes);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *object = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        void *object = open_first(names[i], why, bytes);
         if (object)
             return object;
     }
     if (!conda || snprintf(path, sizeof path, "%s/lib/libcurl.so.4", conda) >= (int)sizeof path)
         return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return open_first(path, why, bytes);
 }
 
 const struct curl_library *curl_open(const char **why)
@@ -43,13 +52,10 @@ const struct curl_library *curl_open(const char **why)
                      {"curl_slist_append", &library.slist_append},
                      {"curl_slist_free_all", &library.slist_free_all},
                      {"curl_version_info", &library.version_info}};
-    void *object = find();
+    void *object = find(missing, sizeof missing);
     *why = missing;
-    if (!object) {
-        const char *text = dlerror();
-        snprintf(missing, sizeof missing, "%s", text ? text : "libcurl.so.4 is not found");
+    if (!object)
         return NULL;
-    }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *symbol = dlsym(object, functions[i].name);
         if (!symbol) {

@@ -7,6 +7,7 @@
 
 #include "host/base/table.h"
 #include "host/store/fetch/http.h"
+#include "host/store/fetch/origin.h"
 #include "host/store/fetch/seen.h"
 
 int http_is_url(const char *name)
@@ -231,28 +232,6 @@ static struct curl_slist *sign(CURL *h)
     return headers;
 }
 
-/* Scheme, host and port of a URL, as they are written, less the scheme's own port. */
-static size_t origin(const char *url)
-{
-    static const char *const own[] = {"http://", ":80", "https://", ":443"};
-    const char *host = strstr(url, "://");
-    size_t n = host ? (size_t)(host - url) + 3 : 0;
-    n += strcspn(url + n, "/?#");
-    for (int i = 0; i < 4; i += 2) {
-        const size_t digits = strlen(own[i + 1]);
-        if (!strncasecmp(url, own[i], strlen(own[i])) && n > digits &&
-            !strncmp(url + n - digits, own[i + 1], digits))
-            return n - digits;
-    }
-    return n;
-}
-
-static int same_host(const char *a, const char *b)
-{
-    const size_t n = origin(a);
-    return n && n == origin(b) && !strncasecmp(a, b, n);
-}
-
 static long patience_s(void)
 {
     const char *text = getenv("TOMOPROF_HTTP_PATIENCE_S");
@@ -317,7 +296,7 @@ static enum err redirect(CURL *h, struct call *c, long status, int *left)
     curl->easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
     FAIL_IF(!to || strlen(to) >= sizeof c->url, ERR_INPUT, "%s: answers %ld without a location",
             c->name, status);
-    FAIL_IF(!same_host(c->url, to), ERR_INPUT,
+    FAIL_IF(!origin_same(c->url, to), ERR_INPUT,
             "%s: leads to another host (%.200s): refused. Give that name where it is right",
             c->name, to);
     FAIL_IF(!(*left)--, ERR_INPUT, "%s: leads in a circle (more than %d redirects)", c->name,
