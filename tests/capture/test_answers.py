@@ -133,6 +133,25 @@ def an_abort_keeps_the_answer(check, folder):
     check.that(abs(waits[0]["cost_s"] - float(done.stdout)) < 0.5, f"{waits[0]}, by its clock {done.stdout}")
 
 
+CHILD = """import json, subprocess, time
+begin = time.perf_counter()
+subprocess.run(["sh", "-c", "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done"])
+waited = time.perf_counter() - begin
+def work():
+    while time.process_time() < 0.3: sum(range(20000))
+work()
+print(json.dumps({"waited": waited}))
+"""
+
+
+@of_samples
+def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder):
+    truth, said, _ = recorded(folder, "child", CHILD)
+    waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
+    if check.must(waits, f"{said}, truth {truth}"):
+        check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
+
+
 TURNS = """import json, time
 napped = 0
 def work():
@@ -226,5 +245,6 @@ def few_samples_name_no_line(check, folder):
 
 
 need_library()
-main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
+main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+     short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
      without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)
