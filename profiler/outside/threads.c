@@ -149,11 +149,12 @@ static uint64_t ran_in_system(const struct thread_seen *h)
     return (uint64_t)((double)(h->ran_ns - h->ran_at) * share);
 }
 
-/* Divides what it ran since its last sample, which was of mode `system`, between the modes. A kernel
- * that takes the CPU away does so where a system call ends: on a loaded machine 17 % of the looks
- * found a thread in calls that take 0.5 % of its time, and one that makes short calls all the time
- * is found in nothing else. So no mode gets more than the kernel's account gives it; the rest waits
- * for a sample of the other mode, and what waits too long belongs to this place in that mode. */
+/* Divides what it ran since its last sample, which was of mode `system`, between the modes. A
+ * kernel that takes the CPU away does so where a system call ends: on a loaded machine 17 % of the
+ * looks found a thread in calls that take 0.5 % of its time, and one that makes short calls all the
+ * time is found in nothing else. So no mode gets more than the kernel's account gives it; the rest
+ * waits for a sample of the other mode, and what waits too long belongs to this place in that mode.
+ */
 static void divide(const struct thread_seen *h, int system, uint64_t part[2])
 {
     uint64_t in_system = ran_in_system(h),

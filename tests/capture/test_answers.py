@@ -124,6 +124,66 @@ def a_sleep_is_weighed_against_the_work(check, folder):
 
 
 @of_samples
+def an_abort_keeps_the_answer(check, folder):
+    """The wait is told, not the imports, where the run ends by a signal of its own."""
+    (folder / "aborts.py").write_text("import json, os, time\ndef wait():\n    time.sleep(3)\nbegin = time.perf_counter()\nwait()\n"
+                                      "print(json.dumps(time.perf_counter() - begin), flush=True)\nos.abort()\n")
+    done = run(command(folder / "out_aborts", "--", sys.executable, "aborts.py"), cwd=folder)
+    check.must(done.returncode != 0 and done.stdout, f"it ended with {done.returncode}")
+    waits = [a for a in profile(folder / "out_aborts")["answers"] if a["kind"] == "wait"]
+    check.must(waits and waits[0]["line"] == 3, f"{profile(folder / 'out_aborts')['answers']}")
+    check.that(abs(waits[0]["cost_s"] - float(done.stdout)) < 0.5, f"{waits[0]}, by its clock {done.stdout}")
+
+
+CHILD = """import json, subprocess, time
+begin = time.perf_counter()
+subprocess.run(["sh", "-c", "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done"])
+waited = time.perf_counter() - begin
+def work():
+    while time.process_time() < 0.3: sum(range(20000))
+work()
+print(json.dumps({"waited": waited}))
+"""
+
+
+@of_samples
+def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder):
+    truth, said, _ = recorded(folder, "child", CHILD)
+    waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
+    if check.must(waits, f"{said}, truth {truth}"):
+        check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
+
+
+TURNS = """import json, time
+napped = 0
+def work():
+    end = time.process_time() + 0.001
+    while time.process_time() < end: pass
+def nap():
+    time.sleep(0.001)
+for _ in range(500):
+    work()
+    a = time.perf_counter()
+    nap()
+    napped += time.perf_counter() - a
+print(json.dumps({"napped": napped}))
+"""
+
+
+@of_samples
+def short_waits_in_turns_are_told_whole(check, folder):
+    """Where others have the CPU, most of the nap's time comes after its sleep: it is the nap's by the program's clock."""
+    script = folder / "turns.py"
+    script.write_text(TURNS)
+    done = run(command(folder / "runs", "--", sys.executable, script))
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]}")
+    napped = json.loads(done.stdout)["napped"]
+    lines = {line["line"]: line["cpu"] for path, f in profile(folder / "runs")["files"].items() if path.endswith("turns.py") for line in f["lines"]}
+    told = lines.get(7, {}).get("wait") or 0
+    check.that(0.65 * napped < told < 1.3 * napped, f"line 7 waited {told:.2f} s, by the program's clock {napped:.2f}")
+
+
+@of_samples
 def two_workers_that_sleep_are_an_answer(check, folder):
     truth, said, _ = recorded(folder, "workers", WORKERS)
     waited = the_longer_one_leads(check, said, truth, threads=2)
@@ -193,5 +253,6 @@ def few_samples_name_no_line(check, folder):
 
 
 need_library()
-main(a_sleep_is_weighed_against_the_work, two_workers_that_sleep_are_an_answer, branches_are_listed,
+main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+     short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
      without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)

@@ -57,6 +57,31 @@ name = input()
 """
 
 
+ASYNC = """import asyncio, time
+async def serve(reader, writer):
+    path = (await reader.readline()).split()[1]
+    end = time.thread_time() + 0.08
+    while path == b"/work" and time.thread_time() < end: sum(range(20000))
+    writer.write(b"HTTP/1.0 200 OK\\r\\n\\r\\n")
+    await writer.drain()
+    writer.close()
+    if path == b"/end": over.set()
+async def main():
+    global over
+    over = asyncio.Event()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await over.wait()
+asyncio.run(main())
+"""
+ASYNC_CLIENT = """import asyncio
+async def main():
+    reader, _ = await asyncio.open_connection("127.0.0.1", PORT)
+    await reader.read(10)
+asyncio.run(main())
+"""
+
+
 def get(port, path):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as answer:
         return answer.read()
@@ -109,7 +134,7 @@ def idle(port, started, process):
 
 @of_samples
 def a_server_that_works(check, folder):
-    for name, source in (("plain.py", server("HTTPServer")), ("threads.py", server("ThreadingHTTPServer")), ("with_flask.py", FLASK)):
+    for name, source in (("plain.py", server("HTTPServer")), ("threads.py", server("ThreadingHTTPServer")), ("loop.py", ASYNC), ("with_flask.py", FLASK)):
         if source is FLASK and not importlib.util.find_spec("flask"):
             print("  skipped: Flask is not installed")
             continue
@@ -120,11 +145,12 @@ def a_server_that_works(check, folder):
 
 @of_samples
 def a_server_that_is_idle(check, folder):
-    for name, source in (("plain.py", server("HTTPServer")), ("with_flask.py", FLASK)):
+    for name, source, line in (("plain.py", server("HTTPServer"), "server.serve_forever"), ("loop.py", ASYNC, "asyncio.run"),
+                               ("with_flask.py", FLASK, "server.serve_forever")):
         if source is FLASK and not importlib.util.find_spec("flask"):
             continue
         said = headline(check, folder, name, source, idle)
-        check.that(said.startswith(f"{name}:{line_of(source, 'server.serve_forever')} ") and "it was idle" in said, f"{name}: {said}")
+        check.that(said.startswith(f"{name}:{line_of(source, line)} ") and "it was idle" in said, f"{name}: {said}")
         first = profile(folder / "runs")["answers"][0]
         check.that(first["kind"] == "idle" and first["gain_s"] is None, f"{first}")
 
@@ -138,16 +164,17 @@ def a_consumer_without_jobs(check, folder):
 @of_samples
 def one_that_waits_itself(check, folder):
     """A slow answer of another machine, and a person."""
-    with socket.create_server(("127.0.0.1", 0)) as remote:
-        def answer():
-            with remote.accept()[0] as s:
-                time.sleep(3)
-                s.send(b"x")
+    for name, text, line in (("client.py", CLIENT.replace("sys.argv[1]", "PORT"), "recv"), ("loop_client.py", ASYNC_CLIENT, "asyncio.run")):
+        with socket.create_server(("127.0.0.1", 0)) as remote:
+            def answer(remote=remote):
+                with remote.accept()[0] as s:
+                    time.sleep(3)
+                    s.send(b"x")
 
-        threading.Thread(target=answer).start()
-        source = CLIENT.replace("sys.argv[1]", str(remote.getsockname()[1])) + "print(0, flush=True)\n"
-        said = headline(check, folder, "client.py", source, lambda *words: None)
-        check.that(said.startswith(f"client.py:{line_of(source, 'recv')} ") and "waits for" in said and "idle" not in said, said)
+            threading.Thread(target=answer).start()
+            source = text.replace("PORT", str(remote.getsockname()[1])) + "print(0, flush=True)\n"
+            said = headline(check, folder, name, source, lambda *words: None)
+            check.that(said.startswith(f"{name}:{line_of(source, line)} ") and "waits for" in said and "idle" not in said, said)
 
     def person(port, started, process):
         time.sleep(2 + 2 * started)

@@ -229,8 +229,10 @@ enum err cpu_wait(struct image *im, const struct trace_wait *whole)
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
     im->contexts.items[index].costs.wait += (double)w->weight_ns;
-    im->contexts.items[index].waits = waits_for(w);
-    im->contexts.items[index].idle = w->syscall == SYS_accept || w->syscall == SYS_accept4;
+    if (w->state != TRACE_RUNNABLE || !w->stack) { /* else it is ready after the wait there */
+        im->contexts.items[index].waits = waits_for(w);
+        im->contexts.items[index].idle = w->syscall == SYS_accept || w->syscall == SYS_accept4;
+    }
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)

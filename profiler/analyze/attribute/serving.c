@@ -14,9 +14,11 @@ static int is_called(const char *function, const char *name)
     return n >= k && !strcmp(function + n - k, name) && (n == k || function[n - k - 1] == '.');
 }
 
-static int is_loop(const struct resolved *f)
+static int is_loop(const struct resolved *f, int accepts)
 {
+    enum { ANYBODYS }; /* a server's only where the process accepts connections */
     static const struct loop loops[] = {
+        [ANYBODYS] = {"/asyncio/base_events.py", "run_forever"},
         {"/socketserver.py", "serve_forever"}, /* http.server, wsgiref, werkzeug (Flask) */
         {"/uvicorn/server.py", NULL},
         {"/hypercorn/", "serve"},
@@ -36,7 +38,7 @@ static int is_loop(const struct resolved *f)
                                          "QEventLoop::exec", "glutMainLoop",  "Tk_MainLoop",
                                          "SDL_WaitEvent",    "glfwWaitEvents"};
     for (size_t i = 0; f->python && f->file && f->function && i < sizeof loops / sizeof *loops; i++)
-        if (strstr(f->file, loops[i].file) &&
+        if (strstr(f->file, loops[i].file) && (accepts || i != ANYBODYS) &&
             (!loops[i].function || is_called(f->function, loops[i].function)))
             return 1;
     for (size_t i = 0; !f->python && f->function && i < sizeof native / sizeof *native; i++)
@@ -45,10 +47,10 @@ static int is_loop(const struct resolved *f)
     return 0;
 }
 
-int serving_idle(const struct resolved *frames, int count)
+int serving_idle(const struct resolved *frames, int count, int accepts)
 {
     for (int i = 0; i < count && !frames[i].own; i++)
-        if (is_loop(&frames[i]))
+        if (is_loop(&frames[i], accepts))
             return 1;
     return 0;
 }

@@ -215,7 +215,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
                                          .allocs = s->allocs,
                                          .copied = s->copied});
     TRY(own_tree_add(im, frames, count, s, &context->own));
-    context->idle |= s->wait > 0 && serving_idle(frames, count);
+    context->idle |= s->wait > 0 && serving_idle(frames, count, im->accepts);
     if (chosen < 0)
         return attribute_to_module(r, module_of(frames, count, s), s);
     for (int i = 0; i < count; i++)

@@ -114,6 +114,20 @@ static int works(const struct walk *w, int row)
     return cpu > WORKING * (cpu + (t->wait_s > 0 ? t->wait_s : 0));
 }
 
+static int is_own_code(const struct walk *w, const struct moment_of *m)
+{
+    const struct moment_of *at = m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
+    return !strcmp(w->r->own.items[at->end ? at->own : 0].kind, "code");
+}
+
+/* A child without own code (gzip, ffmpeg): the line that waits for it is the answer. */
+static int is_foreign_child(const struct walk *w, const struct moment_of *m,
+                            const struct moment_of *root)
+{
+    return root && root->waits == WAITS_CHILD && m->process != root->process &&
+           is_own_code(w, root) && !is_own_code(w, m);
+}
+
 /* Those that lead share the moment; threads that work go before those that only wait. */
 static int give_to_others(struct walk *w, const struct moment_of *root)
 {
@@ -122,7 +136,8 @@ static int give_to_others(struct walk *w, const struct moment_of *root)
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = 0; i < w->rows.count; i++) {
                 const struct moment_of *m = w->threads[w->rows.items[i]].at;
-                if (!leads(m, root) || (strict && !works(w, m->thread)))
+                if (!leads(m, root) || is_foreign_child(w, m, root) ||
+                    (strict && !works(w, m->thread)))
                     continue;
                 n += !pass;
                 if (pass)

@@ -60,6 +60,7 @@ struct image {
     VECTOR(struct jit_mark) jit_marks;              /* of the perf map */
     VECTOR(struct trace_jit_code) jit_codes;        /* as they came */
     int monotonic;                                  /* device times are CLOCK_MONOTONIC already */
+    int accepts;                                    /* connections of others: it is a server */
     int python, python_minor;         /* an interpreter was seen; 3.minor, 0 unknown */
     VECTOR(struct overhead) overhead; /* the recorder's own, per thread and part */
     struct table overhead_by_key;

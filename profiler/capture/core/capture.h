@@ -75,12 +75,10 @@ struct capture_thread {
     uintptr_t returns;     /* ... which it is; call NULL: unknown */
     int ours;              /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t random;             /* state of capture_random */
-    struct stack_thread *stacks; /* stack.c's scratch */
+    uint64_t random, io_ns, io_drawn; /* state of capture_random; the io recorder's */
+    struct stack_thread *stacks;      /* stack.c's scratch */
     struct capture_lock lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */
-    uint64_t io_ns;                  /* what its recorded reads and writes cost, without stacks */
-    unsigned io_drawn;               /* recorders/io/short_calls.c */
     uint64_t polled_from, polled_to; /* its last wait in poll and its like, until a read had it */
     int polled;                      /* the one descriptor that it was for; below 0: several */
     uintptr_t stack_low, stack_high;

@@ -30,6 +30,7 @@ struct thread_slot {
     volatile int handling; /* in the sampler's handler */
     /* the wait recorder's view */
     uint64_t seen_ns, seen_cpu, seen_delay, runnable_pending, wait_stack;
+    uint64_t woken_pending, seen_asleep, seen_forced;
     int64_t sleep_pending;
     uint64_t poll_at, poll_every, generation;
     int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */

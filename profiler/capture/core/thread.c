@@ -467,7 +467,7 @@ struct thread_slot *thread_fork_child(void)
     keep->faults_seen = keep->sleeps_seen = 0;
     keep->seen_ns = keep->seen_cpu = keep->seen_delay = 0;
     keep->sleep_pending = 0;
-    keep->runnable_pending = keep->wait_stack = 0;
+    keep->runnable_pending = keep->woken_pending = keep->wait_stack = 0;
     keep->wait_known = 0;
     keep->t.tid = (uint32_t)syscall(SYS_gettid);
     keep->t.random ^= trace_now();

@@ -75,3 +75,17 @@ int thread_poll_place(uint32_t tid, struct thread_poll_place *at)
     *at = (struct thread_poll_place){none ? -1 : (int)call, sp, pc};
     return 1;
 }
+
+int thread_poll_switches(uint32_t tid, uint64_t *asleep, uint64_t *forced)
+{
+    char text[3072];
+    static const char name[] = "voluntary_ctxt_switches:";
+    const char *p;
+    if (!thread_poll_read(tid, "status", text, sizeof text) || !(p = strstr(text, name)))
+        return 0;
+    p = thread_poll_number(p + sizeof name - 1 + 1, asleep); /* after a tab */
+    if (!(p = strstr(p, name)))
+        return 0;
+    thread_poll_number(p + sizeof name - 1 + 1, forced);
+    return 1;
+}

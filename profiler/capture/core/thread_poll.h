@@ -23,4 +23,7 @@ int thread_poll_place(uint32_t tid, struct thread_poll_place *at);
 /* The number at `p`, decimal or hexadecimal; what follows it. */
 const char *thread_poll_number(const char *p, uint64_t *out);
 
+/* How often the thread left its CPU to sleep, and how often it had to. 0: not known. */
+int thread_poll_switches(uint32_t tid, uint64_t *asleep, uint64_t *forced);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders/io/polls.h"
+#include "profiler/capture/recorders/io/short_calls.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
@@ -59,7 +60,7 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
     if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0 && first_has(f, a))
         return 1;
     if (t->io_drawn) /* by short_calls.c, which left the call to us */
-        return t->io_drawn == IO_DRAWN_NONE ? 0 : (double)(1u << (t->io_drawn - IO_DRAWN));
+        return t->io_drawn == IO_DRAWN_NONE ? 0 : (double)(1ull << (t->io_drawn - IO_DRAWN));
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
 }
@@ -329,7 +330,6 @@ void io_measure(struct capture_thread *t)
         uint64_t ns = trace_now() - begin;
         least = ns < least ? ns : least;
     }
-    io_short_measure(t);
     doublings = before;
     io->files[0] = kept;
     io_call_ns = (double)least / LOOP;

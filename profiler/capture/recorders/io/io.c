@@ -10,7 +10,7 @@
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/io/rings.h"
-#include "profiler/capture/recorders/io/state.h"
+#include "profiler/capture/recorders/io/short_calls.h"
 
 static unsigned ticks, next; /* when they are written: after 1, 2, 4, 8 s, then every 8 s */
 
@@ -24,6 +24,7 @@ static int start(void)
         (struct io_file){.kind = TRACE_TO_OTHER, .name = "unknown", .resident = ~0ull, .id = 1};
     if (t) {
         io_measure(t);
+        io_short_measure(t);
         io_write_kernel(t, 0);
     }
     io_on = 1;

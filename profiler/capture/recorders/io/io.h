@@ -43,7 +43,7 @@ struct io_call {
     int64_t result; /* bytes, 0, or below 0: errno says why */
     int64_t offset; /* IO_HERE: where the descriptor stood */
     uint64_t begin; /* of io_begin or io_data_begin */
-    int no_chars; /* the kernel's rchar and wchar do not count it */
+    int no_chars;   /* the kernel's rchar and wchar do not count it */
 };
 #define IO_HERE (-1)
 /* `caller`: see capture_stack. */

@@ -1,53 +1,14 @@
 /* Short reads and writes like many before them, without the clock, the entry into the library and
  * the draw in doubles: a pipe's read of 250 ns took 140 more. Their counts, bytes, sizes, times and
  * places are as exact as those of others; those that have a stack go the long way. */
-#include "profiler/capture/recorders/io/state.h"
+#include "profiler/capture/recorders/io/short_calls.h"
 
 enum {
     SHORT_NS = 20000, /* longer ones may have waited */
     LARGE = 1 << 20,
 };
-#define FOLLOW_NS 40000000u /* before it is known how fast the counter counts */
-#define READ_NS   2000u     /* clock and counter are read together within this time */
-#define OFF       0.02      /* a counter whose rate changes by more is not used */
 
-uint64_t io_tick_ns;
-static uint64_t last_tick_ns; /* for calls that began before it was found unsteady */
-static unsigned short_ns;     /* what one costs */
-
-uint64_t io_ticks_since(uint64_t begin)
-{
-    int64_t ticks = (int64_t)((raw_ticks() & ~IO_TICKS) - (begin & ~IO_TICKS));
-    uint64_t each = __atomic_load_n(&last_tick_ns, __ATOMIC_RELAXED);
-    return ticks > 0 ? (uint64_t)((unsigned __int128)(uint64_t)ticks * each >> 32) : 0;
-}
-
-void io_ticks_follow(void)
-{
-    static struct {
-        uint64_t ns, ticks;
-    } first, last;
-    static int unsteady;
-    uint64_t before = trace_now(), ticks = raw_ticks() & ~IO_TICKS, now = trace_now();
-    if (!raw_ticks() || unsteady || now - before > READ_NS)
-        return;
-    if (!first.ns) {
-        first.ns = last.ns = now;
-        first.ticks = last.ticks = ticks;
-        return;
-    }
-    if (now - last.ns < FOLLOW_NS)
-        return;
-    double rate = (double)(now - first.ns) / (double)(ticks - first.ticks);
-    double lately = (double)(now - last.ns) / (double)(ticks - last.ticks);
-    unsteady = ticks <= last.ticks || !(rate > 0) || rate > 1e6 || lately > rate * (1 + OFF) ||
-               lately < rate * (1 - OFF);
-    last.ns = now;
-    last.ticks = ticks;
-    if (!unsteady)
-        __atomic_store_n(&last_tick_ns, (uint64_t)(rate * 0x1p32), __ATOMIC_RELAXED);
-    __atomic_store_n(&io_tick_ns, unsteady ? 0 : (uint64_t)(rate * 0x1p32), __ATOMIC_RELEASE);
-}
+static unsigned short_ns; /* what one costs */
 
 /* 0: another call keeps the row, or one below this one. */
 static int add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
@@ -116,8 +77,9 @@ void io_short_measure(struct capture_thread *t)
         uint64_t begin = trace_now();
         for (int i = 0; i < LOOP; i++) {
             uint64_t ticks = raw_ticks(), ns = io_ticks_since(ticks);
-            (void)io_draw(t);
-            add(t, &d, &io->files[0], &(struct io_add){.op = TRACE_IO_WRITE, .bytes = 1, .end = ns});
+            (void)capture_random(t);
+            add(t, &d, &io->files[0],
+                &(struct io_add){.op = TRACE_IO_WRITE, .bytes = 1, .end = ns});
         }
         uint64_t ns = trace_now() - begin;
         least = ns < least ? ns : least;

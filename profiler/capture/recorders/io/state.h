@@ -97,15 +97,6 @@ struct io_add {
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller);
 
-void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint32_t tid);
-
-/* short_calls.c. Whether a call has its stack is drawn once: io_drawn of its thread. */
-enum { IO_DRAWN_NONE = 1, IO_DRAWN }; /* IO_DRAWN + d: taken, for 2^d calls. 0: not drawn */
-unsigned io_draw(struct capture_thread *t);
-uint64_t io_ticks_since(uint64_t begin); /* ns */
-void io_ticks_follow(void);              /* at ticks of the recorder */
-void io_short_measure(struct capture_thread *t);
-
 /* Whether the calling thread is inside of the library: a call of its own, which is counted apart.
  */
 struct capture_thread *io_enter(int64_t bytes, int writes);

@@ -6,9 +6,10 @@
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/recorders.h"
 
-#define SLEEP_LEAST 1000000   /* ns: shorter sleeps are gathered */
-#define SLEEP_MOST  250000000 /* a longer one is recorded piece by piece */
-#define BUDGET      50        /* a turn takes at most this part of the time between two */
+#define SLEEP_LEAST 1000000     /* ns: shorter sleeps are gathered */
+#define SLEEP_MOST  250000000   /* a longer one is recorded piece by piece */
+#define WOKEN_MOST  2000000000u /* kept until it is found asleep; then it is where it computed */
+#define BUDGET      50          /* a turn takes at most this part of the time between two */
 
 static int state_of(uint32_t tid)
 {
@@ -16,26 +17,49 @@ static int state_of(uint32_t tid)
     return state == 'D' ? TRACE_DISK : state == 'T' || state == 't' ? TRACE_STOPPED : TRACE_SLEEP;
 }
 
-static void put(struct capture_thread *t, struct thread_slot *s, uint64_t weight, int runnable)
+static void put(struct capture_thread *t, struct thread_slot *s, uint64_t end, uint64_t stack,
+                uint64_t weight, int runnable)
 {
     struct trace_wait r = {.r.kind = TRACE_WAIT,
-                           .r.time_ns = s->seen_ns,
-                           .stack = s->wait_stack,
+                           .r.time_ns = end,
+                           .stack = stack,
                            .weight_ns = weight,
                            .tid = s->t.tid,
                            .state = runnable ? TRACE_RUNNABLE : s->wait_state,
                            .syscall = runnable ? -1 : s->wait_syscall};
-    if (runnable)
-        r.stack = 0;
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void put_sleep(struct capture_thread *t, struct thread_slot *s)
+/* With the time for which it was ready for a CPU after it woke: it was still there. */
+static void put_sleep(struct capture_thread *t, struct thread_slot *s, uint64_t end)
 {
-    if (s->sleep_pending <= 0)
+    uint64_t slept = s->sleep_pending > 0 ? (uint64_t)s->sleep_pending : 0;
+    if (s->woken_pending) /* beside the sleep on the line of time, not in it */
+        put(t, s, end - slept, s->wait_stack, s->woken_pending, 1);
+    s->woken_pending = 0;
+    if (!slept)
         return;
-    put(t, s, (uint64_t)s->sleep_pending, 0);
+    put(t, s, end, s->wait_stack, slept, 0);
     s->sleep_pending = 0;
+}
+
+/* The time ready for a CPU, by what came before: a sleep, or a turn that the kernel ended, where it
+ * is where it computed. 600 commits of 1 ms of work each on a loaded machine took 2.1 s by their
+ * own clock: 0.4 s asleep, the rest ready for a CPU after that. */
+static void put_ready(struct capture_thread *t, struct thread_slot *s)
+{
+    uint64_t asleep, forced, woken = 0;
+    if (thread_poll_switches(s->t.tid, &asleep, &forced)) {
+        double slept = (double)(asleep - s->seen_asleep), ended = (double)(forced - s->seen_forced);
+        if (slept + ended > 0)
+            woken = (uint64_t)((double)s->runnable_pending * slept / (slept + ended));
+        s->seen_asleep = asleep;
+        s->seen_forced = forced;
+    }
+    s->woken_pending += woken;
+    if (s->runnable_pending > woken)
+        put(t, s, s->seen_ns, 0, s->runnable_pending - woken, 1);
+    s->runnable_pending = 0;
 }
 
 /* Where the thread sleeps now; 0 when it runs: what is known of its last sleep stays. */
@@ -85,6 +109,7 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
         return;
     uint64_t now = trace_now();
     uint64_t ran = cpu - s->seen_cpu, queued = delay - s->seen_delay, wall = now - s->seen_ns;
+    uint64_t woke = now - (ran < wall ? ran : 0); /* what it ran, it ran since */
     int first = !s->seen_ns;
     s->seen_ns = now;
     s->seen_cpu = cpu;
@@ -95,20 +120,24 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
      * taken from its next sleep, so that the sum is the kernel's. */
     s->sleep_pending += (int64_t)(wall - ran - queued);
     s->runnable_pending += queued;
-    if (s->runnable_pending >= SLEEP_LEAST) {
-        put(t, s, s->runnable_pending, 1);
-        s->runnable_pending = 0;
-    }
+    if (s->runnable_pending >= SLEEP_LEAST)
+        put_ready(t, s);
     if (!ran && s->wait_known) { /* still there */
         s->poll_every = s->poll_every * 2 < SLEEP_MOST ? s->poll_every * 2 : SLEEP_MOST;
     } else {
         if (s->wait_known) /* where it was found asleep: there it woke */
-            put_sleep(t, s);
+            put_sleep(t, s, woke);
         s->poll_every = interval;
-        s->wait_known = interval && s->sleep_pending >= SLEEP_LEAST && find_place(t, s);
+        s->wait_known = interval && s->sleep_pending + (int64_t)s->woken_pending >= SLEEP_LEAST &&
+                        find_place(t, s);
+    }
+    if (!s->wait_known && (!interval || s->woken_pending >= WOKEN_MOST)) {
+        if (s->woken_pending)
+            put(t, s, now, 0, s->woken_pending, 1);
+        s->woken_pending = 0;
     }
     if (s->wait_known && s->sleep_pending >= SLEEP_MOST)
-        put_sleep(t, s);
+        put_sleep(t, s, now);
     s->poll_at = now + s->poll_every - interval / 2; /* turns come 0.5 to 1.5 intervals apart */
 }
 
@@ -121,7 +150,7 @@ static void thread_pending(struct capture_thread *t, struct thread_slot *s)
         s->wait_syscall = -1;
     }
     if (s->sleep_pending >= SLEEP_LEAST)
-        put_sleep(t, s);
+        put_sleep(t, s, s->seen_ns);
     s->sleep_pending = 0;
 }
 
