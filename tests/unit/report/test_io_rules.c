@@ -117,8 +117,11 @@ static void waiting_for_a_cpu_is_not_storage(void **state)
     m->totals.wait.runnable = 6;
     assert_ok(model_list(m, model_own, m, own, 1));
     m->own[0].path_wait_ns = 500000000;
+    m->io.files[0].reread = 4; /* which costs the rest of the reads' time alone */
+    m->io.files[0].unique_mb = 200;
     assert_ok(findings_add(m));
     assert_null(found(m, "io.storage"));
+    assert_near(found(m, "io.reread")->gain_s, (8.2 - 8 + 0.5) * 0.75, 1e-9);
     m->io.storage_read_mb = 700;
     assert_ok(findings_add(m));
     assert_non_null(found(m, "io.storage"));
@@ -230,7 +233,7 @@ static void files_that_are_read_again_count_together(void **state)
     (void)state;
     for (int again = 0; again < 2; again++) {
         struct model *m = run_of(10, 1, "series/0.png");
-        char names[40][16];
+        char names[40][24];
         assert_ok(model_list(m, model_io_file, &m->io, files, 40));
         for (int i = 0; i < 40; i++) {
             struct model_io_file *f = &m->io.files[i];
