@@ -159,21 +159,22 @@ static void decoding_and_reading_again_are_told(void **state)
 static void connections_are_not_storage(void **state)
 {
     (void)state;
-    for (int pipe = 0; pipe < 2; pipe++) {
+    for (int other = 0; other < 3; other++) { /* a pipe, a Unix socket */
+        int pipe = other == 1;
         struct model *m = run_of(10, 1, "pipes");
         reads(m, 100, 9, 9);
         m->io.files[0].kind = pipe ? "pipe" : "file";
         if (!pipe) {
             m->io.files[0].read.waited_s = m->io.files[0].read.waited_mb = 0;
             assert_ok(model_list(m, model_io_file, &m->io, endpoints, 1));
-            m->io.endpoints[0].path = "host:80";
+            m->io.endpoints[0].path = other ? "/run/listener-3f" : "host:80";
             m->io.endpoints[0].connects = 1;
             m->io.endpoints[0].read.waited_s = 9;
             m->io.endpoints[0].read.waited_mb = 100;
         }
         assert_ok(findings_add(m));
         assert_null(found(m, "io.storage"));
-        if (pipe)
+        if (other)
             assert_null(found(m, "io.network"));
         else
             holds(found(m, "io.network"),
