@@ -60,6 +60,7 @@ ELSEWHERE = {
     "sudo packaging/release/release.sh": "packaging/release/try.sh",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
     "python3 tests/peers/tune.py": "tests/peers/CMakeLists.txt",
+    "python3 tests/capture/systems/run.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not
 MAY_JUDGE = "--fail-over"  # exit code 1: slower, which on a busy machine is true

@@ -52,6 +52,13 @@ static double waited_mb(const struct model_io_file *f)
     return io_known(f->read.waited_mb) + io_known(f->write.waited_mb);
 }
 
+/* HOST:PORT; a Unix socket leads to another program of this machine. */
+static int is_network(const struct model_io_file *e)
+{
+    const char *port = e->path ? strrchr(e->path, ':') : NULL;
+    return port && port[1] && strspn(port + 1, "0123456789") == strlen(port + 1);
+}
+
 /* Who waits at a pipe, a terminal or for clients waits for another program, not for storage. */
 static void find_waits(struct io_finder *f)
 {
@@ -66,7 +73,7 @@ static void find_waits(struct io_finder *f)
     for (int i = 0; i < io->endpoints_count; i++) {
         s -= waited_s(&io->endpoints[i]);
         mb -= waited_mb(&io->endpoints[i]);
-        if (io->endpoints[i].connects > 0)
+        if (io->endpoints[i].connects > 0 && is_network(&io->endpoints[i]))
             f->network += waited_s(&io->endpoints[i]);
     }
     f->waited = fmax(0, s);

@@ -139,7 +139,8 @@ static struct again read_again(const struct io_finder *f)
     for (int i = 0; i < f->m->io.files_count; i++) {
         const struct model_io_file *file = &f->m->io.files[i];
         double decoded = decoding_of(f, file);
-        double s = (io_known(file->read.s) + decoded) * (1 - 1 / file->reread);
+        double read_s = io_known(file->read.s) - (1 - f->real) * io_known(file->read.waited_s);
+        double s = (read_s + decoded) * (1 - 1 / file->reread);
         if (!(file->reread > 1.5) || !(s > 0))
             continue;
         a.worst = s > a.most ? file : a.worst;
@@ -148,7 +149,7 @@ static struct again read_again(const struct io_finder *f)
         a.decoded += decoded;
         a.mb += io_known(file->read.mb);
         a.unique_mb += io_known(file->unique_mb);
-        a.read_s += io_known(file->read.s);
+        a.read_s += read_s;
         a.waited_s += io_known(file->read.waited_s);
         a.files++;
     }

@@ -200,7 +200,7 @@ def facts(folder, function):
     profile = json.loads((folder / "profile.json").read_text())
     causes = json.loads((folder / "rootcause.json").read_text())["causes"] if (folder / "rootcause.json").exists() else []
     io = profile["io"]
-    parts = ("storage", "network", "copy", "decode", "convert", "place", "other")
+    parts = ("storage", "ready", "network", "copy", "decode", "convert", "place", "other")
     where = {part: sum(r[f"{part}_s"] or 0 for r in io["reading"]) for part in parts}
     codecs = sorted({c for r in io["reading"] if r["codec"] for c in r["codec"].split(", ")})
     imports = next((a["cost_s"] for a in profile["answers"] if a["kind"] == "imports"), 0)
@@ -258,7 +258,7 @@ def row(name, f):
     more = [f"read {f['reread']:.1f} times"] if f["reread"] and f["reread"] > 1.5 else []
     if f["store"] and (f["store"]["requests"] or 0) > 20:
         more.append(f"{f['store']['requests']} requests, {f['store']['first_byte_ms']:.0f} ms to the first byte, {f['store']['in_flight']:.1f} in flight")
-    names = {"storage": "waits for storage", "network": "waits for the network", "copy": "copies from the page cache", "decode": "/".join(f["codecs"]) + " decodes",
+    names = {"storage": "waits for storage", "ready": "reads without a CPU", "network": "waits for the network", "copy": "copies from the page cache", "decode": "/".join(f["codecs"]) + " decodes",
              "convert": "types", "place": "copies in memory", "other": "other code of lines that read"}
     where = [f"{names[k]} {s:.2f}" for k, s in sorted(f["where_s"].items(), key=lambda p: -p[1]) if s > 0.01 * f["wall_s"]]
     where += [f"imports {f['imports_s']:.2f}"] if f["imports_s"] > 0 else []
@@ -284,17 +284,17 @@ def main():
     o.folder, o.program = o.folder.resolve(), o.program.resolve()
     o.folder.mkdir(parents=True, exist_ok=True)
     kept = json.loads(o.json.read_text()) if o.json and o.json.exists() else {}
-    places, found = Places(o), {}
+    places, found, merged = Places(o), {}, kept
     try:
         for name in ROWS:
             if not o.names or any(part in name for part in o.names):
                 found[name] = one(o, places, name)
                 print(row(name, found[name]), *found[name].get("tree", []), *found[name].get("wrong", []), sep="\n", flush=True)
+                merged = {n: found.get(n, kept.get(n)) for n in ROWS if n in found or n in kept}
+                if o.json:
+                    o.json.write_text(json.dumps(merged, indent=1) + "\n")
     finally:
         places.close()
-    merged = {name: found.get(name, kept.get(name)) for name in ROWS if name in found or name in kept}
-    if o.json:
-        o.json.write_text(json.dumps(merged, indent=1) + "\n")
     if o.docs:
         document(o.docs, merged)
     wrong = [name for name, f in found.items() if f.get("wrong")]

@@ -202,6 +202,36 @@ static void test_pointers_to_anywhere(void **unused)
     assert_true(cut > 1000 && cut < 30000);
 }
 
+/* struct _Py_DebugOffsets of 3.14.10, compiled with and without Py_GIL_DISABLED: the same words. */
+static void the_words_of_3_14_are_those_of_its_header(const struct python_symbols *s,
+                                                      uint64_t *words)
+{
+    struct python_runtime r;
+    for (uint64_t i = 4; i < 64; i++)
+        words[i] = i;
+    assert_null(python_runtime_of(s, &r));
+    const struct python_layout *l = &r.layout;
+    assert_int_equal(l->finalizing, 4);
+    assert_int_equal(l->interpreters, 5);
+    assert_int_equal(l->interpreter_next, 8);
+    assert_int_equal(l->threads, 9);
+    assert_int_equal(l->gil, 15);
+    assert_int_equal(l->thread_next, 24);
+    assert_int_equal(l->frame, 26);
+    assert_int_equal(l->thread_id, 27);
+    assert_int_equal(l->native_id, 28);
+    assert_int_equal(l->chunk, 29);
+    assert_int_equal(l->previous, 32);
+    assert_int_equal(l->code, 33);
+    assert_int_equal(l->instruction, 34);
+    assert_int_equal(l->owner, 36);
+    assert_int_equal(l->file, 40);
+    assert_int_equal(l->name, 42);
+    assert_int_equal(l->table, 43);
+    assert_int_equal(l->line, 44);
+    assert_int_equal(l->instructions, 48);
+}
+
 static void test_a_version_that_is_not_known(void **unused)
 {
     (void)unused;
@@ -237,6 +267,8 @@ static void test_a_version_that_is_not_known(void **unused)
     assert_null(python_runtime_of(&s, &r));
     words[2] = 1;
     assert_non_null(strstr(python_runtime_of(&s, &r), "free-threaded builds of 3.14"));
+    words[2] = 0;
+    the_words_of_3_14_are_those_of_its_header(&s, words);
 }
 
 static char folder[] = "/tmp/test_python-XXXXXX";

@@ -117,8 +117,11 @@ static void waiting_for_a_cpu_is_not_storage(void **state)
     m->totals.wait.runnable = 6;
     assert_ok(model_list(m, model_own, m, own, 1));
     m->own[0].path_wait_ns = 500000000;
+    m->io.files[0].reread = 4; /* which costs the rest of the reads' time alone */
+    m->io.files[0].unique_mb = 200;
     assert_ok(findings_add(m));
     assert_null(found(m, "io.storage"));
+    assert_near(found(m, "io.reread")->gain_s, (8.2 - 8 + 0.5) * 0.75, 1e-9);
     m->io.storage_read_mb = 700;
     assert_ok(findings_add(m));
     assert_non_null(found(m, "io.storage"));
@@ -156,21 +159,22 @@ static void decoding_and_reading_again_are_told(void **state)
 static void connections_are_not_storage(void **state)
 {
     (void)state;
-    for (int pipe = 0; pipe < 2; pipe++) {
+    for (int other = 0; other < 3; other++) { /* a pipe, a Unix socket */
+        int pipe = other == 1;
         struct model *m = run_of(10, 1, "pipes");
         reads(m, 100, 9, 9);
         m->io.files[0].kind = pipe ? "pipe" : "file";
         if (!pipe) {
             m->io.files[0].read.waited_s = m->io.files[0].read.waited_mb = 0;
             assert_ok(model_list(m, model_io_file, &m->io, endpoints, 1));
-            m->io.endpoints[0].path = "host:80";
+            m->io.endpoints[0].path = other ? "/run/listener-3f" : "host:80";
             m->io.endpoints[0].connects = 1;
             m->io.endpoints[0].read.waited_s = 9;
             m->io.endpoints[0].read.waited_mb = 100;
         }
         assert_ok(findings_add(m));
         assert_null(found(m, "io.storage"));
-        if (pipe)
+        if (other)
             assert_null(found(m, "io.network"));
         else
             holds(found(m, "io.network"),
@@ -230,7 +234,7 @@ static void files_that_are_read_again_count_together(void **state)
     (void)state;
     for (int again = 0; again < 2; again++) {
         struct model *m = run_of(10, 1, "series/0.png");
-        char names[40][16];
+        char names[40][24];
         assert_ok(model_list(m, model_io_file, &m->io, files, 40));
         for (int i = 0; i < 40; i++) {
             struct model_io_file *f = &m->io.files[i];
