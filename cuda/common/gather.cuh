@@ -7,6 +7,7 @@
 #ifndef TP_CUDA_COMMON_GATHER_CUH
 #define TP_CUDA_COMMON_GATHER_CUH
 
+#include "cuda/common/finish.cuh"
 #include "cuda/common/kernel_table.cuh"
 
 #define CHANNELS   16 /* of a warp: a bin in front of them is read twice, 6 % */
@@ -35,57 +36,19 @@ static __device__ inline const float *cylinder_of(const struct gather &a, int64_
     return a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices;
 }
 
-/* What a lane does to its finished samples. */
-struct finishing {
-    float alpha;             /* UPDATE */
-    float linear, quadratic; /* DOTS */
-};
-
-/* One channel's samples, every 32nd from `at` on. All that is read is asked for before any of it is
- * used: bytes in flight are what memory waits for. `last`: there is one in the last group. */
-template <int ROWS>
-static __device__ inline void finish(const struct sample_sink &s, int64_t at, const float d[ROWS],
-                                     bool last, struct finishing *f)
+/* The views of a block go on together, 32 pixels at a time: what one of them reads is in L1 for the
+ * others, which need nearly the same pixels. Returns how often this warp must wait for others when
+ * it is done; counts: one number for each warp, `stride` apart. */
+static __device__ inline int later_waits(int32_t *counts, int stride, int own)
 {
-    float e[ROWS], w[ROWS];
-    if (s.y)
-        for (int i = 0; i < ROWS; i++)
-            if (i < ROWS - 1 || last)
-                s.y[at + i * WARP] = d[i];
-    if (s.mode == SINK_STORE)
-        return;
-    for (int i = 0; i < ROWS; i++)
-        e[i] = i < ROWS - 1 || last ? s.e[at + i * WARP] : 0;
-    for (int i = 0; i < ROWS; i++)
-        w[i] = s.w && (i < ROWS - 1 || last) ? s.w[at + i * WARP] : 1;
-    for (int i = 0; i < ROWS; i++) {
-        const bool exists = i < ROWS - 1 || last;
-        if (s.mode == SINK_DOTS && exists) {
-            const float wd = w[i] * d[i];
-            f->linear += wd * e[i];
-            f->quadratic += wd * d[i];
-        } else if (exists) {
-            e[i] -= f->alpha * d[i];
-            s.e[at + i * WARP] = e[i];
-            if (s.weighted)
-                s.weighted[at + i * WARP] = w[i] * e[i];
-        }
-    }
-}
-
-/* The sums of a warp's samples in float32: at most 144 terms a lane. */
-static __device__ inline void finish_dots(const struct sample_sink &s, int64_t warp,
-                                          const struct finishing &f)
-{
-    double a = (double)f.linear, b = (double)f.quadratic;
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        a += __shfl_down_sync(ALL_LANES, a, step);
-        b += __shfl_down_sync(ALL_LANES, b, step);
-    }
-    if (threadIdx.x % WARP == 0) {
-        s.partial[2 * warp] = a;
-        s.partial[2 * warp + 1] = b;
-    }
+    int most = 0;
+    if (threadIdx.x % WARP == 0)
+        counts[threadIdx.x / WARP * stride] = own;
+    __syncthreads();
+    for (int w = 0; w < WARPS; w++)
+        most = most > counts[w * stride] ? most : counts[w * stride];
+    __syncthreads();
+    return most - own;
 }
 
 template <int TAPS, int ROWS, class FAN>
@@ -104,7 +67,8 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int view = (int)(warp % a.batch.views);
     const int tile = (int)(warp / a.batch.views % a.tiles);
     const int part = (int)(warp / a.batch.views / a.tiles);
-    if (part >= a.partition.warps)
+    const bool exists = part < a.partition.warps;
+    if (!FAN::IN_STEP && !exists)
         return;
     const int c0 = tile * TILE(TAPS);
     const struct warp_range rows = warp_range_of(&a.partition, part, a.g.rows);
@@ -120,49 +84,66 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     const int last = c0 + TILE(TAPS) < a.g.channels ? c0 + TILE(TAPS) : a.g.channels;
     const int bin_end = last + a.g.taps; /* bin of start = last */
     const int32_t begin = first[c0 + 1], end = first[bin_end];
-    const FAN fan(a, view, rows, lane, window);
-
-    float sum[TAPS ? TAPS : 1][ROWS] = {};
-    struct finishing finishing = {a.sink.mode == SINK_UPDATE ? number(a.sink.alpha) : 0, 0, 0};
-    int bin = TAPS ? c0 + 1 : 0;
-    for (int32_t at = begin;; at += WARP) {
-        const int n = end - at < WARP ? (int)(end - at) : WARP;
-        if (lane < n)
-            fan.prepare(list[at + lane], c0, &hits[lane]);
+    if (FAN::IN_STEP) {
+        const int later = later_waits(reinterpret_cast<int32_t *>(shared),
+                                      (int)(FAN::shared_bytes() / sizeof(int32_t)),
+                                      exists ? (end - begin) / WARP : 0);
         if (lane == 0)
-            hits[n].bin = n < WARP ? bin_end : 0; /* no pixel is left: channels to finish */
-        __syncwarp();
-        /* A pointer that moves: the place of shared memory is not worked out for each pixel. */
-        const HIT *h = hits;
-        for (int left = n;; left--, h++) {
-            for (; TAPS && bin < h->bin; bin++) {
-                const int channel = bin - a.g.taps;
-                if (channel >= c0)
-                    finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
-                                 sum[0], last_row, &finishing);
-                for (int i = 0; i < ROWS; i++) {
-                    for (int t = 0; t + 1 < TAPS; t++)
-                        sum[t][i] = sum[t + 1][i];
-                    sum[TAPS ? TAPS - 1 : 0][i] = 0;
-                }
-            }
-            if (left == 0)
-                break;
-            float value[ROWS];
-            fan.values(*h, value);
-            for (int t = 0; t < (TAPS ? TAPS : 1); t++)
-                for (int i = 0; i < ROWS; i++)
-                    sum[t][i] += h->weight[t] * value[i];
-        }
-        __syncwarp();
-        if (n < WARP)
-            break;
+            hits[WARP].weight[0] = __int_as_float(later); /* no register for all of the way */
     }
-    if (!TAPS)
-        finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0, sum[0],
-                     last_row, &finishing);
-    if (a.sink.mode == SINK_DOTS)
-        finish_dots(a.sink, warp, finishing);
+    if (exists) {
+        const FAN fan(a, view, rows, lane, window);
+
+        float sum[TAPS ? TAPS : 1][ROWS] = {};
+        struct finishing finishing = {a.sink.mode == SINK_UPDATE ? number(a.sink.alpha) : 0, 0, 0};
+        int bin = TAPS ? c0 + 1 : 0;
+        for (int32_t at = begin;; at += WARP) {
+            const int n = end - at < WARP ? (int)(end - at) : WARP;
+            if (lane < n)
+                fan.prepare(list[at + lane], c0, &hits[lane]);
+            if (lane == 0)
+                hits[n].bin = n < WARP ? bin_end : 0; /* no pixel is left: channels to finish */
+            __syncwarp();
+            /* A pointer that moves: the place of shared memory is not worked out for each pixel. */
+            const HIT *h = hits;
+            for (int left = n;; left--, h++) {
+                for (; TAPS && bin < h->bin; bin++) {
+                    const int channel = bin - a.g.taps;
+                    if (channel >= c0)
+                        finish<ROWS>(a.sink,
+                                     ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
+                                     sum[0], last_row, &finishing);
+                    for (int i = 0; i < ROWS; i++) {
+                        for (int t = 0; t + 1 < TAPS; t++)
+                            sum[t][i] = sum[t + 1][i];
+                        sum[TAPS ? TAPS - 1 : 0][i] = 0;
+                    }
+                }
+                if (left == 0)
+                    break;
+                float value[ROWS];
+                fan.values(*h, value);
+                for (int t = 0; t < (TAPS ? TAPS : 1); t++)
+                    for (int i = 0; i < ROWS; i++)
+                        sum[t][i] += h->weight[t] * value[i];
+            }
+            __syncwarp();
+            if (n < WARP)
+                break;
+            if (FAN::IN_STEP)
+                __syncthreads();
+        }
+        if (!TAPS)
+            finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0, sum[0],
+                         last_row, &finishing);
+        if (a.sink.mode == SINK_DOTS)
+            finish_dots(a.sink, warp, finishing);
+    }
+    if (!FAN::IN_STEP)
+        return;
+    __syncwarp();
+    for (int waits = __float_as_int(hits[WARP].weight[0]); waits; waits--)
+        __syncthreads();
 }
 
 /* Entries of the horizontal fan at the channels of a hit; its bin. */

@@ -9,16 +9,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     total_kernel(const double *partial, int64_t n, int sums, double *out)
 {
     SHARED_ARRAY(struct reduction<K>, shared);
-    struct reduction<K> t;
-    for (int i = 0; i < K; i++)
-        t.value[i] = i < sums ? 0 : HUGE_VAL;
-    for (int64_t at = threadIdx.x; at < n; at += SUM_THREADS) {
-        struct reduction<K> one;
-        for (int i = 0; i < K; i++)
-            one.value[i] = partial[at * K + i];
-        reduction_join(&t, one, sums);
-    }
-    block_reduce(&t, sums, shared);
+    const struct reduction<K> t = block_total<K>(partial, n, sums, shared);
     if (threadIdx.x == 0)
         for (int i = 0; i < K; i++)
             out[i] = t.value[i];

@@ -44,11 +44,28 @@ __device__ inline void block_reduce(struct reduction<K> *t, int sums, struct red
         for (int w = 1; w < SUM_THREADS / WARP; w++)
             reduction_join(t, shared[w], sums);
 }
+/* The total of partial [n][K] by a block of SUM_THREADS, in thread 0. */
+template <int K>
+__device__ inline struct reduction<K> block_total(const double *partial, int64_t n, int sums,
+                                                  struct reduction<K> *shared) {
+    struct reduction<K> t;
+    for (int i = 0; i < K; i++)
+        t.value[i] = i < sums ? 0 : HUGE_VAL;
+    for (int64_t at = threadIdx.x; at < n; at += SUM_THREADS) {
+        struct reduction<K> one;
+        for (int i = 0; i < K; i++)
+            one.value[i] = partial[at * K + i];
+        reduction_join(&t, one, sums);
+    }
+    block_reduce(&t, sums, shared);
+    return t;
+}
 #define REDUCE_BYTES(K) ((SUM_THREADS / WARP) * sizeof(struct reduction<K>))
 
 /* Adds n partial results of k numbers up, in device memory. */
-enum err reduce_launch(struct cuda_backend *be, const double *partial, int64_t n, int k, int sums,
-                       double *out);
+enum err
+reduce_launch(struct cuda_backend *be, const double *partial, int64_t n, int k, int sums,
+              double *out);
 
 /* Partial results of 4 numbers from n elements (elementwise.cu). */
 static inline size_t reduce_bytes(int64_t n)

@@ -74,6 +74,7 @@ static __device__ inline int clamp_to(double value, int low, int high)
 }
 
 template <int TAPS, int ROWS> struct fan_forward {
+    static constexpr bool IN_STEP = false; /* instructions are the bound, not L2 */
     static constexpr int CELLS = DEEP[ROWS], STRIP = CELLS * WARP;
     static constexpr int OWN = (TAPS + 1) * ROWS; /* registers of sums and values */
     static constexpr int BLOCKS = OWN > 30 ? 4 : ROWS > 3 ? 5 : ROWS == 3 ? 6 : 7;

@@ -5,6 +5,7 @@
 
 /* Rows of a pixel are its slices. */
 template <int TAPS, int ROWS> struct straight {
+    static constexpr bool IN_STEP = true;         /* L2 is the bound (docs/internals/cuda.md) */
     static constexpr int OWN = (TAPS + 1) * ROWS; /* registers of sums and values */
     static constexpr int BLOCKS = OWN < 24 ? 8 : OWN <= 32 ? 7 : OWN <= 40 ? 6 : 5;
     struct hit : ::hit<TAPS> {

@@ -48,7 +48,7 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p,
         TRY(project_batch(be, p, plan, m, b, sink));
     }
     declare(&be->base, p, m->pixels.count, 1, (w ? 2 : 1) + (m->product ? 1 : 0));
-    return reduce_launch(be, partial, gather_warps(p, p->g.views), 2, 2, out);
+    return out ? reduce_launch(be, partial, gather_warps(p, p->g.views), 2, 2, out) : ERR_OK;
 }
 
 static enum err forward_dots(struct cuda_backend *be, const struct projector *p,

@@ -15,13 +15,12 @@
 
 /* In device memory: what changes from subset to subset. */
 struct progress {
-    int64_t done; /* subsets of this iteration */
+    int64_t done[2]; /* subsets of this iteration, before an even and an odd one */
     const int32_t *order;
     struct sorted sorted;
     struct kept_bins kept[2];
     float step[2], floor; /* of the last subsets; -1 / (alpha + eps) */
-    double priors[2], data[2], moved;
-    double total[2]; /* of the iteration: moved, alpha */
+    double total[2];      /* of the iteration: moved, alpha */
 };
 
 /* What the launches of a subset depend on: no argument comes from elsewhere. */
@@ -37,8 +36,8 @@ struct subset_job {
     int kept, parity, first; /* of the subset */
     struct projection_plan update, dots;
     struct means means;
-    double *partial;
-    float *product; /* A delta of the last subset, or NULL */
+    double *partial, *priors; /* partial results: of passes, kept from the direction to the step */
+    float *product;           /* A delta of the last subset, or NULL */
     struct progress *progress;
 };
 
@@ -73,12 +72,26 @@ static __global__ void __launch_bounds__(WARP)
         *p = fresh;
 }
 
-/* This subset's pixels, and where their sorted lists are. */
+static __device__ inline void add_moved(struct progress *p, const double *moved, int64_t n)
+{
+    SHARED_ARRAY(struct reduction<1>, shared);
+    const struct reduction<1> sum = block_total<1>(moved, n, 1, shared);
+    if (threadIdx.x == 0)
+        p->total[0] += sum.value[0];
+}
+
+/* This subset's pixels, and where their sorted lists are. The first block counts the subset, and
+ * adds up what the one before moved (n partial results). */
 static __global__ void __launch_bounds__(SUM_THREADS)
-    begin_kernel(struct progress *p, int parity, int64_t length, int32_t *pixels)
+    begin_kernel(struct progress *p, int parity, int64_t length, int32_t *pixels,
+                 const double *moved, int64_t n)
 {
     const int64_t q = (int64_t)blockIdx.x * SUM_THREADS + threadIdx.x;
-    const int64_t subset = p->order[p->done];
+    const int64_t done = p->done[parity], subset = p->order[done];
+    if (blockIdx.x == 0 && n)
+        add_moved(p, moved, n);
+    if (q == 0)
+        p->done[!parity] = done + 1;
     if (q < length)
         pixels[q] = p->sorted.indices[subset * length + q];
     if (q == 0 && p->sorted.first.list) {
@@ -87,26 +100,32 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-/* The step that minimises the surrogate cost, within [eps, largest]: host/recon/mbir.c. */
-static __global__ void __launch_bounds__(WARP)
-    step_kernel(struct progress *p, int parity, double inverse, double largest)
+static __global__ void __launch_bounds__(SUM_THREADS)
+    end_kernel(struct progress *p, const double *moved, int64_t n)
 {
+    add_moved(p, moved, n);
+}
+
+/* The step that minimises the surrogate cost, within [eps, largest]: host/recon/mbir.c. From the
+ * partial results of the direction and of the data. */
+static __global__ void __launch_bounds__(SUM_THREADS)
+    step_kernel(struct progress *p, int parity, double inverse, double largest,
+                const double *partial_priors, int64_t blocks, const double *partial_data,
+                int64_t warps)
+{
+    SHARED_ARRAY(struct reduction<2>, shared);
+    const struct reduction<2> priors = block_total<2>(partial_priors, blocks, 2, shared);
+    __syncthreads();
+    const struct reduction<2> data = block_total<2>(partial_data, warps, 2, shared);
     if (threadIdx.x)
         return;
     const double eps = (double)FLT_EPSILON;
-    const double down = inverse * p->data[1] + p->priors[1] + eps;
-    const double alpha = fmin(fmax((inverse * p->data[0] - p->priors[0]) / down, eps), largest);
+    const double down = inverse * data.value[1] + priors.value[1] + eps;
+    const double alpha =
+        fmin(fmax((inverse * data.value[0] - priors.value[0]) / down, eps), largest);
     p->step[parity] = (float)alpha;
     p->floor = (float)(-1 / (alpha + eps));
     p->total[1] += alpha;
-}
-
-static __global__ void __launch_bounds__(WARP) count_kernel(struct progress *p)
-{
-    if (threadIdx.x)
-        return;
-    p->total[0] += p->moved;
-    p->done++;
 }
 
 static struct projector projector_of(const struct subset_job *j)
@@ -134,22 +153,20 @@ static enum err find_direction(struct cuda_backend *be, const struct subset_job 
                           NULL};
     if (j->damping)
         TRY(means_launch(be, &t, j->damping, &j->means));
-    return direction_launch(be, &t, j->partial, j->progress->priors);
+    return direction_launch(be, &t, j->priors, NULL);
 }
 
 static enum err take_step(struct cuda_backend *be, const struct subset_job *j,
-                          const struct subset *s)
+                          const struct projector *p, const struct subset *s)
 {
     struct progress *const progress = j->progress;
     float *const delta = j->delta[j->parity];
-    LAUNCH(be, step_kernel, 1, WARP, 0, progress, j->parity, 1 / (j->r.sigma_y * j->r.sigma_y),
-           j->r.max_overrelaxation);
-    if (j->r.positivity)
-        TRY(clip_launch(be, s, j->x, scalar{0, &progress->floor}, delta));
-    TRY(add_launch(be, s, 0, scalar{0, &progress->step[j->parity]}, delta, j->x, j->partial,
-                   &progress->moved));
-    LAUNCH(be, count_kernel, 1, WARP, 0, progress);
-    return ERR_OK;
+    const struct scalar floor = {0, &progress->floor};
+    LAUNCH(be, step_kernel, 1, SUM_THREADS, REDUCE_BYTES(2), progress, j->parity,
+           1 / (j->r.sigma_y * j->r.sigma_y), j->r.max_overrelaxation, (const double *)j->priors,
+           subset_blocks(s), (const double *)j->partial, gather_warps(p, p->g.views));
+    return add_launch(be, s, 0, scalar{0, &progress->step[j->parity]},
+                      j->r.positivity ? &floor : NULL, delta, j->x, j->partial);
 }
 
 static enum err visit_subset(struct cuda_backend *be, const void *job)
@@ -158,8 +175,9 @@ static enum err visit_subset(struct cuda_backend *be, const void *job)
     const struct projector p = projector_of(j);
     const struct moving now = moving_of(j, j->parity), last = moving_of(j, !j->parity);
     const struct subset s = subset_of(&j->volume, now.pixels);
-    LAUNCH(be, begin_kernel, ceil_div(j->length, SUM_THREADS), SUM_THREADS, 0, j->progress,
-           j->parity, j->length, j->slot[j->parity]);
+    LAUNCH(be, begin_kernel, ceil_div(j->length, SUM_THREADS), SUM_THREADS, REDUCE_BYTES(1),
+           j->progress, j->parity, j->length, j->slot[j->parity], (const double *)j->partial,
+           j->first ? 0 : subset_blocks(&s));
     PHASE("prior", prior_launch(be, &j->volume, &j->r, j->target, &now.pixels, j->x, j->gradient,
                                 j->curvature));
     PHASE("sinogram update and back projection",
@@ -167,8 +185,8 @@ static enum err visit_subset(struct cuda_backend *be, const void *job)
                         j->delta[j->parity]));
     PHASE("direction", find_direction(be, j, &s));
     PHASE("forward projection and sums",
-          dots_launch(be, &p, &j->dots, &now, j->e, j->w, j->partial, j->progress->data));
-    PHASE("step", take_step(be, j, &s));
+          dots_launch(be, &p, &j->dots, &now, j->e, j->w, j->partial, NULL));
+    PHASE("step", take_step(be, j, &p, &s));
     return ERR_OK;
 }
 
@@ -178,6 +196,9 @@ static enum err finish(struct cuda_backend *be, const struct subset_job *j)
     const struct projector p = projector_of(j);
     const struct moving last = moving_of(j, j->parity);
     const struct pixel_list none = {NULL, 0, 1, 0};
+    const struct subset s = subset_of(&j->volume, last.pixels);
+    LAUNCH(be, end_kernel, 1, SUM_THREADS, REDUCE_BYTES(1), j->progress, (const double *)j->partial,
+           subset_blocks(&s));
     return update_launch(be, &p, &j->update, &last, j->e, j->w, &none, j->delta[!j->parity]);
 }
 
@@ -215,9 +236,11 @@ static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
                              const struct vcd_iteration *s, struct subset_job *j)
 {
     const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1, 0});
-    const int64_t sums = most(subset_blocks(&subset), gather_warps(p, p->g.views));
+    const int64_t priors = subset_blocks(&subset);
+    const int64_t sums = most(priors, gather_warps(p, p->g.views));
     const int64_t listed = j->kept ? -1 : s->length;
-    TRY(reduce_hold(be, sums, 2, &j->partial));
+    TRY(reduce_hold(be, sums + priors, 2, &j->partial));
+    j->priors = j->partial + 2 * sums;
     for (int settled = 0; settled < 2; settled++) {
         TRY(plan_create(be, p, listed, j->w != NULL, &j->update));
         TRY(plan_create(be, p, listed, 0, &j->dots));

@@ -32,15 +32,14 @@ enum err means_hold(struct cuda_backend *be, const struct subset *s, struct mean
 enum err means_launch(struct cuda_backend *be, struct direction *t, const float *damping,
                       const struct means *m);
 
-/* `partial` has room for subset_blocks (+ 1) results; the total goes to `out` (device). */
+/* `partial` has room for subset_blocks (+ 1) results; the total goes to `out` (device; NULL: the
+ * partial results are added up elsewhere). */
 enum err direction_launch(struct cuda_backend *be, const struct direction *t, double *partial,
                           double *out);
-/* d = max(factor x, d) */
-enum err clip_launch(struct cuda_backend *be, const struct subset *s, const float *x,
-                     struct scalar factor, float *d);
-/* `alone`: for lists that may name a pixel twice. */
+/* x += alpha d, of d = max(clip x, d) where `clip` is given; one partial result a block, of what
+ * moved. `alone`: for lists that may name a pixel twice. */
 enum err add_launch(struct cuda_backend *be, const struct subset *s, int alone, struct scalar alpha,
-                    const float *d, float *x, double *partial, double *out);
+                    const struct scalar *clip, float *d, float *x, double *partial);
 
 /* error_sinogram.cu. `kept`: the subset's sorted lists, or NULL: they are made for each batch in
  * scratch that `plan` describes. */
@@ -51,6 +50,7 @@ struct moving {
     struct scalar alpha;
     float *product; /* A delta, which dots_launch writes and update_launch reads; NULL: not kept */
 };
+/* out NULL: the partial results alone, gather_warps of all views. */
 enum err dots_launch(struct cuda_backend *be, const struct projector *p,
                      const struct projection_plan *plan, const struct moving *m, const float *e,
                      const float *w, double *partial, double *out);

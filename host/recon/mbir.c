@@ -33,7 +33,6 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     const struct backend_ops *ops = be->ops;
     const struct volume *v = &t->m->volume;
     const struct prior prior = {&t->r, t->target};
-    const struct buffer *weights = vcd_weights(t);
     struct buffer g = packed(t, &t->gradient, pixels->count);
     struct buffer h = packed(t, &t->curvature, pixels->count);
     struct buffer *delta = &t->step[t->moves % 2];
@@ -43,12 +42,10 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     *delta = packed(t, &t->delta[t->moves % 2], pixels->count);
     PHASE("prior", ops->prior_terms(be, v, &prior, pixels, x, &g, &h));
     PHASE("sinogram update and back projection",
-          ops->update_back(be, t->projector, t->pending ? &t->move : NULL, &t->error, weights,
-                           pixels, delta));
+          vcd_update_back(t, t->pending ? &t->move : NULL, pixels, delta));
     PHASE("direction", ops->vcd_direction(be, v, pixels, t->r.sigma_y, t->damping, &t->hessian, &g,
                                           &h, delta, &priors));
-    PHASE("forward projection and sums",
-          ops->forward_dots(be, t->projector, pixels, delta, &t->error, weights, &data));
+    PHASE("forward projection and sums", vcd_forward_dots(t, pixels, delta, &data));
     const double alpha = step_length(t, &data, &priors);
     if (t->r.positivity)
         PHASE("positivity", ops->clip_positive(be, v, pixels, x, alpha, delta));
@@ -94,7 +91,7 @@ enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const in
                                     .dP = {&t->delta[0], &t->delta[1]},
                                     .stop = stop};
     const struct backend_ops *ops = t->be->ops;
-    if (ops->vcd_iteration &&
+    if (!t->passes && ops->vcd_iteration &&
         (!ops->vcd_iteration_fits || ops->vcd_iteration_fits(t->be, t->projector, &s))) {
         PHASE("sweep", ops->vcd_iteration(t->be, t->projector, &s, totals));
         return ERR_OK;

@@ -1,5 +1,5 @@
-/* Shared by mbir.c, mbir_groups.c, mbir_init.c and mbir_schedule.c: the state of one VCD
- * reconstruction. */
+/* Shared by mbir.c, mbir_groups.c, mbir_streamed.c, mbir_init.c and mbir_schedule.c: the state of
+ * one VCD reconstruction. */
 #ifndef TP_RECON_MBIR_H
 #define TP_RECON_MBIR_H
 
@@ -39,7 +39,8 @@ struct vcd {
     struct backend *be;
     const struct ct_model *m;
     const struct mbir_options *options;
-    const struct buffer *target; /* of the proximal prior (optional) */
+    const struct buffer *target;     /* of the proximal prior (optional) */
+    const struct vcd_passes *passes; /* mbir_large.h; NULL: those of the back end, over `error` */
     struct regularisation r;
     struct projector *projector;
     int32_t *pixels; /* of the region of reconstruction */
@@ -58,9 +59,8 @@ struct vcd {
 
 /* Checks y and the weights, finds sigma_*, allocates. */
 enum err vcd_create(struct vcd *t, const struct buffer *y);
-/* Parts of it. Of sums, least and largest values; finite float32 numbers have finite sums. */
-enum err vcd_judge_sinogram(double sum, double min, double max);
-enum err vcd_judge_weights(double sum, double min, double max);
+/* Parts of it; the first of arrays in host memory (w NULL: ones), it finds the mean weight too. */
+enum err vcd_check_host(struct vcd *t, const float *y, const float *w);
 enum err vcd_regularise(struct vcd *t, const struct buffer *y);
 enum err vcd_find_pixels(struct vcd *t);
 enum err vcd_allocate_steps(struct vcd *t); /* the packed arrays */
@@ -70,8 +70,16 @@ void vcd_free(struct vcd *t);
 /* x = initial image (scaled by *scale), e = y - A x, H. */
 enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale);
 
+/* With e = y: the factor of x that fits y best, then e = y - A x. */
+enum err vcd_fit_scale(struct vcd *t, const struct pixel_set *inside, struct buffer *x,
+                       double *scale);
 /* Brings e up to date. */
 enum err vcd_take_move(struct vcd *t);
+/* The two passes over e, by `passes` or the back end. */
+enum err vcd_update_back(struct vcd *t, const struct vcd_move *move, const struct pixel_set *pixels,
+                         struct buffer *x);
+enum err vcd_forward_dots(struct vcd *t, const struct pixel_set *pixels, const struct buffer *x,
+                          struct vcd_sums *sums);
 
 /* What an iteration did: its steps (alpha: their sum), <w e, e>, sum |x|. */
 struct vcd_outcome {
@@ -87,19 +95,10 @@ enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
 enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
                            struct buffer *x, struct vcd_totals *totals);
 
-/* mbir_recon with all buffers where the back end computes; and of parallel beams with all of them
- * in host memory, the back end elsewhere. The report has room for all iterations. */
+/* mbir_recon with all buffers where the back end computes. The report has room for all iterations.
+ */
 enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
-enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const struct buffer *y,
-                        const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
-struct mbir_groups_plan {
-    struct slabs groups; /* of slices */
-    size_t bytes;        /* of the device, at a time */
-};
-/* With weights and a proximal prior, which need most. ERR_MEMORY when one slice is too much. */
-enum err mbir_groups_plan(struct backend *be, const struct ct_model *m, int64_t pixels, size_t room,
-                          struct mbir_groups_plan *out);
 
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);

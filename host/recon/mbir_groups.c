@@ -9,6 +9,7 @@
 #include "host/backend/streams.h"
 #include "host/base/memory.h"
 #include "host/recon/mbir.h"
+#include "host/recon/mbir_large.h"
 #include "host/recon/slabs/tile.h"
 
 #define HALO 1
@@ -351,36 +352,6 @@ static enum err iterate(void *context, const struct partition *part, const int32
     return ERR_OK;
 }
 
-struct sample_extent {
-    double sum, min, max;
-};
-
-static struct sample_extent extent_of(const float *array, int64_t n)
-{
-    double sum = 0, min = INFINITY, max = -INFINITY;
-#pragma omp parallel for schedule(static) reduction(+ : sum) reduction(min : min) reduction(max : max)
-    for (int64_t i = 0; i < n; i++) {
-        const double value = (double)array[i];
-        sum += value;
-        min = fmin(min, value);
-        max = fmax(max, value);
-    }
-    return (struct sample_extent){sum, min, max};
-}
-
-static enum err check(struct groups *g)
-{
-    const int64_t n = scan_samples(&g->whole->scan);
-    const struct sample_extent y = extent_of(g->y, n);
-    TRY(vcd_judge_sinogram(y.sum, y.min, y.max));
-    g->t.mean_weight = 1;
-    if (!g->w)
-        return ERR_OK;
-    const struct sample_extent w = extent_of(g->w, n);
-    g->t.mean_weight = w.sum / (double)n;
-    return vcd_judge_weights(w.sum, w.min, w.max);
-}
-
 static enum err allocate(struct groups *g)
 {
     const struct scan *s = &g->whole->scan;
@@ -407,7 +378,7 @@ static enum err create(struct groups *g, const struct buffer *y)
     struct vcd *t = &g->t;
     const struct mbir_options *o = t->options;
     size_t room;
-    PHASE("check data", check(g));
+    PHASE("check data", vcd_check_host(t, g->y, g->w));
     PHASE("regularisation", vcd_regularise(t, y));
     TRY(vcd_find_pixels(t));
     PHASE("partitions", schedule_create(t->pixels, t->count, o->seed, o->compat_06, &t->schedule));
@@ -444,8 +415,6 @@ enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const stru
                        .w = w ? w->ptr : NULL,
                        .prox = prox ? prox->ptr : NULL,
                        .image = x->ptr};
-    FAIL_IF(m->scan.beam != BEAM_PARALLEL, ERR_UNSUPPORTED,
-            "mbir of cone beams needs all of its arrays on the device");
     const enum err e = run(&g, y, x, report);
     vcd_free(&g.t);
     mem_free(g.error);

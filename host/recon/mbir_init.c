@@ -6,6 +6,7 @@
 #include "host/base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/mbir.h"
+#include "host/recon/mbir_large.h"
 
 const struct buffer *vcd_weights(const struct vcd *t)
 {
@@ -29,7 +30,7 @@ static struct sinogram rows_fastest(const struct buffer *data)
 
 /* float64 sums of finite float32 numbers cannot overflow: a sum that is not finite means that a
  * sample is not. */
-enum err vcd_judge_sinogram(double sum, double min, double max)
+static enum err judge_sinogram(double sum, double min, double max)
 {
     FAIL_IF(!isfinite(sum), ERR_INPUT,
             "the sinogram holds NaN or infinity: repair those samples first");
@@ -38,7 +39,7 @@ enum err vcd_judge_sinogram(double sum, double min, double max)
     return ERR_OK;
 }
 
-enum err vcd_judge_weights(double sum, double min, double max)
+static enum err judge_weights(double sum, double min, double max)
 {
     FAIL_IF(!isfinite(sum), ERR_INPUT, "the weights hold NaN or infinity: give numbers >= 0");
     FAIL_IF(min < 0, ERR_INPUT, "the weights hold the negative value %g: give numbers >= 0", min);
@@ -46,18 +47,48 @@ enum err vcd_judge_weights(double sum, double min, double max)
     return ERR_OK;
 }
 
+struct sample_extent {
+    double sum, min, max;
+};
+
+static struct sample_extent extent_of(const float *array, int64_t n)
+{
+    double sum = 0, min = INFINITY, max = -INFINITY;
+#pragma omp parallel for schedule(static) reduction(+ : sum) reduction(min : min) reduction(max : max)
+    for (int64_t i = 0; i < n; i++) {
+        const double value = (double)array[i];
+        sum += value;
+        min = fmin(min, value);
+        max = fmax(max, value);
+    }
+    return (struct sample_extent){sum, min, max};
+}
+
+enum err vcd_check_host(struct vcd *t, const float *y, const float *w)
+{
+    const int64_t n = scan_samples(&t->m->scan);
+    const struct sample_extent of_y = extent_of(y, n);
+    TRY(judge_sinogram(of_y.sum, of_y.min, of_y.max));
+    t->mean_weight = 1;
+    if (!w)
+        return ERR_OK;
+    const struct sample_extent of_w = extent_of(w, n);
+    t->mean_weight = of_w.sum / (double)n;
+    return judge_weights(of_w.sum, of_w.min, of_w.max);
+}
+
 static enum err check_data(struct vcd *t, const struct buffer *y)
 {
     const struct backend_ops *ops = t->be->ops;
     double sum, l2, min, max;
     TRY(ops->fingerprint(t->be, y, &sum, &l2, &min, &max));
-    TRY(vcd_judge_sinogram(sum, min, max));
+    TRY(judge_sinogram(sum, min, max));
     t->mean_weight = 1;
     if (!t->options->weights)
         return ERR_OK;
     TRY(ops->fingerprint(t->be, t->options->weights, &sum, &l2, &min, &max));
     t->mean_weight = sum / (double)vcd_samples(t);
-    return vcd_judge_weights(sum, min, max);
+    return judge_weights(sum, min, max);
 }
 
 /* The buffer's numbers in host memory; *copy is to be freed with mem_free. */
@@ -201,25 +232,40 @@ void vcd_free(struct vcd *t)
     free(t->pixels);
 }
 
+enum err vcd_update_back(struct vcd *t, const struct vcd_move *move, const struct pixel_set *pixels,
+                         struct buffer *x)
+{
+    if (t->passes)
+        return t->passes->update_back(t->passes->context, move, pixels, x);
+    return t->be->ops->update_back(t->be, t->projector, move, &t->error, vcd_weights(t), pixels, x);
+}
+
+enum err vcd_forward_dots(struct vcd *t, const struct pixel_set *pixels, const struct buffer *x,
+                          struct vcd_sums *sums)
+{
+    if (t->passes)
+        return t->passes->forward_dots(t->passes->context, pixels, x, sums);
+    return t->be->ops->forward_dots(t->be, t->projector, pixels, x, &t->error, vcd_weights(t),
+                                    sums);
+}
+
 enum err vcd_take_move(struct vcd *t)
 {
     const struct pixel_set none = {NULL, 0, 1};
     if (!t->pending)
         return ERR_OK;
     t->pending = 0;
-    return t->be->ops->update_back(t->be, t->projector, &t->move, &t->error, vcd_weights(t), &none,
-                                   &t->gradient);
+    return vcd_update_back(t, &t->move, &none, &t->gradient);
 }
 
-/* With e = y: the factor of x that fits y best, then e = y - A x. */
-static enum err fit_scale(struct vcd *t, const struct pixel_set *inside, struct buffer *x,
-                          double *scale)
+enum err vcd_fit_scale(struct vcd *t, const struct pixel_set *inside, struct buffer *x,
+                       double *scale)
 {
     const struct backend_ops *ops = t->be->ops;
     struct vcd_sums sums;
     *scale = 1;
     if (!t->options->initial) {
-        TRY(ops->forward_dots(t->be, t->projector, inside, x, &t->error, vcd_weights(t), &sums));
+        TRY(vcd_forward_dots(t, inside, x, &sums));
         if (sums.quadratic > 0) {
             *scale = sums.linear / sums.quadratic;
             TRY(ops->scale(t->be, *scale, x));
@@ -250,7 +296,7 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
     TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
     PHASE("initial image", first_image(t, y, x));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
-    PHASE("error sinogram", fit_scale(t, &inside, x, scale));
+    PHASE("error sinogram", vcd_fit_scale(t, &inside, x, scale));
     PHASE("Hessian",
           ops->back(be, t->projector, &all, rows_fastest(NULL), weights, 2, &t->hessian));
     return ERR_OK;

@@ -1,9 +1,12 @@
 /* Whether the arrays of an operation stay on the device, or pass through it in parts. */
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/recon/mbir.h"
+#include "host/recon/mbir_large.h"
 #include "host/recon/slabs/slab_job.h"
 
 static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t needed, size_t room)
@@ -14,17 +17,45 @@ static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t need
              (long long)p->results, (long long)p->pieces, mem_human((double)p->bytes, used));
 }
 
-/* Slices of cone beams share detector rows, so that no part of them can go on alone. */
+/* That this process may use: what the CPU would compute with. */
+static int processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+/* Cone beams: every subset needs the whole error sinogram, so that it pays to send it only where
+ * the CPU would take longer still. */
+static enum err place_cone_mbir(struct backend *be, const struct ct_model *m, int64_t pixels,
+                                size_t needed, size_t room)
+{
+    struct mbir_streamed_plan p;
+    char need[16], have[16], used[16], advice[256];
+    TRY(mbir_streamed_plan(be, m, pixels, room, be->threads > 1 ? be->threads : processors(), &p));
+    snprintf(
+        advice, sizeof advice,
+        "every subset of cone beams needs all of its arrays; sent for each of them an iteration "
+        "takes %.3g s by the model, and %.3g s on the CPU: use a smaller size or --backend cpu",
+        p.seconds, p.seconds_on_cpu);
+    if (p.seconds >= p.seconds_on_cpu)
+        return be->ops->streams->refuse(be, recon_op_names[RECON_MBIR], needed, advice);
+    log_info("%s: %s needed, %s available on the device: the error sinogram passes through it in "
+             "%lld blocks of %lld views for each subset, %s at a time; by the model an iteration "
+             "takes %.3g s, on the CPU %.3g s",
+             recon_op_names[RECON_MBIR], mem_human((double)needed, need),
+             mem_human((double)room, have), (long long)p.blocks.count,
+             (long long)p.blocks.thickness, mem_human((double)p.bytes, used), p.seconds,
+             p.seconds_on_cpu);
+    return ERR_OK;
+}
+
 static enum err place_mbir(struct backend *be, const struct ct_model *m, int64_t pixels,
                            size_t needed, size_t room)
 {
     struct mbir_groups_plan p;
     char need[16], have[16], used[16];
     if (m->scan.beam != BEAM_PARALLEL)
-        return be->ops->streams->refuse(
-            be, recon_op_names[RECON_MBIR], needed,
-            "every subset of cone beams needs all of its arrays, so "
-            "that they stay there: use a smaller size or --backend cpu");
+        return place_cone_mbir(be, m, pixels, needed, room);
     TRY(mbir_groups_plan(be, m, pixels, room, &p));
     log_info("%s: %s needed, %s available on the device: the slices take their steps in %lld "
              "groups of %lld, %s at a time",
@@ -91,5 +122,7 @@ enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct b
 {
     *report = (struct mbir_report){0};
     TRY(report_create(o->max_iterations, report));
-    return (is_out_of_core(be, y) ? mbir_in_groups : mbir_whole)(be, m, y, o, x, report);
+    if (!is_out_of_core(be, y))
+        return mbir_whole(be, m, y, o, x, report);
+    return (m->scan.beam == BEAM_PARALLEL ? mbir_in_groups : mbir_streamed)(be, m, y, o, x, report);
 }

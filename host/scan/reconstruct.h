@@ -11,7 +11,7 @@
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
 #include "host/recon/recon.h"
-#include "host/recon/redundancy.h"
+#include "host/recon/common/redundancy.h"
 #include "host/recon/slabs/slab.h"
 #include "host/scan/quality.h"
 #include "host/scan/steps.h"

@@ -284,6 +284,25 @@ static void a_pass_waits_once(void **state)
     close_pass(&p);
 }
 
+/* A turn: begin, prior, update, back projection, direction, sums, step, add, with positivity and
+ * without. A pass: a start before them, the last sum and the last update behind. */
+static void a_turn_is_eight_launches(void **state)
+{
+    (void)state;
+    static const struct wish turns[] = {
+        {&parallel, 1, 0, .5, 0}, {&parallel, 1, 1, .1, 0}, {&cone, 1, 0, .5, 0}};
+    for (int i = 0; i < 3; i++) {
+        struct pass p;
+        struct vcd_totals totals;
+        open_pass(&p, &turns[i], PLAIN);
+        assert_ok(sweep(&p, &turns[i], &totals)); /* sorts the lists */
+        const int64_t before = shim_counts().launches;
+        assert_ok(sweep(&p, &turns[i], &totals));
+        assert_int_equal(shim_counts().launches - before, 1 + 8 * SUBSETS + 2);
+        close_pass(&p);
+    }
+}
+
 /* Sorted once for all passes; again when the lists had to give way to an array. */
 static void sorted_lists_are_kept_while_there_is_room(void **state)
 {
@@ -427,6 +446,7 @@ int main(void)
         cmocka_unit_test(no_graph_outlives_its_arguments),
         cmocka_unit_test(graphs_follow_their_scratch),
         cmocka_unit_test(a_pass_waits_once),
+        cmocka_unit_test(a_turn_is_eight_launches),
         cmocka_unit_test(sorted_lists_are_kept_while_there_is_room),
         cmocka_unit_test(any_amount_of_memory_gives_the_bits_or_a_refusal),
         cmocka_unit_test(a_refused_graph_changes_nothing),

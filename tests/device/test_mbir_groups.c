@@ -1,10 +1,12 @@
-/* MBIR of parallel beams larger than the device, in groups of slices: with one group what the whole
- * gives, with more the same minimum, the error sinogram always that of the image. */
+/* MBIR larger than the device. Parallel beams in groups of slices: with one group what the whole
+ * gives, with more the same minimum, the error sinogram always that of the image. Cone beams with
+ * the error sinogram in host memory: what the whole gives. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "host/recon/mbir.h"
+#include "host/recon/mbir_large.h"
 #include "tests/device/problem.h"
 #include "tests/device/shim/shim.h"
 
@@ -263,15 +265,129 @@ static void failures_are_told_and_leave_nothing(void **state)
     problem_close(&p);
 }
 
-static void cones_are_refused(void **state)
+/* ---- cone beams: the error sinogram passes through the device ---- */
+
+/* The room for blocks of so many views. */
+static size_t room_of_views(const struct problem *p, int64_t views, struct mbir_streamed_plan *plan)
+{
+    struct backend *be = device(0);
+    int32_t *pixels;
+    int64_t count;
+    assert_ok(volume_pixels_inside(&p->model.volume, &pixels, &count));
+    free(pixels);
+    size_t low = 0, high = (size_t)1 << 28; /* at high: so many or more */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (mbir_streamed_plan(be, &p->model, count, middle, 2, plan) ||
+            plan->blocks.thickness < views)
+            low = middle;
+        else
+            high = middle;
+    }
+    assert_ok(mbir_streamed_plan(be, &p->model, count, high, 2, plan));
+    backend_close(be);
+    return high;
+}
+
+/* The steps of the whole: image and report agree but for the rounding of sums over blocks. */
+static void compare_streamed(struct problem *p, int kind, int64_t views, struct worst *image)
+{
+    static const char *const kinds[] = {"plain", "weighted", "positive", "proximal", "initial"};
+    struct mbir_streamed_plan plan;
+    char where[80];
+    const size_t room = room_of_views(p, views, &plan);
+    float *w = random_floats(5, .5, 1.5, p->samples), *v = random_floats(6, 0, .02, p->voxels);
+    snprintf(where, sizeof where, "%s, %s, %lld blocks of %lld views", p->name, kinds[kind],
+             (long long)plan.blocks.count, (long long)plan.blocks.thickness);
+    assert_true(plan.blocks.count > 1);
+    p->model.regularisation.positivity = kind == POSITIVE;
+    struct run whole = run_of(p, EARLY), streamed = run_of(p, EARLY);
+    whole.w = streamed.w = kind == WEIGHTED_RUN ? w : NULL;
+    whole.target = streamed.target = kind == PROXIMAL ? v : NULL;
+    whole.initial = streamed.initial = kind == INITIAL ? v : NULL;
+    assert_ok(solve(&whole, 0, 1));
+    shim_reset_peaks();
+    assert_ok(solve(&streamed, room, 0));
+    assert_in_range(shim_counts().peak, 1, room);
+    worst_note(image, where, distance(&streamed, &whole));
+    for (int i = 0; i < EARLY; i++) {
+        const double rmse = whole.report.fm_rmse[i];
+        assert_near(streamed.report.fm_rmse[i] / rmse, 1, 1e-5);
+        assert_int_equal(streamed.report.subsets[i], whole.report.subsets[i]);
+    }
+    check_residual(&streamed);
+    run_free(&whole);
+    run_free(&streamed);
+    free(w);
+    free(v);
+}
+
+static void cones_take_the_steps_of_the_whole(void **state)
+{
+    (void)state;
+    struct worst image = {.what = "cone beams in blocks of views against the whole", .limit = 1e-6};
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct problem p;
+        open_solid(kind % 2 ? "cone_helical_curved" : "cone_even", &p);
+        compare_streamed(&p, kind, 1 + 3 * (kind % 3), &image);
+        problem_close(&p);
+    }
+    worst_check(&image);
+}
+
+static void streamed_failures_are_told_and_leave_nothing(void **state)
 {
     (void)state;
     struct problem p;
+    struct mbir_streamed_plan plan;
+    int failed = 0;
     open_solid("cone_even", &p);
-    struct run r = run_of(&p, 1);
-    assert_error(solve(&r, 0, 0), ERR_UNSUPPORTED, "cone beams");
-    run_free(&r);
+    const size_t room = room_of_views(&p, 5, &plan);
+    for (int64_t at = 1;; at += 3) {
+        struct run r = run_of(&p, 1);
+        shim_faults.allocation = at;
+        const enum err e = solve(&r, room, 0);
+        const int reached = shim_faults.allocation <= 0;
+        shim_faults.allocation = 0;
+        failed += e != ERR_OK;
+        run_free(&r);
+        if (!reached)
+            break;
+    }
+    assert_in_range(failed, 3, 1000);
     problem_close(&p);
+}
+
+/* The choice is the model's: sending pays for large scans beside few threads, and not for small
+ * ones. Sizes alone: nothing is allocated. */
+static void cones_are_streamed_where_the_model_says_so(void **state)
+{
+    (void)state;
+    static const struct test_case large = {
+        "large",          .beam = BEAM_CONE,       .views = 1024,     .rows = 1024,
+        .channels = 1024, .source_detector = 4096, .source_iso = 2048};
+    struct mbir_streamed_plan few, many;
+    struct problem p;
+    struct ct_model m;
+    int out_of_core;
+    const int64_t pixels = 823549; /* of a disc */
+    struct backend *be = device((size_t)16 << 30);
+    assert_ok(case_model(&large, &m));
+    assert_ok(mbir_streamed_plan(be, &m, pixels, (size_t)16 << 30, 2, &few));
+    assert_ok(mbir_streamed_plan(be, &m, pixels, (size_t)16 << 30, 128, &many));
+    assert_in_range(few.blocks.count, 2, 1024);
+    assert_in_range(few.bytes, (size_t)8 << 30, (size_t)16 << 30);
+    assert_true(few.seconds < few.seconds_on_cpu && many.seconds > many.seconds_on_cpu);
+    assert_near(many.seconds, few.seconds, 1e-12);
+    assert_near(few.seconds_on_cpu, 64 * many.seconds_on_cpu, 1e-6 * few.seconds_on_cpu);
+    assert_error(mbir_streamed_plan(be, &m, pixels, (size_t)1 << 30, 2, &few), ERR_MEMORY,
+                 "mbir_recon of one view at a time");
+    ct_model_free(&m);
+    open_solid("cone_even", &p);
+    assert_error(recon_place(be, RECON_MBIR, &p.model, 1, (size_t)32 << 30, &out_of_core),
+                 ERR_MEMORY, "every subset of cone beams needs all of its arrays");
+    problem_close(&p);
+    backend_close(be);
 }
 
 int main(void)
@@ -281,7 +397,9 @@ int main(void)
         cmocka_unit_test(groups_find_the_same_minimum),
         cmocka_unit_test(an_interrupted_run_keeps_its_image),
         cmocka_unit_test(failures_are_told_and_leave_nothing),
-        cmocka_unit_test(cones_are_refused),
+        cmocka_unit_test(cones_take_the_steps_of_the_whole),
+        cmocka_unit_test(streamed_failures_are_told_and_leave_nothing),
+        cmocka_unit_test(cones_are_streamed_where_the_model_says_so),
     };
     return cmocka_run_group_tests(tests, harness_setup, NULL);
 }

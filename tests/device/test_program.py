@@ -212,7 +212,7 @@ def check_without_driver(folder):
 
 
 def check_slabs(folder):
-    """On a card that is too small for all at once: the same in slabs, MBIR of parallel beams in groups, of cones refused; on one that is too small for a slab
+    """On a card that is too small for all at once: the same in slabs, MBIR of parallel beams in groups, of small cones refused; on one that is too small for a slab
     as well, everything refused before it is computed, in sentences with both numbers."""
     rows = {m["operation"]: m for m in suite(folder, "cuda")["measurements"] if m["run"] == 2}
     card = suite(folder, "cuda", "--device-memory", "28kB", code=1)

@@ -14,7 +14,7 @@ static const struct operation {
     int turn[DEEPEST + 1];
 } operations[] = {
     {"parallel back", {0, 14, 16, 20, 24, 29, 33, 37, 41, 45}},
-    {"parallel forward", {0, 21, 23, 26, 29, 32, 35, 38, 41, 44}},
+    {"parallel forward", {0, 19, 25, 28, 30, 32, 35, 38, 41, 44}},
     {"cone back", {0, 91, 122, 157, 190, 230, 271, 296, 334, 362}},
     {"cone forward", {0, 90, 122, 153, 185, 225, 264, 287, 327, 349}},
 };

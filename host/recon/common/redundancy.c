@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/recon/redundancy.h"
+#include "host/recon/common/redundancy.h"
 
 #define DEGREES (180 / M_PI)
 
