@@ -256,13 +256,14 @@ def row(name, f):
     first = f["causes"][0] if f["causes"] else None
     cause = f"`{first['rule'].split(' ')[0]}`, {first['gain_low_s']:.2g} to {first['gain_high_s']:.2g} s" if first else "none"
     more = [f"read {f['reread']:.1f} times"] if f["reread"] and f["reread"] > 1.5 else []
-    if f["store"] and (f["store"]["requests"] or 0) > 20:
+    if f["store"] and any(c["rule"].startswith(("io.requests", "io.network")) for c in f["causes"]):
         more.append(f"{f['store']['requests']} requests, {f['store']['first_byte_ms']:.0f} ms to the first byte, {f['store']['in_flight']:.1f} in flight")
-    names = {"storage": "waits for storage", "ready": "reads without a CPU", "network": "waits for the network", "copy": "copies from the page cache", "decode": "/".join(f["codecs"]) + " decodes",
+    names = {"storage": "waits for storage", "ready": "reads without a CPU", "network": "waits at sockets", "copy": "copies from the page cache", "decode": "/".join(f["codecs"]) + " decodes",
              "convert": "types", "place": "copies in memory", "other": "other code of lines that read"}
     where = [f"{names[k]} {s:.2f}" for k, s in sorted(f["where_s"].items(), key=lambda p: -p[1]) if s > 0.01 * f["wall_s"]]
     where += [f"imports {f['imports_s']:.2f}"] if f["imports_s"] > 0 else []
-    cost = "not measured" if f["cpu_ratio"] is None else f"{f['cpu_ratio']:.2f} ({f['cpu_ratio_range'][0]:.2f} to {f['cpu_ratio_range'][1]:.2f})"
+    spread = "" if len(f["pairs"]) < 2 else f" ({f['cpu_ratio_range'][0]:.2f} to {f['cpu_ratio_range'][1]:.2f})"
+    cost = "not measured" if f["cpu_ratio"] is None else f"{f['cpu_ratio']:.2f}{spread}"
     return (f"| {name} | {f['wall_s']:.2f}, {f['own_clock_s']:.2f}, {f['cpu_s']:.2f} | {f['seen_mb']:.2f}, {f['kernel_mb']:.2f} | {'; '.join([cause, *more])} | "
             f"{', '.join(where)} | {cost} |")
 
