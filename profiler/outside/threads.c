@@ -46,7 +46,7 @@ struct ran_account {
     uint64_t ran_ns, queued_ns, turns; /* turns: how many times it got a CPU */
 };
 
-/* By the scheduler's clock. 0: not known. */
+/* By the scheduler's clock. 0: not known; kernels that keep no account write zeros. */
 static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account *a)
 {
     char text[96];
@@ -54,7 +54,7 @@ static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account
         return 0;
     thread_poll_number(thread_poll_number(thread_poll_number(text, &a->ran_ns), &a->queued_ns),
                        &a->turns);
-    return 1;
+    return a->turns > 0;
 }
 
 /* Its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
@@ -66,10 +66,9 @@ static int account(struct threads *s, struct thread_seen *h, struct process_stat
         return 0;
     h->user_ticks = st->user_ticks;
     h->system_ticks = st->system_ticks;
-    if (account_of_scheduler(s, h->tid, a))
-        return 1;
-    a->ran_ns = process_ticks_ns(st->user_ticks + st->system_ticks);
-    h->ticks_only = 1;
+    h->ticks_only = !account_of_scheduler(s, h->tid, a);
+    if (h->ticks_only)
+        a->ran_ns = process_ticks_ns(st->user_ticks + st->system_ticks);
     return 1;
 }
 
