@@ -18,6 +18,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it */
 #endif
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* Linux 5.9 */
+#endif
 /* Above the numbers that programs expect to get or close by hand. */
 #define FD_FROM 400
 #define FD_LEAST                                                                                   \
