@@ -329,7 +329,7 @@ static void cones_take_the_steps_of_the_whole(void **state)
     for (int kind = 0; kind < KINDS; kind++) {
         struct problem p;
         open_solid(kind % 2 ? "cone_helical_curved" : "cone_even", &p);
-        compare_streamed(&p, kind, 1 + 3 * (kind % 3), &image);
+        compare_streamed(&p, kind, 3 + 2 * (kind % 3), &image);
         problem_close(&p);
     }
     worst_check(&image);
@@ -343,7 +343,7 @@ static void streamed_failures_are_told_and_leave_nothing(void **state)
     int failed = 0;
     open_solid("cone_even", &p);
     const size_t room = room_of_views(&p, 5, &plan);
-    for (int64_t at = 1;; at += 3) {
+    for (int64_t at = 1;; at += 7) {
         struct run r = run_of(&p, 1);
         shim_faults.allocation = at;
         const enum err e = solve(&r, room, 0);
