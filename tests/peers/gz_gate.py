@@ -83,7 +83,7 @@ def inflate(path):
 
 
 def libdeflate(path, decoded):
-    """Seconds of libdeflate's own call; None where there is no libdeflate."""
+    """Seconds of libdeflate's own call; None where libdeflate is absent."""
     name = ctypes.util.find_library("deflate")
     if not name:
         return None
