@@ -242,16 +242,12 @@ static void an_interrupted_run_keeps_its_image(void **state)
     problem_close(&p);
 }
 
-static void failures_are_told_and_leave_nothing(void **state)
+/* Each `step`th allocation fails once. */
+static void fail_each(struct problem *p, size_t room, int64_t step)
 {
-    (void)state;
-    struct problem p;
-    struct mbir_groups_plan plan;
     int failed = 0;
-    open_solid("par_even", &p);
-    const size_t room = room_of(&p, 3, &plan);
-    for (int64_t at = 1;; at += 11) {
-        struct run r = run_of(&p, 1);
+    for (int64_t at = 1;; at += step) {
+        struct run r = run_of(p, 1);
         shim_faults.allocation = at;
         const enum err e = solve(&r, room, 0);
         const int reached = shim_faults.allocation <= 0;
@@ -262,6 +258,16 @@ static void failures_are_told_and_leave_nothing(void **state)
             break;
     }
     assert_in_range(failed, 3, 1000);
+}
+
+static void failures_are_told_and_leave_nothing(void **state)
+{
+    (void)state;
+    struct problem p;
+    struct mbir_groups_plan plan;
+    open_solid("par_even", &p);
+    const size_t room = room_of(&p, 3, &plan);
+    fail_each(&p, room, 11);
     problem_close(&p);
 }
 
@@ -340,21 +346,9 @@ static void streamed_failures_are_told_and_leave_nothing(void **state)
     (void)state;
     struct problem p;
     struct mbir_streamed_plan plan;
-    int failed = 0;
     open_solid("cone_even", &p);
     const size_t room = room_of_views(&p, 5, &plan);
-    for (int64_t at = 1;; at += 7) {
-        struct run r = run_of(&p, 1);
-        shim_faults.allocation = at;
-        const enum err e = solve(&r, room, 0);
-        const int reached = shim_faults.allocation <= 0;
-        shim_faults.allocation = 0;
-        failed += e != ERR_OK;
-        run_free(&r);
-        if (!reached)
-            break;
-    }
-    assert_in_range(failed, 3, 1000);
+    fail_each(&p, room, 7);
     problem_close(&p);
 }
 
