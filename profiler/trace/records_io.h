@@ -15,6 +15,8 @@ enum trace_io_kind { /* what a descriptor leads to */
                      TRACE_TO_MEMORY, /* memfd, tmpfs: no disk behind it */
                      TRACE_TO_OTHER   /* devices, eventfd and its like */
 };
+/* How the name of a socket begins that the process accepted; its port follows. */
+#define TRACE_CLIENTS "clients of "
 enum trace_io_flags {
     TRACE_IO_DIRECT = 1, /* opened past the page cache */
     TRACE_IO_MANY = 2,   /* a row for many files, whose name has a `*` */

@@ -111,7 +111,8 @@ static enum err file(struct image *im, const struct trace_item *item)
     TRY(row_by_id(im, f->id, &r));
     r->path = path;
     r->kind = f->kind;
-    im->accepts |= f->kind == TRACE_TO_SOCKET && !strncmp(path, "clients of ", 11);
+    im->accepts |=
+        f->kind == TRACE_TO_SOCKET && !strncmp(path, TRACE_CLIENTS, strlen(TRACE_CLIENTS));
     r->flags |= f->flags;
     r->device = f->device;
     r->size = f->size;

@@ -90,7 +90,7 @@ void io_endpoint(int fd, const struct io_descriptor *d, char *out, size_t room)
     socklen_t bytes = sizeof p;
     memset(&p, 0, sizeof p);
     if (d->accepted && !syscall(SYS_getsockname, fd, &p, &bytes) && p.a.sa_family != AF_UNIX) {
-        snprintf(out, room, "clients of port %u",
+        snprintf(out, room, TRACE_CLIENTS "port %u",
                  ntohs(p.a.sa_family == AF_INET ? p.v4.sin_port : p.v6.sin6_port));
         return;
     }
