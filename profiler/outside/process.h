@@ -43,12 +43,18 @@ void images_forget(void);
 /* threads.c */
 struct threads {
     pid_t pid;
+    int crowded; /* threads wait for CPUs */
     struct thread_seen *list;
     size_t count, room;
     uint64_t begin_ns, sampled;
 };
+/* A look at all threads: when it was due, a random moment; when it began; the mean time between
+ * two. */
+struct look {
+    uint64_t due_ns, began_ns, interval_ns;
+};
 void threads_find(struct threads *s, struct capture_thread *t);
-void threads_look(struct threads *s, struct capture_thread *t, uint64_t interval_ns);
+void threads_look(struct threads *s, struct capture_thread *t, const struct look *k);
 void threads_end(struct threads *s, struct capture_thread *t);
 
 #endif
