@@ -327,7 +327,8 @@ static enum err slow_read(struct fetch_worker *w, struct fetch_request *r, int n
     return fetch_pread.read(w, r, n);
 }
 
-/* Little is read by the calling thread alone, unless its first group shows that the rest is slow. */
+/* Little is read by the calling thread alone, unless its first group shows that the rest is slow.
+ */
 static void test_little(void **state)
 {
     (void)state;
@@ -514,9 +515,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_values), cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_little), cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_jpeg_tiles), cmocka_unit_test(test_box_index),
+        cmocka_unit_test(test_little),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_mosaic),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pictures),   cmocka_unit_test(test_jpeg_tiles),
+        cmocka_unit_test(test_box_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
