@@ -149,6 +149,16 @@ def group(check, folder):
     check.that(r.returncode == 1 and "2 of 2 targets missed" in r.stderr, f"run with a gate that is missed: {r.stderr[-600:]}")
 
 
+def short_calls(check, _):
+    """Short runs are several calls, with copies between them; neither happens where the run is recorded."""
+    for more in ([], ["--traced"]):
+        r = tomoprof("child-run", "--op", "volume_flip", "--size", 16, "--runs", 9, "--backend", "cpu", "--threads", 1, "--seed", 1, "--fd", 1, *more)
+        lines = [json.loads(line) for line in r.stdout.splitlines()]
+        check.that(r.returncode == 0 and [line["run"] for line in lines if "run" in line] == list(range(1, 10)), f"runs {more}: {r.stdout[-600:]} {r.stderr}")
+        copies = [line["like_runs_gbytes_per_s"] for line in lines if list(line) == ["like_runs_gbytes_per_s"]]
+        check.that(copies == [] if more else len(copies) == 1 and copies[0] > 0 and list(lines[-1]) == ["like_runs_gbytes_per_s"], f"copies {more}: {copies}")
+
+
 def flame(check, folder):
     """One graph of every operation that has samples: a run that is long enough to have some."""
     if SANITIZED:
@@ -169,4 +179,4 @@ def flame(check, folder):
 
 
 if __name__ == "__main__":
-    main(against_numpy, against_scipy, refusals, timing, group, flame)
+    main(against_numpy, against_scipy, refusals, timing, group, short_calls, flame)

@@ -183,6 +183,8 @@ def threads():
     add_track(p, "cpu", 1, 2, second, 500_000_000, 300_000_000)
     add_track(p, "wait", 0, 3, waits, 0, 1_900_000_000)
     p["memory"]["series"].append({"process": 1, "t_s": [0.5, 1.0, 1.5], "rss_mb": [100, 300, 300], "heap_mb": [0, 0, 0]})
+    p["io"]["reading"] = [{"file": "recon.py", "line": 5, "mb": 128.0, "calls": 3.0, "storage_s": 0.012, "ready_s": 0.024, "network_s": 0.0, "copy_s": 0.004, "decode_s": 0.11,
+                           "unnamed_s": 0.0, "codec": "zlib", "convert_s": 0.05, "place_s": 0.06, "other_s": 0.08}]
     return p
 
 

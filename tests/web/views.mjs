@@ -226,5 +226,16 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that((await two.locator("#lines tbody").first().innerText()).includes("back_project_kernel<<<"), "in print there is no source");
     await two.context().close();
   }
-  return [source, links, filters, calls, rows, searches, colours, charts];
+
+  // Each part of the time of a line that reads has a column with the number of the profile.
+  async function reads() {
+    const page = await open("threads", { hash: "#files" }), line = profileOf("threads").io.reading[0];
+    const heads = await page.$$eval('#files div[aria-label="reading"] thead th', (n) => n.map((h) => h.innerText));
+    const cells = await page.$$eval('#files div[aria-label="reading"] tbody tr', (n) => n.map((r) => [...r.cells].map((c) => c.innerText)));
+    const parts = { Storage: "storage_s", "No CPU": "ready_s", Network: "network_s", "Page cache": "copy_s", Decoding: "decode_s", Conversion: "convert_s", Placing: "place_s", "Other CPU": "other_s" };
+    that(cells.length === 1 && cells[0][0] === `${line.file}:${line.line}`, `lines that read: ${cells}`);
+    for (const [head, key] of Object.entries(parts)) that(cells[0][heads.indexOf(head)] === (line[key] ? time(line[key] * 1e9) : "0"), `${head}: ${cells[0][heads.indexOf(head)]}, the profile has ${line[key]} s`);
+    await page.context().close();
+  }
+  return [source, links, filters, calls, rows, searches, colours, charts, reads];
 }

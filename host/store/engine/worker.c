@@ -443,7 +443,12 @@ void worker_run(struct engine_worker *w)
         const int64_t g = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
         if (g >= p->groups_count)
             break;
+        const int64_t begin = w->first_done ? clock_ns() : 0;
         e = group_run(w, p->groups[g], p->groups[g + 1]);
+        if (w->first_done) {
+            w->first_done(w, clock_ns() - begin);
+            w->first_done = NULL;
+        }
         if (e == ERR_UNSUPPORTED && w->fetch.way == &fetch_direct) { /* tmpfs, overlays */
             fetch_end(&w->fetch);
             if (!__atomic_exchange_n(&job->refused, 1, __ATOMIC_ACQ_REL))

@@ -32,6 +32,9 @@ struct engine_worker {
     int64_t *request_of;      /* of each part of a group */
     struct kept_chunk **held; /* of each part: its chunk is decoded already */
     int64_t requests_room, held_count;
+    /* Not NULL: called once, with the time of the worker's first group; it may start the others. */
+    void (*first_done)(struct engine_worker *w, int64_t ns);
+    void *team;
 };
 
 void worker_run(struct engine_worker *w);

@@ -85,6 +85,8 @@ static void on_line(void *context, char *text)
                  cJSON_GetStringValue(cJSON_GetObjectItem(line, "shares")));
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
+    else if (cJSON_HasObjectItem(line, "like_runs_gbytes_per_s"))
+        c->cell->before.like_runs_bytes_per_s = number(line, "like_runs_gbytes_per_s") * 1e9;
     else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
         take_row(c->cell, &c->cell->rows[c->done++], line);
     cJSON_Delete(line);

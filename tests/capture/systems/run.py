@@ -1,10 +1,11 @@
 """Other projects' loaders under the recorder: the first cause, the call tree of the section, where its time goes, and what recording costs in pairs.
 
-    python3 tests/capture/systems/run.py --program build/tomoprof --python VENV/bin/python --folder DIR [--pairs 5] [--json FILE] [--docs FILE] [NAME...]
+    python3 tests/capture/systems/run.py --program build/tomoprof --python VENV/bin/python --folder DIR [--pairs 5] [--minutes 15] [--json FILE] [--docs FILE] [NAME...]
 
 VENV holds radiobject, nibabel, moto[server], aicspylibczi and pylibCZIrw; rows whose packages are absent are skipped with the reason. Files are made in DIR
-where they are not there. Each pair is a bare and a recorded run in turn; one more recording is analysed. Exit 1: a program failed, the bytes that were seen
-differ from the kernel's by more than 2 %, or the cause is not the one that is known. `--docs` puts the table between that file's systems marks."""
+where they are not there. One recording is analysed; then each pair is a bare and a recorded run in turn. A row whose share of the minutes is over has fewer
+pairs, at least one, and its cell says how many. Exit 1: a program failed, the bytes that were seen differ from the kernel's by more than 2 %, or the cause
+is not the one that is known. `--docs` puts the table between that file's systems marks."""
 
 import argparse
 import json
@@ -73,6 +74,7 @@ def options():
     parser.add_argument("--python", required=True)
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=15, help="for all rows, making files included: rows that begin late have fewer pairs")
     parser.add_argument("--latency", type=float, default=0.05, help="seconds that each answer of the object store waits")
     parser.add_argument("--json", type=pathlib.Path, help="results; rows that it has and that are not asked for stay")
     parser.add_argument("--docs", type=pathlib.Path)
@@ -215,7 +217,8 @@ def facts(folder, function):
     }
 
 
-def one(o, places, name):
+def one(o, places, name, until):
+    """What one row found; its pairs end before `until`, but for the first."""
     row = ROWS[name]
     missing = absent(o.python, list(row.packages))
     if missing:
@@ -224,14 +227,19 @@ def one(o, places, name):
     bare = [o.python, HERE / words[0], *words[1:]]
     out = o.folder / "runs"
     record = [o.program, "record", "--out", out]
-    pairs = []
-    for i in range(o.pairs):
-        shutil.rmtree(out, ignore_errors=True)
-        both = {k: measured(w) for k, w in (("bare", bare), ("recorded", [*record, "--no-analysis", "--", *bare]))[:: 1 if i % 2 else -1]}
-        pairs.append({k: {q: v for q, v in run.items() if q != "said"} for k, run in both.items()})
     shutil.rmtree(out, ignore_errors=True)
     said = measured([*record, "--", *bare])["said"]
     found = facts(out / "latest", row.function)
+    pairs, longest = [], 0.0
+    for i in range(o.pairs):
+        if pairs and time.monotonic() + longest > until:
+            break
+        begin = time.monotonic()
+        shutil.rmtree(out, ignore_errors=True)
+        both = {k: measured(w) for k, w in (("bare", bare), ("recorded", [*record, "--no-analysis", "--", *bare]))[:: 1 if i % 2 else -1]}
+        pairs.append({k: {q: v for q, v in run.items() if q != "said"} for k, run in both.items()})
+        longest = max(longest, time.monotonic() - begin)
+    shutil.rmtree(out, ignore_errors=True)
     found["own_clock_s"] = float(re.search(r"^\d+\.\d+$", said, re.M)[0])
     ratios = sorted(p["recorded"]["cpu_s"] / p["bare"]["cpu_s"] for p in pairs)
     found |= {"pairs": pairs, "load": os.getloadavg()[0], "cpu_ratio": statistics.median(ratios) if ratios else None, "wrong": []}
@@ -262,13 +270,16 @@ def row(name, f):
              "convert": "types", "place": "copies in memory", "other": "other code of lines that read"}
     where = [f"{names[k]} {s:.2f}" for k, s in sorted(f["where_s"].items(), key=lambda p: -p[1]) if s > 0.01 * f["wall_s"]]
     where += [f"imports {f['imports_s']:.2f}"] if f["imports_s"] > 0 else []
-    spread = "" if len(f["pairs"]) < 2 else f" ({f['cpu_ratio_range'][0]:.2f} to {f['cpu_ratio_range'][1]:.2f})"
-    cost = "not measured" if f["cpu_ratio"] is None else f"{f['cpu_ratio']:.2f}{spread}"
+    cost = "not measured"
+    if f["pairs"]:
+        low, high = f["cpu_ratio_range"]
+        spread = f" ({low:.2f} to {high:.2f}, {len(f['pairs'])} pairs)" if len(f["pairs"]) > 1 else " (1 pair)"
+        cost = f"{f['cpu_ratio_least']:.2f}; {f['cpu_ratio']:.2f}{spread}"
     return (f"| {name} | {f['wall_s']:.2f}, {f['own_clock_s']:.2f}, {f['cpu_s']:.2f} | {f['seen_mb']:.2f}, {f['kernel_mb']:.2f} | {'; '.join([cause, *more])} | "
             f"{', '.join(where)} | {cost} |")
 
 
-HEAD = ["| program | s: run, section by its own clock, CPU | read, MiB: seen, by the kernel | first cause and what it may save | where its time goes, s, threads added | CPU time, recorded over bare |",
+HEAD = ["| program | s: run, section by its own clock, CPU | read, MiB: seen, by the kernel | first cause and what it may save | where its time goes, s, threads added | CPU time, recorded over bare: least over least; median of pairs (range) |",
         "|---|---|---|---|---|---|"]
 
 
@@ -287,9 +298,12 @@ def main():
     kept = json.loads(o.json.read_text()) if o.json and o.json.exists() else {}
     places, found, merged = Places(o), {}, kept
     try:
+        wanted = [name for name in ROWS if not o.names or any(part in name for part in o.names)]
+        end = time.monotonic() + 60 * o.minutes
         for name in ROWS:
-            if not o.names or any(part in name for part in o.names):
-                found[name] = one(o, places, name)
+            if name in wanted:
+                now = time.monotonic()
+                found[name] = one(o, places, name, now + (end - now) / (len(wanted) - len(found)))
                 print(row(name, found[name]), *found[name].get("tree", []), *found[name].get("wrong", []), sep="\n", flush=True)
                 merged = {n: found.get(n, kept.get(n)) for n in ROWS if n in found or n in kept}
                 if o.json:

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "host/base/memory.h"
 #include "host/store/engine/engine.h"
@@ -320,6 +321,37 @@ static void test_box_index(void **state)
     }
 }
 
+static enum err slow_read(struct fetch_worker *w, struct fetch_request *r, int n)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    return fetch_pread.read(w, r, n);
+}
+
+/* Little is read by the calling thread alone, unless its first group shows that the rest is slow.
+ */
+static void test_little(void **state)
+{
+    (void)state;
+    struct store *s;
+    struct store_array *a;
+    struct engine_plan *p;
+    struct engine_result r;
+    struct fetch_way slow = fetch_pread;
+    slow.read = slow_read;
+    open_known(&all[0], &s, &a);
+    const struct engine_box box = {{1, 3, 2}, {4, 30, 39}};
+    const struct engine_options o = {.way = &slow, .batch = 1, .gap = -1};
+    check_box(&all[0], s, a, &box, &o);
+    float *x = malloc((size_t)store_elements(a) * sizeof *x);
+    assert_ok(engine_plan(s, a, &box, &o, &p));
+    assert_true(engine_facts(p)->tasks > 16);
+    assert_ok(engine_run(p, a->dtype, x, NULL, NULL, &r));
+    assert_int_equal(r.workers, engine_processors());
+    engine_plan_free(p);
+    free(x);
+    store_close(s);
+}
+
 /* Times of every part, from several workers; what was not read is marked. */
 static void test_times(void **state)
 {
@@ -483,9 +515,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_values), cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_types),      cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_times),      cmocka_unit_test(test_mosaic),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_jpeg_tiles), cmocka_unit_test(test_box_index),
+        cmocka_unit_test(test_little),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_mosaic),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pictures),   cmocka_unit_test(test_jpeg_tiles),
+        cmocka_unit_test(test_box_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
