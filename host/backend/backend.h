@@ -92,6 +92,9 @@ struct weights_rule {
 /* Operations of a sample, an exponential as 20. */
 double weights_flops(enum weights_kind kind);
 
+/* What move_slices does with some slices of a volume array. */
+enum slices_move { SLICES_TAKE, SLICES_PUT, SLICES_ADD };
+
 /* Sums over one subset of VCD, float64. */
 struct vcd_sums {
     double linear, quadratic;
@@ -243,6 +246,11 @@ struct backend_ops {
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,
                              struct buffer *x);
+    /* `count` slices of the pixels of x, from slice `first` on: copied out of x into packed, which
+     * is (pixels, count), or packed put into x, or added there (no pixel twice then). */
+    enum err (*move_slices)(struct backend *be, const struct volume *v,
+                            const struct pixel_set *pixels, enum slices_move how, int64_t first,
+                            int64_t count, struct buffer *x, struct buffer *packed);
     enum err (*sum_abs)(struct backend *be, const struct buffer *x, double *out);
     /* (V, Mr, Nc) <-> (V, Nc, Mr), in and out differ. */
     enum err (*sino_reorder)(struct backend *be, const struct scan *s, struct sinogram in,
