@@ -24,11 +24,11 @@ struct borders {
 };
 
 /* One slice of the pixels of an array of so many slices: out of it, or into it. */
-static enum err move(struct borders *o, enum slices_move how, const struct pixel_set *pixels,
+static enum err move(struct borders *o, enum slices_way how, const struct pixel_set *pixels,
                      int64_t slices, int64_t k, struct buffer *array, struct buffer *line)
 {
-    const struct volume v = {.rows = volume_pixels(&o->m->volume), .cols = 1, .slices = slices};
-    return o->ops->move_slices(o->be, &v, pixels, how, k, 1, array, line);
+    const struct slices_move one = {how, slices, k, 1};
+    return o->ops->move_slices(o->be, &one, pixels, array, line);
 }
 
 /* One number of each pixel to the other rank, and its numbers here. */

@@ -58,19 +58,18 @@ static int64_t lines(const struct ranks_backend *r)
 }
 
 /* Rows of d, packed: out of it, into it or added to it. */
-static enum err move_rows(struct backend *be, enum slices_move how, struct index_range rows,
+static enum err move_rows(struct backend *be, enum slices_way how, struct index_range rows,
                           struct buffer *packed)
 {
     struct ranks_backend *r = of(be);
-    const struct volume flat = {.rows = lines(r), .cols = 1, .slices = r->rows.count};
+    const struct slices_move some = {how, r->rows.count, rows.first - r->rows.first, rows.count};
     const struct pixel_set all = {NULL, lines(r), 1};
-    return r->inner->move_slices(be, &flat, &all, how, rows.first - r->rows.first, rows.count,
-                                 &r->projected, packed);
+    return r->inner->move_slices(be, &some, &all, &r->projected, packed);
 }
 
 /* One step of the exchange: rows `out` to rank `to`, rows `in` from rank `from`. */
 static enum err step(struct backend *be, int to, struct index_range out, int from,
-                     struct index_range in, enum slices_move how)
+                     struct index_range in, enum slices_way how)
 {
     struct ranks_backend *r = of(be);
     if (!out.count && !in.count)

@@ -330,7 +330,7 @@ static void test_move_slices(void **state)
     (void)state;
     enum { SLICES = 9, FIRST = 2, COUNT = 4 };
     static const int32_t some[] = {PIXELS - 1, 0, 3};
-    const struct volume v = volume(SLICES);
+    struct slices_move move = {SLICES_ADD, SLICES, FIRST, COUNT};
     for (int listed = 0; listed < 2; listed++) {
         struct backend be = {.threads = 2};
         const struct pixel_set pixels = {listed ? some : NULL, listed ? 3 : PIXELS, 0};
@@ -339,14 +339,17 @@ static void test_move_slices(void **state)
         float *packed = uniform(n, -1, 1), *back = uniform(n, -1, 1);
         struct buffer to = wrap(now, PIXELS * SLICES), given = wrap(packed, n),
                       taken = wrap(back, n);
-        assert_ok(cpu_move_slices(&be, &v, &pixels, SLICES_ADD, FIRST, COUNT, &to, &given));
-        assert_ok(cpu_move_slices(&be, &v, &pixels, SLICES_TAKE, FIRST, COUNT, &to, &taken));
+        move.how = SLICES_ADD;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &given));
+        move.how = SLICES_TAKE;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &taken));
         for (int64_t i = 0; i < n; i++) {
             const int64_t q = i / COUNT, p = listed ? some[q] : q;
             assert_near(back[i], x[p * SLICES + FIRST + i % COUNT] + packed[i], 0);
             x[p * SLICES + FIRST + i % COUNT] = packed[i];
         }
-        assert_ok(cpu_move_slices(&be, &v, &pixels, SLICES_PUT, FIRST, COUNT, &to, &given));
+        move.how = SLICES_PUT;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &given));
         assert_memory_equal(now, x, sizeof *x * PIXELS * SLICES);
         free(x);
         free(now);
