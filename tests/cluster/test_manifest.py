@@ -14,7 +14,7 @@ from launch import simulate
 from tool import PATIENCE, TOMOPROF, have, main, tomoprof
 
 JOB = pathlib.Path(__file__).parents[2] / "host" / "cluster" / "jobs" / "recon.yaml"
-ROWS = 512  # that of the file
+ROWS, CENTER = 512, 9.5  # the number of rows is that of the file, the axis is the scan's
 
 
 def script(folder):
@@ -22,15 +22,16 @@ def script(folder):
     text = JOB.read_text()
     command = re.search(r"command: \[(.*)\]", text)[1]
     block = re.search(r"args:\n +- \|\n((?: {14}.*\n)+)", text)[1]
-    return re.findall(r'"([^"]*)"', command), textwrap.dedent(block).replace("/scans/", f"{folder}/")
+    block = re.sub(r"\bcenter=\S+", f"center={CENTER}", textwrap.dedent(block))
+    return re.findall(r'"([^"]*)"', command), block.replace("/scans/", f"{folder}/")
 
 
 def pods(check, folder):
     if not have("hdf5"):
         return
-    simulate(folder, "parallel", "--size", 12, "--rows", ROWS, "--views", 8)
+    simulate(folder, "parallel", "--size", 20, "--rows", ROWS, "--views", 12)
     (folder / "parallel.h5").rename(folder / "scan.h5")
-    r = tomoprof("recon", "--in", folder / "scan.h5", "--out", folder / "whole.nii", timeout=PATIENCE)
+    r = tomoprof("recon", "--in", folder / "scan.h5", "--center", CENTER, "--out", folder / "whole.nii", timeout=PATIENCE)
     check.that(r.returncode == 0, r.stderr)
     words, text = script(folder)
     check.that(re.search(r"rows=(\d+)", text)[1] == str(ROWS), text)
