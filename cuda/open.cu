@@ -162,6 +162,7 @@ const struct backend_ops cuda_backend_ops = {
     NULL, /* vcd_iteration_fits: always */
     cuda_scale,
     cuda_scale_slices,
+    cuda_move_slices,
     cuda_sum_abs,
     cuda_sino_reorder,
     cuda_fingerprint,

@@ -7,6 +7,8 @@
 enum err cuda_scale(struct backend *be, double alpha, struct buffer *x);
 enum err cuda_scale_slices(struct backend *be, const struct volume *v, const float *factor,
                            struct buffer *x);
+enum err cuda_move_slices(struct backend *be, const struct slices_move *move,
+                          const struct pixel_set *pixels, struct buffer *x, struct buffer *packed);
 enum err cuda_sum_abs(struct backend *be, const struct buffer *x, double *out);
 enum err cuda_make_weights(struct backend *be, const struct weights_rule *rule,
                            const struct buffer *y, const struct buffer *metal, struct buffer *w);

@@ -97,8 +97,7 @@ struct vcd_sums {
     double linear, quadratic;
 };
 
-/* A step that was decided and is still to be taken out of the error sinogram: e -= alpha A delta.
- */
+/* A step that is decided, and still to leave the error sinogram: e -= alpha A delta. */
 struct vcd_move {
     struct pixel_set pixels;
     const struct buffer *delta;
@@ -134,8 +133,7 @@ struct backend_ops {
     void (*close)(struct backend *be);
 
     /* Buffers. upload makes host memory usable by compute functions, download makes a result
-     * readable on the host; where the place is the host already both are an alias and move no byte.
-     */
+     * readable on the host; where the place is the host both are an alias and move no byte. */
     enum err (*alloc)(struct backend *be, const char *what, size_t bytes, struct buffer *out);
     void (*release)(struct backend *be, struct buffer *b);
     enum err (*upload)(struct backend *be, const void *host, size_t bytes, struct buffer *out);
@@ -243,6 +241,10 @@ struct backend_ops {
     /* x[pixel][k] *= factor[k] (host, [slices]). */
     enum err (*scale_slices)(struct backend *be, const struct volume *v, const float *factor,
                              struct buffer *x);
+    /* Some slices of the pixels of x, to or from packed, which is (pixels, count) (volume.h). */
+    enum err (*move_slices)(struct backend *be, const struct slices_move *move,
+                            const struct pixel_set *pixels, struct buffer *x,
+                            struct buffer *packed);
     enum err (*sum_abs)(struct backend *be, const struct buffer *x, double *out);
     /* (V, Mr, Nc) <-> (V, Nc, Mr), in and out differ. */
     enum err (*sino_reorder)(struct backend *be, const struct scan *s, struct sinogram in,

@@ -63,4 +63,12 @@ struct volume_map volume_map_z_norm(const struct volume_moments *m);
 /* low > high: there was no value. */
 struct volume_map volume_map_rescale(const struct volume_step *s, float low, float high);
 
+/* `count` slices of an array of `slices`, from slice `first` on: copied to an array of them alone,
+ * or that one put into their place, or added there (each pixel once then). */
+enum slices_way { SLICES_TAKE, SLICES_PUT, SLICES_ADD };
+struct slices_move {
+    enum slices_way how;
+    int64_t slices, first, count;
+};
+
 #endif

@@ -212,6 +212,11 @@ enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t by
     return ERR_OK;
 }
 
+int cluster_reads_devices(const struct cluster *c)
+{
+    return c->calls && c->calls->reads_devices();
+}
+
 enum err cluster_agree(struct cluster *c, enum err e, int *silent)
 {
     const int none = c->place.size;

@@ -17,6 +17,8 @@ struct cluster {
     const struct cluster_transport *calls; /* NULL for one rank */
     double seconds;                        /* in calls, waiting for the others included */
     uint64_t bytes, messages;              /* sent by this rank */
+    uint64_t device_bytes;                 /* both ways, straight from and to a GPU's memory */
+    uint64_t staged_bytes;                 /* or through copies in host memory */
 };
 
 /* Finds out whether a launcher started several ranks (its variables say so), opens MPI if it did,
@@ -41,6 +43,8 @@ enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root
 /* `data` to rank `to` and `into` from rank `from` at once; -1: nobody. */
 enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t bytes, int from,
                           void *into, size_t room);
+/* Whether the MPI library says that `data` and `into` may lie in a GPU's memory. */
+int cluster_reads_devices(const struct cluster *c);
 /* All are here. */
 enum err cluster_barrier(struct cluster *c);
 

@@ -48,7 +48,7 @@ enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
     const size_t sinograms =
         (size_t)(1 + (s->request->weights != SCAN_EQUAL) + (s->request->rings != 0) + 3 * overlap);
     s->bytes = sinograms * y + x + mbir_scratch_bytes(&mine) +
-               12 * (size_t)volume_pixels(&mine.volume) * sizeof(float);
+               14 * (size_t)volume_pixels(&mine.volume) * sizeof(float);
     return mem_require("this reconstruction by all processes of this machine",
                        s->bytes * (size_t)c->place.local_size, "start fewer, or on more machines");
 }

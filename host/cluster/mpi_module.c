@@ -122,11 +122,21 @@ static void explain(int code, char text[512])
     text[511] = 0;
 }
 
+/* MPI libraries that could take a GPU's memory have this extension, which says whether they can. */
+static int reads_devices(void)
+{
+    int (*ask)(void);
+    void *symbol = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&ask, &symbol, sizeof ask);
+    return symbol && ask();
+}
+
 __attribute__((visibility("default"))) const struct cluster_transport *tomoprof_mpi(void);
 
 const struct cluster_transport *tomoprof_mpi(void)
 {
-    static const struct cluster_transport table = {sizeof table, join,      leave,    end_all,
-                                                   gather_all,   broadcast, exchange, explain};
+    static const struct cluster_transport table = {sizeof table, join,       leave,
+                                                   end_all,      gather_all, broadcast,
+                                                   exchange,     explain,    reads_devices};
     return &table;
 }

@@ -7,7 +7,7 @@
 #include "host/base/memory.h"
 #include "host/cluster/borders.h"
 #include "host/cluster/ranks_backend.h"
-#include "host/cluster/stage.h"
+#include "host/cluster/wire.h"
 
 struct ranks_backend {
     struct backend_ops ops;          /* first: be->ops leads here */
@@ -19,7 +19,8 @@ struct ranks_backend {
     int overlaps;                   /* any two ranks share rows */
     struct buffer projected;        /* A delta of all ranks, rows fastest; where they overlap */
     const void *projected_of;       /* the delta that it belongs to, NULL: to none */
-    float *sent, *received;         /* rows of one pair of ranks; mem_alloc */
+    struct wire shared;             /* rows of one pair of ranks; where they overlap */
+    float *counted;                 /* per row of this rank: 1 where it is owned, else 0 */
     struct borders *borders;
     int neighbours_known;
 };
@@ -56,51 +57,34 @@ static int64_t lines(const struct ranks_backend *r)
     return r->m->scan.views * r->m->scan.channels;
 }
 
-static size_t bytes_of(const struct ranks_backend *r, struct index_range rows)
+/* Rows of d, packed: out of it, into it or added to it. */
+static enum err move_rows(struct backend *be, enum slices_way how, struct index_range rows,
+                          struct buffer *packed)
 {
-    return (size_t)(lines(r) * rows.count) * sizeof(float);
+    struct ranks_backend *r = of(be);
+    const struct slices_move some = {how, r->rows.count, rows.first - r->rows.first, rows.count};
+    const struct pixel_set all = {NULL, lines(r), 1};
+    return r->inner->move_slices(be, &some, &all, &r->projected, packed);
 }
 
-static void take_rows(const struct ranks_backend *r, struct index_range rows, const float *d,
-                      float *out)
+/* One step of the exchange: rows `out` to rank `to`, rows `in` from rank `from`. */
+static enum err step(struct backend *be, int to, struct index_range out, int from,
+                     struct index_range in, enum slices_way how)
 {
-    const float *from = d + rows.first - r->rows.first;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < lines(r); i++)
-        memcpy(out + i * rows.count, from + i * r->rows.count, (size_t)rows.count * sizeof *out);
-}
-
-/* Adds to the rows that are there, or takes their place. */
-static void put_rows(const struct ranks_backend *r, struct index_range rows, int add,
-                     const float *in, float *d)
-{
-    float *to = d + rows.first - r->rows.first;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < lines(r); i++)
-        for (int64_t k = 0; k < rows.count; k++)
-            to[i * r->rows.count + k] =
-                in[i * rows.count + k] + (add ? to[i * r->rows.count + k] : 0);
-}
-
-/* One step of the exchange: rows `out` of d to rank `to`, rows `in` from rank `from`. */
-static enum err step(struct ranks_backend *r, int to, struct index_range out, int from,
-                     struct index_range in, int add, float *d)
-{
+    struct ranks_backend *r = of(be);
     if (!out.count && !in.count)
         return ERR_OK;
     if (out.count)
-        take_rows(r, out, d, r->sent);
-    TRY(cluster_exchange(r->c, out.count ? to : -1, r->sent, bytes_of(r, out), in.count ? from : -1,
-                         r->received, bytes_of(r, in)));
-    if (in.count)
-        put_rows(r, in, add, r->received, d);
-    return ERR_OK;
+        TRY(move_rows(be, SLICES_TAKE, out, &r->shared.out));
+    TRY(wire_exchange(&r->shared, to, lines(r) * out.count, from, lines(r) * in.count));
+    return in.count ? move_rows(be, how, in, &r->shared.in) : ERR_OK;
 }
 
 /* A reduce-scatter: each row is summed by the rank that owns it, in one order; then it goes back to
  * those who hold it, who all have the same bits. */
-static enum err reduce(struct ranks_backend *r, float *d)
+static enum err reduce(struct backend *be)
 {
+    const struct ranks_backend *r = of(be);
     const int me = r->c->place.rank, size = r->c->place.size;
     for (int back = 0; back < 2; back++)
         for (int distance = 1; distance < size; distance++) {
@@ -109,7 +93,7 @@ static enum err reduce(struct ranks_backend *r, float *d)
                 back ? common(r->owned, rows_of(r, to)) : common(r->rows, r->shares->owned[to]);
             const struct index_range in =
                 back ? common(r->rows, r->shares->owned[from]) : common(r->owned, rows_of(r, from));
-            TRY(step(r, to, out, from, in, !back, d));
+            TRY(step(be, to, out, from, in, back ? SLICES_PUT : SLICES_ADD));
         }
     return ERR_OK;
 }
@@ -122,13 +106,7 @@ static enum err project(struct backend *be, struct projector *p, const struct pi
     const struct sinogram y = {&r->projected, SINO_ROWS_FASTEST};
     r->projected_of = NULL;
     TRY(r->inner->forward(be, p, pixels, x, y));
-    float *d;
-    TRY(stage_take(be, &r->projected, &d));
-    const enum err e = reduce(r, d);
-    if (e)
-        stage_drop(&r->projected, d);
-    TRY(e);
-    TRY(stage_give(be, d, &r->projected));
+    TRY(reduce(be));
     r->projected_of = x->ptr;
     return ERR_OK;
 }
@@ -157,22 +135,17 @@ static enum err device_dots(struct backend *be, const struct buffer *w, const st
                             const struct buffer *d, struct vcd_sums *sums)
 {
     const struct ranks_backend *r = of(be);
-    const int64_t n = r->rows.count, first = r->owned.first - r->rows.first;
-    float *own;
-    struct buffer counted;
-    if (r->owned.count == n)
+    const struct volume flat = {.rows = lines(r), .cols = 1, .slices = r->rows.count};
+    struct buffer own;
+    if (r->owned.count == r->rows.count)
         return r->inner->weighted_dots(be, w, e, d, sums);
-    TRY(stage_take(be, d, &own));
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < lines(r); i++)
-        for (int64_t k = 0; k < n; k++)
-            if (k < first || k >= first + r->owned.count)
-                own[i * n + k] = 0;
-    enum err code = r->inner->upload(be, own, d->bytes, &counted);
-    stage_drop(d, own);
-    TRY(code);
-    code = r->inner->weighted_dots(be, w, e, &counted, sums);
-    r->inner->release(be, &counted);
+    TRY(r->inner->alloc(be, "a projection's own rows", d->bytes, &own));
+    enum err code = r->inner->copy(be, d, &own);
+    if (!code)
+        code = r->inner->scale_slices(be, &flat, r->counted, &own);
+    if (!code)
+        code = r->inner->weighted_dots(be, w, e, &own, sums);
+    r->inner->release(be, &own);
     return code;
 }
 
@@ -265,6 +238,21 @@ static enum err sum_abs(struct backend *be, const struct buffer *x, double *out)
     return cluster_sum(of(be)->c, out, 1);
 }
 
+/* A buffer's own memory where it is the host's, else a copy. */
+static enum err host_take(struct backend *be, const struct buffer *b, float **out)
+{
+    void *copy;
+    *out = b->ptr;
+    if (b->place == PLACE_HOST)
+        return ERR_OK;
+    TRY(mem_alloc("a host copy of a sinogram", b->bytes, &copy));
+    const enum err e = be->ops->download(be, b, copy, b->bytes);
+    *out = e ? NULL : copy;
+    if (e)
+        mem_free(copy);
+    return e;
+}
+
 /* Of a sinogram as users hold it. */
 static enum err fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max)
@@ -274,7 +262,7 @@ static enum err fingerprint(struct backend *be, const struct buffer *b, double *
     const int64_t first = r->owned.first - r->rows.first;
     double sums[2] = {0, 0};
     float *all;
-    TRY(stage_take(be, b, &all));
+    TRY(host_take(be, b, &all));
     *min = (double)INFINITY;
     *max = -(double)INFINITY;
     for (int64_t v = 0; v < s->views; v++) {
@@ -286,7 +274,8 @@ static enum err fingerprint(struct backend *be, const struct buffer *b, double *
             *max = fmax(*max, (double)y[i]);
         }
     }
-    stage_drop(b, all);
+    if (b->place != PLACE_HOST)
+        mem_free(all);
     TRY(cluster_sum(r->c, sums, 2));
     TRY(cluster_least(r->c, min, 1));
     TRY(cluster_greatest(r->c, max, 1));
@@ -319,14 +308,6 @@ static enum err prior_terms(struct backend *be, const struct volume *v, const st
     return borders_terms(r->borders, prior, pixels, gP, hP);
 }
 
-static enum err floats(const char *what, int64_t count, float **out)
-{
-    void *p;
-    TRY(mem_alloc_zero(what, (size_t)count * sizeof **out, &p));
-    *out = p;
-    return ERR_OK;
-}
-
 static int64_t largest_overlap(const struct ranks_backend *r)
 {
     int64_t most = 0;
@@ -352,9 +333,11 @@ static enum err allocate(struct backend *be, struct ranks_backend *r)
     const int64_t samples = scan_samples(&r->m->scan);
     if (!r->overlaps)
         return ERR_OK;
-    const int64_t shared = lines(r) * largest_overlap(r);
-    TRY(floats("rows to send", shared, &r->sent));
-    TRY(floats("rows to receive", shared, &r->received));
+    r->counted = calloc((size_t)r->rows.count, sizeof *r->counted);
+    FAIL_IF(!r->counted, ERR_MEMORY, "no memory for a rank");
+    for (int64_t k = 0; k < r->owned.count; k++)
+        r->counted[r->owned.first - r->rows.first + k] = 1;
+    TRY(wire_open(be, r->c, "rows of other processes", lines(r) * largest_overlap(r), &r->shared));
     return r->inner->alloc(be, "projections of all ranks", (size_t)samples * sizeof(float),
                            &r->projected);
 }
@@ -397,7 +380,7 @@ void ranks_backend_close(struct backend *be, struct ranks_backend *r)
     be->ops = r->inner;
     be->ops->release(be, &r->projected);
     borders_close(r->borders);
-    mem_free(r->sent);
-    mem_free(r->received);
+    wire_close(&r->shared);
+    free(r->counted);
     free(r);
 }

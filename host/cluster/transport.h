@@ -21,6 +21,7 @@ struct cluster_transport {
     /* Sends to `to` and receives from `from` at once; -1: nobody. */
     int (*exchange)(int to, const void *data, size_t bytes, int from, void *into, size_t room);
     void (*explain)(int code, char text[512]);
+    int (*reads_devices)(void); /* messages may start and end in a GPU's memory */
 };
 
 #define CLUSTER_ENTRY_NAME "tomoprof_mpi"

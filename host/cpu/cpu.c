@@ -155,6 +155,7 @@ const struct backend_ops cpu_backend = {
     .vcd_iteration_fits = cpu_vcd_iteration_fits,
     .scale = cpu_scale,
     .scale_slices = cpu_scale_slices,
+    .move_slices = cpu_move_slices,
     .sum_abs = cpu_sum_abs,
     .sino_reorder = cpu_sino_reorder,
     .fingerprint = cpu_fingerprint,

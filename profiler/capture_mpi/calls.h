@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "profiler/capture_mpi/calls_again.h"
 #include "profiler/capture_mpi/calls_counted.h"
 #include "profiler/capture_mpi/calls_plain.h"
 
@@ -24,11 +25,14 @@ enum call_more {
     SENDS = 128, /* makes a request that Start sends with */
     RECEIVES = 256, /* or receives with */
     PARTS = 512,    /* of as many parts as argument 1 says */
+    AGAIN = 1024,   /* or is collective: Start has its bytes */
+    KEPT = 2048,    /* lists of counts are read until the call is complete */
 };
 #define CALL_NUMBER(name, ...)       CALL_##name,
 #define CALL_NUMBER_LARGE(name, ...) CALL_##name##_c,
 enum call_number {
-    COUNT_LIST(CALL_NUMBER) PLAIN_LIST(CALL_NUMBER) COUNT_LIST(CALL_NUMBER_LARGE) CALLS
+    COUNT_LIST(CALL_NUMBER) AGAIN_LIST(CALL_NUMBER) PLAIN_LIST(CALL_NUMBER)
+        COUNT_LIST(CALL_NUMBER_LARGE) AGAIN_LIST(CALL_NUMBER_LARGE) CALLS
 };
 extern const struct mpi_row {
     const char *name;

@@ -68,6 +68,11 @@
     X(Iallgather, 8, POST, 0, 1, 2, -1, -1, 6, -1, ONCE | INSTEAD)                                 \
     X(Ialltoall, 8, POST, 0, 1, 2, -1, -1, 6, -1, EACH | INSTEAD)                                  \
     X(Iscan, 7, POST, -1, 2, 3, -1, -1, 5, -1, ONCE)                                               \
-    X(Iexscan, 7, POST, -1, 2, 3, -1, -1, 5, -1, ONCE)
+    X(Iexscan, 7, POST, -1, 2, 3, -1, -1, 5, -1, ONCE)                                             \
+    X(Iscatterv, 10, POST, -1, 1, 3, 7, -1, 8, -1, LISTED | ROOT | KEPT)                           \
+    X(Igatherv, 10, POST, -1, 1, 2, 7, -1, 8, -1, ONCE | KEPT)                                     \
+    X(Ireduce_scatter, 7, POST, -1, 2, 3, -1, -1, 5, -1, LISTED | KEPT)                            \
+    X(Iallgatherv, 9, POST, -1, 1, 2, -1, -1, 7, -1, ONCE | KEPT)                                  \
+    X(Ialltoallv, 10, POST, -1, 1, 3, -1, -1, 8, -1, LISTED | KEPT)
 
 #endif

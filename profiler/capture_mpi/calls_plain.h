@@ -3,12 +3,8 @@
 #define TP_CAPTURE_MPI_CALLS_PLAIN_H
 
 #define PLAIN_LIST(X)                                                                              \
-    X(Iscatterv, 10, POST, -1, 1, 3, 7, -1, 8, -1, LISTED | ROOT)                                  \
-    X(Igatherv, 10, POST, -1, 1, 2, 7, -1, 8, -1, ONCE)                                            \
-    X(Ireduce_scatter, 7, POST, -1, 2, 3, -1, -1, 5, -1, LISTED)                                   \
-    X(Iallgatherv, 9, POST, -1, 1, 2, -1, -1, 7, -1, ONCE)                                         \
-    X(Ialltoallv, 10, POST, -1, 1, 3, -1, -1, 8, -1, LISTED)                                       \
     X(Ibarrier, 2, POST, -1, -1, -1, -1, -1, 0, -1, ONCE)                                          \
+    X(Barrier_init, 3, POST, -1, -1, -1, -1, -1, 0, -1, ONCE | AGAIN)                              \
     X(Probe, 4, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                               \
     X(Mprobe, 5, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                              \
     X(Wait, 2, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                             \

@@ -30,7 +30,8 @@
 #define P8  P7, word h
 #define P9  P8, word i
 #define P10 P9, word j
-#define P12 P10, word k, word l
+#define P11 P10, word k
+#define P12 P11, word l
 #define A0
 #define A1  a
 #define A2  A1, b
@@ -42,7 +43,8 @@
 #define A8  A7, h
 #define A9  A8, i
 #define A10 A9, j
-#define A12 A10, k, l
+#define A11 A10, k
+#define A12 A11, l
 
 #define W0
 #define W1  A1,
@@ -55,6 +57,7 @@
 #define W8  A8,
 #define W9  A9,
 #define W10 A10,
+#define W11 A11,
 #define W12 A12,
 
 static const struct mpi_recorder *recorder; /* NULL: nothing is recorded */
@@ -241,7 +244,7 @@ static void ends(enum call_number number, const word *w, int failed, struct mpi_
         c->peer = -1, c->bytes = 0;
     else if (groups_are_known() && mpi_rows[number].status >= 0)
         read_status(&mpi_rows[number], w, c);
-    if (!failed && mpi_rows[number].more & (SENDS | RECEIVES))
+    if (!failed && mpi_rows[number].more & (SENDS | RECEIVES | AGAIN))
         requests_made(number, w, c);
     tell(number, w, failed, c);
     inside = 0;
@@ -270,6 +273,12 @@ static void ends(enum call_number number, const word *w, int failed, struct mpi_
 #define BOTH(name, n, ...) HOOK(MPI_, name, n, NULL) HOOK(PMPI_, name, n, NULL)
 #define BOTH_LARGE(name, n, ...)                                                                   \
     HOOK(MPI_, name##_c, n, find("MPI_", #name)) HOOK(PMPI_, name##_c, n, find("PMPI_", #name))
+#define BOTH_EARLY(name, n, ...) HOOK(MPIX_, name, n, NULL) HOOK(PMPIX_, name, n, NULL)
 COUNT_LIST(BOTH)
+AGAIN_LIST(BOTH)
 PLAIN_LIST(BOTH)
 COUNT_LIST(BOTH_LARGE)
+AGAIN_LIST(BOTH_LARGE)
+AGAIN_LIST(BOTH_EARLY)
+HOOK(MPIX_, Barrier_init, 3, NULL)
+HOOK(PMPIX_, Barrier_init, 3, NULL)

@@ -31,6 +31,20 @@ static const struct large_twin {
     {CALL_Igather_c, BIT(4), 0, 0},
     {CALL_Iallgather_c, BIT(4), 0, 0},
     {CALL_Ialltoall_c, BIT(4), 0, 0},
+    {CALL_Iscatterv_c, BIT(5), 0, BIT(1) | BIT(2)},
+    {CALL_Igatherv_c, 0, 0, BIT(4) | BIT(5)},
+    {CALL_Iallgatherv_c, 0, BIT(4) | BIT(5), 0},
+    {CALL_Ialltoallv_c, 0, BIT(1) | BIT(2) | BIT(5) | BIT(6), 0},
+    {CALL_Ireduce_scatter_c, 0, BIT(2), 0},
+    {CALL_Scatter_init_c, BIT(5), 0, 0},
+    {CALL_Scatterv_init_c, BIT(5), 0, BIT(1) | BIT(2)},
+    {CALL_Gather_init_c, BIT(4), 0, 0},
+    {CALL_Gatherv_init_c, 0, 0, BIT(4) | BIT(5)},
+    {CALL_Allgather_init_c, BIT(4), 0, 0},
+    {CALL_Allgatherv_init_c, 0, BIT(4) | BIT(5), 0},
+    {CALL_Alltoall_init_c, BIT(4), 0, 0},
+    {CALL_Alltoallv_init_c, 0, BIT(1) | BIT(2) | BIT(5) | BIT(6), 0},
+    {CALL_Reduce_scatter_init_c, 0, BIT(2), 0},
     {CALL_Win_create_c, BIT(2), 0, 0},
     {CALL_Win_allocate_c, BIT(1), 0, 0},
     {CALL_Put_c, BIT(5), 0, 0},
@@ -41,13 +55,39 @@ static const struct large_twin {
     {CALL_Get_accumulate_c, BIT(4) | BIT(8), 0, 0},
 };
 
+/* Lists that MPI may read until a call is complete, which is not known here: equal ones are one,
+ * and stay. */
+static struct kept_list {
+    struct kept_list *next;
+    int n, numbers[];
+} * kept;
+static volatile int busy;
+
+static int *keep(const int *numbers, int n)
+{
+    const size_t bytes = (size_t)n * sizeof *numbers;
+    while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+        ;
+    struct kept_list *k = kept;
+    while (k && (k->n != n || memcmp(k->numbers, numbers, bytes)))
+        k = k->next;
+    if (!k && (k = malloc(sizeof *k + bytes))) {
+        k->n = n;
+        memcpy(k->numbers, numbers, bytes);
+        k->next = kept;
+        kept = k;
+    }
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    return k ? k->numbers : NULL;
+}
+
 static int fits(int64_t n)
 {
     return n >= INT_MIN && n <= INT_MAX;
 }
 
-/* 0, or the error; *out, which the caller frees, takes the place of the list. */
-static int shorten(word list, int n, word *out)
+/* 0, or the error; *out takes the place of the list. The caller frees it, unless it stays. */
+static int shorten(word list, int n, int stays, word *out)
 {
     const int64_t *from = (const int64_t *)list;
     int *to = from && list != (word)-1 ? malloc((size_t)n * sizeof *to) : NULL;
@@ -55,11 +95,18 @@ static int shorten(word list, int n, word *out)
         return from && list != (word)-1 ? ERR_OTHER : 0;
     *out = (word)to;
     for (int i = 0; i < n; i++) {
-        if (!fits(from[i]))
+        if (!fits(from[i])) {
+            *out = list;
+            free(to);
             return ERR_COUNT;
+        }
         to[i] = (int)from[i];
     }
-    return 0;
+    if (!stays)
+        return 0;
+    *out = (word)keep(to, n);
+    free(to);
+    return *out ? 0 : ERR_OTHER;
 }
 
 int large_as_plain(enum call_number number, void *plain, const word *w)
@@ -82,7 +129,7 @@ int large_as_plain(enum call_number number, void *plain, const word *w)
         if (t.counts & BIT(i) && !fits((int64_t)w[i]))
             error = ERR_COUNT;
         else if (t.lists & BIT(i))
-            error = shorten(w[i], g->size, &v[i]);
+            error = shorten(w[i], g->size, r->more & KEPT, &v[i]);
     }
     /* words beyond its parameters are not looked at */
     if (!error)
@@ -90,7 +137,7 @@ int large_as_plain(enum call_number number, void *plain, const word *w)
                           word))plain)(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9],
                                        v[10], v[11]);
     for (int i = 0; i < r->arguments; i++)
-        if (t.lists & BIT(i) && v[i] != w[i])
+        if (t.lists & BIT(i) && v[i] != w[i] && !(r->more & KEPT))
             free((void *)v[i]);
     return error;
 }

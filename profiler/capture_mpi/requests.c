@@ -1,4 +1,4 @@
-/* What each persistent or partitioned request sends or receives, by its handle. A partitioned
+/* What each persistent or partitioned request moves, by its handle. A partitioned
  * message begins when its last part is ready. */
 #include "profiler/capture_mpi/requests.h"
 #include "profiler/capture_mpi/groups.h"
@@ -55,13 +55,15 @@ void requests_made(enum call_number number, const word *w, struct mpi_call *c)
 {
     const struct mpi_row *r = &mpi_rows[number];
     const int parted = r->more & PARTS, known = c->flags & TRACE_MPI_BYTES;
-    const word request = request_at(w[parted ? 8 : 6], 0);
+    const word request = request_at(w[r->arguments - 1], 0);
     hold();
     struct message *m = known ? find(request, 1) : NULL;
     if (m)
         *m = (struct message){.request = request,
                               .state = USED,
-                              .op = r->more & SENDS ? TRACE_MPI_SEND_POST : TRACE_MPI_RECEIVE_POST,
+                              .op = r->more & SENDS      ? TRACE_MPI_SEND_POST
+                                    : r->more & RECEIVES ? TRACE_MPI_RECEIVE_POST
+                                                         : TRACE_MPI_POST,
                               .flags = c->flags,
                               .peer = c->peer,
                               .tag = c->tag,

@@ -46,6 +46,22 @@ def own_words(text):
     return found
 
 
+def waited_for(text):
+    """rank -> seconds that the others waited for it in Allreduce, by the ranks' own clocks."""
+    rounds, waits = {}, {}
+    for turn, rank, at in re.findall(r"arrived (\d+) (\d+) ([\d.]+)", text):
+        rounds.setdefault(int(turn), []).append((float(at), int(rank)))
+    for ranks in rounds.values():
+        last, rank = max(ranks)
+        waits[rank] = waits.get(rank, 0) + sum(last - at for at, _ in ranks)
+    return waits
+
+
+def among_the_late(rank, waits):
+    """The one that the others wait for most, or one of two that are as late as each other, as they may be on a busy machine."""
+    return waits.get(rank, 0) >= 0.5 * max(waits.values())
+
+
 def line_of(source, what):
     text = (TARGETS / source).read_text().splitlines()
     return next(i + 1 for i, line in enumerate(text) if f"/* line: {what} */" in line)
@@ -79,8 +95,8 @@ def who_is_late(check, folder):
                 continue
             check.that(near(row["spent_s"], spent), f"{what}: {call} {row['spent_s']:.3f} s, own clock {spent:.3f} s")
             check.that(row["late_s"] <= row["spent_s"] + 1e-9, f"{what}: {call}: waits longer than it took")
-        # all of them on fewer CPUs: who is late by how much the load decides, but not who is late most
-        check.that(lines[("Allreduce", line_of("late.c", "all"))]["late_rank"] == 1, f"{what}: late is {lines}")
+        waits, row = waited_for(r.stdout), lines[("Allreduce", line_of("late.c", "all"))]
+        check.that(among_the_late(row["late_rank"], waits), f"{what}: {row}, own clocks {waits}")
         check.that(lines[("Recv", line_of("late.c", "receive"))]["late_rank"] == 0, f"{what}: the sender is rank 0")
         pairs = {(p["from"], p["to"]): p for p in mpi["pairs"]}
         check.that(list(pairs) == [(0, 1)] and pairs[0, 1]["messages"] == 1 and near(pairs[0, 1]["mb"] * 2**20, 4000, 0),
@@ -88,7 +104,12 @@ def who_is_late(check, folder):
         check.that(near(sum(k["given_mb"] for k in mpi["ranks"]) * 2**20, 3 * 5 * 4 * 2**18 + 4000, 0), f"{what}: bytes {mpi['ranks']}")
         for k in mpi["ranks"]:
             check.that(k["whole"] and near(k["wall_s"], truth[k["rank"]]["since_init"], 0.1), f"{what}: {k} but {truth[k['rank']]}")
-        check.that(profile["headline"].startswith("Rank 1 is late"), f"{what}: {profile['headline']}")
+        # beside much other work the ranks start and end for longer than they wait, and the answer is another one
+        if sum(waits.values()) / 3 > 0.3 * profile["meta"]["wall_s"] and max(waits.values()) > 0.75 * sum(waits.values()):
+            late = max(waits, key=waits.get)
+            check.that(profile["headline"].startswith(f"Rank {late} is late"), f"{what}: {profile['headline']}")
+        ids = {row["id"] for row in profile["findings"]}
+        check.that(ids & {"mpi.late", "mpi.turns"} or sum(waits.values()) < 0.2 * mpi["wall_s"], f"{what}: findings {ids}")
 
 
 @of_samples
@@ -160,6 +181,11 @@ def started_again(check, folder, mpi="mpicc", start="mpirun"):
     moved = {"Startall": 3 * (8000 + 8000), "Iallreduce": 2 * 24, "Send_init": 0}  # Recv_init has room for 8000
     if "no large" not in r.stdout:
         moved.update({"Send_c": 16, "Recv_c": 16, "Allreduce_c": 2 * 16, "Alltoallv_c": 2 * 16, "Gatherv_c": 16})
+        moved["Ialltoallv_c"] = 2 * 16
+    # three receives and sends of one rank, three sums of both, and where there are messages in parts, three receives of all of them
+    moved["Start"] = 3 * (8000 + 4000) + 3 * 32000 * ("Psend_init" in calls) + 2 * 3 * 24 * ("Allreduce_init" in calls)
+    if "no collective calls again" not in r.stdout:
+        check.must(calls.get("Allreduce_init") == 2 and given["Allreduce_init"] == 0, f"calls: {calls}, bytes {given}")
     for call, truth_bytes in moved.items():
         check.must(given.get(call) == truth_bytes, f"{call}: {given.get(call)} bytes, truth {truth_bytes}")
     check.must(calls.get("Startall") == 9 and calls.get("Recv_init") == 2, f"calls: {calls}")
@@ -234,6 +260,7 @@ def shifts_of(path):
     return struct.unpack("<Q", h[360:368])[0], [struct.unpack("<qQQ", h[i:i + 24]) for i in (368, 392)]
 
 
+@of_samples
 def two_machines(check, folder):
     """Two clocks 1234 s apart become one run; the shift is found within the error that is stated."""
     space = ["unshare", "--time", "--monotonic", "5", "--uts", "--fork", "sh", "-c", "hostname other"]
@@ -245,27 +272,28 @@ def two_machines(check, folder):
     words = ["mpirun", "-n", "3", "sh", machines, TOMOPROF, "record", "--out", out, "--", program, 1]
     r = subprocess.run(list(map(str, words)), env={**os.environ, **MPI}, capture_output=True, text=True, timeout=PATIENCE,
                        stdin=subprocess.DEVNULL)
-    check.that(r.returncode == 0, r.stderr)
+    check.must(r.returncode == 0, r.stderr)
     runs = [p for p in out.iterdir() if not p.is_symlink()]
-    if not check.that(len(runs) == 1, f"not one run of both machines: {runs} {r.stderr}"):
+    if not check.must(len(runs) == 1, f"not one run of both machines: {runs} {r.stderr}"):
         return
-    check.that(not (runs[0] / "ranks").exists(), "the run keeps what ranks told each other")
+    check.must(not (runs[0] / "ranks").exists(), "the run keeps what ranks told each other")
     headers = [shifts_of(p) for p in (runs[0] / "trace").glob("*.tpt")]
-    check.that(len({clock for clock, _ in headers}) == 2, f"not two clocks: {headers}")
+    check.must(len({clock for clock, _ in headers}) == 2, f"not two clocks: {headers}")
     for _, shifts in headers:
         for shift, error, at in shifts:
-            check.that(not at or abs(shift - SHIFT_S * 10**9) <= error, f"{shift} ns +- {error}, and it is {SHIFT_S} s")
-    check.that(sum(1 for _, shifts in headers if shifts[0][2] and shifts[1][2]) == 1, f"compared at the start and at the end: {headers}")
+            check.must(not at or abs(shift - SHIFT_S * 10**9) <= error, f"{shift} ns +- {error}, and it is {SHIFT_S} s")
+    check.must(sum(1 for _, shifts in headers if shifts[0][2] and shifts[1][2]) == 1, f"compared at the start and at the end: {headers}")
     profile = json.loads((runs[0] / "profile.json").read_text())
     mpi, truth = profile["mpi"], own_words(r.stdout)
-    check.that("2 clocks, compared by messages" in mpi["clock"] and "us at most; until the end they moved by" in mpi["clock"], mpi["clock"])
-    check.that([k["rank"] for k in mpi["ranks"]] == [0, 1, 2], f"ranks {mpi['ranks']}")
+    check.must("2 clocks, compared by messages" in mpi["clock"] and "us at most; until the end they moved by" in mpi["clock"], mpi["clock"])
+    check.must([k["rank"] for k in mpi["ranks"]] == [0, 1, 2], f"ranks {mpi['ranks']}")
     begin, end = zip(*((p["start_s"], p["end_s"]) for p in profile["processes"]))
-    check.that(max(begin) < min(end), f"the ranks ran side by side: {profile['processes']}")
+    check.must(max(begin) < min(end), f"the ranks ran side by side: {profile['processes']}")
     for k in mpi["ranks"]:
         check.that(near(k["wall_s"], truth[k["rank"]]["since_init"], 0.1), f"{k} but {truth[k['rank']]}")
     row = next(row for row in mpi["lines"] if (row["call"], row["line"]) == ("Allreduce", line_of("late.c", "all")))
-    check.that(row["late_rank"] == 1 and 0 < row["late_s"] <= row["spent_s"], f"late is rank 1: {row}")
+    check.that(among_the_late(row["late_rank"], waited_for(r.stdout)), f"{row}, own clocks {waited_for(r.stdout)}")
+    check.must(0 < row["late_s"] <= row["spent_s"], f"waits for a late rank: {row}")
 
 
 def gave_up(check, folder):

@@ -255,12 +255,19 @@ static enum err write_outputs(const struct scan_recon *s, const struct backend *
 
 static void tell_ranks(const struct cluster *c, const struct scan_recon *s)
 {
+    const uint64_t device = c->device_bytes + c->staged_bytes;
     char human[16];
-    if (c->calls)
-        log_info("%d processes; the first one spent %.3g of %.3g s with the others, and sent %s in "
-                 "%" PRIu64 " messages",
-                 c->place.size, c->seconds, s->seconds, mem_human((double)c->bytes, human),
-                 c->messages);
+    if (!c->calls)
+        return;
+    log_info("%d processes; the first one spent %.3g of %.3g s with the others, and sent %s in "
+             "%" PRIu64 " messages",
+             c->place.size, c->seconds, s->seconds, mem_human((double)c->bytes, human),
+             c->messages);
+    if (device)
+        log_info("of its GPU's memory %s were sent or received %s",
+                 mem_human((double)device, human),
+                 c->staged_bytes ? "by copies in host memory, for this MPI library reads no GPU's"
+                                 : "straight, without copies");
 }
 
 /* All that can be said before the back end is opened. */

@@ -1,6 +1,9 @@
 /* Messages that are described once and started many times, calls with large counts, and messages in
  * parts, for two ranks; each says what it sent by its own count. */
 #include <mpi.h>
+#ifdef OMPI_MAJOR_VERSION
+#include <mpi-ext.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,16 @@ __attribute__((weak)) int MPI_Alltoallv_c(const void *, const MPI_Count[], const
 __attribute__((weak)) int MPI_Gatherv_c(const void *, MPI_Count, MPI_Datatype, void *,
                                         const MPI_Count[], const MPI_Aint[], MPI_Datatype, int,
                                         MPI_Comm);
+
+__attribute__((weak)) int MPI_Ialltoallv_c(const void *, const MPI_Count[], const MPI_Aint[],
+                                           MPI_Datatype, void *, const MPI_Count[],
+                                           const MPI_Aint[], MPI_Datatype, MPI_Comm, MPI_Request *);
+
+#if MPI_VERSION >= 4
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#endif
 
 static void compute(double seconds)
 {
@@ -132,6 +145,39 @@ static void in_parts(void)
 #endif
 }
 
+/* Counts of 64 bit in a call that is posted. */
+static void large_list(void)
+{
+    static const int32_t out[4] = {1, 2, 3, 4};
+    const MPI_Count counts[2] = {1, 3};
+    const MPI_Aint places[2] = {0, 1};
+    const MPI_Count mine[2] = {2 * rank + 1, 2 * rank + 1};
+    const MPI_Aint there[2] = {0, 2 * rank + 1};
+    int32_t room[6] = {0};
+    MPI_Request r;
+    MPI_Ialltoallv_c(out, counts, places, MPI_INT, room, mine, there, MPI_INT, WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    expect(room[0] == 1 + rank && room[2 * rank + 1] == 1 + rank, "MPI_Ialltoallv_c");
+}
+
+static void sum_again(void)
+{
+#ifdef ALLREDUCE_INIT
+    double mine[3] = {1, 2, 3}, sum[3];
+    MPI_Request r;
+    ALLREDUCE_INIT(mine, sum, 3, MPI_DOUBLE, MPI_SUM, WORLD, MPI_INFO_NULL, &r);
+    for (int turn = 0; turn < TURNS; turn++) {
+        mine[2] = turn;
+        MPI_Start(&r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        expect(sum[2] == 2 * turn, "MPI_Allreduce_init");
+    }
+    MPI_Request_free(&r);
+#else
+    printf("no collective calls again\n");
+#endif
+}
+
 static void posted(void)
 {
     double mine[3] = {1, 2, 3}, sum[3];
@@ -154,7 +200,10 @@ int main(int argc, char **argv)
         large();
     else
         printf("no large counts\n");
+    if (MPI_Ialltoallv_c)
+        large_list();
     in_parts();
+    sum_again();
     posted();
     printf("rank %d wait %.6f parts %.6f\n", rank, spent_wait, spent_parts);
     MPI_Finalize();

@@ -324,6 +324,40 @@ static void test_scales(void **state)
     free(factor);
 }
 
+/* A packed array goes to its slices and back; slices and pixels beside them stay. */
+static void test_move_slices(void **state)
+{
+    (void)state;
+    enum { SLICES = 9, FIRST = 2, COUNT = 4 };
+    static const int32_t some[] = {PIXELS - 1, 0, 3};
+    struct slices_move move = {SLICES_ADD, SLICES, FIRST, COUNT};
+    for (int listed = 0; listed < 2; listed++) {
+        struct backend be = {.threads = 2};
+        const struct pixel_set pixels = {listed ? some : NULL, listed ? 3 : PIXELS, 0};
+        const int64_t n = pixels.count * COUNT;
+        float *x = uniform(PIXELS * SLICES, -1, 1), *now = twin_of(x, PIXELS * SLICES);
+        float *packed = uniform(n, -1, 1), *back = uniform(n, -1, 1);
+        struct buffer to = wrap(now, PIXELS * SLICES), given = wrap(packed, n),
+                      taken = wrap(back, n);
+        move.how = SLICES_ADD;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &given));
+        move.how = SLICES_TAKE;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &taken));
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t q = i / COUNT, p = listed ? some[q] : q;
+            assert_near(back[i], x[p * SLICES + FIRST + i % COUNT] + packed[i], 0);
+            x[p * SLICES + FIRST + i % COUNT] = packed[i];
+        }
+        move.how = SLICES_PUT;
+        assert_ok(cpu_move_slices(&be, &move, &pixels, &to, &given));
+        assert_memory_equal(now, x, sizeof *x * PIXELS * SLICES);
+        free(x);
+        free(now);
+        free(packed);
+        free(back);
+    }
+}
+
 int main(void)
 {
     cpu_team_least = 1; /* small work goes in teams, too */
@@ -332,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_add_cylinders),      cmocka_unit_test(test_add_repeats),
         cmocka_unit_test(test_weighted_dots),      cmocka_unit_test(test_sums),
         cmocka_unit_test(test_fingerprint_of_nan), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_move_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
