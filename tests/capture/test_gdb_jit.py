@@ -41,8 +41,8 @@ def made(folder, *flags, debug=True):
 def recorded(check, folder, *words):
     done = run(command(folder / "runs", "--rate", "1000", "--", *words), cwd=folder)
     check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()}")
-    own = dict(zip(("made_seven", "made_three", "made_again"), map(float, done.stdout.decode().split())))
-    return profile(folder / "runs"), own
+    *seconds, child = map(float, done.stdout.decode().split())
+    return profile(folder / "runs"), dict(zip(("made_seven", "made_three", "made_again"), seconds)), child
 
 
 def functions(data):
@@ -65,7 +65,7 @@ def as_by_its_clocks(check, data, own, what):
 @of_samples
 def names_and_lines(check, folder):
     """Local and exported descriptors; the file of the code is kept with the run."""
-    data, own = recorded(check, folder, *made(folder), "stay")
+    data, own, _ = recorded(check, folder, *made(folder), "stay")
     as_by_its_clocks(check, data, own, "stay")
     lines = {x["line"]: x["cpu"]["user"] for path, f in data["files"].items() if path.endswith("first.c") for x in f["lines"]}
     truth = own["made_seven"] / 2
@@ -76,14 +76,14 @@ def names_and_lines(check, folder):
     again = run([os.environ["TOMOPROF"], "report", newest(folder / "runs"), "--reanalyze"])
     check.that(again.returncode == 0, again.stderr.decode())
     as_by_its_clocks(check, profile(folder / "runs"), own, "analysed again")
-    data, own = recorded(check, folder, *made(folder, "-DEXPORTED", "-rdynamic", "-Wl,--strip-all", debug=False), "stay")
+    data, own, _ = recorded(check, folder, *made(folder, "-DEXPORTED", "-rdynamic", "-Wl,--strip-all", debug=False), "stay")
     as_by_its_clocks(check, data, own, "exported, without lines")
 
 
 @of_samples
 def lifetimes(check, folder):
     """Other code at the same place has its own name, from when it was announced."""
-    data, own = recorded(check, folder, *made(folder), "replace")
+    data, own, _ = recorded(check, folder, *made(folder), "replace")
     as_by_its_clocks(check, data, own, "replace")
 
 
@@ -91,17 +91,17 @@ def lifetimes(check, folder):
 def fork_and_exec(check, folder):
     """A child runs what its parent announced; a new program begins with nothing."""
     words = made(folder)
-    data, own = recorded(check, folder, *words, "fork")
+    data, own, child = recorded(check, folder, *words, "fork")
     found = functions(data)
-    check.that(abs(found.get("made_three", 0) - 2 * own["made_three"]) <= 0.1 * sum(own.values()),
-               f"fork: made_three has {found.get('made_three', 0):.3f} s in two processes, {own['made_three']:.3f} s in the first")
-    data, own = recorded(check, folder, *words, "exec")
+    check.that(abs(found.get("made_three", 0) - own["made_three"] - child) <= 0.1 * sum(own.values()),
+               f"fork: made_three has {found.get('made_three', 0):.3f} s in two processes, by their clocks {own['made_three']:.3f} and {child:.3f} s")
+    data, own, _ = recorded(check, folder, *words, "exec")
     as_by_its_clocks(check, data, own, "exec")
 
 
 def hostile(check, folder):
     """Sizes, addresses and bytes that are wrong, and a list without an end: the program and its analysis go on."""
-    data, _ = recorded(check, folder, *made(folder), "hostile")
+    data, _, _ = recorded(check, folder, *made(folder), "hostile")
     check.that(data["totals"]["cpu"]["user"] > 0, "nothing was recorded")
     told = [item for item in data["quality"]["items"] if item["id"].startswith("jit.")]
     check.that(told, f"nothing tells of code that could not be kept: {json.dumps(data['quality']['items'])[:500]}")
@@ -119,7 +119,7 @@ def closed_library(check, folder):
     """A library with a descriptor that comes and goes."""
     program, first, _ = made(folder, "-ldl")
     plugin = compiled(folder, "plugin.so", DESCRIPTOR, "-shared", "-fPIC")
-    data, own = recorded(check, folder, program, first, plugin, "plugins")
+    data, own, _ = recorded(check, folder, program, first, plugin, "plugins")
     as_by_its_clocks(check, data, own, "plugins")
 
 

@@ -23,6 +23,7 @@ TOMOPROF = os.environ.get("TOMOPROF") or sys.exit("TOMOPROF: the path of the pro
 DATA = pathlib.Path(os.environ.get("TP_DATA", pathlib.Path(__file__).resolve().parents[1] / "data"))
 SANITIZED = os.environ.get("TP_SANITIZE", "OFF") == "ON"
 LONG = os.environ.get("TP_LONG", "OFF") == "ON"  # cmake -DTP_LONG=ON: the long versions of the tests that have one
+EACH = os.environ.get("TP_EACH", "OFF") == "ON"  # checks that hold are printed too: how near was it?
 # What the sanitizer says when its own search for leaks, after the program has ended, meets a thread that just goes; seen once.
 LEAK_SEARCH_FAILED = "LeakSanitizer has encountered a fatal error"
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
@@ -97,6 +98,8 @@ class Checks:
         if not condition:
             self.failed += 1
             print("FAILED:", text, flush=True)
+        elif EACH:
+            print("held:", text, flush=True)
         return bool(condition)
 
     def must(self, condition, text):

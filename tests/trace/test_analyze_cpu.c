@@ -325,6 +325,21 @@ static void processes_are_added(void **state)
     NEAR(m->threads[1].coverage, 7.0 / 8);
 }
 
+/* The launcher's account of the run has the recorder's threads too: they are not the program's. */
+static void coverage_is_of_the_program(void **state)
+{
+    (void)state;
+    struct trace_thread_end e = {.r = {.kind = TRACE_THREAD_END, .time_ns = T0 + 90 * MS},
+                                 .tid = 99,
+                                 .user_ns = 2 * MS,
+                                 .system_ns = 3 * MS};
+    stage_sample(&st, 0, 10, stage_at(&st, AT(APP, 120)), 5, TRACE_USER);
+    stage_put(&st, stage_thread(&st, 99, "recorder", 2), &e);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(&(struct analyze_options){.launch = {.pid = 1, .all_s = 0.015}});
+    NEAR(m->quality.cpu_sample_coverage, 0.5);
+}
+
 /* What is less than the error of sampling does not make the data incomplete. */
 static void small_losses_are_no_warnings(void **state)
 {
@@ -471,6 +486,7 @@ int main(void)
         CASE(time_of_the_interpreter_itself_is_python),
         CASE(workers_borrow_the_line_of_the_main_thread),
         CASE(processes_are_added),
+        CASE(coverage_is_of_the_program),
         CASE(small_losses_are_no_warnings),
         CASE(losses_are_said_with_effect),
         CASE(patterns_choose_who_pays),

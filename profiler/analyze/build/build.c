@@ -202,6 +202,8 @@ static enum err write_threads(struct image *im)
             if (r->has_cpu && t->kernel_ns > 0 && !t->recorder)
                 row->coverage = (t->user + t->sys) / t->kernel_ns;
         }
+        if (t->ended && t->recorder && !part_of_run(r))
+            r->q.recorder_ns += t->kernel_ns;
         if (t->ended && !t->recorder && !part_of_run(r)) {
             r->q.sampled += t->user + t->sys;
             r->q.by_kernel += t->kernel_ns;

@@ -81,7 +81,7 @@ static int by_time(const void *a, const void *b)
 static const char *effect(struct run *r)
 {
     const struct analyze_launch *l = &r->options->launch;
-    double missing = l->all_s - seconds(r->total.user + r->total.sys);
+    double missing = l->all_s - seconds(r->total.user + r->total.sys + r->q.recorder_ns);
     char text[200];
     if (!r->has_cpu || l->left_running || !(missing >= 0.01))
         return "Their time and memory are missing.";

@@ -443,8 +443,9 @@ enum err build_quality(struct run *r)
         q->borrowed_cpu_share = r->total.borrowed / cpu;
     }
     const struct analyze_launch *launch = &r->options->launch;
-    if (launch->all_s > 0 && !launch->left_running && r->has_cpu)
-        q->cpu_sample_coverage = seconds(cpu) / launch->all_s;
+    const double program_s = launch->all_s - seconds(r->q.recorder_ns);
+    if (program_s > 0 && !launch->left_running && r->has_cpu)
+        q->cpu_sample_coverage = seconds(cpu) / program_s;
     else if (r->q.by_kernel > 0 && r->has_cpu)
         q->cpu_sample_coverage = r->q.sampled / r->q.by_kernel;
     q->clock_method = !r->has_gpu || r->q.no_clock ? "none"

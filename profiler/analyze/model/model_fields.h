@@ -82,7 +82,8 @@
     X(FLAG, _, complete, "nothing is known to be missing")                                         \
     X(LIST, model_item, items, "what is missing or uncertain")                                     \
     X(LIST, model_check, checks, "conservation laws")                                              \
-    X(REAL, _, cpu_sample_coverage, "recorded / kernel's CPU time of the run")                     \
+    X(REAL, _, cpu_sample_coverage,                                                                \
+      "recorded / kernel's CPU time of the run less that of the recorder's threads")               \
     X(REAL, _, unattributed_cpu_share, "of totals.cpu: no source line")                            \
     X(REAL, _, borrowed_cpu_share, "of totals.cpu: attributed to the main thread's Python line")      \
     X(REAL, _, unresolved_frame_share, "native frames without a name / native frames of stacks")   \

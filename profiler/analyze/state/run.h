@@ -167,6 +167,7 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
+    double recorder_ns; /* of its threads, by the kernel: in the launcher's account of the run */
     double cut_ns, deep_ns; /* CPU time in stacks without their root; without their middle */
     const char *clock_method;
     VECTOR(struct model_item) notes;

@@ -372,7 +372,7 @@ static void test_another_thread_that_waits(void **state)
     }
     assert_int_equal(pipe(pipe_ends), 0);
     assert_int_equal(pthread_create(&thread, NULL, waiting_thread, NULL), 0);
-    for (int i = 0; i < 500 && (!waiter || !where_blocked(waiter, &sp, &pc)); i++)
+    for (int i = 0; i < 30000 && (!waiter || !where_blocked(waiter, &sp, &pc)); i++)
         usleep(10000);
     struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
     struct unwind_memory m = {.window = window, .window_room = sizeof window, .scratch = &scratch};
