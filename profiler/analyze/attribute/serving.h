@@ -5,7 +5,7 @@
 #include "profiler/analyze/attribute/frames.h"
 
 /* Frames from the innermost on. 1: the loop of a server, a consumer of jobs or a window waits, and
- * no own code below it does. `accepts`: the process took connections of others; an event loop that
+ * no own code below it does. `accepts`: the process takes connections of others; an event loop that
  * anybody may run is idle only then. */
 int serving_idle(const struct resolved *frames, int count, int accepts);
 
