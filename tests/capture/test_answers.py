@@ -154,6 +154,50 @@ def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder):
         check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
 
 
+# A library looks every 20 ms whether the own processes are done, as joblib does; then one sleeps itself.
+POLLER = """import time
+def join(jobs):
+    while any(j.is_alive() for j in jobs): time.sleep(0.02)
+def pause(seconds):
+    time.sleep(seconds)
+"""
+POLLED = """import json, multiprocessing, sys, time
+sys.path.insert(0, "site-packages")
+import poller
+def cell():
+    while time.process_time() < 1.2: sum(range(20000))
+if __name__ == "__main__":
+    jobs = [multiprocessing.Process(target=cell) for k in range(2)]
+    for j in jobs: j.start()
+    poller.join(jobs)
+    print(json.dumps({}))
+"""
+PAUSED = """import json, sys
+sys.path.insert(0, "site-packages")
+import poller
+poller.pause(2)
+print(json.dumps({}))
+"""
+
+
+@of_samples
+def a_library_that_polls_for_others_is_not_told_as_a_sleep(check, folder):
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages/poller.py").write_text(POLLER)
+    _, said, _ = recorded(folder, "polled", POLLED)
+    check.that((said[0]["kind"], said[0]["line"]) == ("cpu", 5), f"the headline: {said[0]}")
+    check.that(not any(a["kind"] == "wait" and a["share"] > 0.5 for a in said), f"the processes worked all the time: {said}")
+    _, said, _ = recorded(folder, "paused", PAUSED)
+    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 4) and "sleeps for" in said[0]["text"], f"the headline: {said[0]}")
+
+
+@of_samples
+def a_child_with_a_time_limit_is_waited_for(check, folder):
+    """subprocess looks for its end by sleeping in turns then."""
+    _, said, _ = recorded(folder, "limit", 'import json, subprocess\nsubprocess.run(["sleep", "2"], timeout=300)\nprint(json.dumps({}))\n')
+    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 2) and "waits for a child process for" in said[0]["text"], f"the headline: {said[0]}")
+
+
 TURNS = """import json, time
 napped = 0
 def work():
@@ -254,5 +298,6 @@ def few_samples_name_no_line(check, folder):
 
 need_library()
 main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+     a_library_that_polls_for_others_is_not_told_as_a_sleep, a_child_with_a_time_limit_is_waited_for,
      short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
      without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)

@@ -124,8 +124,8 @@ static int is_own_code(const struct walk *w, const struct moment_of *m)
 static int is_foreign_child(const struct walk *w, const struct moment_of *m,
                             const struct moment_of *root)
 {
-    return root && root->waits == WAITS_CHILD && m->process != root->process &&
-           is_own_code(w, root) && !is_own_code(w, m);
+    return root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL) &&
+           m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
 }
 
 /* Those that lead share the moment; threads that work go before those that only wait. */
@@ -219,9 +219,9 @@ static int64_t integer(double v)
 enum err build_own(struct run *r)
 {
     static const char *const names[WAITS] = {
-        [WAITS_SLEEP] = "sleep",       [WAITS_IO] = "io",
-        [WAITS_EVENTS] = "events",     [WAITS_LOCK] = "lock",
-        [WAITS_REQUESTS] = "requests", [WAITS_CHILD] = "child"};
+        [WAITS_SLEEP] = "sleep", [WAITS_IO] = "io",      [WAITS_EVENTS] = "events",
+        [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
+        [WAITS_CHILD] = "child"};
     TRY(critical_path(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {
