@@ -21,7 +21,7 @@ def blur(a):
 
 @numba.njit
 def ranks(a):
-    return np.sort(a.ravel())[::7].reshape(-1), np.unique(a), np.percentile(a, 5)
+    return np.sort(a.ravel())[7], np.percentile(a, 5)
 
 
 a = np.ones((200, 200))
