@@ -116,7 +116,7 @@ def is_right(answer, sums, sentence):
 
 
 def recorded(answer, folder, tomoprof):
-    """Clocks and headline's first sentence of one recording; a text where it failed."""
+    """Clocks and headline's first sentence of one recording, without the line's source; a text where it failed."""
     from programs import absolute, ready
     from recorded import newest
 
@@ -138,7 +138,8 @@ def recorded(answer, folder, tomoprof):
     if done.returncode:
         return None, f"ended with {done.returncode}: {done.stderr[-300:]}"
     headline = json.loads((newest(folder / "runs") / "profile.json").read_text())["headline"]
-    return clocks(truth, answer.clock), re.split(r"(?<=\.) (?=[A-Z])", headline)[0]
+    first = re.split(r"(?<=\.) (?=[A-Z])", headline)[0]
+    return clocks(truth, answer.clock), re.sub(r"(:\d+) `[^`]*`", r"\1", first)
 
 
 def told(answer, sums):
