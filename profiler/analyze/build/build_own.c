@@ -128,6 +128,14 @@ static int is_foreign_child(const struct walk *w, const struct moment_of *m,
            m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
 }
 
+/* What a thread without own code waits for tells nobody anything; the own line that waits for it
+ * does. */
+static int waits_unseen(const struct walk *w, const struct moment_of *m,
+                        const struct moment_of *root)
+{
+    return root && !computes(m) && is_own_code(w, root) && !is_own_code(w, m);
+}
+
 /* Those that lead share the moment; threads that work go before those that only wait. */
 static int give_to_others(struct walk *w, const struct moment_of *root)
 {
@@ -136,7 +144,7 @@ static int give_to_others(struct walk *w, const struct moment_of *root)
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = 0; i < w->rows.count; i++) {
                 const struct moment_of *m = w->threads[w->rows.items[i]].at;
-                if (!leads(m, root) || is_foreign_child(w, m, root) ||
+                if (!leads(m, root) || is_foreign_child(w, m, root) || waits_unseen(w, m, root) ||
                     (strict && !works(w, m->thread)))
                     continue;
                 n += !pass;

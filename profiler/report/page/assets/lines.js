@@ -142,7 +142,7 @@ function drawLines() {
   for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); }
   const whole = !cost.part && !isFiltered();
   const view = { own: ownShares(profile), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
-  const device = Math.min(1, (profile.totals.gpu_sum_s || 0) / (cost.total || 1)); // a GPU that did little orders no files
+  const device = Math.min(1, 20 * (profile.totals.gpu_busy_s || 0) / profile.meta.wall_s); // a GPU that was busy for less than 5 % of the run orders no files
   const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, device * view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
   const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
