@@ -135,6 +135,56 @@ def an_abort_keeps_the_answer(check, folder):
     check.that(abs(waits[0]["cost_s"] - float(done.stdout)) < 0.5, f"{waits[0]}, by its clock {done.stdout}")
 
 
+# Nobody works for it: the wait is all that there is to tell.
+EVENT = """import json, threading, time
+def wait():
+    threading.Event().wait(3)
+begin = time.perf_counter()
+wait()
+waited = time.perf_counter() - begin
+while time.process_time() < 0.6: sum(range(20000))
+print(json.dumps({"waited": waited, "wall": time.perf_counter() - begin, "lines": [3, 7]}))
+"""
+
+
+@of_samples
+def a_wait_for_nobody_is_told(check, folder):
+    truth, said, _ = recorded(folder, "event", EVENT)
+    waited = the_longer_one_leads(check, said, truth)
+    check.that(abs(waited - truth["waited"]) < 0.5, f"waited {waited}, truth {truth}")
+
+
+# Threads of a library wait in it as well, and one of them ends the program: as XLA does where its devices do not meet.
+LIBRARY = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t met = PTHREAD_COND_INITIALIZER;
+static void *ends(void *x) { struct timespec t = {3, 0}; nanosleep(&t, NULL); abort(); return x; }
+void meet(void) { pthread_t t; pthread_create(&t, NULL, ends, NULL); pthread_mutex_lock(&lock); pthread_cond_wait(&met, &lock); }
+"""
+MEETS = """import ctypes, time
+library = ctypes.CDLL("site-packages/library.so")
+while time.process_time() < 0.5: sum(range(20000))
+print(time.perf_counter(), flush=True)
+library.meet()
+"""
+
+
+@of_samples
+def an_abort_in_a_library_keeps_the_wait(check, folder):
+    (folder / "site-packages").mkdir()
+    if not compiled(folder / "site-packages", "library.so", LIBRARY, "-shared", "-fPIC", "-pthread"):
+        return print("  skipped: no compiler")
+    (folder / "meets.py").write_text(MEETS)
+    done = run(command(folder / "out_meets", "--", sys.executable, "meets.py"), cwd=folder)
+    check.must(done.returncode != 0 and done.stdout, f"it ended with {done.returncode}: {done.stderr[-300:]}")
+    made = profile(folder / "out_meets")
+    waits = [a for a in made["answers"] if a["kind"] == "wait"]
+    check.that(waits and waits[0]["line"] == 5 and 2.2 < waits[0]["cost_s"] <= made["meta"]["wall_s"], f"{made['answers']}")
+
+
 CHILD = """import json, subprocess, time
 begin = time.perf_counter()
 subprocess.run(["sh", "-c", "ulimit -t 2; while :; do :; done"])  # 2 s of CPU time on any machine: waits are answers from 20 looks on
@@ -152,6 +202,50 @@ def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder):
     waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
     if check.must(waits, f"{said}, truth {truth}"):
         check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
+
+
+# A library looks every 20 ms whether the own processes are done, as joblib does; then one sleeps itself.
+POLLER = """import time
+def join(jobs):
+    while any(j.is_alive() for j in jobs): time.sleep(0.02)
+def pause(seconds):
+    time.sleep(seconds)
+"""
+POLLED = """import json, multiprocessing, sys, time
+sys.path.insert(0, "site-packages")
+import poller
+def cell():
+    while time.process_time() < 1.2: sum(range(20000))
+if __name__ == "__main__":
+    jobs = [multiprocessing.Process(target=cell) for k in range(2)]
+    for j in jobs: j.start()
+    poller.join(jobs)
+    print(json.dumps({}))
+"""
+PAUSED = """import json, sys
+sys.path.insert(0, "site-packages")
+import poller
+poller.pause(2)
+print(json.dumps({}))
+"""
+
+
+@of_samples
+def a_library_that_polls_for_others_is_not_told_as_a_sleep(check, folder):
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages/poller.py").write_text(POLLER)
+    _, said, _ = recorded(folder, "polled", POLLED)
+    check.that((said[0]["kind"], said[0]["line"]) == ("cpu", 5), f"the headline: {said[0]}")
+    check.that(not any(a["kind"] == "wait" and a["share"] > 0.5 for a in said), f"the processes worked all the time: {said}")
+    _, said, _ = recorded(folder, "paused", PAUSED)
+    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 4) and "sleeps for" in said[0]["text"], f"the headline: {said[0]}")
+
+
+@of_samples
+def a_child_with_a_time_limit_is_waited_for(check, folder):
+    """subprocess looks for its end by sleeping in turns then."""
+    _, said, _ = recorded(folder, "limit", 'import json, subprocess\nsubprocess.run(["sleep", "2"], timeout=300)\nprint(json.dumps({}))\n')
+    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 2) and "waits for a child process for" in said[0]["text"], f"the headline: {said[0]}")
 
 
 TURNS = """import json, time
@@ -253,6 +347,8 @@ def few_samples_name_no_line(check, folder):
 
 
 need_library()
-main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told,
+     an_abort_in_a_library_keeps_the_wait, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+     a_library_that_polls_for_others_is_not_told_as_a_sleep, a_child_with_a_time_limit_is_waited_for,
      short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
      without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)

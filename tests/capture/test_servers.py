@@ -74,6 +74,15 @@ async def main():
     await over.wait()
 asyncio.run(main())
 """
+UNASKED = """import asyncio
+async def main():
+    over = asyncio.Event()
+    server = await asyncio.start_server(print, HOST, 0)
+    asyncio.get_running_loop().call_later(4, over.set)
+    print(0, flush=True)
+    await over.wait()
+asyncio.run(main())
+"""
 ASYNC_CLIENT = """import asyncio
 async def main():
     reader, _ = await asyncio.open_connection("127.0.0.1", PORT)
@@ -162,6 +171,20 @@ def a_consumer_without_jobs(check, folder):
 
 
 @of_samples
+def one_to_which_nobody_connects(check, folder):
+    for host in ("127.0.0.1", "::1"):
+        try:
+            socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        except OSError as e:
+            print(f"  skipped: no server at {host}: {e}")
+            continue
+        said = headline(check, folder, "unasked.py", UNASKED.replace("HOST", repr(host)), lambda *words: None)
+        check.that(said.startswith(f"unasked.py:{line_of(UNASKED, 'asyncio.run')} ") and "it was idle" in said, said)
+        used = [f["path"] for f in profile(folder / "runs")["io"]["files"] if "clients of" in f["path"]]
+        check.that(not used, f"no client ever came: {used}")
+
+
+@of_samples
 def one_that_waits_itself(check, folder):
     """A slow answer of another machine, and a person."""
     for name, text, line in (("client.py", CLIENT.replace("sys.argv[1]", "PORT"), "recv"), ("loop_client.py", ASYNC_CLIENT, "asyncio.run")):
@@ -186,4 +209,4 @@ def one_that_waits_itself(check, folder):
 
 
 need_library()
-main(a_server_that_works, a_server_that_is_idle, a_consumer_without_jobs, one_that_waits_itself)
+main(a_server_that_works, a_server_that_is_idle, a_consumer_without_jobs, one_to_which_nobody_connects, one_that_waits_itself)

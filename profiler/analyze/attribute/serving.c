@@ -1,4 +1,5 @@
-/* The loops in which servers, consumers of jobs and programs with windows wait for what comes. */
+/* The loops in which servers, consumers of jobs and programs with windows wait for what comes, and
+ * libraries that sleep until others are done. */
 #include <string.h>
 
 #include "profiler/analyze/attribute/serving.h"
@@ -53,4 +54,26 @@ int serving_idle(const struct resolved *frames, int count, int accepts)
         if (is_loop(&frames[i], accepts))
             return 1;
     return 0;
+}
+
+/* subprocess and multiprocessing sleep in turns where they wait for a child with a time limit. */
+static int is_of_child(const struct resolved *f)
+{
+    static const char *const files[] = {"/subprocess.py", "/multiprocessing/popen_fork.py"};
+    for (size_t i = 0; f->file && i < sizeof files / sizeof *files; i++)
+        if (strstr(f->file, files[i]))
+            return 1;
+    return 0;
+}
+
+enum waits_for serving_polls(const struct resolved *frames, int count)
+{
+    int first = 0, own;
+    while (first < count && !frames[first].python)
+        first++;
+    for (own = first; own < count && !frames[own].own;)
+        own++;
+    if (own == first || own == count)
+        return WAITS_SLEEP;
+    return is_of_child(&frames[first]) ? WAITS_CHILD : WAITS_POLL;
 }

@@ -124,8 +124,16 @@ static int is_own_code(const struct walk *w, const struct moment_of *m)
 static int is_foreign_child(const struct walk *w, const struct moment_of *m,
                             const struct moment_of *root)
 {
-    return root && root->waits == WAITS_CHILD && m->process != root->process &&
-           is_own_code(w, root) && !is_own_code(w, m);
+    return root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL) &&
+           m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
+}
+
+/* What a thread without own code waits for tells nobody anything; the own line that waits for it
+ * does. */
+static int waits_unseen(const struct walk *w, const struct moment_of *m,
+                        const struct moment_of *root)
+{
+    return root && !computes(m) && is_own_code(w, root) && !is_own_code(w, m);
 }
 
 /* Those that lead share the moment; threads that work go before those that only wait. */
@@ -136,7 +144,7 @@ static int give_to_others(struct walk *w, const struct moment_of *root)
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = 0; i < w->rows.count; i++) {
                 const struct moment_of *m = w->threads[w->rows.items[i]].at;
-                if (!leads(m, root) || is_foreign_child(w, m, root) ||
+                if (!leads(m, root) || is_foreign_child(w, m, root) || waits_unseen(w, m, root) ||
                     (strict && !works(w, m->thread)))
                     continue;
                 n += !pass;
@@ -219,9 +227,9 @@ static int64_t integer(double v)
 enum err build_own(struct run *r)
 {
     static const char *const names[WAITS] = {
-        [WAITS_SLEEP] = "sleep",       [WAITS_IO] = "io",
-        [WAITS_EVENTS] = "events",     [WAITS_LOCK] = "lock",
-        [WAITS_REQUESTS] = "requests", [WAITS_CHILD] = "child"};
+        [WAITS_SLEEP] = "sleep", [WAITS_IO] = "io",      [WAITS_EVENTS] = "events",
+        [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
+        [WAITS_CHILD] = "child"};
     TRY(critical_path(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {

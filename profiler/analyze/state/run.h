@@ -71,6 +71,7 @@ enum waits_for {
     WAITS_IO,
     WAITS_EVENTS,
     WAITS_LOCK,
+    WAITS_POLL,     /* a library that sleeps in turns: for others, where others work */
     WAITS_REQUESTS, /* own lines alone: an idle server, see attribute/serving.h */
     WAITS_CHILD,    /* a process that it has started */
     WAITS

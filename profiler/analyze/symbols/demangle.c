@@ -26,14 +26,30 @@ static void cut_hash(char *name)
         name[n - hash] = 0;
 }
 
+/* Where the name of a clone ends as the source has it: of a function that LLVM moved, or that GCC
+ * split or made again for some arguments. */
+static size_t without_clone(const char *name)
+{
+    static const char *const parts[] = {".llvm.", ".constprop.", ".isra.",
+                                        ".part.", ".lto_priv.",  ".cold."};
+    size_t n = strlen(name), first = n;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *at = strstr(name + (n > 0), parts[i]);
+        if (at && (size_t)(at - name) < first)
+            first = (size_t)(at - name);
+    }
+    if (first == n && n > 5 && !strcmp(name + n - 5, ".cold"))
+        first = n - 5;
+    return first;
+}
+
 char *demangle(const char *mangled)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find);
     int status = -1;
     char *readable = NULL;
-    const char *part = strstr(mangled, ".llvm."); /* of a function that LLVM moved */
-    char *whole = part ? strndup(mangled, (size_t)(part - mangled)) : strdup(mangled);
+    char *whole = strndup(mangled, without_clone(mangled));
     if (cxa_demangle && whole && strncmp(whole, "_Z", 2) == 0)
         readable = cxa_demangle(whole, NULL, NULL, &status);
     if (!readable || status != 0)

@@ -198,7 +198,7 @@ CONTROL_CALLS(CONTROL)
 CLOSE_CALLS(CLOSE)
 
 static void *next_close_range, *next_closefrom, *next_sendfile, *next_copy, *next_splice,
-    *next_getaddrinfo;
+    *next_getaddrinfo, *next_listen;
 
 CAPTURE_API int close_range(unsigned first, unsigned last, int flags)
 {
@@ -286,6 +286,14 @@ CAPTURE_API int getaddrinfo(const char *host, const char *service, const struct 
     return r;
 }
 
+CAPTURE_API int listen(int fd, int waiting)
+{
+    int r = ((int (*)(int, int))raw_next(&next_listen, "listen"))(fd, waiting);
+    if (!r && io_begin())
+        io_listening(fd);
+    return r;
+}
+
 /* Reads, writes and seeks by names that nobody replaces: what is taken out of the program's way. */
 #define OWN(name)                                                                                  \
     extern __typeof(name) own_##name                                                               \
@@ -318,7 +326,7 @@ void io_hooks_setup(void)
                         CLOSE_CALLS(ROW) ROW(close_range)
                             ROW(closefrom){&next_sendfile, "sendfile64"},
                 {&next_copy, "copy_file_range"},
-                ROW(splice) ROW(getaddrinfo)};
+                ROW(splice) ROW(getaddrinfo) ROW(listen)};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         raw_next(rows[i].slot, rows[i].name);
     io_stdio_setup();

@@ -112,7 +112,7 @@ static void add_reading(struct rootcause *r, const struct model *m)
     for (int i = 0; i < m->io.reading_count && i < 3; i++) {
         const struct model_reading *x = &m->io.reading[i];
         const char *line = x->file ? say(r, "%.120s:%lld", x->file, (long long)x->line)
-                                   : "threads that run no code of the program";
+                                   : "code that is not the program's own";
         const struct {
             const char *what;
             double s;
@@ -203,7 +203,7 @@ static void add_checks(struct rootcause *r, const struct model *m)
     if (f && f->size_mb > 0)
         rootcause_check(r, "coverage", f->unique_mb > 0.999 * f->size_mb ? "holds" : "unknown",
                         say(r, "%.200s: %.4g of %.4g MiB were read at least once", f->path,
-                            f->unique_mb, f->size_mb));
+                            fmin(f->unique_mb, f->size_mb), f->size_mb));
     if (kernel > 1 && isfinite(unseen))
         rootcause_check(r, "the recording saw all bytes that the kernel counted",
                         fabs(unseen) < SAME * kernel ? "holds" : "fails",

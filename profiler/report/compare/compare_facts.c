@@ -126,8 +126,8 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
                  c->operations[i].verdict == COMPARE_ONLY_B;
     if (alone)
         TRY(add(c, 0,
-                text("%d of %d operations and sizes were measured in one of the runs only", alone,
-                     c->operations_count)));
+                text("%d of %d operations and sizes %s measured in one of the runs only", alone,
+                     c->operations_count, alone == 1 ? "was" : "were")));
     return ERR_OK;
 }
 

@@ -24,6 +24,8 @@ static const char *time_text(double s, char out[32])
     return out;
 }
 
+enum { WIDEST = 1000 }; /* high end of an interval over its low one: wider ones tell nothing */
+
 static void operations_text(const struct comparison *c, FILE *out)
 {
     char a[32], b[32], interval[48];
@@ -34,7 +36,9 @@ static void operations_text(const struct comparison *c, FILE *out)
         const struct compare_operation *o = &c->operations[i];
         interval[0] = '\0';
         needed = o->runs_needed > needed ? o->runs_needed : needed;
-        if (isfinite(o->low))
+        if (isfinite(o->low) && o->high > WIDEST * o->low)
+            snprintf(interval, sizeof interval, "too few runs");
+        else if (isfinite(o->low))
             snprintf(interval, sizeof interval, "%.4g to %.4g", o->low, o->high);
         fprintf(out, "%-32s %5d %10s %10s ", o->name, o->size, time_text(o->a, a),
                 time_text(o->b, b));

@@ -127,9 +127,12 @@ static const char *join_branches(struct teller *t)
     return told > 1 ? text_of(t, "%.500s of %.3g s.", text, t->cpu) : NULL;
 }
 
-/* A line at which threads wait for others to finish or to give them work: those are to be told. */
-static int waits_for_work(const struct model *m, const struct model_own *at)
+/* A line at which threads wait for others to finish or to give them work: those are to be told,
+ * where they wait for each other meanwhile. */
+static int waits_for_work(const struct model *m, const struct model_own *at, double cost)
 {
+    if (!m->contention_count || !(m->contention[0].any_s >= ALONE * cost))
+        return 0;
     for (int i = 0; i < m->locks_count && at->file; i++)
         if (m->locks[i].line == at->line && m->locks[i].file && m->locks[i].role &&
             !strcmp(m->locks[i].file, at->file) && !strcmp(m->locks[i].role, "work"))
@@ -163,7 +166,7 @@ static enum err waiting(struct teller *t)
         while (way + 1 < sizeof ways / sizeof *ways &&
                (!s->at->waits_for || strcmp(ways[way].kind, s->at->waits_for)))
             way++;
-        if (waits_for_work(t->m, s->at) || !(s->at->file || s->at->function))
+        if (waits_for_work(t->m, s->at, 1e-9 * s->ns) || !(s->at->file || s->at->function))
             continue;
         struct model_answer a = blank("wait", s->at);
         own_place_and_text(t->m, s->at, name);

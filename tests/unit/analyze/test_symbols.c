@@ -2,10 +2,12 @@
 /* Names and lines of addresses: inlined calls, stripped files, separate debug files, the vdso. */
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/analyze/symbols/demangle.h"
 #include "tests/unit/analyze/symbol_case.h"
 
 static void check_inlined(const struct program *p, int prototypes)
@@ -236,6 +238,26 @@ static void the_kernels_own_code_has_names(void **state)
     symbols_free(s);
 }
 
+static void clones_have_the_name_of_their_source(void **state)
+{
+    static const char *const names[][2] = {{"waves.constprop.0", "waves"},
+                                           {"back.isra.0.cold", "back"},
+                                           {"slow.part.3.lto_priv.1", "slow"},
+                                           {"rare.cold", "rare"},
+                                           {"far.cold.12", "far"},
+                                           {"moved.llvm.123", "moved"},
+                                           {".part.0", ".part.0"},
+                                           {"module.function", "module.function"},
+                                           {"s.coldest", "s.coldest"},
+                                           {"", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *name = demangle(names[i][0]);
+        assert_string_equal(name, names[i][1]);
+        free(name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_changed_or_missing_file_is_not_used_and_counted),
         cmocka_unit_test(a_return_address_belongs_to_the_call_before_it),
         cmocka_unit_test(the_kernels_own_code_has_names),
+        cmocka_unit_test(clones_have_the_name_of_their_source),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -78,6 +78,8 @@ void io_polled(uint64_t begin, int fd);
 void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result, uint64_t begin,
                   const void *caller);
 void io_accepted(int fd);
+/* Its row is written although nothing was read from it: the process is a server. */
+void io_listening(int fd);
 struct addrinfo;
 void io_named(const char *host, const struct addrinfo *found);
 

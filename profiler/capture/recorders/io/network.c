@@ -1,4 +1,4 @@
-/* Connections that are made and accepted. */
+/* Connections that are made, accepted and listened for. */
 #include <errno.h>
 #include <string.h>
 
@@ -40,4 +40,17 @@ void io_accepted(int fd)
         return;
     io_forget(fd);
     io->descriptors[fd].accepted = 1;
+}
+
+void io_listening(int fd)
+{
+    int saved = errno;
+    struct capture_thread *t = io_enter(0, 0);
+    char name[128];
+    if (!t)
+        return;
+    io_endpoint(fd, &(struct io_descriptor){.accepted = 1}, name, sizeof name);
+    if (!strncmp(name, TRACE_CLIENTS, strlen(TRACE_CLIENTS)))
+        io->files[io_row(TRACE_TO_SOCKET, name)].changed = 1;
+    io_leave(t, 0, saved);
 }

@@ -40,7 +40,7 @@ function ioFile(f) {
 
 // Where the time of each line that reads goes; the shares of one line are drawn as in the summary.
 function readingTable(io) {
-  const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "threads that run no code of the program");
+  const name = (r) => (r.file ? `${shortPath(r.file)}:${r.line}` : "code that is not the program's own");
   return list(io.reading).length > 0 && table([{ title: "Line", kind: "name", value: name, show: (r) => (r.file ? lineLink(r.file, r.line) : code(name(r))) }, { title: "Read", number: true, key: "mb", format: megabytes },
     { title: "Storage", hint: "waits for files that were not in memory", number: true, key: "storage_s", format: seconds }, { title: "No CPU", hint: "reads of files that were in memory, while other threads or programs had the CPU", number: true, key: "ready_s", format: seconds },
     { title: "Network", hint: "waits for data from sockets", number: true, key: "network_s", format: seconds }, { title: "Page cache", hint: "reads of files that were in memory: the kernel copies them", number: true, key: "copy_s", format: seconds },

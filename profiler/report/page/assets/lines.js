@@ -115,6 +115,7 @@ function fileSection(path, file, profile, view, open) {
       { title: "Line", number: true, rem: 3.4, key: "line", format: (v) => (known(v) ? String(v) : ""), show: (l) => !l.gap && inside("lines", `${path}:${l.line}`, String(l.line)) },
       { title: "Source", kind: "source", value: (l) => l.gap ?? l.text ?? "", show: source }, ...columns], shown,
     { name: `lines of ${shortPath(path)}`, limit: linesState.around === "cost" ? 200 : 600, sort: 0, up: true, context: (l) => l.context, rowKey: (l) => (l.gap ? "" : String(l.line)), rowClass: (l) => (l.context ? "context" : `heat-${heat(l)}`) });
+    if (!known(file.length) && !rows.some((l) => l.text)) holder.append(el("p", { class: "note" }, "The source is not shown: there was no such file where the program's debug information names it."));
     holder.append(grid);
   };
   const gpu = profile.totals.gpu_sum_s > 0;
@@ -141,7 +142,8 @@ function drawLines() {
   for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); }
   const whole = !cost.part && !isFiltered();
   const view = { own: ownShares(profile), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
-  const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
+  const device = Math.min(1, 20 * (profile.totals.gpu_busy_s || 0) / profile.meta.wall_s); // a GPU that was busy for less than 5 % of the run orders no files
+  const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, device * view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
   const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
   const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path)), wasOpen = !!linesBody.querySelector("details.others[open]") || linesState.text !== "";

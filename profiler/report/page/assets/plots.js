@@ -9,14 +9,16 @@ const ticksLinear = (low, high) => {
 const ticksLog = (low, high) => {
   const out = [];
   for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) if (10 ** e >= low * 0.999 && 10 ** e <= high * 1.001) out.push(10 ** e);
-  return out.length > 1 ? out : [low, high];
+  if (out.length > 1) return out;
+  const fine = [0, 1].flatMap((k) => [1, 2, 5].map((f) => f * 10 ** (Math.floor(Math.log10(low)) + k))).filter((v) => v >= low * 0.999 && v <= high * 1.001);
+  return fine.length > 1 ? fine : [low, high];
 };
 
 // axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, colour: of COLOUR, or none for ink, dash, hollow, thick, title(point), label(point)}
 const strokeOf = (s) => (s.colour ? `var(--c${COLOUR[s.colour]})` : "var(--ink)");
 
 function plot(name, x, y, series, height = 340) {
-  const W = 760, L = 74, B = 46, T = 12, R = 14;
+  const W = 760, L = 88, B = 46, T = 12, R = 24;
   const all = series.flatMap((s) => s.points).filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0));
   if (!all.length) return el("p", {}, "Nothing to draw.");
   const range = (axis, values) => {

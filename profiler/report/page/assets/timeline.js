@@ -77,7 +77,8 @@ function timelinePanel(profile) {
       const x = left + ((t - view.from) / span) * (width - left);
       g.moveTo(x, AXIS - 4);
       g.lineTo(x, height);
-      g.fillText(seconds(t * 1e-9), x + 3, 9);
+      const label = seconds(t * 1e-9), room = g.measureText(label).width + 3;
+      g.fillText(label, x + room <= width ? x + 3 : x - room, 9);
     }
     g.stroke();
   }

@@ -53,7 +53,7 @@ const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, 
 const bytes = (x) => scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
 const count = (x) => (known(x) ? Math.round(x).toLocaleString("en-US") : UNKNOWN);
-const percent = (x) => (known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
+const percent = (x) => (x > 0 && x < 1e-4 ? "< 0.01 %" : known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
 
 function say(text) { document.getElementById("live").textContent = text; }
 

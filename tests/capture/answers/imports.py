@@ -1,0 +1,13 @@
+"""Imports for longer than it works."""
+
+import time
+
+from truth import phase
+
+with phase("import"):
+    import numba  # truth: import
+    import skimage.transform  # truth: import
+end = time.process_time() + 0.5
+with phase("work"):
+    while time.process_time() < end:
+        sum(range(20000))  # truth: work
