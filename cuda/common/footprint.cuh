@@ -83,11 +83,13 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
     const float tangent = (float)flat * g.cell_tangent;
     const float root = tangent * tangent + 1, cosine = inverse_root_of(root);
     const float along = fabsf(v.cos + v.sin * tangent) * g.delta;
-    const float across = fabsf(v.cos * tangent - v.sin) * g.delta_row;
+    const float across = fabsf(v.cos * tangent - v.sin) * g.shadow_row;
     const float shadow = (along > across ? along : across) * cosine;
     struct footprint f;
     f.width = (float)gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine);
     f.height = g.pixel_area * reciprocal_of(shadow);
+    if (g.tilted)
+        f.height *= v.stretch;
     *fan = fan_gain{gain, inverse};
     place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest), &f);
     return f;
@@ -117,17 +119,41 @@ static __device__ inline float entry(const struct footprint &f, float distance, 
  * centred at integers. */
 struct vertical {
     double edge, width;
-    float slope; /* tangent of the cone angle / z */
+    double slices; /* 1 / width */
+    float slope;   /* tangent of the cone angle / z */
 };
 
 static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
-                                                      double gain)
+                                                      const struct fan_gain &fan, int pixel)
 {
+    const struct cone_pose &v = g.view[view].cone;
     struct vertical f;
-    f.width = gain * g.rows_per_slice;
-    f.edge = fma(-f.width, g.view[view].cone.bottom, g.row_centre);
-    f.slope = (float)gain * g.inverse_d;
+    f.width = fan.gain * g.rows_per_slice;
+    f.slices = fan.inverse * g.slices_per_row;
+    f.slope = (float)fan.gain * g.inverse_d;
+    if (g.tilted) {
+        f.width = v.rows;
+        f.slices = v.slices;
+    }
+    f.edge = fma(-f.width, v.bottom, g.row_centre);
+    if (g.tilted) {
+        const struct pixel_ij at = pixel_ij_of(g, pixel);
+        f.edge += fma(v.rise_j, (double)at.j, fma(v.rise_i, (double)at.i, v.rise));
+    }
     return f;
+}
+
+/* Rows under a voxel, and whether they are more than those of its slice: neighbouring voxels then
+ * share rows, which the overlap of two grids does not know. */
+static __device__ inline double rows_under(const struct geometry &g, int view,
+                                           const struct vertical &f)
+{
+    return g.tilted ? g.view[view].cone.under : f.width;
+}
+
+static __device__ inline bool is_shared(const struct geometry &g, int view)
+{
+    return g.tilted && g.view[view].cone.under > g.view[view].cone.rows;
 }
 
 /* 1/cos(psi) at its tangent, within 2e-7: two multiplications and one operation of the
