@@ -118,7 +118,7 @@ static enum err check_scan(const struct scan *s)
     TRY(check_length("delta_det_channel", s->delta_channel));
     TRY(check_offset("det_row_offset", s->row_offset));
     TRY(check_offset("det_channel_offset", s->channel_offset));
-    if (s->z_shifts)
+    if (s->z_shifts && !s->moves)
         TRY(check_finite("helical_z_shifts", s->z_shifts, s->views));
     if (s->beam == BEAM_CONE)
         TRY(check_distances(s));

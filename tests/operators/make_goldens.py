@@ -75,7 +75,7 @@ CASES = {
                                    delta_det_row=0.8, det_row_offset=0.4, det_channel_offset=-0.7, recon_slice_offset=0.6),
     "multiaxis_steep": multiaxis((12, 16, 15), np.linspace(0, 1.2, 12), iterations=0, recon_shape=(14, 15, 17)),
     # Objects that move, with rows as far apart as MBIRJAX makes them, and with cubes.
-    "translation_plain": translation((15, 20, 24), 200, 150, 6),
+    "translation_plain": translation((7, 40, 44), 80, 60, 4),
     "translation_cubes": translation((11, 12, 15), 90, 40, 4, det_channel_offset=-0.7, det_row_offset=0.4, delta_det_row=1.3,
                                      voxel_row_aspect=1.5, voxel_slice_aspect=1.2, recon_shape=(8, 16, 12)),
     "cone_axis_angles": cone((16, 8, 20), 60, 40, angles=np.arange(-6, 10) * (PI / 4)),

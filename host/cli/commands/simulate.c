@@ -98,8 +98,10 @@ static enum err build_model(struct ct_model *m)
     if (translation || multiaxis)
         TRY(moves_example(s, translation ? 0.125 * (double)s->channels : 0,
                           multiaxis ? M_PI / 9 : 0));
-    if (translation) { /* MBIRJAX's own defaults, as for a geometry file */
-        m->volume = (struct volume){.slice_aspect = 1, .slice_offset = (double)NAN};
+    if (translation) { /* cubes; else MBIRJAX's own defaults, as for a geometry file */
+        m->volume.rows = m->volume.cols = s->channels;
+        m->volume.slices = s->rows;
+        m->volume.ror = ROR_NONE;
         m->regularisation.neighbour_weights[0] = 0.1;
         m->regularisation.max_overrelaxation = 1.3;
     }
