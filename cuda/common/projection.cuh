@@ -42,11 +42,10 @@ struct cone_pose {
     double bottom;                            /* edge of the lowest slice, in slices */
     float z;                                  /* middle of the first slice */
     float cos, sin;                           /* of the float32 angle */
-    /* multi-axis alone (geometry::tilted) */
-    double rows, slices;         /* rows per slice, and the other way round */
-    double rise, rise_i, rise_j; /* rows that pixel (0, 0) and steps of i and j lie higher */
-    double under;                /* rows under a voxel; above `rows`: its edges show */
-    float stretch;               /* of path lengths: rows per slice at elevation 0 / under */
+    /* Multi-axis (geometry::tilted): rows per slice and the inverse, under a voxel; rows that pixel
+     * (0, 0) and steps of i and j lie higher; path lengths: rows per slice, level, / under. */
+    double rows, slices, under, rise, rise_i, rise_j;
+    float stretch;
 };
 union view_pose {
     struct parallel_pose parallel;
@@ -64,8 +63,7 @@ struct geometry {
     float first_offset;              /* taps / 2 - 1 */
     double scale, furthest;          /* 2^shift, largest position */
     double first_centre;             /* middle of the detector, as a first channel of taps */
-    float delta, pixel_area, inverse_cell;
-    float shadow_row; /* row pitch as footprints of cones know it: 0 for translation scans */
+    float delta, pixel_area, inverse_cell, shadow_row; /* row pitch; 0 for translation scans */
     double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */

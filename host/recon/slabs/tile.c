@@ -28,7 +28,7 @@ struct ct_model tile_model(const struct ct_model *m, struct index_range views,
 }
 
 /* Slice edge k meets detector row centre + width (k - bottom), width between `least` and `most`
- * rows, bottom between `low` and `high` (cuda/common/footprint.cuh: vertical_fan). */
+ * rows, bottom between `low` and `high` (cuda/cone/vertical.cuh: vertical_fan). */
 struct fan {
     double centre, least, most, low, high;
 };
