@@ -83,11 +83,13 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
     const float tangent = (float)flat * g.cell_tangent;
     const float root = tangent * tangent + 1, cosine = inverse_root_of(root);
     const float along = fabsf(v.cos + v.sin * tangent) * g.delta;
-    const float across = fabsf(v.cos * tangent - v.sin) * g.delta_row;
+    const float across = fabsf(v.cos * tangent - v.sin) * g.shadow_row;
     const float shadow = (along > across ? along : across) * cosine;
     struct footprint f;
     f.width = (float)gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine);
     f.height = g.pixel_area * reciprocal_of(shadow);
+    if (g.tilted)
+        f.height *= v.stretch;
     *fan = fan_gain{gain, inverse};
     place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest), &f);
     return f;
@@ -111,48 +113,6 @@ static __device__ inline float entry(const struct footprint &f, float distance, 
     float overlap = 0.5f * (f.width + 1) - fabsf(distance);
     overlap = fminf(fmaxf(overlap, 0.f), fminf(f.width, 1.f)) * f.height;
     return power == 2 ? overlap * overlap : overlap;
-}
-
-/* Vertical fan: slice k of a pixel covers rows [edge + width k, edge + width (k + 1)), cells
- * centred at integers. */
-struct vertical {
-    double edge, width;
-    float slope; /* tangent of the cone angle / z */
-};
-
-static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
-                                                      double gain)
-{
-    struct vertical f;
-    f.width = gain * g.rows_per_slice;
-    f.edge = fma(-f.width, g.view[view].cone.bottom, g.row_centre);
-    f.slope = (float)gain * g.inverse_d;
-    return f;
-}
-
-/* 1/cos(psi) at its tangent, within 2e-7: two multiplications and one operation of the
- * special-function unit. */
-static __device__ inline float inverse_cosine(float tangent)
-{
-    const float s = 1 + tangent * tangent;
-    return s * rsqrt_approx(s);
-}
-
-/* Tangents of the cone angle: that of slice `first` + i is zero + i * step. */
-struct tilt {
-    float zero, step;
-};
-
-static __device__ inline struct tilt tilt_at(const struct geometry &g, int view,
-                                             const struct vertical &v, int first)
-{
-    const float z = (float)first * g.dz + g.view[view].cone.z;
-    return tilt{v.slope * z, v.slope * g.dz};
-}
-
-static __device__ inline float tangent_of(const struct tilt &t, float i)
-{
-    return i * t.step + t.zero;
 }
 
 #endif

@@ -42,6 +42,9 @@ struct cone_pose {
     double bottom;                            /* edge of the lowest slice, in slices */
     float z;                                  /* middle of the first slice */
     float cos, sin;                           /* of the float32 angle */
+    /* Multi-axis: rows per slice and the inverse, under a voxel; rows that pixels lie higher. */
+    double rows, slices, under, rise, rise_i, rise_j;
+    float stretch; /* of path lengths: rows per slice, level, / under */
 };
 union view_pose {
     struct parallel_pose parallel;
@@ -59,12 +62,13 @@ struct geometry {
     float first_offset;              /* taps / 2 - 1 */
     double scale, furthest;          /* 2^shift, largest position */
     double first_centre;             /* middle of the detector, as a first channel of taps */
-    float delta, delta_row, pixel_area, inverse_cell;
+    float delta, shadow_row /* row pitch; 0 for translation scans */, pixel_area, inverse_cell;
     double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
     double row_centre;
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
+    int tilted; /* multi-axis */
     const union view_pose *view;
 };
 

@@ -6,6 +6,7 @@
 #include "cuda/common/gather.cuh"
 #include "cuda/common/spread.cuh"
 #include "cuda/cone/cone.cuh"
+#include "cuda/cone/vertical.cuh"
 
 /* Cells are put into a piece in strips of DEEP[groups of the warp] per lane, without a remainder: n
  * groups of width 1 lie on n + 1 times 32 cells. These are the fewest instructions up to a width of
@@ -110,13 +111,14 @@ template <int TAPS, int ROWS> struct fan_forward {
         h->pixel = a.pixels.indices ? a.pixels.indices[q] : q;
         struct fan_gain fan;
         const struct footprint f = cone_footprint_of(a.g, view, h->pixel, &fan);
-        const struct vertical v = vertical_fan(a.g, view, fan.gain);
-        const double slices = fan.inverse * a.g.slices_per_row;
-        const int wide = (float)slices > WIDEST;
+        const struct vertical v = vertical_fan(a.g, view, fan, h->pixel);
+        const int wide = (float)v.slices > WIDEST || is_shared(a.g, view);
         weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
-        h->grid = resample_grid_at(((double)row0 - 0.5 - v.edge) * slices - 0.5, slices);
+        h->grid = resample_grid_at(((double)row0 - 0.5 - v.edge) * v.slices - 0.5, v.slices);
         h->tilt = tilt_at(a.g, view, v, h->grid.cell);
         h->from = cylinder_of(a, q, h->pixel) + h->grid.cell;
+        if (wide)
+            h->grid.width = 2 * WIDEST;
     }
 
     __device__ void values(const struct hit &shared, float value[ROWS]) const
@@ -154,15 +156,15 @@ template <int TAPS, int ROWS> struct fan_forward {
     {
         struct fan_gain fan;
         cone_footprint_of(a.g, view, h.pixel, &fan);
-        const struct vertical v = vertical_fan(a.g, view, fan.gain);
-        const double slices = fan.inverse * a.g.slices_per_row;
-        const double middle = rint(((double)row - v.edge) * slices - 0.5);
+        const struct vertical v = vertical_fan(a.g, view, fan, h.pixel);
+        const double under = rows_under(a.g, view, v);
+        const double middle = rint(((double)row - v.edge) * v.slices - 0.5);
         const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
         const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
         double sum = 0;
         NOT_UNROLLED
         for (int k = from; k < to; k++)
-            sum += tau(v.width, v.edge + v.width * ((double)k + 0.5) - (double)row) *
+            sum += tau(under, v.edge + v.width * ((double)k + 0.5) - (double)row) *
                    (double)(in_global(h.from)[k - h.grid.cell] *
                             inverse_cosine(tangent_of(h.tilt, (float)(k - h.grid.cell))));
         return (float)sum;
@@ -209,10 +211,12 @@ template <int TAPS, int SLICES> struct fan_back {
         c->view = a.batch.view + local_view;
         struct fan_gain fan;
         const struct footprint f = cone_footprint_of(a.g, c->view, pixel, &fan);
-        const struct vertical v = vertical_fan(a.g, c->view, fan.gain);
+        const struct vertical v = vertical_fan(a.g, c->view, fan, pixel);
         weigh_column<TAPS>(a, f, local_view, c);
         c->grid = resample_grid_at(fma(v.width, (double)slice0, v.edge), v.width);
         c->tilt = tilt_at(a.g, c->view, v, slice0);
+        if (is_shared(a.g, c->view))
+            c->grid.width = 2 * WIDEST;
     }
 
     /* The footprint's channels at one row. */
@@ -275,14 +279,15 @@ template <int TAPS, int SLICES> struct fan_back {
     {
         struct fan_gain fan;
         cone_footprint_of(a.g, c.view, pixel, &fan);
-        const struct vertical v = vertical_fan(a.g, c.view, fan.gain);
+        const struct vertical v = vertical_fan(a.g, c.view, fan, pixel);
+        const double under = rows_under(a.g, c.view, v);
         const double row = v.edge + v.width * ((double)(slice0 + i) + 0.5), middle = rint(row);
         const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
         const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);
         double sum = 0;
         NOT_UNROLLED
         for (int m = from; m < to; m++) {
-            const double t = tau(v.width, row - (double)m);
+            const double t = tau(under, row - (double)m);
             if (t > 0)
                 sum += (a.power == 2 ? t * t : t) * (double)blend(c, in_global(c.y) + m);
         }

@@ -5,6 +5,10 @@
 #include "cuda/common/projection.cuh"
 #include "cuda/projection/project.cuh"
 
+extern "C" {
+#include "host/geom/moves.h"
+}
+
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
 static double largest_gain(const struct scan *s, const struct volume *v)
 {
@@ -15,15 +19,21 @@ static double largest_gain(const struct scan *s, const struct volume *v)
     return largest;
 }
 
+/* In translation scans a footprint is that of the columns alone. */
+static double shadow_row_of(const struct scan *s, const struct volume *v)
+{
+    return scan_is_translation(s) ? 0 : volume_delta_row(v);
+}
+
 /* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
 static int count_taps(const struct scan *s, const struct volume *v, int window)
 {
-    const double widest = fmax(v->delta, volume_delta_row(v)) / s->delta_channel;
+    const double widest = fmax(v->delta, shadow_row_of(s, v)) / s->delta_channel;
     double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
     if (s->beam == BEAM_CONE) {
         const double gain = largest_gain(s, v);
         const double tangent = gain / scan_magnification(s) - 1; /* = gain * reach / D */
-        stretch = gain * (s->curved ? 1 : sqrt(1 + tangent * tangent));
+        stretch = gain * (s->curved || s->moves ? 1 : sqrt(1 + tangent * tangent));
     }
     return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * window + 1);
 }
@@ -74,6 +84,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     struct geometry g = {};
     g.cone = s->beam == BEAM_CONE;
     g.curved = s->curved;
+    g.tilted = scan_is_multiaxis(s);
     g.taps = count_taps(s, v, windows.back);
     g.views = (int)s->views;
     g.rows = (int)s->rows;
@@ -87,7 +98,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.scale = ldexp(1, g.shift);
     g.furthest = ldexp(1, 62);
     g.delta = (float)v->delta;
-    g.delta_row = (float)volume_delta_row(v);
+    g.shadow_row = (float)shadow_row_of(s, v);
     g.pixel_area = (float)(v->delta * volume_delta_row(v));
     g.inverse_cell = (float)(1 / s->delta_channel);
     g.first_offset = 0.5f * (float)g.taps - 1;
@@ -141,6 +152,26 @@ static struct cone_pose cone_pose_of(const struct scan *scan, const struct volum
     return p;
 }
 
+/* The object lies at x - move, y - move. */
+static void move_pose(const struct scan *s, const struct view_move *m, struct cone_pose *p)
+{
+    p->x -= (double)m->x / s->delta_channel;
+    p->gain += (double)m->y / s->source_detector;
+}
+
+static void tilt_pose(const struct scan *s, const struct volume *v, int64_t view, double cosine,
+                      double sine, struct cone_pose *p)
+{
+    const double rise = sin((double)s->moves[view].elevation) / s->delta_row;
+    p->rows = moves_rows_per_slice(s, v, view);
+    p->slices = 1 / p->rows;
+    p->under = moves_rows_per_voxel(s, v, view);
+    p->stretch = (float)(volume_delta_slice(v) / s->delta_row / p->under);
+    p->rise_i = rise * cosine * volume_delta_row(v);
+    p->rise_j = rise * sine * v->delta;
+    p->rise = -0.5 * (p->rise_i * (double)(v->rows - 1) + p->rise_j * (double)(v->cols - 1));
+}
+
 static enum err put_views(struct cuda_backend *be, const struct scan *s, const struct volume *v,
                           struct projector *p)
 {
@@ -149,11 +180,15 @@ static enum err put_views(struct cuda_backend *be, const struct scan *s, const s
     FAIL_IF(!table, ERR_MEMORY, "no memory for the table of %lld views", (long long)s->views);
     for (int64_t i = 0; i < s->views; i++) {
         const double cosine = cos((double)s->angles[i]), sine = sin((double)s->angles[i]);
-        if (p->g.cone)
-            table[i].cone =
-                cone_pose_of(s, v, cosine, sine, s->z_shifts ? (double)s->z_shifts[i] : 0);
-        else
+        if (!p->g.cone) {
             table[i].parallel = parallel_pose_of(&p->g, s, v, cosine, sine);
+            continue;
+        }
+        table[i].cone = cone_pose_of(s, v, cosine, sine, s->z_shifts ? (double)s->z_shifts[i] : 0);
+        if (p->g.tilted)
+            tilt_pose(s, v, i, cosine, sine, &table[i].cone);
+        else if (s->moves)
+            move_pose(s, &s->moves[i], &table[i].cone);
     }
     enum err e = workspace_hold(be, "the table of views", bytes, &be->views);
     if (e == ERR_OK) {

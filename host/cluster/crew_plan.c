@@ -34,6 +34,8 @@ const char *crew_plan_axis(const struct operation *op, const struct ct_model *m,
         *why = "no way to share it is built";
     else if (op->share == SHARE_MBIR && m->volume.slices < 2 * (int64_t)size)
         *why = "each process needs two slices";
+    else if (m->scan.moves)
+        *why = "translation and multi-axis scans are for one process";
     else if (m->scan.z_shifts && is_cone(m) && (direct || op->share == SHARE_MBIR))
         *why = "the scan is helical";
     return **why ? NULL : axis_of(op, m);

@@ -34,6 +34,9 @@ enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
     const struct ct_model *m = &s->input.model;
     const int64_t most = m->volume.slices / 2;
     struct shares shares;
+    FAIL_IF(m->scan.moves && c->place.size > 1, ERR_USAGE,
+            "mbir of translation and multi-axis scans is for one process, and %d were started",
+            c->place.size);
     FAIL_IF(m->scan.z_shifts && c->place.size > 1, ERR_USAGE,
             "mbir of helical scans is for one process, and %d were started", c->place.size);
     FAIL_IF(c->place.size > 1 && most < c->place.size, ERR_USAGE,

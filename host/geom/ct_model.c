@@ -7,6 +7,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/geom/ct_model.h"
+#include "host/geom/moves.h"
 #include "host/geom/windows.h"
 
 void ct_model_init(struct ct_model *m)
@@ -32,7 +33,9 @@ void ct_model_free(struct ct_model *m)
 {
     free((void *)m->scan.angles);
     free((void *)m->scan.z_shifts);
+    free((void *)m->scan.moves);
     m->scan.angles = m->scan.z_shifts = NULL;
+    m->scan.moves = NULL;
 }
 
 float *angles_even(double start, double range, int64_t views)
@@ -115,9 +118,11 @@ static enum err check_scan(const struct scan *s)
     TRY(check_length("delta_det_channel", s->delta_channel));
     TRY(check_offset("det_row_offset", s->row_offset));
     TRY(check_offset("det_channel_offset", s->channel_offset));
-    if (s->z_shifts)
+    if (s->z_shifts && !s->moves)
         TRY(check_finite("helical_z_shifts", s->z_shifts, s->views));
-    return s->beam == BEAM_CONE ? check_distances(s) : ERR_OK;
+    if (s->beam == BEAM_CONE)
+        TRY(check_distances(s));
+    return s->moves ? moves_check(s) : ERR_OK;
 }
 
 static enum err check_positive(const char *name, double x)
@@ -221,6 +226,11 @@ static double reach_to_source(const struct scan *s, const struct volume *v)
     double half_x = v->delta * (double)v->cols / 2,
            half_y = volume_delta_row(v) * (double)v->rows / 2;
     double reach = fmax(half_x, half_y);
+    if (s->moves) { /* a translation scan: no column comes nearer than its row */
+        double least, most;
+        moves_depth(s, &least, &most);
+        return half_y + fmax(fabs(least), fabs(most));
+    }
     for (int64_t k = 0; k < s->views; k++) {
         double sn = fabs(sin((double)s->angles[k])), c = fabs(cos((double)s->angles[k]));
         double y = sn * (half_x - v->delta / 2) + c * (half_y - volume_delta_row(v) / 2);
@@ -277,6 +287,19 @@ static void warn_clipping(const struct scan *s, const struct volume *v)
             1 / least, 2 * forward + 1, v->slice_aspect / least / (2 * forward));
 }
 
+static enum err automatic_moves(const struct scan *s, struct volume *v)
+{
+    TRY(check_positive("voxel_slice_aspect", v->slice_aspect));
+    FAIL_IF(!(v->row_aspect >= 0), ERR_INPUT, "voxel_row_aspect is %g: it must be positive",
+            v->row_aspect);
+    moves_automatic(s, v);
+    FAIL_IF(!v->rows || !v->cols || !v->slices, ERR_INPUT,
+            "recon_shape would be (%" PRId64 ", %" PRId64 ", %" PRId64
+            "), from how far the views reach: each size must be positive; give recon_shape",
+            v->rows, v->cols, v->slices);
+    return ERR_OK;
+}
+
 enum err ct_model_resolve(struct ct_model *m)
 {
     const struct scan *s = &m->scan;
@@ -286,6 +309,8 @@ enum err ct_model_resolve(struct ct_model *m)
     FAIL_IF(v->rows < 0 || v->cols < 0 || v->slices < 0, ERR_INPUT,
             "recon_shape is (%" PRId64 ", %" PRId64 ", %" PRId64 "): sizes must be positive",
             v->rows, v->cols, v->slices);
+    if (s->moves)
+        TRY(automatic_moves(s, v));
     if (v->delta == 0)
         v->delta = s->delta_channel / scan_magnification(s);
     TRY(check_length("delta_voxel", v->delta));
@@ -294,7 +319,7 @@ enum err ct_model_resolve(struct ct_model *m)
     if (isnan(v->slice_offset)) {
         float low, high;
         z_range(s, &low, &high);
-        v->slice_offset = s->beam == BEAM_CONE ? (double)(0.5f * (low + high)) : 0;
+        v->slice_offset = scan_is_cone(s) ? (double)(0.5f * (low + high)) : 0;
     }
     int automatic_slices = v->slices == 0;
     automatic_shape(s, v);

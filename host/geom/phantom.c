@@ -127,6 +127,24 @@ static void rotate_xy(double p[3], double c, double s)
     p[1] = y;
 }
 
+/* Turns a parallel ray about the channels by the view's elevation, or moves a cone as the object is
+ * moved the other way. */
+static void move_ray(const struct scan *s, int64_t view, struct ray *r)
+{
+    if (!s->moves)
+        return;
+    const struct view_move *m = &s->moves[view];
+    r->origin[0] += (double)m->x;
+    r->origin[1] += (double)m->y;
+    if (!scan_is_multiaxis(s))
+        return;
+    const double c = cos((double)m->elevation), e = sin((double)m->elevation), v = r->origin[2];
+    r->origin[1] = v * e;
+    r->origin[2] = v * c;
+    r->direction[1] = -c;
+    r->direction[2] = e;
+}
+
 /* Length of the ray inside e, in the frame where e is the unit ball: 2 sqrt(1 - distance^2) over
  * the speed of the ray there. The distance is taken at the nearest point, which keeps its digits
  * when the source is far. */
@@ -167,6 +185,7 @@ void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, flo
                     detector_ray(s, ((double)ch - n0) * s->delta_channel - s->channel_offset,
                                  ((double)m - m0) * s->delta_row - row_offset);
                 double sum = 0;
+                move_ray(s, view, &r);
                 rotate_xy(r.origin, c, sn);
                 rotate_xy(r.direction, c, sn);
                 r.origin[2] += shift;

@@ -17,6 +17,12 @@ enum ror {
     ROR_ELLIPSE
 }; /* region of reconstruction: all pixels, or the inscribed ellipse */
 
+/* What a translation or a multi-axis scan has beside an angle and a shift per view. */
+struct view_move {
+    float x, y;      /* translation: the object lies at x - this, y - this, and z - z_shifts */
+    float elevation; /* multi-axis: of the rays out of the plane of rotation, radians */
+};
+
 struct scan {
     enum beam beam;
     int64_t views, rows, channels;
@@ -26,6 +32,9 @@ struct scan {
     int curved;                         /* cone: equiangular detector of radius D */
     const float *angles;                /* [views] */
     const float *z_shifts;              /* [views] helical shift per view, or NULL for zeros */
+    /* [views] or NULL. Of a cone with distances: a translation scan, angles 0. Of a cone without
+     * (both INFINITY): a multi-axis scan. */
+    const struct view_move *moves;
 };
 
 struct volume {
@@ -47,7 +56,7 @@ struct regularisation {
     double max_overrelaxation;
 };
 
-/* One reconstruction problem. Owns angles and z_shifts (malloc). */
+/* One reconstruction problem. Owns angles, z_shifts and moves (malloc). */
 struct ct_model {
     struct scan scan;
     struct volume volume;
@@ -77,6 +86,22 @@ static inline int64_t volume_voxels(const struct volume *v)
 static inline int64_t scan_samples(const struct scan *s)
 {
     return s->views * s->rows * s->channels;
+}
+
+static inline int scan_is_translation(const struct scan *s)
+{
+    return s->moves && !isinf(s->source_detector);
+}
+
+static inline int scan_is_multiaxis(const struct scan *s)
+{
+    return s->moves && isinf(s->source_detector);
+}
+
+/* Turns about one axis, with the beam that it says: what FDK's variants, poses and ranks know. */
+static inline int scan_is_cone(const struct scan *s)
+{
+    return s->beam == BEAM_CONE && !s->moves;
 }
 
 /* D/d; 1 for parallel beams and for a source at infinity. */

@@ -66,7 +66,7 @@ static enum err one_turn(struct backend *be, const struct ct_model *m, int voxel
 
 static enum err check(const struct scan *s)
 {
-    FAIL_IF(s->beam != BEAM_CONE || !s->z_shifts || isinf(s->source_detector), ERR_USAGE,
+    FAIL_IF(!scan_is_cone(s) || !s->z_shifts || isinf(s->source_detector), ERR_USAGE,
             "helical weights are for cone beams whose views move along the axis: "
             "helical_z_shifts of the geometry file says how far");
     return ERR_OK;

@@ -88,7 +88,7 @@ enum err slice_damping(const struct ct_model *m, float **damping)
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
     *damping = NULL;
-    if (s->beam != BEAM_CONE)
+    if (!scan_is_cone(s))
         return ERR_OK;
     *damping = malloc((size_t)v->slices * sizeof **damping);
     FAIL_IF(!*damping, ERR_MEMORY, "no memory for %lld slice weights", (long long)v->slices);

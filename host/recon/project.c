@@ -93,8 +93,9 @@ enum err sparse_back_project(struct backend *be, const struct ct_model *m,
 
 static enum err voxel_check(struct backend *be, const struct ct_model *m)
 {
-    FAIL_IF(m->scan.beam != BEAM_CONE, ERR_USAGE,
-            "voxel-driven back projection is for cone beams: parallel beams have the matched one");
+    FAIL_IF(!scan_is_cone(&m->scan), ERR_USAGE,
+            "voxel-driven back projection is for cone beams: other geometries have the matched "
+            "one");
     FAIL_IF(!be->ops->back_voxel, ERR_UNSUPPORTED,
             "the %s back end has no voxel-driven back projection: use --backend cpu",
             be->ops->name);

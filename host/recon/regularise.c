@@ -221,7 +221,8 @@ enum err auto_regularise(const struct ct_model *m, const float *y, const float *
     const struct sampled s = {y, w, scan->rows * scan->channels, scan->views, stride};
     float level;
     TRY(support_level(&s, &level));
-    warn_truncation(&s, scan->channels, level);
+    if (!scan_is_translation(scan)) /* a plate is wider than the detector */
+        warn_truncation(&s, scan->channels, level);
 
     double energy = 0, magnitude = 0, n = 0;
     for (int64_t i = 0; i < scan->views; i += stride)
@@ -235,7 +236,9 @@ enum err auto_regularise(const struct ct_model *m, const float *y, const float *
     const double pitch = scan->delta_channel / scan_magnification(scan);
     const double rows = (double)v->rows, cols = (double)v->cols;
     const double across = 2 * rows * cols / (rows + cols) * v->delta;
-    const double path = fmin(across, (double)scan->channels * pitch);
+    /* Translation scans look along the rows of the volume, half of which the object fills. */
+    const double path = scan_is_translation(scan) ? 0.5 * rows * volume_delta_row(v)
+                                                  : fmin(across, (double)scan->channels * pitch);
 
     *out = m->regularisation;
     out->sigma_y =

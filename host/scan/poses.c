@@ -172,6 +172,10 @@ static enum err read_table(const char *path, int64_t views, float **out)
 static enum err check_table(const char *path, const struct scan *s, const float *table)
 {
     const int moves = s->beam == BEAM_CONE && isfinite(s->source_detector);
+    FAIL_IF(
+        s->moves, ERR_USAGE,
+        "--poses is for parallel and cone beams: a translation or multi-axis scan has its moves "
+        "in the geometry file");
     FAIL_IF(s->curved, ERR_USAGE, "--poses is for flat detectors, and this one is curved");
     for (int64_t i = 0; i < s->views; i++) {
         const float *row = table + i * POSE_COLUMNS;

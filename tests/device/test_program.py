@@ -78,6 +78,21 @@ def check_demos(folder):
     print("demos: 3 rows agree")
 
 
+def check_moved(folder):
+    """Translation and multi-axis scans: the rows that no run has by itself agree on both back ends, and with MBIRJAX."""
+    norms = {}
+    for backend in ("cpu", "cuda"):
+        call("run", "--backend", backend, "--ops", "translation_*,multiaxis_*", "--sizes", "8", "--runs", "1", "--no-trace", "--out", folder / f"moved-{backend}")
+        timing = json.loads(next((folder / f"moved-{backend}").rglob("timing.json")).read_text())
+        assert all(m["status"] == "ok" for m in timing["measurements"]), timing["measurements"]
+        norms[backend] = {m["operation"]: m["fingerprint"]["l2"] for m in timing["measurements"]}
+    assert len(norms["cpu"]) == 18 and norms["cpu"].keys() == norms["cuda"].keys(), norms
+    assert all(abs(norms["cuda"][name] / l2 - 1) < 1e-5 for name, l2 in norms["cpu"].items()), norms
+    print("translation and multi-axis scans: 18 rows agree")
+    for name in ("multiaxis_steep", "translation_cubes"):
+        check_golden(folder, name, name.split("_")[0] + "_forward_project", ["--in", DATA / "goldens" / name / "volume.npy"])
+
+
 def documented():
     """Operation -> (CPU, CUDA), of the tables of docs/operations.md that have both columns."""
     status, columns = {}, None
@@ -88,11 +103,12 @@ def documented():
         columns = columns if line.startswith("|") else None
         if not columns or "not implemented" in line:
             continue
-        names, both = [], False
+        names, both = [], None
         for name in re.findall(r"`([^`]+)`", cells[1]):
-            long = name.replace("P_", "parallel_").replace("C_", "cone_")
-            both |= name == "P_"
-            names += [] if name == "P_" else [long.replace("cone_", "parallel_"), long] if both else ["gen_weights" + name] if name[0] == "_" else [long]
+            long = name.replace("P_", "parallel_").replace("C_", "cone_").replace("M_", "multiaxis_")
+            first = {"P_": ("cone_", "parallel_"), "T_": ("multiaxis_", "translation_")}.get(name)
+            both = first or both
+            names += [] if first else [long.replace(*both), long] if both else ["gen_weights" + name] if name[0] == "_" else [long]
         status.update({name: tuple(cells[c].split(":")[0] for c in columns) for name in names})
     return status
 
@@ -105,7 +121,7 @@ def check_documented(folder):
     assert set(told) == wanted, ("docs/operations.md", set(told) ^ wanted)
     done = {"yes": "ok", "host": "ok", "no": "skipped"}
     for column, backend in enumerate(("cpu", "cuda")):
-        runs = [*folder.glob(f"before-{backend}/*/timing.json"), *folder.glob(f"{backend}/*/timing.json")]
+        runs = [*folder.glob(f"before-{backend}/*/timing.json"), *folder.glob(f"{backend}/*/timing.json"), *folder.glob(f"moved-{backend}/*/timing.json")]
         found = {m["operation"]: m["status"] for run in runs for m in json.loads(run.read_text())["measurements"]}
         wrong = {name: (told[name][column], found.get(name)) for name in told if done.get(told[name][column]) != found.get(name)}
         assert not wrong, (backend, "docs/operations.md and what ran", wrong)
@@ -273,6 +289,7 @@ def main():
         folder = pathlib.Path(name)
         check_suite(folder)
         check_prepare(folder)
+        check_moved(folder)
         check_documented(folder)
         check_demos(folder)
         check_fourier(folder)

@@ -22,7 +22,6 @@ LARGER = {
     "profiler/trace/records_io.h": (150, "the file format, read as one"),
     "cuda/common/gather.cuh": (210, "templates of kernels, which can stand nowhere but in a header"),
     "cuda/common/spread.cuh": (190, "templates of kernels"),
-    "cuda/common/footprint.cuh": (160, "device functions, inlined into kernels of five files"),
     "cuda/common/projection.cuh": (185, "what seven files of projections share"),
     "host/cpu/common/vec.h": (170, "short inline functions, which can stand nowhere but in a header"),
 }

@@ -1,13 +1,15 @@
 /* The table of geometries: odd, prime, single, offset, anisotropic, helical and degenerate ones. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/operators/cases.h"
 
 #define PAR(v, m, n) .beam = BEAM_PARALLEL, .views = v, .rows = m, .channels = n
 #define CONE(v, m, n, D, d)                                                                        \
     .beam = BEAM_CONE, .views = v, .rows = m, .channels = n, .source_detector = D, .source_iso = d
-#define EIGHTHS(v) .start = -6 * M_PI / 4, .extent = (v)*M_PI / 4
+#define FLAT(v, m, n) CONE(v, m, n, (double)INFINITY, (double)INFINITY)
+#define EIGHTHS(v)    .start = -6 * M_PI / 4, .extent = (v)*M_PI / 4
 
 const struct test_case cases[] = {
     {"par_even", PAR(16, 8, 24), .mbir = 1},
@@ -106,6 +108,30 @@ const struct test_case cases[] = {
     {"cone_larger_than_detector", CONE(12, 6, 9, 90, 60), .shape = {30, 26, 19}, .unmasked = 1},
     {"cone_tall_rows", CONE(12, 7, 18, 64, 32), .start = .05, .delta_row = 3, .clips = 1,
      .mbir = 1},
+    {"multiaxis_level", FLAT(13, 9, 19), .level = 1, .start = .1},
+    {"multiaxis_low", FLAT(11, 17, 14), .elevation = .4, .mbir = 1},
+    {"multiaxis_offsets", FLAT(10, 12, 21), .elevation = -.6, .channel_offset = .7,
+     .row_offset = -.8, .slice_offset = .9, .delta_row = 1.2},
+    {"multiaxis_aspects", FLAT(9, 15, 16), .elevation = .7, .row_aspect = 1.9, .slice_aspect = .8,
+     .shape = {11, 13, 18}, .unmasked = 1},
+    {"multiaxis_steep", FLAT(8, 20, 15), .elevation = 1.3, .shape = {14, 12, 21}},
+    {"multiaxis_fine", FLAT(7, 9, 13), .elevation = .5, .delta = .2, .shape = {21, 23, 37}},
+    {"multiaxis_coarse", FLAT(7, 40, 13), .elevation = .5, .delta = 2.6, .shape = {5, 6, 9}},
+    {"multiaxis_tall", FLAT(3, 90, 5), .elevation = .3, .shape = {5, 4, 70}},
+    {"multiaxis_one", FLAT(1, 1, 1), .elevation = .3, .shape = {1, 1, 1}, .unmasked = 1},
+    {"multiaxis_missed", FLAT(5, 6, 8), .elevation = .3, .row_offset = 1e3},
+    {"translation_still", CONE(5, 9, 14, 80, 40), .shift = 1e-30, .shape = {6, 14, 9},
+     .row_aspect = 1, .unmasked = 1},
+    {"translation_flat", CONE(12, 13, 15, 60, 40), .shift = 3, .shape = {5, 16, 15},
+     .row_aspect = 3.5, .unmasked = 1, .mbir = 1},
+    {"translation_offsets", CONE(9, 11, 18, 90, 60), .shift = 4, .shape = {7, 17, 12},
+     .row_aspect = 1.7, .slice_aspect = 1.3, .channel_offset = -.6, .row_offset = .4},
+    {"translation_pitches", CONE(8, 12, 10, 70, 45), .shift = 5, .shape = {6, 9, 8},
+     .row_aspect = 1, .delta_channel = 1.4, .delta_row = .9, .unmasked = 1},
+    {"translation_tall", CONE(3, 80, 6, 300, 200), .shift = 6, .shape = {4, 5, 70}, .row_aspect = 2,
+     .unmasked = 1},
+    {"translation_missed", CONE(4, 6, 8, 40, 30), .shift = 2, .shape = {3, 6, 5}, .row_aspect = 1,
+     .channel_offset = 1e3, .unmasked = 1},
     {"cone_corner_clip", CONE(12, 20, 16, 40, 8), .start = .05, .delta = .285,
      .shape = {16, 16, 14}, .unmasked = 1, .clips = 1},
 };
@@ -126,6 +152,30 @@ static enum err helix(const struct test_case *c, struct scan *s)
     for (int64_t v = 0; v < c->views; v++)
         z[v] = (float)(c->z_first + (c->z_last - c->z_first) * (double)v / (double)(c->views - 1));
     s->z_shifts = z;
+    return ERR_OK;
+}
+
+/* Views in turn at other places along each axis, or at other elevations. */
+static enum err moves(const struct test_case *c, struct scan *s)
+{
+    static const float x[] = {0, .6f, -1, .3f, .9f}, y[] = {.2f, -.5f, 1}, z[] = {-1, .4f, .7f, 0};
+    static const float tilt[] = {1, -1, .5f};
+    if (c->shift == 0 && c->elevation == 0 && !c->level)
+        return ERR_OK;
+    struct view_move *move = calloc((size_t)c->views, sizeof *move);
+    float *shift = c->shift != 0 ? calloc((size_t)c->views, sizeof *shift) : NULL;
+    s->moves = move;
+    s->z_shifts = shift;
+    FAIL_IF(!move || (c->shift != 0 && !shift), ERR_MEMORY, "no memory for the moves of %s",
+            c->name);
+    for (int64_t v = 0; v < c->views; v++) {
+        move[v].elevation = (float)c->elevation * tilt[v % 3];
+        if (!shift)
+            continue;
+        move[v].x = (float)c->shift * x[v % 5];
+        move[v].y = (float)c->shift * y[v % 3];
+        shift[v] = (float)c->shift * z[v % 4];
+    }
     return ERR_OK;
 }
 
@@ -156,7 +206,10 @@ enum err case_model(const struct test_case *c, struct ct_model *m)
     if (c->slice_offset != 0)
         v->slice_offset = c->slice_offset;
     v->ror = c->unmasked ? ROR_NONE : ROR_ELLIPSE;
+    if (c->shift != 0)
+        memset((float *)(uintptr_t)s->angles, 0, (size_t)s->views * sizeof *s->angles);
     TRY(helix(c, s));
+    TRY(moves(c, s));
     return ct_model_resolve(m);
 }
 

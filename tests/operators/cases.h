@@ -16,6 +16,9 @@ struct test_case {
     double delta_row, delta_channel, row_offset, channel_offset;
     double z_first, z_last; /* helical shift of the first and the last view */
     int curved;
+    double shift;     /* translation: at most, along x, y and z, in a pattern */
+    double elevation; /* multi-axis: of the views in turn +, - and half of it */
+    int level;        /* multi-axis: all elevations 0 */
     int64_t shape[3]; /* recon_shape */
     double delta, row_aspect, slice_aspect, slice_offset;
     int unmasked;

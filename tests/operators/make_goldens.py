@@ -36,6 +36,16 @@ def parallel(shape, angles=None, iterations=3, **params):
                 angles=turn(shape[0], 0.05, PI) if angles is None else angles)
 
 
+def multiaxis(shape, elevations, iterations=3, **params):
+    pairs = np.stack([turn(shape[0], 0.05, PI), np.broadcast_to(elevations, shape[0])], 1)
+    return dict(geometry="multiaxis", shape=shape, angles=pairs, iterations=iterations, params=params)
+
+
+def translation(shape, D, d, reach, iterations=3, **params):
+    vectors = np.random.default_rng(shape[0]).uniform(-reach, reach, (shape[0], 3))
+    return dict(geometry="translation", shape=shape, D=D, d=d, vectors=vectors, iterations=iterations, params=params)
+
+
 CASES = {
     # Anisotropic and rectangular volumes, no mask, extreme magnification.
     "cone_aspects": cone((20, 16, 22), 88, 44, voxel_row_aspect=1.9, voxel_slice_aspect=2.9),
@@ -59,14 +69,27 @@ CASES = {
                              recon_shape=(16, 16, 14)),  # r rows either side of a voxel's centre
     # Exact multiples of 45 degrees, negative angles and more than a turn.
     "par_axis_angles": parallel((16, 5, 24), angles=np.arange(-6, 10) * (PI / 4)),
+    # Tilted rays; the last one beyond the angle where the horizontal edges of a voxel show.
+    "multiaxis_plain": multiaxis((14, 15, 17), 0.4),
+    "multiaxis_aspects": multiaxis((13, 14, 16), np.linspace(-0.7, 0.7, 13), voxel_row_aspect=1.9, voxel_slice_aspect=1.3,
+                                   delta_det_row=0.8, det_row_offset=0.4, det_channel_offset=-0.7, recon_slice_offset=0.6),
+    "multiaxis_steep": multiaxis((12, 16, 15), np.linspace(0, 1.2, 12), iterations=0, recon_shape=(14, 15, 17)),
+    # Objects that move, with rows as far apart as MBIRJAX makes them, and with cubes.
+    "translation_plain": translation((7, 40, 44), 80, 60, 4),
+    "translation_cubes": translation((11, 12, 15), 90, 40, 4, det_channel_offset=-0.7, det_row_offset=0.4, delta_det_row=1.3,
+                                     voxel_row_aspect=1.5, voxel_slice_aspect=1.2, recon_shape=(8, 16, 12)),
     "cone_axis_angles": cone((16, 8, 20), 60, 40, angles=np.arange(-6, 10) * (PI / 4)),
 }
 
 
 def model_of(case):
     import mbirjax as mj
-    angles = np.asarray(case["angles"], np.float32)
-    if case["geometry"] == "parallel":
+    angles = np.asarray(case.get("angles"), np.float32)
+    if case["geometry"] == "multiaxis":
+        m = mj.MultiAxisParallelModel(case["shape"], angles)
+    elif case["geometry"] == "translation":
+        m = mj.TranslationModel(case["shape"], np.asarray(case["vectors"], np.float32), case["D"], case["d"])
+    elif case["geometry"] == "parallel":
         m = mj.ParallelBeamModel(case["shape"], angles)
     else:
         z = None if case["z"] is None else np.asarray(case["z"], np.float32)
@@ -80,10 +103,14 @@ def model_of(case):
 
 
 def geometry_of(case):
-    g = {"geometry": case["geometry"], "sinogram_shape": list(case["shape"]),
-         "angles": [float(a) for a in np.asarray(case["angles"], np.float32)]}
-    if case["geometry"] == "cone":
+    g = {"geometry": case["geometry"], "sinogram_shape": list(case["shape"])}
+    if "angles" in case:
+        g["angles"] = np.asarray(case["angles"], np.float32).tolist()
+    if "D" in case:
         g.update(source_detector_dist=case["D"], source_iso_dist=case["d"])
+    if "vectors" in case:
+        g["translation_vectors"] = np.asarray(case["vectors"], np.float32).tolist()
+    if case["geometry"] == "cone":
         if case["curved"]:
             g["use_curved_detector"] = True
         if case["z"] is not None:
@@ -115,7 +142,7 @@ def make(name, case):
     save("volume", volume)
     save("sinogram", sinogram)
     save("weights", weights)
-    beam, direct = case["geometry"], "fbp" if case["geometry"] == "parallel" else "fdk"
+    beam, direct = case["geometry"], {"parallel": "fbp", "cone": "fdk"}.get(case["geometry"], "direct")
     save(beam + "_forward_project.out", m.forward_project(volume))
     save(beam + "_back_project.out", m.back_project(sinogram))
     save(beam + "_hessian_diagonal.out", m.compute_hessian_diagonal(weights))

@@ -108,15 +108,32 @@ static int twins_are_asked(void)
 /* The operators with a golden, in one order for twins and back ends. */
 enum operation { FORWARD, BACK, HESSIAN, FILTER, DIRECT, OPERATIONS };
 static const struct {
-    const char *parallel, *cone;
+    const char *parallel, *cone, *other; /* behind the name of the geometry */
     int gives_volume;
 } operations[OPERATIONS] = {
-    [FORWARD] = {"parallel_forward_project.out", "cone_forward_project.out", 0},
-    [BACK] = {"parallel_back_project.out", "cone_back_project.out", 1},
-    [HESSIAN] = {"parallel_hessian_diagonal.out", "cone_hessian_diagonal.out", 1},
-    [FILTER] = {"parallel_fbp_filter.out", "cone_fdk_filter.out", 0},
-    [DIRECT] = {"parallel_fbp_recon.out", "cone_fdk_recon.out", 1},
+    [FORWARD] = {"forward_project", "forward_project", "forward_project", 0},
+    [BACK] = {"back_project", "back_project", "back_project", 1},
+    [HESSIAN] = {"hessian_diagonal", "hessian_diagonal", "hessian_diagonal", 1},
+    [FILTER] = {"fbp_filter", "fdk_filter", "direct_filter", 0},
+    [DIRECT] = {"fbp_recon", "fdk_recon", "direct_recon", 1},
 };
+
+struct array_name {
+    char text[80];
+};
+
+static struct array_name name_of(const struct golden *g, const char *operation)
+{
+    const struct scan *s = &g->model.scan;
+    struct array_name name;
+    snprintf(name.text, sizeof name.text, "%s_%s.out",
+             scan_is_translation(s) ? "translation"
+             : scan_is_multiaxis(s) ? "multiaxis"
+             : is_cone(g)           ? "cone"
+                                    : "parallel",
+             operation);
+    return name;
+}
 
 /* | a - golden | / | golden | */
 static double distance(const float *a, const float *golden, int64_t n)
@@ -129,11 +146,13 @@ static double distance(const float *a, const float *golden, int64_t n)
 static void compare(const struct golden *g, enum operation o, const float *result,
                     struct worst *worst)
 {
-    const char *array = is_cone(g) ? operations[o].cone : operations[o].parallel;
+    const struct array_name array = name_of(g, g->model.scan.moves ? operations[o].other
+                                               : is_cone(g)        ? operations[o].cone
+                                                                   : operations[o].parallel);
     int is_volume = operations[o].gives_volume;
-    float *golden = load(g, array, is_volume, 1);
-    char where[120];
-    snprintf(where, sizeof where, "%s/%s", g->name, array);
+    float *golden = load(g, array.text, is_volume, 1);
+    char where[160];
+    snprintf(where, sizeof where, "%s/%s", g->name, array.text);
     worst_note(worst, where, distance(result, golden, is_volume ? g->voxels : g->samples));
     mem_free(golden);
 }
@@ -184,7 +203,7 @@ static void twins_equal_mbirjax(void **state)
 
 static void check_mbir_twin(struct golden *g, void *context)
 {
-    float *golden = load(g, is_cone(g) ? "cone_mbir_recon.out" : "parallel_mbir_recon.out", 1, 0);
+    float *golden = load(g, name_of(g, "mbir_recon").text, 1, 0);
     if (!golden)
         return;
     double *y = widen(g->sinogram, g->samples), *w = widen(g->weights, g->samples);
@@ -260,8 +279,7 @@ static void check_single(struct golden *g, struct run *run)
 
 static void check_mbir(struct golden *g, struct run *run)
 {
-    const char *array = is_cone(g) ? "cone_mbir_recon.out" : "parallel_mbir_recon.out";
-    float *golden = case_wanted(g->name) ? load(g, array, 1, 0) : NULL;
+    float *golden = case_wanted(g->name) ? load(g, name_of(g, "mbir_recon").text, 1, 0) : NULL;
     if (!golden)
         return;
     float *blank = floats(g->voxels);

@@ -92,7 +92,8 @@ static void check_packed(struct rig *r, const float *y, const float *x, const fl
 
 static void check_case(struct rig *r, const struct test_case *c, void *context)
 {
-    if (c->beam != BEAM_CONE || !r->be->ops->back_voxel)
+    (void)c;
+    if (!scan_is_cone(&r->model.scan) || !r->be->ops->back_voxel)
         return;
     float *y = random_floats(2, 0, 1, r->samples), *before = random_floats(1, -1, 1, r->voxels);
     float *x = back_voxel(r, rig_inside(r), y, before);
@@ -131,7 +132,7 @@ static void has_the_same_bits_at_any_thread_count(void **state)
             for (int t = 0; t < 3 && cases[i].beam == BEAM_CONE; t++) {
                 struct rig r;
                 rig_open(&r, harness_backend(b), threads[t], &cases[i]);
-                if (r.be->ops->back_voxel) {
+                if (r.be->ops->back_voxel && scan_is_cone(&r.model.scan)) {
                     float *y = random_floats(2, 0, 1, r.samples), *zero = floats(r.voxels);
                     float *x = back_voxel(&r, rig_inside(&r), y, zero);
                     if (first)

@@ -7,6 +7,7 @@
 
 /* What the formulas call i0, j0, k0, m0, n0, Delta_y, Delta_z, M, r and r_b. */
 struct setup {
+    int tilted, shifted; /* multi-axis, translation */
     const struct scan *s;
     const struct volume *v;
     double i0, j0, k0, m0, n0, dx, dy, dz, M;
@@ -16,6 +17,20 @@ struct setup {
 static int half_window(double cells)
 {
     return (int)ceil(ceil(cells) / 2);
+}
+
+/* One window for both directions, from the largest of each edge over all views. */
+static void set_tilted(struct setup *t)
+{
+    const double across = fmax(t->dx, t->dy);
+    double most_cos = 0, most_sin = 0;
+    for (int64_t view = 0; view < t->s->views; view++) {
+        most_cos = fmax(most_cos, cos((double)t->s->moves[view].elevation));
+        most_sin = fmax(most_sin, fabs(sin((double)t->s->moves[view].elevation)));
+    }
+    const int up = half_window(fmax(most_cos * t->dz, most_sin * across) / t->s->delta_row);
+    t->r = half_window(across / t->s->delta_channel);
+    t->r = up > t->r ? up : t->r;
 }
 
 static struct setup setup_of(const struct ct_model *m)
@@ -36,7 +51,22 @@ static struct setup setup_of(const struct ct_model *m)
         t.r = half_window(fmax(t.dx, t.dy) / s->delta_channel);
         return t;
     }
+    t.tilted = scan_is_multiaxis(s);
+    t.shifted = scan_is_translation(s);
+    if (t.tilted) {
+        set_tilted(&t);
+        return t;
+    }
     double D = s->source_detector, d = s->source_iso, M_max = 1, M_min = 1;
+    if (t.shifted) {
+        double farthest = -INFINITY, widest = fmax(t.dx, t.dz);
+        for (int64_t view = 0; view < s->views; view++)
+            farthest = fmax(farthest, (double)s->moves[view].y);
+        t.M = D / d;
+        M_max = D / (d - 0.5 * (double)v->rows * t.dy - farthest);
+        t.r = t.r_b = half_window(widest * M_max / fmin(s->delta_row, s->delta_channel));
+        return t;
+    }
     if (!isinf(D)) {
         double rho = 0.5 * fmax((double)v->cols * t.dx, (double)v->rows * t.dy);
         t.M = D / d;
@@ -59,6 +89,7 @@ static double tau(double W, double t)
  * length of a ray through it, and its magnification. */
 struct shadow {
     double n_p, W, length, g;
+    double up, rise, rows; /* rows for 1 of z, beside it, and rows that a voxel covers */
 };
 
 static struct shadow shadow_of(const struct setup *t, int64_t view, int64_t pixel)
@@ -69,7 +100,14 @@ static struct shadow shadow_of(const struct setup *t, int64_t view, int64_t pixe
     double col = t->dx * ((double)(pixel % t->v->cols) - t->j0);
     double x = cos(theta) * col - sin(theta) * row;
     double y = sin(theta) * col + cos(theta) * row;
-    double g = 1, u = x, phi = 0, stretch = 1;
+    double g = 1, u = x, phi = 0, stretch = 1, up = 1, rise = 0;
+    if (s->moves) {
+        x -= (double)s->moves[view].x;
+        y -= (double)s->moves[view].y;
+        u = x;
+        up = cos((double)s->moves[view].elevation);
+        rise = y * sin((double)s->moves[view].elevation) / s->delta_row;
+    }
     if (s->beam == BEAM_CONE) {
         g = 1 / (1 / t->M - y / D);
         u = s->curved ? D * atan2(x, s->source_iso - y) : g * x;
@@ -77,10 +115,22 @@ static struct shadow shadow_of(const struct setup *t, int64_t view, int64_t pixe
         stretch = s->curved ? g : g / cos(phi);
     }
     double f = fmax(fabs(cos(theta - phi)) * t->dx, fabs(sin(theta - phi)) * t->dy);
+    double rows = g * t->dz / s->delta_row, length = 1;
+    if (t->shifted)
+        f = fabs(cos(phi)) * t->dx;
+    if (t->tilted) {
+        const double edge = fmax(fabs(sin(theta)) * t->dx, fabs(cos(theta)) * t->dy);
+        length = rows;
+        rows = fmax(rows * up, fabs(sin((double)s->moves[view].elevation)) * edge / s->delta_row);
+        length /= rows;
+    }
     return (struct shadow){.n_p = (u + s->channel_offset) / s->delta_channel + t->n0,
                            .W = stretch * f / s->delta_channel,
-                           .length = t->dx * t->dy / f,
-                           .g = g};
+                           .length = length * t->dx * t->dy / f,
+                           .g = g,
+                           .up = up,
+                           .rise = rise,
+                           .rows = rows};
 }
 
 static double channel_weight(const struct setup *t, const struct shadow *p, int64_t n)
@@ -98,7 +148,8 @@ static double slice_z(const struct setup *t, int64_t view, int64_t k)
 
 static double row_of(const struct setup *t, const struct shadow *p, int64_t view, int64_t k)
 {
-    return (p->g * slice_z(t, view, k) + t->s->row_offset) / t->s->delta_row + t->m0;
+    return (p->g * p->up * slice_z(t, view, k) + t->s->row_offset) / t->s->delta_row + t->m0 +
+           p->rise;
 }
 
 /* How much longer a ray through slice k is than one in the midplane. */
@@ -112,7 +163,18 @@ static double tilt(const struct setup *t, const struct shadow *p, int64_t view, 
 static double row_weight(const struct setup *t, const struct shadow *p, int64_t view, int64_t k,
                          int64_t m)
 {
-    return tau(p->g * t->dz / t->s->delta_row, row_of(t, p, view, k) - (double)m);
+    return tau(p->rows, row_of(t, p, view, k) - (double)m);
+}
+
+/* Multi-axis: every slice whose window holds row m. */
+static double tilted_sum(const struct setup *t, const struct shadow *p, int64_t view,
+                         const double *x, int64_t m)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < t->v->slices; k++)
+        if (fabs(rint(row_of(t, p, view, k)) - (double)m) <= t->r)
+            sum += row_weight(t, p, view, k, m) * x[k];
+    return sum;
 }
 
 /* What the cylinder x of a pixel, each slice times its tilt, adds to detector row m of every
@@ -122,6 +184,8 @@ static double row_sum(const struct setup *t, const struct shadow *p, int64_t vie
 {
     if (t->s->beam == BEAM_PARALLEL)
         return x[m];
+    if (t->tilted)
+        return tilted_sum(t, p, view, x, m);
     double v_m = ((double)m - t->m0) * t->s->delta_row - t->s->row_offset;
     double k_m = (v_m / p->g - slice_z(t, view, 0)) / t->dz;
     double sum = 0;
@@ -226,7 +290,7 @@ void twin_back(const struct ct_model *model, const int32_t *pixels, int64_t coun
 int twin_is_adjoint(const struct ct_model *model, const int32_t *pixels, int64_t count)
 {
     const struct setup t = setup_of(model);
-    for (int64_t view = 0; t.s->beam == BEAM_CONE && view < t.s->views; view++)
+    for (int64_t view = 0; t.s->beam == BEAM_CONE && !t.tilted && view < t.s->views; view++)
         for (int64_t q = 0; q < count; q++) {
             const struct shadow p = shadow_of(&t, view, pixels ? pixels[q] : q);
             double W = p.g * t.dz / t.s->delta_row;
@@ -248,7 +312,7 @@ void twin_filter(const struct ct_model *model, const double *y, double *out)
 {
     const struct setup t = setup_of(model);
     const struct scan *s = t.s;
-    const int cone = s->beam == BEAM_CONE;
+    const int cone = s->beam == BEAM_CONE && !t.tilted;
     double scale = M_PI / (double)s->views / (t.dx * t.dy);
     if (cone)
         scale *= s->delta_row / (t.dz * t.M);
@@ -284,7 +348,7 @@ void twin_direct_recon(const struct ct_model *m, const int32_t *pixels, int64_t 
     twin_filter(m, y, filtered);
     memset(x, 0, (size_t)volume_voxels(t.v) * sizeof *x);
     twin_back(m, pixels, count, filtered, NULL, 1, x);
-    for (int64_t i = 0; t.s->z_shifts && i < volume_voxels(t.v); i++)
+    for (int64_t i = 0; t.s->z_shifts && !t.shifted && i < volume_voxels(t.v); i++)
         x[i] *= coverage_factor(&t, i % t.v->slices);
     free(filtered);
 }

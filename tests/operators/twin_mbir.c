@@ -207,6 +207,8 @@ void twin_auto_regularise(const struct ct_model *m, const double *y, const doubl
     double R = (double)v->rows, C = (double)v->cols,
            cell = s->delta_channel / scan_magnification(s);
     double length = fmin(2 * R * C / (R + C) * v->delta, (double)s->channels * cell);
+    if (scan_is_translation(s))
+        length = R * v->row_aspect * v->delta / 2;
     const struct regularisation *r = &m->regularisation;
     *out = *r;
     out->sigma_y =
@@ -243,7 +245,7 @@ static void set_damping(struct vcd *t)
             double u = pow((double)v->rows * v->delta * fabs(z - h) / (s->source_iso * dz), p);
             sum += (c * u + a * pow(b, p)) / (u + pow(b, p));
         }
-        t->damping[k] = s->beam == BEAM_CONE ? sum / (double)s->views : 1;
+        t->damping[k] = scan_is_cone(s) ? sum / (double)s->views : 1;
     }
 }
 

@@ -46,7 +46,7 @@ def goldens(check, folder):
             name = path.name[: -len(".out.npy")]
             # Every second folder by the short name: forward_project for parallel_forward_project.
             name = name.removesuffix("_init")
-            short = index % 2 and name.startswith(("parallel_", "cone_"))
+            short = index % 2 and name.startswith(("parallel_", "cone_", "translation_", "multiaxis_"))
             called = name.split("_", 1)[1] if short else name
             out = folder / "y.npy"
             r = tomoprof("apply", called, *inputs(golden, path.name[: -len(".out.npy")]), "--out", out, "--json")
@@ -65,7 +65,7 @@ def goldens(check, folder):
             out.unlink()
     for name, error in sorted(worst.items()):
         print(f"  {name:28} worst {error:.2e}")
-    check.that(len(worst) == 29, f"goldens of {len(worst)} operations, not of 29")
+    check.that(len(worst) == 41, f"goldens of {len(worst)} operations, not of 41")
 
 
 def check_json(check, golden, name, said, y):

@@ -171,7 +171,7 @@ GEOMETRY = [
     (back("y", "no_shape"), USER, 'the key "sinogram_shape" is missing'),
     (back("y", "no_iso"), USER, 'the key "source_iso_dist" is missing'),
     (back("y", "parallel_distance"), USER, "source_iso_dist: only cone beams have it"),
-    (back("y", "fan"), USER, 'geometry must be "parallel" or "cone"'),
+    (back("y", "fan"), USER, 'geometry must be "parallel", "cone", "translation" or "multiaxis"'),
     (back("y", "angle_count"), USER, "angles has 3 entries and sinogram_shape 4 views"),
     (back("y", "angle_text"), USER, "angles[3] must be a number"),
     (back("y", "angles_number"), USER, "angles must be a list of numbers"),

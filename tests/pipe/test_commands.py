@@ -97,7 +97,7 @@ def wrong_calls(check, folder):
     for command in (("run", "--ops", "fbp"), ("apply", "fbp_")):
         refused(check, "its name is in: parallel_fbp_recon", *command)
     refused(check, "--geometry cone --rows 1", "simulate", "--geometry", "fan", "--out", folder / "never")
-    refused(check, "give parallel, cone or a geometry file", "simulate", "--geometry", "conical", "--out", folder / "never")
+    refused(check, "give parallel, cone, translation, multiaxis or a geometry file", "simulate", "--geometry", "conical", "--out", folder / "never")
     refused(check, "--runs 0: must be between", "run", "--runs", "0")
     refused(check, "--quick means --sizes 32,64", "run", "--quick", "--sizes", "16")
     refused(check, "unexpected word", "run", "parallel_fbp_recon")

@@ -85,10 +85,19 @@ static struct opt options[] = {
     {0},
 };
 
-static const char *const beams[] = {[BEAM_PARALLEL] = "parallel", [BEAM_CONE] = "cone"};
+enum { PARALLEL, CONE, TRANSLATION, MULTIAXIS, BEAMS };
+static const char *const beams[BEAMS] = {"parallel", "cone", "translation", "multiaxis"};
+
+static int beam_of(const struct scan *s)
+{
+    return s->beam == BEAM_PARALLEL ? PARALLEL
+           : scan_is_translation(s) ? TRANSLATION
+           : scan_is_multiaxis(s)   ? MULTIAXIS
+                                    : CONE;
+}
 
 /* "forward_project" of a beam is "parallel_forward_project". */
-static const struct operation *prefixed(enum beam beam, const char *name)
+static const struct operation *prefixed(int beam, const char *name)
 {
     char full[64];
     snprintf(full, sizeof full, "%s_%s", beams[beam], name);
@@ -97,10 +106,10 @@ static const struct operation *prefixed(enum beam beam, const char *name)
 
 static enum err unknown_operation(const char *name)
 {
-    const char *names[128];
+    const char *names[192];
     int n = 0;
     const struct operation *op;
-    for (int i = 0; (op = operation_at(i)) && n < 126; i++) {
+    for (int i = 0; (op = operation_at(i)) && n < 190; i++) {
         names[n++] = op->name;
         if (strcmp(op->geometry, "any"))
             names[n++] = op->name + strlen(op->geometry) + 1;
@@ -120,13 +129,13 @@ static enum err unknown_operation(const char *name)
 static enum err look_up(const char *name, const struct operation **op)
 {
     *op = operation_named(name);
-    for (int beam = BEAM_PARALLEL; !*op && beam <= BEAM_CONE; beam++)
-        *op = prefixed((enum beam)beam, name);
+    for (int beam = 0; !*op && beam < BEAMS; beam++)
+        *op = prefixed(beam, name);
     return *op ? ERR_OK : unknown_operation(name);
 }
 
 /* The row that does for `beam` what `apply` does for the other: fdk_filter for fbp_filter. */
-static const char *counterpart(const struct operation *op, enum beam beam)
+static const char *counterpart(const struct operation *op, int beam)
 {
     const struct operation *other;
     for (int i = 0; (other = operation_at(i)); i++)
@@ -136,7 +145,7 @@ static const char *counterpart(const struct operation *op, enum beam beam)
 }
 
 /* The row for the beam of the geometry file. */
-static enum err match_beam(const char *name, enum beam beam, const struct operation **op)
+static enum err match_beam(const char *name, int beam, const struct operation **op)
 {
     const struct operation *same = prefixed(beam, name);
     if (same)
@@ -413,7 +422,7 @@ static enum err operate(const char *name, struct run_state *s)
         TRY(apply_size_model(s, size_text));
     } else if (!any_shape(s->op)) {
         TRY(ct_model_read(geometry, &s->model));
-        TRY(match_beam(name, s->model.scan.beam, &s->op));
+        TRY(match_beam(name, beam_of(&s->model.scan), &s->op));
     }
     TRY(check_output());
     return compute(s);
@@ -462,7 +471,9 @@ const struct command cmd_apply = {
             "no\n"
             "geometry; gen_pixel_partition writes int32 (subsets, length); prox_map takes --prox; "
             "sparse_\n"
-            "operations use the first of --subsets N.\n\n"
+            "operations use the first of --subsets N. Translation and multi-axis scans have "
+            "projections,\n"
+            "hessian_diagonal, direct_recon, mbir_recon and prox_map.\n\n"
             "With a SIZE it is timed on a synthetic input of that edge (volume operations: or of a "
             "shape like\n"
             "512x512x30), ITERATIONS times after a warm-up. The volume_ operations take --set; "

@@ -134,13 +134,19 @@ static enum err info_model(const char *path, const char *text, size_t bytes)
     facts_begin(&f, json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", "geometry");
-    facts_string(&f, "beam", s->beam == BEAM_CONE ? "cone" : "parallel");
+    facts_string(&f, "beam",
+                 scan_is_translation(s) ? "translation"
+                 : scan_is_multiaxis(s) ? "multiaxis"
+                 : scan_is_cone(s)      ? "cone"
+                                        : "parallel");
     facts_shape(&f, "sinogram_shape", 3, sinogram);
     facts_shape(&f, "recon_shape", 3, volume);
     facts_number(&f, "delta_voxel", v->delta, "");
     facts_number(&f, "angle_first", (double)s->angles[0] * 180 / M_PI, "degrees");
     facts_number(&f, "angle_last", (double)s->angles[s->views - 1] * 180 / M_PI, "degrees");
-    if (s->beam == BEAM_CONE) {
+    if (scan_is_translation(s))
+        facts_number(&f, "magnification", scan_magnification(s), "");
+    if (scan_is_cone(s)) {
         facts_number(&f, "magnification", scan_magnification(s), "");
         facts_bool(&f, "curved_detector", s->curved);
         facts_bool(&f, "helical", s->z_shifts != NULL);

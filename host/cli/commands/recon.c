@@ -178,11 +178,17 @@ static enum err check_call(char **picture)
     return check_writable(*picture);
 }
 
-/* fbp is for parallel and fdk for cone beams; mbir for both. */
-static enum err check_method(enum beam beam)
+/* fbp is for parallel and fdk for cone beams; mbir for all, and the default where no direct method
+ * is exact. */
+static enum err check_method(const struct scan *s)
 {
+    const enum beam beam = s->beam;
     if (!options[ROW_METHOD].seen)
-        method = beam == BEAM_CONE ? SCAN_FDK : SCAN_FBP;
+        method = s->moves ? SCAN_MBIR : beam == BEAM_CONE ? SCAN_FDK : SCAN_FBP;
+    FAIL_IF(
+        s->moves && method != SCAN_MBIR, ERR_USAGE,
+        "--method %s is for parallel and cone beams: translation and multi-axis scans take mbir",
+        method_names[method]);
     FAIL_IF(method == SCAN_FDK && beam != BEAM_CONE, ERR_USAGE,
             "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
             "take fbp");
@@ -279,7 +285,7 @@ static enum err prepare(struct scan_request *r, struct scan_steps *steps, struct
     TRY(check_call(picture));
     r->picture = *picture;
     TRY(scan_recon_open(r, s));
-    TRY(check_method(s->input.model.scan.beam));
+    TRY(check_method(&s->input.model.scan));
     r->method = (enum scan_method)method;
     if (c->calls && method == SCAN_MBIR && !strcmp(backend, "auto"))
         backend = "cpu";

@@ -13,6 +13,7 @@
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
 #include "host/geom/ct_model.h"
+#include "host/geom/moves.h"
 #include "host/geom/phantom.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/geometry_json.h"
@@ -28,10 +29,9 @@ static int phantom, exact;
 
 static struct opt options[] = {
     OPTION_INPUT(
-        "geometry", 'g', geometry, "parallel|cone|FILE",
-        "beam, or a geometry file that gives all of it\n(default parallel; cone: source to "
-        "detector 4 "
-        "N, to axis 2 N)"),
+        "geometry", 'g', geometry, "KIND|FILE",
+        "parallel (default), cone (source to detector 4 N, to axis 2 N),\ntranslation (that cone, "
+        "the object moves), multiaxis (parallel\nrays, 20 degrees up), or a file that gives all"),
     OPTION_INT("size", 'n', size, "N", "N/2 views of N x N cells, volume N^3 (default 64)", 1,
                65536),
     OPTION_INT("views", 0, views, "N", "number of views, instead of N/2", 1, 1e7),
@@ -62,14 +62,17 @@ static int given(const char *name)
 static enum err build_model(struct ct_model *m)
 {
     static const char *const sizes[] = {"size", "views", "rows", "channels", "range"};
-    int cone = !strcmp(geometry, "cone");
-    if (!cone && strcmp(geometry, "parallel")) {
+    const int translation = !strcmp(geometry, "translation");
+    const int multiaxis = !strcmp(geometry, "multiaxis");
+    const int cone = !strcmp(geometry, "cone") || translation;
+    if (!cone && !multiaxis && strcmp(geometry, "parallel")) {
         FAIL_IF(!strcmp(geometry, "fan"), ERR_USAGE,
                 "--geometry fan: a fan beam is a cone beam with one detector row: --geometry cone "
                 "--rows 1");
         FAIL_IF(!strchr(geometry, '.') && !strchr(geometry, '/') && access(geometry, F_OK),
                 ERR_USAGE,
-                "--geometry %s: give parallel, cone or a geometry file (no file has that name)",
+                "--geometry %s: give parallel, cone, translation, multiaxis or a geometry file (no "
+                "file has that name)",
                 geometry);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             FAIL_IF(given(sizes[i]), ERR_USAGE,
@@ -79,7 +82,7 @@ static enum err build_model(struct ct_model *m)
     }
     ct_model_init(m);
     struct scan *s = &m->scan;
-    s->beam = cone ? BEAM_CONE : BEAM_PARALLEL;
+    s->beam = cone || multiaxis ? BEAM_CONE : BEAM_PARALLEL;
     s->views = views ? views : size > 1 ? size / 2 : 1;
     s->rows = rows ? rows : size;
     s->channels = channels ? channels : size;
@@ -87,9 +90,21 @@ static enum err build_model(struct ct_model *m)
         s->source_detector = 4.0 * (double)s->channels;
         s->source_iso = 2.0 * (double)s->channels;
     }
-    double degrees = given("range") ? range : cone ? 360 : 180;
+    FAIL_IF(translation && given("range"), ERR_USAGE,
+            "--range: a translation scan does not turn; leave --range out");
+    double degrees = given("range") ? range : translation ? 0 : cone ? 360 : 180;
     s->angles = angles_even(0, degrees * M_PI / 180, s->views);
     FAIL_IF(!s->angles, ERR_MEMORY, "no memory left for %" PRId64 " angles", s->views);
+    if (translation || multiaxis)
+        TRY(moves_example(s, translation ? 0.125 * (double)s->channels : 0,
+                          multiaxis ? M_PI / 9 : 0));
+    if (translation) { /* cubes; else MBIRJAX's own defaults, as for a geometry file */
+        m->volume.rows = m->volume.cols = s->channels;
+        m->volume.slices = s->rows;
+        m->volume.ror = ROR_NONE;
+        m->regularisation.neighbour_weights[0] = 0.1;
+        m->regularisation.max_overrelaxation = 1.3;
+    }
     return ct_model_resolve(m);
 }
 

@@ -68,8 +68,8 @@ static void cone(const struct projector *p, const struct view_geometry *g,
     double position[BATCH], x[BATCH], y[BATCH];
     float width[BATCH], height[BATCH];
     for (int q = 0; q < b->n; q++) {
-        x[q] = g->cos * b->x[q] - g->sin * b->y[q];
-        y[q] = g->sin * b->x[q] + g->cos * b->y[q];
+        x[q] = g->cos * b->x[q] - g->sin * b->y[q] - g->x;
+        y[q] = g->sin * b->x[q] + g->cos * b->y[q] - g->y;
     }
     if (s->curved)
         for (int q = 0; q < b->n; q++)
@@ -79,18 +79,19 @@ static void cone(const struct projector *p, const struct view_geometry *g,
         double tangent = s->curved ? x[q] / (s->source_iso - y[q]) : gain * x[q] * inverse_d;
         double cosine = 1 / sqrt(1 + tangent * tangent), sine = tangent * cosine;
         double along = fabs(g->cos * cosine + g->sin * sine) * delta;
-        double across = fabs(g->sin * cosine - g->cos * sine) * delta_row;
+        double across = fabs(g->sin * cosine - g->cos * sine) * p->shadow_row;
         double footprint = along > across ? along : across;
         double u = s->curved ? position[q] : gain * x[q];
         position[q] = u * inverse_cell + centre;
         width[q] = (float)(gain * footprint * inverse_cell * (s->curved ? 1 : 1 / cosine));
-        height[q] = (float)(delta * delta_row / footprint);
-        double rows = gain * delta_slice / s->delta_row;
+        height[q] = (float)(delta * delta_row / footprint * g->stretch);
+        double rows = gain * delta_slice / s->delta_row * g->upright;
         out->width[q] = rows;
         out->slices_per_row[q] = 1 / rows;
-        out->edge[q] = row_centre - rows * bottom;
+        out->edge[q] = row_centre - rows * bottom + g->rise * y[q];
         out->slope[q] = gain * inverse_d;
     }
+    out->spread = g->spread;
     weigh(p, b->n, position, width, height, power, out);
 }
 

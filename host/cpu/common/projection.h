@@ -18,16 +18,23 @@
 struct view_geometry {
     double cos, sin; /* of the float32 angle, in float64 */
     double z_shift;
+    double x, y;    /* translation: the object's shift */
+    double upright; /* multi-axis: cosine of the elevation, else 1 */
+    double rise;    /* rows that a step along the rays moves a voxel up */
+    double stretch; /* of path lengths: rows of a slice at elevation 0 / rows under a voxel */
+    double spread;  /* rows under a voxel beyond those of its slice, on either side */
 };
 
 struct projector {
-    struct scan scan; /* angles and z_shifts not kept: see views */
+    struct scan scan; /* angles, z_shifts and moves not kept: see views */
     struct volume volume;
     struct view_geometry *views;
     double magnification;
     struct tap_windows windows;
     int taps;        /* channels that a footprint can touch */
     int64_t columns; /* scan.channels + 2*taps */
+
+    double shadow_row; /* row pitch as footprints know it: 0 for translation scans */
 
     /* cone: vertical fan, rows = (edge of slice 0) + width * slice; width = g * delta_slice /
      * delta_row */
@@ -53,6 +60,7 @@ struct footprints {
     double width[BATCH]; /* rows per slice */
     double slices_per_row[BATCH];
     double slope[BATCH]; /* g/D: tan of the fan angle = slope * z */
+    double spread;       /* of view_geometry */
 };
 
 struct footprint_kernels {

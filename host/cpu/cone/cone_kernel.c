@@ -14,6 +14,7 @@
  * integers. */
 struct interval_grid {
     double edge, width, inverse; /* inverse = 1 / width */
+    double spread;               /* how far a voxel reaches beyond its interval, on either side */
 };
 
 /* 1/cos(psi): coefficients in z^2. */
@@ -182,12 +183,13 @@ static void back_general(const struct cone_block *b, struct interval_grid g, int
 {
     const int radius = b->projector->windows.back;
     const int64_t rows = b->projector->scan.rows;
+    const double under = g.width + 2 * g.spread;
     const float *in = b->detector + CONE_PAD;
     for (int64_t k = low; k < high; k++) {
         double row = g.edge + g.width * ((double)k + 0.5), centre = rint(row), sum = 0;
         int64_t from = clamp(centre - radius, 0, rows), to = clamp(centre + radius + 1, 0, rows);
         for (int64_t m = from; m < to; m++) {
-            double tau = fmin(0.5 * (g.width + 1) - fabs(row - (double)m), fmin(1, g.width));
+            double tau = fmin(0.5 * (under + 1) - fabs(row - (double)m), fmin(1, under));
             if (tau > 0)
                 sum += (b->power == 2 ? tau * tau : tau) * (double)in[m];
         }
@@ -200,6 +202,7 @@ static void forward_general(const struct cone_block *b, struct interval_grid g, 
 {
     const int radius = b->projector->windows.forward;
     const int64_t slices = b->projector->volume.slices;
+    const double under = g.width + 2 * g.spread;
     const float *in = b->cylinder + CONE_PAD;
     for (int64_t m = low; m < high; m++) {
         double slice = ((double)m - g.edge) / g.width - 0.5, centre = rint(slice), sum = 0;
@@ -207,7 +210,7 @@ static void forward_general(const struct cone_block *b, struct interval_grid g, 
                 to = clamp(centre + radius + 1, 0, slices);
         for (int64_t k = from; k < to; k++) {
             double row = g.edge + g.width * ((double)k + 0.5);
-            double tau = fmin(0.5 * (g.width + 1) - fabs(row - (double)m), fmin(1, g.width));
+            double tau = fmin(0.5 * (under + 1) - fabs(row - (double)m), fmin(1, under));
             if (tau > 0)
                 sum += tau * (double)in[k];
         }
@@ -223,9 +226,9 @@ static int overlap_taps(double width)
 
 /* The fast path clips nothing, as the contract does not either while a width stays within the
  * window of taps. */
-static int is_fast(double width, int radius)
+static int is_fast(double width, double spread, int radius)
 {
-    return width <= NARROW || (width <= WIDEST && width <= 2.0 * radius);
+    return spread == 0 && (width <= NARROW || (width <= WIDEST && width <= 2.0 * radius));
 }
 
 /* All taps are guards. */
@@ -239,9 +242,10 @@ static int slices_seen(const struct cone_block *b, struct interval_grid g, int64
                        int64_t *high)
 {
     const int64_t slices = b->projector->volume.slices;
-    *low = clamp(floor((-0.5 - g.edge) * g.inverse) - 1, 0, slices);
-    *high =
-        clamp(ceil(((double)b->projector->scan.rows - 0.5 - g.edge) * g.inverse) + 1, 0, slices);
+    const double first = -0.5 - g.spread - g.edge;
+    const double end = (double)b->projector->scan.rows - 0.5 + g.spread - g.edge;
+    *low = clamp(floor(first * g.inverse) - 1, 0, slices);
+    *high = clamp(ceil(end * g.inverse) + 1, 0, slices);
     return *low < *high;
 }
 
@@ -250,8 +254,8 @@ static int rows_seen(const struct cone_block *b, struct interval_grid g, int64_t
                      int64_t *high)
 {
     const int64_t rows = b->projector->scan.rows;
-    int64_t first = clamp(floor(g.edge + g.width * (double)*low - 0.5), 0, rows);
-    int64_t last = clamp(ceil(g.edge + g.width * (double)*high + 0.5) + 1, 0, rows);
+    int64_t first = clamp(floor(g.edge + g.width * (double)*low - 0.5 - g.spread), 0, rows);
+    int64_t last = clamp(ceil(g.edge + g.width * (double)*high + 0.5 + g.spread) + 1, 0, rows);
     *low = first;
     *high = last;
     return first < last;
@@ -323,7 +327,7 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
+    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q], f->spread};
     const struct taps t = trim(f, q, p->taps);
     const float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const float *z2 = b->z_squared + v * p->z_stride;
@@ -336,7 +340,7 @@ static void back_view(const struct cone_block *b, int v, int q, const float *til
         return;
     row_low = align_down(row_low), row_high = align_up(row_high);
     blend_taps(b, &t, column, row_low, row_high, g.width > NARROW ? CONE_PAD : 48);
-    if (!is_fast(g.width, p->windows.back)) {
+    if (!is_fast(g.width, g.spread, p->windows.back)) {
         back_general(b, g, low, high);
         for (int64_t k = low; k < high; k++) {
             float square = 1 + (float)(f->slope[q] * f->slope[q]) * z2[k];
@@ -400,10 +404,10 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q]};
+    const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q], f->spread};
     /* The same overlap seen from the rows: their edges on the axis of slices, whose cells start at
      * integers. */
-    const struct interval_grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width};
+    const struct interval_grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width, 0};
     const float *z2 = b->z_squared + v * p->z_stride;
     const struct taps t = trim(f, q, p->taps);
     float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
@@ -416,7 +420,7 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
                  vf_load(x + k) * inverse_cosine(&c, vf_load(z2 + k), 1));
     if (!rows_seen(b, g, &low, &high))
         return;
-    if (is_fast(rows.width, p->windows.forward))
+    if (is_fast(rows.width, g.spread, p->windows.forward))
         scatter(b, &t, rows, low, high, column);
     else
         scatter_general(b, &t, g, low, high, column);

@@ -7,6 +7,7 @@
 #include "host/base/memory.h"
 #include "host/cpu/common/projection.h"
 #include "host/cpu/projection/project.h"
+#include "host/geom/moves.h"
 
 static double largest_shift(const struct scan *s, int sign)
 {
@@ -32,12 +33,12 @@ static double largest_gain(const struct projector *p)
 static int count_taps(const struct projector *p)
 {
     const struct scan *s = &p->scan;
-    const double widest = fmax(p->volume.delta, volume_delta_row(&p->volume)) / s->delta_channel;
+    const double widest = fmax(p->volume.delta, p->shadow_row) / s->delta_channel;
     double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
     if (s->beam == BEAM_CONE) {
         const double gain = largest_gain(p);
         const double tangent = gain / p->magnification - 1; /* = gain * reach / D */
-        stretch = gain * (s->curved ? 1 : sqrt(1 + tangent * tangent));
+        stretch = gain * (s->curved || s->moves ? 1 : sqrt(1 + tangent * tangent));
     }
     return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * p->windows.back + 1);
 }
@@ -96,6 +97,29 @@ static enum err set_vertical(struct projector *p, double up, double down)
     return ERR_OK;
 }
 
+static struct view_geometry view_geometry_of(const struct scan *s, const struct volume *v,
+                                             int64_t view)
+{
+    struct view_geometry g = {.cos = cos((double)s->angles[view]),
+                              .sin = sin((double)s->angles[view]),
+                              .z_shift = s->z_shifts ? (double)s->z_shifts[view] : 0,
+                              .upright = 1,
+                              .stretch = 1};
+    if (!s->moves)
+        return g;
+    const double elevation = (double)s->moves[view].elevation;
+    g.x = (double)s->moves[view].x;
+    g.y = (double)s->moves[view].y;
+    if (!scan_is_multiaxis(s))
+        return g;
+    const double under = moves_rows_per_voxel(s, v, view);
+    g.upright = cos(elevation);
+    g.rise = sin(elevation) / s->delta_row;
+    g.stretch = volume_delta_slice(v) / s->delta_row / under;
+    g.spread = 0.5 * (under - moves_rows_per_slice(s, v, view));
+    return g;
+}
+
 enum err cpu_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                               struct projector **out)
 {
@@ -106,6 +130,7 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
     p->scan = *s;
     p->scan.angles = p->scan.z_shifts = NULL;
     p->volume = *v;
+    p->shadow_row = scan_is_translation(s) ? 0 : volume_delta_row(v);
     p->magnification = scan_magnification(s);
     p->views = calloc((size_t)s->views, sizeof *p->views);
     if (!p->views) {
@@ -113,8 +138,7 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
         goto out;
     }
     for (int64_t i = 0; i < s->views; i++)
-        p->views[i] = (struct view_geometry){cos((double)s->angles[i]), sin((double)s->angles[i]),
-                                             s->z_shifts ? (double)s->z_shifts[i] : 0};
+        p->views[i] = view_geometry_of(s, v, i);
     p->windows = tap_windows(s, v);
     p->taps = count_taps(p);
     p->columns = s->channels + 2 * p->taps;
@@ -122,6 +146,7 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
         p->z_stride = s->z_shifts != NULL;
         e = set_vertical(p, largest_shift(s, 1), largest_shift(s, -1));
     }
+    p->scan.moves = NULL;
 out:
     if (e != ERR_OK)
         cpu_projector_free(be, p);

@@ -9,7 +9,7 @@ double direct_scale(const struct ct_model *m)
     const struct scan *s = &m->scan;
     const struct volume *v = &m->volume;
     double scale = M_PI / (double)s->views / (v->delta * volume_delta_row(v));
-    if (s->beam == BEAM_CONE)
+    if (s->beam == BEAM_CONE && !scan_is_multiaxis(s))
         scale *= s->delta_row / (volume_delta_slice(v) * scan_magnification(s));
     return scale;
 }
@@ -31,7 +31,7 @@ static float coverage_factor(const struct ct_model *m, int64_t k)
 
 static int is_helical(const struct scan *s)
 {
-    for (int64_t i = 1; s->beam == BEAM_CONE && s->z_shifts && i < s->views; i++)
+    for (int64_t i = 1; scan_is_cone(s) && s->z_shifts && i < s->views; i++)
         if (s->z_shifts[i] != s->z_shifts[0])
             return 1;
     return 0;

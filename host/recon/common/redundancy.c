@@ -87,7 +87,7 @@ enum err redundancy_factors(const struct scan *s, enum redundancy kind, float **
 {
     double step = 0;
     *out = NULL;
-    FAIL_IF(s->beam != BEAM_CONE || isinf(s->source_detector), ERR_USAGE,
+    FAIL_IF(!scan_is_cone(s) || isinf(s->source_detector), ERR_USAGE,
             "Parker and Wang weights are for cone beams");
     TRY(view_step(s, &step));
     float *factor = malloc((size_t)(s->views * s->channels) * sizeof *factor);

@@ -14,6 +14,8 @@ struct ct_model tile_model(const struct ct_model *m, struct index_range views,
     t.scan.angles += views.first;
     if (t.scan.z_shifts)
         t.scan.z_shifts += views.first;
+    if (t.scan.moves)
+        t.scan.moves += views.first;
     /* v = delta_row (m - (rows - 1)/2) - row_offset, z likewise */
     t.scan.rows = rows.count;
     t.scan.row_offset +=
@@ -26,7 +28,7 @@ struct ct_model tile_model(const struct ct_model *m, struct index_range views,
 }
 
 /* Slice edge k meets detector row centre + width (k - bottom), width between `least` and `most`
- * rows, bottom between `low` and `high` (cuda/common/footprint.cuh: vertical_fan). */
+ * rows, bottom between `low` and `high` (cuda/cone/vertical.cuh: vertical_fan). */
 struct fan {
     double centre, least, most, low, high;
 };
@@ -49,10 +51,12 @@ static struct fan fan_of(const struct ct_model *m, struct index_range views)
     return f;
 }
 
-/* A pixel at the source has no largest magnification (windows.h). */
+/* A pixel at the source has no largest magnification (windows.h). In a multi-axis scan rows depend
+ * on where a pixel lies, too. */
 static int is_bounded(const struct ct_model *m, const struct fan *f)
 {
-    return f->most * m->scan.delta_row < 1e6 * volume_delta_slice(&m->volume);
+    return !scan_is_multiaxis(&m->scan) &&
+           f->most * m->scan.delta_row < 1e6 * volume_delta_slice(&m->volume);
 }
 
 /* Whole cells in [low, high] and one more on both sides, for rounding; within [0, n). */

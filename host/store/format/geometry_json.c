@@ -1,4 +1,4 @@
-/* Geometry files: one table of MBIRJAX's keys reads and writes them. */
+/* Geometry files: MBIRJAX's keys as JSON, read, checked together, and written. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +10,7 @@
 #include "host/base/memory.h"
 #include "host/base/options.h"
 #include "host/store/format/geometry_json.h"
+#include "host/store/format/geometry_keys.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 
@@ -17,269 +18,26 @@
 #define NODE_BYTES 96
 #define ASK_FROM   ((size_t)1 << 20) /* asking the system takes longer than reading a small file */
 
-struct value_list {
-    float *values;
-    int64_t count;
-};
-
-/* A model while its file is read: lists stay beside it until their lengths are known to fit. */
-struct draft {
-    struct ct_model m;
-    struct value_list angles, z_shifts;
-};
-
-/* One parameter: where it lies in struct draft, and how it is read and written. */
-struct key {
-    const char *name;
-    size_t at;
-    enum err (*read)(const char *name, const cJSON *value, void *field);
-    void (*write)(struct jsonw *w, const char *name, const void *field);
-    enum {
-        ALWAYS,
-        CONE,
-        MANUAL,
-        ALIAS
-    } when; /* MANUAL: written when regularisation is not automatic */
-};
-
-static enum err wrong_type(const char *name, const char *what)
-{
-    return FAIL(ERR_INPUT, "%s must be %s", name, what);
-}
-
-static enum err read_number(const char *name, const cJSON *value, void *field)
-{
-    if (!cJSON_IsNumber(value))
-        return wrong_type(name, "a number");
-    *(double *)field = value->valuedouble;
-    return ERR_OK;
-}
-
-static void write_number(struct jsonw *w, const char *name, const void *field)
-{
-    jsonw_knumber(w, name, *(const double *)field);
-}
-
-/* A number, or infinity, which JSON cannot say: "inf". */
-static enum err read_distance(const char *name, const cJSON *value, void *field)
-{
-    if (cJSON_IsString(value) && !strcmp(value->valuestring, "inf")) {
-        *(double *)field = (double)INFINITY;
-        return ERR_OK;
-    }
-    if (!cJSON_IsNumber(value))
-        return wrong_type(name, "a number or \"inf\"");
-    return read_number(name, value, field);
-}
-
-static void write_distance(struct jsonw *w, const char *name, const void *field)
-{
-    if (isinf(*(const double *)field))
-        jsonw_kstring(w, name, "inf");
-    else
-        write_number(w, name, field);
-}
-
-/* Zero means automatic in struct ct_model, and is a mistake in a file. */
-static enum err read_voxel(const char *name, const cJSON *value, void *field)
-{
-    TRY(read_number(name, value, field));
-    FAIL_IF(*(double *)field == 0, ERR_INPUT, "%s is 0: it must be positive", name);
-    return ERR_OK;
-}
-
-static enum err read_flag(const char *name, const cJSON *value, void *field)
-{
-    if (!cJSON_IsBool(value))
-        return wrong_type(name, "true or false");
-    *(int *)field = cJSON_IsTrue(value);
-    return ERR_OK;
-}
-
-static void write_flag(struct jsonw *w, const char *name, const void *field)
-{
-    jsonw_kbool(w, name, *(const int *)field);
-}
-
-static enum err read_mask(const char *name, const cJSON *value, void *field)
-{
-    int on = 0;
-    TRY(read_flag(name, value, &on));
-    *(enum ror *)field = on ? ROR_ELLIPSE : ROR_NONE;
-    return ERR_OK;
-}
-
-static void write_mask(struct jsonw *w, const char *name, const void *field)
-{
-    jsonw_kbool(w, name, *(const enum ror *)field == ROR_ELLIPSE);
-}
-
-static enum err read_beam(const char *name, const cJSON *value, void *field)
-{
-    const char *text = cJSON_IsString(value) ? value->valuestring : "";
-    int cone = !strcmp(text, "cone");
-    if (!cone && strcmp(text, "parallel"))
-        return wrong_type(name, "\"parallel\" or \"cone\"");
-    *(enum beam *)field = cone ? BEAM_CONE : BEAM_PARALLEL;
-    return ERR_OK;
-}
-
-static void write_beam(struct jsonw *w, const char *name, const void *field)
-{
-    jsonw_kstring(w, name, *(const enum beam *)field == BEAM_CONE ? "cone" : "parallel");
-}
-
-/* Fields follow each other in the structs: views, rows, channels and rows, cols, slices. */
-static enum err read_shape(const char *name, const cJSON *value, void *field)
-{
-    if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) != 3)
-        return wrong_type(name, "a list of three sizes");
-    int64_t *sizes = field;
-    const cJSON *item;
-    int i = 0;
-    cJSON_ArrayForEach (item, value) {
-        double x = item->valuedouble;
-        FAIL_IF(!cJSON_IsNumber(item) || x != floor(x), ERR_INPUT, "%s[%d] must be a whole number",
-                name, i);
-        FAIL_IF(x < 1 || x > INT32_MAX, ERR_INPUT, "%s[%d] is %.17g: it must be from 1 to %d", name,
-                i, x, INT32_MAX);
-        sizes[i++] = (int64_t)x;
-    }
-    return ERR_OK;
-}
-
-static void write_shape(struct jsonw *w, const char *name, const void *field)
-{
-    const int64_t *sizes = field;
-    jsonw_key(w, name);
-    jsonw_array(w);
-    for (int i = 0; i < 3; i++)
-        jsonw_int(w, sizes[i]);
-    jsonw_end(w);
-}
-
-static enum err read_list(const char *name, const cJSON *value, void *field)
-{
-    struct value_list *list = field;
-    if (!cJSON_IsArray(value))
-        return wrong_type(name, "a list of numbers");
-    list->count = cJSON_GetArraySize(value);
-    list->values = malloc((size_t)(list->count ? list->count : 1) * sizeof(float));
-    FAIL_IF(!list->values, ERR_MEMORY, "no memory left for %s", name);
-    const cJSON *item;
-    int64_t i = 0;
-    cJSON_ArrayForEach (item, value) {
-        FAIL_IF(!cJSON_IsNumber(item), ERR_INPUT, "%s[%" PRId64 "] must be a number", name, i);
-        list->values[i++] = (float)item->valuedouble;
-    }
-    return ERR_OK;
-}
-
-/* MBIRJAX's None: no shifts. */
-static enum err read_optional_list(const char *name, const cJSON *value, void *field)
-{
-    return cJSON_IsNull(value) ? ERR_OK : read_list(name, value, field);
-}
-
-static void write_list(struct jsonw *w, const char *name, const void *field)
-{
-    const struct value_list *list = field;
-    if (!list->values)
-        return;
-    jsonw_key(w, name);
-    jsonw_array(w);
-    for (int64_t i = 0; i < list->count; i++)
-        jsonw_number(w, (double)list->values[i]);
-    jsonw_end(w);
-}
-
-static enum err read_weights(const char *name, const cJSON *value, void *field)
-{
-    if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) != 3)
-        return wrong_type(name, "a list of three numbers (row, column, slice)");
-    double *weights = field;
-    const cJSON *item;
-    cJSON_ArrayForEach (item, value)
-        TRY(read_number(name, item, weights++));
-    return ERR_OK;
-}
-
-static void write_weights(struct jsonw *w, const char *name, const void *field)
-{
-    const double *weights = field;
-    jsonw_key(w, name);
-    jsonw_array(w);
-    for (int i = 0; i < 3; i++)
-        jsonw_number(w, weights[i]);
-    jsonw_end(w);
-}
-
-#define SCAN(field)           offsetof(struct draft, m.scan.field)
-#define VOLUME(field)         offsetof(struct draft, m.volume.field)
-#define REGULARISATION(field) offsetof(struct draft, m.regularisation.field)
-static const struct key keys[] = {
-    {"geometry", SCAN(beam), read_beam, write_beam, ALWAYS},
-    {"sinogram_shape", SCAN(views), read_shape, write_shape, ALWAYS},
-    {"source_detector_dist", SCAN(source_detector), read_distance, write_distance, CONE},
-    {"source_iso_dist", SCAN(source_iso), read_distance, write_distance, CONE},
-    {"use_curved_detector", SCAN(curved), read_flag, write_flag, CONE},
-    {"delta_det_channel", SCAN(delta_channel), read_number, write_number, ALWAYS},
-    {"delta_det_row", SCAN(delta_row), read_number, write_number, ALWAYS},
-    {"det_channel_offset", SCAN(channel_offset), read_number, write_number, ALWAYS},
-    {"det_row_offset", SCAN(row_offset), read_number, write_number, ALWAYS},
-    {"recon_shape", VOLUME(rows), read_shape, write_shape, ALWAYS},
-    {"delta_voxel", VOLUME(delta), read_voxel, write_number, ALWAYS},
-    {"voxel_row_aspect", VOLUME(row_aspect), read_number, write_number, ALWAYS},
-    {"voxel_slice_aspect", VOLUME(slice_aspect), read_number, write_number, ALWAYS},
-    {"recon_slice_offset", VOLUME(slice_offset), read_number, write_number, CONE},
-    {"use_ror_mask", VOLUME(ror), read_mask, write_mask, ALWAYS},
-    {"sharpness", REGULARISATION(sharpness), read_number, write_number, ALWAYS},
-    {"snr_db", REGULARISATION(snr_db), read_number, write_number, ALWAYS},
-    {"auto_regularize_flag", REGULARISATION(automatic), read_flag, write_flag, ALWAYS},
-    {"sigma_y", REGULARISATION(sigma_y), read_number, write_number, MANUAL},
-    {"sigma_x", REGULARISATION(sigma_x), read_number, write_number, MANUAL},
-    {"sigma_prox", REGULARISATION(sigma_prox), read_number, write_number, MANUAL},
-    {"p", REGULARISATION(p), read_number, write_number, ALWAYS},
-    {"q", REGULARISATION(q), read_number, write_number, ALWAYS},
-    {"T", REGULARISATION(T), read_number, write_number, ALWAYS},
-    {"qggmrf_nbr_wts", REGULARISATION(neighbour_weights), read_weights, write_weights, ALWAYS},
-    {"positivity_flag", REGULARISATION(positivity), read_flag, write_flag, ALWAYS},
-    {"max_overrelaxation", REGULARISATION(max_overrelaxation), read_number, write_number, ALWAYS},
-    {"max_alpha", REGULARISATION(max_overrelaxation), read_number, write_number,
-     ALIAS}, /* 0.7's name */
-    {"angles", offsetof(struct draft, angles), read_list, write_list, ALWAYS},
-    {"helical_z_shifts", offsetof(struct draft, z_shifts), read_optional_list, write_list, CONE},
-};
-enum { KEYS = sizeof keys / sizeof *keys };
-
-static int key_find(const char *name)
-{
-    int i = 0;
-    while (i < KEYS && strcmp(keys[i].name, name))
-        i++;
-    return i;
-}
-
 static enum err unknown_key(const char *name)
 {
-    const char *names[KEYS];
-    for (int i = 0; i < KEYS; i++)
-        names[i] = keys[i].name;
-    const char *near = opt_nearest(name, names, KEYS);
+    const char *names[KEYS_MOST];
+    for (int i = 0; i < geometry_key_count; i++)
+        names[i] = geometry_keys[i].name;
+    const char *near = opt_nearest(name, names, geometry_key_count);
     return FAIL(ERR_INPUT, "unknown key \"%.60s\"%s%s%s", name, near ? ": did you mean \"" : "",
                 near ? near : "", near ? "\"?" : "");
 }
 
-static enum err read_keys(const cJSON *root, struct draft *d, unsigned char seen[KEYS])
+static enum err read_keys(const cJSON *root, struct draft *d, unsigned char seen[KEYS_MOST])
 {
     FAIL_IF(!cJSON_IsObject(root), ERR_INPUT, "must hold one JSON object: {\"geometry\": ...}");
     const cJSON *value;
     cJSON_ArrayForEach (value, root) {
         int i = key_find(value->string);
-        if (i == KEYS)
+        if (i == geometry_key_count)
             return unknown_key(value->string);
-        FAIL_IF(seen[i]++, ERR_INPUT, "%s is given twice", keys[i].name);
-        TRY(keys[i].read(keys[i].name, value, (char *)d + keys[i].at));
+        FAIL_IF(seen[i]++, ERR_INPUT, "%s is given twice", geometry_keys[i].name);
+        TRY(geometry_keys[i].read(geometry_keys[i].name, value, (char *)d + geometry_keys[i].at));
     }
     return ERR_OK;
 }
@@ -293,30 +51,114 @@ static enum err check_list(const char *name, const struct value_list *list, int6
     return ERR_OK;
 }
 
+/* Keys that each kind needs, and those of some kinds alone, with the name of these. */
+static enum err check_keys(const struct draft *d, const unsigned char seen[KEYS_MOST])
+{
+    static const struct {
+        const char *name;
+        int needed, taken;
+        const char *who;
+    } rules[] = {
+        {"geometry", ALWAYS, ALWAYS, ""},
+        {"sinogram_shape", ALWAYS, ALWAYS, ""},
+        {"angles", ALWAYS & ~TRANSLATION, ALWAYS & ~TRANSLATION,
+         "parallel, cone and multi-axis scans have them"},
+        {"translation_vectors", TRANSLATION, TRANSLATION, "translation scans have them"},
+        {"source_detector_dist", CONE | TRANSLATION, CONE | TRANSLATION, "cone beams have it"},
+        {"source_iso_dist", CONE | TRANSLATION, CONE | TRANSLATION, "cone beams have it"},
+        {"recon_slice_offset", 0, ALWAYS & ~TRANSLATION,
+         "cone and multi-axis scans have it; z of translation_vectors moves the object"},
+        {"helical_z_shifts", 0, PARALLEL | CONE, "cone beams have them"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const int there = seen[key_find(rules[i].name)];
+        FAIL_IF(!there && (!d->kind || rules[i].needed & d->kind), ERR_INPUT,
+                "the key \"%s\" is missing", rules[i].name);
+        FAIL_IF(there && !(rules[i].taken & d->kind), ERR_INPUT, "%s: only %s", rules[i].name,
+                rules[i].who);
+    }
+    return ERR_OK;
+}
+
+static enum err check_width(const char *name, const struct value_list *list, int width,
+                            const char *numbers)
+{
+    FAIL_IF(list->count && list->values && list->width != width, ERR_INPUT,
+            "%s has %d number%s per view: give %s", name, list->width, list->width > 1 ? "s" : "",
+            numbers);
+    return ERR_OK;
+}
+
+/* MBIRJAX's own defaults of translation scans. */
+static void translation_defaults(struct ct_model *m, const unsigned char seen[KEYS_MOST])
+{
+    if (!seen[key_find("use_ror_mask")])
+        m->volume.ror = ROR_NONE;
+    if (!seen[key_find("voxel_row_aspect")])
+        m->volume.row_aspect = 0; /* automatic */
+    if (!seen[key_find("qggmrf_nbr_wts")])
+        m->regularisation.neighbour_weights[0] = 0.1;
+    if (!seen[key_find("max_overrelaxation")] && !seen[key_find("max_alpha")])
+        m->regularisation.max_overrelaxation = 1.3;
+}
+
 /* What only the whole file tells: keys that must or must not be there, lengths, and whether a given
  * sigma turns automatic regularisation off (MBIRJAX: setting one does). */
-static enum err check_together(struct draft *d, const unsigned char seen[KEYS])
+static enum err check_together(struct draft *d, const unsigned char seen[KEYS_MOST])
 {
-    static const char *const required[] = {"geometry", "sinogram_shape", "angles",
-                                           "source_detector_dist", "source_iso_dist"};
-    int cone = d->m.scan.beam == BEAM_CONE;
-    for (int i = 0; i < 5; i++) {
-        int there = seen[key_find(required[i])];
-        FAIL_IF(!there && (i < 3 || cone), ERR_INPUT, "the key \"%s\" is missing", required[i]);
-        FAIL_IF(there && i >= 3 && !cone, ERR_INPUT, "%s: only cone beams have it", required[i]);
-    }
+    const int pairs = d->kind == MULTIAXIS;
+    TRY(check_keys(d, seen));
     TRY(check_list("angles", &d->angles, d->m.scan.views));
     TRY(check_list("helical_z_shifts", &d->z_shifts, d->m.scan.views));
-    for (int i = 0; i < KEYS; i++) {
-        if (keys[i].when != MANUAL || !seen[i])
+    TRY(check_list("translation_vectors", &d->vectors, d->m.scan.views));
+    TRY(check_width("angles", &d->angles, pairs ? 2 : 1,
+                    pairs ? "[azimuth, elevation]" : "one angle"));
+    TRY(check_width("helical_z_shifts", &d->z_shifts, 1, "one shift"));
+    TRY(check_width("translation_vectors", &d->vectors, 3, "[x, y, z]"));
+    FAIL_IF(d->kind == TRANSLATION && isinf(d->m.scan.source_detector), ERR_INPUT,
+            "source_detector_dist is infinite: a translation scan then sees the same in each view; "
+            "give a finite distance");
+    for (int i = 0; i < geometry_key_count; i++) {
+        if (geometry_keys[i].when != MANUAL || !seen[i])
             continue;
         FAIL_IF(seen[key_find("auto_regularize_flag")] && d->m.regularisation.automatic, ERR_INPUT,
                 "%s is given, but auto_regularize_flag is true, which would ignore it",
-                keys[i].name);
+                geometry_keys[i].name);
     }
-    for (int i = 0; i < KEYS; i++)
-        if (keys[i].when == MANUAL && seen[i])
+    for (int i = 0; i < geometry_key_count; i++)
+        if (geometry_keys[i].when == MANUAL && seen[i])
             d->m.regularisation.automatic = 0;
+    if (d->kind == TRANSLATION)
+        translation_defaults(&d->m, seen);
+    return ERR_OK;
+}
+
+/* Tables of translation and multi-axis scans, out of what the file calls them. */
+static enum err make_moves(struct draft *d)
+{
+    struct scan *s = &d->m.scan;
+    if (!(d->kind & (TRANSLATION | MULTIAXIS)))
+        return ERR_OK;
+    const size_t n = (size_t)s->views;
+    struct view_move *moves = calloc(n, sizeof *moves);
+    float *angles = calloc(n, sizeof *angles);
+    float *z = d->kind == TRANSLATION ? calloc(n, sizeof *z) : NULL;
+    s->moves = moves;
+    s->angles = angles;
+    s->z_shifts = z;
+    FAIL_IF(!moves || !angles || (d->kind == TRANSLATION && !z), ERR_MEMORY,
+            "no memory left for the tables of %zu views", n);
+    for (size_t i = 0; z && i < n; i++) {
+        const float *v = d->vectors.values + 3 * i;
+        moves[i] = (struct view_move){.x = v[0], .y = v[1]};
+        z[i] = v[2];
+    }
+    for (size_t i = 0; !z && i < n; i++) {
+        angles[i] = d->angles.values[2 * i];
+        moves[i].elevation = d->angles.values[2 * i + 1];
+    }
+    if (!z)
+        s->source_detector = s->source_iso = (double)INFINITY;
     return ERR_OK;
 }
 
@@ -369,16 +211,19 @@ static enum err parse_json(char *text, size_t bytes, cJSON **root)
 static enum err read_model(char *text, size_t bytes, struct ct_model *m)
 {
     struct draft d = {0};
-    unsigned char seen[KEYS] = {0};
+    unsigned char seen[KEYS_MOST] = {0};
     cJSON *root;
     enum err e;
     ct_model_init(&d.m);
     TRY_OUT(parse_json(text, bytes, &root));
     TRY_OUT(read_keys(root, &d, seen));
     TRY_OUT(check_together(&d, seen));
-    d.m.scan.angles = d.angles.values;
-    d.m.scan.z_shifts = d.z_shifts.values;
-    d.angles.values = d.z_shifts.values = NULL;
+    TRY_OUT(make_moves(&d));
+    if (!d.m.scan.moves) {
+        d.m.scan.angles = d.angles.values;
+        d.m.scan.z_shifts = d.z_shifts.values;
+        d.angles.values = d.z_shifts.values = NULL;
+    }
     TRY_OUT(ct_model_resolve(&d.m));
     *m = d.m;
 out:
@@ -386,6 +231,7 @@ out:
         ct_model_free(&d.m);
     free(d.angles.values);
     free(d.z_shifts.values);
+    free(d.vectors.values);
     cJSON_Delete(root);
     return e;
 }
@@ -416,15 +262,15 @@ enum err ct_model_read(const char *path, struct ct_model *m)
 void ct_model_write_json(struct jsonw *w, const struct ct_model *m)
 {
     struct draft d = {.m = *m,
-                      .angles = {(float *)m->scan.angles, m->scan.views},
-                      .z_shifts = {(float *)m->scan.z_shifts, m->scan.views}};
+                      .kind = kind_of(&m->scan),
+                      .angles = {(float *)m->scan.angles, m->scan.views, 1},
+                      .z_shifts = {(float *)m->scan.z_shifts, m->scan.views, 1}};
     jsonw_object(w);
-    for (int i = 0; i < KEYS; i++) {
-        int left_out = (keys[i].when == CONE && m->scan.beam != BEAM_CONE) ||
-                       (keys[i].when == MANUAL && m->regularisation.automatic) ||
-                       keys[i].when == ALIAS;
-        if (!left_out)
-            keys[i].write(w, keys[i].name, (const char *)&d + keys[i].at);
+    for (int i = 0; i < geometry_key_count; i++) {
+        const int left_out = geometry_keys[i].when == MANUAL && m->regularisation.automatic;
+        if (geometry_keys[i].written & (int)d.kind && !left_out)
+            geometry_keys[i].write(w, geometry_keys[i].name,
+                                   (const char *)&d + geometry_keys[i].at);
     }
     jsonw_end(w);
 }

@@ -128,38 +128,38 @@ static void set_up_rabbitct(struct ct_model *m, int64_t size)
 
 /* clang-format off */
 #define FORWARD(beam) \
-    {.name = #beam "_forward_project", .geometry = #beam, .group = "projection", .access_pattern = "scatter", \
+    {.name = #beam "_forward_project", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "scatter", \
      .help = "volume -> sinogram, A x", .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, \
      .share = SHARE_FORWARD, \
      .prepare = prepare_volume, .run = run_forward, .check = check_forward, .work = work_declared, \
      .updates = updates_inside}
 #define BACK(beam) \
-    {.name = #beam "_back_project", .geometry = #beam, .group = "projection", .access_pattern = "gather", \
+    {.name = #beam "_back_project", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "gather", \
      .help = "sinogram -> volume, exact adjoint A' y", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .share = SHARE_SLICES, \
      .prepare = prepare_sinogram, .run = run_back, .check = check_back, .work = work_declared, \
      .updates = updates_inside}
 #define HESSIAN(beam) \
-    {.name = #beam "_hessian_diagonal", .geometry = #beam, .group = "projection", .access_pattern = "gather", \
+    {.name = #beam "_hessian_diagonal", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "gather", \
      .help = "weights -> volume, sum of A^2 w over the rays", .output = ARRAY_VOLUME, .takes = TAKES_WEIGHTS, \
      .share = SHARE_SLICES, \
      .run = run_hessian, .check = check_hessian, .work = work_declared, .updates = updates_all}
 #define MBIR(beam) \
-    {.name = #beam "_mbir_recon", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+    {.name = #beam "_mbir_recon", .geometry = #beam, .group = "reconstruction", .apart = APART_##beam, .access_pattern = "mixed", \
      .help = "sinogram -> volume, VCD with the qGGMRF prior", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .scratch = SCRATCH_MBIR, .share = SHARE_MBIR, \
      .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_COMPAT, \
-     .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, .work = work_declared}
+     .prepare = prepare_sinogram, .run = run_mbir, .check = CHECK_##beam, .work = work_declared}
 #define FILTER(beam, letters) \
     {.name = #beam "_" #letters "_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, ramp along channels", .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
      .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
      .work = work_declared}
 #define RECON(beam, letters, text) \
-    {.name = #beam "_" #letters "_recon", .geometry = #beam, .group = "reconstruction", \
+    {.name = #beam "_" #letters "_recon", .geometry = #beam, .group = "reconstruction", .apart = APART_##beam, \
      .access_pattern = "gather", .help = text, .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .scratch = SCRATCH_SINOGRAM, .share = SHARE_SLICES, .prepare = prepare_sinogram, .run = run_recon, \
-     .check = check_recon, .work = work_declared}
+     .check = CHECK_##beam, .work = work_declared}
 
 static const struct operation operations[] = {
     FORWARD(parallel),
@@ -184,6 +184,16 @@ static const struct operation operations[] = {
      .help = "geometry -> random pixel subsets of MBIR", .output = ARRAY_PARTITION,
      .takes = TAKES_SEED | TAKES_SUBSETS, .run = run_partition, .check = check_partition,
      .work = work_partition},
+    FORWARD(translation),
+    BACK(translation),
+    HESSIAN(translation),
+    MBIR(translation),
+    RECON(translation, direct, "sinogram -> volume, FDK, where MBIR starts"),
+    FORWARD(multiaxis),
+    BACK(multiaxis),
+    HESSIAN(multiaxis),
+    MBIR(multiaxis),
+    RECON(multiaxis, direct, "sinogram -> volume, FBP, where MBIR starts"),
 };
 
 /* Rows of their own, for what the catalogue has at other sizes or not by itself. */

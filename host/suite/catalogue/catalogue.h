@@ -22,6 +22,17 @@ enum {
  * input must survive), or what mbir_scratch_bytes says. */
 enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 
+/* Rows of translation and multi-axis scans are not in every run, and no phantom comes back from
+ * their views alone: what a reconstruction leaves of the sinogram is checked. */
+#define APART_parallel    0
+#define APART_cone        0
+#define APART_translation 1
+#define APART_multiaxis   1
+#define CHECK_parallel    check_recon
+#define CHECK_cone        check_recon
+#define CHECK_translation check_explains
+#define CHECK_multiaxis   check_explains
+
 /* What one of several processes makes of a result (host/cluster/crew.h). */
 enum share {
     SHARE_NONE,    /* nothing: the first makes all of it */
@@ -35,7 +46,7 @@ enum share {
 
 struct operation {
     const char *name;     /* public: timing.json and the command line */
-    const char *geometry; /* "parallel", "cone", or "any" */
+    const char *geometry; /* "parallel", "cone", "translation", "multiaxis", or "any" */
     const char *group;    /* projection, filter, reconstruction, utility, prepare, volume, storage,
                              demos */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */

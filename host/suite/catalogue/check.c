@@ -203,6 +203,8 @@ static enum err column_norm(struct run_state *s, int32_t pixel, int64_t slice, d
         views.angles += view;
         if (views.z_shifts)
             views.z_shifts += view;
+        if (views.moves)
+            views.moves += view;
         TRY_OUT(ops->alloc(s->be, "projection of one voxel",
                            (size_t)scan_samples(&views) * sizeof(float), &y));
         TRY_OUT(block_norm(s, &views, pixel, &unit.buffer, &y, out));
@@ -243,14 +245,14 @@ static double filter_scale(const struct ct_model *m)
 {
     const struct volume *v = &m->volume;
     double scale = M_PI / (double)m->scan.views / (v->delta * volume_delta_row(v));
-    if (m->scan.beam == BEAM_CONE)
+    if (m->scan.beam == BEAM_CONE && !scan_is_multiaxis(&m->scan))
         scale *= m->scan.delta_row / (volume_delta_slice(v) * scan_magnification(&m->scan));
     return scale;
 }
 
 static double cosine(const struct scan *s, int64_t row, int64_t channel)
 {
-    if (s->beam != BEAM_CONE)
+    if (s->beam != BEAM_CONE || isinf(s->source_detector))
         return 1;
     double u =
         ((double)channel - 0.5 * (double)(s->channels - 1)) * s->delta_channel - s->channel_offset;
@@ -295,7 +297,7 @@ static void seen_slices(const struct ct_model *m, int64_t *first, int64_t *end)
     const struct volume *v = &m->volume;
     *first = 0;
     *end = v->slices;
-    if (s->beam != BEAM_CONE)
+    if (!scan_is_cone(s))
         return;
     const double near = s->source_iso - 0.5 * (double)v->cols * v->delta;
     const double reach = 0.5 * (double)s->rows * s->delta_row * near / s->source_detector;

@@ -11,6 +11,7 @@ enum err check_back_voxel(struct run_state *s); /* <A'y, phantom> = <y, exact li
 enum err check_hessian(struct run_state *s);    /* squared norm of one column of A */
 enum err check_filter(struct run_state *s);     /* one row convolved in float64 */
 enum err check_recon(struct run_state *s);      /* scale and correlation against the phantom */
+enum err check_explains(struct run_state *s);   /* its projection is like the sinogram */
 enum err check_median(struct run_state *s);     /* 27 sorted values at some hundred voxels */
 enum err check_partition(struct run_state *s);  /* every pixel there, rows ascending */
 

@@ -194,27 +194,27 @@ static struct work work_partition(struct run_state *s)
 
 /* clang-format off */
 #define SPARSE(beam) \
-    {.name = #beam "_sparse_forward_project", .geometry = #beam, .group = "projection", \
+    {.name = #beam "_sparse_forward_project", .geometry = #beam, .apart = APART_##beam, .group = "projection", \
      .access_pattern = "scatter", .help = "volume -> sinogram, of one subset of pixels", \
      .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, .share = SHARE_FORWARD, .takes = TAKES_SEED | TAKES_SUBSETS, \
      .prepare = prepare_volume, .ready = ready_subset, .run = run_sparse_forward, \
      .check = check_sparse_forward, .work = work_declared, .updates = updates_subset}, \
-    {.name = #beam "_sparse_back_project", .geometry = #beam, .group = "projection", \
+    {.name = #beam "_sparse_back_project", .geometry = #beam, .apart = APART_##beam, .group = "projection", \
      .access_pattern = "gather", .help = "sinogram -> volume, into one subset of pixels", \
      .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .share = SHARE_SLICES, .takes = TAKES_SEED | TAKES_SUBSETS, \
      .prepare = prepare_sinogram, .ready = ready_subset, .run = run_sparse_back, \
      .check = check_sparse_back, .work = work_declared, .updates = updates_subset}
 #define FILTER(beam) \
-    {.name = #beam "_direct_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
+    {.name = #beam "_direct_filter", .geometry = #beam, .apart = APART_##beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, filter of direct_recon", .input = ARRAY_SINOGRAM, \
      .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
      .work = work_declared}
 #define PROX(beam) \
-    {.name = #beam "_prox_map", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+    {.name = #beam "_prox_map", .geometry = #beam, .apart = APART_##beam, .group = "reconstruction", .access_pattern = "mixed", \
      .help = "sinogram -> volume, VCD near a given volume", .input = ARRAY_SINOGRAM, \
      .output = ARRAY_VOLUME, .scratch = SCRATCH_MBIR, .share = SHARE_MBIR, \
      .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_PROX | TAKES_COMPAT, \
-     .prepare = prepare_prox, .run = run_prox, .check = check_recon, .work = work_declared}
+     .prepare = prepare_prox, .run = run_prox, .check = CHECK_##beam, .work = work_declared}
 #define WEIGHTS(kind, text) \
     {.name = "gen_weights_" #kind, .geometry = "any", .group = "utility", .access_pattern = "stream", \
      .help = "sinogram -> weights, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, \
@@ -235,6 +235,12 @@ static const struct operation rows[] = {
     SPARSE(cone),
     FILTER(cone),
     PROX(cone),
+    SPARSE(translation),
+    FILTER(translation),
+    PROX(translation),
+    SPARSE(multiaxis),
+    FILTER(multiaxis),
+    PROX(multiaxis),
     {.name = "cone_parker_weights", .geometry = "cone", .group = "filter", .access_pattern = "stream",
      .help = "sinogram -> sinogram, for FDK of short scans", .input = ARRAY_SINOGRAM,
      .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_parker, .check = check_rays,

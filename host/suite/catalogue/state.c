@@ -6,15 +6,18 @@
 #include "host/base/jsonw.h"
 #include "host/base/memory.h"
 #include "host/geom/ct_model.h"
+#include "host/geom/moves.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/state.h"
 
 enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m)
 {
-    int cone = !strcmp(op->geometry, "cone");
+    const int translation = !strcmp(op->geometry, "translation");
+    const int multiaxis = !strcmp(op->geometry, "multiaxis");
+    const int cone = !strcmp(op->geometry, "cone") || translation;
     double n = (double)size;
     ct_model_init(m);
-    m->scan.beam = cone ? BEAM_CONE : BEAM_PARALLEL;
+    m->scan.beam = cone || multiaxis ? BEAM_CONE : BEAM_PARALLEL;
     m->scan.views = size / 2;
     m->scan.rows = m->scan.channels = size;
     m->volume.rows = m->volume.cols = m->volume.slices = size;
@@ -24,10 +27,13 @@ enum err model_for_size(const struct operation *op, int64_t size, struct ct_mode
     }
     if (op->set_up)
         op->set_up(m, size);
-    const double turn = op->turn > 0 ? op->turn : cone ? 2 * M_PI : M_PI;
+    const double turn = op->turn > 0 ? op->turn : translation ? 0 : cone ? 2 * M_PI : M_PI;
     m->scan.angles = angles_even(op->first_angle, turn, m->scan.views);
-    enum err e =
-        m->scan.angles ? ct_model_resolve(m) : FAIL(ERR_MEMORY, "no memory left for the angles");
+    enum err e = m->scan.angles ? ERR_OK : FAIL(ERR_MEMORY, "no memory left for the angles");
+    if (!e && (translation || multiaxis))
+        e = moves_example(&m->scan, translation ? n / 8 : 0, multiaxis ? 0.35 : 0);
+    if (!e)
+        e = ct_model_resolve(m);
     if (e)
         ct_model_free(m);
     return e;

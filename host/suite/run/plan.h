@@ -7,7 +7,7 @@
 #include "host/base/err.h"
 #include "host/suite/catalogue/catalogue.h"
 
-#define PLAN_OPS     128 /* more than a menu holds */
+#define PLAN_OPS     192 /* more than a menu holds */
 #define PLAN_SIZES   64
 #define PLAN_THREADS 16
 

@@ -11,6 +11,12 @@
     "\"geometry\": \"cone\", \"sinogram_shape\": [3, 4, 5], \"angles\": [0, 1, 2.5], "             \
     "\"source_detector_dist\": 20, \"source_iso_dist\": 10"
 
+#define MOVED                                                                                      \
+    "\"geometry\": \"translation\", \"sinogram_shape\": [3, 40, 50], \"recon_shape\": [3, 5, 4], " \
+    "\"source_detector_dist\": 80, \"source_iso_dist\": 40"
+#define VECTORS "\"translation_vectors\": [[-2, 0, 1], [0, 0.5, 0], [2, -0.25, -1.5]]"
+#define TILTED  "\"geometry\": \"multiaxis\", \"sinogram_shape\": [3, 4, 5]"
+
 static enum err parse(const char *text, struct ct_model *m)
 {
     return ct_model_parse("g.json", text, strlen(text), m);
@@ -117,6 +123,46 @@ static const struct {
     {"{\"geometry\": \"parallel\", \"sinogram_shape\": [3, 4, 5]}", "\"angles\" is missing"},
     {"{\"geometry\": \"cone\", \"sinogram_shape\": [1, 4, 5], \"angles\": [0]}",
      "source_detector_dist"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0], [1, 1], [2, 2]]}",
+     "translation_vectors has 2 numbers per view: give [x, y, z]"},
+    {"{" MOVED ", \"translation_vectors\": [0, 1, 2]}",
+     "translation_vectors has 1 number per view"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0, 0], [1, 1, 1]]}",
+     "translation_vectors has 2 entries"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0, 0], [1, 1, 1], [1, 1]]}",
+     "translation_vectors[2] must be a list of 3 numbers"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0, 0], [1, 1, null], [1, 1, 1]]}",
+     "translation_vectors[1] must be a list of numbers"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0, 0], [1, 1, 1e999], [1, 1, 1]]}",
+     "translation_vectors[1][2] is inf"},
+    {"{" MOVED ", \"translation_vectors\": [[0, 0, 0], [1, 35, 0], [1, 1, 1]]}",
+     "source_iso_dist is"},
+    {"{" MOVED ", \"translation_vectors\": [[1], [1], [1]]}",
+     "translation_vectors[0] must be a number, or a list of 2 or 3 numbers; it has 1"},
+    {"{" MOVED "}", "translation_vectors\" is missing"},
+    {"{" MOVED ", " VECTORS ", \"angles\": [0, 0, 0]}", "angles: only parallel"},
+    {"{" MOVED ", " VECTORS ", \"recon_slice_offset\": 1}", "recon_slice_offset: only cone"},
+    {"{" MOVED ", " VECTORS ", \"helical_z_shifts\": [0, 0, 1]}", "helical_z_shifts: only cone"},
+    {"{" MOVED ", " VECTORS ", \"use_curved_detector\": true}", "use_curved_detector: only cone"},
+    {"{\"geometry\": \"translation\", \"sinogram_shape\": [1, 4, 5], \"source_detector_dist\": "
+     "\"inf\", "
+     "\"source_iso_dist\": \"inf\", \"translation_vectors\": [[0, 0, 1]]}",
+     "source_detector_dist is infinite"},
+    {"{\"geometry\": \"translation\", \"sinogram_shape\": [1, 4, 5], \"source_detector_dist\": 80, "
+     "\"source_iso_dist\": 40, \"translation_vectors\": [[0, 0, 1]]}",
+     "recon_shape would be (0, 0, 0)"},
+    {"{" TILTED ", \"angles\": [0, 1, 2]}",
+     "angles has 1 number per view: give [azimuth, elevation]"},
+    {"{" TILTED ", \"angles\": [[0, 0.1], [1, 1.6], [2, 0]]}",
+     "angles[1] has the elevation 1.6: it must lie within"},
+    {"{" TILTED ", \"angles\": [[0, 0.1], [1, 0], [2, 0]], \"source_iso_dist\": 4}",
+     "source_iso_dist: only cone"},
+    {"{" TILTED ", \"angles\": [[0, 0.1], [1, 0], [2, 0]], \"helical_z_shifts\": [0, 0, 1]}",
+     "helical_z_shifts: only cone"},
+    {WITH("\"translation_vectors\": [[0, 0, 0], [0, 0, 0], [0, 0, 1]]"),
+     "translation_vectors: only translation"},
+    {"{\"geometry\": \"parallel\", \"sinogram_shape\": [2, 4, 5], \"angles\": [[0, 1], [1, 1]]}",
+     "angles has 2 numbers per view: give one angle"},
     {"{\"geometry\": \"fan\"}", "geometry must be"},
     {"{\"geometry\": 3}", "geometry must be"},
     {WITH("\"delta_voxle\": 1"), "delta_voxel"},
@@ -219,10 +265,45 @@ static void assert_same(const struct ct_model *a, const struct ct_model *b)
     assert_int_equal(!x.scan.z_shifts, !y.scan.z_shifts);
     if (x.scan.z_shifts)
         assert_memory_equal(x.scan.z_shifts, y.scan.z_shifts, bytes);
+    assert_int_equal(!x.scan.moves, !y.scan.moves);
+    if (x.scan.moves)
+        assert_memory_equal(x.scan.moves, y.scan.moves,
+                            (size_t)x.scan.views * sizeof *x.scan.moves);
     x.scan.angles = y.scan.angles = x.scan.z_shifts = y.scan.z_shifts = NULL;
+    x.scan.moves = y.scan.moves = NULL;
     assert_memory_equal(&x.scan, &y.scan, sizeof x.scan);
     assert_memory_equal(&x.volume, &y.volume, sizeof x.volume);
     assert_memory_equal(&x.regularisation, &y.regularisation, sizeof x.regularisation);
+}
+
+/* MBIRJAX's own defaults, which a file may overrule. */
+static void test_moved(void **state)
+{
+    (void)state;
+    struct ct_model m;
+    assert_ok(parse("{" MOVED ", " VECTORS "}", &m));
+    assert_true(scan_is_translation(&m.scan) && !scan_is_multiaxis(&m.scan));
+    assert_true(m.scan.moves[1].y == 0.5f && m.scan.z_shifts[2] == -1.5f && m.scan.angles[2] == 0);
+    assert_int_equal(m.volume.ror, ROR_NONE);
+    assert_near(m.regularisation.neighbour_weights[0], 0.1, 0);
+    assert_near(m.regularisation.max_overrelaxation, 1.3, 0);
+    assert_near(m.volume.delta, 0.5, 0);
+    assert_near(m.volume.row_aspect, 32, 1e-4); /* 4 * 0.5 / (40 / 4 / 80) / 0.5 */
+    ct_model_free(&m);
+    assert_ok(parse("{" MOVED ", " VECTORS ", \"max_alpha\": 1.5, \"use_ror_mask\": true, "
+                    "\"voxel_row_aspect\": 1, \"qggmrf_nbr_wts\": [1, 1, 1]}",
+                    &m));
+    assert_int_equal(m.volume.ror, ROR_ELLIPSE);
+    assert_near(m.regularisation.neighbour_weights[0], 1, 0);
+    assert_near(m.regularisation.max_overrelaxation, 1.5, 0);
+    assert_near(m.volume.row_aspect, 1, 0);
+    ct_model_free(&m);
+    assert_ok(parse("{" TILTED ", \"angles\": [[0, 0.1], [1, -0.2], [2.5, 0]]}", &m));
+    assert_true(scan_is_multiaxis(&m.scan) && !scan_is_translation(&m.scan));
+    assert_true(m.scan.moves[1].elevation == -0.2f && m.scan.angles[2] == 2.5f);
+    assert_int_equal(m.volume.ror, ROR_ELLIPSE);
+    assert_int_equal(m.volume.slices, 4);
+    ct_model_free(&m);
 }
 
 static void test_round_trip(void **state)
@@ -236,6 +317,8 @@ static void test_round_trip(void **state)
         "{" CONE ", \"sigma_y\": 0.3, \"sharpness\": 0.5, \"positivity_flag\": true}",
         "{\"geometry\": \"cone\", \"sinogram_shape\": [1, 4, 5], \"angles\": [0.1], "
         "\"source_detector_dist\": \"inf\", \"source_iso_dist\": \"inf\"}",
+        "{" MOVED ", " VECTORS "}",
+        "{" TILTED ", \"angles\": [[0, 0.1], [1, -0.2], [2.5, 0]], \"recon_slice_offset\": 0.5}",
     };
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_geometry_json.%ld.json", (long)getpid());
@@ -284,10 +367,11 @@ int main(void)
 {
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_every_key),
-        cmocka_unit_test(test_meanings),   cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_torn),       cmocka_unit_test(test_deep_and_large),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_goldens),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_every_key),
+        cmocka_unit_test(test_meanings), cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_torn),     cmocka_unit_test(test_deep_and_large),
+        cmocka_unit_test(test_moved),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_goldens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,9 @@ static void names_are_the_public_ones(void **state)
     for (const struct operation *op; (op = operation_at(n)); n++)
         assert_int_equal(op->apart, !strcmp(op->group, "volume") || !strcmp(op->group, "storage") ||
                                         !strcmp(op->group, "prepare") ||
-                                        !strcmp(op->group, "demos"));
+                                        !strcmp(op->group, "demos") ||
+                                        !strcmp(op->geometry, "translation") ||
+                                        !strcmp(op->geometry, "multiaxis"));
     assert_null(operation_at(n));
     assert_null(operation_at(-1));
     assert_null(operation_named("forward_project"));
@@ -117,7 +119,9 @@ static void stars_choose_several(void **state)
     assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
     assert_int_equal(p.op_count, 13);
     assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen_pixel*", "32", &p), ERR_OK);
-    assert_int_equal(p.op_count, 5);
+    assert_int_equal(p.op_count, 7);
+    assert_int_equal(plan_parse(&suite_menu, "translation_*,multiaxis_*", "32", &p), ERR_OK);
+    assert_int_equal(p.op_count, 18);
 }
 
 static void wrong_lists_are_named(void **state)

@@ -1,0 +1,43 @@
+/* The keys of geometry files, one table: where each lies, how it is read and written. */
+#ifndef TP_STORE_FORMAT_GEOMETRY_KEYS_H
+#define TP_STORE_FORMAT_GEOMETRY_KEYS_H
+
+#include <cjson/cJSON.h>
+
+#include "host/base/err.h"
+#include "host/base/jsonw.h"
+#include "host/geom/ct_model.h"
+
+struct value_list {
+    float *values;
+    int64_t count;
+    int width; /* numbers of an entry */
+};
+
+enum kind { PARALLEL = 1, CONE = 2, TRANSLATION = 4, MULTIAXIS = 8, ALWAYS = 15 };
+/* A model while its file is read: lists stay beside it until their lengths are known to fit. */
+struct draft {
+    struct ct_model m;
+    enum kind kind;
+    struct value_list angles, z_shifts, vectors;
+};
+
+/* One parameter: where it lies in struct draft, and how it is read and written. */
+struct key {
+    const char *name;
+    size_t at;
+    enum err (*read)(const char *name, const cJSON *value, void *field);
+    void (*write)(struct jsonw *w, const char *name, const void *field);
+    int written;                 /* for which kinds */
+    enum { PLAIN, MANUAL } when; /* MANUAL: written when regularisation is not automatic */
+};
+
+extern const struct key geometry_keys[];
+extern const int geometry_key_count;
+#define KEYS_MOST 40 /* at least geometry_key_count */
+
+/* Index of a key; geometry_key_count when there is none. */
+int key_find(const char *name);
+enum kind kind_of(const struct scan *s);
+
+#endif
