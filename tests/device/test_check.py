@@ -210,6 +210,9 @@ def of_a_stranger(folder):
         assert max(sizes) <= tuple(map(int, largest.split("x"))) and len(left_out) == len(whole_plan["cells"]) - len(sizes), (device, host, s["cells"])
         assert set(s["peer_cells"]) <= set(s["cells"]) >= set(s["reference_cells"]) and set(s["cliff"]) <= set(s["cells"]), s
         assert len(left_out) >= out, (device, left_out)
+    found = {"steps": [{"name": "same_bits", "status": "passed"}], "machine": {"device": "NVIDIA RTX, 24 GiB", "emulated": False}}
+    said = gpu_check.sentence(found, [], "A.tar.gz")
+    assert said.startswith("On the NVIDIA RTX 1 of 1 steps passed, which proves: equal bits") and "Please attach A.tar.gz to a report" in said, said
     tools = folder / "tools"
     script(tools / "nvidia-smi", SMI.replace("of the emulator", "of the emulator, seen by stranger-name"))
     (folder / "settings.json").write_text(json.dumps(SETTINGS | {"sanitizers": [], "peers": [], "cells": CELLS[:1], "cliff": CELLS[:1] * 2, "peer_cells": []}))
@@ -219,7 +222,7 @@ def of_a_stranger(folder):
     done = subprocess.run(words, env=environment, text=True, capture_output=True, timeout=300)
     last = done.stdout.strip().splitlines()[-1]
     assert done.returncode == 0 and "steps passed, which proves: operators equal to float64 twins" in last, done
-    assert "no names and no paths" in last and "equal bits" in last and "fingerprints" not in last, last
+    assert "is of the emulator" in last and "no names and no paths" in last and "equal bits" in last and "fingerprints" not in last, last
     assert [path.name for path in (folder / "left").iterdir()] == ["tomoprof-gpu-check.tar.gz"], done
     with tarfile.open(folder / "left/tomoprof-gpu-check.tar.gz") as archive:
         names = archive.getnames()

@@ -104,6 +104,8 @@ def sentence(found, left_out, archive):
         text += f" Skipped: {skipped}, with reasons in check.json."
     if left_out:
         text += f" Too large for the memory here: {', '.join(left_out)}."
+    if found["machine"]["emulated"]:
+        return f"{text} {archive} is of the emulator and says nothing about a GPU; it holds no names and no paths."
     return f"{text} Please attach {archive} to a report on the project's page, whatever the result: it holds no names and no paths."
 
 
