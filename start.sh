@@ -150,7 +150,7 @@ moved_from() {
     done
 }
 
-# build PRESET FOLDER TESTS [CONTAINERS]
+# build PRESET FOLDER TESTS [CONTAINERS [TARGET]]
 build() {
     local from
     mkdir -p "$2"
@@ -160,7 +160,7 @@ build() {
         cat "$2/configure.log"
         exit 1
     }
-    cmake --build "$2" -j "$(nproc)"
+    cmake --build "$2" -j "$(nproc)" ${5:+--target "$5"}
 }
 
 # The browser tests and those of the FPGA cores skip with a reason where these cannot be had: not every system has them under
@@ -481,7 +481,7 @@ test)
 gpu-check)
     set_up test
     set_up_gpu
-    build release build ON
+    build release build ON OFF "gpu_check${TOMOPROF_GPU_CHECK:+_emulator}"
     code=0
     python3 tests/gpu/gpu_check.py build "${2-output}" || code=$?
     exit "$code"

@@ -85,6 +85,9 @@ static void close_device(struct backend *base)
     streams_close(be);
     if (be->stream)
         let_pass(cudaStreamDestroy(be->stream));
+    /* A context takes some 400 MB, and keeps others off a device in exclusive mode. */
+    if (be->look)
+        let_pass(cudaDeviceReset());
     free(be);
 }
 
@@ -108,6 +111,7 @@ static enum err open_device(const struct backend_options *options, struct backen
     be->caches = caches;
     be->base.threads = options->threads > 0 ? options->threads : 1; /* of the host: it waits */
     be->limit = options->device_memory;
+    be->look = options->look;
     const enum err e = take_device(be);
     bound_launches(be);
     if (e)

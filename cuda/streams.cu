@@ -24,16 +24,17 @@ static void **unpinned(struct cuda_backend *be, const void *host)
     return NULL;
 }
 
-/* Memory that cannot be pinned (RLIMIT_MEMLOCK, containers, WSL) is copied all the same, only more
- * slowly: each copy is then waited for. */
+/* Memory that cannot be pinned (containers, WSL, a page that is pinned already) is copied all the
+ * same, only more slowly: each copy is then waited for. */
 static enum err pin(struct backend *base, void *host, size_t bytes)
 {
     void **free_row = unpinned(device_of(base), NULL);
     const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     if (!code)
         return ERR_OK;
-    if (!free_row || (code != cudaErrorMemoryAllocation && code != cudaErrorNotSupported &&
-                      code != cudaErrorOperatingSystem))
+    if (!free_row ||
+        (code != cudaErrorMemoryAllocation && code != cudaErrorNotSupported &&
+         code != cudaErrorOperatingSystem && code != cudaErrorHostMemoryAlreadyRegistered))
         return cuda_failed(code, "pinning memory of the host");
     cudaGetLastError();
     services->log_line(LOG_INFO, "memory of the host cannot be pinned (%s): copies take longer",

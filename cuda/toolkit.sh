@@ -94,7 +94,8 @@ from_debian() {
     printf '#!/bin/sh\nroot=%s\nPATH="$root/usr/bin:$PATH" LD_LIBRARY_PATH="$root/%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$root/libexec/nvcc" "$@"\n' \
         "'$root'" "$library" >"$root/bin/nvcc"
     chmod +x "$root/bin/nvcc"
-    for file in cuobjdump nvdisasm; do
+    ln -s ../usr/lib/nvidia-cuda-toolkit/bin/crt "$root/libexec/crt" # what nvcc links programs with (tests/gpu/capture.py)
+    for file in cuobjdump nvdisasm compute-sanitizer; do
         ln -s "../usr/bin/$file" "$root/bin/$file"
     done
     ln -s usr/include "$root/include"

@@ -38,6 +38,7 @@ struct cuda_backend {
     void *unpinned[UNPINNED]; /* of the host, which the system did not let us pin; NULL: free */
     int multiprocessors;
     size_t limit;             /* bytes, of --device-memory; 0 = none */
+    int look;                 /* the device is given back when this closes */
     struct workspace scratch; /* of the call at hand */
     struct workspace partial; /* partial sums of the call at hand, and their total */
     struct workspace views;   /* the table of the projector that was freed last */

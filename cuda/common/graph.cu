@@ -27,18 +27,20 @@ static cudaError_t record(struct cuda_backend *be, struct graph *g, graph_body *
     return code;
 }
 
-enum err graph_run(struct cuda_backend *be, struct graph *g, int *usable, graph_body *body,
+enum err graph_run(struct cuda_backend *be, struct graph *g, int *tries, graph_body *body,
                    const void *job)
 {
-    if (!g->exec && *usable) {
+    if (!g->exec && *tries) {
         const cudaError_t code = record(be, g, body, job);
-        if (code != cudaSuccess) {
+        if (code == cudaSuccess) {
+            *tries = GRAPH_TRIES;
+        } else {
             cudaGetLastError();
             graph_free(g);
-            *usable = 0;
-            services->log_line(LOG_WARN,
-                               "CUDA graphs cannot be used (%s): kernels are launched one by one",
-                               cudaGetErrorString(code));
+            if (--*tries == 0)
+                services->log_line(
+                    LOG_WARN, "CUDA graphs cannot be used (%s): kernels are launched one by one",
+                    cudaGetErrorString(code));
         }
     }
     if (!g->exec)

@@ -12,9 +12,13 @@ struct graph {
 
 typedef enum err graph_body(struct cuda_backend *be, const void *job);
 
-/* Launches the body's work: from the graph, which the first call records, or straight where *usable
- * is 0, which a recording that fails makes it. */
-enum err graph_run(struct cuda_backend *be, struct graph *g, int *usable, graph_body *body,
+/* Drivers before CUDA 12.3 load no kernel while a stream records. Where a recording fails for that,
+ * the straight launches that follow it load all of them, and the next one succeeds. */
+#define GRAPH_TRIES 2
+
+/* Launches the body's work: from the graph, which the first call records, or straight where *tries
+ * is 0, which as many recordings in a row make it that fail. */
+enum err graph_run(struct cuda_backend *be, struct graph *g, int *tries, graph_body *body,
                    const void *job);
 void graph_free(struct graph *g);
 

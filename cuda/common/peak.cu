@@ -255,11 +255,11 @@ static enum err best(const struct bench *b, const struct peak_probe *p, double *
 static void bench_end(struct bench *b, size_t bytes)
 {
     if (b->graph)
-        cudaGraphExecDestroy(b->graph);
+        let_pass(cudaGraphExecDestroy(b->graph));
     if (b->begin)
-        cudaEventDestroy(b->begin);
+        let_pass(cudaEventDestroy(b->begin));
     if (b->end)
-        cudaEventDestroy(b->end);
+        let_pass(cudaEventDestroy(b->end));
     device_free(b->be, b->from, bytes);
     device_free(b->be, b->to, bytes);
     mark_pop();
@@ -299,12 +299,13 @@ static enum err bench_begin(struct bench *b, size_t *bytes)
 static enum err record_starts(struct bench *b)
 {
     cudaGraph_t recorded = NULL;
+    TRY(starts(b)); /* drivers before CUDA 12.3 load no kernel while a stream records */
     TRY_CUDA(cudaStreamBeginCapture(b->be->stream, cudaStreamCaptureModeThreadLocal), DOING);
     const enum err e = starts(b);
     const cudaError_t ended = cudaStreamEndCapture(b->be->stream, &recorded);
     const cudaError_t made = e || ended ? ended : cudaGraphInstantiate(&b->graph, recorded, 0);
     if (recorded)
-        cudaGraphDestroy(recorded);
+        let_pass(cudaGraphDestroy(recorded));
     TRY(e);
     TRY_CUDA(made, DOING);
     return ERR_OK;

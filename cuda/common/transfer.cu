@@ -13,6 +13,7 @@ extern "C" {
 #define SLOTS      2
 #define SLOT_BYTES ((size_t)16 << 20)
 #define LARGE      ((size_t)32 << 20)
+#define PAGE       ((size_t)4096) /* pinned memory shares no page with other pinned memory */
 
 struct transfer_ring {
     char *host[SLOTS];
@@ -38,7 +39,7 @@ static enum err fill_ring(struct cuda_backend *be)
 {
     const struct backend_streams *const streams = be->base.ops->streams;
     for (int i = 0; i < SLOTS; i++) {
-        char *const host = static_cast<char *>(malloc(SLOT_BYTES));
+        char *const host = static_cast<char *>(aligned_alloc(PAGE, SLOT_BYTES));
         FAIL_IF(!host, ERR_MEMORY, "no memory for copies of large arrays");
         const enum err e = streams->pin(&be->base, host, SLOT_BYTES);
         if (e)

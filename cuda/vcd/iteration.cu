@@ -50,7 +50,7 @@ struct recorded {
 struct vcd_state {
     struct recorded jobs[JOBS];
     uint64_t clock;
-    int graphs; /* 0: $TOMOPROF_CUDA_GRAPHS is 0, or the driver refuses them */
+    int graphs; /* tries left; 0: $TOMOPROF_CUDA_GRAPHS is 0, or the driver refuses them */
     int busy;   /* product is in use */
     struct workspace state, product;
 };
@@ -348,7 +348,7 @@ static enum err open_state(struct cuda_backend *be)
         return ERR_OK;
     be->vcd = static_cast<struct vcd_state *>(calloc(1, sizeof *be->vcd));
     FAIL_IF(!be->vcd, ERR_MEMORY, "no memory for the state of VCD");
-    be->vcd->graphs = !(wanted && strcmp(wanted, "0") == 0);
+    be->vcd->graphs = wanted && strcmp(wanted, "0") == 0 ? 0 : GRAPH_TRIES;
     return ERR_OK;
 }
 

@@ -50,6 +50,7 @@ struct ceiling {
 struct backend_options {
     int threads;          /* 0 = all that the process may use */
     size_t device_memory; /* 0 = all; lowers a device's memory to simulate a smaller card */
+    int look;             /* closing leaves nothing on the device, which other processes will use */
 };
 
 /* Pixels of a projection. indices NULL: all pixels of the volume; cylinders of the volume array are

@@ -217,13 +217,13 @@ static enum err block_add(void *p, size_t bytes)
     return ERR_OK;
 }
 
-enum err mem_alloc(const char *what, size_t bytes, void **out)
+static enum err alloc_aligned(const char *what, size_t bytes, size_t alignment, void **out)
 {
     *out = NULL;
     if (bytes >= CHECK_FROM)
         TRY(mem_require(what, bytes, NULL));
     void *p = NULL;
-    if (posix_memalign(&p, bytes > HUGE_FROM ? HUGE_PAGE : 64, bytes ? bytes : 1)) {
+    if (posix_memalign(&p, alignment, bytes ? bytes : 1)) {
         char need[16];
         return FAIL(ERR_MEMORY, "%s needs %s, which the system refuses", what,
                     mem_human((double)bytes, need));
@@ -237,6 +237,18 @@ enum err mem_alloc(const char *what, size_t bytes, void **out)
     else
         *out = p;
     return e;
+}
+
+enum err mem_alloc(const char *what, size_t bytes, void **out)
+{
+    return alloc_aligned(what, bytes, bytes > HUGE_FROM ? HUGE_PAGE : 64, out);
+}
+
+enum err mem_alloc_pages(const char *what, size_t bytes, void **out)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return alloc_aligned(what, (bytes + page - 1) / page * page,
+                         bytes > HUGE_FROM ? HUGE_PAGE : page, out);
 }
 
 enum err mem_alloc_zero(const char *what, size_t bytes, void **out)

@@ -17,6 +17,9 @@ enum err mem_size(const char *what, int64_t a, int64_t b, int64_t c, size_t item
  * available") when the machine or container has less, before touching a page. Free with
  * mem_free(p). */
 enum err mem_alloc(const char *what, size_t bytes, void **out);
+/* The same in pages of its own: what is pinned for a device shares none with other pinned memory.
+ */
+enum err mem_alloc_pages(const char *what, size_t bytes, void **out);
 enum err mem_alloc_zero(const char *what, size_t bytes, void **out);
 void mem_free(void *p); /* NULL is fine */
 

@@ -269,7 +269,7 @@ static enum err hold_sinogram(struct streamed *s, const char *what, const struct
                               float **array, int *pinned)
 {
     void *p;
-    TRY(mem_alloc(what, given->bytes, &p));
+    TRY(mem_alloc_pages(what, given->bytes, &p));
     *array = p;
     reorder(&s->t.m->scan, given->ptr, *array);
     TRY(s->t.be->ops->streams->pin(s->t.be, p, given->bytes));

@@ -13,19 +13,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/gpu"))
+import check as check_of  # noqa: E402
+import emulated  # noqa: E402
+from emulated import CELLS  # noqa: E402
 from runner import Runner, Step  # noqa: E402
 
-PROGRAM = pathlib.Path(os.environ["DEVICE_TOMOPROF"])
-TOMOPROF = pathlib.Path(os.environ["TOMOPROF"])
-CELLS = ["12x10x8", "13x11x9"]
-SETTINGS = {
-    "limit": 1000, "patience": 15, "workers": 2, "tests": ["project", "filter_recon"], "fingerprints": False, "cases": "par_even,cone_even",
-    "small_cases": "par_even", "sanitizers": ["memcheck", "racecheck"], "equal_cell": "8x8x8", "slab_cell": CELLS[0],
-    "cells": CELLS, "cliff": CELLS[::-1], "reference_cells": CELLS[:1], "repeats": 2, "seconds_per_row": 0.2,
-    "suite": "8", "suite_operations": "parallel_forward_project,median_filter3d", "suite_large": "10",
-    "suite_large_operations": "cone_back_project", "record_size": 8, "record_operations": "parallel_back_project",
-    "capture_seconds": 0, "peer_cells": CELLS,
-}
+BUILD = pathlib.Path(os.environ["TOMOPROF"]).parent
+SETTINGS = emulated.SETTINGS | {"tests": ["project", "filter_recon"]}
 SMI = """#!/bin/sh
 case "$*" in
 *clocks.sm*loop-ms*) while :; do echo "$(date "+%Y/%m/%d %H:%M:%S.%3N"), 1980, 3201, 500.5, 40, 0x0000000000000004"; sleep 0.05; done ;;
@@ -80,13 +74,7 @@ def package(folder, name, text):
 
 
 def build_of(folder):
-    """A build folder whose programs have the emulator inside."""
-    (folder / "tests").mkdir(parents=True)
-    shutil.copy(PROGRAM, folder / "tomoprof")
-    (folder / "libtomoprof_capture.so").symlink_to(TOMOPROF.parent / "libtomoprof_capture.so")
-    for name in SETTINGS["tests"]:
-        (folder / f"tests/test_{name}").symlink_to(PROGRAM.parent / f"device_test_{name}")
-    return folder
+    return emulated.build_of(BUILD, folder, SETTINGS["tests"])
 
 
 def check(folder, build, code, tools=(), **changes):
@@ -122,7 +110,7 @@ def whole(folder):
     package(tools, "jax", JAX)
     found, out, said = check(folder / "whole", build_of(folder / "build"), 1, [tools])
     rows = {row["name"]: row for row in found["steps"]}
-    expected = ["doctor", "ceilings", "operators_project", "operators_filter_recon", "fingerprints", "same_bits", "same_slabs",
+    expected = ["doctor", "ceilings", "operators_project", "operators_filter_recon", "fingerprints", "same_bits", "same_slabs", "load_device",
                 "sanitizer_memcheck", "sanitizer_racecheck", *(f"timing_{c}" for c in CELLS), f"peer_mbirjax_{CELLS[0]}",
                 f"same_as_cpu_{CELLS[0]}", "suite", "recording", f"peer_mbirtorch_{CELLS[0]}",
                 *(f"peer_{p}_{CELLS[1]}" for p in ("mbirjax", "mbirtorch")), "capture", "suite_large"]
@@ -222,16 +210,19 @@ def of_a_stranger(folder):
         assert max(sizes) <= tuple(map(int, largest.split("x"))) and len(left_out) == len(whole_plan["cells"]) - len(sizes), (device, host, s["cells"])
         assert set(s["peer_cells"]) <= set(s["cells"]) >= set(s["reference_cells"]) and set(s["cliff"]) <= set(s["cells"]), s
         assert len(left_out) >= out, (device, left_out)
-    tools, build = folder / "tools", build_of(folder / "build")
+    found = {"steps": [{"name": "same_bits", "status": "passed"}], "machine": {"device": "NVIDIA RTX, 24 GiB", "emulated": False}}
+    said = gpu_check.sentence(found, [], "A.tar.gz")
+    assert said.startswith("On the NVIDIA RTX 1 of 1 steps passed, which proves: equal bits") and "Please attach A.tar.gz to a report" in said, said
+    tools = folder / "tools"
     script(tools / "nvidia-smi", SMI.replace("of the emulator", "of the emulator, seen by stranger-name"))
     (folder / "settings.json").write_text(json.dumps(SETTINGS | {"sanitizers": [], "peers": [], "cells": CELLS[:1], "cliff": CELLS[:1] * 2, "peer_cells": []}))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF")}
-    environment |= {"PATH": f"{tools}:{environment['PATH']}", "LOGNAME": "stranger-name"}
-    words = [sys.executable, ROOT / "tests/gpu/gpu_check.py", build, folder / "left", folder / "settings.json"]
+    environment |= {"PATH": f"{tools}:{environment['PATH']}", "LOGNAME": "stranger-name", "TOMOPROF_GPU_CHECK": "emulator"}
+    words = [sys.executable, ROOT / "tests/gpu/gpu_check.py", BUILD, folder / "left", folder / "settings.json"]
     done = subprocess.run(words, env=environment, text=True, capture_output=True, timeout=300)
     last = done.stdout.strip().splitlines()[-1]
     assert done.returncode == 0 and "steps passed, which proves: operators equal to float64 twins" in last, done
-    assert "no names and no paths" in last and "equal bits" in last and "fingerprints" not in last, last
+    assert "is of the emulator" in last and "no names and no paths" in last and "equal bits" in last and "fingerprints" not in last, last
     assert [path.name for path in (folder / "left").iterdir()] == ["tomoprof-gpu-check.tar.gz"], done
     with tarfile.open(folder / "left/tomoprof-gpu-check.tar.gz") as archive:
         names = archive.getnames()
@@ -244,9 +235,24 @@ def of_a_stranger(folder):
     assert done.returncode == 77 and "No GPU could be checked: no NVIDIA driver" in done.stdout, done
 
 
+def toolkit(folder):
+    """nvcc and compute-sanitizer of the toolkit that built the back end are found, of the newest that the driver serves; processes side by
+    side fit the device."""
+    (folder / "CMakeCache.txt").write_text("TP_CUDA12_NVCC:INTERNAL=/a/bin/nvcc\nTP_CUDA13_NVCC:INTERNAL=/b/bin/nvcc\n")
+    assert [check_of.toolkits(folder, most) for most in (12, 13, 0)] == [["/a/bin", "/b/bin"], ["/b/bin", "/a/bin"], ["/b/bin", "/a/bin"]]
+    assert check_of.toolkits(folder / "nowhere", 13) == []
+    path = os.environ["PATH"]
+    for mode, most in (("Default", 2), ("Exclusive_Process", 1)):
+        os.environ["PATH"] = f"{script(folder / mode / 'nvidia-smi', f'#!/bin/sh{chr(10)}echo {mode}{chr(10)}').parent}:{path}"
+        assert check_of.workers_of({"workers": 2}, "a GPU, 24 GiB") == most, mode
+    os.environ["PATH"] = f"{folder / 'Default'}:{path}"
+    assert check_of.workers_of({"workers": None}, "a GPU, 2 GiB") == 1
+    os.environ["PATH"] = path
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
-        for part in (limits, whole, failures, without, of_a_stranger):
+        for part in (limits, toolkit, whole, failures, without, of_a_stranger):
             folder = pathlib.Path(name) / part.__name__
             folder.mkdir()
             part(folder)

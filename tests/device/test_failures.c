@@ -15,6 +15,48 @@ static enum err open_device(size_t limit, struct backend **out)
     return backend_open("cuda", &options, out);
 }
 
+/* What to do about an error of CUDA's, by its number. */
+static void opening_advises(void)
+{
+    static const struct {
+        int code;
+        enum err e;
+        const char *words;
+    } rows[] = {{46, ERR_FAILED, "another program has it for itself: nvidia-smi -q -d COMPUTE"},
+                {221, ERR_UNSUPPORTED, "libnvidia-ptxjitcompiler.so.1, is missing"},
+                {802, ERR_FAILED, "nvidia-fabricmanager"},
+                {803, ERR_FAILED, "the driver was updated since this machine was started"},
+                {804, ERR_FAILED, "remove its folder from LD_LIBRARY_PATH"},
+                {999, ERR_FAILED, "does /dev/nvidia-uvm exist?"}};
+    struct backend *be = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shim_faults = (struct shim_faults){.call = 2, .code = rows[i].code};
+        assert_error(open_device(0, &be), rows[i].e, rows[i].words);
+        assert_string_equal(shim_counts().failed, "cudaSetDevice");
+    }
+    shim_faults = (struct shim_faults){0};
+    assert_int_equal(shim_counts().live, 0);
+}
+
+/* A child of fork cannot use the driver of its parent. */
+static void a_fork_has_no_device(void **state)
+{
+    (void)state;
+    struct backend *be;
+    assert_ok(open_device(0, &be));
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct buffer b;
+        const enum err e = be->ops->alloc(be, "an array", 64, &b);
+        _exit(e == ERR_FAILED && strstr(err_text(), "Does nvidia-smi see it") ? 0 : 3);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    backend_close(be);
+}
+
 static void opening_says_what_is_missing(void **state)
 {
     (void)state;
@@ -42,6 +84,7 @@ static void opening_says_what_is_missing(void **state)
     shim_faults = (struct shim_faults){0};
     assert_int_equal(shim_counts().live, 0);
     assert_null(be);
+    opening_advises();
     assert_ok(open_device(0, &be));
     backend_close(be);
     assert_int_equal(shim_counts().live, 0);
@@ -377,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_says_what_is_missing),
+        cmocka_unit_test(a_fork_has_no_device),
         cmocka_unit_test(too_large_an_array_is_refused_with_both_numbers),
         cmocka_unit_test(every_failing_allocation_ends_in_a_sentence),
         cmocka_unit_test(every_failing_launch_ends_in_a_sentence),

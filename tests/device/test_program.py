@@ -1,6 +1,7 @@
 """The program with the emulator of a GPU inside: the suite, operations on files and reconstruction give what the CPU
 gives, and a card that is too small ends in a sentence."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -29,7 +30,7 @@ def suite(folder, backend, *extra, code=0):
     out = folder / "-".join([backend, *extra[1:]])
     if not out.exists():
         call("run", "--backend", backend, "--sizes", "16", "--runs", "2", "--out", out, *extra, code=code,
-             env={"SHIM_PROFILER": str(folder / f"{out.name}.ranges")})
+             env={"SHIM_PROFILER": str(folder / f"{out.name}.ranges"), "SHIM_EXCLUSIVE": str(folder / "device")})
     timing = next(out.rglob("timing.json"))
     return json.loads(timing.read_text())
 
@@ -47,6 +48,15 @@ def check_suite(folder):
         assert abs(ours["l2"] - theirs["l2"]) <= limit * abs(theirs["l2"]), (m["operation"], ours, theirs)
     print(f"suite: {len(rows)} rows agree")
     check_ranges((folder / "cuda.ranges").read_text().splitlines(), len({m["operation"] for m in cuda["measurements"]}))
+
+
+def check_exclusive(folder):
+    """A device in exclusive mode that another process has."""
+    with open(folder / "device", "w") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        said = call("run", "--backend", "cuda", "--sizes", "8", "--out", folder / "taken", code=1, env={"SHIM_EXCLUSIVE": taken.name}).stderr
+    assert "another program has it for itself" in said, said
+    assert not (folder / "taken").exists()
 
 
 def check_prepare(folder):
@@ -288,6 +298,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_suite(folder)
+        check_exclusive(folder)
         check_prepare(folder)
         check_moved(folder)
         check_documented(folder)

@@ -1,5 +1,6 @@
 """What check.sh runs. The steps are a table, in the order of what is worth most; the limit cuts the last ones."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -26,6 +27,23 @@ def python(script, *words):
     return [sys.executable, HERE / script, *words]
 
 
+def served():
+    """The major version of CUDA that the driver serves; 0 without one."""
+    version = ctypes.c_int(0)
+    try:
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        pass
+    return version.value // 1000
+
+
+def toolkits(build, most):
+    """Folders of nvcc and compute-sanitizer of the toolkits that built the back end, the newest that the driver serves first."""
+    cache = build / "CMakeCache.txt"
+    found = re.findall(r"^TP_CUDA(\d+)_NVCC:INTERNAL=(.+)/nvcc$", cache.read_text(), re.M) if cache.exists() else []
+    return [path for major, path in sorted(found, key=lambda row: (int(row[0]) > most, -int(row[0])))]
+
+
 def environment_of(build):
     """The libraries that lie beside the packed programs, and those of NVIDIA's Python packages, under their own names: those
     of CUDA 12 and of CUDA 13 differ."""
@@ -37,11 +55,12 @@ def environment_of(build):
                          for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")})
     if libraries:
         found["LD_LIBRARY_PATH"] = ":".join(libraries)
+    found["PATH"] = ":".join([*toolkits(build, served()), os.environ.get("PATH", os.defpath)])
     return found
 
 
-def correctness(build, s):
-    """Steps that time nothing."""
+def correctness(build, s, path=None):
+    """Steps that time nothing. `path`: where programs are looked for."""
     few = {"TOMOPROF_TEST_CASES": s["cases"]} if s["cases"] else {}
     steps = [Step(f"operators_{name}", [build / f"tests/test_{name}"], s["test_seconds"], few) for name in s["tests"]]
     fingerprints = [sys.executable, ROOT / "tests/operators/test_fingerprints.py"]
@@ -50,7 +69,8 @@ def correctness(build, s):
     for what, cell, seconds in (("bits", s["equal_cell"], 60), ("slabs", s["slab_cell"], 60)):
         steps.append(Step(f"same_{what}", lambda work, what=what, cell=cell:
                           python("same.py", what, program, cell, work / f"cell_{what}"), seconds))
-    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    tool = shutil.which("compute-sanitizer", path=path) or "/usr/local/cuda/bin/compute-sanitizer"
+    steps.append(Step("load_device", lambda work: python("loaded.py", program, s["load_cell"], work / "cell_load"), 60))
     for kind in s["sanitizers"]:
         command = [tool, "--tool", kind, "--error-exitcode", "9", build / "tests/test_project"]
         steps.append(Step(f"sanitizer_{kind}", command if pathlib.Path(tool).exists() else "compute-sanitizer is not installed",
@@ -93,6 +113,21 @@ def capture(build, s):
     if s["capture_seconds"] and (HERE / "capture.py").exists():
         command = lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"])  # noqa: E731
     return Step("capture", command, s["capture_seconds"] + 15)
+
+
+def memory_of(device):
+    """Bytes of the GPU that doctor names: "NVIDIA ..., compute capability 8.9, 24 GiB"; None: it does not say."""
+    found = re.search(r"(\d+) (MiB|GiB)$", device)
+    bytes_there = int(found[1]) * {"MiB": 1 << 20, "GiB": 1 << 30}[found[2]] if found else 0
+    return bytes_there or None
+
+
+def workers_of(s, device):
+    """Processes side by side: each takes some 500 MB of the device for its context. A device in exclusive mode takes one."""
+    if "Exclusive" in (say(["nvidia-smi", "--query-gpu=compute_mode", "--format=csv,noheader"]) or ""):
+        return 1
+    most = (memory_of(device) or 4 << 30) // (2 << 30)
+    return s["workers"] or max(1, min((os.cpu_count() or 1) // 3, most))
 
 
 def say(command):
@@ -155,8 +190,8 @@ def run(build, out, work, s):
     ceilings = runner.run(limited(Step("ceilings", [build / "tomoprof", "doctor", "--ceilings", "--json"], 60), s))
     if ceilings:
         (work / "ceilings.json").write_text(json.dumps(json.loads(ceilings)["back_ends"]["cuda"]["ceilings"]))
-    workers = s["workers"] or max(1, (os.cpu_count() or 1) // 3)
-    runner.together([limited(step, s) for step in correctness(build, s)], workers)
+    steps = correctness(build, s, runner.environment["PATH"])
+    runner.together([limited(step, s) for step in steps], workers_of(s, machine["device"]))
     for step in timed(build, s):
         runner.run(limited(step, s))
         write(out, runner, machine, False)  # what there is survives a kill

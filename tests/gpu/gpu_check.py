@@ -1,7 +1,9 @@
 """The check of somebody's own GPU, in at most 10 minutes: sizes that fit its memory and the host's, every step of check.py,
 one small archive without names or paths, and one sentence at the end.
 
-    gpu_check.py BUILD FOLDER [SETTINGS]       leaves FOLDER/tomoprof-gpu-check.tar.gz"""
+    gpu_check.py BUILD FOLDER [SETTINGS]       leaves FOLDER/tomoprof-gpu-check.tar.gz
+
+TOMOPROF_GPU_CHECK=emulator: the same on the emulator of BUILD's tests, with the small sizes of emulated.py."""
 
 import getpass
 import json
@@ -18,6 +20,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import check  # noqa: E402
+import emulated  # noqa: E402
 import settings as settings_of  # noqa: E402
 
 ARCHIVE = "tomoprof-gpu-check.tar.gz"
@@ -26,7 +29,7 @@ DEVICE_SINOGRAMS, DEVICE_VOLUMES = 5, 5
 HOST_SINOGRAMS, HOST_VOLUMES = 4, 4
 # What a row of check.json proves, by the beginning of its name.
 PROOFS = (("operators_", "operators equal to float64 twins and MBIRJAX's arrays"), ("fingerprints", "published fingerprints"),
-          ("same_bits", "equal bits in every run"), ("same_slabs", "slabs equal to the whole"), ("same_as_cpu", "results of the CPU"),
+          ("same_bits", "equal bits in every run"), ("load_device", "arrays on the device equal to their files"), ("same_slabs", "slabs equal to the whole"), ("same_as_cpu", "results of the CPU"),
           ("sanitizer_", "NVIDIA's sanitizers"), ("capture", "recordings against known programs"), ("timing_", "times beside the prediction"),
           ("peer_", "other programs on the same arrays"))
 
@@ -35,13 +38,6 @@ def need(cell, sinograms, volumes):
     """Bytes."""
     views, rows, channels = map(int, cell.split("x"))
     return 4 * (sinograms * views * rows * channels + volumes * channels * channels * rows)
-
-
-def memory_of(device):
-    """Bytes of the GPU that doctor names: "NVIDIA ..., compute capability 8.9, 24 GiB"; None: it does not say."""
-    found = re.search(r"(\d+) (MiB|GiB)$", device)
-    bytes_there = int(found[1]) * {"MiB": 1 << 20, "GiB": 1 << 30}[found[2]] if found else 0
-    return bytes_there or None
 
 
 def host_memory():
@@ -108,19 +104,13 @@ def sentence(found, left_out, archive):
         text += f" Skipped: {skipped}, with reasons in check.json."
     if left_out:
         text += f" Too large for the memory here: {', '.join(left_out)}."
+    if found["machine"]["emulated"]:
+        return f"{text} {archive} is of the emulator and says nothing about a GPU; it holds no names and no paths."
     return f"{text} Please attach {archive} to a report on the project's page, whatever the result: it holds no names and no paths."
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        print(__doc__, file=sys.stderr)
-        return 2
-    build, out = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
-    try:
-        s = settings_of.load(sys.argv[3] if len(sys.argv) == 4 else None)
-    except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 2
+def checked(build, out, s):
+    """Runs the check of a build folder; the exit code."""
     try:
         done = subprocess.run([build / "tomoprof", "doctor", "--json"], env=check.environment_of(build), capture_output=True, text=True, timeout=120)
         cuda = json.loads(done.stdout)["back_ends"]["cuda"]
@@ -130,7 +120,7 @@ def main():
     if not cuda["usable"]:
         print(f"No GPU could be checked: {cuda['reason']}")
         return 77
-    s, left_out = fitted(s, memory_of(cuda["device"]), host_memory())
+    s, left_out = fitted(s, check.memory_of(cuda["device"]), host_memory())
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=check.roomy()) as name:
         work = pathlib.Path(name)
@@ -144,6 +134,23 @@ def main():
     (out / (ARCHIVE + ".tmp")).replace(out / ARCHIVE)
     print(sentence(found, left_out, out / ARCHIVE) if found["machine"] else f"The check could not begin: {found['steps'][-1]['reason']}")
     return code
+
+
+def main():
+    on = os.environ.get("TOMOPROF_GPU_CHECK", "")
+    if len(sys.argv) not in (3, 4) or on not in ("", "emulator"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    build, out = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    try:
+        s = settings_of.load(sys.argv[3] if len(sys.argv) == 4 else None, emulated.SETTINGS if on else None)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not on:
+        return checked(build, out, s)
+    with tempfile.TemporaryDirectory(prefix="tomoprof-emulated-") as name:
+        return checked(emulated.build_of(build, pathlib.Path(name) / "build", s["tests"]), out, s)
 
 
 if __name__ == "__main__":

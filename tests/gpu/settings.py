@@ -9,13 +9,14 @@ SETTINGS = {
     "limit": 530,            # seconds of the whole
     "workers": None,         # steps side by side where nothing is timed; None: a third of the CPUs
     "tests": ["project", "projection_calls", "hessian", "filter_recon", "goldens", "analytic", "vcd_fingerprint", "mbir_twin",
-              "mbir"],
+              "mbir", "prepare", "volume", "passes"],
     "fingerprints": True,    # the published ones of 128x112x96: too slow on an emulator
     "sanitizers": ["memcheck", "racecheck", "initcheck", "synccheck"],
     "cases": None,           # of the operator tests; None: all
     "small_cases": "par_even,par_prime,par_37_slices,cone_even,cone_tall_rows,cone_helical_curved",
     "equal_cell": "128x112x96",
     "slab_cell": "256x224x192",
+    "load_cell": "256x224x192",  # a sinogram that `tomoprof load` sends to the device
     "cells": ["200x208x160", "512x448x384", "513x449x385", "1024x1008x992"],
     "cliff": ["513x449x385", "512x448x384"],
     "reference_cells": ["200x208x160", "512x448x384"],
@@ -36,10 +37,10 @@ SETTINGS = {
 }
 
 
-def load(path):
-    """ValueError for a key that does not exist."""
+def load(path, base=None):
+    """ValueError for a key that does not exist. `base` replaces some as well, before the file."""
     given = json.loads(pathlib.Path(path).read_text()) if path else {}
     unknown = sorted(set(given) - set(SETTINGS))
     if unknown:
         raise ValueError(f"{path}: no setting is called {unknown[0]}")
-    return SETTINGS | given
+    return SETTINGS | (base or {}) | given

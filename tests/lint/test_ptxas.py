@@ -15,6 +15,7 @@ import ptxas  # noqa: E402
 
 REGISTERS = 128  # more, and fewer than 4 blocks of 4 warps fit
 RELEASE = "release 13.0"  # of the nvcc that made the table: another one may give other figures
+FEWER = {"grid_kernel": "(unsigned)(TILES*n->pairs)", "ramp_kernel": "threads"}  # that launch fewer threads than their bound
 HOW = "made anew with the commands in docs/internals/cuda.md"
 # Instructions in float64, conversions included, by the first pattern that fits. Parallel footprints have none; what is left in
 # the gather is the sum of a warp at its end. Cones: the fan (half of it the arc tangent of curved detectors), and pixels beyond
@@ -41,6 +42,29 @@ def kernels_of(text):
 def check_bounds(text):
     return [f"{name}: a kernel without __launch_bounds__" for name in
             re.findall(r"__global__\s+void\s+(?!__launch_bounds__)(\w+)\s*\(", text)]
+
+
+def arguments(text):
+    """The arguments of a call, from behind its bracket, without blanks."""
+    depth, found = 0, [""]
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0:
+            break
+        if c == "," and depth == 0:
+            found.append("")
+        elif not c.isspace():
+            found[-1] += c
+    return found
+
+
+def check_launches(text):
+    """A launch of more threads than the kernel's bound fails on a GPU alone. Kernels that are launched by a pointer are not seen."""
+    bounds = {name: re.sub(r"\s", "", most) for most, name in re.findall(r"__launch_bounds__\(([^(),]*)[^()]*\)\s+(\w+)\s*\(", text)}
+    calls = [arguments(text[found.end():found.end() + 1000]) for found in re.finditer(r"\bLAUNCH\(", text)]
+    return [f"{name}: launched with {threads} threads, its bound is {bounds[name]}"
+            for name, threads in ((re.sub("<.*", "", call[1]), call[3]) for call in calls if len(call) > 4)
+            if name in bounds and threads not in (bounds[name], FEWER.get(name))]
 
 
 def asked_architectures():
@@ -170,6 +194,9 @@ def check_itself():
             problems.append(f"the check overlooks a fault of {arguments}")
     if len(check_bounds("__global__ void a(int)")) != 1 or check_bounds("__global__ void\n    __launch_bounds__(3 * A) a(int)"):
         problems.append("the check misjudges launch bounds")
+    kernel = "__global__ void __launch_bounds__(A, 4) a(int)"
+    if len(check_launches(kernel + "LAUNCH(be, a<1>, n, B, 0, f(x, y));")) != 1 or check_launches(kernel + "LAUNCH(be, a, f(x, y), A, 0, x);"):
+        problems.append("the check misjudges launches")
     used = ptxas.read_usage(USAGE)
     if used != {"sm_90": {"_Z1av": (33, 8)}, "sm_75": {"_Z1av": (32, 0)}}:
         problems.append(f"usage is misread: {used}")
@@ -182,7 +209,7 @@ def check_itself():
 def main():
     architectures, table = ptxas.read_table((ROOT / "cuda" / "ptxas.tsv").read_text())
     text = sources()
-    problems = check_itself() + check_bounds(text) + check_names(architectures, table, kernels_of(text), asked_architectures())
+    problems = check_itself() + check_bounds(text) + check_launches(text) + check_names(architectures, table, kernels_of(text), asked_architectures())
     return report(problems + check_table(table) + check_builds(table))
 
 

@@ -56,7 +56,7 @@ static void slot_free(struct pipeline_state *r, struct pipeline_slot *slot)
 static enum err staging_create(struct pipeline_state *r, struct staging *out)
 {
     void *host;
-    TRY(mem_alloc("pinned memory for copies", r->staging_bytes, &host));
+    TRY(mem_alloc_pages("pinned memory for copies", r->staging_bytes, &host));
     enum err e = r->streams->pin(r->s->be, host, r->staging_bytes);
     if (e) {
         mem_free(host);

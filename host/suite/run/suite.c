@@ -227,7 +227,7 @@ static enum err conclude(const struct suite_session *s)
 /* Refuses a back end that cannot work before anything is written, and learns what it runs on. */
 static enum err read_environment(const struct suite_plan *plan, struct environment *out)
 {
-    struct backend_options options = {.threads = (int)plan->threads};
+    struct backend_options options = {.threads = (int)plan->threads, .look = 1};
     struct backend *be;
     TRY(backend_open(plan->backend, &options, &be));
     environment_read(be, plan->version, out);

@@ -51,6 +51,7 @@ enum cudaError_t {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
+    cudaErrorInitializationError = 3,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35,
     cudaErrorDevicesUnavailable = 46,
@@ -60,11 +61,15 @@ enum cudaError_t {
     cudaErrorECCUncorrectable = 214,
     cudaErrorOperatingSystem = 304,
     cudaErrorLaunchTimeout = 702,
+    cudaErrorHostMemoryAlreadyRegistered = 712,
     cudaErrorNotSupported = 801,
+    cudaErrorJitCompilerNotFound = 221,
     cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorIllegalAddress = 700,
     cudaErrorLaunchFailure = 719,
     cudaErrorSystemNotReady = 802,
+    cudaErrorSystemDriverMismatch = 803,
+    cudaErrorCompatNotSupportedOnDevice = 804,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorUnknown = 999
@@ -101,6 +106,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceReset(void);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 cudaError_t cudaMalloc(void **out, size_t bytes);

@@ -22,7 +22,8 @@
 #else
 #define STACK ((size_t)64 << 10)
 #endif
-#define PAGE ((size_t)4096)
+#define PAGE   ((size_t)4096)
+#define SHARED ((size_t)256 << 10) /* more than a block can have */
 
 struct uint3 threadIdx, blockIdx;
 struct dim3 blockDim, gridDim;
@@ -272,6 +273,36 @@ static void prepare(dim3 block)
     turns_seed = seed;
 }
 
+/* Shared memory of a block, of the exact size for ASan, else up to a page that faults. */
+#ifdef __SANITIZE_ADDRESS__
+static unsigned char *take_shared(size_t bytes)
+{
+    return static_cast<unsigned char *>(aligned_alloc(16, (bytes + 15) / 16 * 16));
+}
+
+static void give_shared(unsigned char *p)
+{
+    free(p);
+}
+#else
+static unsigned char *take_shared(size_t bytes)
+{
+    static unsigned char *end;
+    if (!end) {
+        unsigned char *const p = static_cast<unsigned char *>(mmap(
+            NULL, SHARED + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        if (p == MAP_FAILED || mprotect(p, SHARED, PROT_READ | PROT_WRITE))
+            shim_die("no memory for the shared memory of a block");
+        end = p + SHARED;
+    }
+    return end - (bytes + 15) / 16 * 16;
+}
+
+static void give_shared(unsigned char *)
+{
+}
+#endif
+
 void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thread)(void *),
               void *context)
 {
@@ -289,12 +320,11 @@ void shim_run(const char *name, dim3 grid, dim3 block, size_t shared, void (*thr
         const size_t b = permuted(i, blocks);
         blockIdx = uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
                          (unsigned)(b / grid.x / grid.y)};
-        /* Of the exact size, so that ASan sees what goes beyond; NaN, so that nothing is read
-         * before it is written. */
-        shared_memory = static_cast<unsigned char *>(aligned_alloc(16, (shared + 15) / 16 * 16));
+        /* NaN, so that nothing is read before it is written. */
+        shared_memory = take_shared(shared);
         memset(shared_memory, 0xff, shared);
         run_block(threads);
-        free(shared_memory);
+        give_shared(shared_memory);
     }
     shim_lock();
     kernel_name = NULL;

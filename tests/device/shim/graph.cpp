@@ -103,7 +103,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     shim_graph *const graph = current;
     current = NULL;
     const cudaError_t code = shim_enter("cudaStreamEndCapture");
-    if (valid && !code) {
+    if (valid && !code && !shim_faults.no_graphs) {
         *out = graph;
         return cudaSuccess;
     }

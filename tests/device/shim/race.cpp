@@ -66,9 +66,31 @@ static int *on_the_host(void)
     return here + (low < 1u << 20 ? 1 << 19 : 0);
 }
 
+static __global__ void writes_to_shared(int n, int *)
+{
+    SHARED_ARRAY(int, shared);
+    for (int i = (int)threadIdx.x; i < n; i += 32)
+        shared[i] = i;
+}
+
+/* A call to a stream or an event after its end. */
+static void outlive(int stream_too)
+{
+    cudaStream_t stream;
+    cudaEvent_t event;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaEventCreate(&event);
+    if (stream_too)
+        cudaStreamDestroy(stream);
+    else
+        cudaEventDestroy(event);
+    cudaEventRecord(event, stream);
+}
+
 void shim_misuse(enum shim_misuse what)
 {
     int *device, host[4] = {};
+    shim_new_process();
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof host);
     cudaMemcpyAsync(device, host, sizeof host, cudaMemcpyHostToDevice, NULL);
     if (what == SHIM_NO_BLOCKS)
@@ -81,6 +103,10 @@ void shim_misuse(enum shim_misuse what)
         CALL_KERNEL(parts_with, dim3(1), dim3(32), 0, NULL, what == SHIM_LANES_APART);
     if (what == SHIM_HOST_POINTER)
         CALL_KERNEL(does_nothing, dim3(1), dim3(32), 0, NULL, on_the_host());
+    if (what == SHIM_DESTROYED_STREAM || what == SHIM_DESTROYED_EVENT)
+        outlive(what == SHIM_DESTROYED_STREAM);
+    CALL_KERNEL(writes_to_shared, dim3(1), dim3(32), 64 * sizeof(int), NULL,
+                what == SHIM_BEYOND_SHARED ? 65 : 64, device);
     host[0] = what == SHIM_HOST_MEMORY_CHANGED;
     cudaStreamSynchronize(NULL);
     cudaFree(device);

@@ -1,11 +1,14 @@
 /* The runtime: device memory in a range of its own, failures on demand. Streams: stream.cpp. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <map>
 #include <set>
@@ -48,6 +51,7 @@ char *space, *unused;
 size_t allocated;
 int unlocked;
 cudaError_t last, lost;
+int process; /* that has called the runtime */
 } // namespace
 
 struct shim_counts shim_totals;
@@ -150,9 +154,15 @@ int shim_may_launch(const char *name, const void *kernel, cudaStream_t stream, d
         shim_die("%s: %zu bytes of shared memory were not asked for", name, shared);
     if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
         shim_die("%s: a grid of %u x %u x %u blocks", name, grid.x, grid.y, grid.z);
-    launched[name].insert(kernel);
-    if (shim_recording(stream))
+    const int loads = launched[name].insert(kernel).second;
+    if (shim_recording(stream)) {
+        if (loads && shim_faults.lazy) {
+            launched[name].erase(kernel);
+            shim_forbid();
+            return 0;
+        }
         return shim_may_record();
+    }
     shim_totals.launches++;
     if (lost) {
         last = lost;
@@ -177,8 +187,22 @@ cudaError_t shim_note(cudaError_t code)
     return code;
 }
 
+void shim_new_process(void)
+{
+    process = 0;
+}
+
+/* A child of fork has the memory of its parent, but not its driver. */
+static int is_forked(void)
+{
+    process = process ? process : getpid();
+    return process != getpid();
+}
+
 cudaError_t shim_enter(const char *call)
 {
+    if (is_forked())
+        return shim_note(cudaErrorInitializationError);
     if (lost || shim_faults.call <= 0 || --shim_faults.call > 0)
         return lost ? shim_note(lost) : cudaSuccess;
     failed = call;
@@ -284,9 +308,31 @@ cudaError_t cudaProfilerStop(void)
     return note_profiler("stop");
 }
 
+/* $SHIM_EXCLUSIVE, if it is set: a file that the process which has the device keeps locked. */
+static int exclusive = -1;
+
 cudaError_t cudaSetDevice(int)
 {
-    return shim_enter("cudaSetDevice");
+    const char *const path = getenv("SHIM_EXCLUSIVE");
+    const cudaError_t code = shim_enter("cudaSetDevice");
+    if (code || !path || exclusive >= 0)
+        return code;
+    exclusive = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (!flock(exclusive, LOCK_EX | LOCK_NB))
+        return cudaSuccess;
+    close(exclusive);
+    exclusive = -1;
+    return shim_note(cudaErrorDevicesUnavailable);
+}
+
+cudaError_t cudaDeviceReset(void)
+{
+    if (shim_counts().live)
+        shim_die("the device is reset, which %lld objects need", (long long)shim_totals.live);
+    if (exclusive >= 0)
+        close(exclusive);
+    exclusive = -1;
+    return shim_enter("cudaDeviceReset");
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int)

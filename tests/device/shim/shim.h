@@ -19,14 +19,19 @@ struct shim_faults {
     int pin_all;  /* and all that follow */
     int64_t capture, recorded, instantiate, graph_launch; /* this recording, launch in one,
                                                              graph, launch of one fails */
-    int64_t call; /* this call of the runtime or of cuFFT fails, launches apart */
-    int code;     /* with this error, or one of no meaning */
-    int sticky;   /* and with it all that follow: a kernel went astray */
+    int64_t call;  /* this call of the runtime or of cuFFT fails, launches apart */
+    int code;      /* with this error, or one of no meaning */
+    int no_graphs; /* no recording ends well */
+    int lazy;      /* a kernel that never ran cannot be recorded: drivers before CUDA 12.3 */
+    int sticky;    /* and with it all that follow: a kernel went astray */
 };
 extern struct shim_faults shim_faults;
 
 /* 0: blocks and threads in their natural order; else a permutation of both. */
 void shim_order(unsigned seed);
+
+/* This process, a child of fork, never called the runtime: what it inherited is its own. */
+void shim_new_process(void);
 
 /* When the work of streams is done. 0: as late as may be, when somebody waits for it; else some of
  * it at once, of streams taken at random. */
@@ -58,6 +63,9 @@ enum shim_misuse {
     SHIM_LANES_MISSING,
     SHIM_HOST_MEMORY_CHANGED,
     SHIM_HOST_POINTER,
+    SHIM_DESTROYED_STREAM,
+    SHIM_DESTROYED_EVENT,
+    SHIM_BEYOND_SHARED,
     SHIM_MISUSES
 };
 void shim_misuse(enum shim_misuse what);

@@ -7,11 +7,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/memory.h"
 #include "tests/device/shim/shim.h"
+
+#define PAGE ((size_t)4096)
 
 namespace
 {
@@ -23,7 +26,9 @@ typedef std::shared_ptr<queue> queue_ref;
 std::vector<queue_ref> queues; /* of living streams; the first is that of stream NULL */
 std::map<const char *, size_t> pinned;
 unsigned order;
-int64_t busiest, events;
+int64_t busiest;
+std::set<cudaStream_t> streams;
+std::set<cudaEvent_t> events;
 } // namespace
 
 struct shim_stream {
@@ -37,6 +42,8 @@ struct shim_event {
 
 static queue_ref queue_of(cudaStream_t stream)
 {
+    if (stream && !streams.count(stream))
+        shim_die("stream %p was destroyed", static_cast<void *>(stream));
     if (queues.empty())
         queues.push_back(std::make_shared<queue>());
     return stream ? stream->q : queues[0];
@@ -88,7 +95,8 @@ void shim_reset_busiest(void)
 
 int64_t shim_streams_alive(void)
 {
-    return (int64_t)(queues.empty() ? 0 : queues.size() - 1) + events + (int64_t)pinned.size();
+    return (int64_t)(queues.empty() ? 0 : queues.size() - 1) + (int64_t)events.size() +
+           (int64_t)pinned.size();
 }
 
 void shim_streams(unsigned seed)
@@ -127,13 +135,24 @@ static int is_pinned(const void *p, size_t bytes)
     return next != pinned.begin() && at + bytes <= (--next)->first + next->second;
 }
 
+/* Drivers pin whole pages, and some refuse one that is pinned already. */
+static int shares_a_page(const char *p, size_t bytes)
+{
+    const uintptr_t first = (uintptr_t)p / PAGE, last = ((uintptr_t)p + bytes - 1) / PAGE;
+    for (const auto &other : pinned)
+        if ((uintptr_t)other.first / PAGE <= last &&
+            first <= ((uintptr_t)other.first + other.second - 1) / PAGE)
+            return 1;
+    return 0;
+}
+
 cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
     *out = NULL;
     const cudaError_t code = shim_enter("cudaMallocHost");
     if (code)
         return code;
-    *out = malloc(bytes);
+    *out = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
     if (!*out)
         return shim_note(cudaErrorMemoryAllocation);
     pinned[static_cast<char *>(*out)] = bytes;
@@ -156,6 +175,8 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
     if ((shim_faults.pin > 0 && --shim_faults.pin == 0) ||
         (!shim_faults.pin && shim_faults.pin_all))
         return shim_note(cudaErrorMemoryAllocation);
+    if (shares_a_page(static_cast<char *>(p), bytes))
+        return shim_note(cudaErrorHostMemoryAlreadyRegistered);
     pinned[static_cast<char *>(p)] = bytes;
     return cudaSuccess;
 }
@@ -243,14 +264,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
     queue_of(NULL);
     *out = new shim_stream{std::make_shared<queue>()};
     queues.push_back((*out)->q);
+    streams.insert(*out);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    run_to(stream->q.get(), stream->q->given);
+    const queue_ref q = queue_of(stream);
+    run_to(q.get(), q->given);
+    streams.erase(stream);
     for (size_t i = 1; i < queues.size(); i++)
-        if (queues[i] == stream->q)
+        if (queues[i] == q)
             queues.erase(queues.begin() + (ptrdiff_t)i);
     delete stream;
     return shim_enter("cudaStreamDestroy");
@@ -278,8 +302,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return wait_for(q.get(), q->given);
 }
 
+static void living(cudaEvent_t event)
+{
+    if (!events.count(event))
+        shim_die("event %p was destroyed", static_cast<void *>(event));
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
+    living(event);
     const queue_ref q = event->q;
     const int64_t position = event->position;
     const cudaError_t code = shim_enter("cudaStreamWaitEvent");
@@ -294,7 +325,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
     if (code)
         return code;
     *out = new shim_event{NULL, 0, std::make_shared<double>(0)};
-    events++;
+    events.insert(*out);
     return cudaSuccess;
 }
 
@@ -305,13 +336,15 @@ cudaError_t cudaEventCreate(cudaEvent_t *out)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    living(event);
+    events.erase(event);
     delete event;
-    events--;
     return shim_enter("cudaEventDestroy");
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    living(event);
     const cudaError_t code = shim_enter("cudaEventRecord");
     if (code)
         return code;
@@ -328,12 +361,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    living(event);
     return event->q ? wait_for(event->q.get(), event->position)
                     : shim_enter("cudaEventSynchronize");
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
+    living(from);
+    living(to);
     *ms = (float)(1e3 * (*to->seconds - *from->seconds));
     return shim_enter("cudaEventElapsedTime");
 }

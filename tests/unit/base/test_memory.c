@@ -57,6 +57,30 @@ static void zeroed_blocks_are_zero_even_when_reused(void **state)
     }
 }
 
+/* Blocks of whole pages, of which no other has a part. */
+static void pages_are_not_shared(void **state)
+{
+    (void)state;
+    static const size_t bytes[] = {1, 100, 4097, MIB, 4 * MIB + 1};
+    enum { N = sizeof bytes / sizeof *bytes };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = mem_held();
+    void *p[N], *between[N];
+    size_t total = 0;
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(mem_alloc_pages("block", bytes[i], &p[i]), ERR_OK);
+        total += (bytes[i] + page - 1) / page * page;
+        assert_int_equal(mem_held() - before, total); /* the rest of the last page is its own */
+        assert_int_equal(mem_alloc("other", 64, &between[i]), ERR_OK);
+        total += 64;
+        assert_int_equal((uintptr_t)p[i] % page, 0);
+    }
+    for (int i = 0; i < N; i++) {
+        mem_free(p[i]);
+        mem_free(between[i]);
+    }
+    assert_int_equal(mem_held(), before);
+}
+
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
@@ -229,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_aligned_and_counted),
         cmocka_unit_test(zeroed_blocks_are_zero_even_when_reused),
+        cmocka_unit_test(pages_are_not_shared),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(refusals_hold_both_numbers),
         cmocka_unit_test(address_space_limit_counts),
