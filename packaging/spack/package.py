@@ -11,6 +11,11 @@ import os
 
 from spack.package import *
 
+try:
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+except ImportError:  # before Spack 1.0 spack.package has them
+    pass
+
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
