@@ -48,6 +48,8 @@ class Tomoprof(CMakePackage):
     depends_on("lz4")
     depends_on("c-blosc")
     depends_on("libaec")
+    depends_on("libjpeg-turbo")
+    depends_on("liburing")
     depends_on("fftw precision=float")
     depends_on("hdf5~mpi", when="+hdf5")
     depends_on("curl@7.75:", when="+curl")
