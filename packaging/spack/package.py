@@ -1,5 +1,6 @@
-"""tomoprof for Spack. In a repository of packages of your own:
+"""tomoprof for Spack. In a repository of packages of your own; `spack repo create` prints where it lies, REPO:
 
+    spack repo create FOLDER mine
     mkdir -p REPO/packages/tomoprof
     ln -s CHECKOUT/packaging/spack/package.py REPO/packages/tomoprof/package.py
     spack repo add REPO && spack install tomoprof@main
@@ -50,7 +51,7 @@ class Tomoprof(CMakePackage):
     depends_on("libaec")
     depends_on("libjpeg-turbo")
     depends_on("liburing")
-    depends_on("fftw precision=float")
+    depends_on("fftw~mpi precision=float")
     depends_on("hdf5~mpi", when="+hdf5")
     depends_on("curl@7.75:", when="+curl")
 
