@@ -82,8 +82,51 @@ inside() {
     cd "$top"
     exec env -i PATH=/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8 TP_EMULATED=qemu chroot "$root" /bin/bash -c "cd '$top' && \"\$@\"" bash "$@"
 }
+
+# Runs a command inside. Several tests give a file to another user: root gives the namespace 65536 users, anybody else those that
+# /etc/subuid lends, by newuidmap. Where neither is to be had, it has one user.
+users=1
+if [ "$(id -u)" = 0 ]; then
+    users=$(awk '{ n += $3 } END { print n < 65536 ? 1 : 65536 }' /proc/self/uid_map)
+elif command -v newuidmap >/dev/null && grep -q "^$(id -un):" /etc/subuid && grep -q "^$(id -un):" /etc/subgid; then
+    users=65536
+fi
+
+# Gives the process its users as soon as it has a namespace of its own.
+map_users() { # PROCESS
+    local kind own first
+    while [ "$(readlink "/proc/$1/ns/user")" = "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
+    for kind in gid uid; do
+        own=$(id -"${kind:0:1}")
+        first=$(grep "^$(id -un):" "/etc/sub$kind" 2>/dev/null | cut -d: -f2 | head -1)
+        if [ "$(id -u)" = 0 ]; then
+            echo "0 0 65536" >"/proc/$1/${kind}_map"
+        else
+            "new${kind}map" "$1" 0 "$own" 1 1 "$first" 65535
+        fi
+    done
+}
+
+run_inside() { # COMMAND ...
+    [ "$users" != 1 ] || exec unshare -Urm bash -c 'inside "$@"' bash "$@"
+    map_users $$ &
+    # The first bash begins as a user without a number, and so without rights; the second has them.
+    # shellcheck disable=SC2016 # for the other shells
+    exec unshare -Um bash -c 'until read -r line </proc/self/uid_map; do sleep 0.1; done; exec bash -c '\''inside "$@"'\'' bash "$@"' bash "$@"
+}
+
 export -f inside
 export root top
-[ $# -gt 0 ] || set -- -L "^(unit|trace|operators|fuzz|pipe)$" -E "^($(grep -v '^#' packaging/arm/left-out | cut -d' ' -f1 | paste -sd'|'))$"
-[ "$1" != -- ] || { shift; exec unshare -Urm bash -c 'inside "$@"' bash "$@"; }
-exec unshare -Urm bash -c 'inside "$@"' bash ctest --test-dir "$build" --output-on-failure -j "${TP_JOBS:-$(nproc)}" "$@"
+if [ "${1:-}" = -- ]; then
+    shift
+    run_inside "$@"
+fi
+if [ $# = 0 ]; then
+    out=$(grep -v '^#' packaging/arm/left-out | cut -d' ' -f1 | paste -sd'|')
+    if [ "$users" = 1 ]; then
+        echo "test.sh: one user (no newuidmap of Debian's uidmap, or no line of $(id -un) in /etc/subuid and /etc/subgid)"
+        out+='|unit/test_h5_hostile|pipe/test_(convert|files|limits)'
+    fi
+    set -- -L "^(unit|trace|operators|fuzz|pipe)$" -E "^($out)$"
+fi
+run_inside ctest --test-dir "$build" --output-on-failure -j "${TP_JOBS:-$(nproc)}" "$@"

@@ -2,6 +2,7 @@
 # All artefacts of a tag, and their tests: release.sh TAG OUT. As root, on Linux with debootstrap and unshare. It builds twice in a
 # bare Debian 11, at two places, asks for equal bytes, then installs each artefact in bare Debian 11, 12 and 13.
 # $TP_WORK: where roots and builds lie (8 GB; kept, so that a second run is quick). $TP_MIRROR, $TP_CA: root.sh.
+# $TP_ALPINE: the unpacked root of an Alpine, in which the archive must say that glibc is missing; else a folder with busybox is one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 fail() { echo "release.sh: $*" >&2; exit 1; }
@@ -66,8 +67,13 @@ for suite in bullseye bookworm trixie; do
 done
 
 # A system without glibc: the archive says what to do.
-mkdir -p "$work/musl/bin"
-cp "$(command -v busybox)" "$work/musl/bin/" && for name in sh readlink dirname echo; do ln -sf busybox "$work/musl/bin/$name"; done
+rm -rf "$work/musl"
+if [ -n "${TP_ALPINE-}" ]; then
+    cp -a "$TP_ALPINE" "$work/musl"
+else
+    mkdir -p "$work/musl/bin"
+    cp "$(command -v busybox)" "$work/musl/bin/" && for name in sh readlink dirname echo; do ln -sf busybox "$work/musl/bin/$name"; done
+fi
 tar --zstd -xf "$work"/first/out/*.tar.zst -C "$work/musl"
 chroot "$work/musl" /bin/sh "/tomoprof-$version-linux-$(uname -m)/tomoprof" --version 2> "$work/musl.txt" && fail "it started without glibc"
 grep "glibc 2.28 or newer" "$work/musl.txt" || fail "without glibc it says: $(cat "$work/musl.txt")"

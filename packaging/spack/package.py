@@ -1,5 +1,6 @@
-"""tomoprof for Spack. In a repository of packages of your own:
+"""tomoprof for Spack. In a repository of packages of your own; `spack repo create` prints where it lies, REPO:
 
+    spack repo create FOLDER mine
     mkdir -p REPO/packages/tomoprof
     ln -s CHECKOUT/packaging/spack/package.py REPO/packages/tomoprof/package.py
     spack repo add REPO && spack install tomoprof@main
@@ -10,6 +11,11 @@ version("0.1.0", tag="v0.1.0", commit=...)."""
 import os
 
 from spack.package import *
+
+try:
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+except ImportError:  # before Spack 1.0 spack.package has them
+    pass
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
@@ -43,7 +49,9 @@ class Tomoprof(CMakePackage):
     depends_on("lz4")
     depends_on("c-blosc")
     depends_on("libaec")
-    depends_on("fftw precision=float")
+    depends_on("libjpeg-turbo")
+    depends_on("liburing")
+    depends_on("fftw~mpi precision=float")
     depends_on("hdf5~mpi", when="+hdf5")
     depends_on("curl@7.75:", when="+curl")
 

@@ -47,23 +47,71 @@ def same_packages(check, folder):
     check.that(names(docker, "AS runtime\n") - {"tini"} == names(image, "Stage: final") - {"python3"}, f"to run: {names(docker, 'AS runtime') ^ names(image, 'Stage: final')}")
 
 
-def languages(check, folder):
-    """Spack's and EasyBuild's recipes are Python: they are run with names made up for those of Spack and EasyBuild."""
-    def any_call(*words, **named):
-        return lambda function: function
+# What the build looks for by pkg-config, and the package of Spack that brings it; None where a build without it is meant.
+LIBRARIES = {"libcjson": "cjson", "fftw3f": "fftw", "hdf5-serial": "hdf5", "hdf5": "hdf5", "libdw": "elfutils", "sqlite3": "sqlite", "libcurl": "curl",
+             "libdeflate": "libdeflate", "libzstd": "zstd", "blosc": "c-blosc", "liblz4": "lz4", "sz": "libaec", "libturbojpeg": "libjpeg-turbo",
+             "libjxr": None, "liburing": "liburing"}
 
-    spack = types.ModuleType("spack.package")
-    for name in ("license", "version", "variant", "depends_on", "generator", "conflicts", "run_after", "on_package_attributes"):
-        setattr(spack, name, any_call)
-    spack.CMakePackage, spack.Executable = object, any_call
-    sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": spack})
+
+def spack_recipe(modern):
+    """(the names of the recipe, what it declares), run as Python beside a made-up Spack: since 1.0 its classes of build systems lie in a
+    package of their own, before they were in spack.package."""
+    said = []
+
+    def directive(name):
+        return lambda *words, **named: (said.append((name, words, named)), lambda function: function)[1]
+
+    spack, cmake = types.ModuleType("spack.package"), types.ModuleType("spack_repo.builtin.build_systems.cmake")
+    for name in ("license", "version", "variant", "depends_on", "conflicts", "run_after", "on_package_attributes"):
+        setattr(spack, name, directive(name))
+    spack.Executable = directive("Executable")
+    home = cmake if modern else spack
+    home.CMakePackage, home.generator = type("CMakePackage", (), {}), directive("generator")
+    modules = {"spack": types.ModuleType("spack"), "spack.package": spack}
+    if modern:
+        modules |= {name: types.ModuleType(name) for name in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems")}
+        modules[cmake.__name__] = cmake
     names = {"__file__": str(ROOT / "packaging/spack/package.py"), "__name__": "package"}
-    exec(compile((ROOT / "packaging/spack/package.py").read_text(), "package.py", "exec"), names)
-    check.that(names["CHECKOUT"] == str(ROOT), f"the checkout is {names['CHECKOUT']}")
-    tomoprof = names["Tomoprof"]()
-    tomoprof.define = lambda key, value: f"{key}={value}"
-    tomoprof.spec = types.SimpleNamespace(variants={"hdf5": types.SimpleNamespace(value=False), "curl": types.SimpleNamespace(value=True)})
-    check.that("TP_WITHOUT=HDF5" in tomoprof.cmake_args(), f"{tomoprof.cmake_args()}")
+    sys.modules.update(modules)
+    try:
+        exec(compile((ROOT / "packaging/spack/package.py").read_text(), "package.py", "exec"), names)
+    finally:
+        for name in modules:
+            del sys.modules[name]
+    assert issubclass(names["Tomoprof"], home.CMakePackage)
+    return names, said
+
+
+def spack(check, folder):
+    """Its versions, variants and dependencies agree with each other and with CMakeLists.txt."""
+    for modern in (False, True):
+        names, said = spack_recipe(modern)
+        declared = {kind: [(words, named) for name, words, named in said if name == kind] for kind in ("version", "variant", "depends_on", "generator")}
+        check.that(names["CHECKOUT"] == str(ROOT), f"the checkout is {names['CHECKOUT']}")
+        check.that([words[0] for words, _ in declared["version"]] == ["main", VERSION], f"versions: {declared['version']}")
+        check.that([words for words, _ in declared["generator"]] == [("ninja",)], f"generator: {declared['generator']}")
+        variants = {words[0] for words, _ in declared["variant"]}
+        conditions = {word for _, named in declared["depends_on"] for word in re.findall(r"[+~](\w+)", named.get("when", ""))}
+        check.that(variants == conditions == {"hdf5", "curl"}, f"variants {variants}, dependencies of {conditions}")
+        needed = {re.split("[@+~ ]", words[0])[0]: named for words, named in declared["depends_on"]}
+        check.that({"c", "cxx", "cmake", "ninja", "pkgconfig", "zlib-api"} <= set(needed), f"dependencies: {sorted(needed)}")
+        check.that(all(needed[tool].get("type") == "build" for tool in ("c", "cxx", "cmake", "ninja", "pkgconfig")), f"to build only: {needed}")
+        for values in ((True, True), (False, True), (False, False)):
+            package = names["Tomoprof"]()
+            package.define = lambda key, value: f"{key}={value}"
+            package.spec = types.SimpleNamespace(variants={name: types.SimpleNamespace(value=value) for name, value in zip(("hdf5", "curl"), values)})
+            without = ";".join(name for name, value in zip(("HDF5", "CURL"), values) if not value)
+            check.that(f"TP_WITHOUT={without}" in package.cmake_args(), f"{values}: {package.cmake_args()}")
+    text = (ROOT / "CMakeLists.txt").read_text()
+    sought = set(re.findall(r"^ *(?:tp_optional|pkg_check_modules)\(\w+ (?:REQUIRED )?(?:IMPORTED_TARGET )?([a-z][\w+-]*)", text, re.M))
+    sought |= set(re.findall(r"\b[A-Z0-9]+\|([a-z][\w-]*)\|", text)) | set(re.findall(r"find_library\(SZIP_LIBRARY (\w+)\)", text))
+    check.that(sought == set(LIBRARIES), f"CMakeLists.txt looks for {sorted(sought ^ set(LIBRARIES))}, which LIBRARIES here does not say, or the reverse")
+    wanted = {package for package in LIBRARIES.values() if package}
+    check.that(wanted <= set(needed), f"packaging/spack/package.py lacks {wanted - set(needed)}")
+
+
+def languages(check, folder):
+    """EasyBuild's recipes are Python: they are run with names made up for those of EasyBuild."""
     options = re.findall(r"^(?:option|set)\((TP_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
     for recipe in RECIPES:
         used = set(re.findall(r"\bTP_[A-Z]+\b", (ROOT / "packaging" / recipe).read_text()))
@@ -147,4 +195,4 @@ def prefix(check, folder):
     check.that(VERSION in done.stdout and str(moved / "share/tomoprof/python") in done.stdout, f"module load: {done.stdout}{done.stderr}")
 
 
-main(versions, same_packages, languages, files_of_apptainer, *([] if SANITIZED else [prefix, image]))
+main(versions, same_packages, spack, languages, files_of_apptainer, *([] if SANITIZED else [prefix, image]))

@@ -22,6 +22,8 @@ import numpy as np
 TOMOPROF = os.environ.get("TOMOPROF") or sys.exit("TOMOPROF: the path of the program is not set (run me through ctest)")
 DATA = pathlib.Path(os.environ.get("TP_DATA", pathlib.Path(__file__).resolve().parents[1] / "data"))
 SANITIZED = os.environ.get("TP_SANITIZE", "OFF") == "ON"
+EMULATED = "TP_EMULATED" in os.environ  # packaging/arm/test.sh: a command takes 20 to 60 times as long
+SLOW = 8 if EMULATED else 1  # of each limit of time
 LONG = os.environ.get("TP_LONG", "OFF") == "ON"  # cmake -DTP_LONG=ON: the long versions of the tests that have one
 EACH = os.environ.get("TP_EACH", "OFF") == "ON"  # checks that hold are printed too: how near was it?
 # What the sanitizer says when its own search for leaks, after the program has ended, meets a thread that just goes; seen once.
@@ -29,7 +31,7 @@ LEAK_SEARCH_FAILED = "LeakSanitizer has encountered a fatal error"
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(number) is signal.SIG_IGN:  # as under nohup, or behind a shell's &: programs here would inherit that
         signal.signal(number, signal.SIG_DFL)
-PATIENCE = 1400  # seconds, less than ctest's: a test that hangs says in which line
+PATIENCE = 1400 * (4 if EMULATED else 1)  # seconds, less than ctest's: a test that hangs says in which line
 
 
 def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
@@ -37,11 +39,13 @@ def tomoprof(*args, env=None, cwd=None, timeout=300, **kwargs):
     full = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
     full.update(env or {})
     for _ in range(3):
-        done = subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout, text=True,
+        done = subprocess.run([TOMOPROF, *map(str, args)], env=full, cwd=cwd, timeout=timeout * SLOW, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **kwargs)
         if not (SANITIZED and LEAK_SEARCH_FAILED in done.stderr):
             break
         print("  again: the search for leaks failed in itself", flush=True)
+    if EMULATED:  # which has a word of its own for each fatal signal
+        done.stderr = re.sub("^qemu: uncaught target signal .*\n", "", done.stderr, flags=re.M)
     return done
 
 
@@ -131,6 +135,12 @@ def of_samples(test):
     second recording fails too. What is checked by must() fails at once: results, exit status, format."""
     test.of_samples = True
     return test
+
+
+def share(things):
+    """Those that this process takes of a long test that is done in parts: TP_SHARE=2/5 is the second of five, without it all."""
+    part, parts = map(int, os.environ.get("TP_SHARE", "1/1").split("/"))
+    return list(things)[part - 1 :: parts]
 
 
 def cpu_seconds():

@@ -426,15 +426,16 @@ static void few_descriptors_are_left_to_the_program(void **state)
 static void a_forked_child_leaves_the_trace_alone(void **state)
 {
     (void)state;
+    if (getenv("TP_EMULATED"))
+        skip(); /* qemu ignores MADV_WIPEONFORK, by which a forked child is noticed */
     struct trace_writer w = created(0);
     struct trace_stream s;
-    char path[512], mine[512];
+    char path[512];
     int status;
     memcpy(path, w.path, sizeof path);
     trace_stream_open(&s, &w, 1);
     put_sample(&s, 1);
     for (int raw = 0; raw < 2; raw++) {
-        fflush(NULL);
         pid_t child = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
         if (!child) {
             int bad = put_sample(&s, 99) + put_text(&s, 99, 30000);
@@ -468,10 +469,9 @@ static void a_forked_child_leaves_the_trace_alone(void **state)
     assert_ok(trace_list(traces_folder, &paths, &count));
     assert_int_equal(count, 3);
     for (size_t i = 0; i < count; i++) {
-        snprintf(mine, sizeof mine, "%s", paths[i]);
-        r = reading_of(mine);
+        r = reading_of(paths[i]);
         assert_true(reading_clean(&r));
-        assert_int_equal(r.count, strcmp(mine, path) ? 1 : 4);
+        assert_int_equal(r.count, strcmp(paths[i], path) ? 1 : 4);
         reading_free(&r);
     }
     trace_list_free(paths, count);

@@ -17,6 +17,14 @@ static struct unwind_before before;
 static volatile long stacks, differ, reused, incomplete;
 static volatile long sink;
 
+/* Is the last way used at all? Only x86-64 keeps it (docs/internals/arm.md). */
+static void assert_reused(void)
+{
+#ifdef __x86_64__
+    assert_true(reused > stacks / 2);
+#endif
+}
+
 /* Both ways from the same place. */
 static void compare(const struct unwind_registers *from)
 {
@@ -143,7 +151,7 @@ static void test_a_way_that_is_compared_is_the_way(void **state)
     print_message("%ld stacks, %ld compared with the one before\n", stacks, reused);
     assert_int_equal(incomplete, 0);
     assert_int_equal(differ, 0);
-    assert_true(reused > stacks / 2);
+    assert_reused();
 }
 
 /* Frames that end elsewhere than the ones before, whose return addresses still lie there. */
@@ -236,7 +244,7 @@ static void test_a_way_from_any_instruction(void **state)
     setitimer(ITIMER_REAL, &off, NULL);
     signal(SIGALRM, SIG_DFL);
     assert_int_equal(differ, 0);
-    assert_true(reused > stacks / 2);
+    assert_reused();
 }
 
 int main(void)
