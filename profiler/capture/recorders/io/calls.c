@@ -170,8 +170,8 @@ static int64_t offset_of(int fd, struct io_descriptor *d, uint64_t bytes)
 static struct io_site *site_of(uint32_t file, uint64_t stack, uint32_t op)
 {
     uint64_t key = (stack ^ ((uint64_t)file << 8 | op) * 0x9e3779b97f4a7c15ull) | 1;
-    for (uint32_t i = 0; i < 32; i++) {
-        struct io_site *s = &io->sites[(key + i) % IO_SITES];
+    for (uint32_t i = 0; i < 40; i++) { /* the first few share pages: few stacks, few page faults */
+        struct io_site *s = &io->sites[i < 8 ? (key + i) % IO_SITES_FEW : (key + i) % IO_SITES];
         uint64_t none = 0;
         if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) == key)
             return s;
