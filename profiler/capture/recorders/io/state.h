@@ -9,8 +9,7 @@ enum {
     IO_FILES = 4096, /* rows; from 3/4 of them on, new files share a row by folder and ending */
     IO_DESCRIPTORS = 65536, /* calls on higher ones count for row 0 */
     IO_SITES = 16384,
-    IO_SITES_FEW = 1024, /* of them, tried first */
-    IO_STREAMS = 8,      /* places in a file that are read on from, of one descriptor */
+    IO_STREAMS = 8, /* places in a file that are read on from, of one descriptor */
     IO_MOMENTS_FIRST = 16,
     IO_MOMENTS = 512,
     IO_NEAR = 128 << 10,
