@@ -93,6 +93,9 @@ struct store {
 enum err store_open(const char *name, struct store **out);
 void store_close(struct store *s); /* NULL is fine */
 
+/* Opens libhdf5, which the program does without until then. NULL, or why it cannot be opened. */
+const char *store_hdf5(void);
+
 /* By name, NULL: the first. ERR_INPUT lists the names. */
 enum err store_find(struct store *s, const char *name, struct store_array **out);
 /* Fills a->chunks where it is not yet there: reads indices (HDF5's trees, shards' tables). */

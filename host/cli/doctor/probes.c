@@ -5,6 +5,7 @@
 
 #include "host/cli/doctor/probes.h"
 #include "host/store/fetch/http.h"
+#include "host/store/store.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
 static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME, codecs[] = TP_CODEC_NAMES,
@@ -18,8 +19,13 @@ static enum state probe_fft(struct found *f)
 
 static enum state probe_hdf5(struct found *f)
 {
-    SAY(f, "%s", *hdf5 ? hdf5 : "not in this build");
-    return *hdf5 ? OK : MISSING;
+    const char *why = store_hdf5();
+    SAY(f, "%s%s%s", *hdf5 ? hdf5 : "not in this build", *hdf5 && why ? ": " : "",
+        *hdf5 && why ? why : "");
+    if (*hdf5 && why)
+        f->fix = "install libhdf5 (Debian: libhdf5-103-1, Fedora and Arch: hdf5) as it was at the "
+                 "build, or build again";
+    return *hdf5 && !why ? OK : MISSING;
 }
 
 static enum state probe_remote(struct found *f)

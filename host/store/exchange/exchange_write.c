@@ -118,7 +118,7 @@ enum err exchange_write(const char *path, int64_t views, int64_t rows, int64_t c
     size_t bytes;
     hid_t file = -1, group = -1;
     enum err e;
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    TRY(h5_start(path));
     TRY_OUT(mem_size("one view", 1, rows, channels, sizeof(float), &bytes));
     TRY_OUT(mem_alloc("one view", bytes, &frame));
     TRY_OUT(outfile_open(&f, path));

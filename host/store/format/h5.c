@@ -4,12 +4,23 @@
 
 #include "host/base/file.h"
 #include "host/store/format/h5.h"
+#include "host/store/store.h"
+
+enum err h5_start(const char *path)
+{
+    const char *why = store_hdf5();
+    FAIL_IF(why, ERR_UNSUPPORTED,
+            "%s: libhdf5 cannot be opened: %s. Install the version of the build, or build again",
+            path, why);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return ERR_OK;
+}
 
 enum err h5_open(const char *path, hid_t *file)
 {
     FILE *f;
     *file = -1;
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    TRY(h5_start(path));
     TRY(file_open(path, &f)); /* for the system's reason, which HDF5 does not tell */
     fclose(f);
     *file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);

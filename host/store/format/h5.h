@@ -3,12 +3,16 @@
 #ifndef TP_STORE_FORMAT_H5_H
 #define TP_STORE_FORMAT_H5_H
 
-#include <hdf5.h>
 #include <stddef.h>
 
 #include "host/base/err.h"
+#include "host/store/format/h5_library.h"
 
-/* Opens for reading, with HDF5's own error printing turned off for good. */
+/* Before any other call of libhdf5: it is opened, and its own error printing turned off for good.
+ * `path` is for the sentence where it is not there. */
+enum err h5_start(const char *path);
+
+/* Opens for reading. */
 enum err h5_open(const char *path, hid_t *file);
 
 /* Text attribute of an object, cut to `room`; 0 when there is none. */

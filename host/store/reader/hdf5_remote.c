@@ -111,7 +111,7 @@ enum err h5_open_remote(struct store *s, int32_t object, hid_t *file)
 {
     const struct remote_source source = {s, object};
     *file = -1;
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    TRY(h5_start(s->name));
     const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
     if (id >= 0 && H5Pset_driver(access, id, &source) >= 0)
         *file = H5Fopen(s->name, H5F_ACC_RDONLY, access);

@@ -3,8 +3,7 @@
 #ifndef TP_STORE_READER_HDF5_REMOTE_H
 #define TP_STORE_READER_HDF5_REMOTE_H
 
-#include <hdf5.h>
-
+#include "host/store/format/h5.h"
 #include "host/store/store.h"
 
 /* Opens for reading. The store must live as long as the file. */

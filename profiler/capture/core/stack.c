@@ -16,7 +16,9 @@
 enum {
     OWN_FRAMES = 16,        /* room for the library's own, which are left out */
     WRITTEN = 2 << 20 >> 3, /* ids remembered as written: 2 MiB */
-    PROBES = 16,
+    WRITTEN_FEW = 4096,     /* of them, tried first */
+    PROBES_FEW = 8,
+    PROBES = PROBES_FEW + 16,
     WINDOW_BYTES = 16384,
     /* When deep stacks have taken so much of the trace, 64 MiB, fewer frames are kept of them. */
     DEEP_BYTES = 64 << 20,
@@ -66,10 +68,17 @@ void *stack_map(size_t bytes)
     return p;
 }
 
+/* Where `id` may be. The first few share 8 pages: spread over all 512, each new stack of a short
+ * program was a page fault, a quarter of what recording an import of pandas cost in faults. */
+static _Atomic(uint64_t) *place(uint64_t id, uint64_t probe)
+{
+    return &written[probe < PROBES_FEW ? (id + probe) % WRITTEN_FEW : (id + probe) % WRITTEN];
+}
+
 int stack_was_written(uint64_t id)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
-        uint64_t seen = atomic_load_explicit(&written[(id + i) % WRITTEN], memory_order_relaxed);
+        uint64_t seen = atomic_load_explicit(place(id, i), memory_order_relaxed);
         if (seen == id)
             return 1;
         if (!seen)
@@ -82,8 +91,7 @@ void stack_remember(uint64_t id)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
         uint64_t empty = 0;
-        _Atomic(uint64_t) *slot = &written[(id + i) % WRITTEN];
-        if (atomic_compare_exchange_strong(slot, &empty, id) || empty == id)
+        if (atomic_compare_exchange_strong(place(id, i), &empty, id) || empty == id)
             return;
     }
     /* No room here: it will be written again, which does no harm. */

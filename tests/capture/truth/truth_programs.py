@@ -70,6 +70,8 @@ TRUTHS = [
                          ["cc", *FLAGS, NATIVE / "plugins.c", "-o", "{a.out}", "-ldl"])),
     native("deep recursion", "3,000 calls in C", "recursion.c"),
     script("deep Python", "900 calls in Python", "recursion.py"),
+    script("rounds", "10 ms of three kinds of work in turn", "rounds.py"),
+    script("rounds that rest", "the same, 1 ms of sleep before each", "rounds.py", env={"ROUNDS_REST": "0.001"}),
     native("malloc storm", "110 million blocks", "mallocs.c"),
     native("memcpy storm", "300 million copies", "copies.c"),
     # Ten that nobody here had tried before.

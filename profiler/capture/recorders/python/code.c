@@ -20,7 +20,7 @@ enum { HEADER_BYTES = 176, BYTES_CONTENT_MOST = 48, HASHED = 64 };
 
 /* Known code objects. Written under an odd `sequence`, so that a reader sees a whole one or none.
  */
-enum { SLOTS = 8192, PROBES = 4, LINES = 32768 };
+enum { SLOTS = 8192, SLOTS_FEW = 1024, PROBES_FEW = 2, PROBES = PROBES_FEW + 4, LINES = 32768 };
 struct python_known_code {
     atomic_uint sequence;
     uint32_t spare;
@@ -115,10 +115,16 @@ static size_t slot_of(uintptr_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15ull >> 51;
 }
 
+/* The first few share pages, so that a short program has few page faults by them. */
+static size_t place(uintptr_t address, size_t probe)
+{
+    return (slot_of(address) + probe) % (probe < PROBES_FEW ? SLOTS_FEW : SLOTS);
+}
+
 static int recall(uintptr_t address, struct python_code_object *code, uint64_t *id)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        struct python_known_code *k = &known[(slot_of(address) + i) % SLOTS];
+        struct python_known_code *k = &known[place(address, i)];
         unsigned before = atomic_load_explicit(&k->sequence, memory_order_acquire);
         if (before & 1 || k->address != address)
             continue;
@@ -135,7 +141,7 @@ static void memorise(uintptr_t address, const struct python_code_object *code, u
 {
     size_t first = slot_of(address), at = first;
     for (size_t i = 0; i < PROBES; i++) {
-        at = (first + i) % SLOTS;
+        at = place(address, i);
         if (!known[at].address || known[at].address == address)
             break;
         at = first; /* all taken: the first gives way */

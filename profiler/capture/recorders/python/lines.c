@@ -83,9 +83,20 @@ static int signed_number(struct line_stream *s)
  * units less one. Columns are skipped. */
 static int from_locations(struct line_stream *s, int line, intptr_t at)
 {
-    enum { ONE_LINE_0 = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
+    enum { ONE_LINE_0 = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15, SHORT_MOST = 3 };
     intptr_t address = 0;
     while (!at_end(s)) {
+        /* Nearly all entries are of two or three bytes. A module that imports has thousands. */
+        while (s->q - s->p >= SHORT_MOST && s->p[0] >> 3 < (0x80 >> 3 | NO_COLUMNS)) {
+            unsigned head = s->p[0], one_line = (head >> 3 & 15) >= ONE_LINE_0;
+            s->p += head & 0x80 ? 2 + one_line : 1;
+            if (!(head & 0x80))
+                continue;
+            line += one_line ? (int)(head >> 3 & 15) - ONE_LINE_0 : 0;
+            address += 2 * (intptr_t)((head & 7) + 1);
+            if (address > at)
+                return line;
+        }
         unsigned head = next(s), form = head >> 3 & 15;
         if (!(head & 0x80))
             continue;
