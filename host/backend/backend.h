@@ -54,8 +54,7 @@ struct backend_options {
 };
 
 /* Pixels of a projection. indices NULL: all pixels of the volume; cylinders of the volume array are
- * then at pixel * slices. packed: cylinder number q of the list is at q * slices ((count, slices)
- * arrays). */
+ * then at pixel * slices. packed: cylinder number q of the list is at q * slices. */
 struct pixel_set {
     const int32_t *indices; /* host memory, any order, repeats add up */
     int64_t count;
