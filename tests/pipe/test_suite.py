@@ -18,7 +18,9 @@ SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "host/timing/
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 APART = ("storage", "volume", "prepare", "demos")  # groups that a run has when it is told so
-OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split()[1] not in APART]
+MOVED = ("translation", "multiaxis")  # geometries that it has when their rows are named
+OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines()
+              if line.split()[1] not in APART and line.split("_")[0] not in MOVED]
 BEAM = ["forward_project", "back_project", "hessian_diagonal", "mbir_recon", "{}_recon", "{}_filter", "direct_recon"]
 NAMES = [f"{beam}_{name.format(letters)}" for beam, letters in (("parallel", "fbp"), ("cone", "fdk")) for name in BEAM]
 NAMES += [f"{beam}_{name}" for beam in ("parallel", "cone") for name in
@@ -81,6 +83,10 @@ def rows_of(data, operation):
 def everything(check, folder):
     """All operations: numbers that agree with each other."""
     check.that(sorted(OPERATIONS) == sorted(NAMES), f"--list: {OPERATIONS}")
+    moved = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines() if line.split("_")[0] in MOVED]
+    likewise = [name.replace("parallel", beam) for beam in MOVED for name in NAMES
+                if name.startswith("parallel_") and "fbp" not in name and "fourier" not in name]
+    check.that(sorted(moved) == sorted(likewise), f"--list: {moved}, not {likewise}")
     sizes = [8] if SANITIZED else [8, 16]
     r = tomoprof("run", "--sizes", ",".join(map(str, sizes)), "--runs", 3, "--out", folder)
     check.that(r.returncode == 0 and r.stdout == "", f"exit {r.returncode}: {r.stderr} {r.stdout}")
