@@ -210,7 +210,7 @@ static void tables_wait_for_their_turn(void **state)
     (void)state;
     struct rig r;
     struct projector *more[4];
-    const struct test_case c = {"tables",      .views = 1500, .rows = 1,
+    const struct test_case c = {"tables",      .views = 850,  .rows = 1,
                                 .channels = 4, .unmasked = 1, .shape = {2, 2, 1}};
     rig_open(&r, "cuda", 1, &c);
     const struct backend_ops *const ops = r.be->ops;
