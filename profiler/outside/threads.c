@@ -12,9 +12,10 @@
 #define MOST_NS  250000000u /* longer ones are told piece by piece */
 #define REST_NS  50000000u  /* at most between two looks at one that sleeps */
 #define HELD_NS                                                                                    \
-    50000000u           /* at most kept for a sample of the other mode; twice: for a better one    \
-                         */
-#define NEAR_NS 150000u /* so late is on time: the way to a look takes 20 to 100 us */
+    50000000u             /* at most kept for a sample of the other mode; twice: for a better one  \
+                           */
+#define EVEN_NS 16000000u /* what is left over evens out in this time */
+#define NEAR_NS 150000u   /* so late is on time: the way to a look takes 20 to 100 us */
 
 struct thread_seen {
     pid_t tid;
@@ -168,8 +169,8 @@ static void divide(const struct threads *s, const struct thread_seen *h, int sys
     owed = owed < h->run_pending ? owed : h->run_pending;
     part[!system] = owed > HELD_NS ? owed - HELD_NS : 0;
     part[system] = h->run_pending - owed;
-    if (s->crowded && part[system] > mean_ns)
-        part[system] = mean_ns + (part[system] - mean_ns) / 8;
+    if (s->crowded && part[system] > mean_ns && mean_ns < EVEN_NS)
+        part[system] = mean_ns + (part[system] - mean_ns) * mean_ns / EVEN_NS;
 }
 
 /* Adds what it did since the last look; 1: it ran. The kernel brings the account up to date when a
@@ -270,7 +271,9 @@ static void sample(struct threads *s, struct capture_thread *t, struct thread_se
         if (s->crowded)
             (void)switches_of(s, h->tid, &left, &h->slept_at_stop);
     }
-    int poor = found != AT_RANDOM && h->run_pending < 2 * HELD_NS + 4 * k->interval_ns;
+    /* One in user mode is better than nothing; where a system call ends, turns do. */
+    int poor =
+        found != AT_RANDOM && h->run_pending < (at.system ? 4 : 2) * HELD_NS + 4 * k->interval_ns;
     if (!poor)
         h->run_stack = capture_stack_stopped(t, h->tid, &at.registers);
     stop_go_on(h->tid, &at);
