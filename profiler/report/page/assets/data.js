@@ -45,7 +45,8 @@ function boundBy(timing, statistic) {
   const peak = peakOf(timing, statistic.operation, statistic.volume_size);
   if (!peak || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
   const compute = (statistic.gflops * 1e9) / peak.flops, memory = (statistic.gbytes_per_s * 1e9) / peak.bytes;
-  return compute >= memory ? { what: "arithmetic", share: compute } : { what: "memory bandwidth", share: memory };
+  const share = known(statistic.roof_share) ? statistic.roof_share : Math.max(compute, memory); // of all its runs; the peaks are those beside the first
+  return { what: compute >= memory ? "arithmetic" : "memory bandwidth", share };
 }
 
 // All lines of a profile as rows with their file.
