@@ -74,14 +74,16 @@ int main(void) /* the thread that is stopped when the process is looked at first
 }
 """
 
-PYTHON_PROGRAM = """import json, random, sys, threading, time
+LIGHT_AND_HEAVY = """import json, random, sys, threading, time
 def light(n):
     x = 0
     for i in range(n): x += i * i  # light
 def heavy(n):
     x = 0
     for i in range(3 * n): x += i * i  # heavy
-def asleep():
+"""
+
+PYTHON_PROGRAM = LIGHT_AND_HEAVY + """def asleep():
     while True: time.sleep(0.5)  # sleeps
 threading.Thread(target=asleep, daemon=True).start()
 used = [0.0, 0.0]
@@ -230,14 +232,7 @@ def short_calls_have_the_kernels_modes(check, folder):
         check.that(abs(got - truth[mode]) < 0.15, f"{mode} time: {got:.3f} s, by the kernel's account {truth[mode]:.3f}")
 
 
-TURNS_PROGRAM = """import json, sys, time
-def light(n):
-    x = 0
-    for i in range(n): x += i * i  # light
-def heavy(n):
-    x = 0
-    for i in range(3 * n): x += i * i  # heavy
-used = [0.0, 0.0]
+TURNS_PROGRAM = LIGHT_AND_HEAVY + """used = [0.0, 0.0]
 print("ready", flush=True)
 for line in sys.stdin:
     if line[0] != "w": break
