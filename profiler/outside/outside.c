@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -154,7 +155,7 @@ static uint64_t next_look(struct recording *r, uint64_t due, uint64_t began)
     return next > least ? next : least;
 }
 
-/* Looks at regular times; one that took long leaves as much time to others before the next. */
+/* One look that took long leaves as much time to others before the next. */
 static int look_until_the_end(struct recording *r)
 {
     uint64_t find = 0, image = 0, second = 0, next = r->begin_ns,
@@ -185,6 +186,20 @@ static int look_until_the_end(struct recording *r)
     return 1;
 }
 
+/* For those who may not have a class of their own: short turns come earlier, since Linux 6.12; on
+ * other kernels things stay as they are. 0: as it was. */
+static void set_turns(uint64_t turn_ns)
+{
+    struct {
+        uint32_t bytes, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t turn_ns, unused[2];
+    } turns = {.bytes = sizeof turns, .nice = getpriority(PRIO_PROCESS, 0), .turn_ns = turn_ns};
+    (void)syscall(SYS_sched_setattr, 0, &turns, 0u);
+}
+
 /* Where another process has the CPU, this one would get it when that makes a system call, and see
  * it there too often: 27 % instead of 5 % on a machine with seven times more to do than CPUs. A
  * class of its own comes at once; its share of a CPU is bounded by the rests between looks. */
@@ -192,17 +207,8 @@ static void be_on_time(int on)
 {
     const struct sched_param first = {.sched_priority = on ? 1 : 0};
     prctl(PR_SET_TIMERSLACK, on ? 1ul : 0ul); /* 20 us late instead of 70; 0: as it was */
-    if (!sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &first))
-        return;
-    /* Not permitted. Short turns come earlier, since Linux 6.12; else things stay as they are. */
-    struct {
-        uint32_t bytes, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t turn_ns, unused[2];
-    } short_turns = {.bytes = sizeof short_turns, .turn_ns = on ? 100000 : 0};
-    (void)syscall(SYS_sched_setattr, 0, &short_turns, 0u);
+    if (sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &first) || !on)
+        set_turns(on ? 100000 : 0);
 }
 
 static int64_t peak_of(pid_t pid)

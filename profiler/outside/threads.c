@@ -11,11 +11,9 @@
 #define LEAST_NS 1000000u   /* shorter waits are gathered */
 #define MOST_NS  250000000u /* longer ones are told piece by piece */
 #define REST_NS  50000000u  /* at most between two looks at one that sleeps */
-#define HELD_NS                                                                                    \
-    50000000u             /* at most kept for a sample of the other mode; twice: for a better one  \
-                           */
-#define EVEN_NS 16000000u /* what is left over evens out in this time */
-#define NEAR_NS 150000u   /* so late is on time: the way to a look takes 20 to 100 us */
+#define HELD_NS  50000000u  /* kept for a sample of the other mode; twice: for a better one */
+#define EVEN_NS  16000000u  /* what is left over evens out in this time */
+#define NEAR_NS  150000u    /* so late is on time: the way to a look takes 20 to 100 us */
 
 struct thread_seen {
     pid_t tid;
