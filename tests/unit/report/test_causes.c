@@ -76,8 +76,58 @@ static void access_patterns_are_not_measured(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* The first cause of a program whose threads wait for a lock for 7 of 10 s, which may save 1 to 2 s,
+ * and whose reading again costs `low` to 6 s. */
+static int lock_leads(const char *folder, double low)
+{
+    struct model *m;
+    int there;
+    assert_ok(model_create(&m));
+    m->meta.wall_s = 10;
+    m->meta.started = "2026-11-23T00:00:00Z";
+    assert_ok(model_list(m, model_contention, m, contention, 1));
+    m->contention[0].any_s = 7;
+    assert_ok(model_list(m, model_finding, m, findings, 2));
+    m->findings[0] = (struct model_finding){.id = "lock.gil_python",
+                                            .title = "Threads wait for the GIL",
+                                            .gain_low_s = 1,
+                                            .gain_s = 2,
+                                            .refuted_by = "Refuted if not.",
+                                            .test = "Record it again."};
+    m->findings[1] = (struct model_finding){.id = "io.reread",
+                                            .title = "Bytes are read again",
+                                            .gain_low_s = low,
+                                            .gain_s = 6,
+                                            .refuted_by = "Refuted if not.",
+                                            .test = "Record it again."};
+    assert_ok(causes_write(m, folder, &there));
+    model_destroy(m);
+    char *json = text_of(folder, "rootcause.json");
+    free(text_of(folder, "rootcause.md"));
+    const char *lock = strstr(json, "lock.gil_python"), *again = strstr(json, "io.reread");
+    assert_non_null(lock);
+    assert_non_null(again);
+    const int first = lock < again;
+    free(json);
+    return first;
+}
+
+static void a_lock_leads_unless_another_cause_surely_saves_more(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_causes-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_true(lock_leads(folder, 0));
+    assert_true(lock_leads(folder, 1.9));
+    assert_false(lock_leads(folder, 3));
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(access_patterns_are_not_measured)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(access_patterns_are_not_measured),
+        cmocka_unit_test(a_lock_leads_unless_another_cause_surely_saves_more),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
