@@ -89,6 +89,7 @@ void log_line(enum log_level level, const char *format, ...)
     int colour = *levels[level].colour && log_colour();
 
     pthread_mutex_lock(&lock);
+    fflush(stdout); /* both may be one file: lines stay in order; main reports a failure */
     bar_clear();
     fprintf(stderr, "%s%s%s%s\n", colour ? levels[level].colour : "", levels[level].prefix,
             colour ? PLAIN_END : "", text);

@@ -197,9 +197,30 @@ static void colour_obeys_the_user(void **state)
     assert_int_equal(count("\033["), 0);
 }
 
+static void between_two_words(void)
+{
+    const int saved = dup(1);
+    fflush(stdout);
+    dup2(2, 1); /* both are one file, as in `tomoprof report --text 2>&1 | less` */
+    printf("before\n");
+    log_info("line");
+    printf("after\n");
+    fflush(stdout);
+    dup2(saved, 1);
+    close(saved);
+}
+
+static void lines_keep_their_place_in_the_output(void **state)
+{
+    (void)state;
+    capture_file(between_two_words);
+    assert_string_equal(text, "before\nline\nafter\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_keep_their_place_in_the_output),
         cmocka_unit_test(levels_filter),
         cmocka_unit_test(long_lines_are_cut_and_ended),
         cmocka_unit_test(lines_of_threads_stay_whole),
