@@ -76,8 +76,8 @@ static void access_patterns_are_not_measured(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* The first cause of a program whose threads wait for a lock for 7 of 10 s, which may save 1 to 2 s,
- * and whose reading again costs `low` to 6 s. */
+/* The first cause of a program whose threads wait for a lock for 7 of 10 s, which may save 1 to 2
+ * s, and whose reading again costs `low` to 6 s. */
 static int lock_leads(const char *folder, double low)
 {
     struct model *m;
