@@ -125,10 +125,10 @@ static void actions(const struct rootcause *r, FILE *out)
             fputs("not yet", out);
         fputs(" |\n", out);
     }
-    if (!r->later)
-        fputs("\nRecord again after a change; `tomoprof compare THIS LATER` fills the last "
-              "column.\n",
-              out);
+    fputs(r->later ? "\nMeasured: how much less the cause may cost in the later run.\n"
+                   : "\nRecord again after a change; `tomoprof compare THIS LATER` fills the last "
+                     "column.\n",
+          out);
 }
 
 /* Ratio and percentage come from the same two numbers. */
