@@ -13,6 +13,7 @@ enum command_flags {
     CMD_STOPS = 2,   /* ends by itself, with what it has, once cli_stop is set */
     CMD_WRAPS = 4,   /* its words are another command: options end at the first of them */
     CMD_REMAKES = 8, /* writes profile.json of the run that it reads */
+    CMD_WRITES = 16, /* its last word is what it writes */
 };
 
 struct command {

@@ -128,7 +128,8 @@ static enum err run_command(const struct command *c, int argc, char **argv)
     FAIL_IF(words > c->max_words, ERR_USAGE,
             "%s: unexpected word \"%s\": `tomoprof %s --help` has examples", c->name,
             argv[c->max_words], c->name);
-    for (int i = 0; !wraps && i < words; i++)
+    const int inputs = words - ((c->flags & CMD_WRITES) != 0);
+    for (int i = 0; !wraps && i < inputs; i++)
         TRY(note_input(argv[i], (c->flags & CMD_REMAKES) != 0));
     TRY(inputs_check(c->options));
     cli_catch_signals((c->flags & CMD_STOPS) != 0);

@@ -1,5 +1,6 @@
 """`convert`: every format that load reads into every format that is written, each compared with the values that are in the file."""
 
+import gzip
 import json
 import os
 import shutil
@@ -43,7 +44,8 @@ def into_every_format(check, folder):
     """There and back again; spacing and names of axes where the format has them."""
     for source, dtype in (("u2_pages.tif", "u2"), ("f4.npy", "f4"), ("i2.nii", "i2"), ("u1_lzw.tif", "u1")):
         for number, (end, args) in enumerate(((".npy", ()), (".tif", ()), (".zarr", ()), (".zarr", ("--zarr", 2, "--codec", "gzip:1", "--chunk", "2,16,100")),
-                            (".zarr", ("--codec", "raw", "--chunk", "5,10,7")), (".zarr", ("--zarr", 2, "--codec", "zlib")))):
+                            (".zarr", ("--codec", "raw", "--chunk", "5,10,7")), (".zarr", ("--zarr", 2, "--codec", "zlib")),
+                            *(((".h5", ()), (".h5", ("--codec", "raw", "--chunk", "2,16,100")), (".h5", ("--codec", "gzip:9", "--chunk", "5,10,7"))) if have("hdf5") else ()))):
             middle, back = folder / f"{source}{number}{end}", folder / f"{source}{number}.back.npy"
             converted(check, STORE / source, middle, *args)
             converted(check, middle, back)
@@ -51,6 +53,10 @@ def into_every_format(check, folder):
     converted(check, STORE / "u2_pages.tif", folder / "x.nii")  # x first: the reader sees the array turned round
     converted(check, folder / "x.nii", folder / "x.npy")
     same(check, folder / "x.npy", np.ascontiguousarray(values("u2").T), "TIFF by NIfTI")
+    lost = [converted(check, STORE / "i2.nii", folder / f"y.{end}", *level) for end, level in (("nii", ()), ("nii.gz", ()), ("nii.gz", ("--codec", "gzip:9")))]
+    plain = (folder / "y.nii").read_bytes()
+    check.that(plain == gzip.decompress((folder / "y.nii.gz").read_bytes()), ".nii.gz holds other bytes than .nii")
+    check.that(not any("axes" in text or "spacing" in text for text in lost), f"lost: {lost}")
     converted(check, STORE / "i2.nii", folder / "spacing.zarr")
     told = json.loads(tomoprof("info", "--json", folder / "spacing.zarr").stdout)["arrays"]["data"]
     check.that(told["axes"] == "x, y, z" and json.loads((folder / "spacing.zarr/zarr.json").read_text())["attributes"]["spacing"] == [0.5, 0.5, 2], f"{told}")
@@ -87,6 +93,16 @@ def what_is_lost(check, folder):
     check.that("Not kept" not in converted(check, STORE / "f4.npy", folder / "y.npy"), "lost: nothing")
 
 
+def replaced(check, folder):
+    """A file of that name gives way to the new one, unless it is the input."""
+    for source, wanted in (("f4.npy", "f4"), ("u2_pages.tif", "u2")):
+        converted(check, STORE / source, folder / "x.npy")
+        same(check, folder / "x.npy", values(wanted), f"{source} into a file that is there")
+    done = tomoprof("convert", folder / "x.npy", folder / "x.npy")
+    check.that(done.returncode == 2 and "the same file as the input" in done.stderr, f"onto itself: {done}")
+    same(check, folder / "x.npy", values("u2"), "after it was refused")
+
+
 def refused(check, folder):
     (folder / "there.zarr").mkdir()
     cut = folder / "cut.npy"
@@ -95,6 +111,8 @@ def refused(check, folder):
                               ("cut short", 2, (cut, folder / "x.npy")), ("--chunk 1,0: give sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,0")),
                               ("--chunk has 2 sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,1")),
                               ("must be raw, zstd, gzip or zlib", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "lzma")),
+                              ("take a name that ends in .nii", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "raw")),
+                              ("programs that know gzip alone", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "zstd")),
                               ("between 1 and 9", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "gzip:77"))):
         done = tomoprof("convert", *args)
         check.that(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
@@ -184,4 +202,4 @@ def pyramids(check, folder):
 
 
 if __name__ == "__main__":
-    main(from_every_format, into_every_format, references, what_is_lost, refused, pyramids, of_another_user)
+    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, of_another_user)

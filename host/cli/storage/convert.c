@@ -14,9 +14,11 @@ static int64_t zarr = 3;
 
 static struct opt options[] = {
     OPTION_TEXT("array", 0, array, "NAME", "the array to convert (default: the largest)"),
-    OPTION_TEXT("chunk", 0, chunk, "A,B,C", "elements of a chunk of Zarr (default: about 1 MiB)"),
+    OPTION_TEXT("chunk", 0, chunk, "A,B,C",
+                "elements of a chunk of Zarr and HDF5 (default: about 1 MiB)"),
     OPTION_TEXT("codec", 0, codec, "raw|zstd[:L]|gzip[:L]|zlib[:L]",
-                "compression of Zarr, with its level (default zstd:3)"),
+                "compression of Zarr, HDF5 and .nii.gz, with its level\n(default zstd:3 in Zarr, "
+                "gzip:3 elsewhere)"),
     OPTION_TEXT("dtype", 0, dtype, "float32|float64", "convert the numbers (default: as stored)"),
     OPTION_TEXT("order", 0, order, "2,0,1",
                 "dimensions of the array, from 0, in the order of OUT\n(default: its own)"),
@@ -122,16 +124,18 @@ const struct command cmd_convert = {
     .name = "convert",
     .summary = "Converts an array into another format without loss.",
     .words = "IN OUT",
-    .text =
-        "IN is any file that `load` reads. The end of OUT chooses the format: .npy, .nii, .tif\n"
-        "(BigTIFF), .zarr, .ome.zarr (0.5: the array and its halves), or .json for references\n"
-        "(kerchunk), which make IN a Zarr store without copying it. What was written is read\n"
-        "back and compared before OUT appears. What the format cannot hold is listed.\n\n"
-        "Examples:\n"
-        "  tomoprof convert tests/data/tooth.h5 tooth.zarr --codec zstd:3\n"
-        "  tomoprof convert scan.czi scan.npy\n",
+    .text = "IN is any file that `load` reads. The end of OUT chooses the format: .npy, .nii, "
+            ".nii.gz,\n"
+            ".tif (BigTIFF), .h5, .zarr, .ome.zarr (0.5: the array and its halves), or .json for\n"
+            "references (kerchunk), which make IN a Zarr store without copying it. What was "
+            "written is\n"
+            "read back and compared before OUT appears. What the format cannot hold is listed.\n\n"
+            "Examples:\n"
+            "  tomoprof convert tests/data/tooth.h5 tooth.zarr --codec zstd:3\n"
+            "  tomoprof convert scan.czi scan.npy\n",
     .options = options,
     .min_words = 2,
     .max_words = 2,
+    .flags = CMD_WRITES,
     .run = run,
 };

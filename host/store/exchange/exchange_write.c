@@ -11,19 +11,6 @@
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/h5.h"
 
-static int write_text(hid_t object, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text) + 1);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int good = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-    return good;
-}
-
 /* dxfile readers expect the root's list of groups. */
 static int write_implements(hid_t file)
 {
@@ -48,7 +35,8 @@ static hid_t make_dataset(hid_t group, const char *name, hid_t type, int dims, c
     H5Sclose(space);
     if (dataset < 0)
         return dataset;
-    if ((axes && !write_text(dataset, "axes", axes)) || !write_text(dataset, "units", units)) {
+    if ((axes && !h5_write_text(dataset, "axes", axes)) ||
+        !h5_write_text(dataset, "units", units)) {
         H5Dclose(dataset);
         return -1;
     }

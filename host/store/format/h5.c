@@ -1,6 +1,7 @@
 /* Calls of libhdf5 with errors in sentences. */
 #ifdef TP_HDF5
 #include <stdio.h>
+#include <string.h>
 
 #include "host/base/file.h"
 #include "host/store/format/h5.h"
@@ -64,6 +65,19 @@ int h5_text(hid_t object, const char *name, char *out, size_t room)
     H5Sclose(space);
     H5Tclose(type);
     H5Aclose(attribute);
+    return good;
+}
+
+int h5_write_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text) + 1);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    int good = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
     return good;
 }
 #endif

@@ -17,5 +17,7 @@ enum err h5_open(const char *path, hid_t *file);
 
 /* Text attribute of an object, cut to `room`; 0 when there is none. */
 int h5_text(hid_t object, const char *name, char *out, size_t room);
+/* Of fixed length; 0: it failed. */
+int h5_write_text(hid_t object, const char *name, const char *text);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include "host/base/file.h"
 #include "host/base/memory.h"
+#include "host/store/format/bgzf.h"
 #include "host/store/format/nifti.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -101,51 +101,21 @@ static size_t make_header2(unsigned char *h, const int64_t size[3], const double
 /* A file that is compressed on its way when its name ends in .gz. */
 struct nifti_sink {
     struct outfile file;
-    int compressed, open;
-    z_stream stream;
-    unsigned char out[65536];
+    int compressed;
 };
 
 static enum err sink_open(struct nifti_sink *k, const char *path)
 {
-    size_t n = strlen(path);
-    TRY(outfile_open(&k->file, path));
+    const size_t n = strlen(path);
     k->compressed = n > 3 && !strcmp(path + n - 3, ".gz");
-    /* Level 1: float32 noise gains a tenth at any level. 16 asks for the gzip wrapper. */
-    if (k->compressed) {
-        FAIL_IF(deflateInit2(&k->stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK,
-                ERR_MEMORY, "%s: no memory left to compress", path);
-        k->open = 1;
-    }
-    return ERR_OK;
+    return outfile_open(&k->file, path);
 }
 
-static enum err sink_write(struct nifti_sink *k, const void *data, size_t bytes, int flush)
+/* Level 1: float32 noise gains a tenth at any level. */
+static enum err sink_write(struct nifti_sink *k, const void *data, size_t bytes)
 {
-    if (!k->compressed)
-        return outfile_write(&k->file, data, bytes);
-    const unsigned char *from = data;
-    do {
-        size_t piece = bytes < (1u << 30) ? bytes : 1u << 30; /* avail_in has 32 bits */
-        k->stream.next_in = (unsigned char *)from;
-        k->stream.avail_in = (uInt)piece;
-        from += piece;
-        bytes -= piece;
-        do {
-            k->stream.next_out = k->out;
-            k->stream.avail_out = sizeof k->out;
-            deflate(&k->stream, bytes ? Z_NO_FLUSH : flush); /* cannot fail with room to write */
-            TRY(outfile_write(&k->file, k->out, sizeof k->out - k->stream.avail_out));
-        } while (!k->stream.avail_out);
-    } while (bytes);
-    return ERR_OK;
-}
-
-static void sink_abort(struct nifti_sink *k)
-{
-    if (k->open)
-        deflateEnd(&k->stream);
-    outfile_abort(&k->file);
+    return k->compressed ? bgzf_write(&k->file, data, bytes, 1)
+                         : outfile_write(&k->file, data, bytes);
 }
 
 /* `count` slices from `first`: (rows, cols, slices) becomes (count, rows, cols). */
@@ -173,7 +143,7 @@ static enum err write_volume(struct nifti_sink *k, int64_t pixels, int64_t slice
     for (int64_t first = 0; first < slices && !e; first += count) {
         int64_t now = first + count < slices ? count : slices - first;
         transpose(volume, pixels, slices, first, now, slab);
-        e = sink_write(k, slab, (size_t)(now * pixels) * sizeof(float), Z_NO_FLUSH);
+        e = sink_write(k, slab, (size_t)(now * pixels) * sizeof(float));
     }
     mem_free(slab);
     return e;
@@ -203,7 +173,7 @@ enum err nifti_slabs_open(const char *path, int64_t rows, int64_t cols, int64_t 
     w->pixels = rows * cols;
     enum err e = sink_open(&w->sink, path);
     if (!e)
-        e = sink_write(&w->sink, h, bytes, Z_NO_FLUSH);
+        e = sink_write(&w->sink, h, bytes);
     if (e) {
         nifti_slabs_close(w, e);
         return e;
@@ -220,10 +190,10 @@ enum err nifti_slabs_write(struct nifti_slabs *w, int64_t count, const float *x)
 enum err nifti_slabs_close(struct nifti_slabs *w, enum err e)
 {
     if (!e && w->sink.compressed)
-        e = sink_write(&w->sink, NULL, 0, Z_FINISH);
+        e = bgzf_end(&w->sink.file);
     if (!e)
         e = outfile_commit(&w->sink.file);
-    sink_abort(&w->sink);
+    outfile_abort(&w->sink.file);
     free(w);
     return e;
 }

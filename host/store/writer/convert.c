@@ -17,8 +17,8 @@
 
 static const struct writer_format *format_of(const char *path)
 {
-    static const struct writer_format *const all[] = {&write_npy, &write_nifti, &write_tiff,
-                                                      &write_zarr};
+    static const struct writer_format *const all[] = {&write_npy,  &write_nifti, &write_nifti_gz,
+                                                      &write_tiff, &write_zarr,  &write_hdf5};
     const size_t n = strlen(path);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const size_t k = strlen(all[i]->suffix);
@@ -118,15 +118,17 @@ static void list_lost(const struct store *s, const struct store_array *a, const 
     const size_t room = sizeof r->lost;
     const int plain = f == &write_npy || f == &write_tiff;
     int spacing = 0, axes = 0;
-    for (int i = 0; i < a->dims; i++) {
-        spacing |= a->spacing[i] > 0;
-        axes |= a->axis[i] != NULL;
+    for (int i = 0; i < w->dims; i++) {
+        static const char *const implied[] = {"x", "y", "z", "t"};
+        const char *axis = a->axis[w->from[i]];
+        spacing |= a->spacing[w->from[i]] > 0;
+        axes |= axis && !(f->fortran && i < 4 && !strcmp(axis, implied[i]));
     }
-    if (plain && spacing)
+    if ((plain || f == &write_hdf5) && spacing)
         n += snprintf(r->lost + n, room - (size_t)n, ", spacing");
-    if ((plain || f == &write_nifti) && axes)
+    if ((plain || f->fortran) && axes)
         n += snprintf(r->lost + n, room - (size_t)n, ", names of axes");
-    if (plain && (a->slope != 1 || a->intercept != 0))
+    if ((plain || f == &write_hdf5) && (a->slope != 1 || a->intercept != 0))
         n += snprintf(r->lost + n, room - (size_t)n, ", slope and intercept");
     for (int i = 0; i < s->arrays_count && n < 1800; i++)
         if (s->arrays[i] != a)
@@ -135,21 +137,6 @@ static void list_lost(const struct store *s, const struct store_array *a, const 
         n += snprintf(r->lost + n, room - (size_t)n, ", %.100s", s->notes[i].name);
     if (n)
         memmove(r->lost, r->lost + 2, strlen(r->lost) - 1);
-    (void)w;
-}
-
-enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS])
-{
-    int seen = 0;
-    FAIL_IF(o->order_dims != dims, ERR_USAGE, "--order has %d numbers; the array has %d dimensions",
-            o->order_dims, dims);
-    for (int i = 0; i < dims; i++) {
-        FAIL_IF(o->order[i] < 0 || o->order[i] >= dims || seen >> o->order[i] & 1, ERR_USAGE,
-                "--order: give each of the dimensions 0 to %d once", dims - 1);
-        seen |= 1 << o->order[i];
-        from[i] = o->order[i];
-    }
-    return ERR_OK;
 }
 
 /* In NIfTI x comes first; arrays that end in x are turned round. */
@@ -173,7 +160,7 @@ static enum err run(struct store *s, struct store_array *a, struct writer *w,
     void *slab = NULL, *other = NULL;
     TRY(f->begin(w));
     const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
-    if (f != &write_zarr && w->step < fits) /* Zarr: one row of chunks at a time */
+    if (!f->in_chunks && w->step < fits)
         w->step = fits;
     enum err e = mem_alloc("a slab", (size_t)(bytes * w->step), &slab);
     if (!e)
@@ -200,7 +187,8 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
     const size_t n = strlen(out);
     if (n > 5 && !strcmp(out + n - 5, ".json"))
         return store_references(in, out, result);
-    FAIL_IF(!f, ERR_USAGE, "%s: the name must end in .npy, .nii, .tif, .zarr or .json (references)",
+    FAIL_IF(!f, ERR_USAGE,
+            "%s: the name must end in .npy, .nii, .nii.gz, .tif, .h5, .zarr or .json (references)",
             out);
     TRY(store_open(in, &s));
     struct writer w = {.path = out, .options = o, .fortran = f->fortran, .step = 1};

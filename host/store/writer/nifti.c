@@ -1,7 +1,9 @@
 /* Arrays as NIfTI-1, or -2 where a dimension needs it: x fastest. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "host/store/format/bgzf.h"
 #include "host/store/writer/writer.h"
 
 static int code_of(struct store_dtype t)
@@ -38,6 +40,13 @@ static double spacing_of(const struct writer *w, int i)
     return s > 0 ? s : 1;
 }
 
+/* state: the level of compression, where there is one. */
+static enum err put_out(struct writer *w, const void *data, size_t bytes)
+{
+    return w->state ? bgzf_write(&w->file, data, bytes, *(int *)w->state)
+                    : outfile_write(&w->file, data, bytes);
+}
+
 static enum err begin(struct writer *w)
 {
     unsigned char head[544] = {0};
@@ -70,7 +79,19 @@ static enum err begin(struct writer *w)
     head[large ? 500 : 123] = 2; /* mm */
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
-    return outfile_write(&w->file, head, (size_t)bytes);
+    return put_out(w, head, (size_t)bytes);
+}
+
+static enum err begin_gz(struct writer *w)
+{
+    int level, *kept = malloc(sizeof *kept);
+    w->state = kept;
+    FAIL_IF(!kept, ERR_MEMORY, "%s: no memory left to write", w->path);
+    TRY(writer_deflate_level(w, &level));
+    FAIL_IF(!level, ERR_USAGE, "--codec raw: %s is compressed; take a name that ends in .nii",
+            w->path);
+    *kept = level;
+    return begin(w);
 }
 
 static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
@@ -79,14 +100,19 @@ static enum err slab(struct writer *w, int64_t first, int64_t count, const void 
     (void)first;
     for (int i = 0; i + 1 < w->dims; i++)
         bytes *= w->shape[i];
-    return outfile_write(&w->file, data, (size_t)bytes);
+    return put_out(w, data, (size_t)bytes);
 }
 
 static enum err finish(struct writer *w, enum err e)
 {
+    if (!e && w->state)
+        e = bgzf_end(&w->file);
     if (!e && fflush(w->file.stream))
         e = FAIL(ERR_IO, "%s: writing failed", w->path);
     return e;
 }
 
-const struct writer_format write_nifti = {".nii", 1, begin, slab, finish};
+const struct writer_format write_nifti = {
+    .suffix = ".nii", .fortran = 1, .begin = begin, .slab = slab, .finish = finish};
+const struct writer_format write_nifti_gz = {
+    .suffix = ".nii.gz", .fortran = 1, .begin = begin_gz, .slab = slab, .finish = finish};

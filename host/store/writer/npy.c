@@ -49,4 +49,5 @@ static enum err finish(struct writer *w, enum err e)
     return e;
 }
 
-const struct writer_format write_npy = {".npy", 0, begin, slab, finish};
+const struct writer_format write_npy = {
+    .suffix = ".npy", .begin = begin, .slab = slab, .finish = finish};

@@ -81,4 +81,5 @@ static enum err finish(struct writer *w, enum err e)
     return e;
 }
 
-const struct writer_format write_tiff = {".tif", 0, begin, slab, finish};
+const struct writer_format write_tiff = {
+    .suffix = ".tif", .begin = begin, .slab = slab, .finish = finish};

@@ -8,9 +8,9 @@
 struct writer_options {
     const char *array;         /* NULL: the first */
     struct store_dtype type;   /* bytes 0: as it is stored, little-endian */
-    int64_t chunk[STORE_DIMS]; /* of Zarr; chunk_dims 0: about 1 MiB */
+    int64_t chunk[STORE_DIMS]; /* of Zarr and HDF5; chunk_dims 0: about 1 MiB */
     int chunk_dims;
-    struct codec_step codec; /* of Zarr; has_codec 0: zstd where it is there, else gzip */
+    struct codec_step codec; /* has_codec 0: zstd in Zarr, where it is there, else gzip */
     int has_codec, raw;
     int zarr; /* 2 or 3; 0: 3 */
     /* Which dimension of the array comes first in the target, which next; order_dims 0: its own. */
@@ -52,11 +52,13 @@ struct writer {
 struct writer_format {
     const char *suffix;
     int fortran;
+    int in_chunks;                       /* a slab is one row of chunks: `step` of begin stays */
     enum err (*begin)(struct writer *w); /* sets made, step */
     enum err (*slab)(struct writer *w, int64_t first, int64_t count, const void *data);
     enum err (*finish)(struct writer *w, enum err e); /* closes: e is returned, or what failed */
 };
-extern const struct writer_format write_npy, write_nifti, write_zarr, write_tiff;
+extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_zarr, write_tiff,
+    write_hdf5;
 
 /* Slabs [first, first + count) along the slowest dimension of the target, and what one takes. */
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
@@ -65,6 +67,9 @@ int64_t writer_slab_bytes(const struct writer *w);
 /* o->order, each dimension once; ERR_USAGE where it is not that. */
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
 void writer_remove(const char *folder);
+/* The level of --codec for formats that know deflate alone, 3 without it, 0 for raw; ERR_USAGE
+ * where it is another codec. */
+enum err writer_deflate_level(const struct writer *w, int *level);
 
 /* References to the bytes of `in`: a Zarr 2 view of it. */
 enum err store_references(const char *in, const char *out, struct writer_result *result);

@@ -7,47 +7,13 @@
 #include <unistd.h>
 
 #include "host/base/jsonw.h"
-#include "host/store/engine/parts.h"
-#include "host/store/writer/writer.h"
-
-#define CHUNK_BYTES ((int64_t)1 << 20)
+#include "host/store/writer/chunks.h"
 
 struct zarr_state {
     int version;
     int64_t chunk[STORE_DIMS];
     struct codec_pipeline pipeline;
 };
-
-/* Cubes of about 1 MiB. */
-static void choose_chunk(const struct writer *w, int64_t chunk[STORE_DIMS])
-{
-    int64_t bytes = w->type.bytes;
-    for (int i = 0; i < w->dims; i++)
-        bytes *= chunk[i] = w->shape[i];
-    while (bytes > CHUNK_BYTES) {
-        int largest = 0;
-        for (int i = 1; i < w->dims; i++)
-            if (chunk[i] > chunk[largest])
-                largest = i;
-        bytes /= chunk[largest];
-        chunk[largest] = (chunk[largest] + 1) / 2;
-        bytes *= chunk[largest];
-    }
-}
-
-static enum err set_chunk(const struct writer *w, struct zarr_state *z)
-{
-    const struct writer_options *o = w->options;
-    if (!o->chunk_dims) {
-        choose_chunk(w, z->chunk);
-        return ERR_OK;
-    }
-    FAIL_IF(o->chunk_dims != w->dims, ERR_USAGE,
-            "--chunk has %d sizes; the array has %d dimensions", o->chunk_dims, w->dims);
-    for (int i = 0; i < w->dims; i++)
-        z->chunk[i] = o->chunk[i] < w->shape[i] ? o->chunk[i] : w->shape[i];
-    return ERR_OK;
-}
 
 static void say_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
 {
@@ -207,7 +173,7 @@ static enum err begin(struct writer *w)
     FAIL_IF(!z, ERR_MEMORY, "%s: no memory left to write", w->path);
     w->state = z;
     z->version = o->zarr ? o->zarr : 3;
-    TRY(set_chunk(w, z));
+    TRY(chunks_choose(w, z->chunk));
     w->step = z->chunk[0];
     if (!o->raw) {
         const int zstd = codec_available(CODEC_ZSTD, &library);
@@ -254,64 +220,18 @@ static enum err write_whole(const char *path, const void *bytes, size_t n)
     return ERR_OK;
 }
 
-/* One chunk of the slab; chunks at the edges are filled up with 0. */
-static enum err write_chunk(struct writer *w, const int64_t at[STORE_DIMS], int64_t count,
-                            const unsigned char *data)
+static enum err put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
+                          size_t n)
 {
-    const struct zarr_state *z = w->state;
-    struct place p = {.dims = w->dims, .bytes = w->type.bytes};
-    int64_t bytes = w->type.bytes, slab = w->type.bytes;
     char path[4500];
-    for (int i = w->dims - 1; i >= 0; i--) {
-        const int64_t there = i ? w->shape[i] : count, first = i ? at[i] * z->chunk[i] : 0;
-        p.from[i] = slab;
-        p.to[i] = bytes;
-        p.count[i] = there - first < z->chunk[i] ? there - first : z->chunk[i];
-        data += first * slab;
-        slab *= there;
-        bytes *= z->chunk[i];
-    }
-    unsigned char *chunk = calloc(1, (size_t)bytes);
-    FAIL_IF(!chunk, ERR_MEMORY, "%s: no memory left to write", w->path);
-    place_box(p, data, chunk);
-    void *packed = chunk;
-    size_t n = (size_t)bytes;
-    enum err e = z->pipeline.count ? codec_encode(&z->pipeline, chunk, n, &packed, &n) : ERR_OK;
     chunk_name(w, at, path, sizeof path);
-    if (!e)
-        e = write_whole(path, packed, n);
-    if (packed != chunk)
-        free(packed);
-    free(chunk);
-    return e;
+    return write_whole(path, bytes, n);
 }
 
-/* Errors of threads are kept for the caller. */
 static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const struct zarr_state *z = w->state;
-    int64_t grid[STORE_DIMS], total = 1;
-    enum err failed = ERR_OK;
-    char text[1000] = "";
-    for (int i = 1; i < w->dims; i++)
-        total *= grid[i] = (w->shape[i] - 1) / z->chunk[i] + 1;
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t n = 0; n < total; n++) {
-        int64_t at[STORE_DIMS] = {first / z->chunk[0]}, left = n;
-        for (int i = w->dims - 1; i > 0; i--) {
-            at[i] = left % grid[i];
-            left /= grid[i];
-        }
-        enum err e = write_chunk(w, at, count, data);
-        if (e) {
-#pragma omp critical
-            if (!failed) {
-                failed = e;
-                snprintf(text, sizeof text, "%s", err_text());
-            }
-        }
-    }
-    return failed ? FAIL(failed, "%s", text) : ERR_OK;
+    return chunks_write(w, z->chunk, &z->pipeline, first, count, data, put_chunk);
 }
 
 static enum err finish(struct writer *w, enum err e)
@@ -321,4 +241,5 @@ static enum err finish(struct writer *w, enum err e)
     return e;
 }
 
-const struct writer_format write_zarr = {".zarr", 0, begin, slab, finish};
+const struct writer_format write_zarr = {
+    .suffix = ".zarr", .in_chunks = 1, .begin = begin, .slab = slab, .finish = finish};
