@@ -32,6 +32,9 @@ int fast_inflate_available(void);
 int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
                  size_t *used, size_t *got);
 void fast_inflate_free(struct codec_worker *w);
+/* `n` bytes compressed with a level of 1 to 9, raw or with zlib's wrapper; its length, 0 where it
+ * does not fit `room` or libdeflate is not there. */
+size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, size_t room);
 
 /* Room in spare[which] of the worker. */
 enum err codec_spare(struct codec_worker *w, int which, size_t bytes);

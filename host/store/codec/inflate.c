@@ -81,6 +81,9 @@ enum err zlib_encode(const struct codec_step *s, const void *in, size_t n, void 
     z_stream z = {0};
     FAIL_IF(n > PIECE, ERR_UNSUPPORTED, "chunks above 1 GiB are not written with %s",
             codec_name(s->codec));
+    *got = s->codec == CODEC_ZLIB ? fast_deflate(1, s->level, in, n, out, room) : 0;
+    if (*got)
+        return ERR_OK;
     FAIL_IF(deflateInit2(&z, s->level, Z_DEFLATED, s->codec == CODEC_GZIP ? 15 + 16 : 15, 8,
                          Z_DEFAULT_STRATEGY) != Z_OK,
             ERR_MEMORY, "no memory left for zlib");

@@ -26,6 +26,17 @@ void fast_inflate_free(struct codec_worker *w)
         libdeflate_free_decompressor(w->inflate);
     w->inflate = NULL;
 }
+
+size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, size_t room)
+{
+    struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
+    const size_t got = !c     ? 0
+                       : zlib ? libdeflate_zlib_compress(c, in, n, out, room)
+                              : libdeflate_deflate_compress(c, in, n, out, room);
+    if (c)
+        libdeflate_free_compressor(c);
+    return got;
+}
 #else
 int fast_inflate_available(void)
 {
@@ -43,5 +54,11 @@ int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, voi
 void fast_inflate_free(struct codec_worker *w)
 {
     (void)w;
+}
+
+size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, size_t room)
+{
+    (void)zlib, (void)level, (void)in, (void)n, (void)out, (void)room;
+    return 0;
 }
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "host/store/codec/codecs.h"
 #include "host/store/format/bgzf.h"
 
 #define PIECE  65280 /* what does not compress still fits a member, whose length has 16 bits */
@@ -18,18 +19,29 @@ static void put(unsigned char *at, uint32_t v, int bytes)
         at[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* Raw deflate of `n` bytes as a member; its length. A room of MEMBER is always enough. */
-static size_t pack(z_stream *z, const unsigned char *in, size_t n, unsigned char *out)
+#define ROOM (MEMBER - HEAD - TAIL)
+
+static size_t deflated(z_stream *z, const unsigned char *in, size_t n, int level,
+                       unsigned char *out)
 {
-    static const unsigned char head[HEAD] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2};
-    memcpy(out, head, HEAD);
+    const size_t fast = fast_deflate(0, level, in, n, out, ROOM);
+    if (fast)
+        return fast;
     deflateReset(z);
     z->next_in = (unsigned char *)(uintptr_t)in;
     z->avail_in = (uInt)n;
-    z->next_out = out + HEAD;
-    z->avail_out = MEMBER - HEAD - TAIL;
+    z->next_out = out;
+    z->avail_out = ROOM;
     deflate(z, Z_FINISH);
-    const size_t packed = MEMBER - HEAD - TAIL - z->avail_out, whole = HEAD + packed + TAIL;
+    return ROOM - z->avail_out;
+}
+
+/* Raw deflate of `n` bytes as a member; its length. A room of MEMBER is always enough. */
+static size_t pack(z_stream *z, const unsigned char *in, size_t n, int level, unsigned char *out)
+{
+    static const unsigned char head[HEAD] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2};
+    memcpy(out, head, HEAD);
+    const size_t packed = deflated(z, in, n, level, out + HEAD), whole = HEAD + packed + TAIL;
     put(out + 16, (uint32_t)whole - 1, 2);
     put(out + HEAD + packed, (uint32_t)crc32(0, in, (uInt)n), 4);
     put(out + HEAD + packed + 4, (uint32_t)n, 4);
@@ -48,9 +60,9 @@ static int pack_batch(const unsigned char *in, size_t bytes, int level, unsigned
 #pragma omp for schedule(dynamic)
         for (int i = 0; i < pieces; i++) {
             const size_t from = (size_t)i * PIECE, left = bytes - from;
-            lengths[i] =
-                there ? pack(&z, in + from, left < PIECE ? left : PIECE, out + (size_t)i * MEMBER)
-                      : 0;
+            lengths[i] = there ? pack(&z, in + from, left < PIECE ? left : PIECE, level,
+                                      out + (size_t)i * MEMBER)
+                               : 0;
         }
         if (there)
             deflateEnd(&z);
