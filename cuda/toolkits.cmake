@@ -1,4 +1,4 @@
-# Which toolkits can be used, and for which architectures: asked of their nvcc (tests/pipe/test_toolkits.py).
+# Which toolkits can be used, and for which architectures: asked of their nvcc (tests/pipe/cuda/test_toolkits.py).
 set(versions 13 12)
 set(oldest 12.0)
 

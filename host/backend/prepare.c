@@ -39,8 +39,8 @@ static double join_flops(const struct prepare_step *s)
     return flops * (double)(s->out[0] * s->out[1]);
 }
 
-/* Those of the sample's function in prepare_math.h, a logarithm as 20. tests/pipe/test_triage.py
- * counts them in a twin. */
+/* Those of the sample's function in prepare_math.h, a logarithm as 20.
+ * tests/pipe/triage/test_triage.py counts them in a twin. */
 double prepare_step_flops(const struct prepare_step *s)
 {
     const double n = (double)prepare_samples(s->out);

@@ -63,7 +63,7 @@ def correctness(build, s, path=None):
     """Steps that time nothing. `path`: where programs are looked for."""
     few = {"TOMOPROF_TEST_CASES": s["cases"]} if s["cases"] else {}
     steps = [Step(f"operators_{name}", [build / f"tests/test_{name}"], s["test_seconds"], few) for name in s["tests"]]
-    fingerprints = [sys.executable, ROOT / "tests/operators/test_fingerprints.py"]
+    fingerprints = [sys.executable, ROOT / "tests/operators/goldens/test_fingerprints.py"]
     steps.append(Step("fingerprints", fingerprints if s["fingerprints"] else "the settings leave it out", 60))
     program = build / "tomoprof"
     for what, cell, seconds in (("bits", s["equal_cell"], 60), ("slabs", s["slab_cell"], 60)):

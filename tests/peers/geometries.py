@@ -1,4 +1,4 @@
-"""Translation and multi-axis scans in NumPy beside MBIRJAX: what their projectors compute (goldens: tests/operators/make_goldens.py).
+"""Translation and multi-axis scans in NumPy beside MBIRJAX: what their projectors compute (goldens: tests/operators/goldens/make_goldens.py).
 Usage: geometries.py (with mbirjax installed). Prints the relative l2 difference of each forward projection; exit 1 above 2e-6."""
 
 import sys

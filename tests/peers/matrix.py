@@ -120,13 +120,12 @@ def references(name, out):
 
 def reconstruction(name, scan, folder):
     import scans
-    from test_scans import arrays, stacks
     if not scan:
         return ""
-    args = [stacks(folder), "--angles", f"0:{180 - 180 / scans.VIEWS}"] if scan == "stack" else [scan]
+    args = [scans.stacks(folder), "--angles", f"0:{180 - 180 / scans.VIEWS}"] if scan == "stack" else [scan]
     flats = scan in (".npy", ".tif")  # frames in files of their own
     if flats:
-        args = arrays(folder)[1:]
+        args = scans.arrays(folder)[1:]
         for path in (folder / f"{n}.npy" for n in ("counts", "flats", "darks")) if scan == ".tif" else ():
             import tifffile
             tifffile.imwrite(path.with_suffix(".tif"), np.load(path), photometric="minisblack")

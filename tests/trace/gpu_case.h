@@ -2,42 +2,20 @@
 #ifndef TP_TESTS_TRACE_GPU_CASE_H
 #define TP_TESTS_TRACE_GPU_CASE_H
 
-#include "tests/unit/check.h"
-#include "tests/trace/stage.h"
+#include "tests/trace/run_case.h"
 
-#define APP_C      "/src/app.c"
 #define NEAR(a, b) assert_near(a, b, 1e-12)
 
-static struct stage st;
-static struct model *m;
 static uint64_t at120, at210; /* stacks of one frame */
 
-static int before(void **state)
+static int before_gpu(void **state)
 {
-    (void)state;
-    stage_start();
-    stage_open(&st, 100, T0);
+    before(state);
     stage_meta(&st, "cupti.clock", "monotonic");
     stage_device(&st, 0, 1);
     at120 = stage_at(&st, AT(APP, 120));
     at210 = stage_at(&st, AT(APP, 210));
-    m = NULL;
     return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    model_destroy(m);
-    stage_end();
-    return 0;
-}
-
-static void analyse(void)
-{
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_true(stage_lawful(m));
 }
 
 static void kernel(uint64_t from, uint64_t to, const char *name, uint32_t correlation)

@@ -2,39 +2,10 @@
 /* Analysis of CPU samples: which line, function, module and range pays. */
 #include <stdio.h>
 
-#include "tests/unit/check.h"
-#include "tests/trace/stage.h"
+#include "tests/trace/run_case.h"
 #include "profiler/report/text/text.h"
 
-#define APP_C      "/src/app.c"
 #define NEAR(a, b) assert_near(a, b, 1e-12)
-
-static struct stage st;
-static struct model *m;
-
-static int before(void **state)
-{
-    (void)state;
-    stage_start();
-    stage_open(&st, 100, T0);
-    m = NULL;
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    model_destroy(m);
-    stage_end();
-    return 0;
-}
-
-static void analyse(void)
-{
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_true(stage_lawful(m));
-}
 
 static void self_goes_to_the_leaf_line_and_inclusive_to_its_callers(void **state)
 {

@@ -3,26 +3,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "tests/unit/check.h"
-#include "tests/trace/stage.h"
+#include "tests/trace/run_case.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12)
 
-static struct stage st;
-static struct model *m;
-
-static int before(void **state)
+static int after_files(void **state)
 {
-    (void)state;
-    stage_start();
-    stage_open(&st, 100, T0);
-    m = NULL;
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
     static const char *const files[] = {"own.py", "huge.py", "site-packages/other.py",
                                         "site-packages"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -30,16 +16,7 @@ static int after(void **state)
         snprintf(path, sizeof path, "%s/%s", stage_folder, files[i]);
         remove(path);
     }
-    model_destroy(m);
-    stage_end();
-    return 0;
-}
-
-static void analyse(void)
-{
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_true(stage_lawful(m));
+    return after(state);
 }
 
 static void paths_name_nobody(void **state)
@@ -168,7 +145,7 @@ static void source_is_cut_where_there_is_no_more_room(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after_files)
     const struct CMUnitTest tests[] = {
         CASE(paths_name_nobody),
         CASE(nothing_personal_is_shown_unless_asked),

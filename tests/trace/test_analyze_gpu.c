@@ -403,7 +403,7 @@ static void pageable_copies_are_found(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before_gpu, after)
     const struct CMUnitTest tests[] = {
         CASE(device_time_goes_to_the_line_that_launched),
         CASE(records_may_come_in_any_order),

@@ -56,7 +56,7 @@ static void a_kernel_before_its_call_is_said(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before_gpu, after)
     const struct CMUnitTest tests[] = {
         CASE(the_clock_of_the_device_is_aligned),
         CASE(a_clock_that_nothing_relates_is_said),

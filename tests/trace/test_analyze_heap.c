@@ -2,41 +2,19 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/unit/check.h"
-#include "tests/trace/stage.h"
+#include "tests/trace/run_case.h"
 
-#define APP_C      "/src/app.c"
 #define MB         1048576.0
 #define NEAR(a, b) assert_near(a, b, 1e-9)
 
-static struct stage st;
-static struct model *m;
-static uint64_t at120, at210;
+static uint64_t at120, at210; /* stacks of one frame */
 
-static int before(void **state)
+static int before_heap(void **state)
 {
-    (void)state;
-    stage_start();
-    stage_open(&st, 100, T0);
+    before(state);
     at120 = stage_at(&st, AT(APP, 120));
     at210 = stage_at(&st, AT(APP, 210));
-    m = NULL;
     return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    model_destroy(m);
-    stage_end();
-    return 0;
-}
-
-static void analyse(void)
-{
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_true(stage_lawful(m));
 }
 
 static void peak_and_what_was_live_then(void **state)
@@ -309,7 +287,7 @@ static void impossible_values_are_left_out(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, before_heap, after)
     const struct CMUnitTest tests[] = {
         CASE(peak_and_what_was_live_then),
         CASE(a_heavy_sample_is_no_peak),

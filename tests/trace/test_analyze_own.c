@@ -2,35 +2,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "tests/unit/check.h"
-#include "tests/trace/stage.h"
-
-static struct stage st;
-static struct model *m;
-
-static int before(void **state)
-{
-    (void)state;
-    stage_start();
-    stage_open(&st, 100, T0);
-    m = NULL;
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    model_destroy(m);
-    stage_end();
-    return 0;
-}
-
-static void analyse(void)
-{
-    stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(NULL);
-    assert_true(stage_lawful(m));
-}
+#include "tests/trace/run_case.h"
 
 /* All nodes of a line together; kind "code". */
 static struct model_own own_line(const char *file, int line)

@@ -1,6 +1,7 @@
 /* links: tp_stacks tp_trace */
 /* Python frames read from an interpreter that is a picture of one: 3.11's structures, laid out by
- * hand, whole and with pointers to anywhere. The real ones: tests/capture/test_python_frames.py. */
+ * hand, whole and with pointers to anywhere. The real ones:
+ * tests/capture/python/test_python_frames.py. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

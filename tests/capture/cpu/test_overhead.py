@@ -1,0 +1,117 @@
+"""What a recording says of its own cost: calls that are known in number are told, each at the cost that was measured for one,
+and wrappers that cost too much go, which is said; what they would have recorded is unknown then, not 0."""
+
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
+
+TARGETS = pathlib.Path(__file__).resolve().parents[1] / "targets"
+NEVER, SOON = "1", "0.000001"  # the share of CPU time at which wrappers go
+LEAST_S = 0.2e-9  # a call costs no less on any machine: some ten instructions
+
+
+def storm(check, folder, share, *words, options=()):
+    """What the program says of itself, bare and recorded, and the profile."""
+    program = compiled(folder, "storm", (TARGETS / "storm.c").read_text(), "-O2", "-fno-builtin-malloc", "-pthread")
+    if not program:
+        print("skipped: no C compiler")
+        return None, None
+    env = dict(os.environ, TOMOPROF_CAPTURE_CALLS=share, TOMOPROF_CAPTURE_ALLOC_MEAN="65536", TOMOPROF_CAPTURE_COPY_MEAN="65536")
+    done = run(command(folder / "runs", *options, "--", program, *words), env=env)
+    check.must(done.returncode == 0, f"{words}: {done}")
+    return json.loads(done.stdout), profile(folder / "runs")
+
+
+def parts(p):
+    return {row["part"]: row for row in p["quality"]["overhead"]}
+
+
+def ids(p):
+    return {item["id"] for item in p["quality"]["items"]}
+
+
+def check_calls(check, what, truth, p, kinds):
+    rows = parts(p)
+    for kind in kinds:
+        row, known = rows.get(f"{kind} calls"), truth[kind]
+        if not check.that(row is not None, f"{what}: no row for calls of {kind}"):
+            continue
+        # a call counts as 16 bytes more than it moves: 800 samples at least, a standard error of 3.5 %
+        check.that(abs(row["calls"] - known) <= 0.12 * known, f"{what}: {row['calls']} calls of {kind} instead of {known}")
+        check.must(row["s"] >= LEAST_S * row["calls"] * 0.99, f"{what}: {row['s']} s for {row['calls']} calls of {kind}")
+    q = p["quality"]
+    cpu = p["totals"]["cpu"]["user"] + p["totals"]["cpu"]["sys"]
+    told = sum(row["s"] for row in q["overhead"])
+    check.must(abs(q["overhead_share"] * cpu - told) <= 1e-6 * told, f"{what}: share {q['overhead_share']} of {cpu} s is not {told} s")
+
+
+@of_samples
+def calls_are_told(check, folder):
+    for words, kinds in ((("malloc", 4000000), ("malloc", "free")), (("copy", 10000000), ("copy",)),
+                         (("threads", 2000000), ("malloc", "free", "copy")), (("tiny", 8000000), ("malloc", "copy"))):
+        truth, p = storm(check, folder, NEVER, *words)
+        if not truth:
+            return
+        check_calls(check, words[0], truth, p, kinds)
+        check.must(not ids(p) & {"malloc.off", "copies.off"}, f"{words}: {ids(p)}")
+
+
+@of_samples
+def a_calm_program_keeps_its_wrappers(check, folder):
+    truth, p = storm(check, folder, "0.02", "calm", 600000)
+    if not truth:
+        return
+    check_calls(check, "calm", truth, p, ("malloc", "free"))
+    check.that("malloc.off" not in ids(p), f"calm: {ids(p)}")
+    check.must(p["totals"]["peak_heap_mb"] is not None, "calm: no peak")
+
+
+@of_samples
+def wrappers_that_cost_too_much_go(check, folder):
+    truth, p = storm(check, folder, SOON, "malloc", 20000000)
+    if not truth:
+        return
+    told = parts(p)["malloc calls"]["calls"]
+    check.that("malloc.off" in ids(p), f"malloc: {ids(p)}")
+    check.that(0 < told < 0.9 * truth["malloc"], f"malloc: {told} calls told of {truth['malloc']}, as if all came to the wrapper")
+    rows = [line["mem"] for f in p["files"].values() for line in f["lines"] if line["mem"] and line["mem"]["n"]]
+    check.that(rows and all(row["alloc_mb"] > 0 for row in rows), "malloc: what was allocated before is not there")
+    unknown = ("error_mb", "peak_mb", "at_peak_mb", "avg_mb", "live_end_mb", "leak_score")
+    check.that(all(row[k] is None for row in rows for k in unknown), f"malloc: known all the same: {rows}")
+    check.that(p["totals"]["peak_heap_mb"] is None and not p["memory"]["leaks"] and not p["memory"]["peak_lines"], "malloc: a peak")
+    check.that(all(x is None for s in p["memory"]["series"] for x in s["heap_mb"]), "malloc: a live heap over time")
+    check.that(not p["quality"]["complete"], "malloc: complete")
+
+    truth, p = storm(check, folder, SOON, "copy", 50000000)
+    told = parts(p)["copy calls"]["calls"]
+    check.that("copies.off" in ids(p) and "malloc.off" not in ids(p), f"copies: {ids(p)}")
+    check.that(0 < told < 0.9 * truth["copy"], f"copies: {told} calls told of {truth['copy']}, as if all came to the wrapper")
+    check.that(all(line["copy"]["host_mb_s"] is None for f in p["files"].values() for line in f["lines"]), "copies: a rate")
+
+
+@of_samples
+def what_is_not_asked_for_is_not_in_the_way(check, folder):
+    truth, p = storm(check, folder, NEVER, "malloc", 10000000, options=("--modes", "cpu"))
+    if not truth:
+        return
+    told = parts(p)["malloc calls"]["calls"]
+    check.that(told < 0.9 * truth["malloc"], f"cpu alone: {told} calls told of {truth['malloc']}, as if all came to the wrapper")
+    check.must("malloc.off" not in ids(p) and p["totals"]["alloc_mb"] is None, f"cpu alone: {ids(p)}, {p['totals']['alloc_mb']} MB")
+
+
+@of_samples
+def a_child_of_such_a_process_says_so(check, folder):
+    truth, p = storm(check, folder, SOON, "fork", 20000000)
+    if not truth:
+        return
+    texts = [item["text"] for item in p["quality"]["items"] if item["id"] == "malloc.off"]
+    check.that(len(texts) == 2 and len(list((newest(folder / "runs") / "trace").glob("*.tpt"))) == 2, f"fork: {texts}")
+
+
+need_library()
+main(calls_are_told, a_calm_program_keeps_its_wrappers, wrappers_that_cost_too_much_go, what_is_not_asked_for_is_not_in_the_way,
+     a_child_of_such_a_process_says_so)

@@ -1,0 +1,267 @@
+"""start.sh: the menu on a terminal, and never a question without one; what it tells compose; what the images say without a GPU.
+The build and the container engine are stand-ins; the program is the real one."""
+
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tool import DATA, TOMOPROF, main, tomoprof
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def program(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+def checkout(folder, tool):
+    """start.sh in a folder of its own with `tool` as build/tomoprof; returns the environment to run it in."""
+    shutil.copy(ROOT / "start.sh", folder)
+    for name in ("build", "bin", "output"):
+        (folder / name).mkdir()
+    (folder / "build/tomoprof").symlink_to(tool)
+    program(folder / "bin/cmake", 'case $1 in --version) echo "cmake version 3.99" ;; esac\n')
+    for name in ("ninja", "cc", "c++", "pkg-config"):  # what set-up looks for
+        program(folder / "bin" / name, "exit 0\n")
+    program(folder / "bin/xdg-open", f'echo "$1" >> "{folder}/opened"\n')
+    return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+
+def typed(folder, environment, *answers):
+    """What start.sh shows on a terminal where a person gives these answers, and its exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve("./start.sh", ["./start.sh"], environment)
+    shown, waiting, end = b"", list(answers), time.monotonic() + 600
+    while True:
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            shown += b" [not done after 600 s: killed]"
+            break
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+        if waiting and shown.rstrip().endswith((b"Choice:", b"none):")):
+            os.write(terminal, waiting.pop(0).encode() + b"\n")
+            shown += b"\n"
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return shown.decode(errors="replace"), code
+
+
+def menu_on_a_terminal(check, folder):
+    environment = checkout(folder, TOMOPROF)
+    shown, code = typed(folder, environment, "v", "", "x", "q")
+    check.that(code == 0 and "No runs yet." in shown and "p, s, l, r, v, c, d or q" in shown, f"empty menu: {code} {shown}")
+    for _ in range(2):
+        done = tomoprof("record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", cwd=folder)
+        check.that(done.returncode == 0, f"record: {done.stderr}")
+        time.sleep(1.1)  # the next stamp
+    runs = sorted(p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink())
+    shown, code = typed(folder, environment, "v", "2", "c", "2", "1", "d", "q")
+    stamp = runs[0]
+    day = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]} UTC"
+    check.that(code == 0, f"menu ended with {code}")
+    check.that(f"  2  {day}" in shown and "/bin/sh -c" in shown and "s CPU" in shown, f"no list of runs: {shown}")
+    opened = (folder / "opened").read_text().split()
+    check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
+    check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
+    check.that("capture library" in shown, f"doctor said nothing: {shown}")
+    shown, code = typed(folder, environment, "l", "", "l", str(DATA / "store/f4.npy"), "l", "/none.npy", "q")
+    check.that(code == 0 and "threads" in shown and "/none.npy: cannot read" in shown, f"load: {code} {shown}")
+
+
+def the_menu_profiles_and_reconstructs(check, folder):
+    environment = checkout(folder, TOMOPROF)
+    scan = folder / "my scan.h5"
+    scan.symlink_to(DATA / "tooth.h5")
+    shown, code = typed(folder, environment, "p", "", "p", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", "s", str(scan), "s", "/none.h5", "q")
+    runs = [p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink()]
+    check.that(code == 0 and len(runs) == 1, f"{runs} {code}: {shown}")
+    check.that((folder / "opened").read_text().split() == [f"output/{runs[0]}/report.html"], "the page of the program did not open")
+    check.that((folder / "output/my scan.nii").is_file() and (folder / "output/my scan.png").is_file(), f"no volume: {shown}")
+    check.that("/none.h5: cannot read" in shown, f"a scan that is not there: {shown}")
+
+
+def no_question_without_a_terminal(check, folder):
+    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> "{folder}/calls"\n')
+    environment = checkout(folder, folder / "stub")
+    done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, timeout=300)
+    check.that(done.returncode == 0, f"start.sh: {done}")
+    check.that((folder / "calls").read_text() == "run --quick\n", "start.sh without a terminal runs the quick suite")
+    check.that("Choice" not in done.stdout + done.stderr, f"a question without a terminal: {done.stdout}")
+    done = subprocess.run(["./start.sh", "dokcer"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
+    check.that(done.returncode == 2 and "./start.sh docker" in done.stderr, f"a wrong word: {done}")
+
+
+def a_moved_checkout_is_configured_afresh(check, folder):
+    """CMake refuses a build folder that was made from other sources, and a moved one would build those: with the real cmake."""
+    if not shutil.which("ninja"):
+        print("  not tried: ninja is not installed")
+        return
+    first, moved, copied = (folder / name for name in ("first place", "moved", "copied"))
+    (first / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "start.sh", first)
+    shutil.copy(ROOT / "CMakePresets.json", first)
+    (first / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(tomoprof NONE)\n"
+                                          "add_custom_target(place ALL COMMAND ${CMAKE_COMMAND} -E echo made in ${CMAKE_SOURCE_DIR})\n")
+    for name in ("cc", "pkg-config"):
+        program(first / "bin" / name, "exit 0\n")
+
+    def built(place):
+        done = subprocess.run(["./start.sh", "build"], cwd=place, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300,
+                              env={**os.environ, "PATH": f"{place}/bin:{os.environ['PATH']}"})
+        check.that(done.returncode == 0 and f"made in {place}\n" in done.stdout, f"start.sh build in {place}: {done}")
+        return done.stdout
+
+    check.that("afresh" not in built(first) + built(first), "configured afresh without a reason")
+    first.rename(moved)
+    check.that(f"build was made in {first}: configured afresh" in built(moved), "start.sh did not see that the checkout was moved")
+    check.that("afresh" not in built(moved), "configured afresh a second time")
+    shutil.copytree(moved, copied)
+    check.that(f"build was made in {moved}: configured afresh" in built(copied), "start.sh did not see that the checkout was copied")
+
+
+def the_second_build_and_the_containers_run_beside_the_tests(check, folder):
+    """With stand-ins of cmake and ctest: the order, what fails the whole, and that nothing is left running then."""
+    for fails, code, steps in ((None, 0, ["release", "tests", "sanitized"]), ("asan", 3, ["release", "tests"]), ("tests", 4, ["release"]),
+                               ("sanitized", 5, ["release", "tests"]), ("containers", 6, ["release", "tests", "sanitized"])):
+        place = folder / str(fails)
+        place.mkdir()
+        environment = {**checkout(place, TOMOPROF), "CI": "true"}
+        (place / "build/Testing/Temporary").mkdir(parents=True)
+        (place / "build/Testing/Temporary/LastTest.log").write_text("skipped: for a reason\n")
+        for name, status in (("python3", 0), ("npm", 0), ("docker", 0), ("debootstrap", 0), ("apt-get", 1), ("sudo", 1)):
+            program(place / "bin" / name, f"exit {status}\n")
+        end = f'[ $step = {fails} ] && exit {code}\necho $step >> "{place}/ended"\n'
+        program(place / "bin/cmake", f"""case "$1 $2" in
+--version*) echo "cmake version 3.99"; exit ;;
+"--build build") step=release ;;
+"--build build-asan") step=asan; echo $$ > "{place}/asan"; [ {fails} != tests ] || exec sleep 600 ;;
+*) exit ;;
+esac
+{end}""")
+        program(place / "bin/ctest", f"""case "$*" in
+*build-asan*) step=sanitized ;;
+*-LE\\ container*) step=tests; until [ -s "{place}/asan" ] && [ -s "{place}/contained" ]; do sleep 0.01; done ;;
+*) step=containers; echo $$ > "{place}/contained"; case {fails} in asan | tests | sanitized) exec sleep 600 ;; esac ;;
+esac
+{end}""")
+        done = subprocess.run(["./start.sh", "test"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        ended = (place / "ended").read_text().split()
+        check.that(done.returncode == code, f"{fails} fails: exit {done.returncode}: {done.stdout}{done.stderr}")
+        check.that([step for step in ended if step not in ("asan", "containers")] == steps, f"{fails} fails: {ended}, expected {steps}")
+        for step, enders in (("asan", (None, "sanitized", "containers")), ("containers", (None,))):
+            check.that((step in ended) == (fails in enders), f"{fails} fails: {ended}")
+        for name in ("asan", "contained"):
+            pid = (place / name).read_text().strip()
+            end = time.monotonic() + 300
+            while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            check.that(not pathlib.Path(f"/proc/{pid}").exists(), f"{fails} fails: {name} lives on")
+
+
+def compose_is_told_of_the_gpu(check, folder):
+    environment = {k: v for k, v in checkout(folder, TOMOPROF).items() if not k.startswith("TOMOPROF_")}
+    noted = folder / ".env"
+    for facts, given, gpu, service in (('{"Runtimes":{"runc":{}}}', 0, "none", "cpu"), ('{"Runtimes":{"nvidia":{}}}', 0, "nvidia", "profiler"),
+                                       ('{"Runtimes":{"nvidia":{}}}', 125, "none", "cpu")):  # Docker Desktop without a GPU
+        program(folder / "bin/docker", f"""case $1 in
+info) echo '{facts}' ;;
+build) ;;
+run) exit {given} ;;
+*) echo "$TOMOPROF_GPU $*" >> "{folder}/calls" ;;
+esac
+""")
+        (folder / "calls").write_text("")
+        done = subprocess.run(["./start.sh", "docker", "run", "--quick"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, timeout=300)
+        check.that(done.returncode == 0, f"start.sh docker: {done}")
+        called = (folder / "calls").read_text().splitlines()[-1]
+        check.that(called == f"{gpu} compose run --rm -T {service} run --quick", f"with {facts} compose is called: {called}")
+        said = noted.read_text().splitlines()
+        check.that(f"TOMOPROF_GPU={gpu}" in said and f"TOMOPROF_UID={os.getuid()}" in said, f".env with {facts}: {said}")
+        check.that(("no NVIDIA runtime" in done.stderr) == (gpu == "none"), f"with {facts}: {done.stderr}")
+        check.that(("gives a container no GPU" in done.stderr) == (given != 0), f"with {facts}: {done.stderr}")
+    noted.write_text("MINE=1\n")
+    subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    check.that(noted.read_text() == "MINE=1\n", "start.sh docker wrote over a .env that is not its own")
+
+
+def a_driver_gets_its_toolkit(check, folder):
+    """With stand-ins of nvidia-smi and of the installer: which CUDA is set up, and that its failure leaves the CPU."""
+    program(folder / "stub", "exit 0\n")
+    environment = checkout(folder, folder / "stub")
+    (folder / "cuda").mkdir()
+    calls = folder / "calls"
+    for version, words, status, wanted in (("580.65.06", ["build"], 0, "13"), ("565.90", ["build"], 0, "12"), ("565.90", ["build"], 1, "12"),
+                                           ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
+                                           ("565.90", ["cuda"], 0, "12"), ("", ["cuda"], 0, "13"), ("580.1", ["cuda", "both"], 0, "13 12")):
+        program(folder / "bin/nvidia-smi", f'echo "{version}"\n' if version else "echo no devices were found; exit 9\n")
+        program(folder / "cuda/toolkit.sh", f"echo $1 >> '{calls}'; exit {status}\n")
+        calls.write_text("")
+        done = subprocess.run(["./start.sh", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        check.that(done.returncode == 0 and calls.read_text().split() == wanted.split(), f"driver {version}, {words}: {calls.read_text()} {done}")
+        check.that(("could not be set up, so the CPU computes" in done.stderr) == (status != 0), f"driver {version}: {done.stderr}")
+    done = subprocess.run(["./start.sh", "cuda", "11"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
+    check.that(done.returncode == 2 and "12, 13 or both" in done.stderr, f"{done}")
+
+
+def the_image_says_why_the_cpu_computes(check, folder):
+    (folder / "bin").mkdir()
+    program(folder / "bin/tomoprof", 'echo "called with $*"\n')
+    entry = (ROOT / "docker/entry.sh").read_text()
+    for path, here in ("/work/output", "."), ("/proc/driver/nvidia/version", "driver"), ("/dev/nvidiactl", "gpu"), ("/dev/dxg", "gpu"):
+        check.that(path in entry, f"docker/entry.sh does not look at {path}")
+        entry = entry.replace(path, here)  # of the folder that it runs in
+    (folder / "entry.sh").write_text(entry)
+    driver, gpu, none, given = "driver", "gpu", "no GPU is visible", "container was not given it"
+    for files, words, wanted in (((), "record", none), ((), "run", None), ((driver,), "run", given), ((driver,), "record", given),
+                                 ((driver, gpu), "run", None), ((driver, gpu), "record", None)):
+        for name in (driver, gpu):
+            (folder / name).unlink(missing_ok=True)
+        for name in files:
+            (folder / name).touch()
+        done = subprocess.run(["sh", "entry.sh", words], cwd=folder, text=True, capture_output=True, timeout=300,
+                              env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "TOMOPROF_EXPECTS_GPU": "1"})
+        check.that((done.returncode, done.stdout) == (0, f"called with {words}\n"), f"entry.sh {words}: {done}")
+        check.that(wanted in done.stderr if wanted else not done.stderr, f"entry.sh {words} with {files}: {done.stderr}")
+
+
+def nsys_is_called_where_it_is(check, folder):
+    (folder / "bin").mkdir()
+    for words, wanted in (((), "tomoprof run --quick --no-trace"), (("python", "my.py"), "python my.py")):
+        for there in (False, True):
+            if there:
+                program(folder / "bin/nsys", 'case $1 in profile) echo "$@"; for a; do case $a in --output=*) : >"${a#--output=}.nsys-rep";; esac; done;; esac\n')
+                program(folder / "bin/tomoprof", "exit 0\n")
+            script = (ROOT / "docker/nsys.sh").read_text().replace("/work/output", str(folder)).replace("/opt/nvidia", str(folder)).replace("/usr/local/cuda", str(folder / "cuda"))
+            (folder / "nsys.sh").write_text(script)
+            done = subprocess.run(["sh", "nsys.sh", *words], cwd=folder, text=True, capture_output=True, timeout=300,
+                                  env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
+            if there:
+                check.that(done.returncode == 0 and done.stdout.startswith("profile --trace=cuda,nvtx") and done.stdout.endswith(f" {wanted}\n")
+                           and f"Capture: {folder}/nsys-" in done.stderr, f"nsys.sh {words}: {done}")
+            elif not shutil.which("nsys", path="/usr/bin:/bin"):
+                check.that(done.returncode == 1 and "Mount the host's" in done.stderr, f"nsys.sh {words} without nsys: {done}")
+        (folder / "bin/nsys").unlink()
+
+
+main(menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
+     the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
+     a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_is_called_where_it_is)

@@ -1,0 +1,194 @@
+"""Two runs side by side: ratios, intervals, verdicts, exit codes."""
+
+import json
+import math
+import pathlib
+import random
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tool import DATA, main, tomoprof, write_json
+
+
+def timing(times, **environment):
+    """times: {(operation, size): [seconds]}; a cold and a failed row stand beside them and must not count."""
+    rows = []
+    for (operation, size), values in times.items():
+        row = {"operation": operation, "volume_size": size, "traced": False, "cold": False, "status": "ok", "reason": None}
+        rows += [{**row, "run": 0, "time": 100.0, "cold": True}, {**row, "run": 99, "time": None, "status": "failed", "reason": "x"}]
+        rows += [{**row, "run": i + 1, "time": t} for i, t in enumerate(values)]
+    return {"schema": "tomoprof-timing/1", "environment": {"backend": "cpu", "cpu": "X", "threads": 2, "compiler": "gcc 12", **environment},
+            "measurements": rows, "statistics": [], "scaling": []}
+
+
+STEADY = [1.00, 1.01, 0.99, 1.00, 1.02]
+
+
+def pair(folder, a, b):
+    for name, value in (("a", a), ("b", b)):
+        (folder / name).mkdir(exist_ok=True)
+        write_json(folder / name / "timing.json", value)
+    return folder / "a", folder / "b"
+
+
+def compare(check, *args, code=0):
+    done = tomoprof("compare", *args, "--json")
+    check.that(done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}")
+    return json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def verdicts_follow_the_interval(check, folder):
+    times = {("slow", 64): STEADY, ("fast", 64): STEADY, ("same", 64): STEADY, ("few", 64): [1.0], ("wide", 64): [1.0, 1.4], ("gone", 64): STEADY}
+    changed = {("slow", 64): [1.3 * t for t in STEADY], ("fast", 64): [0.5 * t for t in STEADY], ("same", 64): list(reversed(STEADY)),
+               ("few", 64): [2.0, 2.0], ("wide", 64): [1.5, 1.1], ("new", 32): STEADY}
+    result, _ = compare(check, *pair(folder, timing(times), timing(changed)))
+    rows = {o["operation"]: o for o in result["operations"]}
+    for name, verdict in {"slow": "slower", "fast": "faster", "same": "unchanged", "few": "undecided", "wide": "undecided", "gone": "only in A", "new": "only in B"}.items():
+        check.that(rows[name]["verdict"] == verdict, f"{name}: {rows[name]}")
+    check.that(abs(rows["slow"]["ratio"] - 1.3) < 1e-9 and rows["slow"]["low"] <= 1.3 <= rows["slow"]["high"], f"{rows['slow']}")
+    check.that(rows["few"]["low"] is None and rows["gone"]["ratio"] is None, "unknown must be null")
+    check.that(any("2 of 7" in w for w in result["warnings"]), f"{result['warnings']}")
+
+
+def three_runs_decide_a_clear_change(check, folder):
+    """The first of three is cold: two count. A factor of three is not noise of a few percent; undecided rows are counted as that."""
+    times = {("cone", 64): [1.00, 1.03], ("ramp", 64): [1.00, 1.03], ("hess", 64): [1.0, 1.3], ("back", 64): [1.0, 1.001]}
+    changed = {("cone", 64): [3.06, 3.10], ("ramp", 64): [0.33, 0.34], ("hess", 64): [1.2, 1.5], ("back", 64): [1.001, 1.002]}
+    result, _ = compare(check, *pair(folder, timing(times), timing(changed)))
+    check.that([o["verdict"] for o in result["operations"]] == ["slower", "faster", "undecided", "unchanged"], f"{result['operations']}")
+    for part in ("Of 4 operations and sizes: 1 slower, 1 faster, 1 unchanged, 1 undecided.", "cone at size 64 takes 3.0", "ramp at size 64 takes 0.33 of its time"):
+        check.that(part in result["answer"], f"{part} is not in: {result['answer']}")
+
+
+def equal_programs_are_not_called_different(check, folder):
+    """400 pairs of samples of one distribution, with few and more runs: of 99 % intervals hardly one may exclude 1."""
+    chance = random.Random(7)
+    for count, most in ((2, 6), (3, 6), (6, 6)):
+        a, b = ({(f"op{i}", 64): [math.exp(chance.gauss(0, 0.1)) for _ in range(count)] for i in range(400)} for _ in "ab")
+        result, _ = compare(check, *pair(folder, timing(a), timing(b)))
+        called = sum(o["verdict"] in ("slower", "faster") for o in result["operations"])
+        outside = sum(not o["low"] <= 1 <= o["high"] for o in result["operations"])
+        check.that(called <= most and outside <= 10, f"{count} runs a side: {called} of 400 equal pairs called different, {outside} outside")
+
+
+def ranks_give_the_exact_interval(check, folder):
+    """5 and 5 times: 2 of 252 orders are as far out as none above; the interval is that of the outermost differences."""
+    a, b = [1.0, 1.1, 1.2, 1.3, 1.4], [2.0, 2.5, 3.0, 3.5, 40.0]
+    row = compare(check, *pair(folder, timing({("op", 1): a}), timing({("op", 1): b})))[0]["operations"][0]
+    check.that(abs(row["low"] - 2.0 / 1.4) < 1e-9 and abs(row["high"] - 40.0) < 1e-9 and row["verdict"] == "slower", f"{row}")
+
+
+def edits_are_followed(check, folder):
+    """Two lines are put in above the loop, which gets faster: the loop's line is paired with itself, the edit is shown with its cost."""
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    blank = next(iter(profile["files"].values()))["lines"][0]
+    none = ("findings", "kernels", "timeline", "transfers", "apis", "memory", "gpu", "ranges", "memsets", "unattributed", "frames", "stacks")
+
+    def empty(value):
+        return {k: [] if isinstance(v, list) else v for k, v in value.items()} if isinstance(value, dict) else []
+
+    def of(source, costs):
+        lines = [{**json.loads(json.dumps(blank)), "line": n, "text": source[n - 1], "function": None, "ranges": []} for n in costs]
+        for line in lines:
+            line["cpu"] = {**line["cpu"], "user": costs[line["line"]], "sys": 0.0, "error": 0.01}
+        rest = [{"line": n + 1, "text": t} for n, t in enumerate(source) if n + 1 not in costs]
+        return {**profile, **{k: empty(profile[k]) for k in none}, "files": {"a.py": {**next(iter(profile["files"].values())), "length": len(source), "lines": lines, "functions": [],
+                                              "source": {"line": [r["line"] for r in rest], "text": [r["text"] for r in rest]}}}}
+
+    old = ["import x", "def f(n):", "    s = 0", "    for i in range(n):", "        s += g(i)", "    return s", "f(9)"]
+    new = ["import x", "import y", "", "def f(n):", "    s = y.sum(g, n)", "    return s", "f(9)"]
+    write_json(folder / "a.profile.json", of(old, {4: 0.2, 5: 2.0, 7: 0.5}))
+    write_json(folder / "b.profile.json", of(new, {5: 0.4, 7: 0.5}))
+    result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+    top = result["edits"][0]
+    check.that((top["line_a"], top["lines_a"], top["line_b"], top["lines_b"], top["verdict"]) == (3, 3, 5, 1, "faster"), f"{top}")
+    check.that(top["diff"] == "".join(f"-{t}\n" for t in old[2:5]) + f"+{new[4]}\n" and abs(top["a"] - 2.2) < 1e-9 and abs(top["b"] - 0.4) < 1e-9, f"{top}")
+    rows = {(row["line_a"], row["line_b"]): row["verdict"] for row in result["lines"]}
+    check.that(rows == {(5, None): "removed", (4, None): "removed", (None, 5): "added", (7, 7): "unchanged"}, f"{rows}")
+    check.that("The edit at a.py:5 changed 2.2 s to 0.4 s" in result["answer"], result["answer"])
+
+
+def another_program_is_said_first(check, folder):
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    other = {**profile, "meta": {**profile["meta"], "command": ["python3", "else.py"]}}
+    write_json(folder / "a.profile.json", profile)
+    write_json(folder / "b.profile.json", other)
+    done = tomoprof("compare", folder / "a.profile.json", folder / "b.profile.json")
+    check.that("program differs: python3 recon.py --size 128 in A, python3 else.py in B" in done.stdout.split("operation")[0], done.stdout[:400])
+
+
+def a_limit_decides_the_exit_code(check, folder):
+    a, b = pair(folder, timing({("op", 64): STEADY}), timing({("op", 64): [1.3 * t for t in STEADY]}))
+    for limit, code in (("10%", 1), ("10", 1), ("40%", 0)):
+        _, said = compare(check, a, b, "--fail-above" if limit == "10" else "--fail-over", limit, code=code)
+        check.that(("op at size 64" in said) == (code == 1), said)
+    compare(check, b, a, "--fail-over", "10%")
+    noisy = {("op", 64): [0.5, 1.2, 3.0, 0.7, 1.3]}
+    compare(check, *pair(folder, timing({("op", 64): STEADY}), timing(noisy)), "--fail-over", "10%")
+    for bad in ("x", "-1", "10%%", "nan"):
+        check.that(tomoprof("compare", a, b, "--fail-over", bad).returncode == 2, f"--fail-over {bad} was taken")
+
+
+def another_machine_is_not_judged(check, folder):
+    a, b = pair(folder, timing({("op", 64): STEADY}), timing({("op", 64): [2 * t for t in STEADY]}, cpu="Y", threads=1))
+    result, _ = compare(check, a, b)
+    check.that(result["machines_differ"] and len(result["warnings"]) == 2, f"{result['warnings']}")
+    _, said = compare(check, a, b, "--fail-over", "10%", code=2)
+    check.that("CPU" in said and "--force" in said, said)
+    compare(check, a, b, "--fail-over", "10%", "--force", code=1)
+    a, b = pair(folder, timing({("op", 64): STEADY}), timing({("op", 64): [2 * t for t in STEADY]}, threads=1, compiler="clang"))
+    compare(check, a, b, "--fail-over", "10%", code=1)  # a change that a person made: named, and judged
+
+
+def recordings_of_another_machine(check, folder):
+    """Said first, before any time; a run that does not know its processor, as older ones, is not called another machine's."""
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    for name, cpu in (("a", "X 9000"), ("b", "Y 1"), ("same", "X 9000"), ("old", None)):
+        facts = {**profile["environment"], **({"launcher.cpu": cpu} if cpu else {})}
+        write_json(folder / f"{name}.profile.json", {**profile, "environment": facts})
+    result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+    check.that(result["answer"].startswith("These runs are from different machines (CPU differs: X 9000 in A, Y 1 in B)"), result["answer"])
+    for name in ("same", "old"):
+        result, _ = compare(check, folder / "a.profile.json", folder / f"{name}.profile.json")
+        check.that("different machines" not in result["answer"], f"{name}: {result['answer']}")
+        check.that(any("CPU differs: X 9000 in A, unknown in B" in w for w in result["warnings"]) == (name == "old"), f"{name}: {result['warnings']}")
+
+
+def lines_are_judged_by_their_error(check, folder):
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    other = json.loads(json.dumps(profile))
+    line = max((line for f in other["files"].values() for line in f["lines"]), key=lambda line: line["cpu"]["user"])
+    line["cpu"]["user"] *= 3
+    write_json(folder / "a.profile.json", profile)
+    write_json(folder / "b.profile.json", other)
+    result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+    first = result["lines"][0]
+    check.that(first["line"] == line["line"] and first["verdict"] == "slower", f"{first}")
+    check.that(all(row["verdict"] == "unchanged" for row in result["lines"][1:]), "an unchanged line is judged")
+
+
+def the_page_says_the_same(check, folder):
+    a, b = pair(folder, timing({("op", 64): STEADY}), timing({("op", 64): [1.3 * t for t in STEADY]}))
+    done = tomoprof("compare", a, b, "--out", folder / "c.html")
+    page = (folder / "c.html").read_text()
+    check.that(done.returncode == 0 and "slower" in done.stdout and 'id="data-compare"' in page, done.stderr)
+    check.that(str(folder) not in page, "an absolute path is in the page")
+
+
+def wrong_input_is_named(check, folder):
+    a, _ = pair(folder, timing({("op", 64): STEADY}), timing({("op", 64): STEADY}))
+    (folder / "p").mkdir()
+    shutil.copy(DATA / "profile" / "example.json", folder / "p" / "profile.json")
+    write_json(folder / "bad.json", {"measurements": [{"status": "ok", "time": "fast"}]})
+    (folder / "torn.json").write_text('{"measurements": [')
+    for other in (folder / "none", folder / "p", folder / "bad.json", folder / "torn.json", "/dev/null"):
+        done = tomoprof("compare", a, other)
+        check.that(done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, f"{other}: {done.returncode} {done.stderr}")
+
+
+if __name__ == "__main__":
+    main(verdicts_follow_the_interval, three_runs_decide_a_clear_change, equal_programs_are_not_called_different, ranks_give_the_exact_interval,
+         edits_are_followed, another_program_is_said_first, a_limit_decides_the_exit_code, another_machine_is_not_judged, recordings_of_another_machine,
+         lines_are_judged_by_their_error,
+         the_page_says_the_same, wrong_input_is_named)

@@ -1,0 +1,208 @@
+"""`convert`: every format that load reads into every format that is written, each compared with the values that are in the file."""
+
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tool import DATA, SANITIZED, have, loadable, main, tomoprof
+
+SHAPE = (5, 37, 41)
+STORE = DATA / "store"
+
+
+def values(dtype):
+    i = np.arange(np.prod(SHAPE), dtype=np.int64)
+    v = (i * i + 3 * i) % 1021
+    dtype = np.dtype(dtype)
+    return (v % 251 if dtype.itemsize == 1 else v).astype(dtype).reshape(SHAPE)
+
+
+def converted(check, source, target, *args):
+    done = tomoprof("convert", source, target, *args)
+    check.that(done.returncode == 0, f"convert {source} {target} {args}: exit {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
+def same(check, path, wanted, text):
+    there = np.load(path)
+    check.that(there.dtype == wanted.dtype and np.array_equal(there, wanted), f"{text}: {there.dtype} {there.shape} instead of {wanted.dtype} {wanted.shape}")
+
+
+def from_every_format(check, folder):
+    for number, (name, dtype) in enumerate((("i4_fortran.npy", "i4"), ("u2_big.npy", "u2"), ("i2.nii.gz", "i2"), ("i2_bgzf.nii.gz", "i2"), ("f4_v2.nii", "f4"),
+                        ("u2_deflate_tiles.tif", "u2"), ("u1_lzw.tif", "u1"), ("f4_predict3.tif", "f4"), ("stack", "u2"), ("zarr2/fortran", "u2"),
+                        ("zarr3/gzip", "u2"), ("ome.zarr", "u2"), ("u2.txrm", "u2"))):
+        converted(check, STORE / name, folder / f"{number}.npy")
+        same(check, folder / f"{number}.npy", values(dtype), name)
+
+
+def into_every_format(check, folder):
+    """There and back again; spacing and names of axes where the format has them."""
+    for source, dtype in (("u2_pages.tif", "u2"), ("f4.npy", "f4"), ("i2.nii", "i2"), ("u1_lzw.tif", "u1")):
+        for number, (end, args) in enumerate(((".npy", ()), (".tif", ()), (".zarr", ()), (".zarr", ("--zarr", 2, "--codec", "gzip:1", "--chunk", "2,16,100")),
+                            (".zarr", ("--codec", "raw", "--chunk", "5,10,7")), (".zarr", ("--zarr", 2, "--codec", "zlib")),
+                            *(((".h5", ()), (".h5", ("--codec", "raw", "--chunk", "2,16,100")), (".h5", ("--codec", "gzip:9", "--chunk", "5,10,7"))) if have("hdf5") else ()))):
+            middle, back = folder / f"{source}{number}{end}", folder / f"{source}{number}.back.npy"
+            converted(check, STORE / source, middle, *args)
+            converted(check, middle, back)
+            same(check, back, values(dtype), f"{source} by {end} {args}")
+    converted(check, STORE / "u2_pages.tif", folder / "x.nii")  # x first: the reader sees the array turned round
+    converted(check, folder / "x.nii", folder / "x.npy")
+    same(check, folder / "x.npy", np.ascontiguousarray(values("u2").T), "TIFF by NIfTI")
+    lost = [converted(check, STORE / "i2.nii", folder / f"y.{end}", *level) for end, level in (("nii", ()), ("nii.gz", ()), ("nii.gz", ("--codec", "gzip:9")))]
+    plain = (folder / "y.nii").read_bytes()
+    check.that(plain == gzip.decompress((folder / "y.nii.gz").read_bytes()), ".nii.gz holds other bytes than .nii")
+    check.that(not any("axes" in text or "spacing" in text for text in lost), f"lost: {lost}")
+    converted(check, STORE / "i2.nii", folder / "spacing.zarr")
+    told = json.loads(tomoprof("info", "--json", folder / "spacing.zarr").stdout)["arrays"]["data"]
+    check.that(told["axes"] == "x, y, z" and json.loads((folder / "spacing.zarr/zarr.json").read_text())["attributes"]["spacing"] == [0.5, 0.5, 2], f"{told}")
+    converted(check, STORE / "u2_pages.tif", folder / "f.npy", "--dtype", "float32")
+    same(check, folder / "f.npy", values("f4"), "float32")
+    check.that(not list(folder.glob("*.tmp")), f"left over: {list(folder.glob('*.tmp'))}")
+
+
+def references(check, folder):
+    """Of a file beside them: nothing is copied."""
+    for name, source in (("npy", "f4.npy"), ("zarr", "zarr2/shuffle"), ("tif", "stack"), ("nii", "i2.nii")):
+        place = folder / name
+        place.mkdir()
+        files = [STORE / source] if (STORE / source).is_file() else sorted(p for p in (STORE / source).rglob("*") if p.is_file())
+        base = STORE / source if (STORE / source).is_dir() else STORE
+        for path in files:
+            copy = place / ("s" if base != STORE else ".") / path.relative_to(base)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+        converted(check, place / ("s" if base != STORE else source), place / "refs.json")
+        converted(check, place / "refs.json", place / "back.npy")
+        same(check, place / "back.npy", values({"npy": "f4", "nii": "i2"}.get(name, "u2")), f"references to {source}")
+    done = tomoprof("convert", STORE / "f4.npy", folder / "elsewhere.json")
+    check.that(done.returncode == 2 and "beside or below" in done.stderr, f"{done.stderr}")
+    if not have("chunk_codecs", "zstd"):
+        return
+    done = tomoprof("convert", STORE / "tiles.czi", STORE / "never.json")
+    check.that(done.returncode == 1 and "form no grid" in done.stderr and not (STORE / "never.json").exists(), f"{done.stderr}")
+
+
+def what_is_lost(check, folder):
+    check.that("spacing" in converted(check, STORE / "ome.zarr", folder / "x.npy") and (folder / "x.npy").exists(), "lost: spacing")
+    check.that("array 1" in converted(check, STORE / "ome.zarr", folder / "x.zarr"), "lost: the other array")
+    check.that("Not kept" not in converted(check, STORE / "f4.npy", folder / "y.npy"), "lost: nothing")
+
+
+def replaced(check, folder):
+    """A file of that name gives way to the new one, unless it is the input."""
+    for source, wanted in (("f4.npy", "f4"), ("u2_pages.tif", "u2")):
+        converted(check, STORE / source, folder / "x.npy")
+        same(check, folder / "x.npy", values(wanted), f"{source} into a file that is there")
+    done = tomoprof("convert", folder / "x.npy", folder / "x.npy")
+    check.that(done.returncode == 2 and "the same file as the input" in done.stderr, f"onto itself: {done}")
+    same(check, folder / "x.npy", values("u2"), "after it was refused")
+
+
+def refused(check, folder):
+    (folder / "there.zarr").mkdir()
+    cut = folder / "cut.npy"
+    cut.write_bytes((STORE / "f4.npy").read_bytes()[:-1])
+    for words, code, args in (("must end in .npy", 2, (STORE / "f4.npy", folder / "x.xyz")), ("exists already", 2, (STORE / "f4.npy", folder / "there.zarr")),
+                              ("cut short", 2, (cut, folder / "x.npy")), ("--chunk 1,0: give sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,0")),
+                              ("--chunk has 2 sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,1")),
+                              ("must be raw, zstd, gzip or zlib", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "lzma")),
+                              ("take a name that ends in .nii", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "raw")),
+                              ("programs that know gzip alone", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "zstd")),
+                              ("between 1 and 9", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "gzip:77"))):
+        done = tomoprof("convert", *args)
+        check.that(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
+    check.that(sorted(p.name for p in folder.iterdir()) == ["cut.npy", "there.zarr"], f"left: {sorted(folder.iterdir())}")
+
+
+def of_another_user(check, folder):
+    """Read in a process apart: where libhdf5 crashes (a library in its place does), it costs a sentence. One's own file does not."""
+    cc = shutil.which("cc")
+    if os.geteuid() != 0 or not cc or SANITIZED:
+        print("  not tried: needs root, a compiler and a build without sanitizers")
+        return
+    if not have("hdf5"):
+        return
+    theirs, shim = folder / "theirs.h5", folder / "crash.so"
+    theirs.write_bytes((DATA / "tooth.h5").read_bytes())
+    theirs.chmod(0o644)
+    (folder / "own.h5").write_bytes(theirs.read_bytes())
+    os.chown(theirs, 12345, 12345)
+    (folder / "crash.c").write_text("#include <signal.h>\nlong H5Fopen(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
+    subprocess.run([cc, "-shared", "-fPIC", "-o", shim, folder / "crash.c"], check=True, timeout=300)
+    for name in ("own", "theirs"):
+        converted(check, folder / f"{name}.h5", folder / f"{name}.npy", "--array", "exchange/data")
+    check.that((folder / "own.npy").read_bytes() == (folder / "theirs.npy").read_bytes(), "another user's file has other values")
+    for words in (("convert", theirs, folder / "never.npy"), ("load", theirs, "--out", folder / "runs")):
+        done = tomoprof(*words, env={"LD_PRELOAD": loadable(shim)})
+        check.that(done.returncode == 2 and "theirs.h5: reading it ended with signal 11" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
+    check.that(not list(folder.glob("never.npy*")), "something was left")
+    chunks, later = folder / "chunks.h5", folder / "later.so"
+    chunks.write_bytes((DATA / "store/kinds.h5").read_bytes())
+    os.chown(chunks, 12345, 12345)
+    (folder / "later.c").write_text("#include <signal.h>\nint H5Dget_chunk_info_by_coord(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
+    subprocess.run([cc, "-shared", "-fPIC", "-o", later, folder / "later.c"], check=True, timeout=300)
+    for out in ("half.npy", "half.zarr"):  # the crash comes when the output has been begun
+        done = tomoprof("convert", chunks, folder / out, "--array", "gzip", env={"LD_PRELOAD": loadable(later)})
+        check.that(done.returncode == 2 and "reading it ended with signal 11" in done.stderr, f"{out}: {done}")
+        check.that(not list(folder.glob("half*")), f"{out}: {list(folder.glob('half*'))} was left")
+    check.that(tomoprof("convert", folder / "own.h5", folder / "never.npy", env={"LD_PRELOAD": loadable(shim)}).returncode == -11, "the shim does nothing")
+    bad = tomoprof("convert", theirs, folder / "never.npy", "--array", "nothing")
+    check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")
+
+
+def means(x):
+    """Sums and counts of up to 2 x 2 x 2 voxels of the last three dimensions."""
+    total, count = x.astype(float), np.ones(x.shape)
+    for axis in range(max(0, x.ndim - 3), x.ndim):
+        if x.shape[axis] > 1:
+            total, count = (np.add.reduceat(a, np.arange(0, x.shape[axis], 2), axis=axis) for a in (total, count))
+    mean = total / count
+    return mean.astype(x.dtype) if x.dtype.kind == "f" else np.rint(mean).astype(x.dtype)
+
+
+def pyramids(check, folder):
+    """OME-Zarr 0.5: levels, names and places of its voxels; what zarr 3.1.6, ome-zarr 0.18 and ome-zarr-models 1.7 read was the same."""
+    random = np.random.default_rng(3)
+    for number, (x, args, order, axes) in enumerate((
+            (random.integers(-999, 999, (70, 131, 9)).astype("f4"), [], (0, 1, 2), "zyx"),
+            (random.integers(0, 4000, (3, 1, 130, 7)).astype("u2"), ["--codec", "gzip"], (0, 1, 2, 3), "czyx"),
+            (random.integers(-99, 99, (129, 65)).astype("i2"), ["--codec", "raw"], (0, 1), "yx"),
+            (random.integers(-999, 999, (4, 5, 70)).astype("f8"), ["--order", "2,0,1"], (2, 0, 1), "zyx"))):
+        out = folder / f"{number}.ome.zarr"
+        np.save(folder / "x.npy", x)
+        told = converted(check, folder / "x.npy", out, *args)
+        group = json.loads((out / "zarr.json").read_text())
+        image = group["attributes"]["ome"]["multiscales"][0]
+        check.that(group["node_type"] == "group" and group["attributes"]["ome"]["version"] == "0.5", f"{group}")
+        check.that("".join(a["name"] for a in image["axes"]) == axes, f"axes {image['axes']}")
+        check.that(f"{len(image['datasets'])} levels" in told and len(image["datasets"]) > 1, told)
+        wanted = x.transpose(order)
+        for k, level in enumerate(image["datasets"]):
+            wanted = means(wanted) if k else wanted
+            same_values = folder / f"{number}-{k}.npy"
+            converted(check, out / level["path"], same_values)
+            same(check, same_values, wanted, f"level {k} of {axes}")
+            wide = [1 if a == "c" or n == 1 else 2**k for a, n in zip(axes, x.transpose(order).shape)]
+            scale, shift = level["coordinateTransformations"]
+            check.that(scale["scale"] == wide and shift["translation"] == [(n - 1) / 2 for n in wide], f"level {k}: {scale} {shift}")
+            names = json.loads((out / level["path"] / "zarr.json").read_text())["dimension_names"]
+            check.that("".join(names) == axes, f"dimension_names {names}")
+        check.that(max(wanted.shape[-3:]) <= 64 and not list(folder.glob("*.tmp*")), f"{wanted.shape}, {list(folder.iterdir())}")
+    for args, text in ((["--zarr", "2"], "OME-Zarr 0.5 is Zarr 3"), (["--order", "0,1"], "--order has 2 numbers"), (["--order", "0,1,1"], "once"),
+                       (["--order", "0;1"], "--order 0;1")):
+        bad = tomoprof("convert", folder / "x.npy", folder / "bad.ome.zarr", *args)
+        check.that(bad.returncode == 2 and text in bad.stderr and not list(folder.glob("bad*")), f"{args}: {bad}")
+    converted(check, folder / "x.npy", folder / "turned.npy", "--order", "2,0,1")
+    same(check, folder / "turned.npy", x.transpose(2, 0, 1), "--order 2,0,1")
+
+
+if __name__ == "__main__":
+    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, of_another_user)
