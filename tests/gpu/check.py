@@ -108,11 +108,14 @@ def timed(build, s):
 
 
 def capture(build, s):
-    """Recordings of other programs, where that check exists; it writes capture.json and small traces."""
-    command = "tests/gpu/capture.py does not exist" if s["capture_seconds"] else "the settings leave it out"
-    if s["capture_seconds"] and (HERE / "capture.py").exists():
-        command = lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"])  # noqa: E731
-    return Step("capture", command, s["capture_seconds"] + 15)
+    """Recordings of other programs; it writes capture.json and small traces. The CUDA C program is the one beside the tests, else
+    nvcc makes it. The emulator brings a CUPTI of its own."""
+    if not s["capture_seconds"]:
+        return Step("capture", "the settings leave it out", 0)
+    known, cupti = build / "tests/known", build / "tests/fake_cupti.so"
+    words = [*(["--known", known] if known.exists() else []), *s["capture_options"]]
+    return Step("capture", lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"] * s["patience"], *words),
+                s["capture_seconds"] + 15, {"TOMOPROF_CAPTURE_CUPTI": str(cupti)} if cupti.exists() else {})
 
 
 def memory_of(device):
