@@ -194,6 +194,10 @@ def without(folder):
     found, out, said = check(folder / "no_driver", build, 77, environment={"SHIM_NO_DRIVER": "1"})
     assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
     assert "no GPU" in results("validate", "--emulated", out, code=1)
+    with tarfile.open(folder / "packed.tar.xz", "w:xz") as archive:  # as tests/gpu/pack.sh leaves it
+        archive.add(build / "tomoprof", arcname="./tomoprof")
+    found, _, said = check(folder / "no_driver_packed", folder / "packed.tar.xz", 77, environment={"SHIM_NO_DRIVER": "1"})
+    assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
     (build / "tomoprof").unlink()
     found, _, said = check(folder / "no_program", build, 1)
     assert "tomoprof cannot be started: No such file or directory" in found["steps"][0]["reason"], said

@@ -1,5 +1,6 @@
 """What check.sh runs. The steps are a table, in the order of what is worth most; the limit cuts the last ones."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -55,7 +56,7 @@ def environment_of(build):
                          for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")})
     if libraries:
         found["LD_LIBRARY_PATH"] = ":".join(libraries)
-    found["PATH"] = ":".join([*toolkits(build, served()), os.environ.get("PATH", os.defpath)])
+    found["PATH"] = ":".join([*toolkits(build, served()), os.environ.get("PATH", os.defpath), str(build / "sanitizer/bin")])
     return found
 
 
@@ -227,9 +228,14 @@ def main():
         print(error, file=sys.stderr)
         return 2
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=roomy()) as name:
-        work = pathlib.Path(name)
+    with contextlib.ExitStack() as stack:
+        work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=roomy())))
         (work / "logs").mkdir()
+        if build.is_file():  # not where arrays lie: memory that files are kept in may forbid programs
+            programs = stack.enter_context(tempfile.TemporaryDirectory(prefix="tomoprof-programs-"))
+            with tarfile.open(build) as archive:
+                archive.extractall(programs, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+            build = pathlib.Path(programs)
         return run(build, out, work, s)
 
 
