@@ -19,7 +19,8 @@ from emulated import CELLS  # noqa: E402
 from runner import Runner, Step  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["TOMOPROF"]).parent
-SETTINGS = emulated.SETTINGS | {"tests": ["project", "filter_recon"]}
+# The fingerprints take the emulator a minute: operators/test_fingerprints. Recordings: one program of capture/test_gpu_capture's.
+SETTINGS = emulated.SETTINGS | {"tests": ["project", "filter_recon"], "fingerprints": False, "capture_options": ["--only", "known"]}
 SMI = """#!/bin/sh
 case "$*" in
 *clocks.sm*loop-ms*) while :; do echo "$(date "+%Y/%m/%d %H:%M:%S.%3N"), 1980, 3201, 500.5, 40, 0x0000000000000004"; sleep 0.05; done ;;
@@ -115,12 +116,14 @@ def whole(folder):
                 f"same_as_cpu_{CELLS[0]}", "suite", "recording", f"peer_mbirtorch_{CELLS[0]}",
                 *(f"peer_{p}_{CELLS[1]}" for p in ("mbirjax", "mbirtorch")), "capture", "suite_large"]
     assert list(rows) == expected, sorted(set(rows) ^ set(expected))
-    others = {"fingerprints": "skipped", "capture": "skipped",
+    others = {"fingerprints": "skipped",
               **{f"peer_mbirjax_{c}": "failed" for c in CELLS}, **{f"peer_mbirtorch_{c}": "skipped" for c in CELLS}}
     assert statuses(found) == {name: others.get(name, "passed") for name in expected}, said
     assert "no median today" in rows[f"peer_mbirjax_{CELLS[0]}"]["reason"], rows
     assert "No module named 'mbirtorch'" in rows[f"peer_mbirtorch_{CELLS[0]}"]["reason"], rows
     assert len(list(out.iterdir())) <= 8, list(out.iterdir())
+    known = json.loads((out / "capture.json").read_text())["rows"]
+    assert [row["program"] for row in known] == ["known"] and known[0]["kernels"]["ours"] == known[0]["kernels"]["own"] >= 25, known
     look_at(json.loads((out / "figures.json").read_text()))
     assert "13x11x9" in (out / "table.txt").read_text()
     print(results("validate", "--emulated", out).strip())
@@ -156,7 +159,8 @@ def failures(folder):
     for name, text in (("project", "echo wrong result; exit 1"), ("filter_recon", f"echo $$ > {pid}; sleep 1000")):
         (build / f"tests/test_{name}").unlink()
         script(build / f"tests/test_{name}", f"#!/bin/sh\n{text}\n")
-    found, out, _ = check(folder / "failures", build, 1, test_seconds=2, cells=[], reference_cells=[], sanitizers=[], peers=[])
+    found, out, _ = check(folder / "failures", build, 1, test_seconds=2, cells=[], reference_cells=[], sanitizers=[], peers=[],
+                          capture_seconds=0)
     rows = {row["name"]: row for row in found["steps"]}
     assert rows["operators_project"]["reason"] == "exit 1: wrong result", rows
     assert rows["operators_filter_recon"]["status"] == "failed", rows
@@ -190,6 +194,10 @@ def without(folder):
     found, out, said = check(folder / "no_driver", build, 77, environment={"SHIM_NO_DRIVER": "1"})
     assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
     assert "no GPU" in results("validate", "--emulated", out, code=1)
+    with tarfile.open(folder / "packed.tar.xz", "w:xz") as archive:  # as tests/gpu/pack.sh leaves it
+        archive.add(build / "tomoprof", arcname="./tomoprof")
+    found, _, said = check(folder / "no_driver_packed", folder / "packed.tar.xz", 77, environment={"SHIM_NO_DRIVER": "1"})
+    assert "skipped: no NVIDIA driver" in said and statuses(found) == {"doctor": "passed"}, said
     (build / "tomoprof").unlink()
     found, _, said = check(folder / "no_program", build, 1)
     assert "tomoprof cannot be started: No such file or directory" in found["steps"][0]["reason"], said
@@ -215,7 +223,8 @@ def of_a_stranger(folder):
     assert said.startswith("On the NVIDIA RTX 1 of 1 steps passed, which proves: equal bits") and "Please attach A.tar.gz to a report" in said, said
     tools = folder / "tools"
     script(tools / "nvidia-smi", SMI.replace("of the emulator", "of the emulator, seen by stranger-name"))
-    (folder / "settings.json").write_text(json.dumps(SETTINGS | {"sanitizers": [], "peers": [], "cells": CELLS[:1], "cliff": CELLS[:1] * 2, "peer_cells": []}))
+    (folder / "settings.json").write_text(json.dumps(SETTINGS | {"sanitizers": [], "peers": [], "cells": CELLS[:1], "cliff": CELLS[:1] * 2, "peer_cells": [],
+                                                               "capture_seconds": 0}))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF")}
     environment |= {"PATH": f"{tools}:{environment['PATH']}", "LOGNAME": "stranger-name", "TOMOPROF_GPU_CHECK": "emulator"}
     words = [sys.executable, ROOT / "tests/gpu/gpu_check.py", BUILD, folder / "left", folder / "settings.json"]

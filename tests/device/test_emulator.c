@@ -49,6 +49,9 @@ static void what_a_gpu_would_punish_is_seen(void **state)
         [SHIM_HOST_POINTER] = "is launched with the host address",
         [SHIM_DESTROYED_STREAM] = "was destroyed",
         [SHIM_DESTROYED_EVENT] = "was destroyed",
+        [SHIM_UNFINISHED_EVENT] = "which nobody waited for",
+        [SHIM_EVENT_IN_GRAPH] = "an event is recorded in a graph",
+        [SHIM_WAIT_IN_GRAPH] = "a graph would wait for an event",
         [SHIM_BEYOND_SHARED] = ""}; /* the system ends it, or ASan */
     char said[400];
     for (int i = 0; i < SHIM_MISUSES; i++) {

@@ -1,5 +1,6 @@
 """What check.sh runs. The steps are a table, in the order of what is worth most; the limit cuts the last ones."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -55,7 +56,7 @@ def environment_of(build):
                          for path in pathlib.Path(folder or ".").glob(f"nvidia/*/lib/{name}")})
     if libraries:
         found["LD_LIBRARY_PATH"] = ":".join(libraries)
-    found["PATH"] = ":".join([*toolkits(build, served()), os.environ.get("PATH", os.defpath)])
+    found["PATH"] = ":".join([*toolkits(build, served()), os.environ.get("PATH", os.defpath), str(build / "sanitizer/bin")])
     return found
 
 
@@ -108,11 +109,14 @@ def timed(build, s):
 
 
 def capture(build, s):
-    """Recordings of other programs, where that check exists; it writes capture.json and small traces."""
-    command = "tests/gpu/capture.py does not exist" if s["capture_seconds"] else "the settings leave it out"
-    if s["capture_seconds"] and (HERE / "capture.py").exists():
-        command = lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"])  # noqa: E731
-    return Step("capture", command, s["capture_seconds"] + 15)
+    """Recordings of other programs; it writes capture.json and small traces. The CUDA C program is the one beside the tests, else
+    nvcc makes it. The emulator brings a CUPTI of its own."""
+    if not s["capture_seconds"]:
+        return Step("capture", "the settings leave it out", 0)
+    known, cupti = build / "tests/known", build / "tests/fake_cupti.so"
+    words = [*(["--known", known] if known.exists() else []), *s["capture_options"]]
+    return Step("capture", lambda work: python("capture.py", build, work / "capture", "--seconds", s["capture_seconds"] * s["patience"], *words),
+                s["capture_seconds"] + 15, {"TOMOPROF_CAPTURE_CUPTI": str(cupti)} if cupti.exists() else {})
 
 
 def memory_of(device):
@@ -224,9 +228,14 @@ def main():
         print(error, file=sys.stderr)
         return 2
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=roomy()) as name:
-        work = pathlib.Path(name)
+    with contextlib.ExitStack() as stack:
+        work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tomoprof-check-", dir=roomy())))
         (work / "logs").mkdir()
+        if build.is_file():  # not where arrays lie: memory that files are kept in may forbid programs
+            programs = stack.enter_context(tempfile.TemporaryDirectory(prefix="tomoprof-programs-"))
+            with tarfile.open(build) as archive:
+                archive.extractall(programs, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+            build = pathlib.Path(programs)
         return run(build, out, work, s)
 
 

@@ -32,6 +32,7 @@ SETTINGS = {
     "peers": ["mbirjax", "mbirtorch"],
     "peer_cells": ["512x448x384", "1024x1008x992", "200x208x160"],
     "capture_seconds": 60,
+    "capture_options": [],   # words for capture.py
     "patience": 1,           # factor on the limit of each step
     "test_seconds": 150,     # the limit of an operator test
 }

@@ -87,6 +87,31 @@ static void outlive(int stream_too)
     cudaEventRecord(event, stream);
 }
 
+/* Events that no work of the stream has reached, or that cross a recording's bounds. */
+static void misuse_event(enum shim_misuse what)
+{
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+    float ms;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    cudaEventRecord(begin, stream);
+    cudaEventRecord(end, stream);
+    if (what != SHIM_UNFINISHED_EVENT)
+        cudaEventSynchronize(end);
+    cudaEventElapsedTime(&ms, begin, end);
+    if (what == SHIM_EVENT_IN_GRAPH || what == SHIM_WAIT_IN_GRAPH)
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (what == SHIM_WAIT_IN_GRAPH)
+        cudaStreamWaitEvent(stream, end, 0);
+    cudaEventRecord(begin, stream);
+    cudaStreamSynchronize(stream);
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    cudaStreamDestroy(stream);
+}
+
 void shim_misuse(enum shim_misuse what)
 {
     int *device, host[4] = {};
@@ -105,6 +130,7 @@ void shim_misuse(enum shim_misuse what)
         CALL_KERNEL(does_nothing, dim3(1), dim3(32), 0, NULL, on_the_host());
     if (what == SHIM_DESTROYED_STREAM || what == SHIM_DESTROYED_EVENT)
         outlive(what == SHIM_DESTROYED_STREAM);
+    misuse_event(what);
     CALL_KERNEL(writes_to_shared, dim3(1), dim3(32), 64 * sizeof(int), NULL,
                 what == SHIM_BEYOND_SHARED ? 65 : 64, device);
     host[0] = what == SHIM_HOST_MEMORY_CHANGED;

@@ -150,8 +150,8 @@ cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
     *out = NULL;
     const cudaError_t code = shim_enter("cudaMallocHost");
-    if (code)
-        return code;
+    if (code || shim_forbid())
+        return code ? code : cudaErrorStreamCaptureUnsupported;
     *out = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
     if (!*out)
         return shim_note(cudaErrorMemoryAllocation);
@@ -170,8 +170,8 @@ cudaError_t cudaFreeHost(void *p)
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
     const cudaError_t code = shim_enter("cudaHostRegister");
-    if (code)
-        return code;
+    if (code || shim_forbid())
+        return code ? code : cudaErrorStreamCaptureUnsupported;
     if ((shim_faults.pin > 0 && --shim_faults.pin == 0) ||
         (!shim_faults.pin && shim_faults.pin_all))
         return shim_note(cudaErrorMemoryAllocation);
@@ -313,6 +313,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     living(event);
     const queue_ref q = event->q;
     const int64_t position = event->position;
+    if (shim_recording(stream))
+        shim_die("a graph would wait for an event that was recorded outside of it");
     const cudaError_t code = shim_enter("cudaStreamWaitEvent");
     if (q && !code)
         shim_enqueue(stream, [=] { run_to(q.get(), position); });
@@ -345,6 +347,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     living(event);
+    if (shim_recording(stream))
+        shim_die("an event is recorded in a graph: whoever waits for it outside never ends");
     const cudaError_t code = shim_enter("cudaEventRecord");
     if (code)
         return code;
@@ -362,6 +366,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     living(event);
+    if (shim_forbid())
+        return cudaErrorStreamCaptureUnsupported;
     return event->q ? wait_for(event->q.get(), event->position)
                     : shim_enter("cudaEventSynchronize");
 }
@@ -370,6 +376,10 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     living(from);
     living(to);
+    for (const cudaEvent_t event : {from, to})
+        if (!event->q || event->q->done < event->position)
+            shim_die("the time of event %p is asked for, which nobody waited for",
+                     static_cast<void *>(event));
     *ms = (float)(1e3 * (*to->seconds - *from->seconds));
     return shim_enter("cudaEventElapsedTime");
 }
