@@ -82,6 +82,7 @@ static enum err order_of(const struct run_state *s, struct crew_order *o)
     o->subsets = s->subsets;
     o->has_angles = s->model.scan.angles != NULL;
     o->has_shifts = s->model.scan.z_shifts != NULL;
+    o->has_moves = s->model.scan.moves != NULL;
     for (int i = 0; i < CREW_ARRAYS; i++)
         o->has[i] = crew_array((struct run_state *)(uintptr_t)s, i)->host != NULL;
     if (s->op->share != SHARE_MBIR || !o->m.regularisation.automatic)

@@ -42,42 +42,49 @@ static const struct box *box_of(const struct operation *op, const struct crew_pa
     return sinogram ? &p->sinogram : &p->volume;
 }
 
-static enum err share_floats(struct crew *w, int there, const float **p, int64_t n)
+/* What the first rank has of each view, on all: NULL, or malloc'ed. */
+static enum err share_views(struct crew *w, int there, const void *given, size_t bytes,
+                            const void **out)
 {
-    float *copy = NULL;
+    *out = NULL;
     if (!there)
         return ERR_OK;
-    if (!leads(w)) {
-        copy = malloc((size_t)n * sizeof *copy);
-        FAIL_IF(!copy, ERR_MEMORY, "no memory for the angles");
-        *p = copy;
-    }
-    return cluster_broadcast(w->c, (void *)(uintptr_t)*p, (size_t)n * sizeof **p, 0);
+    void *copy = malloc(bytes);
+    FAIL_IF(!copy, ERR_MEMORY, "no memory for the views of a scan");
+    if (leads(w))
+        memcpy(copy, given, bytes);
+    *out = copy;
+    return cluster_broadcast(w->c, copy, bytes, 0);
 }
 
-static const float *copy_floats(const float *from, int64_t n)
+static const void *copy_views(const void *from, size_t bytes)
 {
-    float *to = from ? malloc((size_t)n * sizeof *to) : NULL;
+    void *to = from ? malloc(bytes) : NULL;
     if (to)
-        memcpy(to, from, (size_t)n * sizeof *to);
+        memcpy(to, from, bytes);
     return to;
 }
 
-/* The model on all ranks, each with angles of its own. */
+/* The model on all ranks, each with views of its own. */
 static enum err share_model(struct crew *w, const struct crew_order *o, const struct run_state *s)
 {
-    const int64_t views = o->m.scan.views;
+    const size_t views = (size_t)o->m.scan.views;
+    const struct scan *given = s ? &s->model.scan : NULL;
+    struct scan *mine = &w->whole.scan;
+    const void *angles, *shifts, *moves;
     w->whole = o->m;
-    w->whole.scan.angles = w->whole.scan.z_shifts = NULL;
-    if (leads(w)) {
-        w->whole.scan.angles = copy_floats(s->model.scan.angles, views);
-        w->whole.scan.z_shifts = copy_floats(s->model.scan.z_shifts, views);
-        FAIL_IF((o->has_angles && !w->whole.scan.angles) ||
-                    (o->has_shifts && !w->whole.scan.z_shifts),
-                ERR_MEMORY, "no memory for the angles");
-    }
-    TRY(share_floats(w, o->has_angles, &w->whole.scan.angles, views));
-    return share_floats(w, o->has_shifts, &w->whole.scan.z_shifts, views);
+    mine->angles = mine->z_shifts = NULL;
+    mine->moves = NULL;
+    TRY(share_views(w, o->has_angles, given ? given->angles : NULL, views * sizeof(float),
+                    &angles));
+    mine->angles = angles;
+    TRY(share_views(w, o->has_shifts, given ? given->z_shifts : NULL, views * sizeof(float),
+                    &shifts));
+    mine->z_shifts = shifts;
+    TRY(share_views(w, o->has_moves, given ? given->moves : NULL, views * sizeof(struct view_move),
+                    &moves));
+    mine->moves = moves;
+    return ERR_OK;
 }
 
 /* This rank's problem, its arrays empty. */
@@ -89,11 +96,15 @@ static enum err make_part(struct crew *w, const struct crew_order *o)
     if (p->op->share == SHARE_MBIR)
         TRY(shares_of(&w->whole, size, &w->shares));
     p->model = w->plan.m;
-    const int64_t views = p->model.scan.views;
-    p->model.scan.angles = copy_floats(w->plan.m.scan.angles, views);
-    p->model.scan.z_shifts = copy_floats(w->plan.m.scan.z_shifts, views);
-    FAIL_IF(o->has_angles && views && !p->model.scan.angles, ERR_MEMORY,
-            "no memory for the angles");
+    const struct scan *from = &w->plan.m.scan;
+    const size_t views = (size_t)from->views;
+    p->model.scan.angles = copy_views(from->angles, views * sizeof *from->angles);
+    p->model.scan.z_shifts = copy_views(from->z_shifts, views * sizeof *from->z_shifts);
+    p->model.scan.moves = copy_views(from->moves, views * sizeof *from->moves);
+    FAIL_IF(views && ((from->angles && !p->model.scan.angles) ||
+                      (from->z_shifts && !p->model.scan.z_shifts) ||
+                      (from->moves && !p->model.scan.moves)),
+            ERR_MEMORY, "no memory for the views of a scan");
     p->seed = o->seed;
     p->subsets = o->subsets;
     p->mbir = o->mbir;

@@ -27,17 +27,11 @@ static const char *axis_of(const struct operation *op, const struct ct_model *m)
 const char *crew_plan_axis(const struct operation *op, const struct ct_model *m, int size,
                            const char **why)
 {
-    enum recon_op recon;
-    const int direct = operation_recon(op, &recon) && recon == RECON_DIRECT;
     *why = "";
     if (op->share == SHARE_NONE)
         *why = "no way to share it is built";
     else if (op->share == SHARE_MBIR && m->volume.slices < 2 * (int64_t)size)
         *why = "each process needs two slices";
-    else if (m->scan.moves)
-        *why = "translation and multi-axis scans are for one process";
-    else if (m->scan.z_shifts && is_cone(m) && (direct || op->share == SHARE_MBIR))
-        *why = "the scan is helical";
     return **why ? NULL : axis_of(op, m);
 }
 
@@ -64,8 +58,11 @@ static struct index_range rows_under(const struct operation *op, const struct ct
 {
     struct ct_model seen = *m;
     enum recon_op recon;
-    if (operation_recon(op, &recon) && recon == RECON_HESSIAN)
+    const int known = operation_recon(op, &recon);
+    if (known && recon == RECON_HESSIAN)
         seen.volume.ror = ROR_NONE;
+    if (known && recon == RECON_DIRECT && m->scan.z_shifts) /* views that see a slice are counted */
+        return all_of(m->scan.rows);
     struct index_range rows = tile_rows(&seen, all_of(m->scan.views), slices);
     if (!rows.count) /* slices beside the detector: any row is right */
         rows = (struct index_range){0, 1};

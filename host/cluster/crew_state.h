@@ -16,7 +16,7 @@ struct crew_order {
     struct mbir_options mbir;
     uint64_t seed;
     int64_t subsets;
-    int has[CREW_ARRAYS], has_angles, has_shifts;
+    int has[CREW_ARRAYS], has_angles, has_shifts, has_moves;
 };
 
 /* What a rank says after a run. */

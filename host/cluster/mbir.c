@@ -34,14 +34,12 @@ enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
     const struct ct_model *m = &s->input.model;
     const int64_t most = m->volume.slices / 2;
     struct shares shares;
-    FAIL_IF(m->scan.moves && c->place.size > 1, ERR_USAGE,
-            "mbir of translation and multi-axis scans is for one process, and %d were started",
-            c->place.size);
-    FAIL_IF(m->scan.z_shifts && c->place.size > 1, ERR_USAGE,
-            "mbir of helical scans is for one process, and %d were started", c->place.size);
     FAIL_IF(c->place.size > 1 && most < c->place.size, ERR_USAGE,
             "%" PRId64 " slices are too few for mbir by %d processes: start %" PRId64 " at most",
             m->volume.slices, c->place.size, most < 1 ? (int64_t)1 : most);
+    size_t whole, volume;
+    TRY(scan_recon_sizes(m, &whole, &volume));
+    s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     TRY(shares_of(m, c->place.size, &shares));
     const struct ct_model mine = model_of(m, &shares, c->place.rank);
     const int overlap = m->scan.beam == BEAM_CONE && c->place.size > 1;
@@ -52,6 +50,10 @@ enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
         (size_t)(1 + (s->request->weights != SCAN_EQUAL) + (s->request->rings != 0) + 3 * overlap);
     s->bytes = sinograms * y + x + mbir_scratch_bytes(&mine) +
                14 * (size_t)volume_pixels(&mine.volume) * sizeof(float);
+    if (scan_views_whole(s->request))
+        s->bytes += whole;
+    if (s->request->weights == SCAN_METAL) /* found in a volume of all slices */
+        s->bytes += 4 * whole + 2 * volume;
     return mem_require("this reconstruction by all processes of this machine",
                        s->bytes * (size_t)c->place.local_size, "start fewer, or on more machines");
 }
@@ -137,6 +139,37 @@ static enum err regularise(struct part *p, int *silent)
     return ERR_OK;
 }
 
+/* All rows, with what is done to them. */
+static enum err read_all(struct part *p, float **y)
+{
+    const struct scan_request *r = p->s->request;
+    struct ct_model whole = p->s->input.model;
+    TRY(scan_input_rows(r, &p->s->input, 0, whole.scan.rows, y));
+    return r->rings ? scan_remove_rings(p->be, &whole, r->rings, r->steps, y) : ERR_OK;
+}
+
+/* Each rank finds the metal in all slices: a message would not come earlier. */
+static enum err make_metal_weights(struct part *p)
+{
+    const struct scan *s = &p->s->input.model.scan;
+    const struct index_range rows = p->shares.rows[p->c->place.rank];
+    const struct box part = {{s->views, s->rows, s->channels},
+                             {{0, s->views}, rows, {0, s->channels}}};
+    float *y = NULL, *all = NULL;
+    void *w = NULL;
+    enum err e = read_all(p, &y);
+    if (!e)
+        e = scan_metal_weights(p->be, &p->s->input.model, y, &all);
+    if (!e)
+        e = mem_alloc("weights", (size_t)box_count(&part) * sizeof(float), &w);
+    if (!e)
+        box_pack(&part, all, 0, box_count(&part), w);
+    p->w = w;
+    mem_free(y);
+    mem_free(all);
+    return e;
+}
+
 static enum err make_weights(struct part *p)
 {
     void *w;
@@ -159,7 +192,7 @@ static enum err read_part(struct part *p)
     if (r->rings)
         TRY(scan_remove_rings(p->be, &p->m, r->rings, r->steps, &p->y));
     if (r->weights)
-        TRY(make_weights(p));
+        TRY((r->weights == SCAN_METAL ? make_metal_weights : make_weights)(p));
     TRY(mem_alloc("volume", (size_t)volume_voxels(&p->m.volume) * sizeof(float), &x));
     p->x = x;
     return ERR_OK;
@@ -239,7 +272,6 @@ enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backen
                           const struct parts *to, int *silent)
 {
     struct part p = {.c = c, .s = s, .be = be};
-    TRY(cluster_agree(c, scan_input_prepare(s->request, &s->input), silent));
     TRY(shares_of(&s->input.model, c->place.size, &p.shares));
     p.m = model_of(&s->input.model, &p.shares, c->place.rank);
     enum err e = run(&p, to, silent);

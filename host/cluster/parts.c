@@ -12,7 +12,6 @@
 #include "host/base/memory.h"
 #include "host/cluster/parts.h"
 #include "host/scan/steps.h"
-#include "host/store/format/png.h"
 
 #define CALL_BYTES 8192
 
@@ -47,6 +46,7 @@ static void describe(const struct scan_request *r, const struct volume *v, char 
     at += add_file(at, "darks", r->darks);
     at += add_file(at, "flats after", r->flats_after);
     at += add_file(at, "geometry", r->geometry);
+    at += add_file(at, "poses", r->poses);
     at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
                    r->angles ? r->angles : "-", r->rows ? r->rows : "-", r->bin);
     if (r->center)
@@ -55,12 +55,15 @@ static void describe(const struct scan_request *r, const struct volume *v, char 
                    r->drift, s->zingers, s->air, s->least);
     for (int i = 0; i < PREPARE_COEFFICIENTS; i++)
         at += snprintf(at, 32, " %.17g", s->hardening[i]);
+    at += snprintf(at, 256, "\nphase %.17g %.17g %.17g %.17g\ntilt %d %.17g\noverlap %d %.17g",
+                   s->delta_beta, s->energy, s->distance, s->pixel, (int)s->tilted, s->tilt,
+                   (int)s->joined, s->overlap);
     at += snprintf(at, 64, "\ncenter method %d %d\n", (int)r->center_method, r->search_center);
     snprintf(at, 512,
-             "method %d\nbackproject %d\nrings %d\nredundancy %d\nvolume %" PRId64 " %" PRId64
+             "method %d\nbackproject %d\nrings %d\nredundancy %d %d\nvolume %" PRId64 " %" PRId64
              " %" PRId64 "\n",
-             (int)r->method, r->voxel_driven, r->rings, (int)r->redundancy, v->rows, v->cols,
-             v->slices);
+             (int)r->method, r->voxel_driven, r->rings, (int)r->redundancy, r->helical, v->rows,
+             v->cols, v->slices);
 }
 
 static void name_of(const struct parts *p, const char *what, char path[4096 + 32])
@@ -160,17 +163,43 @@ enum err parts_mark(const struct parts *p, int64_t slab)
     return ERR_OK;
 }
 
-static enum err write_picture(const struct parts *p, const struct volume *v)
+static enum err write_picture(const struct parts *p, struct scan_recon *s)
 {
-    double low, high;
+    const struct volume *v = &s->input.model.volume;
     void *room;
     TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &room));
     enum err e = volume_parts_read(&p->volume, v->slices / 2, room);
-    if (!e) {
-        image_window(v->rows, v->cols, room, v->cols, 1, &low, &high);
-        e = png_write_grey(p->request->picture, v->rows, v->cols, room, v->cols, 1, low, high);
-    }
+    if (!e)
+        e = scan_recon_picture(s, room, 1);
     mem_free(room);
+    return e;
+}
+
+/* The whole volume, slices fastest. */
+static enum err read_back(const struct parts *p, const struct volume *v, float *x)
+{
+    const int64_t pixels = volume_pixels(v);
+    void *slice;
+    enum err e = ERR_OK;
+    TRY(mem_alloc("a slice", (size_t)pixels * sizeof(float), &slice));
+    for (int64_t k = 0; k < v->slices && !e; k++) {
+        e = volume_parts_read(&p->volume, k, slice);
+        for (int64_t i = 0; i < pixels && !e; i++)
+            x[i * v->slices + k] = ((float *)slice)[i];
+    }
+    mem_free(slice);
+    return e;
+}
+
+static enum err compare(const struct parts *p, struct scan_recon *s)
+{
+    const struct volume *v = &s->input.model.volume;
+    void *x;
+    TRY(mem_alloc("the volume, for --reference", (size_t)volume_voxels(v) * sizeof(float), &x));
+    enum err e = read_back(p, v, x);
+    if (!e)
+        e = scan_recon_compare(s, x);
+    mem_free(x);
     return e;
 }
 
@@ -180,12 +209,12 @@ void parts_drop(const struct parts *p, const struct volume *v)
     rmdir(p->folder);
 }
 
-enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan)
+enum err parts_finish(const struct parts *p, struct scan_recon *s)
 {
-    TRY(write_picture(p, v));
+    TRY((s->request->reference ? compare : write_picture)(p, s));
     FAIL_IF(rename(p->file, p->request->out), ERR_IO, "%s: cannot become %s: %s", p->file,
             p->request->out, strerror(errno));
-    clear(p, plan->count);
+    clear(p, s->slabs.count);
     rmdir(p->folder);
     return ERR_OK;
 }

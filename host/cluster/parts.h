@@ -24,8 +24,8 @@ enum err parts_add(const struct parts *p, struct slab s, const float *x);
 enum err parts_mark(const struct parts *p, int64_t slab);
 /* By one rank: nothing of it is to be taken up again. */
 void parts_drop(const struct parts *p, const struct volume *v);
-/* By one rank, when all slabs are there: the picture of the middle slice, then the file appears
- * under its name and the folder goes. */
-enum err parts_finish(const struct parts *p, const struct volume *v, const struct slabs *plan);
+/* By one rank, when all slabs are there: the picture of the middle slice, or the comparison with a
+ * reference; then the file appears under its name and the folder goes. */
+enum err parts_finish(const struct parts *p, struct scan_recon *s);
 
 #endif

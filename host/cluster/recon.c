@@ -22,9 +22,15 @@ static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
 {
     const struct ct_model *m = &s->input.model;
     const int64_t size = c->place.size, length = m->volume.slices;
+    const size_t here = (size_t)c->place.local_size;
     struct slabs fits;
     char share[32];
-    snprintf(share, sizeof share, "%zu", mem_available() / (size_t)c->place.local_size);
+    size_t y, x;
+    TRY(scan_recon_sizes(m, &y, &x));
+    const size_t whole = scan_views_whole(s->request) ? 2 * y : 0; /* before and after a step */
+    TRY(mem_require("whole views in each process of this machine", whole * here,
+                    "start fewer, or on more machines"));
+    snprintf(share, sizeof share, "%zu", mem_available() / here - whole);
     setenv("TOMOPROF_MEMORY", share, 1);
     TRY(scan_slabs_plan(s->request, m, &fits));
     const int64_t each = (length + size - 1) / size;
@@ -34,7 +40,7 @@ static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
     const int fourier = s->request->method == SCAN_FOURIER; /* bits depend on which are together */
     const int64_t thickness = fourier ? (even + TOGETHER - 1) / TOGETHER * TOGETHER : even;
     s->slabs = (struct slabs){length, thickness, (length + thickness - 1) / thickness};
-    s->bytes = s->bytes / (size_t)length * (size_t)thickness;
+    s->bytes = whole + (y + x) / (size_t)length * (size_t)thickness;
     return ERR_OK;
 }
 
@@ -43,11 +49,7 @@ enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume)
     struct parts p;
     FAIL_IF(resume && s->request->method == SCAN_MBIR, ERR_USAGE,
             "--resume is for fbp, fdk and fourier: the slices of mbir depend on each other");
-    FAIL_IF(
-        scan_steps_whole(s->request->steps), ERR_USAGE,
-        "--paganin, --tilt and --overlap need whole views: start one process, without --resume");
     TRY(parts_of(s->request, &s->input.model.volume, &p));
-    TRY(scan_recon_plan(s));
     return s->request->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);
 }
 
@@ -97,7 +99,6 @@ static enum err run_direct(struct cluster *c, struct scan_recon *s, struct backe
 {
     char *there = NULL;
     enum err e;
-    TRY_OUT(cluster_agree(c, scan_input_prepare(s->request, &s->input), silent));
     TRY_OUT(cluster_agree(c, slabs_there(c, s, p, &there), silent));
     e = my_slabs(c, s, be, p, there);
     progress_end();
@@ -114,6 +115,7 @@ enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backe
     const int first = c->place.rank == 0;
     struct parts p;
     s->start = clock_ns();
+    TRY(cluster_agree(c, scan_recon_prepare(s), silent));
     TRY(parts_of(s->request, v, &p));
     if (s->request->method == SCAN_MBIR) {
         TRY(cluster_mbir_run(c, s, be, &p, silent));
@@ -123,5 +125,5 @@ enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backe
         TRY(run_direct(c, s, be, &p, silent));
     }
     s->seconds = clock_seconds_since(s->start);
-    return cluster_agree(c, first ? parts_finish(&p, v, &s->slabs) : ERR_OK, silent);
+    return cluster_agree(c, first ? parts_finish(&p, s) : ERR_OK, silent);
 }

@@ -291,11 +291,26 @@ int64_t scan_input_halo(const struct scan_request *r)
     return is_sinogram(r) ? 0 : HALO;
 }
 
+static enum err copy_rows(const struct scan_input *in, int64_t first, int64_t count, float **out)
+{
+    const struct scan *s = &in->model.scan;
+    const int64_t n = count * s->channels;
+    void *rows;
+    TRY(mem_alloc("detector rows", (size_t)(s->views * n) * sizeof(float), &rows));
+    for (int64_t v = 0; v < s->views; v++)
+        memcpy((float *)rows + v * n, in->sinogram + (v * s->rows + first) * s->channels,
+               (size_t)n * sizeof(float));
+    *out = rows;
+    return ERR_OK;
+}
+
 enum err scan_input_rows(const struct scan_request *r, const struct scan_input *in, int64_t first,
                          int64_t count, float **sinogram)
 {
     const struct scan *s = &in->model.scan;
     int64_t shape[] = {s->views, s->rows, s->channels};
+    if (in->sinogram)
+        return copy_rows(in, first, count, sinogram);
     if (is_sinogram(r))
         return npy_read_rows(r->in, shape, sinogram_names, 1, first, count, sinogram);
     const int64_t from = first > HALO ? first - HALO : 0;

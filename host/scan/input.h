@@ -17,7 +17,8 @@ enum err scan_input_read(const struct scan_request *r, struct scan_input *out);
 /* For work in slabs, instead of scan_input_read: what is there to know but the data. The centre is
  * found on the middle 32 rows. */
 enum err scan_input_prepare(const struct scan_request *r, struct scan_input *out);
-/* Then rows [first, first + count) of the model's: (views, count, channels), mem_alloc. */
+/* Then rows [first, first + count) of the model's: (views, count, channels), mem_alloc. Copied
+ * where in->sinogram has them. */
 enum err scan_input_rows(const struct scan_request *r, const struct scan_input *in, int64_t first,
                          int64_t count, float **sinogram);
 /* Rows that are read on either side beyond those: defects are filled from their neighbours. */

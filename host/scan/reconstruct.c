@@ -24,7 +24,7 @@ enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out)
     return scan_input_plan(r, &out->input);
 }
 
-static enum err array_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume)
+enum err scan_recon_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume)
 {
     TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
                  sinogram));
@@ -40,9 +40,14 @@ static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_
                                              : 2 * sinogram + 2 * volume;
 }
 
+int scan_views_whole(const struct scan_request *r)
+{
+    return scan_steps_whole(r->steps) || r->poses;
+}
+
 int scan_needs_whole(const struct scan_request *r)
 {
-    return scan_steps_whole(r->steps) || r->poses || r->reference || r->helical;
+    return scan_views_whole(r) || r->reference || r->helical;
 }
 
 /* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. The
@@ -52,7 +57,7 @@ enum err scan_recon_plan(struct scan_recon *s)
     const struct scan_request *r = s->request;
     const struct ct_model *m = &s->input.model;
     size_t sinogram, volume;
-    TRY(array_sizes(m, &sinogram, &volume));
+    TRY(scan_recon_sizes(m, &sinogram, &volume));
     s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
     s->bytes = sinogram + volume;
     if (scan_steps_wanted(r->steps)) /* a step holds its input and its result */
@@ -75,13 +80,23 @@ enum err scan_recon_plan(struct scan_recon *s)
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
 
-enum err scan_recon_read(struct scan_recon *s)
+static enum err read_whole(struct scan_recon *s)
 {
-    s->start = clock_ns();
-    TRY((s->slabs.count > 1 ? scan_input_prepare : scan_input_read)(s->request, &s->input));
+    TRY(scan_input_read(s->request, &s->input));
     return s->request->poses
                ? scan_apply_poses(s->request->poses, &s->input.model, &s->input.sinogram)
                : ERR_OK;
+}
+
+enum err scan_recon_read(struct scan_recon *s)
+{
+    s->start = clock_ns();
+    return s->slabs.count > 1 ? scan_input_prepare(s->request, &s->input) : read_whole(s);
+}
+
+enum err scan_recon_prepare(struct scan_recon *s)
+{
+    return scan_views_whole(s->request) ? read_whole(s) : scan_input_prepare(s->request, &s->input);
 }
 
 /* Arrays of a reconstruction all at once. */
@@ -168,15 +183,27 @@ static enum err place(const struct scan_recon *s, struct backend *be, size_t byt
                : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
 }
 
-static enum err run_helical(struct scan_recon *s, struct arrays *a)
+enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const float *sinogram,
+                            float **weights)
 {
-    const struct ct_model *m = &s->input.model;
-    float *factors;
-    TRY(helical_back(a->be, m, s->request->voxel_driven, &a->y, &a->y, &a->x, &factors));
-    const enum err e = a->be->ops->download(a->be, &a->x, a->volume, a->x.bytes);
-    for (int64_t i = 0; i < volume_voxels(&m->volume) && !e; i++)
-        a->volume[i] *= factors[i];
-    mem_free(factors);
+    struct arrays a = {.be = be};
+    size_t y_bytes, x_bytes;
+    void *x, *w = NULL;
+    enum err e;
+    *weights = NULL;
+    TRY_OUT(scan_recon_sizes(m, &y_bytes, &x_bytes));
+    TRY_OUT(mem_alloc("a volume in which metal is found", x_bytes, &x));
+    a.volume = x;
+    TRY_OUT(mem_alloc("weights", y_bytes, &w));
+    TRY_OUT(be->ops->upload(be, sinogram, y_bytes, &a.y));
+    TRY_OUT(be->ops->upload(be, a.volume, x_bytes, &a.x));
+    TRY_OUT(metal_weights(&a, 0, m, y_bytes));
+    TRY_OUT(be->ops->download(be, &a.w, w, y_bytes));
+    *weights = w;
+    w = NULL;
+out:
+    mem_free(w);
+    arrays_free(&a);
     return e;
 }
 
@@ -192,7 +219,7 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
     if (r->rings)
         TRY(scan_remove_rings(a->be, m, r->rings, r->steps, &s->input.sinogram));
     TRY(scan_weigh_rays(r->redundancy, &s->input));
-    TRY(array_sizes(m, &y_bytes, &x_bytes));
+    TRY(scan_recon_sizes(m, &y_bytes, &x_bytes));
     TRY(place(s, a->be, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     a->volume = x;
@@ -202,14 +229,9 @@ static enum err compute(struct scan_recon *s, struct arrays *a)
         TRY(transmission_weights(a, large, s->input.sinogram, y_bytes));
     if (weights == SCAN_METAL)
         TRY(metal_weights(a, large, m, y_bytes));
-    if (r->helical)
-        return run_helical(s, a);
-    if (r->method == SCAN_MBIR)
-        TRY(run_mbir(s, a));
-    else
-        TRY((r->method == SCAN_FOURIER ? fourier_recon
-             : r->voxel_driven         ? fdk_voxel_recon
-                                       : direct_recon)(a->be, m, &a->y, &a->y, &a->x));
+    if (r->method != SCAN_MBIR)
+        return scan_slab_direct(a->be, r, m, &a->y, &a->x, x);
+    TRY(run_mbir(s, a));
     return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 
@@ -220,8 +242,7 @@ static enum err write_volume(const char *path, const struct volume *v, const flo
     return volume_writer_close(w, volume_writer_add(w, 0, v->slices, x));
 }
 
-/* `slice`: a value every `stride` floats. */
-static enum err write_picture(struct scan_recon *s, const float *slice, int64_t stride)
+enum err scan_recon_picture(struct scan_recon *s, const float *slice, int64_t stride)
 {
     const struct volume *v = &s->input.model.volume;
     double low, high;
@@ -239,7 +260,7 @@ static enum err write_picture(struct scan_recon *s, const float *slice, int64_t 
     return e;
 }
 
-static enum err compare(struct scan_recon *s, const float *x, const char *picture)
+enum err scan_recon_compare(struct scan_recon *s, const float *x)
 {
     static const char *const names[] = {"rows", "columns", "slices"};
     const struct volume *v = &s->input.model.volume;
@@ -248,7 +269,7 @@ static enum err compare(struct scan_recon *s, const float *x, const char *pictur
     if (npy_read(s->request->reference, 3, shape, names, 1, &reference))
         return err_prefix(ERR_INPUT, "--reference");
     s->quality = quality_of(v, x, reference);
-    const enum err e = quality_picture(picture, v, x, reference);
+    const enum err e = quality_picture(s->request->picture, v, x, reference);
     mem_free(reference);
     return e;
 }
@@ -262,7 +283,7 @@ static enum err run_slabs(struct scan_recon *s, struct backend *be)
     TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
     enum err e = scan_slabs_run(be, r, &s->input, &s->slabs, middle);
     if (!e)
-        e = write_picture(s, middle, 1);
+        e = scan_recon_picture(s, middle, 1);
     mem_free(middle);
     s->seconds = clock_seconds_since(s->start);
     return e;
@@ -287,8 +308,8 @@ static enum err run_whole(struct scan_recon *s, struct backend *be)
         TRY_OUT(check_stop(r));
     s->seconds = clock_seconds_since(s->start);
     TRY_OUT(write_volume(r->out, v, a.volume));
-    e = r->reference ? compare(s, a.volume, r->picture)
-                     : write_picture(s, a.volume + v->slices / 2, v->slices);
+    e = r->reference ? scan_recon_compare(s, a.volume)
+                     : scan_recon_picture(s, a.volume + v->slices / 2, v->slices);
 out:
     arrays_free(&a);
     return e;

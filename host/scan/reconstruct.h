@@ -75,8 +75,10 @@ struct scan_recon {
     int64_t start;
 };
 
-/* Something that was asked for needs all of the data at once: no slabs, and one process. */
+/* Something that was asked for needs all of the data at once: no slabs in one process. */
 int scan_needs_whole(const struct scan_request *r);
+/* A step before the reconstruction needs all rows of a view. */
+int scan_views_whole(const struct scan_request *r);
 
 /* Reads headers: the model's sizes, and its angles where a geometry file has them. */
 enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out);
@@ -87,6 +89,17 @@ enum err scan_recon_read(struct scan_recon *s);
 /* Reconstructs and writes. ERR_INTERRUPTED, and no file, when *stop becomes non-zero; MBIR ends
  * with what it has. */
 enum err scan_recon_run(struct scan_recon *s, struct backend *be);
+
+/* For ranks, in place of read and run: bytes of sinogram and volume; what there is to know but the
+ * data, which is read too where views are needed whole; the picture of the middle slice (a value
+ * every `stride` floats), or the comparison of a whole volume with the reference. */
+enum err scan_recon_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume);
+enum err scan_recon_prepare(struct scan_recon *s);
+enum err scan_recon_picture(struct scan_recon *s, const float *slice, int64_t stride);
+enum err scan_recon_compare(struct scan_recon *s, const float *volume);
+/* Weights of a whole sinogram, less where rays meet metal; mem_alloc. */
+enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const float *sinogram,
+                            float **weights);
 void scan_recon_free(struct scan_recon *s);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/recon/helical.h"
 #include "host/recon/recon.h"
 #include "host/recon/slabs/tile.h"
 #include "host/scan/rays.h"
@@ -99,6 +100,31 @@ struct slab_arrays {
     struct buffer y_buffer, x_buffer;
 };
 
+/* Each voxel by how much of the turns saw it. */
+static enum err helical(struct backend *be, const struct scan_request *r, const struct ct_model *m,
+                        struct buffer *y, struct buffer *x, float *volume)
+{
+    float *factors;
+    TRY(helical_back(be, m, r->voxel_driven, y, y, x, &factors));
+    const enum err e = be->ops->download(be, x, volume, x->bytes);
+    for (int64_t i = 0; i < volume_voxels(&m->volume) && !e; i++)
+        volume[i] *= factors[i];
+    mem_free(factors);
+    return e;
+}
+
+enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
+                          const struct ct_model *m, struct buffer *y, struct buffer *x,
+                          float *volume)
+{
+    if (r->helical)
+        return helical(be, r, m, y, x, volume);
+    TRY((r->method == SCAN_FOURIER ? fourier_recon
+         : r->voxel_driven         ? fdk_voxel_recon
+                                   : direct_recon)(be, m, y, y, x));
+    return x->ptr == volume ? ERR_OK : be->ops->download(be, x, volume, x->bytes);
+}
+
 static enum err compute(struct backend *be, const struct scan_request *r, struct slab_arrays *w)
 {
     const struct backend_ops *ops = be->ops;
@@ -107,10 +133,7 @@ static enum err compute(struct backend *be, const struct scan_request *r, struct
     const size_t x_bytes = (size_t)volume_voxels(&m->volume) * sizeof *w->x;
     TRY(ops->upload(be, w->part.sinogram, y_bytes, &w->y_buffer));
     TRY(ops->upload(be, w->x, x_bytes, &w->x_buffer));
-    TRY((r->method == SCAN_FOURIER ? fourier_recon
-         : r->voxel_driven         ? fdk_voxel_recon
-                           : direct_recon)(be, m, &w->y_buffer, &w->y_buffer, &w->x_buffer));
-    return ops->download(be, &w->x_buffer, w->x, x_bytes);
+    return scan_slab_direct(be, r, m, &w->y_buffer, &w->x_buffer, w->x);
 }
 
 enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
@@ -122,6 +145,7 @@ enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
     struct slab_arrays w = {.part = *input};
     void *x;
     enum err e;
+    w.part.sinogram = NULL; /* the whole one stays with `input` */
     w.part.model = tile_model(&input->model, views, rows, slices);
     *volume = NULL;
     TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&w.part.model.volume) * sizeof(float),

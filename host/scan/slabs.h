@@ -21,7 +21,13 @@ enum err scan_slabs_keep(const struct scan_request *r, struct scan_input *in, st
 enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
                         const struct scan_input *input, const struct slabs *plan, float *middle);
 
-/* One slab, (rows, cols, count), mem_alloc; `input` is prepared (scan_input_prepare). */
+/* Filter and back projection of all that there is, by the method of the request: x, which `volume`
+ * gets (host; x's own memory, where it lies there). `y` is written over. */
+enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
+                          const struct ct_model *m, struct buffer *y, struct buffer *x,
+                          float *volume);
+
+/* One slab, (rows, cols, count), mem_alloc; `input` is prepared (scan_recon_prepare). */
 enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
                           const struct scan_input *input, struct slab s, float **volume);
 

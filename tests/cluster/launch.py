@@ -19,7 +19,8 @@ def module_missing():
     return "Open MPI (openmpi-bin, libopenmpi-dev) is not installed, or was not when this was built"
 
 
-def simulate(folder, beam, *words):
-    """A sinogram and its geometry as options of recon."""
-    tomoprof("simulate", "--geometry", beam, *words, "--out", folder / beam, timeout=PATIENCE)
-    return ["recon", "--in", folder / f"{beam}_sinogram.npy", "--geometry", folder / f"{beam}.json"]
+def simulate(folder, beam, *words, out=None):
+    """A sinogram and its geometry as options of recon; `beam`: a kind, or a geometry file, and then a name for `out`."""
+    out = out or beam
+    tomoprof("simulate", "--geometry", beam, *words, "--out", folder / out, timeout=PATIENCE)
+    return ["recon", "--in", folder / f"{out}_sinogram.npy", "--geometry", folder / f"{out}.json"]

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """recon by 2 to 4 ranks under mpirun: the result of one rank; a rank that dies costs its slab alone; one voice for all."""
+import json
+import math
 import os
 import random
 import shutil
@@ -40,6 +42,45 @@ def same_result(check, folder):
                        f"{n} ranks, {beam} {words}: another picture")
             check.that(many.stderr.count("processes; the first one") == 1, f"{n} ranks: not one voice: {many.stderr}")
             check.that(not (folder / "many.npy.parts").exists(), f"{n} ranks left many.npy.parts")
+
+
+def scans_of_all_kinds(folder):
+    """Options of recon for scans that need more than their own rows, or whose views move."""
+    scans = {kind: simulate(folder, kind, "--size", 24, "--views", 20, "--rows", 22) for kind in ("parallel", "cone", "translation", "multiaxis")}
+    for kind, source, change in (("helical", "cone", {"helical_z_shifts": [0.8 * i - 8 for i in range(20)]}),
+                                 ("offset", "parallel", {"det_channel_offset": 12.0, "sinogram_shape": [40, 6, 40], "recon_shape": [40, 40, 6],
+                                                         "angles": [math.radians(9 * i) for i in range(40)]})):
+        geometry = json.loads((folder / f"{source}.json").read_text()) | change
+        (folder / "given.json").write_text(json.dumps(geometry))
+        scans[kind] = simulate(folder, folder / "given.json", out=kind)
+    draw = np.random.default_rng(1)
+    np.save(folder / "poses.npy", np.pad(draw.normal(0, 1, (20, 2)).astype(np.float32), ((0, 0), (0, 3))))
+    return scans
+
+
+def every_option(check, folder):
+    """What needs whole views, or all slices, has an effect, and by ranks the same one."""
+    scans = scans_of_all_kinds(folder)
+    poses, mbir = ["--poses", folder / "poses.npy"], ["--method", "mbir", "--iterations", 2]
+    cases = [("parallel", 0, *poses), ("helical", 1e-6, *poses), ("cone", 1e-6, *mbir, *poses), ("cone", 1e-6, *mbir, "--weights", "metal"),
+             ("helical", 1e-6, "--redundancy", "helical"), ("helical", 1e-6, *mbir), ("translation", 1e-6, *mbir), ("multiaxis", 1e-6, *mbir),
+             ("parallel.h5", 0, "--paganin", "100,20,100,0.001"), ("parallel.h5", 1e-6, *mbir, "--tilt", 2), ("offset.h5", 0, "--overlap", 16)]
+    for scan, limit, *words in cases:
+        call = ["recon", "--in", folder / scan] if scan.endswith(".h5") else scans[scan]
+        one = tomoprof(*call, *words, "--out", folder / "one.npy", timeout=PATIENCE)
+        many = ranks(3, *call, *words, "--out", folder / "many.npy")
+        if check.that(one.returncode == 0 and many.returncode == 0, f"{scan} {words}: {one.stderr} {many.stderr}"):
+            error = relative(np.load(folder / "many.npy"), np.load(folder / "one.npy"))
+            check.that(error <= limit, f"3 ranks, {scan} {words}: relative error {error:.2e}, limit {limit}")
+    plain = tomoprof(*scans["parallel"], *poses, "--out", folder / "one.npy", timeout=PATIENCE)
+    kept = tomoprof(*scans["parallel"], *poses, "--out", folder / "kept.npy", "--resume", timeout=PATIENCE)
+    check.that(plain.returncode == kept.returncode == 0 and (folder / "one.npy").read_bytes() == (folder / "kept.npy").read_bytes(),
+               f"--resume with --poses: other bits {kept.stderr}")
+    for words, line in ((["--reference", folder / "cone_volume.npy"], "PSNR"), (["--scale-bar"], "scale bar:")):
+        told = [[x for x in r.stderr.splitlines() if line in x] for r in
+                (tomoprof(*scans["cone"], *words, "--out", folder / "one.npy", timeout=PATIENCE),
+                 ranks(2, *scans["cone"], *words, "--out", folder / "one.npy"))]
+        check.that(len(told[0]) == 1 and told[0] == told[1], f"{words}: {told}")
 
 
 def children_of(pid):
@@ -161,4 +202,4 @@ reason = module_missing()
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(same_result, dies_and_resumes, failed_mbir, another_call, one_voice, tasks_without_mpi)
+main(same_result, every_option, dies_and_resumes, failed_mbir, another_call, one_voice, tasks_without_mpi)

@@ -66,6 +66,13 @@ def same_result(check, folder):
             compared(check, folder, 1e-6, "slices", n, "mbir_recon", *g, *mbir, "--weights", folder / "w.npy")
         compared(check, folder, 1e-6, "slices", 2, "prox_map", *g, *mbir, "--prox", x)
         compared(check, folder, 0, None, 2, "gen_weights_mar", *g, "--in", y)
+    for kind in ("translation", "multiaxis"):
+        simulate(folder, kind, "--size", 23, "--views", 17, "--rows", 19)
+        x, y, g = folder / f"{kind}_volume.npy", folder / f"{kind}_sinogram.npy", ["--geometry", folder / f"{kind}.json"]
+        compared(check, folder, 1e-6, "views", 3, "forward_project", *g, "--in", x)
+        compared(check, folder, 1e-6, "slices", 3, "back_project", *g, "--in", y)
+        compared(check, folder, 1e-6, "slices", 3, "hessian_diagonal", *g)
+        compared(check, folder, 1e-6, "slices", 3, "mbir_recon", *g, "--in", y, "--iterations", 2, "--stop-threshold", 0)
     g = ["--geometry", folder / "parallel.json", "--in", folder / "parallel_sinogram.npy"]
     compared(check, folder, 0, "slices", 2, "fourier_recon", *g)
     compared(check, folder, 0, "detector rows", 3, "remove_stripes_sorting", *g)
