@@ -7,7 +7,7 @@
 
 #define VECTOR 16
 
-typedef unsigned char bytes __attribute__((vector_size(VECTOR)));
+typedef unsigned char vector __attribute__((vector_size(VECTOR)));
 
 /* Elements from `first` on, 16 at once: the first half of all registers is interleaved with the
  * second one, log2(item) times. Returns where it ended; the compiler knows the item. */
@@ -16,9 +16,9 @@ static inline __attribute__((always_inline)) size_t interleave(const size_t item
                                                                size_t first, size_t end,
                                                                unsigned char *out)
 {
-    const bytes low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23}, high = low + 8;
+    const vector low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23}, high = low + 8;
     for (; first + VECTOR <= end; first += VECTOR) {
-        bytes v[8], next[8];
+        vector v[8], next[8];
 #pragma GCC unroll 8
         for (size_t b = 0; b < item; b++)
             memcpy(&v[b], in[b] + first, VECTOR);
