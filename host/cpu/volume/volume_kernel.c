@@ -418,6 +418,59 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
     pick(x, at, t, n, out, line);
 }
 
+/* Of places that lie within one vector: it is blended along the other dimensions first, and
+ * permuted twice. Pointers are copied, for what is stored could be a part of `f` else. */
+#if defined(__AVX2__)
+VEC_INLINE vf permuted(vf v, vi index)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutexvar_ps((__m512i)index, (__m512)v);
+#else
+    return (vf)_mm256_permutevar8x32_ps((__m256)v, (__m256i)index);
+#endif
+}
+
+VEC_INLINE vf mixed(vf a, vf b, vf t)
+{
+    return a + t * (b - a);
+}
+
+/* `left` floats of each row, or VEC; what lies behind them repeats the last one. */
+VEC_INLINE vf between_at(const float *const x[4], vf first, vf second, int64_t left,
+                         const int32_t *at, const float *t)
+{
+    const int64_t from = *at;
+    vf v[4];
+    vi index;
+    memcpy(&index, at, sizeof index);
+    index -= *at;
+    vi next = index + 1;
+    __builtin_prefetch(x[3] + from + VOLUME_FETCH);
+    for (int k = 0; k < 4; k++)
+        v[k] = left >= VEC ? vf_load(x[k] + from) : load_some(x[k] + from, left);
+    if (left < VEC)
+        next += next >= (int)left; /* true is -1 */
+    const vf both = mixed(mixed(v[0], v[2], first), mixed(v[1], v[3], first), second);
+    return mixed(permuted(both, index), permuted(both, next), vf_load(t));
+}
+
+static void between(const struct volume_four *f, const int32_t *at, const float *t, int64_t n,
+                    float *out, struct volume_line *line)
+{
+    const float *const x[4] = {f->row[0][0], f->row[0][1], f->row[1][0], f->row[1][1]};
+    const vf first = vf_set(f->t[0]), second = vf_set(f->t[1]);
+    const int64_t end = f->n, inside = f->inside;
+#define ALL(i)     between_at(x, first, second, (i) < inside ? VEC : end - at[i], at + (i), t + (i))
+#define SOME(i, m) ALL(i)
+    PUT_ROW(ALL, SOME)
+#undef ALL
+#undef SOME
+}
+#define BETWEEN between, VEC
+#else
+#define BETWEEN NULL, 0
+#endif
+
 static void halve(const float *const *rows, int count, int64_t n, float *out)
 {
     const float share = 0.5f / (float)count;
@@ -442,5 +495,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
 }
 
 const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range,      map, begin, copy,  reverse,      zero,
-    pick, pick_close, end, blend, halve, vf_stream_end};
+    sums, range,      map,     begin, copy,  reverse, zero,
+    pick, pick_close, BETWEEN, end,   blend, halve,   vf_stream_end};
