@@ -13,7 +13,6 @@ struct resample_axis {
     float *t;
     int32_t *behind; /* at[i] less at[i / VOLUME_AHEAD * VOLUME_AHEAD] */
     int close;       /* all `behind` are at most 2 VOLUME_AHEAD - 2 */
-    int64_t inside;  /* before at[inside] a vector's voxels follow */
     int one;         /* places of a vector lie within a vector: the kernel's `between` */
 };
 
@@ -27,13 +26,12 @@ static enum err axis_make(const struct volume_step *s, int a, struct resample_ax
 {
     const int64_t n = s->out[a], room = n + VOLUME_AHEAD;
     const int width = ISA_PICK(volume_kernels)->width;
-    *out = (struct resample_axis){numbers(room), numbers(room), numbers(room), 1, 0, width > 0};
+    *out = (struct resample_axis){numbers(room), numbers(room), numbers(room), 1, width > 0};
     FAIL_IF(!out->at || !out->t || !out->behind, ERR_MEMORY, "no memory left to resample");
     for (int64_t i = 0; i < room; i++) {
         volume_axis(s->kind, s->in[a], n, least(i, n - 1), &out->at[i], &out->t[i]);
         out->behind[i] = out->at[i] - out->at[i / VOLUME_AHEAD * VOLUME_AHEAD];
         out->close &= out->behind[i] <= 2 * VOLUME_AHEAD - 2;
-        out->inside += i < n && out->at[i] + width <= s->in[a];
         out->one = out->one && (i < width - 1 || out->at[i] - out->at[i - width + 1] <= width - 2);
     }
     return ERR_OK;
@@ -124,20 +122,40 @@ static void linear_row(const struct volume_job *j, const void *context, int thre
         k->pick(own->both[row & 1], last->at, last->t, s->out[2], out, line);
 }
 
-static void linear_between(const struct volume_job *j, const void *context, int thread, int64_t r,
-                           int64_t c, float *out, struct volume_line *line)
+/* Rows that are made together: what they need of the input stays in the first cache. */
+#define BETWEEN_ROWS 16
+
+static void between_part(const struct volume_job *j, const struct resample_axis axis[3], int thread)
 {
+    const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
-    const struct resample_axis *axis = context;
-    const int64_t r0 = axis[0].at[r], r1 = next(r0, s->in[0]), c0 = axis[1].at[c],
-                  c1 = next(c0, s->in[1]);
-    const struct volume_four four = {
-        {{row_of(j, r0, c0), row_of(j, r0, c1)}, {row_of(j, r1, c0), row_of(j, r1, c1)}},
-        {axis[0].t[r], axis[1].t[c]},
-        s->in[2],
-        axis[2].inside};
-    (void)thread;
-    ISA_PICK(volume_kernels)->between(&four, axis[2].at, axis[2].t, s->out[2], out, line);
+    const int64_t n = s->out[1], rows = s->out[0] * n, end = rows * (thread + 1) / j->threads;
+    for (int64_t row = rows * thread / j->threads, count; row < end; row += count) {
+        const int64_t r = row / n, c = row % n, r0 = axis[0].at[r];
+        count = least(BETWEEN_ROWS, least(n - c, end - row));
+        const struct volume_between b = {
+            .slice = {row_of(j, r0, 0), row_of(j, next(r0, s->in[0]), 0)},
+            .t = axis[0].t[r],
+            .count = (int)count,
+            .columns = s->in[1],
+            .n = s->in[2],
+            .ahead = BETWEEN_ROWS * s->in[2],
+            .at = axis[1].at + c,
+            .weight = axis[1].t + c};
+        k->between(&b, axis[2].at, axis[2].t, s->out[2], (float *)j->out + row * s->out[2],
+                   j->stream);
+    }
+    k->fence();
+}
+
+/* Vectors that two rows share are not written past the caches. */
+static void linear_between(const struct volume_job *j, const struct resample_axis axis[3])
+{
+    struct volume_job whole = *j;
+    whole.stream &= j->step->out[2] % VOLUME_AHEAD == 0 && (uintptr_t)j->out % 64 == 0;
+#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
+    for (int t = 0; t < j->threads; t++)
+        between_part(&whole, axis, t);
 }
 
 static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
@@ -182,7 +200,7 @@ enum err volume_resample(const struct volume_job *j)
     for (int a = 0; a < 3 && !e; a++)
         e = axis_make(j->step, a, &axis[a]);
     if (!e && j->step->kind == VOLUME_LINEAR && axis[2].one)
-        volume_rows(j, linear_between, axis);
+        linear_between(j, axis);
     else if (!e && j->step->kind == VOLUME_LINEAR)
         e = linear(j, axis);
     else if (!e)

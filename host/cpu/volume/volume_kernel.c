@@ -358,21 +358,22 @@ VEC_INLINE vf picked(const float *x, const int32_t *at)
     return gather(x, at);
 }
 
+VEC_INLINE vf mixed(vf a, vf b, vf t)
+{
+    return a + t * (b - a);
+}
+
 VEC_INLINE vf blended_at(const float *x, const int32_t *at, const float *t)
 {
-    vf low, high;
 #if defined(__AVX512F__)
     if (window_holds(at, 1)) {
         const struct window w = window_of(x, at, 1);
         const __m512i next = _mm512_add_epi32(w.index, _mm512_set1_epi32(1));
-        low = (vf)_mm512_permutex2var_ps(w.low, w.index, w.high);
-        high = (vf)_mm512_permutex2var_ps(w.low, next, w.high);
-        return low + vf_load(t) * (high - low);
+        return mixed((vf)_mm512_permutex2var_ps(w.low, w.index, w.high),
+                     (vf)_mm512_permutex2var_ps(w.low, next, w.high), vf_load(t));
     }
 #endif
-    low = gather(x, at);
-    high = gather(x + 1, at);
-    return low + vf_load(t) * (high - low);
+    return mixed(gather(x, at), gather(x + 1, at), vf_load(t));
 }
 
 static void pick(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
@@ -403,9 +404,9 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
         for (; i < n; i += VEC) {
             const __m512 here = _mm512_loadu_ps(x + at[i]), more = _mm512_loadu_ps(x + at[i] + VEC);
             const __m512i index = _mm512_loadu_si512(behind + i);
-            const vf low = (vf)_mm512_permutex2var_ps(here, index, more);
-            const vf high = (vf)_mm512_permutex2var_ps(here, _mm512_add_epi32(index, one), more);
-            const vf v = low + vf_load(t + i) * (high - low);
+            const __m512i next = _mm512_add_epi32(index, one);
+            const vf v = mixed((vf)_mm512_permutex2var_ps(here, index, more),
+                               (vf)_mm512_permutex2var_ps(here, next, more), vf_load(t + i));
             if (i + VEC <= n)
                 put(out + i, v, stream);
             else
@@ -419,7 +420,7 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
 }
 
 /* Of places that lie within one vector: it is blended along the other dimensions first, and
- * permuted twice. Pointers are copied, for what is stored could be a part of `f` else. */
+ * permuted twice. Down the rows: places, weights and what two rows share stay in registers. */
 #if defined(__AVX2__)
 VEC_INLINE vf permuted(vf v, vi index)
 {
@@ -430,41 +431,41 @@ VEC_INLINE vf permuted(vf v, vi index)
 #endif
 }
 
-VEC_INLINE vf mixed(vf a, vf b, vf t)
+/* Of column `c`, the first `left` floats at most. */
+VEC_INLINE vf between_slices(const struct volume_between *b, int64_t c, int64_t from, int64_t left)
 {
-    return a + t * (b - a);
+    const float *x = b->slice[0] + c * b->n + from, *y = b->slice[1] + (x - b->slice[0]);
+    __builtin_prefetch(y + b->ahead);
+    return left >= VEC ? mixed(vf_load(x), vf_load(y), vf_set(b->t))
+                       : mixed(load_some(x, left), load_some(y, left), vf_set(b->t));
 }
 
-/* `left` floats of each row, or VEC; what lies behind them repeats the last one. */
-VEC_INLINE vf between_at(const float *const x[4], vf first, vf second, int64_t left,
-                         const int32_t *at, const float *t)
+static void between(const struct volume_between *block, const int32_t *at, const float *t,
+                    int64_t n, float *out, int stream)
 {
-    const int64_t from = *at;
-    vf v[4];
-    vi index;
-    memcpy(&index, at, sizeof index);
-    index -= *at;
-    vi next = index + 1;
-    __builtin_prefetch(x[3] + from + VOLUME_FETCH);
-    for (int k = 0; k < 4; k++)
-        v[k] = left >= VEC ? vf_load(x[k] + from) : load_some(x[k] + from, left);
-    if (left < VEC)
-        next += next >= (int)left; /* true is -1 */
-    const vf both = mixed(mixed(v[0], v[2], first), mixed(v[1], v[3], first), second);
-    return mixed(permuted(both, index), permuted(both, next), vf_load(t));
-}
-
-static void between(const struct volume_four *f, const int32_t *at, const float *t, int64_t n,
-                    float *out, struct volume_line *line)
-{
-    const float *const x[4] = {f->row[0][0], f->row[0][1], f->row[1][0], f->row[1][1]};
-    const vf first = vf_set(f->t[0]), second = vf_set(f->t[1]);
-    const int64_t end = f->n, inside = f->inside;
-#define ALL(i)     between_at(x, first, second, (i) < inside ? VEC : end - at[i], at + (i), t + (i))
-#define SOME(i, m) ALL(i)
-    PUT_ROW(ALL, SOME)
-#undef ALL
-#undef SOME
+    const struct volume_between b = *block; /* not changed by what is stored */
+    for (int64_t i = 0; i < n; i += VEC) {
+        const int64_t from = at[i], left = b.n - from;
+        const vi index = (vi)vf_load((const float *)(at + i)) - at[i];
+        vf low = {0}, high = {0};
+        vi next = index + 1;
+        if (left < VEC)
+            next += next >= (int)left; /* true is -1 */
+        for (int64_t k = 0, has = -2; k < b.count; k++) {
+            const int64_t c = b.at[k];
+            if (c != has) {
+                low = c == has + 1 ? high : between_slices(&b, c, from, left);
+                high = c + 1 < b.columns ? between_slices(&b, c + 1, from, left) : low;
+                has = c;
+            }
+            const vf both = mixed(low, high, vf_set(b.weight[k]));
+            const vf v = mixed(permuted(both, index), permuted(both, next), vf_load(t + i));
+            if (i + VEC > n)
+                store_some(out + k * n + i, v, n - i);
+            else
+                put(out + k * n + i, v, stream);
+        }
+    }
 }
 #define BETWEEN between, VEC
 #else
