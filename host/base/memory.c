@@ -2,6 +2,9 @@
  * TOMOPROF_MEMORY. */
 #include <errno.h>
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +18,10 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_FROM ((size_t)4 << 20)
 #define CHECK_FROM                                                                                 \
-    ((size_t)1 << 20) /* asking the system takes some 50 us: not for smaller blocks */
-#define SIZE_LIMIT ((int64_t)1 << 62)
+    ((size_t)1 << 20)           /* asking the system takes some 50 us: not for smaller blocks */
+#define KEPT_LARGEST (32 << 20) /* the C library's own limit, once such a block was freed */
+#define KEPT_MOST    (16 << 20)
+#define SIZE_LIMIT   ((int64_t)1 << 62)
 
 /* Sizes of live blocks. A side table, because a header before a 2 MiB-aligned block would cost a
  * huge page of its own. Blocks are few (tens), and the newest go first, so a search from the end is
@@ -238,6 +243,24 @@ static enum err alloc_aligned(const char *what, size_t bytes, size_t alignment, 
         *out = p;
     return e;
 }
+
+#ifdef __GLIBC__
+static void keep_freed(void)
+{
+    mallopt(M_MMAP_THRESHOLD, KEPT_LARGEST);
+    mallopt(M_TRIM_THRESHOLD, KEPT_MOST);
+}
+
+void mem_keep_freed(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, keep_freed);
+}
+#else
+void mem_keep_freed(void)
+{
+}
+#endif
 
 enum err mem_alloc(const char *what, size_t bytes, void **out)
 {

@@ -23,6 +23,10 @@ enum err mem_alloc_pages(const char *what, size_t bytes, void **out);
 enum err mem_alloc_zero(const char *what, size_t bytes, void **out);
 void mem_free(void *p); /* NULL is fine */
 
+/* From now on what is freed, mem_alloc's or other, stays with the process, up to 16 MiB a thread:
+ * for work that comes again soon, whose fresh pages take as long as the work. */
+void mem_keep_freed(void);
+
 /* ERR_MEMORY with both numbers and `hint` (may be NULL) when less than `bytes` are available. */
 enum err mem_require(const char *what, size_t bytes, const char *hint);
 

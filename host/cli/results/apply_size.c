@@ -106,7 +106,7 @@ enum err apply_size_report(const struct apply_report *r, const char *text, const
         copy = NAN;
     if (s->in.host && gate && (like_runs = suite_copy_rate(s->be, s->op, &s->model, 1)) <= 0)
         like_runs = NAN;
-    struct peak peak = {0, copy};
+    const struct peak peak = {0, fmax(copy, like_runs)}; /* of a number and NAN the number */
     const struct work bytes = {0, r->work.bytes_min, r->work.bytes_min};
     const struct rates rates = rates_of(t.median, &bytes, 0, &peak);
     rate(in, state_bytes_in(s), t.median, "in");

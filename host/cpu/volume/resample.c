@@ -13,19 +13,26 @@ struct resample_axis {
     float *t;
     int32_t *behind; /* at[i] less at[i / VOLUME_AHEAD * VOLUME_AHEAD] */
     int close;       /* all `behind` are at most 2 VOLUME_AHEAD - 2 */
+    int one;         /* places of a vector lie within a vector: the kernel's `between` */
 };
+
+/* Aligned, for rows that begin a vector. */
+static void *numbers(int64_t n)
+{
+    return aligned_alloc(64, (size_t)round_up(n, 16) * 4);
+}
 
 static enum err axis_make(const struct volume_step *s, int a, struct resample_axis *out)
 {
     const int64_t n = s->out[a], room = n + VOLUME_AHEAD;
-    *out = (struct resample_axis){malloc((size_t)room * sizeof *out->at),
-                                  malloc((size_t)room * sizeof *out->t),
-                                  malloc((size_t)room * sizeof *out->behind), 1};
+    const int width = ISA_PICK(volume_kernels)->width;
+    *out = (struct resample_axis){numbers(room), numbers(room), numbers(room), 1, width > 0};
     FAIL_IF(!out->at || !out->t || !out->behind, ERR_MEMORY, "no memory left to resample");
     for (int64_t i = 0; i < room; i++) {
         volume_axis(s->kind, s->in[a], n, least(i, n - 1), &out->at[i], &out->t[i]);
         out->behind[i] = out->at[i] - out->at[i / VOLUME_AHEAD * VOLUME_AHEAD];
         out->close &= out->behind[i] <= 2 * VOLUME_AHEAD - 2;
+        out->one = out->one && (i < width - 1 || out->at[i] - out->at[i - width + 1] <= width - 2);
     }
     return ERR_OK;
 }
@@ -52,11 +59,12 @@ static int64_t next(int64_t i, int64_t n)
  * one too. The next of these is made before the last one is read: what was stored just now would
  * have to leave the store buffer first. */
 #define LINEAR_ROWS 4
+#define APART       128 /* bytes: two lines, which are fetched together. No two threads share one */
 struct linear_thread {
     float *flat[2], *both[2];
     int64_t r, col[2]; /* of flat; -1: none */
     int64_t ready;     /* row of the result that both[ready & 1] holds; -1: none */
-};
+} __attribute__((aligned(APART)));
 struct linear {
     const struct resample_axis *axis;
     struct linear_thread *threads;
@@ -114,14 +122,53 @@ static void linear_row(const struct volume_job *j, const void *context, int thre
         k->pick(own->both[row & 1], last->at, last->t, s->out[2], out, line);
 }
 
+/* Rows that are made together: what they need of the input stays in the first cache. */
+#define BETWEEN_ROWS 16
+
+static void between_part(const struct volume_job *j, const struct resample_axis axis[3], int thread)
+{
+    const struct volume_kernels *k = ISA_PICK(volume_kernels);
+    const struct volume_step *s = j->step;
+    const int64_t n = s->out[1], rows = s->out[0] * n, end = rows * (thread + 1) / j->threads;
+    for (int64_t row = rows * thread / j->threads, count; row < end; row += count) {
+        const int64_t r = row / n, c = row % n, r0 = axis[0].at[r];
+        count = least(BETWEEN_ROWS, least(n - c, end - row));
+        const struct volume_between b = {
+            .slice = {row_of(j, r0, 0), row_of(j, next(r0, s->in[0]), 0)},
+            .t = axis[0].t[r],
+            .count = (int)count,
+            .columns = s->in[1],
+            .n = s->in[2],
+            .ahead = BETWEEN_ROWS * s->in[2],
+            .at = axis[1].at + c,
+            .weight = axis[1].t + c};
+        k->between(&b, axis[2].at, axis[2].t, s->out[2], (float *)j->out + row * s->out[2],
+                   j->stream);
+    }
+    k->fence();
+}
+
+/* Vectors that two rows share are not written past the caches. */
+static void linear_between(const struct volume_job *j, const struct resample_axis axis[3])
+{
+    struct volume_job whole = *j;
+    whole.stream &= j->step->out[2] % VOLUME_AHEAD == 0 && (uintptr_t)j->out % 64 == 0;
+#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
+    for (int t = 0; t < j->threads; t++)
+        between_part(&whole, axis, t);
+}
+
 static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
 {
-    const size_t width = (size_t)round_up(j->step->in[2] + 1, 16) + 2 * VOLUME_AHEAD;
-    struct linear all = {axis, calloc((size_t)j->threads, sizeof *all.threads)};
-    float *room = calloc((size_t)j->threads * LINEAR_ROWS * width, sizeof *room);
+    const size_t line = APART / sizeof(float), threads = (size_t)j->threads,
+                 width = (size_t)round_up(j->step->in[2] + 1 + 2 * VOLUME_AHEAD, (int64_t)line),
+                 part = LINEAR_ROWS * width + VOLUME_FETCH; /* `blend` asks for what lies behind */
+    struct linear all = {axis, aligned_alloc(APART, threads * sizeof *all.threads)};
+    float *room = aligned_alloc(APART, threads * part * sizeof *room);
     enum err e = all.threads && room ? ERR_OK : FAIL(ERR_MEMORY, "no memory left to resample");
     for (int t = 0; t < (e ? 0 : j->threads); t++) {
-        float *own = room + (size_t)t * LINEAR_ROWS * width;
+        float *own = room + (size_t)t * part;
+        memset(own, 0, part * sizeof *own);
         all.threads[t] = (struct linear_thread){
             {own, own + width}, {own + 2 * width, own + 3 * width}, -1, {-1, -1}, -1};
     }
@@ -152,7 +199,9 @@ enum err volume_resample(const struct volume_job *j)
     enum err e = ERR_OK;
     for (int a = 0; a < 3 && !e; a++)
         e = axis_make(j->step, a, &axis[a]);
-    if (!e && j->step->kind == VOLUME_LINEAR)
+    if (!e && j->step->kind == VOLUME_LINEAR && axis[2].one)
+        linear_between(j, axis);
+    else if (!e && j->step->kind == VOLUME_LINEAR)
         e = linear(j, axis);
     else if (!e)
         volume_rows(j, nearest_row, axis);

@@ -358,21 +358,22 @@ VEC_INLINE vf picked(const float *x, const int32_t *at)
     return gather(x, at);
 }
 
+VEC_INLINE vf mixed(vf a, vf b, vf t)
+{
+    return a + t * (b - a);
+}
+
 VEC_INLINE vf blended_at(const float *x, const int32_t *at, const float *t)
 {
-    vf low, high;
 #if defined(__AVX512F__)
     if (window_holds(at, 1)) {
         const struct window w = window_of(x, at, 1);
         const __m512i next = _mm512_add_epi32(w.index, _mm512_set1_epi32(1));
-        low = (vf)_mm512_permutex2var_ps(w.low, w.index, w.high);
-        high = (vf)_mm512_permutex2var_ps(w.low, next, w.high);
-        return low + vf_load(t) * (high - low);
+        return mixed((vf)_mm512_permutex2var_ps(w.low, w.index, w.high),
+                     (vf)_mm512_permutex2var_ps(w.low, next, w.high), vf_load(t));
     }
 #endif
-    low = gather(x, at);
-    high = gather(x + 1, at);
-    return low + vf_load(t) * (high - low);
+    return mixed(gather(x, at), gather(x + 1, at), vf_load(t));
 }
 
 static void pick(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
@@ -403,9 +404,9 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
         for (; i < n; i += VEC) {
             const __m512 here = _mm512_loadu_ps(x + at[i]), more = _mm512_loadu_ps(x + at[i] + VEC);
             const __m512i index = _mm512_loadu_si512(behind + i);
-            const vf low = (vf)_mm512_permutex2var_ps(here, index, more);
-            const vf high = (vf)_mm512_permutex2var_ps(here, _mm512_add_epi32(index, one), more);
-            const vf v = low + vf_load(t + i) * (high - low);
+            const __m512i next = _mm512_add_epi32(index, one);
+            const vf v = mixed((vf)_mm512_permutex2var_ps(here, index, more),
+                               (vf)_mm512_permutex2var_ps(here, next, more), vf_load(t + i));
             if (i + VEC <= n)
                 put(out + i, v, stream);
             else
@@ -417,6 +418,59 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
     (void)behind;
     pick(x, at, t, n, out, line);
 }
+
+/* Of places that lie within one vector: it is blended along the other dimensions first, and
+ * permuted twice. Down the rows: places, weights and what two rows share stay in registers. */
+#if defined(__AVX2__)
+VEC_INLINE vf permuted(vf v, vi index)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutexvar_ps((__m512i)index, (__m512)v);
+#else
+    return (vf)_mm256_permutevar8x32_ps((__m256)v, (__m256i)index);
+#endif
+}
+
+/* Of column `c`, the first `left` floats at most. */
+VEC_INLINE vf between_slices(const struct volume_between *b, int64_t c, int64_t from, int64_t left)
+{
+    const float *x = b->slice[0] + c * b->n + from, *y = b->slice[1] + (x - b->slice[0]);
+    __builtin_prefetch(y + b->ahead);
+    return left >= VEC ? mixed(vf_load(x), vf_load(y), vf_set(b->t))
+                       : mixed(load_some(x, left), load_some(y, left), vf_set(b->t));
+}
+
+static void between(const struct volume_between *block, const int32_t *at, const float *t,
+                    int64_t n, float *out, int stream)
+{
+    const struct volume_between b = *block; /* not changed by what is stored */
+    for (int64_t i = 0; i < n; i += VEC) {
+        const int64_t from = at[i], left = b.n - from;
+        const vi index = (vi)vf_load((const float *)(at + i)) - at[i];
+        vf low = {0}, high = {0};
+        vi next = index + 1;
+        if (left < VEC)
+            next += next >= (int)left; /* true is -1 */
+        for (int64_t k = 0, has = -2; k < b.count; k++) {
+            const int64_t c = b.at[k];
+            if (c != has) {
+                low = c == has + 1 ? high : between_slices(&b, c, from, left);
+                high = c + 1 < b.columns ? between_slices(&b, c + 1, from, left) : low;
+                has = c;
+            }
+            const vf both = mixed(low, high, vf_set(b.weight[k]));
+            const vf v = mixed(permuted(both, index), permuted(both, next), vf_load(t + i));
+            if (i + VEC > n)
+                store_some(out + k * n + i, v, n - i);
+            else
+                put(out + k * n + i, v, stream);
+        }
+    }
+}
+#define BETWEEN between, VEC
+#else
+#define BETWEEN NULL, 0
+#endif
 
 static void halve(const float *const *rows, int count, int64_t n, float *out)
 {
@@ -442,5 +496,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
 }
 
 const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range,      map, begin, copy,  reverse,      zero,
-    pick, pick_close, end, blend, halve, vf_stream_end};
+    sums, range,      map,     begin, copy,  reverse, zero,
+    pick, pick_close, BETWEEN, end,   blend, halve,   vf_stream_end};

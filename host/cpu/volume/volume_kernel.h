@@ -30,6 +30,17 @@ struct volume_line {
 /* Places and weights that `pick` reads behind the last one: repetitions of it. */
 #define VOLUME_AHEAD 16
 
+/* `count` rows of the result that lie between two slices of `columns` rows of n floats: `t` behind
+ * the first slice, and weight[k] behind row at[k]. */
+struct volume_between {
+    const float *slice[2];
+    float t;
+    int count;
+    int64_t columns, n, ahead; /* ahead: floats to what is read soon */
+    const int32_t *at;
+    const float *weight;
+};
+
 /* out of any alignment. n >= 0. */
 struct volume_kernels {
     struct volume_sums (*sums)(const float *x, int64_t n, double k);
@@ -50,6 +61,11 @@ struct volume_kernels {
     /* The same where at[i] - at[i / 16 * 16], `behind`, is at most 30 and x has 32 floats more. */
     void (*pick_close)(const float *x, const int32_t *at, const int32_t *behind, const float *t,
                        int64_t n, float *out, struct volume_line *line);
+    /* The same of rows between others, one behind the other, where at[i + width - 1] - at[i] is at
+     * most width - 2. stream: past the caches; rows begin a vector then. */
+    void (*between)(const struct volume_between *b, const int32_t *at, const float *t, int64_t n,
+                    float *out, int stream);
+    int width; /* floats of a vector; 0: `between` is not to be called */
     void (*end)(struct volume_line *line, float *out);
     /* a + t (b - a) */
     void (*blend)(const float *a, const float *b, float t, int64_t n, float *out);

@@ -40,6 +40,8 @@ static int header(const struct codec_call *c, struct blosc_header *h)
 }
 
 #define WIDE 16 /* bytes that are copied at once, some of them for nothing */
+#define HALF 8
+#define LONG 256 /* bytes from which on the C library's copy is the faster one */
 
 /* A length that goes on in bytes of 255; 0: the input ends. */
 static int lz4_length(const unsigned char *in, size_t n, size_t *at, size_t *length)
@@ -58,20 +60,43 @@ static int lz4_length(const unsigned char *in, size_t n, size_t *at, size_t *len
  * bytes may be written. */
 static void lz4_repeat(unsigned char *to, size_t back, size_t length, size_t room)
 {
+    static const unsigned char periods[HALF] = {0, 8, 8, 9, 8, 10, 12, 14}; /* of HALF and more */
     const unsigned char *from = to - back;
-    if (back >= WIDE && length <= 2 * WIDE && room >= 2 * WIDE) {
-        memcpy(to, from, WIDE);
-        memcpy(to + WIDE, from + WIDE, WIDE);
-        return;
+    if (length > LONG || room < length + WIDE) {
+        for (size_t have = back, n; length; to += n, have += n, length -= n) {
+            n = length < have ? length : have;
+            memcpy(to, from, n);
+        }
+    } else if (back >= WIDE) {
+        for (size_t k = 0; k < length; k += WIDE)
+            memcpy(to + k, from + k, WIDE);
+    } else {
+        size_t k = 0;
+        if (back < HALF)
+            for (; k < HALF; k++)
+                to[k] = from[k];
+        for (back = back < HALF ? periods[back] : back; k < length; k += HALF)
+            memcpy(to + k, to + k - back, HALF);
     }
-    if (back == 1) {
-        memset(to, *from, length);
-        return;
-    }
-    for (size_t have = back, n; length; to += n, have += n, length -= n) {
-        n = length < have ? length : have;
-        memcpy(to, from, n);
-    }
+}
+
+/* A few literals and a short match that begins WIDE bytes or more before, as most are in noise: 18
+ * bytes are read and 34 written at most. 0: something else, and nothing was done. */
+static inline int lz4_short(const unsigned char *in, size_t *at, unsigned char *out, size_t *done)
+{
+    const unsigned token = in[*at], literals = token >> 4, length = token & 15;
+    if (literals == 15 || length == 15)
+        return 0;
+    const unsigned char *behind = in + *at + 1 + literals;
+    const size_t back = behind[0] | (size_t)behind[1] << 8, end = *done + literals;
+    if (back < WIDE || back > end)
+        return 0;
+    memcpy(out + *done, in + *at + 1, WIDE);
+    memcpy(out + end, out + end - back, WIDE);
+    memcpy(out + end + WIDE, out + end + WIDE - back, 4);
+    *at += 3 + literals;
+    *done = end + length + 4;
+    return 1;
 }
 
 /* The first `want` of a block's `whole` bytes, for which `out` has room; 0: damaged. liblz4 copies
@@ -81,6 +106,8 @@ static int lz4_prefix(const unsigned char *in, size_t n, unsigned char *out, siz
 {
     size_t at = 0, done = 0;
     while (done < want) {
+        if (n - at >= 2 * WIDE && whole - done >= 3 * WIDE && lz4_short(in, &at, out, &done))
+            continue;
         if (at >= n)
             return 0;
         const unsigned token = in[at++];
@@ -117,9 +144,10 @@ struct blosc_block {
     size_t bytes, streams, at; /* at: of the next stream, in the chunk */
 };
 
-/* The first `want` bytes of a stream of `whole`. */
+/* The first `want` bytes of a stream of `whole`: *out is where they are, which is in the chunk
+ * where they are stored as they are. */
 static enum err stream(const struct codec_call *c, struct blosc_block *b, size_t whole, size_t want,
-                       unsigned char *out)
+                       unsigned char *room, const unsigned char **out)
 {
     if (b->at > c->in_bytes || c->in_bytes - b->at < 4)
         return CODEC_DAMAGED(c, "a block lies outside");
@@ -129,20 +157,10 @@ static enum err stream(const struct codec_call *c, struct blosc_block *b, size_t
     if (n == 0 || n > c->in_bytes - b->at || n > whole)
         return CODEC_DAMAGED(c, "a block lies outside");
     b->at += n;
-    if (n == whole)
-        memcpy(out, in, want);
-    else if (!lz4_prefix(in, n, out, want, whole))
+    *out = n == whole ? in : room;
+    if (n != whole && !lz4_prefix(in, n, room, want, whole))
         return CODEC_DAMAGED(c, "a block cannot be decompressed");
     return ERR_OK;
-}
-
-/* Elements [first, end) from streams of their first bytes, their second bytes, ... */
-static void unshuffle(const unsigned char *in, size_t item, size_t elements, size_t first,
-                      size_t end, unsigned char *out)
-{
-    for (size_t k = 0; k < item; k++)
-        for (size_t i = first; i < end; i++)
-            out[i * item + k] = in[k * elements + i];
 }
 
 /* Bytes [low, high) of a block that begins at `out`. */
@@ -153,19 +171,26 @@ static enum err block_part(const struct codec_call *c, const struct blosc_header
     const int shuffled = h->flags & SHUFFLED && h->item > 1;
     const size_t elements = b->bytes / h->item, first = low / h->item,
                  end = (high + h->item - 1) / h->item;
-    unsigned char *to = out;
+    const unsigned char *in[SHUFFLE_MOST];
+    unsigned char *room = out;
     if (shuffled) {
         TRY(codec_spare(c->worker, 2, b->bytes));
-        to = c->worker->spare[2];
+        room = c->worker->spare[2];
         /* All streams to the end of the part; one stream: to the end of its last bytes. */
         high = b->streams > 1 ? end : (h->item - 1) * elements + end;
     }
     for (size_t k = 0; k < b->streams; k++) {
-        const size_t begins = shuffled ? 0 : k * whole, until = high > begins ? high - begins : 0;
-        TRY(stream(c, b, whole, until < whole ? until : whole, to + k * whole));
+        const size_t begins = shuffled ? 0 : k * whole, until = high > begins ? high - begins : 0,
+                     want = until < whole ? until : whole;
+        TRY(stream(c, b, whole, want, room + k * whole, &in[k]));
+        if (!shuffled && in[k] != room + k * whole)
+            memcpy(out + begins, in[k], want);
     }
-    if (shuffled)
-        unshuffle(to, h->item, elements, first, end, out);
+    if (!shuffled)
+        return ERR_OK;
+    for (size_t k = b->streams; k < h->item; k++) /* one stream holds all */
+        in[k] = in[0] + k * elements;
+    shuffle_decode(h->item, in, first, end, out);
     return ERR_OK;
 }
 

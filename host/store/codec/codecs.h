@@ -19,6 +19,10 @@ size_t zstd_bound(size_t bytes);
 enum err zstd_encode(const struct codec_step *s, const void *in, size_t n, void *out, size_t room,
                      size_t *got);
 void shuffle_encode(int item, const void *in, size_t n, void *out);
+/* Elements [first, end), at their place in `out`, from `item` streams; at most SHUFFLE_MOST. */
+#define SHUFFLE_MOST 255
+void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, size_t end,
+                    unsigned char *out);
 uint32_t crc32c(const void *in, size_t n);
 
 /* Bytes [begin, end) at least, at their place in c->out. */

@@ -3,35 +3,6 @@
 
 #include "host/store/codec/codecs.h"
 
-/* Bytes of the same rank together: all first bytes, all second bytes, ...; what is left over of the
- * last element stays as it is. Blocks of 4096 elements stay in the first cache. */
-enum err codec_shuffle(const struct codec_call *c)
-{
-    const size_t item = (size_t)c->step->item, n = item ? c->out_bytes / item : 0;
-    for (size_t first = 0; first < n; first += 4096) {
-        const size_t end = first + 4096 < n ? first + 4096 : n;
-        for (size_t b = 0; b < item; b++) {
-            const unsigned char *from = c->in + b * n;
-            unsigned char *to = c->out + b;
-            for (size_t i = first; i < end; i++)
-                to[i * item] = from[i];
-        }
-    }
-    memcpy(c->out + n * item, c->in + n * item, c->out_bytes - n * item);
-    return ERR_OK;
-}
-
-void shuffle_encode(int item_bytes, const void *in, size_t bytes, void *out)
-{
-    const size_t item = (size_t)item_bytes, n = item ? bytes / item : 0;
-    const unsigned char *from = in;
-    unsigned char *to = out;
-    for (size_t b = 0; b < item; b++)
-        for (size_t i = 0; i < n; i++)
-            to[b * n + i] = from[i * item + b];
-    memcpy(to + n * item, from + n * item, bytes - n * item);
-}
-
 /* HDF5's Fletcher: sums of 16-bit big-endian words, and of the sums. */
 static uint32_t fletcher32(const unsigned char *data, size_t bytes)
 {

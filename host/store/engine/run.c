@@ -12,6 +12,7 @@
 
 #include "host/base/clock.h"
 #include "host/base/log.h"
+#include "host/base/memory.h"
 #include "host/store/engine/parts.h"
 #include "host/store/engine/worker.h"
 
@@ -147,6 +148,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
     FAIL_IF(!engine_converts(p->array->dtype, type), ERR_UNSUPPORTED,
             "%s: %s holds complex or wide numbers, which are not converted", p->store->name,
             p->array->name);
+    mem_keep_freed();
     TRY(engine_shared(sizeof *job, (void **)&job));
     result = result ? result : &unused;
     *result = (struct engine_result){0};

@@ -111,10 +111,10 @@ static double larger(double a, double b)
 
 static void take_rates(struct bench_row *row)
 {
-    struct peak peak = {
-        larger(row->before.peak.flops_per_s, row->after.peak.flops_per_s),
-        larger(larger(row->before.peak.bytes_per_s, row->after.peak.bytes_per_s),
-               larger(row->before.cached_bytes_per_s, row->after.cached_bytes_per_s))};
+    const struct peak before = calibration_ceiling(&row->before),
+                      after = calibration_ceiling(&row->after),
+                      peak = {larger(before.flops_per_s, after.flops_per_s),
+                              larger(before.bytes_per_s, after.bytes_per_s)};
     struct rates r = rates_of(row->min, &row->work, row->amount, &peak);
     row->rate = r.updates_per_s;
     row->roof_share = r.roof_share;

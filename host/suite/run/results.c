@@ -63,6 +63,14 @@ int results_count(const struct results *r, enum row_status status)
     return n;
 }
 
+struct peak calibration_ceiling(const struct calibration *c)
+{
+    struct peak peak = c->peak;
+    peak.bytes_per_s = fmax(peak.bytes_per_s, c->cached_bytes_per_s);
+    peak.bytes_per_s = fmax(peak.bytes_per_s, c->like_runs_bytes_per_s);
+    return peak;
+}
+
 /* Without the cold run, unless it is the only one that succeeded. */
 const struct run_row *cell_summarise(struct cell *c, int64_t runs)
 {
@@ -80,8 +88,7 @@ const struct run_row *cell_summarise(struct cell *c, int64_t runs)
         seconds[n++] = last->seconds;
     }
     const struct work nothing = {0, 0, 0};
-    struct peak peak = c->before.peak;
-    peak.bytes_per_s = fmax(peak.bytes_per_s, c->before.cached_bytes_per_s);
+    const struct peak peak = calibration_ceiling(&c->before);
     c->statistics = statistics_of(seconds, n);
     c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &peak);
     free(seconds);

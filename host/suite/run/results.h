@@ -35,6 +35,9 @@ struct calibration {
     double cached_bytes_per_s, like_runs_bytes_per_s;
 };
 
+/* The largest rates that were measured: a disturbed measurement is too slow, never too fast. */
+struct peak calibration_ceiling(const struct calibration *c);
+
 /* `reason` belongs to all rows that are not ok. Calibrated in the process that ran the rows. */
 struct cell {
     const struct operation *op;

@@ -117,7 +117,7 @@ def everything(check, folder):
             check.that(abs(s["gflops"] / (rows[-1]["flops"] / s["median"] * 1e-9) - 1) < 1e-9, f"{where}: gflops")
         c = rows[0]["calibration"]
         share = max((s["gflops"] or 0) / c["gflops"],
-                    s["gbytes_per_s"] / max(c["gbytes_per_s"], c["cached_gbytes_per_s"] or 0))
+                    s["gbytes_per_s"] / max(c["gbytes_per_s"], c["cached_gbytes_per_s"] or 0, c.get("like_runs_gbytes_per_s") or 0))
         check.that(abs(s["roof_share"] / share - 1) < 1e-6, f"{where}: share {s['roof_share']}, not {share}")
         check.that(s["implausible"] == (s["roof_share"] > 1.05), f"{where}: implausible {s['implausible']}")
         projection = re.search("project|hessian", s["operation"])

@@ -115,8 +115,122 @@ static void changed_chunks(void **state)
     assert_true(arrays >= 6);
 }
 
+/* Elements of all sizes that have a way of their own, and of some that have none. */
+static void shuffled(void **state)
+{
+    (void)state;
+    static const int items[] = {1, 2, 3, 4, 5, 8, 16, 255, 300};
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        for (size_t elements = 0; elements < 70; elements += elements < 34 ? 1 : 11) {
+            const size_t n = elements * (size_t)items[i] + (items[i] > 1);
+            const struct codec_step step = {.codec = CODEC_SHUFFLE, .item = items[i]};
+            const struct codec_pipeline p = {.count = 1, .step = {step}};
+            struct codec_worker w = {0};
+            unsigned char *truth = malloc(n + 1), *out = malloc(n + 1);
+            void *in;
+            size_t bytes;
+            for (size_t k = 0; k < n; k++)
+                truth[k] = (unsigned char)table_mix(k, elements);
+            assert_ok(codec_encode(&p, truth, n, &in, &bytes));
+            for (size_t k = 0; k < elements; k++) /* what shuffling is */
+                for (int b = 0; b < items[i]; b++)
+                    assert_int_equal(((unsigned char *)in)[(size_t)b * elements + k],
+                                     truth[k * (size_t)items[i] + (size_t)b]);
+            assert_ok(codec_decode(&w, &p, in, bytes, out, n));
+            assert_memory_equal(out, truth, n);
+            free(in);
+            free(out);
+            free(truth);
+            codec_worker_free(&w);
+        }
+}
+
+#define MADE 6000
+
+static size_t put_length(unsigned char *to, size_t length)
+{
+    size_t n = 0;
+    for (; length >= 255; length -= 255)
+        to[n++] = 255;
+    to[n++] = (unsigned char)length;
+    return n;
+}
+
+/* An LZ4 block whose matches begin 1 to 60 bytes before, and are short for the most part. */
+static size_t lz4_made(uint64_t seed, unsigned char *to, unsigned char truth[MADE])
+{
+    size_t n = 0, done = 0, k = 0;
+    while (done < MADE) {
+        const uint64_t draw = table_mix(seed, k++);
+        size_t literals = draw % 8 ? draw >> 8 & 7 : draw >> 8 & 63;
+        size_t length = 4 + (draw % 5 ? draw >> 16 & 15 : draw >> 16 & 511);
+        literals = done ? literals : literals + 1;
+        if (done + literals + length + 12 > MADE) { /* the last sequence has literals alone */
+            literals = MADE - done;
+            length = 0;
+        }
+        unsigned char *token = &to[n++];
+        *token = (unsigned char)((literals < 15 ? literals : 15) << 4);
+        n += literals < 15 ? 0 : put_length(to + n, literals - 15);
+        for (size_t i = 0; i < literals; i++)
+            to[n++] = truth[done++] = (unsigned char)table_mix(draw, i);
+        if (!length)
+            break;
+        size_t back = 1 + (draw >> 32) % 60;
+        back = back < done ? back : done;
+        to[n++] = (unsigned char)back;
+        to[n++] = 0;
+        *token |= (unsigned char)(length - 4 < 15 ? length - 4 : 15);
+        n += length - 4 < 15 ? 0 : put_length(to + n, length - 4 - 15);
+        for (size_t i = 0; i < length; i++, done++)
+            truth[done] = truth[done - back];
+    }
+    return n;
+}
+
+static void put32(unsigned char *to, size_t x)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (unsigned char)(x >> 8 * i);
+}
+
+static void lz4_parts(void **state)
+{
+    (void)state;
+    const char *unused;
+    if (!codec_available(CODEC_BLOSC, &unused))
+        skip();
+    const struct codec_pipeline p = {.count = 1, .step = {{.codec = CODEC_BLOSC}}};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        unsigned char truth[MADE], made[2 * MADE] = {2, 1, 1 << 5, 1}; /* LZ4 of bytes */
+        const size_t n = lz4_made(seed, made + 24, truth), bytes = 24 + n;
+        unsigned char *in = malloc(bytes), *out = malloc(MADE);
+        struct codec_worker w = {0};
+        put32(made + 4, MADE);
+        put32(made + 8, MADE);
+        put32(made + 12, bytes);
+        put32(made + 16, 20); /* where its only block begins */
+        put32(made + 20, n);
+        memcpy(in, made, bytes);
+        assert_ok(codec_decode(&w, &p, in, bytes, out, MADE)); /* the library */
+        assert_memory_equal(out, truth, MADE);
+        for (uint64_t k = 0; k < 60; k++) {
+            const size_t begin = (size_t)(table_mix(seed, k) % MADE),
+                         left = MADE - begin < MADE / 2 ? MADE - begin : MADE / 2,
+                         end = begin + 1 + (size_t)(table_mix(k, seed) % left);
+            memset(out, 0xaa, MADE);
+            assert_ok(codec_decode_part(&w, &p, in, bytes, out, MADE, begin, end));
+            assert_memory_equal(out + begin, truth + begin, end - begin);
+        }
+        free(in);
+        free(out);
+        codec_worker_free(&w);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(changed_chunks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(changed_chunks), cmocka_unit_test(shuffled),
+                                       cmocka_unit_test(lz4_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

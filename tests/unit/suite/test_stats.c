@@ -1,5 +1,6 @@
 /* links: tp_suite */
 #include "tests/unit/check.h"
+#include "host/suite/run/results.h"
 #include "host/suite/statistics/stats.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs(b))
@@ -101,6 +102,25 @@ static void unknown_work_or_peak_stays_unknown(void **state)
     assert_true(isnan(rates_of((double)NAN, &some, 1, &peak).gflops));
 }
 
+/* A flip of 128^3 at 134 GB/s: copies of its size were disturbed, those between its runs were not.
+ */
+static void a_disturbed_copy_is_not_the_ceiling(void **state)
+{
+    (void)state;
+    const struct work flip = {.bytes_min = 134e9};
+    struct calibration c = {{489e9, 58.5e9}, 22.8e9, 129e9};
+    struct peak peak = calibration_ceiling(&c);
+    NEAR(peak.flops_per_s, 489e9);
+    NEAR(peak.bytes_per_s, 129e9);
+    assert_false(rates_of(1, &flip, 0, &peak).implausible);
+    c.like_runs_bytes_per_s = 0; /* not measured */
+    peak = calibration_ceiling(&c);
+    NEAR(peak.bytes_per_s, 58.5e9);
+    assert_true(rates_of(1, &flip, 0, &peak).implausible);
+    c.cached_bytes_per_s = 200e9;
+    NEAR(calibration_ceiling(&c).bytes_per_s, 200e9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +133,7 @@ int main(void)
         cmocka_unit_test(arithmetic_share_when_it_is_the_larger),
         cmocka_unit_test(above_the_peak_is_implausible),
         cmocka_unit_test(unknown_work_or_peak_stays_unknown),
+        cmocka_unit_test(a_disturbed_copy_is_not_the_ceiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
