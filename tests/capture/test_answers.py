@@ -155,6 +155,16 @@ def a_wait_for_nobody_is_told(check, folder):
     check.that(abs(waited - truth["waited"]) < 0.5, f"waited {waited}, truth {truth}")
 
 
+# multiprocessing's helper process waits for orders meanwhile, in a line that Python itself made up: <string>:1.
+TRACKED = EVENT.replace("import json, threading, time\n", "import json, threading, time; import multiprocessing.resource_tracker as r; r.ensure_running()\n")
+
+
+@of_samples
+def a_helper_process_that_waits_for_orders_is_not_told(check, folder):
+    truth, said, _ = recorded(folder, "tracked", TRACKED)
+    check.that(not [a for a in said if a["file"] == "<string>"], f"{said}, truth {truth}")
+
+
 # Threads of a library wait in it as well, and one of them ends the program: as XLA does where its devices do not meet.
 LIBRARY = """#include <pthread.h>
 #include <stdio.h>
@@ -360,7 +370,7 @@ def a_program_without_own_lines_is_named(check, folder):
 
 
 need_library()
-main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told,
+main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told, a_helper_process_that_waits_for_orders_is_not_told,
      an_abort_in_a_library_keeps_the_wait, a_foreign_child_belongs_to_the_line_that_waits_for_it,
      a_library_that_polls_for_others_is_not_told_as_a_sleep, a_child_with_a_time_limit_is_waited_for,
      short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
