@@ -52,12 +52,13 @@ static void head(const struct loading *l, FILE *f)
     fputs(": ", f);
     for (int i = 0; i < x->shape_count; i++)
         fprintf(f, "%s%lld", i ? " &times; " : "", (long long)x->shape[i]);
-    fprintf(f, " %s, %s decoded, %s stored, %lld chunks, codec ", x->dtype,
+    fprintf(f, " %s, %s decoded, %s stored, %lld chunk%s, codec ", x->dtype,
             mem_human((double)x->bytes, bytes), mem_human((double)x->bytes_stored, stored),
-            (long long)x->chunks);
+            (long long)x->chunks, x->chunks == 1 ? "" : "s");
     text(f, x->codec);
-    fprintf(f, ". %lld chunks were read in %.6f s by %lld workers.", (long long)l->chunks_read,
-            l->read_s, (long long)l->workers);
+    fprintf(f, ". %lld chunk%s read in %.6f s by %lld worker%s.", (long long)l->chunks_read,
+            l->chunks_read == 1 ? " was" : "s were", l->read_s, (long long)l->workers,
+            l->workers == 1 ? "" : "s");
     if (isfinite(l->estimate_full_s.mid))
         fprintf(f, " The whole array takes %.4f s (%.4f to %.4f).", l->estimate_full_s.mid,
                 l->estimate_full_s.low, l->estimate_full_s.high);
@@ -96,7 +97,8 @@ static void phases(const struct loading *l, FILE *f)
             "<h2>Chunks</h2><p>p5 %.6f, p50 %.6f, p95 %.6f, longest %.6f s. Bins of equal width "
             "on a logarithmic axis.<table><tr><th class=n>from, s<th class=n>chunks<th>",
             s->p5_s, s->p50_s, s->p95_s, s->max_s);
-    for (int i = 0; i < s->histogram_count; i++) {
+    int bins = s->max_s > s->min_s || !s->histogram_count ? s->histogram_count : 1;
+    for (int i = 0; i < bins; i++) {
         const double least = fmax(s->min_s, 1e-9), ratio = fmax(s->max_s, 1e-9) / least;
         fprintf(f, "<tr><td class=n>%.6f<td class=n>%lld",
                 least * pow(ratio, (double)i / s->histogram_count), (long long)s->histogram[i]);

@@ -118,7 +118,6 @@ def is_right(answer, sums, sentence):
 def recorded(answer, folder, tomoprof):
     """Clocks and headline's first sentence of one recording, without the line's source; a text where it failed."""
     from programs import absolute, ready
-    from recorded import newest
 
     program = answer.program
     folder.mkdir(parents=True)
@@ -137,7 +136,8 @@ def recorded(answer, folder, tomoprof):
             beside.wait()
     if done.returncode:
         return None, f"ended with {done.returncode}: {done.stderr[-300:]}"
-    headline = json.loads((newest(folder / "runs") / "profile.json").read_text())["headline"]
+    profile = json.loads(max((folder / "runs").glob("*Z/profile.json")).read_text())  # an older one's `latest` is a text
+    headline = profile.get("headline") or re.sub(r"^tomoprof: .*?: ", "", done.stderr.splitlines()[-1])  # once the terminal alone had it
     first = re.split(r"(?<=\.) (?=[A-Z])", headline)[0]
     return clocks(truth, answer.clock), re.sub(r"(:\d+) `[^`]*`", r"\1", first)
 

@@ -257,6 +257,13 @@ static const char *folder_of(struct image *im, const char *script)
     return name && !strcmp(name, "/bin") ? NULL : arena_text(im->arena, path);
 }
 
+/* What multiprocessing, and joblib's loky, give to `python -c` for helpers and workers. */
+static int of_multiprocessing(const char *code)
+{
+    return begins(code, "from multiprocessing.") || begins(code, "from joblib.externals.loky.") ||
+           begins(code, "from loky.");
+}
+
 enum err own_command(struct image *im, const char *cmdline)
 {
     const char *at = strchr(cmdline, '\n'); /* after the interpreter */
@@ -265,7 +272,7 @@ enum err own_command(struct image *im, const char *cmdline)
         at = strchr(at + 1, '\n');
         at = at && more ? strchr(at + 1, '\n') : at;
     }
-    if (!at)
+    if (!at || (begins(at, "\n-c\n") && of_multiprocessing(at + strlen("\n-c\n"))))
         return ERR_OK;
     im->script = arena_text_n(im->arena, at + 1, strcspn(at + 1, "\n"));
     FAIL_IF(!im->script, ERR_MEMORY, "no memory for the texts of a trace");

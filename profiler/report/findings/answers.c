@@ -140,6 +140,14 @@ static int waits_for_work(const struct model *m, const struct model_own *at, dou
     return 0;
 }
 
+/* A line such as `asyncio.run(main())`, by its text: the stack does not hold coroutines that wait.
+ */
+static int runs_a_loop(const char *kind, const char *line)
+{
+    return !strcmp(kind, "events") &&
+           (strstr(line, "asyncio.run(") || strstr(line, ".run_until_complete("));
+}
+
 static enum err waiting(struct teller *t)
 {
     static const struct {
@@ -155,8 +163,11 @@ static enum err waiting(struct teller *t)
         {"lock", "waits for a lock or another thread for",
          "Hold the lock for a shorter time, or give each thread data of its own."},
     };
+    static const char of_coroutines[] =
+        "This line runs the event loop. Which coroutine waits is not recorded: look at what its "
+        "coroutines await, and start that earlier.";
     struct hotspots hot;
-    char name[400];
+    char name[400], program[160];
     TRY(hotspots_find(t->m, HOTSPOTS_WAIT, &hot));
     if (!(1e-9 * hot.total_ns * t->m->meta.wait_hz >= ENOUGH))
         return ERR_OK;
@@ -175,7 +186,9 @@ static enum err waiting(struct teller *t)
         a.of = "wall time";
         a.text = text_of(t, "%s %s %.3g of the %.3g s that the program ran.", name, ways[way].how,
                          a.cost_s, t->wall);
-        a.advice = ways[way].advice;
+        if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, 1, program, sizeof program))
+            a.text = text_of(t, "%.400s %s.", a.text, program);
+        a.advice = runs_a_loop(ways[way].kind, name) ? of_coroutines : ways[way].advice;
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;

@@ -191,19 +191,28 @@ enum err lock_rules(struct model *m, struct model_finding *row, int *found)
     if (u.waits->file)
         snprintf(where, sizeof where, " at %.80s:%lld", u.waits->file, (long long)u.waits->line);
     int64_t threads = u.c->at_once > 0 && u.c->at_once < u.threads ? u.c->at_once : u.threads;
-    int n = snprintf(text, sizeof text, "%lld threads", (long long)threads);
-    if (isfinite(u.c->ran))
-        n += snprintf(text + n, sizeof text - (size_t)n, ", %.2g ran at a time", u.c->ran);
-    if (u.c->ran - u.c->on_cpu > CROWDED)
-        n += snprintf(text + n, sizeof text - (size_t)n, " (%.2g of them waited for a CPU)",
-                      u.c->ran - u.c->on_cpu);
-    n += snprintf(text + n, sizeof text - (size_t)n, ": %s%s %s",
-                  *holder ? holder : "an unknown thread", " holds", kinds[u.kind].name);
-    if (*holder && u.wait > 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, " for %.0f %% of their waits",
-                      fmin(100, 100 * u.holder_s / u.wait));
-    snprintf(text + n, sizeof text - (size_t)n, ". Threads waited %.3g s%s, the longest %.3g s.",
-             u.wait, where, u.waits->longest_s);
+    const char *one = threads == 1 ? "" : "s";
+    if (*holder) {
+        int n = snprintf(text, sizeof text, "%lld thread%s", (long long)threads, one);
+        if (isfinite(u.c->ran))
+            n += snprintf(text + n, sizeof text - (size_t)n, ", %.2g ran at a time", u.c->ran);
+        if (u.c->ran - u.c->on_cpu > CROWDED)
+            n += snprintf(text + n, sizeof text - (size_t)n, " (%.2g of them waited for a CPU)",
+                          u.c->ran - u.c->on_cpu);
+        n += snprintf(text + n, sizeof text - (size_t)n, ": %s holds %s", holder,
+                      kinds[u.kind].name);
+        if (u.wait > 0)
+            n += snprintf(text + n, sizeof text - (size_t)n, " for %.0f %% of their waits",
+                          fmin(100, 100 * u.holder_s / u.wait));
+        snprintf(text + n, sizeof text - (size_t)n,
+                 ". Threads waited %.3g s%s, the longest %.3g s.", u.wait, where,
+                 u.waits->longest_s);
+    } else
+        snprintf(text, sizeof text,
+                 "%lld thread%s waited %.3g s for %s%s, the longest %.3g s. Who held it is not "
+                 "known%s%s.",
+                 (long long)threads, one, u.wait, kinds[u.kind].name, where, u.waits->longest_s,
+                 u.waits->reason ? ": " : "", u.waits->reason ? u.waits->reason : "");
     json_blank(&record_model_finding, row);
     row->id = rule->id;
     row->severity = "warning";

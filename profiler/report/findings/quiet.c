@@ -1,9 +1,46 @@
-/* Answers of a program that was idle, and of one with too few samples. */
+/* Answers of a program that was idle, of one with too few samples, and of programs without own
+ * lines. */
 #include <stdio.h>
 #include <string.h>
 
 #include "profiler/report/findings/own_place.h"
 #include "profiler/report/findings/quiet.h"
+
+#define MOST 0.5 /* of the CPU time: that program's name helps */
+
+static const char *name_of(const struct model_process *p)
+{
+    const char *slash = p->program ? strrchr(p->program, '/') : NULL;
+    return slash ? slash + 1 : p->program ? p->program : "";
+}
+
+/* CPU seconds of all processes of p's program. */
+static double used_by(const struct model *m, const struct model_process *p)
+{
+    double s = 0;
+    for (int i = 0; i < m->processes_count; i++)
+        if (m->processes[i].cpu_s > 0 && !strcmp(name_of(&m->processes[i]), name_of(p)))
+            s += m->processes[i].cpu_s;
+    return s;
+}
+
+int quiet_busiest(const struct model *m, int others, char *out, size_t size)
+{
+    const struct model_process *most = NULL;
+    double all = 0;
+    for (int i = 0; i < m->processes_count; i++) {
+        const struct model_process *p = &m->processes[i];
+        all += p->cpu_s > 0 ? p->cpu_s : 0;
+        if (*name_of(p) && !(others && !strcmp(name_of(p), name_of(&m->processes[0]))) &&
+            (!most || used_by(m, p) > used_by(m, most)))
+            most = p;
+    }
+    if (!most || !(all > 0) || !(used_by(m, most) >= MOST * all))
+        return 0;
+    snprintf(out, size, "%.60s used %.3g of the %.3g s of CPU time", name_of(most),
+             used_by(m, most), all);
+    return 1;
+}
 
 static double idle_of(const struct model_own *o)
 {
@@ -49,14 +86,16 @@ enum err quiet_idle(const struct model *m, struct model_answer *out)
 enum err quiet_too_few(const struct model *m, struct model_answer *out)
 {
     int64_t n = m->totals.cpu.samples;
-    char text[120];
+    char text[300], program[160];
     json_blank(&record_model_answer, out);
     out->kind = "none";
     if (n == 0)
         snprintf(text, sizeof text, "No CPU sample was taken, so no hotspot is known.");
     else if (n != MODEL_UNKNOWN && n < QUIET_ENOUGH)
-        snprintf(text, sizeof text, "Only %lld CPU samples were taken: too few to name a hotspot.",
-                 (long long)n);
+        snprintf(text, sizeof text, "Only %lld CPU sample%s taken: too few to name a hotspot.",
+                 (long long)n, n == 1 ? " was" : "s were");
+    else if (quiet_busiest(m, 0, program, sizeof program))
+        snprintf(text, sizeof text, "No own line took a large part of the time: %s.", program);
     else
         snprintf(text, sizeof text, "No own line took a large part of the time.");
     out->text = arena_text(m->arena, text);

@@ -1,4 +1,4 @@
-/* Answers where nothing can be said of lines: a program that was idle, one with too few samples. */
+/* Answers where nothing can be said of lines: idle programs, those without own lines, few samples. */
 #ifndef TP_REPORT_FINDINGS_QUIET_H
 #define TP_REPORT_FINDINGS_QUIET_H
 
@@ -11,5 +11,8 @@ double quiet_idle_s(const struct model *m);
 /* Of the line that does. */
 enum err quiet_idle(const struct model *m, struct model_answer *out);
 enum err quiet_too_few(const struct model *m, struct model_answer *out);
+/* "cc1plus used 14 of the 15 s of CPU time", of the program whose processes used most; 0 where none
+ * used half. others: of programs other than the first process's. */
+int quiet_busiest(const struct model *m, int others, char *out, size_t size);
 
 #endif

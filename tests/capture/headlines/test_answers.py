@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -154,6 +155,16 @@ def a_wait_for_nobody_is_told(check, folder):
     truth, said, _ = recorded(folder, "event", EVENT)
     waited = the_longer_one_leads(check, said, truth)
     check.that(abs(waited - truth["waited"]) < 0.5, f"waited {waited}, truth {truth}")
+
+
+# multiprocessing's helper process waits for orders meanwhile, in a line that Python itself made up: <string>:1.
+TRACKED = EVENT.replace("import json, threading, time\n", "import json, threading, time; import multiprocessing.resource_tracker as r; r.ensure_running()\n")
+
+
+@of_samples
+def a_helper_process_that_waits_for_orders_is_not_told(check, folder):
+    truth, said, _ = recorded(folder, "tracked", TRACKED)
+    check.that(not [a for a in said if a["file"] == "<string>"], f"{said}, truth {truth}")
 
 
 # Threads of a library wait in it as well, and one of them ends the program: as XLA does where its devices do not meet.
@@ -348,9 +359,22 @@ def few_samples_name_no_line(check, folder):
     check.that(re.search(few, last), f"the last line: {last}")
 
 
+@of_samples
+def a_program_without_own_lines_is_named(check, folder):
+    """Perl's code has no lines that are known; Perl's own clock tells the CPU time."""
+    if not shutil.which("perl"):
+        return print("  skipped: no perl")
+    code = 'my $s = 0; while ((times)[0] < 0.8) { $s += $_ for 1 .. 20000; } printf "%g", (times)[0] + (times)[1];'
+    truth, said, last = answers(folder, "perl", "perl", "-e", code)
+    found = re.search(r"large part of the time: perl[\d.]* used ([\d.]+) of the [\d.]+ s of CPU time\.$", last)
+    if check.that(found, f"the last line: {last}"):
+        check.that(abs(float(found[1]) - truth) < 0.2, f"{last}, by its own clock {truth} s")
+
+
 need_library()
-main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told,
+main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told, a_helper_process_that_waits_for_orders_is_not_told,
      an_abort_in_a_library_keeps_the_wait, a_foreign_child_belongs_to_the_line_that_waits_for_it,
      a_library_that_polls_for_others_is_not_told_as_a_sleep, a_child_with_a_time_limit_is_waited_for,
      short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
-     without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line)
+     without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line,
+     a_program_without_own_lines_is_named)

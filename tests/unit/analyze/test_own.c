@@ -81,6 +81,16 @@ static void the_text_of_a_command_is_own(void **state)
     begin("/usr/bin/python3.11", "/", "python3\n-c\nimport time");
     CHECK(rows, NULL);
     end();
+    static const struct row helper[] = {{0, "<string>", "<module>"}};
+    static const char *const helpers[] = {
+        "python3\n-c\nfrom multiprocessing.resource_tracker import main;main(7)",
+        "python3\n-X\ndev\n-c\nfrom joblib.externals.loky.backend.resource_tracker import main; "
+        "main(7, False)"};
+    for (int i = 0; i < 2; i++) {
+        begin("/usr/bin/python3.11", "/", helpers[i]);
+        CHECK(helper, NULL);
+        end();
+    }
     begin("/usr/bin/python3.11", "/", "python3\n-m\ntimeit");
     assert_null(im.script_folder);
     end();

@@ -1,4 +1,5 @@
 /* links: tp_report */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,64 @@ static void short_imports_of_the_interpreter_are_no_answer(void **state)
     model_destroy(m);
 }
 
+static void processes_of(struct model *m, int n)
+{
+    static const struct {
+        const char *program;
+        double cpu;
+    } all[] = {{"/usr/bin/make", 0.5},
+               {"/usr/lib/gcc/cc1plus", 2},
+               {"/usr/bin/as", NAN},
+               {"/usr/lib/gcc/cc1plus", 1.5}};
+    assert_ok(model_list(m, model_process, m, processes, (size_t)n));
+    for (int i = 0; i < n; i++) {
+        m->processes[i].program = all[i].program;
+        m->processes[i].cpu_s = all[i].cpu;
+    }
+}
+
+static void programs_without_own_lines_are_named(void **state)
+{
+    (void)state;
+    static const struct node none[] = {ROOT};
+    static const struct node child[] = {ROOT, WAIT(0, 4, "build", 3000, "child")};
+    for (int n = 1; n <= 4; n += 3) {
+        struct model *m = RUN(4, none);
+        m->totals.cpu.samples = 400;
+        processes_of(m, n);
+        assert_ok(answers_add(m));
+        begins_with(
+            m, n == 4 ? "No own line took a large part of the time: cc1plus used 3.5 of the 4 s"
+                      : "No own line took a large part of the time: make used 0.5 of the 0.5 s");
+        model_destroy(m);
+        m = RUN(4, child);
+        processes_of(m, n);
+        assert_ok(answers_add(m));
+        begins_with(m, "app.py:4 waits for a child process for 3 of the 4 s that the program ran.");
+        assert_true(!strstr(m->headline, "cc1plus used 3.5 of the 4 s of CPU time.") == (n == 1));
+        assert_null(strstr(m->headline, "make"));
+        model_destroy(m);
+    }
+}
+
+static void the_line_of_an_event_loop_says_what_is_not_known(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, WAIT(0, 4, "<module>", 3000, "events")};
+    static const char *const texts[] = {"asyncio.run(main())", "loop.run_until_complete(main())",
+                                        "select.select(sockets, [], [])"};
+    for (int i = 0; i < 3; i++) {
+        struct model *m = RUN(4, nodes);
+        assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
+        m->files[0].lines[0].line = 4;
+        m->files[0].lines[0].text = texts[i];
+        assert_ok(answers_add(m));
+        assert_true(!strstr(m->answers[0].advice, "Which coroutine waits is not recorded") ==
+                    (i == 2));
+        model_destroy(m);
+    }
+}
+
 static void few_samples_name_no_line(void **state)
 {
     (void)state;
@@ -396,6 +455,8 @@ int main(void)
         cmocka_unit_test(a_sleep_is_weighed_against_work_by_wall_time),
         cmocka_unit_test(imports_are_an_item_of_their_own),
         cmocka_unit_test(short_imports_of_the_interpreter_are_no_answer),
+        cmocka_unit_test(programs_without_own_lines_are_named),
+        cmocka_unit_test(the_line_of_an_event_loop_says_what_is_not_known),
         cmocka_unit_test(few_samples_name_no_line),
         cmocka_unit_test(what_main_does_itself_is_told_beside_its_branches),
         cmocka_unit_test(without_lines_a_function_is_named),

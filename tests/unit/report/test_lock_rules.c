@@ -83,11 +83,30 @@ static void threads_are_those_of_one_moment(void **state)
     }
 }
 
+/* The sentence is about the thread that waits then, and says why nobody is named. */
+static void without_a_holder_the_one_who_waits_leads(void **state)
+{
+    (void)state;
+    struct model *m = run_of("rwlock", 20, 0);
+    struct model_finding row = {0};
+    int found;
+    m->contention[0].at_once = 1;
+    m->locks[0].longest_s = m->locks[1].longest_s = 20;
+    m->locks[0].reason = m->locks[1].reason = "several threads held it for reading";
+    assert_ok(lock_rules(m, &row, &found));
+    assert_int_equal(found, 1);
+    assert_true(strstr(row.evidence, "1 thread waited ") == row.evidence);
+    assert_non_null(strstr(row.evidence, " for the read-write lock"));
+    assert_non_null(strstr(row.evidence, "not known: several threads held it for reading."));
+    model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_waits_name_their_holder),
         cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
-        cmocka_unit_test(threads_are_those_of_one_moment)};
+        cmocka_unit_test(threads_are_those_of_one_moment),
+        cmocka_unit_test(without_a_holder_the_one_who_waits_leads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

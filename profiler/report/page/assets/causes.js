@@ -3,6 +3,14 @@
 const gainText = (low, high) => (!known(high) ? UNKNOWN : known(low) ? `${seconds(low)} to ${seconds(high)}` : `at most ${seconds(high)}`);
 const effortText = (days) => (!known(days) ? UNKNOWN : days < 0.5 ? "a setting" : days < 3 ? "code" : "format");
 
+const TIMES = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9 };
+
+function evidenceText(r) {
+  if (!known(r.value)) return UNKNOWN;
+  if (TIMES[r.unit]) return seconds(r.value * TIMES[r.unit]);
+  return `${Number.isInteger(r.value) ? count(r.value) : number(r.value, 4)} ${plain(r.unit ?? "")}`;
+}
+
 function causeNode(c) {
   return el("li", {}, el("h3", {}, plain(`${c.statement} (rule ${c.rule})`)), el("p", {}, plain(c.evidence)),
     el("p", {}, el("strong", {}, `Gain: ${gainText(c.gain_low_s, c.gain_high_s)}.`), c.confidence ? ` Confidence: ${plain(c.confidence)}.` : ""),
@@ -22,7 +30,7 @@ function causesPanel(causes) {
     causes.number_name && el("p", { class: "answer" }, el("bdi", {}, `${plain(causes.number_name)}: ${number(causes.number)} ${plain(causes.number_unit ?? "")}`)),
     el("p", {}, plain(causes.summary)),
     el("h2", {}, "Evidence"),
-    table([{ title: "What", kind: "name", key: "name" }, { title: "Value", number: true, key: "value", format: (v) => number(v, 4), show: (r) => (known(r.value) ? `${number(r.value, 4)} ${plain(r.unit ?? "")}` : UNKNOWN) }, { title: "Note", value: (r) => plain(r.note ?? "") }], list(causes.evidence), { name: "evidence", filter: false }),
+    table([{ title: "What", kind: "name", key: "name" }, { title: "Value", number: true, key: "value", format: (v) => number(v, 4), show: evidenceText }, { title: "Note", value: (r) => plain(r.note ?? "") }], list(causes.evidence), { name: "evidence", filter: false }),
     el("h2", {}, "Causes, the largest gain first"), el("ol", {}, list(causes.causes).map(causeNode)),
     el("h2", {}, "Actions, by gain over effort"),
     table([{ title: "Action", key: "text" }, { title: "Cause", kind: "name", key: "rule" }, { title: "Effort", kind: "name", value: (a) => effortText(a.effort_days) }, { title: "Expected", number: true, value: (a) => a.expected_high_s, show: (a) => gainText(a.expected_low_s, a.expected_high_s) },

@@ -20,6 +20,7 @@ function kernelsPanel(profile) {
     (kernels = table([
       { title: "Kernel", key: "name", show: (k) => code(k.name, 200) },
       { title: "Total", number: true, value: (k) => k.time?.total_s, format: seconds }, { title: "of kernel time", hint: "of the rows listed here", number: true, key: "share_of_kernel_time", format: percent },
+      { title: "Launched at", value: (k) => list(k.launched_at).slice(0, 4).map(placeText).join(", ") || "no host line", show: (k) => (list(k.launched_at).length ? el("span", {}, placeLinks(k.launched_at.slice(0, 4))) : "no host line") },
       { title: "Occupancy", hint: "theoretical, of the launch configuration that took most of the time: resident warps of those that fit", number: true, value: (k) => top(k)?.occupancy, format: percent },
       { title: "Limited by", kind: "name", value: (k) => top(k)?.limiter ?? UNKNOWN }, { title: "Grid × block", kind: "name", value: (k) => (top(k) ? `${grid(top(k).grid)} × ${grid(top(k).block)}${list(k.variants).length > 1 ? `, ${list(k.variants).length} configurations` : ""}` : UNKNOWN) },
       ...[["Of compute peak", "compute_share"], ["Of memory peak", "memory_share"], ["Occupied", "occupancy_achieved"]].map(([title, key]) => ({ title, optional: true, hint: "counted by Nsight Compute, mean over the kernel's time", number: true, key, format: percent })),
@@ -27,7 +28,6 @@ function kernelsPanel(profile) {
       ...statColumns(timeOf).slice(1),
       { title: "of wall time", hint: "above 100 % where kernels overlap", number: true, key: "share_of_wall", format: percent },
       { title: "Launch calls", minor: true, hint: "host time in the launching calls", number: true, key: "api_s", format: seconds }, { title: "Queued", minor: true, hint: "from the call's end to the kernel's start", number: true, key: "queue_s", format: seconds },
-      { title: "Launched at", value: (k) => list(k.launched_at).slice(0, 4).map(placeText).join(", ") || "no host line", show: (k) => (list(k.launched_at).length ? el("span", {}, placeLinks(k.launched_at.slice(0, 4))) : "no host line") },
       { title: "Code", value: (k) => (k.file ? `${shortPath(k.file)}:${k.line}` : UNKNOWN), show: (k) => (k.file ? lineLink(k.file, k.line) : UNKNOWN) }], list(profile.kernels), { caption: "All kernels, by total device time", sort: 1, name: "kernels", rowKey: (k) => plain(k.name) })),
     variants.length > 0 && [el("details", {}, el("summary", {}, "Launch configurations: registers, shared memory, waves"), table([
       { title: "Kernel", value: (v) => v.kernel.name, show: (v) => code(v.kernel.name, 120) }, { title: "Grid", value: (v) => grid(v.grid) }, { title: "Block", value: (v) => grid(v.block) },

@@ -111,7 +111,7 @@ function scalingPanel(timing) {
     const series = [{ name: "median", colour: "native", dots: true, line: true, points: op.sizes.map((s) => [s.volume_size, s.median]) },
       ...(fitted ? [{ name: `t = ${number(f.a)} + ${number(f.b)} N^${f.p.toFixed(2)}`, line: true, dash: "6 4", points: curve.map((n) => [n, model(n)]) }] : [])];
     view.replaceChildren(
-      plot(`${op.name}: time over size`, { label: "size N", log: true, ticks: sizes, format: String }, { label: "s", log: true, format: seconds }, series), plotLegend(series),
+      plot(`${op.name}: time over size`, { label: "size N", log: true, ticks: sizes, format: String }, { label: "time", log: true, format: seconds }, series), plotLegend(series),
       el("p", {}, fitted ? `Grows like N^${f.p.toFixed(2)}; r² ${number(f.r2, 4)}` + (known(f.overhead_share) ? `; a constant part of ${percent(f.overhead_share)} at the smallest size.` : ".") : `No exponent: ${plain(f?.reason ?? "not fitted")}.`),
       table([{ title: "Size", number: true, key: "volume_size", format: String }, { title: "Median", number: true, key: "median", format: seconds }, { title: "Min", number: true, key: "min", format: seconds },
         { title: "Fit", number: true, value: (s) => (fitted ? model(s.volume_size) : null), format: seconds }, { title: "Residual", hint: "(median - fit) / fit", number: true, value: (s) => (fitted ? s.median / model(s.volume_size) - 1 : null), format: percent },

@@ -205,7 +205,8 @@ function topLines(profile, timing) {
 
 // The lines that a finding is about, most first.
 function findingLines(finding) {
-  const rows = list(finding.lines).filter((l) => l.file && known(l.line)).slice(0, 3);
+  const at = (l) => `${l.file}:${l.line}`, all = list(finding.lines).filter((l) => l.file && known(l.line));
+  const rows = all.filter((l, i) => all.findIndex((o) => at(o) === at(l)) === i).slice(0, 3);
   return rows.length > 0 && el("p", {}, "Above all: ", rows.flatMap((l, i) => [i ? ", " : "", lineLink(l.file, l.line)]), ".");
 }
 

@@ -178,7 +178,15 @@ function table(all, rows, options = {}) {
       el("table", {}, options.caption && el("caption", {}, options.caption), el("thead", {}, el("tr", {}, heads)), body)),
     more);
   node.reveal = reveal;
+  showMore(node.querySelector(".scroll"));
   return node;
+}
+
+// A shadow on the side where a table has columns that are not in view.
+function showMore(box) {
+  const mark = () => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+  box.addEventListener("scroll", mark, { passive: true });
+  if (window.ResizeObserver) new ResizeObserver(mark).observe(box);
 }
 
 // parts: [{name, value, k (colour), text}] of `total`
