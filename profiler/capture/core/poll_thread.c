@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
@@ -18,12 +19,15 @@ static uint32_t own_tid;
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
 
+static int memory_file; /* /proc/self/statm */
+
 static void footprint(struct capture_thread *t, int always)
 {
     static uint64_t last;
     char text[128], *p = text;
     struct trace_footprint r = {.r.kind = TRACE_FOOTPRINT};
-    if (!raw_read_file("/proc/self/statm", text, sizeof text) || !(p = strchr(text, ' ')))
+    if (!raw_read_again(&memory_file, "/proc/self/statm", text, sizeof text) ||
+        !(p = strchr(text, ' ')))
         return;
     for (p++; *p >= '0' && *p <= '9'; p++)
         r.rss = r.rss * 10 + (uint64_t)(*p - '0');
@@ -74,13 +78,24 @@ static uint64_t jittered(struct capture_thread *t, uint64_t interval)
     return (uint64_t)((double)interval * (0.5 + capture_random(t)));
 }
 
+/* A table of descriptors of its own, where the kernel grants it. */
+static void begin_files(void)
+{
+    memory_file = -1;
+    thread_poll_forget();
+    if (safe_read_has_file())
+        return;
+    trace_writer_apart(&capture.writer);
+    if (capture.writer.apart == syscall(SYS_gettid))
+        raw_files_apart();
+}
+
 static void *run(void *given)
 {
     struct thread_slot *self = given;
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
-    if (!safe_read_has_file())
-        trace_writer_apart(&capture.writer);
+    begin_files();
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;

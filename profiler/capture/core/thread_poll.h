@@ -7,6 +7,10 @@
 
 /* /proc/self/task/TID/NAME; terminated; bytes read, 0 on any error. */
 size_t thread_poll_read(uint32_t tid, const char *name, char *out, size_t bytes);
+/* "schedstat" of it, which each turn of the library's own thread reads; _forget: that thread begins
+ * anew, with no file open. */
+size_t thread_poll_account(uint32_t tid, char *out, size_t bytes);
+void thread_poll_forget(void);
 /* The thread's CPU clock, ns; tid 0: the calling thread's. */
 #define THREAD_POLL_UNKNOWN UINT64_MAX /* gone, or the kernel does not answer */
 uint64_t thread_poll_cpu(uint32_t tid);

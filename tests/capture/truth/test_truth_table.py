@@ -9,7 +9,7 @@ from programs import Program
 from recorded import main, need_library, of_samples
 
 from truth_programs import TRUTHS  # noqa: E402
-from truth_table import marks, measure, own_clocks, row, shown  # noqa: E402
+from truth_table import marks, measure, own_clocks, row, shown, table  # noqa: E402
 
 
 def clocks_are_added_up(check, folder):
@@ -43,6 +43,15 @@ def wrong_recordings_miss_the_goal(check, folder):
     check.that(missed(differ=["ended with 1 instead of 0"]) == ["output"], f"another exit: {missed(differ=['ended'])}")
 
 
+def time_is_shared_and_what_is_not_reached_is_named(check, folder):
+    """Programs that end at once: with no time none is begun; with time that is over before the second pair, each has its first."""
+    programs = [Program(name, "", ["true"]) for name in ("a", "b")]
+    lines, facts, left = table(programs, 3, 0, None, 0)
+    check.that(len(lines) == 2 and not facts and left == ["a", "b"], f"without time: {lines}, {left}")
+    runs, _ = measure(programs[0], folder, 3, 0, 0)
+    check.that([len(all) for all in runs.values()] == [1, 1], f"after its time: {runs}")
+
+
 @of_samples
 def a_program_with_clocks_agrees(check, folder):
     """vfork, posix_spawn and exec: four processes. The tolerance is three standard errors of 3 s."""
@@ -55,4 +64,5 @@ def a_program_with_clocks_agrees(check, folder):
 
 
 need_library()
-main(clocks_are_added_up, lines_are_found_by_their_marks, wrong_recordings_miss_the_goal, a_program_with_clocks_agrees)
+main(clocks_are_added_up, lines_are_found_by_their_marks, wrong_recordings_miss_the_goal,
+     time_is_shared_and_what_is_not_reached_is_named, a_program_with_clocks_agrees)

@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+import time
 
 from programs import differences, mentions, ready, start
 from recorded import TOMOPROF, newest
@@ -76,12 +77,14 @@ def recorded_run(program, folder, place, pair):
     return run
 
 
-def measure(program, folder, pairs, seconds=0):
+def measure(program, folder, pairs, seconds=0, until=math.inf):
     """All runs of a program, and sentences on what differed. Programs with clocks run until the recorded runs have so many
-    seconds of CPU time, which is the number of samples."""
+    seconds of CPU time, which is the number of samples. After `until`, of time.monotonic(), no further pair begins; one is always run."""
     place = ready(program, folder / "x")
     runs, differ, pair = {"bare": [], "recorded": []}, [], -1
     while (pair := pair + 1) < pairs or (program.sources and pair < MOST_PAIRS and sum(r["cpu"] for r in runs["recorded"]) < seconds):
+        if pair and time.monotonic() >= until:
+            break
         for how in ("bare", "recorded") if pair % 2 == 0 else ("recorded", "bare"):
             if how == "recorded":
                 runs[how].append(recorded_run(program, folder, place, pair))
@@ -131,9 +134,10 @@ def row(program, runs, differ):
             "{:.2f}, {:.2f}".format(*wall), f"{100 * sampled:.0f}", text, f"{worst['points']:+.1f} ± {sampling_error(worst['clocks'], runs):.1f}" if worst else ""], missed
 
 
-def table(programs, pairs, seconds, keep):
-    """Prints rows as they come; all of them, and the facts behind them. Runs are left in the folder `keep`, where one is given."""
-    lines, facts = [], {}
+def table(programs, pairs, seconds, keep, minutes=math.inf):
+    """Prints rows as they come; all of them, the facts behind them, and the names of those that were not reached in `minutes`: of the
+    time that is left, each program has an equal part. Runs are left in the folder `keep`, where one is given."""
+    lines, facts, end = [], {}, time.monotonic() + 60 * minutes
 
     def put(cells):
         lines.append("| " + " | ".join(c.replace("|", "/").replace("\n", " ") for c in cells) + " |")
@@ -141,7 +145,10 @@ def table(programs, pairs, seconds, keep):
 
     put(HEAD)
     put(["---"] * len(HEAD))
-    for program in programs:
+    for at, program in enumerate(programs):
+        now = time.monotonic()
+        if now >= end:
+            return lines, facts, [p.name for p in programs[at:]]
         reason = program.absent()
         if reason:
             hint = f" (apt-get install {' '.join(program.apt)})" if program.apt else ""
@@ -151,7 +158,7 @@ def table(programs, pairs, seconds, keep):
         with tempfile.TemporaryDirectory(prefix="tomoprof-matrix-") as made:
             folder = keep / re.sub(r"\W", "_", program.name) if keep else pathlib.Path(made)
             try:
-                runs, differ = measure(program, folder, pairs, seconds)
+                runs, differ = measure(program, folder, pairs, seconds, now + (end - now) / (len(programs) - at))
             except (RuntimeError, FileNotFoundError) as e:
                 put([program.name, program.kind, f"failed: {e}", *[""] * (len(HEAD) - 3)])
                 facts[program.name] = {"failed": str(e), "missed": ["failed"]}
@@ -161,4 +168,4 @@ def table(programs, pairs, seconds, keep):
         facts[program.name] = {"missed": missed, "phases": phases(runs),
                                "runs": {how: [{k: v for k, v in r.items() if k not in ("out", "err", "results")} for r in all]
                                         for how, all in runs.items()}}
-    return lines, facts
+    return lines, facts, []

@@ -45,7 +45,7 @@ static uint64_t resident(int fd, uint64_t size)
     return bytes < size ? bytes : size;
 }
 
-static uint32_t regular_kind(int fd)
+static uint32_t kind_of_system(int fd)
 {
     struct statfs s;
     if (syscall(SYS_fstatfs, fd, &s))
@@ -62,6 +62,17 @@ static uint32_t regular_kind(int fd)
     default:
         return TRACE_TO_FILE;
     }
+}
+
+/* New files are mostly of the device of the one before; the lock is held. */
+static uint32_t regular_kind(int fd, uint64_t device)
+{
+    static uint64_t last;
+    static uint32_t kind;
+    if (!last || device != last)
+        kind = kind_of_system(fd);
+    last = device;
+    return kind;
 }
 
 /* "folder/name.ending" to "folder / * .ending", in place. */
@@ -92,8 +103,9 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s)
     strcat(link, p);
     long length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;
-    struct io_file f = {.kind = regular_kind(fd),
-                        .device = makedev(s->stx_dev_major, s->stx_dev_minor),
+    uint64_t device = makedev(s->stx_dev_major, s->stx_dev_minor);
+    struct io_file f = {.kind = regular_kind(fd, device),
+                        .device = device,
                         .inode = s->stx_ino,
                         .born = (uint64_t)s->stx_btime.tv_sec * 1000000000u + s->stx_btime.tv_nsec,
                         .size = s->stx_size,

@@ -164,8 +164,9 @@ static int same(const struct python_code_object *a, const struct python_code_obj
 }
 
 /* As it is now. `expected`, when not 0, is where its line table was last time, which saves a system
- * call. */
-static int read_code(uintptr_t address, int plainly, uintptr_t expected,
+ * call. What a code object leads to is there as long as the object (`alive`), which its type tells:
+ * 3,400 of the 17,800 system calls of a recorded import of pandas read nothing else. */
+static int read_code(uintptr_t address, int plainly, int alive, uintptr_t expected,
                      struct python_code_object *c)
 {
     const struct python_layout *l = &python_runtime.layout;
@@ -176,8 +177,8 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected,
     if (there_are > sizeof copy)
         return 0;
     if (!plainly) {
-        got = expected ? safe_read2(address, copy, there_are, expected, head, sizeof head)
-                       : safe_read(address, copy, there_are);
+        got = expected && !alive ? safe_read2(address, copy, there_are, expected, head, sizeof head)
+                                 : safe_read(address, copy, there_are);
         if (!got)
             return 0;
         h = copy;
@@ -191,7 +192,7 @@ static int read_code(uintptr_t address, int plainly, uintptr_t expected,
     memcpy(&c->first_line, h + l->line, sizeof c->first_line);
     const uint8_t *table = (const uint8_t *)c->table;
     size_t bytes, there = HASHED;
-    if (!plainly) {
+    if (!alive) {
         table = head;
         if (got < 2 || c->table != expected) {
             there = safe_read_some(c->table, head, sizeof head);
@@ -225,14 +226,17 @@ static size_t put_utf8(uint8_t *out, size_t n, size_t room, uint32_t c)
     return n + bytes;
 }
 
-/* A str object as UTF-8; its length, 0 when it cannot be read. `work` holds the characters. */
-static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *work, size_t most)
+/* A str object as UTF-8; its length, 0 when it cannot be read. `work` holds the characters of one
+ * that may not be there. */
+static size_t read_text(uintptr_t address, int alive, uint8_t *out, size_t room, uint8_t *work,
+                        size_t most)
 {
     const struct python_layout *l = &python_runtime.layout;
-    uint8_t head[56];
+    uint8_t copy[56];
+    const uint8_t *head = alive ? (const uint8_t *)address : copy;
     uint64_t length;
     uint32_t state;
-    if (!safe_read(address, head, l->head + 24u))
+    if (!alive && !safe_read(address, copy, l->head + 24u))
         return 0;
     memcpy(&length, head + l->head, sizeof length);
     memcpy(&state, head + l->head + 16, sizeof state);
@@ -241,25 +245,27 @@ static size_t read_text(uintptr_t address, uint8_t *out, size_t room, uint8_t *w
         return 0; /* not in one piece, which texts of code objects are */
     if (length > most / kind)
         length = most / kind;
-    if (!safe_read(address + (state & 0x40 ? l->ascii : l->compact), work, length * kind))
+    address += state & 0x40 ? l->ascii : l->compact;
+    const uint8_t *text = alive ? (const uint8_t *)address : work;
+    if (!alive && !safe_read(address, work, length * kind))
         return 0;
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {
         uint32_t c = 0;
-        memcpy(&c, work + i * kind, kind); /* little-endian, as both processors are */
+        memcpy(&c, text + i * kind, kind); /* little-endian, as both processors are */
         n = put_utf8(out, n, room, c);
     }
     return n;
 }
 
 /* The id of a code object that is not known yet; 0: it cannot be read. */
-static uint64_t describe(struct python_unwind *w, const struct python_code_object *c)
+static uint64_t describe(struct python_unwind *w, const struct python_code_object *c, int alive)
 {
     enum { FILE_ROOM = 2048, NAME_ROOM = 1024, WORK = 4096 };
     uint8_t *file = w->view->scratch, *name = file + FILE_ROOM, *work = name + NAME_ROOM;
     struct trace_code r = {.r.kind = TRACE_CODE, .first_line = c->first_line};
-    r.file_bytes = (uint16_t)read_text(c->file, file, FILE_ROOM, work, WORK);
-    r.name_bytes = (uint16_t)read_text(c->name, name, NAME_ROOM, work, WORK);
+    r.file_bytes = (uint16_t)read_text(c->file, alive, file, FILE_ROOM, work, WORK);
+    r.name_bytes = (uint16_t)read_text(c->name, alive, name, NAME_ROOM, work, WORK);
     if (!r.name_bytes)
         return 0;
     r.id = trace_hash(file, r.file_bytes, (uint64_t)(uint32_t)c->first_line);
@@ -272,7 +278,7 @@ static uint64_t describe(struct python_unwind *w, const struct python_code_objec
 }
 
 static uint32_t line_of(struct python_unwind *w, const struct python_code_object *c,
-                        uintptr_t address, intptr_t at)
+                        uintptr_t address, intptr_t at, int alive)
 {
     const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
                              (uint64_t)c->first_line << 32 | c->table_bytes};
@@ -281,8 +287,8 @@ static uint32_t line_of(struct python_unwind *w, const struct python_code_object
     uint64_t word = atomic_load_explicit(slot, memory_order_relaxed);
     if (word >> 24 == check >> 24)
         return (uint32_t)word & 0xffffff;
-    uint32_t line =
-        python_line(w, w->l->lines, c->table + BYTES_CONTENT, c->table_bytes, c->first_line, at);
+    uint32_t line = python_line(w, w->l->lines, c->table + BYTES_CONTENT, c->table_bytes, alive,
+                                c->first_line, at);
     atomic_store_explicit(slot, check >> 24 << 24 | (line & 0xffffff), memory_order_relaxed);
     return line;
 }
@@ -300,17 +306,17 @@ int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int ali
         return 1;
     }
     int recalled = recall(address, &before, id), plainly = alive && recalled;
-    if (!read_code(address, plainly, before.table, &now))
+    if (!read_code(address, plainly, alive, before.table, &now))
         return 0;
     if (!recalled || !same(&now, &before)) {
-        *id = describe(w, &now);
+        *id = describe(w, &now, alive);
         if (!*id)
             return 0;
         if (stack_was_written(*id)) /* else the next sample tries again */
             memorise(address, &now, *id);
     }
-    *line = line_of(w, &now, address, at);
-    if (recent && plainly && stack_was_written(*id))
+    *line = line_of(w, &now, address, at, alive);
+    if (recent && stack_was_written(*id))
         make_recent(recent, address, at, &now, *id, *line);
     return 1;
 }

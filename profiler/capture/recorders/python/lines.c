@@ -112,7 +112,7 @@ static int from_locations(struct line_stream *s, int line, intptr_t at)
 }
 
 uint32_t python_line(const struct python_unwind *w, enum python_lines kind, uintptr_t table,
-                     size_t bytes, int first_line, intptr_t at)
+                     size_t bytes, int alive, int first_line, intptr_t at)
 {
     static int (*const decode[])(struct line_stream *, int, intptr_t) = {
         [PYTHON_LNOTAB] = from_lnotab,
@@ -122,6 +122,11 @@ uint32_t python_line(const struct python_unwind *w, enum python_lines kind, uint
     struct line_stream s = {.of = w, .at = table, .end = table + bytes};
     if (bytes > TABLE_MAX)
         s.end = table + TABLE_MAX;
+    if (alive) { /* one window on the table itself */
+        s.p = (const uint8_t *)table;
+        s.q = (const uint8_t *)s.end;
+        s.at = s.end;
+    }
     int line = at < 0 ? first_line : decode[kind](&s, first_line, at);
     return line > 0 ? (uint32_t)line : 0;
 }

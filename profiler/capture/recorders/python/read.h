@@ -66,8 +66,8 @@ int python_code_start(void);
 void python_code_forget(void);
 
 /* lines.c: the line of byte `at` in the table of a code object, which begins at `table`
- * (bytes of the object's content). */
+ * (bytes of the object's content) and is certainly there where the object is `alive`. */
 uint32_t python_line(const struct python_unwind *w, enum python_lines kind, uintptr_t table,
-                     size_t bytes, int first_line, intptr_t at);
+                     size_t bytes, int alive, int first_line, intptr_t at);
 
 #endif

@@ -85,7 +85,7 @@ static int sleeps_on(const struct thread_slot *s)
 static int account_of(uint32_t tid, uint64_t *cpu, uint64_t *delay)
 {
     char text[96];
-    if (!thread_poll_read(tid, "schedstat", text, sizeof text))
+    if (!thread_poll_account(tid, text, sizeof text))
         return 0;
     thread_poll_number(thread_poll_number(text, cpu), delay);
     uint64_t exact = thread_poll_cpu(tid); /* the file lags by a tick of the scheduler */
