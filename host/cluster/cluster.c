@@ -99,7 +99,20 @@ static enum err check_tasks(void)
     return ERR_OK;
 }
 
-enum err cluster_join(struct cluster **out)
+static enum err same_version(int *silent)
+{
+    char first[32] = TP_VERSION;
+    TRY(cluster_broadcast(&self, first, sizeof first, 0));
+    first[sizeof first - 1] = 0;
+    enum err e = ERR_OK;
+    if (strcmp(first, TP_VERSION) != 0)
+        e = FAIL(ERR_UNSUPPORTED,
+                 "process %d runs tomoprof %s, the first one %s: start one version on all machines",
+                 self.place.rank, TP_VERSION, first);
+    return cluster_agree(&self, e, silent);
+}
+
+enum err cluster_join(struct cluster **out, int *silent)
 {
     int rank, size;
     *out = &self;
@@ -122,7 +135,7 @@ enum err cluster_join(struct cluster **out)
         self.calls->leave();
         self.calls = NULL;
     }
-    return ERR_OK;
+    return self.calls ? same_version(silent) : ERR_OK;
 }
 
 void cluster_end(int exit_code)
@@ -231,6 +244,49 @@ enum err cluster_agree(struct cluster *c, enum err e, int *silent)
     agreed = 1;
     *silent = c->place.rank != (int)first;
     return (enum err)code;
+}
+
+/* The first line in which two texts differ. */
+static void differing_line(const char **a, const char **b)
+{
+    for (;;) {
+        const size_t n = strcspn(*a, "\n"), m = strcspn(*b, "\n");
+        if (n != m || memcmp(*a, *b, n) != 0 || !(*a)[n] || !(*b)[n])
+            return;
+        *a += n + 1;
+        *b += n + 1;
+    }
+}
+
+static enum err compare_texts(const struct cluster *c, const char *text, const char *first)
+{
+    const char *mine = text;
+    if (!strcmp(text, first))
+        return ERR_OK;
+    differing_line(&mine, &first);
+    return FAIL(ERR_INPUT,
+                "process %d has \"%.*s\", the first one \"%.*s\": give all processes the same "
+                "scan and the same options",
+                c->place.rank, (int)strcspn(mine, "\n"), mine, (int)strcspn(first, "\n"), first);
+}
+
+enum err cluster_same(struct cluster *c, const char *text, int *silent)
+{
+    size_t bytes = strlen(text) + 1;
+    if (!c->calls)
+        return ERR_OK;
+    TRY(cluster_broadcast(c, &bytes, sizeof bytes, 0));
+    char *first = calloc(bytes, 1);
+    enum err e = first ? ERR_OK : FAIL(ERR_MEMORY, "no memory for %zu bytes", bytes);
+    if (first && c->place.rank == 0)
+        memcpy(first, text, bytes);
+    e = cluster_agree(c, e, silent);
+    if (!e)
+        e = cluster_broadcast(c, first, bytes, 0);
+    if (!e)
+        e = cluster_agree(c, compare_texts(c, text, first), silent);
+    free(first);
+    return e;
 }
 
 int cluster_threads(const struct cluster *c, int usable)

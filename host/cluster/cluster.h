@@ -23,8 +23,8 @@ struct cluster {
 
 /* Finds out whether a launcher started several ranks (its variables say so), opens MPI if it did,
  * and lets ranks after the first log errors alone. ERR_UNSUPPORTED with the reason where it cannot:
- * each of them would do all of the work else. */
-enum err cluster_join(struct cluster **out);
+ * each of them would do all of the work else. All must be of one version: as cluster_agree. */
+enum err cluster_join(struct cluster **out, int *silent);
 
 /* The end of this process: leaves the others where exit_code is 0 or all agreed on it, else ends
  * them too, for they may wait. Safe without cluster_join. */
@@ -33,6 +33,9 @@ void cluster_end(int exit_code);
 /* ERR_OK where all ranks have it; else the first failing rank returns its own error, with its
  * sentence, and the others the same code, with *silent set: nothing of theirs is to be told. */
 enum err cluster_agree(struct cluster *c, enum err e, int *silent);
+
+/* ERR_INPUT where a rank's text, lines, is not that of the first: as cluster_agree. */
+enum err cluster_same(struct cluster *c, const char *text, int *silent);
 
 /* Sums (in the order of ranks: the same bits on all), least and greatest numbers of all ranks. */
 enum err cluster_sum(struct cluster *c, double *values, int count);

@@ -111,7 +111,7 @@ static enum err run_mbir(struct crew *w)
 {
     struct run_state *p = &w->part;
     struct ranks_backend *ranks = NULL;
-    enum err e = ranks_backend_open(p->be, w->c, &w->shares, &p->model, &ranks);
+    enum err e = ranks_backend_open(p->be, w->c, &w->shares, &p->model, NULL, &ranks);
     if (!e)
         e = p->op->run(p);
     ranks_backend_close(p->be, ranks);

@@ -225,11 +225,13 @@ static enum err compute(struct part *p, struct part_arrays *a)
                                    .weights = p->w ? &a->w : NULL,
                                    .samples = scan_samples(&p->s->input.model.scan),
                                    .on_iteration = on_iteration};
-    enum err e = ranks_backend_open(p->be, p->c, &p->shares, &p->m, &p->ranks);
+    enum err e = ranks_backend_open(p->be, p->c, &p->shares, &p->m, r->stop, &p->ranks);
     if (!e)
         e = mbir_recon(p->be, &p->m, &a->y, &o, &a->x, &p->s->report);
     ranks_backend_close(p->be, p->ranks);
-    TRY(e);
+    p->s->stopped = e == ERR_INTERRUPTED; /* of all ranks: the volume is whole after every step */
+    if (e && !p->s->stopped)
+        return e;
     return ops->download(p->be, &a->x, p->x, x_bytes);
 }
 

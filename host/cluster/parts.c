@@ -13,7 +13,7 @@
 #include "host/cluster/parts.h"
 #include "host/scan/steps.h"
 
-#define CALL_BYTES 8192
+#define CALL_BYTES (PARTS_TEXT + 6 * 1024)
 
 enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out)
 {
@@ -36,17 +36,10 @@ static int add_file(char *text, const char *word, const char *path)
                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* What makes the voxels, a line each. The plan comes last. */
-static void describe(const struct scan_request *r, const struct volume *v, char text[CALL_BYTES])
+void parts_describe(const struct scan_request *r, const struct volume *v, char text[PARTS_TEXT])
 {
     const struct scan_steps *s = r->steps;
     char *at = text;
-    at += add_file(at, "in", r->in);
-    at += add_file(at, "flats", r->flats);
-    at += add_file(at, "darks", r->darks);
-    at += add_file(at, "flats after", r->flats_after);
-    at += add_file(at, "geometry", r->geometry);
-    at += add_file(at, "poses", r->poses);
     at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
                    r->angles ? r->angles : "-", r->rows ? r->rows : "-", r->bin);
     if (r->center)
@@ -64,6 +57,20 @@ static void describe(const struct scan_request *r, const struct volume *v, char 
              " %" PRId64 "\n",
              (int)r->method, r->voxel_driven, r->rings, (int)r->redundancy, r->helical, v->rows,
              v->cols, v->slices);
+}
+
+/* What makes the voxels. The plan comes last. */
+static void describe_all(const struct scan_request *r, const struct volume *v,
+                         char text[CALL_BYTES])
+{
+    char *at = text;
+    at += add_file(at, "in", r->in);
+    at += add_file(at, "flats", r->flats);
+    at += add_file(at, "darks", r->darks);
+    at += add_file(at, "flats after", r->flats_after);
+    at += add_file(at, "geometry", r->geometry);
+    at += add_file(at, "poses", r->poses);
+    parts_describe(r, v, at);
 }
 
 static void name_of(const struct parts *p, const char *what, char path[4096 + 32])
@@ -134,7 +141,7 @@ enum err parts_begin(const struct parts *p, const struct volume *v, int resume, 
 {
     char path[4096 + 32], now[CALL_BYTES], *left;
     size_t bytes;
-    describe(p->request, v, now);
+    describe_all(p->request, v, now);
     TRY(dir_make(p->folder));
     name_of(p, "call", path);
     if (resume && !access(path, F_OK)) {

@@ -13,6 +13,10 @@ struct parts {
     struct volume_parts volume;
 };
 
+/* What is asked for, without the files: a line each, into text. */
+#define PARTS_TEXT 8192
+void parts_describe(const struct scan_request *r, const struct volume *v, char text[PARTS_TEXT]);
+
 /* Names alone. ERR_USAGE for .nii.gz. */
 enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out);
 /* By one rank: makes the folder for `plan`; with `resume`, takes one that the same call left, and

@@ -23,6 +23,7 @@ struct ranks_backend {
     float *counted;                 /* per row of this rank: 1 where it is owned, else 0 */
     struct borders *borders;
     int neighbours_known;
+    const volatile int *stop; /* borrowed, or NULL */
 };
 
 static struct ranks_backend *of(const struct backend *be)
@@ -30,10 +31,12 @@ static struct ranks_backend *of(const struct backend *be)
     return (struct ranks_backend *)(uintptr_t)be->ops;
 }
 
+/* A rank that is to stop takes all others with it, at the same step. */
 static enum err sum_up(struct ranks_backend *r, struct vcd_sums *s)
 {
-    double values[] = {s->linear, s->quadratic};
-    TRY(cluster_sum(r->c, values, 2));
+    double values[] = {s->linear, s->quadratic, r->stop && *r->stop};
+    TRY(cluster_sum(r->c, values, 3));
+    FAIL_IF(values[2] > 0, ERR_INTERRUPTED, "interrupted");
     *s = (struct vcd_sums){values[0], values[1]};
     return ERR_OK;
 }
@@ -343,7 +346,8 @@ static enum err allocate(struct backend *be, struct ranks_backend *r)
 }
 
 enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct shares *shares,
-                            const struct ct_model *m, struct ranks_backend **out)
+                            const struct ct_model *m, const volatile int *stop,
+                            struct ranks_backend **out)
 {
     const int rank = c->place.rank, size = c->place.size;
     struct ranks_backend *r = *out = calloc(1, sizeof *r);
@@ -353,6 +357,7 @@ enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct 
     r->c = c;
     r->shares = shares;
     r->m = m;
+    r->stop = stop;
     r->rows = shares->rows[rank];
     r->owned = shares->owned[rank];
     r->overlaps = any_overlap(shares, size);

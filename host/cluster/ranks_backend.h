@@ -19,9 +19,11 @@ void shares_free(struct shares *s);
 
 struct ranks_backend;
 /* Changes `be` until ranks_backend_close: for one reconstruction of
- * `m`, the part of this rank. */
+ * `m`, the part of this rank. Where *stop (or NULL) is not 0 on any rank, a sum ends with
+ * ERR_INTERRUPTED on all. */
 enum err ranks_backend_open(struct backend *be, struct cluster *c, const struct shares *shares,
-                            const struct ct_model *m, struct ranks_backend **out);
+                            const struct ct_model *m, const volatile int *stop,
+                            struct ranks_backend **out);
 void ranks_backend_close(struct backend *be, struct ranks_backend *r);
 
 #endif

@@ -7,6 +7,7 @@
 #include "host/base/clock.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/base/table.h"
 #include "host/cluster/mbir.h"
 #include "host/cluster/parts.h"
 #include "host/cluster/recon.h"
@@ -108,6 +109,29 @@ out:
     return e;
 }
 
+/* One that sees another scan would wait for messages of other sizes, or mix two volumes. */
+static enum err same_call(struct cluster *c, const struct scan_recon *s, int resume, int *silent)
+{
+    const struct scan_request *r = s->request;
+    const struct scan *scan = &s->input.model.scan;
+    const struct volume *v = &s->input.model.volume;
+    static const char *const methods[] = {"fbp", "fdk", "mbir", "fourier"};
+    static const char *const weights[] = {"equal", "transmission", "metal"};
+    char text[PARTS_TEXT + 1024];
+    const size_t bytes = (size_t)scan->views * sizeof *scan->angles;
+    const int n =
+        snprintf(text, 1024,
+                 "views %" PRId64 " x %" PRId64 " x %" PRId64 "\nvolume %" PRId64 " x %" PRId64
+                 " x %" PRId64 " of %.9g\nmethod %s\nresume %d\n"
+                 "weights %s\niterations %" PRId64 " to %.9g %%\nseed %" PRIu32
+                 "\nrotation centre %.9g\nangles %016" PRIx64 "\n",
+                 scan->views, scan->rows, scan->channels, v->rows, v->cols, v->slices, v->delta,
+                 methods[r->method], resume, weights[r->weights], r->iterations,
+                 r->threshold_percent, r->seed, s->input.center, table_hash(scan->angles, bytes));
+    parts_describe(r, v, text + n);
+    return cluster_same(c, text, silent);
+}
+
 enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backend *be, int resume,
                            int *silent)
 {
@@ -116,6 +140,7 @@ enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backe
     struct parts p;
     s->start = clock_ns();
     TRY(cluster_agree(c, scan_recon_prepare(s), silent));
+    TRY(same_call(c, s, resume, silent));
     TRY(parts_of(s->request, v, &p));
     if (s->request->method == SCAN_MBIR) {
         TRY(cluster_mbir_run(c, s, be, &p, silent));

@@ -9,7 +9,7 @@
     X(Rsend, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                 \
     X(Bsend, 6, SEND, -1, 1, 2, 3, 4, 5, -1, ONCE)                                                 \
     X(Recv, 7, RECEIVE, -1, 1, 2, 3, 4, 5, 6, ONCE)                                                \
-    X(Mrecv, 5, RECEIVE, -1, 1, 2, -1, -1, -1, -1, ONCE)                                           \
+    X(Mrecv, 5, WAIT, -1, 1, 2, -1, -1, -1, -1, ONCE)                                              \
     X(Sendrecv_replace, 9, EXCHANGE, -1, 1, 2, 3, 4, 7, -1, ONCE)                                  \
     X(Isend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                            \
     X(Issend, 7, SEND_POST, -1, 1, 2, 3, 4, 5, -1, ONCE)                                           \

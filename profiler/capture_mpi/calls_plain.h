@@ -6,7 +6,7 @@
     X(Ibarrier, 2, POST, -1, -1, -1, -1, -1, 0, -1, ONCE)                                          \
     X(Barrier_init, 3, POST, -1, -1, -1, -1, -1, 0, -1, ONCE | AGAIN)                              \
     X(Probe, 4, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                               \
-    X(Mprobe, 5, WAIT, -1, -1, -1, 0, 1, 2, -1, ONCE)                                              \
+    X(Mprobe, 5, RECEIVE, -1, -1, -1, 0, 1, 2, 4, ONCE)                                            \
     X(Wait, 2, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                             \
     X(Waitall, 3, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                          \
     X(Waitany, 4, WAIT, -1, -1, -1, -1, -1, -1, -1, ONCE)                                          \

@@ -191,6 +191,43 @@ def one_voice(check, folder):
     check.that(r.returncode == 2 and r.stderr.count("tomoprof: ") == 1, f".nii.gz by ranks: {r.returncode} {r.stderr}")
 
 
+def not_the_same(check, folder):
+    """A rank with another scan, other options or another version: one sentence, no hang, nothing written."""
+    calls = {kind: simulate(folder, kind, "--size", 16, "--views", views) for kind, views in (("parallel", 12), ("cone", 10))}
+    line = {kind: " ".join(map(str, words)) for kind, words in calls.items()}
+    other = folder / "other"
+    other.mkdir()
+    for name in ("tomoprof", "libtomoprof_mpi.so"):
+        shutil.copy(Path(TOMOPROF).parent / name, other)
+    version = tomoprof("--version").stdout.split()[1].encode() + b"\0"
+    program = (other / "tomoprof").read_bytes()
+    (other / "tomoprof").write_bytes(program.replace(version, b"9" + version[1:]))
+    both, plain, mbir = (f"{TOMOPROF} {line[kind]}" for kind in ("cone", "parallel", "parallel"))
+    for first, second, code, wanted in ((both, plain, 2, 'process 1 has "views 12 x 16 x 16"'),
+                                        (plain, mbir + " --method mbir", 2, 'process 1 has "method mbir", the first one "method fbp"'),
+                                        (plain, plain.replace(TOMOPROF, str(other / "tomoprof")), 1, "process 1 runs tomoprof 9")):
+        script = f"if [ $OMPI_COMM_WORLD_RANK = 1 ]; then exec {second} --out {folder}/x.npy; fi; exec {first} --out {folder}/x.npy"
+        r = subprocess.run(["mpirun", "-n", "3", "sh", "-c", script], env={**os.environ, **MPI}, capture_output=True, text=True,
+                           timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        check.that(r.returncode == code and r.stderr.count("tomoprof: ") == 1 and wanted in r.stderr, f"{wanted}: {r.returncode} {r.stderr}")
+        check.that(not list(folder.glob("x.*")), f"{wanted}: left {list(folder.glob('x.*'))}")
+
+
+def stopped(check, folder):
+    """SIGTERM to one rank stops all of them at the same step; the volume holds what there is."""
+    words = [*simulate(folder, "parallel", "--size", 16, "--views", 12), "--method", "mbir", "--iterations", 1000000, "--stop-threshold", 0]
+    out = folder / "part.npy"
+    p = subprocess.Popen(["mpirun", "-n", "2", TOMOPROF, *map(str, words), "--out", str(out)], env={**os.environ, **MPI},
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    for line in p.stderr:
+        if "iB of memory" in line:  # it is about to begin
+            break
+    os.kill(children_of(p.pid)[1], signal.SIGTERM)
+    said = p.stderr.read()
+    check.that(p.wait(timeout=PATIENCE) == 130 and said.count("tomoprof: interrupted in iteration") == 1, f"{p.returncode} {said}")
+    check.that(out.exists() and np.isfinite(np.load(out)).all(), "no volume")
+
+
 def tasks_without_mpi(check, folder):
     """srun --mpi=none: each task would do all of the work."""
     env = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}
@@ -202,4 +239,4 @@ reason = module_missing()
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(same_result, every_option, dies_and_resumes, failed_mbir, another_call, one_voice, tasks_without_mpi)
+main(same_result, every_option, dies_and_resumes, failed_mbir, another_call, one_voice, not_the_same, stopped, tasks_without_mpi)

@@ -126,7 +126,7 @@ def sent_and_received(check, folder):
     found = {(p["from"], p["to"]): round(p["mb"] * 2**20) for p in mpi["pairs"]}
     check.that(found == sent, f"bytes between ranks {found}, truth {sent}")
     rows = {row["line"]: row for row in mpi["lines"] if row["line"]}
-    for what in ("waitall", "half", "any"):
+    for what in ("waitall", "half", "any", "matched"):
         row = rows.get(line_of("messages.c", what))
         spent = sum(t[what] for t in truth.values())
         if check.that(row, f"{what}: no such line in {sorted(rows)}"):
@@ -135,6 +135,9 @@ def sent_and_received(check, folder):
     check.that(wait["late_rank"] == 0 and wait["late_s"] > 0.5 * wait["spent_s"], f"Waitall waits for rank 0: {wait}")
     half = rows[line_of("messages.c", "half")]
     check.that(half["late_rank"] == 3 and half["late_s"] > 0.3 * half["spent_s"], f"the upper half waits for rank 3: {half}")
+    probe = rows[line_of("messages.c", "matched")]
+    check.that(probe["call"] == "Mprobe" and probe["late_rank"] == 0 and probe["late_s"] > 0.5 * probe["spent_s"], f"Mprobe waits for rank 0: {probe}")
+    check.that(mpi["unmatched"] <= 1, f"{mpi['unmatched']} messages without a sender, the one of any rank at most")
     check.that(mpi["unmatched"] >= 1 or rows[line_of("messages.c", "any")]["late_rank"] == 2, f"any source: {mpi['unmatched']}")
 
 

@@ -435,7 +435,7 @@ static enum err run(int words, char **word)
     struct backend *be = NULL;
     struct cluster *c;
     enum err e;
-    TRY(cluster_join(&c));
+    TRY(cluster_join(&c, &cli_end.silent));
     TRY(cluster_agree(c, check_call(words, word, &s), &cli_end.silent));
     cluster_choose_gpu(c);
     if (!threads)

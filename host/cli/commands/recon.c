@@ -331,7 +331,7 @@ static enum err run(int words, char **word)
     struct scan_recon s = {0};
     char *picture = NULL;
     enum err e;
-    TRY(cluster_join(&c));
+    TRY(cluster_join(&c, &cli_end.silent));
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
     cluster_choose_gpu(c);
@@ -350,7 +350,7 @@ static enum err run(int words, char **word)
         tell_input(&s, c);
         TRY_OUT(scan_recon_run(&s, be));
     }
-    e = tell_result(&s, be);
+    e = cluster_agree(c, tell_result(&s, be), &cli_end.silent);
     if (!e && !c->place.rank)
         e = write_outputs(&s, be);
 out:

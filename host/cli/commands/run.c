@@ -192,7 +192,7 @@ static enum err run(int words, char **word)
         puts(line);
     if (list)
         return ERR_OK;
-    TRY(cluster_join(&c));
+    TRY(cluster_join(&c, &cli_end.silent));
     TRY(cluster_agree(c, check_call(), &cli_end.silent));
     return c->calls ? run_together(c) : lead(NULL);
 }

@@ -2,6 +2,7 @@
  * machines, and any of them may be killed. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,16 +214,21 @@ enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH]
     return tell_clock(folder, j->among.rank);
 }
 
+/* An empty file fits on a full disk: the first rank waits for it. */
 static void tell_end(const char *folder, int rank, const struct record_end *e)
 {
     char path[RUN_PATH + 64];
     struct outfile f = {0};
     ranks_name(folder, rank, ".end", path);
-    if (outfile_open(&f, path) == ERR_OK) {
+    enum err told = outfile_open(&f, path);
+    if (!told) {
         fprintf(f.stream, "%.6f %.6f\n", e->user_s, e->system_s);
-        outfile_commit(&f);
+        told = outfile_commit(&f);
     }
     outfile_abort(&f);
+    const int fd = told ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (fd >= 0)
+        close(fd);
 }
 
 static int read_end(const char *folder, int rank, struct record_end *sum)
