@@ -197,7 +197,8 @@ reasons() {
     sed -n 's/^skipped: /  /p' "$1" | sort -u
 }
 
-# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. Tests wait much,
+# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. What is labelled
+# `again` runs nothing of what is released (kernels on the emulator, mutated files): the sanitizers alone see it. Tests wait much,
 # for processes, and containers, for the network and the disk: the second build and the containers compute beside the tests.
 run_tests() {
     local containers=OFF code=0 sanitized contained jobs=$(($(nproc) + 1)) # one more than CPUs: some tests mostly wait
@@ -212,11 +213,11 @@ run_tests() {
     [ "$containers" = OFF ] || # from a folder of its own: ctest keeps notes in it
         beside build/containers.log ctest --test-dir build/tests/container --output-on-failure -E fresh
     contained=$!
-    ctest --test-dir build --output-on-failure -j "$jobs" -LE container || code=$?
+    ctest --test-dir build --output-on-failure -j "$jobs" -LE 'container|again' || code=$?
     reasons build/Testing/Temporary/LastTest.log
     [ "$code" = 0 ] || return "$code"
     finished "$sanitized" build/asan.log
-    ctest --test-dir build-asan --output-on-failure -j "$jobs" -L "$SANITIZED" || code=$?
+    ctest --test-dir build-asan --output-on-failure -j "$((jobs + 1))" -L "$SANITIZED" || code=$? # beside nothing, and no samples
     [ "$code" = 0 ] || return "$code"
     if [ "$containers" = ON ]; then
         finished "$contained" build/containers.log

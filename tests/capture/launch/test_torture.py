@@ -14,7 +14,7 @@ from injected import LONG, captured, environment, main, need_library, of_samples
 from pythons import pythons
 from trace_file import COPY, EXEC, EXECED, EXIT, FORKED, QUICK, RUNNING, SPAWNED, PROCESS, SAMPLE, THREAD, THREAD_END, WAIT, traces
 
-RUNS, KILLS = (200, 200) if LONG else (12, 30)  # each with another seed
+RUNS, KILLS = (200, 200) if LONG else (8, 20)  # each with another seed
 
 
 @of_samples

@@ -258,7 +258,7 @@ def a_terminal_shows_progress(check, folder):
     for no_colour in ("", "1"):
         screen, stderr = pty.openpty()
         environment = {**os.environ, "TERM": "xterm", "NO_COLOR": no_colour}
-        p = subprocess.Popen([TOMOPROF, "run", "--ops", "*_fbp_filter,gen*", "--sizes", "8,16,24,32", "--out", folder],
+        p = subprocess.Popen([TOMOPROF, "run", "--no-trace", "--ops", "*_fbp_filter,gen*", "--sizes", "8,16,24,32", "--out", folder],
                              stdout=subprocess.PIPE, stderr=stderr, env=environment)
         os.close(stderr)
         text = b""
@@ -276,7 +276,7 @@ def a_terminal_shows_progress(check, folder):
 
 def two_runs_in_one_second(check, folder):
     """Both keep their folder; latest names the one that ended last."""
-    both = [start(folder, "--ops", "gen_pixel_partition", "--sizes", 8, "--runs", 1) for _ in range(4)]
+    both = [start(folder, "--no-trace", "--ops", "gen_pixel_partition", "--sizes", 8, "--runs", 1) for _ in range(4)]
     for p in both:
         p.communicate(timeout=300)
         check.that(p.returncode == 0, f"exit {p.returncode}")

@@ -10,7 +10,7 @@ import sys
 import jsonschema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import DATA, main, newest, tomoprof, write_json
+from tool import DATA, SANITIZED, main, newest, tomoprof, write_json
 
 SCHEMA = json.loads((DATA.parents[1] / "profiler/triage/output/triage.schema.json").read_text())
 ORDER = ["HIGH", "MEDIUM", "LOW", "NO"]
@@ -78,7 +78,8 @@ def consistent(check, t, where):
 
 def suite_run(check, folder):
     out = folder / "out"
-    done = tomoprof("run", "--sizes", "8,16,24", "--runs", 2, "--ops", "cone_*,median_filter3d,gen_pixel_partition", "--out", out)
+    traced = ["--no-trace"] if SANITIZED else []  # parts by ranges: unit/test_triage_inputs
+    done = tomoprof("run", "--sizes", "8,16,24", "--runs", 2, "--ops", "cone_*,median_filter3d,gen_pixel_partition", *traced, "--out", out)
     check.that(done.returncode == 0, f"run: {done.stderr}")
     run = newest(out)
     made = json.loads((run / "triage.json").read_text())  # by the run itself
