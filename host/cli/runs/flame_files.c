@@ -34,8 +34,7 @@ static enum err write_all(const char *profile, const struct model *m, const stru
     log_info("%s: %d flame graph%s", folder ? folder : inside, count.written,
              count.written == 1 ? "" : "s");
     if (*count.without)
-        log_info("without a sample, so without a graph (more --runs help): %s",
-                 count.without);
+        log_info("without a sample, so without a graph (more --runs help): %s", count.without);
     return ERR_OK;
 }
 
