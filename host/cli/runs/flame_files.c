@@ -28,10 +28,13 @@ static enum err write_all(const char *profile, const struct model *m, const stru
                           const char *folder)
 {
     char inside[FLAME_PATH];
-    int written;
+    struct flame_count count;
     beside(profile, "flamegraphs", inside);
-    TRY(flame_operations(m, t, folder ? folder : inside, &written));
-    log_info("%s: %d flame graph%s", folder ? folder : inside, written, written == 1 ? "" : "s");
+    TRY(flame_operations(m, t, folder ? folder : inside, &count));
+    log_info("%s: %d flame graph%s", folder ? folder : inside, count.written,
+             count.written == 1 ? "" : "s");
+    if (*count.without)
+        log_info("without a sample, so without a graph (more --runs help): %s", count.without);
     return ERR_OK;
 }
 

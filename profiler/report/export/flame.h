@@ -10,10 +10,15 @@
 /* weights: by node of m->stacks, ns that end there. The root is on top. */
 void flame_write(const struct model *m, const int64_t *weights, const char *title, FILE *out);
 
+/* How many were written, and the names of those without a sample, which have none; "...": more. */
+struct flame_count {
+    int written;
+    char without[2048];
+};
+
 /* OPERATION_SIZE.svg in `folder`, which is made: CPU time while the operation ran, of all threads
- * of its process. *written: how many; an operation without a sample has none. ERR_INPUT where the
- * run is none of the suite. */
+ * of its process. ERR_INPUT where the run is none of the suite. */
 enum err flame_operations(const struct model *m, const struct timing_file *t, const char *folder,
-                          int *written);
+                          struct flame_count *count);
 
 #endif

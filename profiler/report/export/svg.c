@@ -100,20 +100,30 @@ static enum err write_graph(const struct model *m, const int64_t *weights, const
     return e;
 }
 
-static enum err process_graph(const struct model *m, int p, const char *operation,
-                              const char *label, const char *folder, int *written)
+static void leave_out(const char *name, struct flame_count *count)
+{
+    const size_t at = strlen(count->without), room = sizeof count->without - at;
+    const char *between = at ? ", " : "";
+    if (strlen(name) + 8 < room)
+        snprintf(count->without + at, room, "%s%s", between, name);
+    else if (room > 6 && strcmp(count->without + at - 3, "...") != 0)
+        snprintf(count->without + at, room, "%s...", between);
+}
+
+static enum err process_graph(const struct model *m, int p, const char *operation, const char *name,
+                              const char *folder, struct flame_count *count)
 {
     struct flame_spans s = {.count = spans_of(m, p, operation, NULL)};
     int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
-    char name[160];
     s.items = calloc((size_t)s.count + 1, sizeof *s.items);
     enum err e = weights && s.items ? ERR_OK : FAIL(ERR_MEMORY, "no memory left for a flame graph");
     if (!e) {
         spans_of(m, p, operation, s.items);
-        snprintf(name, sizeof name, "%.80s_%.60s", operation, label);
         if (weigh(m, p, &s, weights)) {
             e = write_graph(m, weights, folder, name);
-            *written += !e;
+            count->written += !e;
+        } else {
+            leave_out(name, count);
         }
     }
     free(weights);
@@ -121,18 +131,27 @@ static enum err process_graph(const struct model *m, int p, const char *operatio
     return e;
 }
 
+/* OPERATION_SIZE, or OPERATION_SHAPE. */
+static void graph_name(const struct timing_measurement *r, char name[160])
+{
+    if (r->shape)
+        snprintf(name, 160, "%.80s_%.39s", r->operation, r->shape);
+    else
+        snprintf(name, 160, "%.80s_%lld", r->operation, (long long)r->volume_size);
+}
+
 /* A process runs one operation at one size, the sizes of an operation one after the other: the
  * traced cells of timing.json, in their order, are the processes with that range in theirs. */
 enum err flame_operations(const struct model *m, const struct timing_file *t, const char *folder,
-                          int *written)
+                          struct flame_count *count)
 {
-    *written = 0;
+    *count = (struct flame_count){0};
     TRY(dir_make(folder));
     const char *operation = "";
     int p = 0, cells = 0;
     for (int i = 0; i < t->measurements_count; i++) {
         const struct timing_measurement *r = &t->measurements[i];
-        char label[40];
+        char name[160];
         if (r->traced != 1 || r->run != 1 || !r->operation)
             continue;
         cells++;
@@ -143,13 +162,11 @@ enum err flame_operations(const struct model *m, const struct timing_file *t, co
             continue;
         while (p < m->processes_count && !spans_of(m, p, operation, NULL))
             p++;
-        if (p == m->processes_count)
-            continue;
-        if (r->shape)
-            snprintf(label, sizeof label, "%.39s", r->shape);
+        graph_name(r, name);
+        if (p < m->processes_count)
+            TRY(process_graph(m, p++, operation, name, folder, count));
         else
-            snprintf(label, sizeof label, "%lld", (long long)r->volume_size);
-        TRY(process_graph(m, p++, operation, label, folder, written));
+            leave_out(name, count);
     }
     FAIL_IF(!cells, ERR_INPUT,
             "timing.json has no traced operation: `tomoprof run --flamegraph` makes one graph for "

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree
 
@@ -148,6 +149,12 @@ def group(check, folder):
     for svg in (run / "flamegraphs").glob("*.svg"):
         check.that(svg.stem.rsplit("_", 1)[1] in ("12", "7x9x20"), f"{svg.name}: OPERATION_SIZE")
         xml.etree.ElementTree.parse(svg)
+    said = re.search("without a graph .*: (.*)", r.stderr)
+    left_out = said[1] if said else ""
+    drawn = {svg.stem for svg in (run / "flamegraphs").glob("*.svg")}
+    for name in sorted(f"{n}_{size}" for n in names for size in ("12", "7x9x20")):
+        if not SANITIZED and name not in drawn and "..." not in left_out:
+            check.that(name in left_out.split(", "), f"{name} has no graph, and nothing says so: {r.stderr[-1500:]}")
     r = tomoprof(*args, folder / "1.json", "--ops", "volume_flip", "--no-trace", "--no-triage")
     check.that(r.returncode == 1 and "2 of 2 targets missed" in r.stderr, f"run with a gate that is missed: {r.stderr[-600:]}")
 
@@ -166,7 +173,7 @@ def flame(check, folder):
     """One graph of every operation that has samples: a run that is long enough to have some."""
     if SANITIZED:
         return print("skipped: a program with sanitizers is not sampled")
-    r = tomoprof("run", "--ops", "volume_resample_linear", "--sizes", 128, "--runs", 30, "--threads", 1, "--flamegraph", "--no-triage", "--out",
+    r = tomoprof("run", "--ops", "volume_resample_linear", "--sizes", 128, "--runs", 80, "--threads", 1, "--flamegraph", "--no-triage", "--out",
                  folder / "flame")
     svg = folder / "flame" / "latest" / "flamegraphs" / "volume_resample_linear_128.svg"
     if not check.that(r.returncode == 0 and svg.exists(), f"no {svg.name}: {r.stderr[-600:]}"):

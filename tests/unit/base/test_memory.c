@@ -252,6 +252,35 @@ static void amounts_are_read_and_written(void **state)
     }
 }
 
+/* Faults of writing to 8 MiB, which are freed then. */
+static long faults(void)
+{
+    const size_t n = (size_t)8 << 20;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    volatile char *p = malloc(n);
+    assert_non_null((const void *)p);
+    for (size_t i = 0; i < n; i += 1024)
+        p[i] = 1;
+    getrusage(RUSAGE_SELF, &after);
+    free((void *)p);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+static void what_is_freed_stays(void **state)
+{
+    (void)state;
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    mem_keep_freed();
+    const long fresh = faults(), again = faults();
+    if (fresh > 100) /* not where pages are large */
+        assert_true(again < fresh / 4);
+#else
+    mem_keep_freed();
+    (void)faults();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +293,7 @@ int main(void)
         cmocka_unit_test(freeing_what_is_not_ours_stops_the_process),
         cmocka_unit_test(threads_keep_the_count),
         cmocka_unit_test(amounts_are_read_and_written),
+        cmocka_unit_test(what_is_freed_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
