@@ -87,7 +87,7 @@ def check(folder, build, code, tools=(), **changes):
     environment.update(changes.pop("environment", {}))
     (folder / "settings.json").write_text(json.dumps(SETTINGS | changes))
     done = subprocess.run([ROOT / "tests/gpu/check.sh", build, folder / "out", folder / "settings.json"], env=environment,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
     assert done.returncode == code, f"exit {done.returncode}, expected {code}\n{done.stdout}"
     return json.loads((folder / "out/check.json").read_text()), folder / "out", done.stdout
 
