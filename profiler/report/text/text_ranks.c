@@ -5,6 +5,8 @@
 #include "host/base/plain.h"
 #include "profiler/report/text/text_ranks.h"
 
+#define LEAST_S 1e-5 /* shorter calls are recorded without their line */
+
 static void real(FILE *out, int width, int digits, double value)
 {
     if (isfinite(value))
@@ -18,7 +20,9 @@ static void line(const struct model_mpi_line *l, FILE *out)
     const char *slash = l->file ? strrchr(l->file, '/') : NULL;
     const char *name = l->file       ? slash ? slash + 1 : l->file
                        : l->function ? l->function
-                                     : "too short for a line";
+                       : l->spent_s < LEAST_S * (double)l->calls /* false of NAN */
+                           ? "too short for a line"
+                           : "no line of the program";
     real(out, 9, 3, l->spent_s);
     real(out, 8, 3, l->late_s);
     fprintf(out, "%8lld ", (long long)l->calls);

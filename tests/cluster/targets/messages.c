@@ -131,8 +131,8 @@ int main(int argc, char **argv)
     halves();
     any(data);
     matched(data);
-    printf("rank %d waitall %.6f half %.6f any %.6f matched %.6f\n", rank, spent_waitall, spent_half, spent_any,
-           spent_matched);
+    printf("rank %d waitall %.6f half %.6f any %.6f matched %.6f\n", rank, spent_waitall,
+           spent_half, spent_any, spent_matched);
     MPI_Finalize();
     return 0;
 }

@@ -18,8 +18,9 @@ function rankMatrix(mpi) {
 
 function ranksPanel(profile) {
   const mpi = profile.mpi, processes = list(profile.processes), ranges = list(mpi.ranges), matrix = rankMatrix(mpi);
-  const place = (l) => (l.file ? lineLink(l.file, l.line) : code(l.function ?? "too short for a line"));
-  const name = (l) => (l.file ? `${shortPath(l.file)}:${l.line}` : l.function ?? "too short for a line");
+  const without = (l) => l.function ?? (l.spent_s < 1e-5 * l.calls ? "too short for a line" : "no line of the program");
+  const place = (l) => (l.file ? lineLink(l.file, l.line) : code(without(l)));
+  const name = (l) => (l.file ? `${shortPath(l.file)}:${l.line}` : without(l));
   return [
     known(mpi.parallel_efficiency) && el("p", {}, `Parallel efficiency ${number(mpi.parallel_efficiency)}: load balance ${number(mpi.load_balance)} (mean over largest time outside of MPI) times communication efficiency ${number(mpi.communication_efficiency)} (largest time outside of MPI over the wall time). Above 0.8 is good.`),
     el("h2", {}, "Ranks"), table([
