@@ -1,4 +1,5 @@
-/* Answers where nothing can be said of lines: idle programs, those without own lines, few samples. */
+/* Answers where nothing can be said of lines: idle programs, those without own lines, few samples.
+ */
 #ifndef TP_REPORT_FINDINGS_QUIET_H
 #define TP_REPORT_FINDINGS_QUIET_H
 
