@@ -120,12 +120,14 @@ static int is_own_code(const struct walk *w, const struct moment_of *m)
     return !strcmp(w->r->own.items[at->end ? at->own : 0].kind, "code");
 }
 
-/* A child without own code (gzip, ffmpeg): the line that waits for it is the answer. */
+/* A child without own code (gzip, ffmpeg): the line that waits for it is the answer, or for its
+ * pipe. */
 static int is_foreign_child(const struct walk *w, const struct moment_of *m,
                             const struct moment_of *root)
 {
-    return root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL) &&
-           m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
+    const int waits = root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL ||
+                               root->waits == WAITS_IO || root->waits == WAITS_EVENTS);
+    return waits && m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
 }
 
 /* What a thread without own code waits for tells nobody anything; the own line that waits for it

@@ -209,12 +209,20 @@ print(json.dumps({"waited": waited}))
 """
 
 
+PIPED = CHILD.replace("subprocess.run(", "subprocess.Popen(").replace('done"])', 'done"], stdout=subprocess.PIPE).stdout.read()')
+
+
 @of_samples
-def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder):
-    truth, said, _ = recorded(folder, "child", CHILD)
+def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder, text=CHILD):
+    truth, said, _ = recorded(folder, "child", text)
     waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
     if check.must(waits, f"{said}, truth {truth}"):
         check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
+
+
+@of_samples
+def a_foreign_child_belongs_to_the_line_that_reads_its_pipe(check, folder):
+    a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder, PIPED)
 
 
 # A library looks every 20 ms whether the own processes are done, as joblib does; then one sleeps itself.
@@ -374,6 +382,7 @@ def a_program_without_own_lines_is_named(check, folder):
 need_library()
 main(a_sleep_is_weighed_against_the_work, an_abort_keeps_the_answer, a_wait_for_nobody_is_told, a_helper_process_that_waits_for_orders_is_not_told,
      an_abort_in_a_library_keeps_the_wait, a_foreign_child_belongs_to_the_line_that_waits_for_it,
+     a_foreign_child_belongs_to_the_line_that_reads_its_pipe,
      a_library_that_polls_for_others_is_not_told_as_a_sleep, a_child_with_a_time_limit_is_waited_for,
      short_waits_in_turns_are_told_whole, two_workers_that_sleep_are_an_answer, branches_are_listed,
      without_lines_the_own_function_is_named_not_the_library_s, imports_are_an_item_and_can_be_left_out, few_samples_name_no_line,

@@ -120,7 +120,7 @@ function fileSection(path, file, profile, view, open) {
   };
   const gpu = profile.totals.gpu_sum_s > 0;
   const node = el("details", { class: "file", "data-path": path, ontoggle: () => node.open && fill() },
-    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(view.share(file)), file.user && view.own && view.own.file(path) > view.share(file) + 0.005 && `, ${percent(view.own.file(path))} with libraries`, gpu && ` · GPU ${percent(view.gpuShare(file))}`), holder);
+    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(view.share(file)), file.user && view.own && view.own.file(path) > view.share(file) - 0.005 && `, ${percent(view.own.file(path))} with libraries`, gpu && ` · GPU ${percent(view.gpuShare(file))}`), holder);
   node.fill = fill;
   node.reveal = (line) => { fill(); return grid.reveal(String(line)); };
   if (open) { node.open = true; fill(); }

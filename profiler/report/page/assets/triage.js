@@ -12,8 +12,8 @@ function verdictTable(triage) {
     { title: "Share", number: true, value: (c) => Math.max(...list(c.ceilings).map((k) => k.share), -Infinity), format: percent, hint: "of the reconstruction where it is largest; for what follows one (the median), of both together" },
     { title: "Ceiling", number: true, key: "ceiling", format: (v) => number(v), hint: "speedup of that reconstruction if this took no time" },
     { title: "Card", kind: "name", value: (c) => c.device ?? UNKNOWN },
-    { title: "Speedup over this machine", number: true, value: (c) => middle(c.speedup), show: (c) => span(c.speedup) },
-    { title: "over the best alternative", number: true, value: (c) => middle(c.speedup_rival), show: (c) => span(c.speedup_rival) },
+    { title: "Speedup", hint: "over this machine", number: true, value: (c) => middle(c.speedup), show: (c) => span(c.speedup) },
+    { title: "Over the best alternative", number: true, value: (c) => middle(c.speedup_rival), show: (c) => span(c.speedup_rival) },
     { title: "Energy", number: true, value: (c) => middle(c.energy_ratio), show: (c) => span(c.energy_ratio), hint: "energy of the leanest alternative over that of the card" },
     { title: "Confidence", kind: "name", key: "confidence" },
   ], list(triage.candidates), { caption: "Verdicts", name: "verdicts", filter: false });

@@ -184,7 +184,7 @@ function table(all, rows, options = {}) {
 
 // A shadow on the side where a table has columns that are not in view.
 function showMore(box) {
-  const mark = () => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+  const mark = () => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 12);
   box.addEventListener("scroll", mark, { passive: true });
   if (window.ResizeObserver) new ResizeObserver(mark).observe(box);
 }
