@@ -163,6 +163,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(found.length === 1 && found[0].includes("recon.py:8") && found[0].startsWith("line"), `a line's text: ${found}`);
     await page.keyboard.press("Enter");
     that((await page.locator("#lines tr.chosen").innerText()).includes("rfft"), "a line that was found does not open");
+    that(await page.evaluate(() => !!document.activeElement.closest("#lines tr.chosen")), "a line that was found has not the focus");
     for (const [words, kind, part] of [["back_project_kernel", "kernel", "#kernels tr.chosen"], ["pageable memory", "finding", "#finding-0:focus"], ["filter_rows", "function", "#calls-one:has-text('filter_rows')"], ["back_project", "range", "#ranges tr.chosen"], ["cone_mbir_recon", "operation", "#scaling"], ["roofline", "part", "#roofline"]]) {
       await look(words);
       const kinds = await page.locator("#found .kind").allInnerTexts(), at = kinds.indexOf(kind);
@@ -171,7 +172,20 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
       that(await page.locator(`#found-${at}[aria-selected="true"]`).count() === 1 && await page.getAttribute(".find input", "aria-activedescendant") === `found-${at}`, `${words}: the arrow keys do not choose`);
       await page.keyboard.press("Enter");
       that(await page.locator(part).first().isVisible(), `${words}: ${kind} does not open`);
+      that(await page.evaluate(() => !!document.activeElement.closest('[role="tabpanel"]')), `${words}: the focus is not where ${kind} opened`);
     }
+    await page.keyboard.press("Home");
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const bare = await page.evaluate(() => [...document.querySelectorAll("canvas")].filter((c) => c.width && c.height).map((c) => {
+      const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, colours = new Set();
+      for (let i = 0; i < d.length; i += 4) colours.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+      return [c.id, colours.size];
+    }));
+    that(bare.length >= 2 && bare.every(([, n]) => n > 2), `on paper, canvases have these numbers of colours: ${JSON.stringify(bare)}`);
+    const shown = () => page.locator('[role="tabpanel"]:visible').count();
+    that(await shown() > 5, "paper has one part alone");
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    that(await shown() === 1, "after printing, more than one part is shown");
     await look("no such thing at all");
     that((await page.locator(".find [role=status]").innerText()) === "0 found", "it is not said that nothing was found");
     await page.keyboard.press("Escape");

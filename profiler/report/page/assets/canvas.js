@@ -19,9 +19,11 @@ function fit(canvas, height) {
   return { context, width, height: h };
 }
 
-// One redraw per frame of the screen, however many events ask for it.
+// One redraw per frame of the screen, however many events ask for it. Paper has no frames: main.js draws all of them before it prints.
+const painters = [];
 function painter(draw) {
   let waiting = false;
+  painters.push(draw);
   return () => {
     if (waiting) return;
     waiting = true;

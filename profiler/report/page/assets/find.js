@@ -31,13 +31,22 @@ function searchFor(index, text) {
   return hits.map((x) => [rank(x), x]).sort((a, b) => b[0] - a[0]).map(([, x]) => x);
 }
 
+// What was found has the focus, so that the next key goes on from there.
+function settle() {
+  const part = document.querySelector('[role="tabpanel"]:not([hidden])');
+  if (!part || part.contains(document.activeElement)) return;
+  const node = part.querySelector("tr.chosen a[href], tr.chosen button") ?? part.querySelector("tr.chosen") ?? part;
+  if (!node.matches("a, button")) node.tabIndex = -1;
+  node.focus({ preventScroll: true });
+}
+
 function findDialog(profile, timing, parts) {
   let index = null, hits = [], at = 0;
   const results = el("ul", { role: "listbox", id: "found", "aria-label": "Found" }), told = el("p", { class: "note", role: "status" });
   const input = el("input", { type: "search", role: "combobox", "aria-label": "Search everything", placeholder: "Lines, functions, kernels, ranges, findings", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list", oninput: () => draw() });
   const dialog = el("dialog", { class: "find", "aria-label": "Search" }, input, told, results);
   const shut = () => { dialog.close(); input.blur(); }; // where nothing had the focus before, the field keeps it until the next frame, and a "/" would go there
-  const take = (hit) => { shut(); hit.go(); };
+  const take = (hit) => { shut(); hit.go(); settle(); };
   function mark() {
     [...results.children].forEach((n, i) => n.setAttribute("aria-selected", String(i === at)));
     const node = results.children[at];

@@ -37,7 +37,7 @@ const framed = window !== window.top;
 function buildTabs(parts, bar) {
   const tabs = document.getElementById("tabs"), main = document.getElementById("main"), built = new Set();
   const nodes = parts.map(([id, title], i) => el("button", { type: "button", role: "tab", id: "tab-" + id, "aria-controls": id, "aria-selected": "false", tabindex: "-1", onclick: () => open(i) }, title));
-  const panels = parts.map(([id]) => el("section", { role: "tabpanel", id, "aria-labelledby": "tab-" + id, hidden: true }));
+  const panels = parts.map(([id, title]) => el("section", { role: "tabpanel", id, "aria-labelledby": "tab-" + id, "data-title": title, hidden: true }));
   const build = (i) => {
     if (built.has(i)) return;
     built.add(i);
@@ -76,7 +76,8 @@ function buildTabs(parts, bar) {
     return true;
   };
   addEventListener("hashchange", fromHash);
-  addEventListener("beforeprint", () => parts.forEach((_, i) => build(i)));
+  addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); painters.forEach((draw) => draw()); });
+  addEventListener("afterprint", () => { panels.forEach((p, i) => { p.hidden = nodes[i].tabIndex < 0; }); dispatchEvent(new Event("resize")); });
   if (!fromHash()) open(0);
 }
 
