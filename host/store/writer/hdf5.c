@@ -80,7 +80,7 @@ static enum err failed(const struct writer *w)
 static enum err set_pipeline(struct writer *w, struct hdf5_state *s)
 {
     int level;
-    TRY(writer_deflate_level(w, &level));
+    TRY(writer_deflate_level(w, 3, &level));
     if (level)
         s->pipeline.step[s->pipeline.count++] =
             (struct codec_step){.codec = CODEC_ZLIB, .level = level};

@@ -15,11 +15,11 @@ enum err writer_order(const struct writer_options *o, int dims, int from[STORE_D
     return ERR_OK;
 }
 
-enum err writer_deflate_level(const struct writer *w, int *level)
+enum err writer_deflate_level(const struct writer *w, int usual, int *level)
 {
     const struct writer_options *o = w->options;
     FAIL_IF(o->has_codec && o->codec.codec == CODEC_ZSTD, ERR_USAGE,
             "--codec zstd: %s is read by programs that know gzip alone; take gzip:N", w->path);
-    *level = o->raw ? 0 : o->has_codec ? o->codec.level : 3;
+    *level = o->raw ? 0 : o->has_codec ? o->codec.level : usual;
     return ERR_OK;
 }

@@ -67,9 +67,9 @@ int64_t writer_slab_bytes(const struct writer *w);
 /* o->order, each dimension once; ERR_USAGE where it is not that. */
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
 void writer_remove(const char *folder);
-/* The level of --codec for formats that know deflate alone, 3 without it, 0 for raw; ERR_USAGE
- * where it is another codec. */
-enum err writer_deflate_level(const struct writer *w, int *level);
+/* The level of --codec for formats that know deflate alone, `usual` without it, 0 for raw;
+ * ERR_USAGE where it is another codec. */
+enum err writer_deflate_level(const struct writer *w, int usual, int *level);
 
 /* References to the bytes of `in`: a Zarr 2 view of it. */
 enum err store_references(const char *in, const char *out, struct writer_result *result);
