@@ -18,7 +18,7 @@ static struct opt options[] = {
                 "elements of a chunk of Zarr and HDF5 (default: about 1 MiB)"),
     OPTION_TEXT("codec", 0, codec, "raw|zstd[:L]|gzip[:L]|zlib[:L]",
                 "compression of Zarr, HDF5 and .nii.gz, with its level\n(default zstd:3 in Zarr, "
-                "gzip:3 elsewhere)"),
+                "gzip:3 in HDF5,\ngzip:1 in .nii.gz)"),
     OPTION_TEXT("dtype", 0, dtype, "float32|float64", "convert the numbers (default: as stored)"),
     OPTION_TEXT("order", 0, order, "2,0,1",
                 "dimensions of the array, from 0, in the order of OUT\n(default: its own)"),
