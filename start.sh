@@ -197,9 +197,8 @@ reasons() {
     sed -n 's/^skipped: /  /p' "$1" | sort -u
 }
 
-# Everything once, then what runs C code of its own under the sanitizers; a test that cannot run here says why. What is labelled
-# `again` runs nothing of what is released (kernels on the emulator, mutated files): the sanitizers alone see it. Tests wait much,
-# for processes, and containers, for the network and the disk: the second build and the containers compute beside the tests.
+# Everything once, then what runs C code of its own under the sanitizers, which alone see what is labelled `again` (kernels on the
+# emulator, mutated files). A test that cannot run here says why. Tests wait much: the second build and the containers work beside.
 run_tests() {
     local containers=OFF code=0 sanitized contained jobs=$(($(nproc) + 1)) # one more than CPUs: some tests mostly wait
     if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes

@@ -14,7 +14,6 @@ import subprocess
 import sys
 
 import jsonschema
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tool import DATA, main, newest, tomoprof
 
