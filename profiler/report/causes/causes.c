@@ -92,9 +92,11 @@ static void add_findings(struct rootcause *r, const struct model *m)
     }
 }
 
+#define SERIAL 0.25 /* of the threads that could run, those that a lock keeps from it */
+
 /* Where threads wait for a lock for half of the run, it leads, as in the headline: less work gains
- * little while one thread at a time does it. A cause that saves more than the lock even at the
- * least stays ahead. */
+ * little while one thread at a time does it. A lock that lets nearly as many run as there are CPUs
+ * has its place by its gain. */
 static void lead_with_lock(struct rootcause *r, const struct model *m)
 {
     if (!m->contention_count || !(m->contention[0].any_s >= m->meta.wall_s / 2))
@@ -102,11 +104,10 @@ static void lead_with_lock(struct rootcause *r, const struct model *m)
     for (int i = 1; i < r->causes_count; i++)
         if (!strncmp(r->causes[i].rule, "lock.", 5)) {
             const struct rootcause_cause lock = r->causes[i];
-            int to = 0;
-            while (to < i && known(r->causes[to].gain_low_s) > known(lock.gain_high_s))
-                to++;
-            memmove(r->causes + to + 1, r->causes + to, (size_t)(i - to) * sizeof *r->causes);
-            r->causes[to] = lock;
+            if (known(lock.gain_high_s) < SERIAL * known(m->contention[0].both_s))
+                return;
+            memmove(r->causes + 1, r->causes, (size_t)i * sizeof *r->causes);
+            r->causes[0] = lock;
             return;
         }
 }

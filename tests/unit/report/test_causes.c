@@ -76,9 +76,9 @@ static void access_patterns_are_not_measured(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* The first cause of a program whose threads wait for a lock for 7 of 10 s, which may save 1 to 2
- * s, and whose reading again costs `low` to 6 s. */
-static int lock_leads(const char *folder, double low)
+/* Whether the lock is the first cause: threads wait for it for 7 of 10 s, it may save 1 to 2 s, and
+ * reading again costs 3 to 6 s. Two or more threads wanted to run for `both` seconds. */
+static int lock_leads(const char *folder, double both)
 {
     struct model *m;
     int there;
@@ -87,6 +87,7 @@ static int lock_leads(const char *folder, double low)
     m->meta.started = "2026-11-23T00:00:00Z";
     assert_ok(model_list(m, model_contention, m, contention, 1));
     m->contention[0].any_s = 7;
+    m->contention[0].both_s = both;
     assert_ok(model_list(m, model_finding, m, findings, 2));
     m->findings[0] = (struct model_finding){.id = "lock.gil_python",
                                             .title = "Threads wait for the GIL",
@@ -96,7 +97,7 @@ static int lock_leads(const char *folder, double low)
                                             .test = "Record it again."};
     m->findings[1] = (struct model_finding){.id = "io.reread",
                                             .title = "Bytes are read again",
-                                            .gain_low_s = low,
+                                            .gain_low_s = 3,
                                             .gain_s = 6,
                                             .refuted_by = "Refuted if not.",
                                             .test = "Record it again."};
@@ -112,14 +113,14 @@ static int lock_leads(const char *folder, double low)
     return first;
 }
 
-static void a_lock_leads_unless_another_cause_surely_saves_more(void **state)
+static void a_lock_leads_where_it_keeps_threads_from_running(void **state)
 {
     (void)state;
     char folder[] = "/tmp/test_causes-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    assert_true(lock_leads(folder, 0));
-    assert_true(lock_leads(folder, 1.9));
-    assert_false(lock_leads(folder, 3));
+    assert_true(lock_leads(folder, 4)); /* 1 of 2 threads ran */
+    assert_true(lock_leads(folder, 7.9));
+    assert_false(lock_leads(folder, 9)); /* 1.6 of 2 */
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -127,7 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(access_patterns_are_not_measured),
-        cmocka_unit_test(a_lock_leads_unless_another_cause_surely_saves_more),
+        cmocka_unit_test(a_lock_leads_where_it_keeps_threads_from_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
