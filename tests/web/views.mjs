@@ -175,12 +175,14 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
       that(await page.evaluate(() => !!document.activeElement.closest('[role="tabpanel"]')), `${words}: the focus is not where ${kind} opened`);
     }
     await page.keyboard.press("Home");
-    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-    const bare = await page.evaluate(() => [...document.querySelectorAll("canvas")].filter((c) => c.width && c.height).map((c) => {
-      const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, colours = new Set();
-      for (let i = 0; i < d.length; i += 4) colours.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
-      return [c.id, colours.size];
-    }));
+    const bare = await page.evaluate(() => { // before the next frame of the screen: paper does not wait for it
+      dispatchEvent(new Event("beforeprint"));
+      return [...document.querySelectorAll("canvas")].map((c) => {
+        const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, colours = new Set();
+        for (let i = 0; i < d.length; i += 4) colours.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+        return [c.id, colours.size];
+      });
+    });
     that(bare.length >= 2 && bare.every(([, n]) => n > 2), `on paper, canvases have these numbers of colours: ${JSON.stringify(bare)}`);
     const shown = () => page.locator('[role="tabpanel"]:visible').count();
     that(await shown() > 5, "paper has one part alone");
