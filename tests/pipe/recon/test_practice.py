@@ -193,7 +193,7 @@ def parallel_sinogram(angles, slices, n, spacing, offset, radius):
 
 
 def fourier(check, folder):
-    """Against our FBP: 1e-3 at every size (docs/operations.md says what bounds it)."""
+    """Against our FBP: 1e-3 at every size (docs/internals/operations.md says what bounds it)."""
     cases = (("plain", 64, 60, 19, 1.0, {}, 1e-3), ("no mask, offset", 63, 50, 3, 0.8, {"use_ror_mask": False, "det_channel_offset": 1.7}, 1e-3),
              ("aspect", 64, 50, 2, 1.0, {"voxel_row_aspect": 1.3}, 1e-3), ("256", 256, 200, 2, 1.0, {}, 1e-3))
     for name, n, views, slices, spacing, more, limit in cases:
