@@ -11,7 +11,7 @@
 
 #define SAME 0.02 /* bytes that were seen against those that the kernel counted */
 
-/* Rules by the names of docs/report.md, and the rough effort of their advice in days. */
+/* Rules by the names of docs/internals/report.md, and the rough effort of their advice in days. */
 static const struct {
     const char *id, *rule;
     double effort_days;
