@@ -1,5 +1,5 @@
 """Recipes of packaging/ for clusters: their version is the project's, their language is right as far as a reader is there, and an
-installed prefix works wherever it is moved, with its Python package. docs/howto/facilities.md says what was run by hand."""
+installed prefix works wherever it is moved, with its Python package. docs/internals/packages.md says what was run by hand."""
 
 import json
 import os
