@@ -138,8 +138,8 @@ def comparison(o, ratios, worst, load, bare_s):
              ["share of a line, largest error", told(("", off("tomoprof record"))), told(("", off("Scalene, CPU alone"))), "stacks, not summed by line"],
              ["lines of C, C++ and Cython below Python", "yes", "time only, at the Python line", "functions"],
              ["GPU kernels by launching line", "yes, in an emulator so far", "GPU use by line, polled", "yes, by call stack"]]
-    return [f"Measured with a NumPy program that has clocks of its own ({bare_s:.1f} s of CPU time). The table has medians of {o.pairs} pairs of",
-            f"runs on {os.cpu_count()} CPUs with a load of {load:.1f} before the first (`tests/peers/profilers.py`).", "",
+    return [f"Medians of {o.pairs} pairs of runs of a NumPy program with clocks of its own ({bare_s:.1f} s of CPU time).",
+            f"{os.cpu_count()} CPUs had a load of {load:.1f} before (`tests/peers/profilers.py`). A ratio below 1 is noise.", "",
             *(("| " + " | ".join(cells) + " |").replace("|  |", "| |") for cells in table)]
 
 
