@@ -160,8 +160,8 @@ struct backend_ops {
                            struct sinogram y, struct buffer *x);
 
     /* Parallel beams: x = A' y inside the region of reconstruction, 0 outside, through the plane of
-     * frequencies, within 1e-3 of the direct sum for filtered views of solids (docs/internals/operations.md).
-     * Optional: NULL. */
+     * frequencies, within 1e-3 of the direct sum for filtered views of solids
+     * (docs/internals/operations.md). Optional: NULL. */
     enum err (*fourier_back)(struct backend *be, const struct scan *s, const struct volume *v,
                              const struct buffer *y, struct buffer *x);
 

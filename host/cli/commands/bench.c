@@ -118,22 +118,21 @@ out:
 
 const struct command cmd_bench = {
     .name = "bench",
-    .summary = "Times single operations on 1 to all threads, and compares with an earlier time.",
+    .summary = "Times single operations on 1 to all threads.",
     .words = "[FILE...]",
-    .text =
-        "Each operation at each size with each number of threads runs in a process of its own, "
-        "between two\n"
-        "calibrations of the machine. The table gives the least time, spread (standard deviation "
-        "over\n"
-        "mean), rate, share of the measured peak, and efficiency of the threads. --against "
-        "compares time x\n"
-        "calibration: what the machine could have done in that time, so that a slower moment of a "
-        "shared\n"
-        "machine is not a regression. With FILEs of --save nothing is measured: they are shown.\n\n"
-        "Examples:\n"
-        "  tomoprof bench --ops '*_project' --sizes 64,128,255,256 --save now.json\n"
-        "  tomoprof bench --save new.json --against old.json --fail-over 10\n"
-        "  tomoprof bench new.json --markdown --svg scaling.svg\n",
+    .text = "Each operation at each size with each number of threads runs in a process of its own, "
+            "between\n"
+            "two calibrations of the machine. The table gives the least time, spread, rate, share "
+            "of the\n"
+            "measured peak, and efficiency of the threads. --against compares time x calibration, "
+            "so that\n"
+            "a slower moment of the machine is not a regression. FILEs of --save are shown, not "
+            "measured.\n"
+            "\n"
+            "Examples:\n"
+            "  tomoprof bench --ops '*_project' --sizes 64,128,255,256 --save now.json\n"
+            "  tomoprof bench --save new.json --against old.json --fail-over 10\n"
+            "  tomoprof bench new.json --markdown --svg scaling.svg\n",
     .options = options,
     .min_words = 0,
     .max_words = 64,

@@ -32,6 +32,8 @@ static int64_t iterations = 15, threads, seed, bin = 1;
 static double center, threshold = 0.2;
 
 enum {
+    ROW_IN,
+    ROW_OUT,
     ROW_METHOD,
     ROW_BACKPROJECT,
     ROW_REDUNDANCY,
@@ -44,6 +46,11 @@ enum {
 };
 
 static struct opt options[] = {
+    [ROW_IN] = OPTION_INPUT(
+        "in", 'i', in, "FILE",
+        "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
+        "--flats; or a sinogram (.npy)"),
+    [ROW_OUT] = OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir|fourier",
                                  "default: fbp for parallel beams, fdk for cone beams;\n"
                                  "fourier: fbp by gridding and FFT"),
@@ -98,9 +105,6 @@ static struct opt options[] = {
     OPTION_TEXT("overlap", 0, before.overlap, "N|auto",
                 "a full turn of an off-centre detector joined to half\na turn; channels that both "
                 "halves see"),
-    OPTION_INPUT("in", 'i', in, "FILE",
-                 "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
-                 "--flats; or a sinogram (.npy)"),
     OPTION_INPUT("flats", 0, flats, "FILE", "flat fields (default: those of the scan)"),
     OPTION_INPUT("darks", 0, darks, "FILE", "dark frames (default: those of the scan)"),
     OPTION_TEXT(
@@ -114,7 +118,6 @@ static struct opt options[] = {
         "what moved in each view: .npy of (views, 5), or 7 with\ntilts, see docs/howto/scans.md"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
     OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
-    OPTION_OUTPUT("out", 'o', out, "FILE", "volume: .nii, .nii.gz or .npy"),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
     OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the pictures, and prints its length"),
     OPTION_PLACE(
@@ -365,33 +368,27 @@ const struct command cmd_recon = {
     .summary = "Reconstructs a scan.",
     .words = "",
     .text =
-        "Reads a scan, corrects it (-log of the transmission, defects filled), finds the rotation "
-        "centre\n"
-        "where neither --center nor the file tells it, and writes the volume and a picture of its "
-        "middle\n"
-        "slice. Flat and dark frames, angles and the geometry come from the file: Data Exchange, "
-        "NXtomo,\n"
-        "Zeiss TXRM (also its cone beam). In a folder of TIFF files the names tell them: "
-        "proj_0001.tif,\n"
-        "flat_0001.tif, dark_0001.tif. Other cone beams and own arrays come with a geometry file "
-        "(`tomoprof\n"
-        "apply --help` shows one). FBP, FDK and Fourier of what does not fit into memory go in "
-        "slabs of\n"
-        "slices, with the same result; the centre is then found on the middle 32 rows. Under "
-        "mpirun or\n"
-        "srun the processes share the slices (docs/howto/mpi.md).\n"
+        "Reads a scan, corrects it, finds the rotation centre where neither --center nor the file "
+        "gives\n"
+        "it, and writes the volume and a picture of its middle slice. Flat and dark frames, angles "
+        "and\n"
+        "geometry come from the file: Data Exchange, NXtomo, Zeiss TXRM, a folder of TIFF files\n"
+        "(docs/howto/scans.md). Other cone beams and own arrays need a geometry file; `tomoprof "
+        "apply\n"
+        "--help` shows one. FBP, FDK and Fourier go in slabs of slices where memory is short. "
+        "Under mpirun\n"
+        "or srun the processes share the slices (docs/howto/mpi.md).\n"
         "Steps before the reconstruction, in this order: --zingers, --flats-after or --drift, "
         "--air,\n"
         "--paganin, --least, --hardening, --tilt, --overlap, --rings. docs/howto/good-volume.md "
-        "says "
-        "which\n"
-        "one helps.\n\n"
+        "shows\n"
+        "which one helps.\n"
+        "\n"
         "Examples:\n"
         "  tomoprof recon --in scan.h5 --out volume.nii.gz\n"
         "  tomoprof recon --in scan_folder --angles 0:180 --bin 2 --out volume.nii\n"
-        "  tomoprof recon --in scan.h5 --rows 100:120 --center 1023.5 --method mbir --weights "
-        "transmission \\\n"
-        "    --out part.npy\n"
+        "  tomoprof recon --in scan.h5 --rows 100:120 --method mbir --weights transmission --out "
+        "part.npy\n"
         "  tomoprof recon --in sinogram.npy --geometry cone.json --out volume.nii\n",
     .options = options,
     .min_words = 0,

@@ -323,19 +323,17 @@ const struct command cmd_record = {
     .text =
         "Runs CMD as it is and records it, with every program that it starts. Attributes CPU "
         "time,\n"
-        "waiting, allocations and copies to source lines of Python and native code. On a GPU, "
-        "each\n"
-        "kernel and transfer belongs to the line that launched it. CMD keeps its input, output,\n"
-        "signals and exit code. What was recorded survives a crash or kill of CMD.\n"
-        "Writes DIR/<stamp>/ with report.html, profile.json, record.json and trace/, and "
-        "rootcause.md\n"
-        "where a cause was found. DIR/latest leads to the newest run.\n"
-        "The last lines print the path of the page and its first answer.\n\n"
+        "waiting, allocations and copies to source lines of Python and native code, and GPU work "
+        "to\n"
+        "the line that launched it. CMD keeps its input, output, signals and exit code. What was\n"
+        "recorded survives a crash or kill of CMD.\n"
+        "Writes DIR/<stamp>/ with report.html, profile.json and trace/. DIR/latest leads to the\n"
+        "newest run. The last lines print the path of the page and its first answer.\n"
+        "\n"
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"
         "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"
-        "  tomoprof record --pid 4711 --seconds 30\n"
-        "  tomoprof report latest --text\n",
+        "  tomoprof record --pid 4711 --seconds 30\n",
     .options = options,
     .min_words = 0,
     .max_words = 1 << 20,

@@ -199,23 +199,20 @@ static enum err run(int words, char **word)
 
 const struct command cmd_run = {
     .name = "run",
-    .summary = "Times and profiles every operation of the suite, and writes its report.",
+    .summary = "Times and profiles tomoprof's own operations.",
     .words = "",
     .text =
-        "Each operation at each size runs in a process of its own on a synthetic scan (two "
-        "ellipsoids,\n"
-        "1 % noise; N/2 views, N x N detector). One that crashes, hangs or runs out of memory is a "
-        "failed\n"
-        "row; the others go on. Under mpirun or srun all processes share each operation "
-        "(docs/howto/mpi.md).\n"
-        "The table gives median time, spread, share of this machine's "
-        "measured peak,\n"
-        "and how time grows with size. Ctrl-C writes the rows that are complete.\n"
-        "report.html shows all results; triage.md estimates what an FPGA would gain.\n\n"
+        "Each operation at each size runs in a process of its own on a synthetic scan (N/2 views,\n"
+        "N x N detector). One that crashes or hangs is a failed row; the others go on. Under "
+        "mpirun or\n"
+        "srun all processes share each operation (docs/howto/mpi.md).\n"
+        "The table gives median time, spread, share of this machine's measured peak, and how time\n"
+        "grows with size. report.html shows all results; triage.md estimates what an FPGA would "
+        "gain.\n"
+        "\n"
         "Examples:\n"
         "  tomoprof run --quick\n"
-        "  tomoprof run --ops parallel_fbp_recon,cone_fdk_recon --sizes 64,128,256 --runs 5\n"
-        "  tomoprof info output/latest\n",
+        "  tomoprof run --ops parallel_fbp_recon,cone_fdk_recon --sizes 64,128,256 --runs 5\n",
     .options = options,
     .flags = CMD_STOPS,
     .run = run,

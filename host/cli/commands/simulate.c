@@ -226,7 +226,7 @@ out:
 const struct command cmd_simulate = {
     .name = "simulate",
     .older = "gen",
-    .summary = "Writes a synthetic scan of any size: geometry, projections and the object itself.",
+    .summary = "Writes a synthetic scan: geometry, projections and the object itself.",
     .words = "",
     .text =
         "Files: PREFIX.json (geometry), PREFIX_sinogram.npy (views, rows, channels), "

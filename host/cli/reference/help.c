@@ -9,14 +9,15 @@ static const char exit_codes[] =
 void help_program(FILE *out, const struct command *const *commands)
 {
     fprintf(out,
-            "tomoprof %s: profiles tomographic reconstruction and reconstructs scans.\n\n"
+            "tomoprof %s: profiles programs line by line, and reconstructs scans.\n\n"
             "Usage: tomoprof COMMAND [OPTIONS]\n\n",
             TP_VERSION);
     for (const struct command *const *c = commands; *c; c++)
         if (!((*c)->flags & CMD_HIDDEN))
             fprintf(out, "  %-8s %s\n", (*c)->name, (*c)->summary);
     fprintf(out,
-            "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof run --quick\n"
+            "\n`tomoprof COMMAND --help` teaches one command. Start with: tomoprof record python3 "
+            "SCRIPT\n"
             "Environment: TOMOPROF_LOG=error|warn|info|debug, TOMOPROF_MEMORY=12GiB (use no\n"
             "more), TOMOPROF_ISA=plain|avx2|avx512, NO_COLOR=1.\n%s",
             exit_codes);

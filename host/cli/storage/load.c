@@ -180,23 +180,22 @@ static enum err run(int words, char **word)
 
 const struct command cmd_load = {
     .name = "load",
-    .summary = "Measures where the time of loading a file goes, and finds a faster way.",
+    .summary = "Shows where the time of loading a file goes, and finds a faster way.",
     .words = "FILE",
-    .text =
-        "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
-        "any\n"
-        "of .npy, NIfTI, TIFF (also a folder of numbered files), HDF5, Zarr, OME-Zarr, CZI, TXRM "
-        "or\n"
-        "kerchunk references. Writes loading.json, loading.html and rootcause.md into a new "
-        "folder\n"
-        "below --out.\n\n"
-        "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
-        "medium\n"
-        "on 500, full on all. Ways run three times in changing order from the same cache state.\n"
-        "Ctrl-C and --budget end the sweep; it ranks what was measured until then.\n\n"
-        "Examples:\n"
-        "  tomoprof load tests/data/tooth.h5\n"
-        "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n",
+    .text = "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
+            ".npy,\n"
+            "NIfTI, TIFF (also a folder of numbered files), HDF5, Zarr, OME-Zarr, CZI, TXRM or "
+            "kerchunk\n"
+            "references, also on a server. Writes loading.html, loading.json and rootcause.md into "
+            "a new\n"
+            "folder below --out.\n"
+            "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
+            "medium\n"
+            "on 500, full on all.\n"
+            "\n"
+            "Examples:\n"
+            "  tomoprof load tests/data/tooth.h5\n"
+            "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,

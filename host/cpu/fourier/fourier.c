@@ -46,7 +46,8 @@ static int64_t least_period(const struct scan *s, const struct volume *v)
 }
 
 /* A footprint has no sharp edge in frequency. What lies beyond this, in cycles per channel, is left
- * out: 1e-3 of the volume of a scan of solids (docs/internals/operations.md), less of a larger one. */
+ * out: 1e-3 of the volume of a scan of solids (docs/internals/operations.md), less of a larger one.
+ */
 static double cut_off(int64_t channels)
 {
     return fmin(fmax(3.6 * sqrt(256 / (double)channels), 2.5), 6);
