@@ -87,7 +87,7 @@ function callsPanel(profile) {
   rebuild();
   return [
     el("div", { class: "tools" }, choice("Weight", usable, state.weight, (v) => { state.weight = v; rebuild(); }), toggle("Fold imports and start-up", true, (on) => { state.fold = on; rebuild(); })),
-    el("p", { class: "note" }, "Amounts are those of the threads as they ran. On Lines, what helper threads without Python compute counts for the line that started them."),
+    el("p", { class: "note" }, "Amounts are those of the threads as they ran. On Lines, helper threads without Python count for the line that started them."),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tree of calls" }, el("table", { class: "tree" }, el("caption", {}, "Tree of calls"),
       el("thead", {}, el("tr", {}, ["Function", "Inclusive", "of all", "Self", "Where"].map((h, i) => el("th", { scope: "col", class: i && i < 4 ? "number" : i === 4 ? "minor" : null }, h)))), treeBody)),
     oneBody, listBody,

@@ -36,7 +36,7 @@ function environmentPanel(profile, timing) {
 }
 
 function previewPanel(previews) {
-  return [el("p", { class: "note" }, "Planes through the middle of each reconstruction along three axes with scale bars, and the middle slice's difference to the phantom."),
+  return [el("p", { class: "note" }, "Middle planes of each reconstruction along three axes, and the middle slice's difference to the phantom."),
     ...[...new Set(previews.map((p) => `${p.operation} · ${p.size}³`))].flatMap((title) => [el("h2", {}, plain(title)),
       el("div", { class: "pictures" }, previews.filter((p) => `${p.operation} · ${p.size}³` === title).map((p) => el("figure", {}, el("img", { src: p.image, alt: `${p.operation} at ${p.size}³, ${p.what}` }), el("figcaption", {}, plain(p.what), p.note && ` · ${plain(p.note)}`))))])];
 }

@@ -89,7 +89,7 @@ function rooflinePanel(timing) {
   const dots = (name, hollow, rows) => ({ name, colour: gpu, hollow, dots: true, label: hollow ? null : ([, , p]) => p.op.name, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
   const series = [...peaks, dots("smaller sizes", true, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", false, largest)];
   return [
-    el("p", { class: "note" }, "Each dot is an operation at one size, its area the time it takes. Bytes are those that must cross main memory at least once, so the intensity is an upper limit. Peaks were measured on this machine beside the operations."),
+    el("p", { class: "note" }, "Each dot is an operation at one size; its area is the time. Bytes are the least that must cross main memory, so the intensity is an upper limit. Peaks were measured on this machine."),
     plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series, 460), plotLegend(series),
     table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },

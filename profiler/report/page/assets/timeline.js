@@ -186,7 +186,7 @@ function timelinePanel(profile) {
   return [
     el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, where),
     legend([kinds.has("cpu") && frameKinds.includes("python") && "python", kinds.has("cpu") && "native", kinds.has("wait") && "wait", kinds.has("kernel") && "kernel", (kinds.has("copy") || kinds.has("set")) && "copy", kinds.has("range") && "range", kinds.has("api") && "waitCuda", allSeries.length && "memory"].filter(Boolean)),
-    el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out what is in the middle of the chosen row; on a process it folds its rows. Where events are too close to be drawn, a box joins them and is as high as it was busy."),
+    el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A box joins events that are too close; its height is how busy they were."),
     merged.length > 0 && el("p", { class: "note" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),
     canvas,
     el("details", {}, el("summary", {}, "The same as a table: rows and their busy time"), table([

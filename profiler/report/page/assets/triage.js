@@ -22,7 +22,7 @@ function verdictTable(triage) {
 function triagePanel(triage) {
   return [
     el("p", { class: "answer" }, plain(triage.headline ?? "Which operation would benefit from an FPGA")),
-    el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end. All reasons, cards and charts are in triage.md, in the folder of the run.`),
+    el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end. triage.md in the run's folder has the reasons.`),
     verdictTable(triage),
   ];
 }
