@@ -1,4 +1,4 @@
-"""Words of each page now and at an earlier commit, as a table: python3 tests/words.py COMMIT
+"""Words of each page at earlier commits and now, as a table: python3 tests/words.py COMMIT...
 
 Blocks of code are not counted. A page that moved is found by its name."""
 
@@ -28,21 +28,26 @@ def kind(name):
     return "internals" if name.startswith("docs/internals/") else "for users"
 
 
-def main(commit):
-    now = {str(p.relative_to(ROOT)): words(p.read_text()) for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]}
-    before = pages_at(commit)
-    moved = {}  # new name -> old name
+def then(now, before):
+    """Words at a commit of each page that is there now, and of those that are gone."""
+    found = {}  # new name -> old name
     for name in now:
         same = [o for o in before if o == name] or [o for o in before if pathlib.Path(o).name == pathlib.Path(name).name and o not in now]
-        moved.update({name: o for o in same[:1]})
-    gone = [o for o in before if o not in moved.values()]
-    print("| page | words before | words now |", "|---|---|---|", sep="\n")
+        found.update({name: o for o in same[:1]})
+    return {name: before[old] for name, old in found.items()} | {old: before[old] for old in before if old not in found.values()}
+
+
+def main(*commits):
+    now = {str(p.relative_to(ROOT)): words(p.read_text()) for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]}
+    columns = [*(then(now, pages_at(commit)) for commit in commits), now]
+    names = [*now, *sorted({name for column in columns for name in column} - set(now))]
+    print("| page | " + "".join(f"at {commit} | " for commit in commits) + "now |", "|---" * (len(columns) + 1) + "|", sep="\n")
     for group in ("for users", "internals"):
-        rows = [(n, before.get(moved.get(n)), now[n]) for n in now if kind(n) == group] + [(o, before[o], None) for o in gone if kind(o) == group]
-        for name, then, at in rows:
-            print(f"| {name} | {'' if then is None else f'{then:,}'} | {'' if at is None else f'{at:,}'} |")
-        print(f"| **{group}** | **{sum(r[1] or 0 for r in rows):,}** | **{sum(r[2] or 0 for r in rows):,}** |")
+        rows = [name for name in names if kind(name) == group]
+        for name in rows:
+            print(f"| {name} | " + " | ".join(f"{c[name]:,}" if name in c else "" for c in columns) + " |")
+        print(f"| **{group}** | " + " | ".join(f"**{sum(c.get(name, 0) for name in rows):,}**" for c in columns) + " |")
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]) if len(sys.argv) == 2 else __doc__)
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) > 1 else __doc__)
