@@ -69,8 +69,8 @@ static struct opt options[] = {
         OPTION_INT("subsets", 0, subsets, "N",
                    "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
     OPTION_TEXT("set", 0, settings, "KEY=VALUE",
-                "parameters of a volume_ or prepare operation, with blanks\nbetween them; "
-                "docs/operations.md lists them"),
+                "parameters of a volume_ or prepare operation, with blanks\nbetween them "
+                "(docs/operations.md, docs/volume.md)"),
     OPTION_TEXT("size", 0, size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
