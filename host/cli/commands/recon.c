@@ -54,57 +54,56 @@ static struct opt options[] = {
     [ROW_METHOD] = OPTION_CHOICE("method", 'm', method, "fbp|fdk|mbir|fourier",
                                  "default: fbp for parallel beams, fdk for cone beams;\n"
                                  "fourier: fbp by gridding and FFT"),
-    [ROW_BACKPROJECT] = OPTION_CHOICE(
-        "backproject", 0, voxel_driven, "matched|voxel",
-        "of fdk; voxel: bilinear between detector cells at\nevery voxel's centre, faster "
-        "(default matched)"),
-    [ROW_REDUNDANCY] = OPTION_CHOICE(
-        "redundancy", 0, redundancy, "none|parker|wang|helical",
-        "of fdk; parker: scans of less than a turn; wang: a\nturn with the axis off-centre; "
-        "helical: views that see\na voxel are counted (default none)"),
+    [ROW_BACKPROJECT] =
+        OPTION_CHOICE("backproject", 0, voxel_driven, "matched|voxel",
+                      "of fdk; voxel: bilinear at each voxel's centre, faster\n(default matched)"),
+    [ROW_REDUNDANCY] = OPTION_CHOICE("redundancy", 0, redundancy, "none|parker|wang|helical",
+                                     "of fdk: less than a turn (parker), a turn with the "
+                                     "axis\noff-centre (wang), or a helix (default none)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', center, "CHANNEL",
-        "rotation axis: 0-based channel, may be a fraction\n(default: found and printed)", 0, 0),
-    [ROW_CENTER_METHOD] = OPTION_CHOICE(
-        "center-method", 0, center_method, "registration|entropy|symmetry",
-        "how the axis is found: views half a turn apart, the\nsharpest trial slice, the "
-        "sinogram's symmetry"),
+        "rotation axis: a channel, from 0, may be a fraction\n(default: found and printed)", 0, 0),
+    [ROW_CENTER_METHOD] =
+        OPTION_CHOICE("center-method", 0, center_method, "registration|entropy|symmetry",
+                      "finds the axis by views half a turn apart, the sharpest\ntrial slice, or "
+                      "the sinogram's symmetry"),
     [ROW_ITERATIONS] =
         OPTION_INT("iterations", 'n', iterations, "N", "at most, of mbir (default 15)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
         "stop-threshold", 0, threshold, "PERCENT",
         "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_WEIGHTS] = OPTION_CHOICE("weights", 'w', weighting, "none|transmission|metal",
-                                  "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays "
-                                  "meet metal, found in fbp or fdk"),
+    [ROW_WEIGHTS] =
+        OPTION_CHOICE("weights", 'w', weighting, "none|transmission|metal",
+                      "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays meet metal"),
     [ROW_SEED] =
         OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of mbir (default 0)", 0, 4294967295.0),
     OPTION_CHOICE("rings", 0, rings, "keep|sorting|fw",
-                  "stripes taken out of the sinogram by sorting, or by\nwavelets and Fourier "
+                  "takes stripes out of the sinogram by sorting, or by\nwavelets and Fourier "
                   "transforms (default keep)"),
-    OPTION_OUTPUT("center-png", 0, center_png, "FILE", "picture of trial slices around the axis"),
+    OPTION_OUTPUT("center-png", 0, center_png, "FILE", "draws trial slices around the axis"),
     OPTION_NUMBER(
         "zingers", 0, before.zingers, "PERCENT",
-        "brighter than the neighbours by more: replaced;\ndead pixels are filled (20 is usual)", 0,
-        1e6),
+        "replaces what is brighter than its neighbours by more;\nfills dead pixels (20 is usual)",
+        0, 1e6),
     OPTION_INPUT("flats-after", 0, flats_after, "FILE",
-                 "flat fields after the views: between both, linear\nin time"),
-    OPTION_CHOICE("drift", 0, drift, "mean|linear",
-                  "linear: flats before and after the views apart, where\nthe scan tells them "
-                  "(default mean)"),
-    OPTION_INT("air", 0, before.air, "N", "channels of air at either side become 1, row by row", 1,
+                 "flat fields after the views: interpolates in time"),
+    OPTION_CHOICE(
+        "drift", 0, drift, "mean|linear",
+        "linear: interpolates the scan's flats before and after\nthe views (default mean)"),
+    OPTION_INT("air", 0, before.air, "N", "brings N channels of air at either side to 1, by row", 1,
                65536),
     OPTION_TEXT(
         "paganin", 0, before.paganin, "D,E,Z[,P]",
-        "phase retrieval: delta/beta, keV, mm to the detector,\nmm a pixel (default: the scan's)"),
-    OPTION_NUMBER("least", 0, before.least, "T", "transmission at least, before -log (default 0)",
-                  0, 1),
+        "retrieves phase: delta/beta, keV, mm to the detector,\nmm a pixel (default: the scan's)"),
+    OPTION_NUMBER("least", 0, before.least, "T",
+                  "raises transmissions to T before -log (default 0)", 0, 1),
     OPTION_TEXT("hardening", 0, before.hardening, "A,B,..",
-                "y becomes A y + B y^2 + .., up to 6 numbers"),
-    OPTION_TEXT("tilt", 0, before.tilt, "DEGREES|auto", "views turned until the axis is upright"),
+                "turns y into A y + B y^2 + .., up to 6 numbers"),
+    OPTION_TEXT("tilt", 0, before.tilt, "DEGREES|auto",
+                "turns the views until the axis is upright"),
     OPTION_TEXT("overlap", 0, before.overlap, "N|auto",
-                "a full turn of an off-centre detector joined to half\na turn; channels that both "
-                "halves see"),
+                "joins a full turn of an off-centre detector to half a\nturn; N: channels that "
+                "both halves see"),
     OPTION_INPUT("flats", 0, flats, "FILE", "flat fields (default: those of the scan)"),
     OPTION_INPUT("darks", 0, darks, "FILE", "dark frames (default: those of the scan)"),
     OPTION_TEXT(
@@ -115,30 +114,30 @@ static struct opt options[] = {
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
     OPTION_INPUT(
         "poses", 0, poses, "FILE",
-        "what moved in each view: .npy of (views, 5), or 7 with\ntilts, see docs/howto/scans.md"),
+        "what moved in each view: .npy of (views, 5), or 7 with\ntilts (docs/howto/scans.md)"),
     OPTION_TEXT("rows", 'r', rows, "A:B", "detector rows A to B-1 of the scan (default all)"),
-    OPTION_INT("bin", 'b', bin, "N", "N x N detector pixels become one (default 1)", 1, 64),
+    OPTION_INT("bin", 'b', bin, "N", "joins N x N detector pixels to one (default 1)", 1, 64),
     OPTION_OUTPUT("png", 'p', png, "FILE", "picture of the middle slice (default: beside --out)"),
-    OPTION_FLAG("scale-bar", 0, with_bar, "draws one into the pictures, and prints its length"),
-    OPTION_PLACE(
-        "tiff", 0, outputs.tiff, "FILE.tif|DIR",
-        "the volume also as one TIFF of many pages, or as a\nfolder of a TIFF for each slice"),
-    OPTION_PLACE("pngs", 0, outputs.pngs, "DIR", "each slice also as a picture, all alike in grey"),
+    OPTION_FLAG("scale-bar", 0, with_bar, "draws a scale bar into the pictures"),
+    OPTION_PLACE("tiff", 0, outputs.tiff, "FILE.tif|DIR",
+                 "writes the volume as one TIFF of many pages too, or as\na folder of a TIFF for "
+                 "each slice"),
+    OPTION_PLACE("pngs", 0, outputs.pngs, "DIR",
+                 "writes a picture of each slice too, all alike in grey"),
     OPTION_PLACE("ome-zarr", 0, outputs.ome_zarr, "DIR.ome.zarr",
-                 "the volume also as OME-Zarr 0.5, with halves, quarters, .."),
+                 "writes OME-Zarr 0.5 with halves, quarters, .. too"),
     OPTION_OUTPUT("page", 0, outputs.page, "FILE.html",
-                  "slices along three axes and the histogram on a page;\nwith --reference PSNR and "
-                  "SSIM of each"),
-    OPTION_INPUT(
-        "reference", 0, reference, "FILE",
-        "volume of the same shape (.npy): PSNR and SSIM are\nprinted, and the picture shows "
-        "both and the difference"),
-    OPTION_TEXT(
-        "memory", 0, memory, "SIZE",
-        "at most, 12GiB for instance (default: what is free);\nfbp then goes in slabs of slices"),
-    OPTION_FLAG("resume", 0, resume,
-                "keeps finished slabs of slices in OUT.parts, and goes on with\nthose that the "
-                "same call left there; not of mbir"),
+                  "writes a page with slices along three axes and the\nhistogram; with --reference "
+                  "PSNR and SSIM"),
+    OPTION_INPUT("reference", 0, reference, "FILE",
+                 "prints PSNR and SSIM against this volume (.npy) of the\nsame shape, and draws "
+                 "both and the difference"),
+    OPTION_TEXT("memory", 0, memory, "SIZE",
+                "uses at most this, 12GiB for instance (default: what is\nfree); fbp then goes in "
+                "slabs of slices"),
+    OPTION_FLAG(
+        "resume", 0, resume,
+        "keeps finished slabs in OUT.parts, and goes on with\nthose of the same call; not of mbir"),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
     {0},

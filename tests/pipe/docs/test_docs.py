@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
          "docs/triage.md": 5, "docs/internals/triage-width.md": 3, "docs/report.md": 2, "docs/import.md": 2, "docs/howto/ci.md": 6,
          "docs/howto/mbirjax.md": 5, "docs/howto/gpu-python.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 7,
-         "docs/howto/scans.md": 2, "docs/volume.md": 2, "docs/howto/install.md": 2}  # at least so many commands are run
+         "docs/howto/scans.md": 2, "docs/volume.md": 2, "docs/howto/install.md": 2,
+         "docs/operations.md": 2, "docs/howto/good-volume.md": 2}  # at least so many commands are run
 PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+|mpirun"
 LITERAL = ("docs/tutorial.md",)
 NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
