@@ -204,6 +204,19 @@ static void expect(struct loading *l, const struct rule_data *d)
             }
 }
 
+/* What could save most comes first; unknown gains come last. */
+static void order(struct loading *l)
+{
+    for (int i = 1; i < l->causes_count; i++) {
+        struct load_cause moved = l->causes[i];
+        double gain = isfinite(moved.gain_high_s) ? moved.gain_high_s : -1;
+        int at = i;
+        for (; at > 0 && !(l->causes[at - 1].gain_high_s >= gain); at--)
+            l->causes[at] = l->causes[at - 1];
+        l->causes[at] = moved;
+    }
+}
+
 enum err load_causes(struct loading *l)
 {
     struct rule_data d;
@@ -216,5 +229,6 @@ enum err load_causes(struct loading *l)
     TRY(judge_sweep(l, &d));
     TRY(judge_chunks(l, &d));
     expect(l, &d);
+    order(l);
     return ERR_OK;
 }

@@ -128,9 +128,10 @@ static void judge(const struct image_traits *t, int privileged, struct record_ta
          "refuses preloaded libraries: nothing of it will be seen; record as that user"},
         {t->is_static && t->go, 1,
          "is a statically linked Go program: nothing of it will be seen, only the programs that "
-         "it starts"},
+         "it starts. Start it, then sample it from outside: tomoprof record --pid PID"},
         {t->is_static, 1,
-         "is statically linked: nothing of it will be seen, only the programs that it starts"},
+         "is statically linked: nothing of it will be seen, only the programs that it starts. "
+         "Start it, then sample it from outside: tomoprof record --pid PID"},
         {t->go, 1, "is a Go program: its goroutines and its own heap will not be seen"},
     };
     const char *base = strrchr(out->image, '/');

@@ -177,6 +177,86 @@ static void own_is_what_lies_beside_the_program(void **state)
                                                strstr(m->files[i].path, "helper.py"));
 }
 
+struct at {
+    const char *file, *function;
+    int line;
+};
+
+/* Of an event loop that waits, below the coroutines in `inner`. */
+static uint64_t awaits(const struct at *inner, int n)
+{
+    static const struct at loop[] = {{"/usr/lib/python3.11/selectors.py", "select", 468},
+                                     {"/usr/lib/python3.11/asyncio/base_events.py", "_run_once", 1},
+                                     {"/usr/lib/python3.11/asyncio/base_events.py", "run", 2},
+                                     {"/home/x/work/app.py", "<module>", 90}};
+    uint64_t words[1 + 2 * 8] = {AT(EVAL, 1)};
+    for (int i = 0; i < n + 4; i++) {
+        const struct at *f = i < n ? &inner[i] : &loop[i - n];
+        words[1 + 2 * i] = (uint64_t)f->line | (i == n + 3 ? TRACE_PYTHON_ENTRY : 0);
+        words[2 + 2 * i] = stage_code(&st, f->file, f->function, 1);
+    }
+    return stage_stack(&st, words, 1, n + 4);
+}
+
+static void an_event_loop_waits_for_what_its_coroutine_awaits(void **state)
+{
+    (void)state;
+    static const char tasks[] = "/usr/lib/python3.11/asyncio/tasks.py",
+                      app[] = "/home/x/work/app.py",
+                      library[] = "/home/x/venv/lib/python3.11/site-packages/pkg/core.py";
+    static const struct {
+        const char *waits;
+        int n;
+        struct at inner[3];
+    } rows[] = {
+        {"events", 1, {{app, "main", 10}}},
+        {"sleep", 2, {{tasks, "sleep", 1}, {app, "main", 20}}},
+        {"events", 2, {{tasks, "wait_for", 1}, {app, "main", 30}}},
+        {"lock",
+         2,
+         {{"/usr/lib/python3.11/asyncio/threads.py", "to_thread", 1}, {app, "main", 40}}},
+        {"sleep", 3, {{tasks, "sleep", 1}, {library, "poll", 1}, {app, "main", 50}}},
+    };
+    const int n = sizeof rows / sizeof *rows;
+    stage_thread(&st, 101, "a", 0);
+    stage_meta(&st, "exe", "/usr/bin/python3.11");
+    stage_meta(&st, "cwd", "/home/x/work");
+    stage_meta(&st, "cmdline", "python3\napp.py");
+    stage_meta(&st, "python", "3.11.2");
+    for (int i = 0; i < n; i++)
+        stage_wait_in(&st, 100, 100 * ((uint64_t)i + 1), awaits(rows[i].inner, rows[i].n), 100,
+                      TRACE_SLEEP, SYS_epoll_pwait);
+    static const struct at sleeps = {app, "work", 60};
+    stage_wait_in(&st, 101, 400, python((const char *const[]){app}, &sleeps.line, 1), 400,
+                  TRACE_SLEEP, SYS_clock_nanosleep);
+    stage_wait_in(&st, 100, 10000, python((const char *const[]){app}, (int[]){70}, 1), 9500,
+                  TRACE_SLEEP, SYS_clock_nanosleep);
+    analyse();
+    for (int i = 0; i < n; i++) {
+        struct model_own o = own_line("app.py", 10 * (i + 1));
+        int waits_for_thread = !strcmp(rows[i].waits, "lock");
+        assert_near(ms(o.path_wait_ns), waits_for_thread ? 0 : 100, WITHIN);
+        if (!waits_for_thread)
+            assert_string_equal(o.waits_for, rows[i].waits);
+    }
+    assert_near(ms(own_line("app.py", 60).path_wait_ns), 100, WITHIN); /* what to_thread runs */
+    assert_near(ms(own_line("app.py", 90).path_wait_ns), 0, WITHIN);
+}
+
+/* At one place a loop waits for events, then for the GIL: the last wait does not decide. */
+static void a_place_waits_for_what_it_waited_for_longest(void **state)
+{
+    (void)state;
+    uint64_t stack = stage_at(&st, AT(APP, 110));
+    stage_wait_in(&st, 100, 20, stack, 20, TRACE_SLEEP, SYS_futex);
+    stage_wait_in(&st, 100, 720, stack, 700, TRACE_SLEEP, SYS_epoll_pwait);
+    stage_wait_in(&st, 100, 1000, stack, 280, TRACE_SLEEP, SYS_futex);
+    works(0, 1000, 2000, 120);
+    analyse();
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 1000, WITHIN);
+    assert_string_equal(own_line(APP_C, 110).waits_for, "events");
+}
+
 static const struct analyze_options part = {.from_s = 0.4, .until_s = 0.8};
 
 static void a_part_of_the_run_holds_what_was_in_it(void **state)
@@ -251,6 +331,8 @@ int main(void)
         TEST(ready_for_a_cpu_is_where_it_computed),
         TEST(who_computes_and_waits_in_turns_does_both),
         TEST(own_is_what_lies_beside_the_program),
+        TEST(an_event_loop_waits_for_what_its_coroutine_awaits),
+        TEST(a_place_waits_for_what_it_waited_for_longest),
         TEST(a_part_of_the_run_holds_what_was_in_it),
         TEST(the_start_ends_with_its_imports),
         TEST(recursion_is_once_on_a_path_of_own_lines),

@@ -207,6 +207,21 @@ static int clip(const struct image *im, struct trace_wait *w)
     return end > start;
 }
 
+/* What one place waits for: that which has more of its time than all else together, where there is
+ * such. A loop that waits for events waits for the GIL afterwards, at the same place. */
+static void vote(struct sample_context *c, const struct trace_wait *w)
+{
+    const enum waits_for waits = waits_for(w);
+    const double ns = (double)w->weight_ns;
+    if (c->waits_ns > 0 && c->waits != (int)waits && c->waits_ns >= ns) {
+        c->waits_ns -= ns;
+        return;
+    }
+    c->waits_ns = c->waits == (int)waits ? c->waits_ns + ns : ns - c->waits_ns;
+    c->waits = (int)waits;
+    c->idle = w->syscall == SYS_accept || w->syscall == SYS_accept4;
+}
+
 enum err cpu_wait(struct image *im, const struct trace_wait *whole)
 {
     struct trace_wait part = *whole;
@@ -229,10 +244,8 @@ enum err cpu_wait(struct image *im, const struct trace_wait *whole)
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
     im->contexts.items[index].costs.wait += (double)w->weight_ns;
-    if (w->state != TRACE_RUNNABLE || !w->stack) { /* else it is ready after the wait there */
-        im->contexts.items[index].waits = waits_for(w);
-        im->contexts.items[index].idle = w->syscall == SYS_accept || w->syscall == SYS_accept4;
-    }
+    if (w->state != TRACE_RUNNABLE || !w->stack) /* else it is ready after the wait there */
+        vote(&im->contexts.items[index], w);
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)

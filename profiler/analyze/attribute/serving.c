@@ -48,12 +48,42 @@ static int is_loop(const struct resolved *f, int accepts)
     return 0;
 }
 
+static int is_at(const struct resolved *f, const char *file, const char *function)
+{
+    return f->python && f->file && f->function && strstr(f->file, file) &&
+           is_called(f->function, function);
+}
+
+/* Where an event loop of asyncio looks for events; below it are the coroutines that it waits for.
+ * -1: it does not. */
+static int where_it_looks(const struct resolved *frames, int count)
+{
+    for (int i = 0; i + 1 < count; i++)
+        if (is_at(&frames[i], "/selectors.py", "select"))
+            return is_at(&frames[i + 1], "/asyncio/base_events.py", "_run_once") ? i : -1;
+    return -1;
+}
+
 int serving_idle(const struct resolved *frames, int count, int accepts)
 {
-    for (int i = 0; i < count && !frames[i].own; i++)
+    int from = accepts ? where_it_looks(frames, count) : 0;
+    for (int i = from > 0 ? from : 0; i < count && !frames[i].own; i++)
         if (is_loop(&frames[i], accepts))
             return 1;
     return 0;
+}
+
+enum waits_for serving_awaits(const struct resolved *frames, int count)
+{
+    int first = 0, looks = where_it_looks(frames, count), own;
+    while (first < looks && !frames[first].python)
+        first++;
+    for (own = first; own < looks && !frames[own].own; own++)
+        if (is_at(&frames[own], "/asyncio/threads.py", "to_thread"))
+            return WAITS_LOCK;
+    if (first < looks && is_at(&frames[first], "/asyncio/tasks.py", "sleep"))
+        return own == first + 1 ? WAITS_SLEEP : WAITS_POLL;
+    return WAITS_EVENTS;
 }
 
 /* subprocess and multiprocessing sleep in turns where they wait for a child with a time limit. */

@@ -10,6 +10,10 @@
  * anybody may run is idle only then. */
 int serving_idle(const struct resolved *frames, int count, int accepts);
 
+/* What an event loop waits for by the coroutine that it waits for: a sleep, another thread's work
+ * (WAITS_LOCK), or WAITS_EVENTS. */
+enum waits_for serving_awaits(const struct resolved *frames, int count);
+
 /* What a sleep below own code waits for: a child or others where a library of Python's called it,
  * WAITS_SLEEP where own code did. */
 enum waits_for serving_polls(const struct resolved *frames, int count);

@@ -218,6 +218,8 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     context->idle |= s->wait > 0 && serving_idle(frames, count, im->accepts);
     if (s->wait > 0 && context->waits == WAITS_SLEEP)
         context->waits = (int)serving_polls(frames, count);
+    if (s->wait > 0 && context->waits == WAITS_EVENTS)
+        context->waits = (int)serving_awaits(frames, count);
     if (chosen < 0)
         return attribute_to_module(r, module_of(frames, count, s), s);
     for (int i = 0; i < count; i++)

@@ -29,7 +29,8 @@ struct sample_context {
     struct costs costs;
     int site, function; /* attributed to, once resolved; -1 */
     uint32_t node, own; /* in run.nodes, in run.own */
-    int waits, idle;    /* enum waits_for of what it waited for last; idle: for requests */
+    int waits, idle;    /* enum waits_for of what it waited for longest; idle: for requests */
+    double waits_ns;    /* by how much longer than for the rest, at least */
 };
 struct overhead {
     uint64_t part, ns, calls; /* last values */

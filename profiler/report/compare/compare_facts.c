@@ -179,7 +179,8 @@ static void program(const struct comparison *c, FILE *out)
     const struct compare_line *line = NULL;
     fprintf(out, "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
             c->wall_b, c->wall_a, c->cpu_b, c->cpu_a);
-    if (c->edits_count && c->edits[0].verdict != COMPARE_SAME)
+    if (c->edits_count &&
+        (c->edits[0].verdict == COMPARE_SLOWER || c->edits[0].verdict == COMPARE_FASTER))
         fprintf(out, " The edit at %s:%d changed %.3g s to %.3g s.", c->edits[0].file,
                 c->edits[0].b, c->edits[0].a_s, c->edits[0].b_s);
     for (int i = 0; i < c->lines_count && !line; i++)

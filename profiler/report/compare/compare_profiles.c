@@ -44,10 +44,13 @@ static const struct model_line *at(const struct numbered *n, int line)
     return line >= 1 && line <= n->length ? n->line[line] : NULL;
 }
 
+/* Unchanged is a line whose error leaves no room for a change of a tenth. */
 static enum compare_verdict judge(double a, double b, double error)
 {
-    double d = b - a, least = fmax(3 * error, COMPARE_LEAST * fmax(a, b));
-    return fabs(d) <= least ? COMPARE_SAME : d > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
+    double d = b - a, most = fmax(a, b), least = fmax(3 * error, COMPARE_LEAST * most);
+    if (fabs(d) > least)
+        return d > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
+    return d == 0 || fabs(d) + 3 * error <= COMPARE_CLOSE * most ? COMPARE_SAME : COMPARE_UNDECIDED;
 }
 
 /* What the comparison of one file needs. */

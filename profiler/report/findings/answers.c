@@ -140,8 +140,7 @@ static int waits_for_work(const struct model *m, const struct model_own *at, dou
     return 0;
 }
 
-/* A line such as `asyncio.run(main())`, by its text: the stack does not hold coroutines that wait.
- */
+/* A line such as `asyncio.run(main())`, by its text: which coroutine waits could not be read. */
 static int runs_a_loop(const char *kind, const char *line)
 {
     return !strcmp(kind, "events") &&
@@ -164,7 +163,7 @@ static enum err waiting(struct teller *t)
          "Hold the lock for a shorter time, or give each thread data of its own."},
     };
     static const char of_coroutines[] =
-        "This line runs the event loop. Which coroutine waits is not recorded: look at what its "
+        "This line runs the event loop. Which coroutine waits could not be read: look at what its "
         "coroutines await, and start that earlier.";
     struct hotspots hot;
     char name[400], program[160];

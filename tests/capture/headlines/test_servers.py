@@ -93,6 +93,9 @@ asyncio.run(main())
 """
 
 
+AWAITS = sys.version_info < (3, 14)  # coroutines are read of these; of others the line that runs the loop is named
+
+
 def get(port, path):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as answer:
         return answer.read()
@@ -156,7 +159,7 @@ def a_server_that_works(check, folder):
 
 @of_samples
 def a_server_that_is_idle(check, folder):
-    for name, source, line in (("plain.py", server("HTTPServer"), "server.serve_forever"), ("loop.py", ASYNC, "asyncio.run"),
+    for name, source, line in (("plain.py", server("HTTPServer"), "server.serve_forever"), ("loop.py", ASYNC, "over.wait" if AWAITS else "asyncio.run"),
                                ("with_flask.py", FLASK, "server.serve_forever")):
         if source is FLASK and not importlib.util.find_spec("flask"):
             continue
@@ -181,7 +184,7 @@ def one_to_which_nobody_connects(check, folder):
             print(f"  skipped: no server at {host}: {e}")
             continue
         said = headline(check, folder, "unasked.py", UNASKED.replace("HOST", repr(host)), lambda *words: None)
-        check.that(said.startswith(f"unasked.py:{line_of(UNASKED, 'asyncio.run')} ") and "it was idle" in said, said)
+        check.that(said.startswith(f"unasked.py:{line_of(UNASKED, 'over.wait' if AWAITS else 'asyncio.run')} ") and "it was idle" in said, said)
         used = [f["path"] for f in profile(folder / "runs")["io"]["files"] if "clients of" in f["path"]]
         check.that(not used, f"no client ever came: {used}")
 
@@ -189,7 +192,7 @@ def one_to_which_nobody_connects(check, folder):
 @of_samples
 def one_that_waits_itself(check, folder):
     """A slow answer of another machine, and a person."""
-    for name, text, line in (("client.py", CLIENT.replace("sys.argv[1]", "PORT"), "recv"), ("loop_client.py", ASYNC_CLIENT, "asyncio.run")):
+    for name, text, line in (("client.py", CLIENT.replace("sys.argv[1]", "PORT"), "recv"), ("loop_client.py", ASYNC_CLIENT, "reader.read" if AWAITS else "asyncio.run")):
         with socket.create_server(("127.0.0.1", 0)) as remote:
             def answer(remote=remote):
                 with remote.accept()[0] as s:

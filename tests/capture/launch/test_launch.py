@@ -196,8 +196,8 @@ def wrong_calls_run_nothing(check, folder):
 
 def what_cannot_be_seen_is_said(check, folder):
     source = "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 4; }\n"
-    for flags, sentence in ((["-static"], "statically linked"), (["-static-pie"], "statically linked"),
-                            (["-fsanitize=address"], "built with a sanitizer"), (["-m32"], "no 64-bit program")):
+    for flags, sentence in ((["-static"], "statically linked"), (["-static-pie"], "record --pid PID"),
+                            (["-fsanitize=address"], "built with a sanitizer"), (["-m32"], "not a 64-bit program")):
         try:
             program = compiled(folder, "p", source, *flags)
         except RuntimeError:

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from pythons import MINORS, pythons, version
 
 HERE = pathlib.Path(__file__).resolve().parent
+AWAITS = range(9, 14)  # coroutines are read of these
 PROBE = pathlib.Path(os.environ.get("TP_BUILD", os.getcwd())) / "libstack_probe.so"
 
 
@@ -21,13 +22,12 @@ def main():
     for python in pythons():
         minor = version(python)[1]
         seen.add(minor)
-        done = subprocess.run(
-            [python, str(HERE / "stack_case.py"), str(PROBE)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300
-        )
-        print("--", python, "3.%d" % minor)
-        print(done.stdout.decode(errors="replace"))
-        if done.returncode:
-            failed.append("%s: exit %d" % (python, done.returncode))
+        for case in ("stack_case.py",) + ("awaits_case.py",) * (minor in AWAITS):
+            done = subprocess.run([python, str(HERE / case), str(PROBE)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+            print("--", python, "3.%d" % minor, case)
+            print(done.stdout.decode(errors="replace"))
+            if done.returncode:
+                failed.append("%s %s: exit %d" % (python, case, done.returncode))
     for minor in MINORS:
         if minor not in seen:
             print("3.%d: not tested, there is none on this machine" % minor)

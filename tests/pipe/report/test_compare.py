@@ -166,6 +166,15 @@ def lines_are_judged_by_their_error(check, folder):
     first = result["lines"][0]
     check.that(first["line"] == line["line"] and first["verdict"] == "slower", f"{first}")
     check.that(all(row["verdict"] == "unchanged" for row in result["lines"][1:]), "an unchanged line is judged")
+    for scale, error, verdict in ((1.02, 0.001, "unchanged"), (1.02, 0.2, "undecided"), (1.5, 0.2, "undecided"), (1.5, 0.05, "slower"), (0.5, 0.05, "faster"), (1.0, 0.2, "unchanged")):
+        before, after = (json.loads(json.dumps(line)) for _ in range(2))
+        for made, by in ((before, 1), (after, scale)):
+            made["cpu"].update(user=10.0 * by, sys=0.0, error=10.0 * error / 2**0.5)
+        for name, made in (("a", before), ("b", after)):
+            path, file = next((p, f) for p, f in profile["files"].items() if any(x["line"] == line["line"] for x in f["lines"]))
+            write_json(folder / f"{name}.profile.json", {**profile, "files": {path: {**file, "lines": [made]}}})
+        rows = compare(check, folder / "a.profile.json", folder / "b.profile.json")[0]["lines"]
+        check.that([row["verdict"] for row in rows] == [verdict], f"{scale} with an error of {error}: {rows}")
 
 
 def the_page_says_the_same(check, folder):

@@ -81,6 +81,20 @@ static void rules_fire_on_their_numbers(void **state)
     loading_free(l);
 }
 
+/* 1 s of fetching beside 9 s of opening: either rule fires, and the larger gain leads. */
+static void the_largest_gain_comes_first(void **state)
+{
+    (void)state;
+    struct loading *l = made(0, 0.1);
+    l->phases[0].worker_s = 9;
+    assert_ok(load_causes(l));
+    assert_true(fired(l, "D-IO") && fired(l, "D7"));
+    assert_string_equal(l->causes[0].rule, "D7");
+    for (int i = 1; i < l->causes_count; i++)
+        assert_false(l->causes[i].gain_high_s > l->causes[i - 1].gain_high_s);
+    loading_free(l);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -101,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_schema_is_that_of_the_fields),
         cmocka_unit_test(rules_fire_on_their_numbers),
+        cmocka_unit_test(the_largest_gain_comes_first),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

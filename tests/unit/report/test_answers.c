@@ -328,7 +328,7 @@ static void the_line_of_an_event_loop_says_what_is_not_known(void **state)
         m->files[0].lines[0].line = 4;
         m->files[0].lines[0].text = texts[i];
         assert_ok(answers_add(m));
-        assert_true(!strstr(m->answers[0].advice, "Which coroutine waits is not recorded") ==
+        assert_true(!strstr(m->answers[0].advice, "Which coroutine waits could not be read") ==
                     (i == 2));
         model_destroy(m);
     }

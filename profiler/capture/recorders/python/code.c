@@ -258,6 +258,29 @@ static size_t read_text(uintptr_t address, int alive, uint8_t *out, size_t room,
     return n;
 }
 
+static int ends_with(const uint8_t *text, size_t bytes, const char *end)
+{
+    size_t n = strlen(end);
+    return bytes >= n && !memcmp(text + bytes - n, end, n);
+}
+
+int python_code_is(uintptr_t code, const char *file, const char *name)
+{
+    const struct python_layout *l = &python_runtime.layout;
+    uint8_t text[1024], work[1024];
+    uintptr_t type, at[2];
+    if (!safe_read(code + TYPE, &type, sizeof type) || type != python_runtime.code_type ||
+        !safe_read(code + l->name, &at[0], sizeof at[0]) ||
+        !safe_read(code + l->file, &at[1], sizeof at[1]))
+        return 0;
+    if (name) {
+        size_t n = read_text(at[0], 0, text, sizeof text, work, sizeof work), k = strlen(name);
+        if (!ends_with(text, n, name) || (n > k && text[n - k - 1] != '.'))
+            return 0;
+    }
+    return ends_with(text, read_text(at[1], 0, text, sizeof text, work, sizeof work), file);
+}
+
 /* The id of a code object that is not known yet; 0: it cannot be read. */
 static uint64_t describe(struct python_unwind *w, const struct python_code_object *c, int alive)
 {

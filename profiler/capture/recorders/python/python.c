@@ -215,42 +215,6 @@ static int read_state(struct python_unwind *w, uintptr_t state, uintptr_t *top)
     return 1;
 }
 
-struct python_frame {
-    uintptr_t previous, code;
-    intptr_t at; /* byte of its instruction in the code */
-    int shim, entry;
-};
-
-static int read_frame(struct python_unwind *w, uintptr_t address, int plainly,
-                      struct python_frame *f)
-{
-    const struct python_layout *l = w->l;
-    uint8_t copy[112];
-    size_t bytes = l->frame_object ? l->instruction + 4u : l->owner + 2u;
-    if (bytes > sizeof copy || address % sizeof address)
-        return 0;
-    const uint8_t *head = python_see(w, address, bytes, plainly, copy);
-    if (!head)
-        return 0;
-    memcpy(&f->previous, head + l->previous, sizeof f->previous);
-    memcpy(&f->code, head + l->code, sizeof f->code);
-    f->code &= ~(uintptr_t)l->tag;
-    f->shim = l->shim_owner && head[l->owner] >= l->shim_owner;
-    f->entry = l->frame_object || (l->entry && head[l->entry]);
-    if (l->frame_object) {
-        int32_t at;
-        uintptr_t type;
-        memcpy(&at, head + l->instruction, sizeof at);
-        memcpy(&type, head + sizeof type, sizeof type);
-        f->at = l->lines == PYTHON_LINES && at > 0 ? at * 2 : at;
-        return type == python_runtime.frame_type;
-    }
-    uintptr_t instruction;
-    memcpy(&instruction, head + l->instruction, sizeof instruction);
-    f->at = (intptr_t)(instruction - f->code - l->instructions);
-    return 1;
-}
-
 /* From the frame behind the inner ones to the root by the links alone, then the frames there. 1
  * when it was reached; *n grows. */
 static int outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
@@ -294,7 +258,7 @@ static int outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t th
         uint32_t line;
         uint64_t *to = pair + 2 * *n;
         int entered = last[at] & ENTERED;
-        if (!read_frame(w, last[at] & ~(uintptr_t)ENTERED, plainly, &f) ||
+        if (!python_read_frame(w, last[at] & ~(uintptr_t)ENTERED, plainly, &f) ||
             !python_code(w, f.code, f.at, !w->view->tid, &to[1], &line))
             return 0;
         to[0] = line | (f.entry || entered ? TRACE_PYTHON_ENTRY : 0);
@@ -310,6 +274,7 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
 {
     const size_t room = FRAME_INNER;
     uintptr_t last = 0;
+    w->frames = 0;
     int alive = !w->view->tid;
     *n = 0;
     for (size_t steps = 0; address && *n < room && steps < 4 * room; steps++) {
@@ -318,7 +283,7 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
         /* A frame object that runs holds the one that called it, so behind the first, which was
          * checked, they can be read plainly; other frames lie in the ranges of the unwinding. */
         int plainly = steps && (w->called || (alive && w->l->frame_object));
-        if (address == last || !read_frame(w, address, plainly, &f))
+        if (address == last || !python_read_frame(w, address, plainly, &f))
             return 0;
         uint64_t *to = pair + 2 * *n;
         if (f.shim) {
@@ -327,6 +292,10 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
         } else if (python_code(w, f.code, f.at, w->called || (alive && *n), &to[1], &line)) {
             to[0] = line | (f.entry ? TRACE_PYTHON_ENTRY : 0);
             ++*n;
+            if (w->frames < sizeof w->frame / sizeof *w->frame) {
+                w->frame[w->frames].address = address;
+                w->frame[w->frames++].code = f.code;
+            }
         } else if (steps) {
             return 0; /* the first may be half made; below it nothing changes */
         }
@@ -379,7 +348,7 @@ size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint6
                                     : unwind_frames(&w, top, 0, pair, &n, flags));
     if (!whole)
         *flags |= TRACE_STACK_PYTHON_CUT;
-    return n;
+    return whole && v->tid ? python_awaits(&w, pair, n) : n;
 }
 
 /* While no fork is under way: the loader's lock is taken. */

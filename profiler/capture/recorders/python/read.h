@@ -21,7 +21,21 @@ struct python_unwind {
         uintptr_t low, high;
     } range[PYTHON_RANGES];
     unsigned ranges, hit; /* hit: of the latest read */
+    /* The innermost frames. */
+    struct {
+        uintptr_t address, code;
+    } frame[8];
+    unsigned frames;
 };
+
+struct python_frame {
+    uintptr_t previous, code;
+    intptr_t at; /* byte of its instruction in the code */
+    int shim, entry;
+};
+/* frame.c: 0: it cannot be read. */
+int python_read_frame(struct python_unwind *w, uintptr_t address, int plainly,
+                      struct python_frame *f);
 
 /* A bytes object's content follows its size and hash. */
 static inline size_t python_bytes_content(void)
@@ -62,8 +76,14 @@ static inline int python_get(struct python_unwind *w, uintptr_t at, void *to, si
  */
 int python_code(struct python_unwind *w, uintptr_t code, intptr_t at, int alive, uint64_t *id,
                 uint32_t *line);
+/* 1: the function `name` (NULL: any), in a file whose path ends so. Not from a handler. */
+int python_code_is(uintptr_t code, const char *file, const char *name);
 int python_code_start(void);
 void python_code_forget(void);
+
+/* awaits.c: before the `n` frames in `pair` those of the coroutines for which an event loop waits;
+ * how many there are then. For another thread than the calling one. */
+size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n);
 
 /* lines.c: the line of byte `at` in the table of a code object, which begins at `table`
  * (bytes of the object's content) and is certainly there where the object is `alive`. */

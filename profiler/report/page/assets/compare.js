@@ -2,15 +2,18 @@
 
 function comparePanel(c) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
+  const ranks = { slower: 3, faster: 2, undecided: 1 };
   const verdict = { title: "Verdict", kind: "name", key: "verdict" };
+  // What is decided comes first, the largest change of each kind at its top.
+  const decided = { ...verdict, rank: (o) => (ranks[o.verdict] ?? 0) + (known(o.ratio) ? Math.atan(o.verdict === "faster" ? 1 / o.ratio : o.ratio) / 2 : 0) };
   return [
     el("p", { class: "answer", id: "answer" }, plain(c.answer)),
     el("p", { class: "note" }, `A: ${plain(c.a)}. B: ${plain(c.b)}.`),
     list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are not a fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
     list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
-      { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }, verdict,
+      { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }, decided,
       { title: "99 % interval", kind: "name", hint: "the ratio lies in this interval: by ranks from 5 runs a side on, with fewer by Student's t", value: (o) => (known(o.low) ? o.high > 1000 * o.low ? "too few runs" : `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", kind: "name", value: (o) => `${o.runs_a} and ${o.runs_b}` }],
-    c.operations, { caption: "Medians of warm runs", sort: 4, name: "operations", rowClass: (o) => (o.verdict === "slower" ? "hot" : null) })],
+    c.operations, { caption: "Medians of warm runs", sort: 5, name: "operations", rowClass: (o) => (o.verdict === "slower" ? "hot" : null) })],
     list(c.edits).length > 0 && [el("h2", {}, "Edited lines"), ...c.edits.slice(0, 50).map((e) => el("div", { class: "finding" },
       el("p", {}, code(`${shortPath(e.file)}:${e.line_b}`), plain(`  ${seconds(e.a)} became ${seconds(e.b)}: ${e.verdict}`)), el("pre", { class: "diff" }, plain(e.diff))))],
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },

@@ -30,9 +30,10 @@ function ioPicture(f) {
 function ioFile(f) {
   const c = bigger(f), calls = list(c?.sizes);
   const order = known(c?.sequential_share) ? `${percent(c.sequential_share)} of the bytes continue an earlier call; ${count(c.forward + c.back)} calls jumped${known(c.jump_mb) ? `, the median jump is ${megabytes(c.jump_mb)}` : ""}.` : "";
+  const facts = [known(f.size_mb) && `Size ${megabytes(f.size_mb)}`, known(f.cached_share) && `${percent(f.cached_share)} was in the page cache when the program opened it`, known(f.unique_mb) && `${megabytes(f.unique_mb)} were read at least once, each byte ${number(f.reread)} times on average`,
+    known(f.mapped_mb) && `${megabytes(f.mapped_mb)} mapped, at most ${megabytes(f.touched_mb)} touched`].filter(Boolean).join("; ");
   return [el("h2", {}, code(f.path, 200)),
-    el("p", {}, [known(f.size_mb) && `Size ${megabytes(f.size_mb)}`, known(f.cached_share) && `${percent(f.cached_share)} was in the page cache when the program opened it`, known(f.unique_mb) && `${megabytes(f.unique_mb)} were read at least once, each byte ${number(f.reread)} times on average`,
-      known(f.mapped_mb) && `${megabytes(f.mapped_mb)} mapped, at most ${megabytes(f.touched_mb)} touched`].filter(Boolean).join("; ") + ". " + order),
+    (facts || order) && el("p", {}, [facts && facts + ".", order].filter(Boolean).join(" ")),
     ...ioPicture(f), ioPlaces(f),
     calls.some((n) => n > 0) && table([{ title: "Size of a call, up to", key: "size" }, { title: "Calls", number: true, key: "n", format: count }], calls.map((n, i) => ({ size: SIZES[i], n })).filter((r) => r.n), { name: `sizes of ${plain(f.path)}`, filter: false }),
     known(c?.p50_us) && el("p", { class: "note" }, `Half of the calls took at most ${seconds(c.p50_us * 1e-6)}, 95 % at most ${seconds(c.p95_us * 1e-6)}, 99 % at most ${seconds(c.p99_us * 1e-6)}.`)].filter(Boolean);

@@ -76,7 +76,7 @@ function choice(label, options, value, act) {
 }
 
 function search(label, act) {
-  const input = el("input", { type: "search", "aria-label": label, placeholder: label, oninput: () => act(input.value) });
+  const input = el("input", { type: "search", "aria-label": label, placeholder: label, size: Math.min(Math.max(label.length, 18), 48), oninput: () => act(input.value) });
   return input;
 }
 
