@@ -52,6 +52,13 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
     snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }
 
+static void take_pairs(struct cell *cell, const cJSON *line)
+{
+    cell->pairs = (struct pair_share){(int)number(line, "pairs"), number(line, "median"),
+                                      number(line, "low"), number(line, "high")};
+    cell->pair_bytes = number(line, "bytes");
+}
+
 static void take_row(struct cell *cell, struct run_row *row, const cJSON *line)
 {
     cell->bytes_in = number(line, "bytes_in");
@@ -83,6 +90,8 @@ static void on_line(void *context, char *text)
     else if (cJSON_HasObjectItem(line, "shares"))
         snprintf(c->cell->shares, sizeof c->cell->shares, "%s",
                  cJSON_GetStringValue(cJSON_GetObjectItem(line, "shares")));
+    else if (cJSON_HasObjectItem(line, "pairs"))
+        take_pairs(c->cell, line);
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
     else if (cJSON_HasObjectItem(line, "like_runs_gbytes_per_s"))
@@ -211,7 +220,7 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", PROCESS_FD);
-    const char *argv[24] = {
+    const char *argv[26] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
         "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
     int n = 16;
@@ -223,6 +232,10 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
         shape_text(cell->size, cell->shape, shape);
         argv[n++] = "--shape";
         argv[n++] = shape;
+    }
+    if (o->gate && !o->traced) {
+        argv[n++] = "--gate";
+        argv[n++] = o->gate;
     }
     if (o->bench || o->traced)
         argv[n] = o->bench ? "--bench" : "--traced";

@@ -46,6 +46,8 @@ struct cell {
     struct run_row *rows; /* [runs] */
     char reason[256];
     struct calibration before, after; /* after: bench alone */
+    struct pair_share pairs;          /* of calls and copies, for the gate */
+    double pair_bytes;
     double updates;
     char cycles_reason[128];   /* why the cycles are unknown */
     char shares[SUITE_SHARES]; /* of several processes: who did what */
