@@ -193,7 +193,7 @@ static enum err judge_targets(const struct suite_session *s)
                                       .copy_bytes_per_s = c->before.like_runs_bytes_per_s,
                                       .implausible = c->rates.implausible,
                                       .reason = c->statistics.n ? NULL : c->reason,
-                                      .pairs = c->pairs,
+                                      .pairs = c->pairs.share,
                                       .pair_bytes = c->pair_bytes};
     }
     if (rows && shapes)

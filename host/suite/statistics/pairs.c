@@ -61,3 +61,18 @@ enum err pairs_gather(const struct pair_source *source, struct pair_share *out)
     }
     return ERR_OK;
 }
+
+void pairs_join(struct pairs_joined *all, const struct pair_share *one)
+{
+    struct pair_share *s = &all->share;
+    if (all->count == PAIR_PROCESSES)
+        return;
+    s->low = all->count ? fmin(s->low, one->low) : one->low;
+    s->high = all->count ? fmax(s->high, one->high) : one->high;
+    s->n += one->n;
+    int at = all->count++;
+    for (; at > 0 && all->medians[at - 1] > one->median; at--)
+        all->medians[at] = all->medians[at - 1];
+    all->medians[at] = one->median;
+    s->median = all->medians[(all->count - 1) / 2];
+}

@@ -27,4 +27,14 @@ struct pair_source {
 };
 enum err pairs_gather(const struct pair_source *source, struct pair_share *out);
 
+/* Of several processes: the middle one of their medians, and an interval that holds all of theirs.
+ * All zero at first; more than PAIR_PROCESSES are passed over. */
+#define PAIR_PROCESSES 3
+struct pairs_joined {
+    int count;
+    double medians[PAIR_PROCESSES];
+    struct pair_share share;
+};
+void pairs_join(struct pairs_joined *all, const struct pair_share *one);
+
 #endif

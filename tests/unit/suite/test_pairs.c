@@ -146,6 +146,23 @@ static void few_pairs_say_nothing(void **state)
     assert_true(s.n == 0 && isnan(s.median));
 }
 
+static void processes_are_joined(void **state)
+{
+    (void)state;
+    const struct pair_share found[] = {
+        {20, 0.9, 0.85, 0.95}, {30, 0.7, 0.68, 0.72}, {10, 0.8, 0.6, 0.99}, {10, 9, 0, 10}};
+    const struct pair_share expected[] = {
+        {20, 0.9, 0.85, 0.95}, {50, 0.7, 0.68, 0.95}, {60, 0.8, 0.6, 0.99}, {60, 0.8, 0.6, 0.99}};
+    struct pairs_joined all = {0};
+    for (int i = 0; i < 4; i++) {
+        pairs_join(&all, &found[i]);
+        assert_int_equal(all.share.n, expected[i].n);
+        assert_near(all.share.median, expected[i].median, 0);
+        assert_near(all.share.low, expected[i].low, 0);
+        assert_near(all.share.high, expected[i].high, 0);
+    }
+}
+
 static enum err still(void *context, double *copy, double *call)
 {
     (void)context;
@@ -170,6 +187,7 @@ int main(void)
         cmocka_unit_test(at_the_limit_nothing_is_decided),
         cmocka_unit_test(the_interval_holds_the_median),
         cmocka_unit_test(few_pairs_say_nothing),
+        cmocka_unit_test(processes_are_joined),
         cmocka_unit_test(a_clock_that_stands_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
