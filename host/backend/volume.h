@@ -49,6 +49,8 @@ double volume_step_flops(const struct volume_step *s);
 
 /* What element i of an array of that type says. */
 double volume_value(enum volume_dtype t, const void *array, int64_t i);
+/* The n voxels from `from` on. */
+void volume_values(enum volume_dtype t, const void *array, int64_t from, int64_t n, double *out);
 
 /* What is subtracted, multiplied and added, and the bounds: found by a first pass over a box. */
 struct volume_map {

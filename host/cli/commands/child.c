@@ -2,7 +2,7 @@
 #include "host/cli/cli.h"
 #include "host/suite/run/suite.h"
 
-static const char *op, *shape, *previews, *backend = "cpu";
+static const char *op, *shape, *previews, *gate, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
 static int bench, traced;
 
@@ -17,6 +17,7 @@ static struct opt options[] = {
     OPTION_INT("fd", 0, fd, "N", "file descriptor that receives one JSON object per line", 0,
                65536),
     OPTION_PLACE("previews", 0, previews, "DIR", "draw the reconstruction there"),
+    OPTION_TEXT("gate", 0, gate, "FILE", "targets that pairs of calls and copies are measured for"),
     OPTION_FLAG("bench", 0, bench, "as `tomoprof bench` wants it"),
     OPTION_FLAG("traced", 0, traced, "no calibration"),
     {0},
@@ -36,6 +37,7 @@ static enum err run(int words, char **word)
                                     .seed = (uint64_t)seed,
                                     .fd = (int)fd,
                                     .previews = previews,
+                                    .gate = gate,
                                     .traced = traced,
                                     .bench = bench};
     return suite_child(&plan);

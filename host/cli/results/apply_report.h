@@ -7,7 +7,7 @@
 
 struct crew;
 struct apply_report {
-    const struct run_state *state;
+    struct run_state *state;
     const struct crew *crew; /* NULL: one process */
     double seconds, first;   /* median of `times`, or the first run */
     double *times;           /* [repeats], of the runs after the first */

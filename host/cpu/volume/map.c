@@ -95,11 +95,13 @@ enum err volume_map(const struct volume_job *j)
         map = rescale(j, &v);
 #pragma omp parallel for num_threads(j->threads) schedule(static, 1)
     for (int t = 0; t < j->threads; t++) {
-        /* Backwards: what the first pass read last is in the caches yet. */
-        for (int64_t i = v.count * (t + 1) / j->threads - 1; i >= v.count * t / j->threads; i--) {
+        const int64_t first = v.count * t / j->threads, last = v.count * (t + 1) / j->threads - 1;
+        for (int64_t i = first; i <= last; i++) {
             int64_t n;
-            const float *x = span(&v, i, &n);
-            k->map(x, n, &map, s->dtype, (char *)j->out + i * v.length * bytes, j->stream);
+            /* Backwards: what the first pass read last is in the caches yet. */
+            const int64_t at = s->norm ? last - (i - first) : i;
+            const float *x = span(&v, at, &n);
+            k->map(x, n, &map, s->dtype, (char *)j->out + at * v.length * bytes, j->stream);
         }
         k->fence();
     }

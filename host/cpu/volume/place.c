@@ -1,6 +1,7 @@
 /* Crop, pad, flip and exchange of axes: rows are copied where they stay rows, else tiles are
  * transposed. */
 #include "host/cpu/common/arithmetic.h"
+#include "host/cpu/volume/box_kernel.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
@@ -49,6 +50,33 @@ static void place_row(const struct volume_job *j, const void *context, int threa
         p->k->reverse(in, end - first, out + first, line);
     if (end < n)
         p->k->zero(n - end, out + end, line);
+}
+
+/* Rows that are short, whole in the volume and kept in the caches: a box of it. */
+static int is_box(const struct volume_job *j, const struct place_rows *p)
+{
+    const struct volume_step *s = j->step;
+    return !j->stream && s->turn[2] > 0 && s->out[2] >= BOX_LEAST && s->out[2] <= VOLUME_FETCH &&
+           !p->first && p->end == s->out[2] && !p->low[0] && p->high[0] == s->out[0] &&
+           !p->low[1] && p->high[1] == s->out[1];
+}
+
+/* Each thread's rows: those of a slice at a time. */
+static void place_box(const struct volume_job *j, const struct place_rows *p)
+{
+    const struct box_kernels *k = ISA_PICK(box_kernels);
+    const int64_t columns = j->step->out[1], n = j->step->out[2], rows = j->step->out[0] * columns;
+#pragma omp parallel for num_threads(j->threads) schedule(static, 1)
+    for (int t = 0; t < j->threads; t++) {
+        const int64_t end = rows * (t + 1) / j->threads;
+        for (int64_t row = rows * t / j->threads; row < end;) {
+            const int64_t r = row / columns, c = row % columns,
+                          count = least(columns - c, end - row);
+            const float *in = j->in + p->base + r * p->step[0] + c * p->step[1];
+            k->rows(in, p->step[1], count, n, (float *)j->out + row * n);
+            row += count;
+        }
+    }
 }
 
 #define TILE 16 /* a line of 64 bytes either way */
@@ -123,5 +151,8 @@ void volume_place(const struct volume_job *j)
     else
         rows.ahead = steps[s.from[1]] * s.turn[1] * (VOLUME_FETCH / s.in[2]);
     const struct place_rows p = place_rows_of(&rows);
-    volume_rows(&rows, place_row, &p);
+    if (is_box(&rows, &p))
+        place_box(&rows, &p);
+    else
+        volume_rows(&rows, place_row, &p);
 }

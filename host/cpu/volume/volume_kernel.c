@@ -124,6 +124,15 @@ static void map_floats(const float *x, int64_t n, const struct volume_map *m, fl
         out[i] = volume_mapped(x[i], m);
 }
 
+#define CAST(name, type, expression)                                                               \
+    static void name(const float *x, int64_t n, const struct volume_map *m, type *out)             \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const float y = volume_mapped(x[i], m);                                                \
+            out[i] = (type)(expression);                                                           \
+        }                                                                                          \
+    }
+
 /* The machine's own conversion, with the same NaN as volume_f16: few vectors hold one. */
 #if defined(__AVX512F__)
 static void cast_half(const float *x, int64_t n, const struct volume_map *m, uint16_t *out)
@@ -133,6 +142,7 @@ static void cast_half(const float *x, int64_t n, const struct volume_map *m, uin
     narrow.low = m->low < -65504 ? -65504 : m->low > 65504 ? 65504 : m->low;
     narrow.high = m->high > 65504 ? 65504 : m->high < -65504 ? -65504 : m->high;
     for (; i + VEC <= n; i += VEC) {
+        __builtin_prefetch(x + i + VOLUME_FETCH);
         __m512 y = (__m512)mapped_vector(vf_load(x + i), &narrow);
         const __mmask16 is_nan = _mm512_cmp_ps_mask(y, y, _CMP_UNORD_Q);
         if (__builtin_expect(is_nan, 0)) {
@@ -146,17 +156,7 @@ static void cast_half(const float *x, int64_t n, const struct volume_map *m, uin
     for (; i < n; i++)
         out[i] = volume_f16(volume_mapped(x[i], m));
 }
-#endif
-
-#define CAST(name, type, expression)                                                               \
-    static void name(const float *x, int64_t n, const struct volume_map *m, type *out)             \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const float y = volume_mapped(x[i], m);                                                \
-            out[i] = (type)(expression);                                                           \
-        }                                                                                          \
-    }
-#if !defined(__AVX512F__)
+#else
 CAST(cast_half, uint16_t, volume_f16(y))
 #endif
 CAST(cast_brain, uint16_t, volume_bf16(y))

@@ -5,6 +5,7 @@
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
  *   {"like_runs_gbytes_per_s"}                     after the last of short ones: copies between
  * them
+ *   {"pairs", "median", "low", "high", "bytes"}    after the last: of calls and copies
  *   {"shares"}                                     after the last, of several processes
  *   {"error"}                                      instead of what cannot be done
  *   {"unsupported"}                                instead of what this back end lacks */
@@ -28,17 +29,14 @@
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"
+#include "host/suite/statistics/targets.h"
 #include "profiler/mark/mark.h"
 
-#define COPY_SECONDS       0.02
-#define BRIEF_COPY_SECONDS 0.002
-#define COPIES_MOST        1024
-#define COPIES_LEAST       3
-#define CACHED_TRIES       3
-#define SHORT_SECONDS      0.002 /* waking a thread takes up to a tenth of 1 ms */
-#define SHORT_ENOUGH       0.01
-#define SHORT_CALLS        31
-#define SHORT_COPIES       100
+#define CACHED_TRIES  3
+#define SHORT_SECONDS 0.002 /* waking a thread takes up to a tenth of 1 ms */
+#define SHORT_ENOUGH  0.01
+#define SHORT_CALLS   31
+#define SHORT_COPIES  100
 
 struct child_run {
     struct run_state s;
@@ -55,54 +53,6 @@ struct measured {
     size_t peak;
     double bytes_in, bytes_out;
 };
-
-/* Seconds of copies from one to the other for a while; returns how many. */
-static int copies(struct backend *be, struct buffer *from, struct buffer *to, int like_runs,
-                  double seconds[COPIES_MOST])
-{
-    const double enough = backend_calibration_is_brief() ? BRIEF_COPY_SECONDS : COPY_SECONDS;
-    const int64_t begin = clock_ns();
-    double sum, l2, low, high;
-    int n = 0;
-    while (n < COPIES_MOST &&
-           (clock_seconds_since(begin) < enough || (like_runs && n < COPIES_LEAST))) {
-        const int64_t start = clock_ns();
-        if (be->ops->copy(be, from, to) || be->ops->sync(be))
-            break;
-        seconds[n++] = clock_seconds_since(start);
-        if (like_runs && be->ops->fingerprint(be, to, &sum, &l2, &low, &high))
-            break;
-    }
-    return n;
-}
-
-double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
-                       int like_runs)
-{
-    size_t bytes = 0;
-    double seconds[COPIES_MOST];
-    const enum array arrays[] = {op->input, op->output};
-    for (int i = 0; i < 2; i++) {
-        int64_t shape[3];
-        ct_model_shape(m, arrays[i], shape);
-        bytes += (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float) / 2;
-    }
-    struct buffer from = {0}, to = {0};
-    double best = 0;
-    if (bytes && !be->ops->alloc(be, "calibration", bytes, &from) &&
-        !be->ops->alloc(be, "calibration", bytes, &to) && !be->ops->zero(be, &from) &&
-        !be->ops->zero(be, &to) && !be->ops->sync(be)) {
-        const int n = copies(be, &from, &to, like_runs, seconds);
-        const struct statistics t = statistics_of(seconds, n);
-        const double time = like_runs ? t.median : t.min;
-        best = n && time > 0 ? 2 * (double)bytes / time : 0;
-    }
-    if (from.ptr)
-        be->ops->release(be, &from);
-    if (to.ptr)
-        be->ops->release(be, &to);
-    return best;
-}
 
 /* Copies through the caches that are slower than those through main memory were disturbed, or are
  * too short to fill a team: measured again, a few times. */
@@ -327,6 +277,31 @@ static enum err run_each(struct child_run *c)
     return e;
 }
 
+/* For the gate's shares of the copy rate. */
+static enum err run_pairs(struct child_run *c)
+{
+    struct targets targets;
+    struct pair_share share = {.n = 0};
+    double bytes;
+    TRY(targets_read(c->plan->gate, &targets));
+    const enum err e = suite_pairs(&c->s, (double)c->plan->size, &targets, &share, &bytes);
+    targets_free(&targets);
+    TRY(e);
+    if (!share.n)
+        return ERR_OK;
+    struct jsonw w;
+    jsonw_init(&w, c->out, 0);
+    jsonw_object(&w);
+    jsonw_kint(&w, "pairs", share.n);
+    jsonw_knumber(&w, "median", share.median);
+    jsonw_knumber(&w, "low", share.low);
+    jsonw_knumber(&w, "high", share.high);
+    jsonw_knumber(&w, "bytes", bytes);
+    jsonw_end(&w);
+    fputc('\n', c->out);
+    return ERR_OK;
+}
+
 struct iterations {
     struct child_run *child;
     struct measured *rows; /* [runs] */
@@ -386,6 +361,8 @@ static enum err run_all(struct child_run *c)
     if (c->plan->team)
         TRY(c->plan->team->give(c->plan->team->context, &c->s));
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    if (c->plan->gate && !c->plan->team && !c->plan->traced)
+        TRY(run_pairs(c));
     if (c->plan->team)
         report_shares(c);
     if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))

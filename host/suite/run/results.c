@@ -88,7 +88,10 @@ const struct run_row *cell_summarise(struct cell *c, int64_t runs)
         seconds[n++] = last->seconds;
     }
     const struct work nothing = {0, 0, 0};
-    const struct peak peak = calibration_ceiling(&c->before);
+    const struct peak before = calibration_ceiling(&c->before),
+                      after = calibration_ceiling(&c->after);
+    const struct peak peak = {fmax(before.flops_per_s, after.flops_per_s),
+                              fmax(before.bytes_per_s, after.bytes_per_s)};
     c->statistics = statistics_of(seconds, n);
     c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &peak);
     free(seconds);

@@ -45,7 +45,9 @@ struct cell {
     double bytes_in, bytes_out;
     struct run_row *rows; /* [runs] */
     char reason[256];
-    struct calibration before, after; /* after: bench alone */
+    struct calibration before, after; /* after: bench, and further processes of a gate */
+    struct pairs_joined pairs;        /* of calls and copies, for the gate */
+    double pair_bytes;
     double updates;
     char cycles_reason[128];   /* why the cycles are unknown */
     char shares[SUITE_SHARES]; /* of several processes: who did what */

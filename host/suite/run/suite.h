@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "host/backend/backend.h"
+#include "host/suite/statistics/targets.h"
 
 /* The traced pass: the same operations again, fewer runs, with the capture library in them. */
 struct suite_tracer {
@@ -68,6 +69,7 @@ struct child_plan {
     uint64_t seed;
     int fd;
     const char *previews; /* folder for the picture of a reconstruction, NULL: none */
+    const char *gate;     /* targets that pairs are measured for, NULL: none */
     int traced;           /* no calibration: its time would be in the profile */
     int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
     const struct suite_team *team; /* NULL: one process */
@@ -76,8 +78,8 @@ struct child_plan {
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--shape RxCxS] [--previews DIR] (host/cli/commands/child.c; --bench sets `bench`): prepares
- * operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
+ * [--shape RxCxS] [--previews DIR] [--gate FILE] (host/cli/commands/child.c; --bench sets `bench`):
+ * prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 
 /* Copy rate, read + written, of two arrays that together are as large as the operation's own: the
@@ -87,6 +89,13 @@ struct operation;
 struct ct_model;
 double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
                        int like_runs);
+
+/* Pairs of calls of a step that is ready to run and of copies that move as many bytes as it must,
+ * each result looked at, until the targets about shares of the copy rate are decided, at most for
+ * some seconds. share->n = 0: no target asks for them, the step moves too little, or memory lacks
+ * room for the copies. *bytes: of one copy, read and written. */
+enum err suite_pairs(struct run_state *s, double size, const struct targets *targets,
+                     struct pair_share *share, double *bytes);
 
 /* Row `index` of the catalogue as a line of text (name, group, access pattern, what it does), at
  * most 100 columns. Returns 0 past the end. */

@@ -110,40 +110,87 @@ static double measured(const struct speed_target *t, const struct target_row *ro
     }
 }
 
-enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
-                                 double *value)
+static int is_share(const struct speed_target *t)
 {
-    *value = NAN;
-    if (fnmatch(t->operation, row->operation, 0) || row->size < t->from_size)
+    return measure_of(t) == COPY || measure_of(t) == OUTPUT_COPY;
+}
+
+static struct target_value value_of(const struct speed_target *t, const struct target_row *row)
+{
+    if (is_share(t) && row->pairs.n) {
+        const double bytes = measure_of(t) == COPY ? row->bytes_moved : 2 * row->bytes_out,
+                     k = bytes / row->pair_bytes;
+        return (struct target_value){k * row->pairs.median, k * row->pairs.low,
+                                     k * row->pairs.high};
+    }
+    const double value = measured(t, row);
+    return (struct target_value){value, value, value};
+}
+
+static int is_about(const struct speed_target *t, const struct target_row *row)
+{
+    return !fnmatch(t->operation, row->operation, 0) && !(row->size < t->from_size);
+}
+
+enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
+                                 struct target_value *value)
+{
+    *value = (struct target_value){NAN, NAN, NAN};
+    if (!is_about(t, row))
         return TARGET_ELSEWHERE;
     if (row->reason)
         return TARGET_UNKNOWN;
-    *value = measured(t, row);
-    if (!isfinite(*value))
+    *value = value_of(t, row);
+    if (!isfinite(value->value))
         return TARGET_UNKNOWN;
     if (row->implausible)
         return TARGET_MISSED;
-    return (isnan(t->at_most) ? *value >= t->at_least : *value <= t->at_most) ? TARGET_PASSED
-                                                                              : TARGET_MISSED;
+    const int most = !isnan(t->at_most);
+    if (most ? value->high <= t->at_most : value->low >= t->at_least)
+        return TARGET_PASSED;
+    return (most ? value->low > t->at_most : value->high < t->at_least) ? TARGET_MISSED
+                                                                        : TARGET_UNDECIDED;
 }
 
-#define LINE "%-26s %-11s %11s %11s %-8s %-11s %s"
-
-static void print_line(const struct speed_target *t, const struct target_row *row, double value,
-                       enum target_verdict verdict)
+int targets_open(const struct targets *t, const struct target_row *row)
 {
-    static const char *const words[] = {
-        [TARGET_PASSED] = "pass", [TARGET_MISSED] = "missed", [TARGET_UNKNOWN] = "unknown"};
-    char number[16] = "-", limit[24];
+    struct target_value value;
+    for (int i = 0; i < t->targets_count; i++)
+        if (is_share(&t->targets[i]) &&
+            target_judge(&t->targets[i], row, &value) == TARGET_UNDECIDED)
+            return 1;
+    return 0;
+}
+
+int targets_ask_pairs(const struct targets *t, const struct target_row *row)
+{
+    for (int i = 0; i < t->targets_count; i++)
+        if (is_share(&t->targets[i]) && is_about(&t->targets[i], row))
+            return 1;
+    return 0;
+}
+
+#define LINE "%-23s %-10s %9s %-15s %9s %-8s %-11s %s"
+
+static void print_line(const struct speed_target *t, const struct target_row *row,
+                       const struct target_value *v, enum target_verdict verdict)
+{
+    static const char *const words[] = {[TARGET_PASSED] = "pass",
+                                        [TARGET_MISSED] = "missed",
+                                        [TARGET_UNDECIDED] = "undecided",
+                                        [TARGET_UNKNOWN] = "unknown"};
+    char number[16] = "-", interval[32] = "", limit[24];
     const int most = !isnan(t->at_most);
     const char *colour = verdict == TARGET_PASSED ? "" : PLAIN_RED;
-    if (isfinite(value))
-        snprintf(number, sizeof number, "%.3g", value);
+    if (isfinite(v->value))
+        snprintf(number, sizeof number, "%.3g", v->value);
+    if (v->high > v->low)
+        snprintf(interval, sizeof interval, "(%.3g-%.3g)", v->low, v->high);
     snprintf(limit, sizeof limit, "%s %.3g", most ? "<=" : ">=", most ? t->at_most : t->at_least);
     const char *word =
         verdict == TARGET_MISSED && row->implausible ? "implausible" : words[verdict];
-    log_info("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number, limit,
-             measures[measure_of(t)].unit, word,
+    log_info("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number,
+             interval, limit, measures[measure_of(t)].unit, word,
              row->reason ? row->reason
              : t->source ? t->source
                          : "",
@@ -152,18 +199,34 @@ static void print_line(const struct speed_target *t, const struct target_row *ro
 
 struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n)
 {
-    struct targets_count count = {0, 0, 0};
-    log_info("\n" LINE, "target", "size", "measured", "limit", "", "verdict", "source");
+    struct targets_count count = {0, 0, 0, 0};
+    log_info("\n" LINE, "target", "size", "measured", "99 % interval", "limit", "", "verdict",
+             "source");
     for (int i = 0; i < t->targets_count; i++)
         for (int k = 0; k < n; k++) {
-            double value;
+            struct target_value value;
             const enum target_verdict v = target_judge(&t->targets[i], &rows[k], &value);
             if (v == TARGET_ELSEWHERE)
                 continue;
             count.passed += v == TARGET_PASSED;
             count.missed += v == TARGET_MISSED;
+            count.undecided += v == TARGET_UNDECIDED;
             count.unknown += v == TARGET_UNKNOWN;
-            print_line(&t->targets[i], &rows[k], value, v);
+            print_line(&t->targets[i], &rows[k], &value, v);
         }
     return count;
+}
+
+enum err targets_conclude(const struct targets *t, const struct targets_count *count,
+                          const char *gate, const char *what)
+{
+    const int all = count->passed + count->missed + count->undecided + count->unknown;
+    FAIL_IF(!all, ERR_FAILED, "--gate: none of the %d targets of %s is about %s", t->targets_count,
+            gate, what);
+    if (count->undecided)
+        log_warn("--gate: %d of %d targets undecided: their intervals hold the limit. Other load "
+                 "widens them",
+                 count->undecided, all);
+    FAIL_IF(count->missed, ERR_FAILED, "--gate: %d of %d targets missed", count->missed, all);
+    return ERR_OK;
 }

@@ -132,6 +132,21 @@ def timing(check, folder):
     check.that(r.returncode != 0, "a gate that is not there")
 
 
+def pairs(check, folder):
+    """Shares of the copy rate are measured in pairs, and judged with their interval."""
+    limits = [{"operation": "volume_flip", "measure": "copy_share", "at_least": limit} for limit in (1e-9, 1e15)]
+    write_json(folder / "pairs.json", {"schema": "tomoprof-targets/1", "targets": limits})
+    found = r"\(\S+-\S+\) +>= 1e-09 of copy +pass[^$]*\(\S+-\S+\) +>= 1e\+15 of copy +missed"
+    for args in (["apply", "volume_flip", 32, 3], ["run", "--ops", "volume_flip", "--sizes", 32, "--runs", 2, "--no-trace", "--no-triage", "--out", folder / "pairs"]):
+        r = tomoprof(*args, "--gate", folder / "pairs.json")
+        check.that(r.returncode == 1 and "1 of 2 targets missed" in r.stderr and re.search(found, r.stderr), f"{args[0]} with pairs: {r.stderr}")
+    child = ["child-run", "--op", "volume_flip", "--size", 32, "--runs", 1, "--backend", "cpu", "--threads", 1, "--fd", 1]
+    for more, expected in (([], 0), (["--gate", folder / "pairs.json"], 1), (["--gate", folder / "pairs.json", "--traced"], 0)):
+        lines = [json.loads(line) for line in tomoprof(*child, *more).stdout.splitlines()]
+        said = [line for line in lines if "pairs" in line]
+        check.that(len(said) == expected and all(0 < p["low"] <= p["median"] <= p["high"] and p["pairs"] >= 9 for p in said), f"pairs {more}: {said}")
+
+
 def group(check, folder):
     write_targets(folder)
     args = ["run", "--group", "volume", "--sizes", "12,7x9x20", "--runs", 2, "--out", folder / "out", "--gate"]
@@ -189,4 +204,4 @@ def flame(check, folder):
 
 
 if __name__ == "__main__":
-    main(against_numpy, against_scipy, refusals, timing, group, short_calls, flame)
+    main(against_numpy, against_scipy, refusals, timing, pairs, group, short_calls, flame)

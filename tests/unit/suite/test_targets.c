@@ -23,7 +23,14 @@ static enum err read_text(const char *text, struct targets *t)
 #define ONE(rest) "{\"schema\": \"tomoprof-targets/1\", \"targets\": [{" rest "}]}"
 
 /* 1 GB in, 2 GB out in half a second, where a copy reaches 12 GB/s. */
-static const struct target_row row = {"volume_flip", "256", 256, 0.5, 1e9, 2e9, 3e9, 12e9, 0, NULL};
+static const struct target_row row = {.operation = "volume_flip",
+                                      .shape = "256",
+                                      .size = 256,
+                                      .seconds = 0.5,
+                                      .bytes_in = 1e9,
+                                      .bytes_out = 2e9,
+                                      .bytes_moved = 3e9,
+                                      .copy_bytes_per_s = 12e9};
 
 static void limits_are_compared(void **state)
 {
@@ -53,14 +60,14 @@ static void limits_are_compared(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct targets t;
-        double value;
+        struct target_value value;
         assert_ok(read_text(rows[i].text, &t));
         assert_int_equal(t.targets_count, 1);
         assert_int_equal(target_judge(&t.targets[0], &row, &value), rows[i].verdict);
         if (isnan(rows[i].value))
-            assert_true(isnan(value));
+            assert_true(isnan(value.value));
         else
-            assert_near(value, rows[i].value, 1e-9);
+            assert_near(value.value, rows[i].value, 1e-9);
         targets_free(&t);
     }
 }
@@ -69,7 +76,7 @@ static void what_was_not_measured_passes_nothing(void **state)
 {
     (void)state;
     struct targets t;
-    double value;
+    struct target_value value;
     assert_ok(
         read_text(ONE("\"operation\": \"*\", \"measure\": \"copy_share\", \"at_least\": 0.1"), &t));
     struct target_row r = row;
@@ -86,6 +93,62 @@ static void what_was_not_measured_passes_nothing(void **state)
     assert_int_equal(count.passed, 1);
     assert_int_equal(count.missed, 1);
     targets_free(&t);
+}
+
+/* Half a copy's rate, measured in pairs: the whole interval decides, not what lies within. */
+static void intervals_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *measure;
+        double at_least, low, high;
+        enum target_verdict verdict;
+    } rows[] = {
+        {"copy_share", 0.4, 0.8, 1.2, TARGET_PASSED},
+        {"copy_share", 0.61, 0.8, 1.2, TARGET_MISSED},
+        {"copy_share", 0.5, 0.8, 1.2, TARGET_UNDECIDED},
+        {"copy_share", 0.5, 0, INFINITY, TARGET_UNDECIDED},
+        {"output_copy_share", 0.5, 0.8, 1.2, TARGET_PASSED}, /* 4 of 6 GB: 0.53 to 0.8 */
+        {"output_copy_share", 0.9, 0.8, 1.2, TARGET_MISSED},
+        {"input_mb_per_s", 2000, 0.1, 0.2, TARGET_PASSED}, /* pairs are not about it */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct speed_target one = {.operation = "*",
+                                   .measure = rows[i].measure,
+                                   .at_least = rows[i].at_least,
+                                   .at_most = NAN};
+        const struct targets t = {.targets = &one, .targets_count = 1};
+        struct target_row r = row;
+        struct target_value value;
+        r.pairs = (struct pair_share){20, 1, rows[i].low, rows[i].high};
+        r.pair_bytes = 6e9;
+        assert_int_equal(target_judge(&one, &r, &value), rows[i].verdict);
+        assert_int_equal(targets_open(&t, &r), rows[i].verdict == TARGET_UNDECIDED);
+        assert_int_equal(targets_ask_pairs(&t, &r), strcmp(rows[i].measure, "input_mb_per_s") != 0);
+        r.implausible = 1;
+        assert_int_equal(target_judge(&one, &r, &value), TARGET_MISSED);
+    }
+}
+
+/* An undecided target is no miss, and none passes for it. */
+static void undecided_is_said(void **state)
+{
+    (void)state;
+    struct speed_target one = {
+        .operation = "*", .measure = "copy_share", .at_least = 0.5, .at_most = NAN};
+    const struct targets t = {.targets = &one, .targets_count = 1};
+    struct target_row r = row;
+    r.pairs = (struct pair_share){20, 1, 0.8, 1.2};
+    r.pair_bytes = 6e9;
+    struct targets_count count = targets_print(&t, &r, 1);
+    assert_int_equal(count.undecided, 1);
+    assert_int_equal(count.passed + count.missed + count.unknown, 0);
+    assert_ok(targets_conclude(&t, &count, "g.json", "it"));
+    count.missed = 1;
+    assert_error(targets_conclude(&t, &count, "g.json", "it"), ERR_FAILED, "1 of 2 targets missed");
+    count = (struct targets_count){0, 0, 0, 0};
+    assert_error(targets_conclude(&t, &count, "g.json", "it"), ERR_FAILED,
+                 "none of the 1 targets of g.json is about it");
 }
 
 static void files_are_checked(void **state)
@@ -125,6 +188,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_compared),
         cmocka_unit_test(what_was_not_measured_passes_nothing),
+        cmocka_unit_test(intervals_are_compared),
+        cmocka_unit_test(undecided_is_said),
         cmocka_unit_test(files_are_checked),
         cmocka_unit_test(the_shipped_file_is_valid),
     };

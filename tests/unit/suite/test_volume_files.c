@@ -78,7 +78,7 @@ static void a_lazy_result_is_implausible(void **state)
     assert_near(bytes / 1.01e-3 * 1e-9, 531, 1);
     assert_int_equal(r.implausible, 1);
     struct targets t;
-    double value;
+    struct target_value value;
     assert_ok(targets_read(TARGETS_SHIPPED, &t));
     const struct target_row row = {.operation = "volume_z_norm",
                                    .shape = "512",
