@@ -49,7 +49,7 @@ void *arena_take(struct arena *a, size_t bytes)
         if (room > SIZE_MAX / 2 || !(b = calloc(1, sizeof *b + 16 + room)))
             return NULL;
         b->room = room;
-        if (room > BLOCK / 2 && a->blocks) { /* a large one does not end the block in use */
+        if (bytes > BLOCK / 4 && a->blocks) { /* a large one does not end the block in use */
             b->next = a->blocks->next;
             a->blocks->next = b;
         } else {

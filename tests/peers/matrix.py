@@ -64,14 +64,14 @@ def hdf5(name):
 
 
 # format, a file of it, its array, the owner's reader, the end of a file that `convert` writes, a scan of it
-ROWS = [("NumPy .npy", STORE / "u2_big.npy", None, np.load, ".npy", ".npy"), ("NIfTI .nii", STORE / "i2.nii", None, nifti, ".nii", None),
-        ("NIfTI .nii.gz", STORE / "i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
-        ("folder of TIFF", STORE / "stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
+ROWS = [("NumPy .npy", STORE / "npy/u2_big.npy", None, np.load, ".npy", ".npy"), ("NIfTI .nii", STORE / "nifti/i2.nii", None, nifti, ".nii", None),
+        ("NIfTI .nii.gz", STORE / "nifti/i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "tiff/u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
+        ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
         ("NXtomo", SCAN / "nxtomo.nx", "scan1/device/camera/data", hdf5("scan1/device/camera/data"), None, SCAN / "nxtomo.nx"),
-        ("Zeiss TXRM", SCAN / "parallel.txrm", "data", txrm, None, SCAN / "parallel.txrm"), ("Zarr 2", STORE / "zarr2/blosc", None, zarr_, ".zarr", None),
-        ("Zarr 3", STORE / "zarr3/sharded", None, zarr_, ".zarr", None), ("OME-Zarr 0.4", STORE / "ome.zarr", "0", lambda p: zarr_(p, "0"), None, None),
-        ("OME-Zarr 0.5", STORE / "ome5.zarr", "0", lambda p: zarr_(p, "0"), ".ome.zarr", None), ("Zeiss CZI", STORE / "raw.czi", None, czi, None, None),
-        ("kerchunk references", STORE / "refs.json", "big", lambda p: hdf5("big")(p.parent / "kinds.h5"), "refs.json", None)]
+        ("Zeiss TXRM", SCAN / "parallel.txrm", "data", txrm, None, SCAN / "parallel.txrm"), ("Zarr 2", STORE / "zarr/zarr2/blosc", None, zarr_, ".zarr", None),
+        ("Zarr 3", STORE / "zarr/zarr3/sharded", None, zarr_, ".zarr", None), ("OME-Zarr 0.4", STORE / "zarr/ome.zarr", "0", lambda p: zarr_(p, "0"), None, None),
+        ("OME-Zarr 0.5", STORE / "zarr/ome5.zarr", "0", lambda p: zarr_(p, "0"), ".ome.zarr", None), ("Zeiss CZI", STORE / "czi/raw.czi", None, czi, None, None),
+        ("kerchunk references", STORE / "hdf5/refs.json", "big", lambda p: hdf5("big")(p.parent / "kinds.h5"), "refs.json", None)]
 
 
 def equal(mine, theirs):
@@ -100,22 +100,22 @@ def writing(name, end, array, owner, path, folder):
     shutil.rmtree(out, ignore_errors=True)
     if end == "refs.json":  # of a store whose chunks zarr can read by these references
         return references(name, out)
-    done = call("convert", STORE / "f4.npy", out, *(["--zarr", name[-1]] if end == ".zarr" else []))
+    done = call("convert", STORE / "npy/f4.npy", out, *(["--zarr", name[-1]] if end == ".zarr" else []))
     owner = hdf5("data") if end == ".h5" else owner
-    return cell(name, "write", done.returncode == 0 and equal(owner(out), np.load(STORE / "f4.npy")), done.stderr)
+    return cell(name, "write", done.returncode == 0 and equal(owner(out), np.load(STORE / "npy/f4.npy")), done.stderr)
 
 
 def references(name, out):
     """Byte ranges of another format's file, put together as the Zarr store that they describe."""
     import shutil
-    shutil.copy(STORE / "kinds.h5", out.parent / "kinds.h5")
+    shutil.copy(STORE / "hdf5/kinds.h5", out.parent / "kinds.h5")
     done = call("convert", out.parent / "kinds.h5", out)
     folder = out.with_suffix(".zarr")
     for key, at in json.loads(out.read_text())["refs"].items() if done.returncode == 0 else ():
         path = folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((out.parent / at[0]).read_bytes()[at[1]:at[1] + at[2]] if isinstance(at, list) else at.encode())
-    return cell(name, "write", done.returncode == 0 and all(equal(zarr_(folder, a), hdf5(a)(STORE / "kinds.h5")) for a in ("big", "gzip", "f8")), done.stderr)
+    return cell(name, "write", done.returncode == 0 and all(equal(zarr_(folder, a), hdf5(a)(STORE / "hdf5/kinds.h5")) for a in ("big", "gzip", "f8")), done.stderr)
 
 
 def reconstruction(name, scan, folder):

@@ -39,35 +39,35 @@ def bgzip(raw, path, block=4096):
 
 
 def npy():
-    np.save(HERE / "f4.npy", values("<f4"))
-    np.save(HERE / "u2_big.npy", values(">u2"))
-    np.save(HERE / "i4_fortran.npy", np.asfortranarray(values("<i4")))
+    np.save(HERE / "npy/f4.npy", values("<f4"))
+    np.save(HERE / "npy/u2_big.npy", values(">u2"))
+    np.save(HERE / "npy/i4_fortran.npy", np.asfortranarray(values("<i4")))
 
 
 def nifti():
     """nibabel shows (x, y, z) and writes x fastest."""
     for name, kind in (("i2.nii", nibabel.Nifti1Image), ("i2.nii.gz", nibabel.Nifti1Image), ("f4_v2.nii", nibabel.Nifti2Image)):
         image = kind(values("f4" if name[0] == "f" else "i2"), np.diag([0.5, 0.5, 2, 1]))
-        nibabel.save(image, HERE / name)
-    raw = gzip.decompress((HERE / "i2.nii.gz").read_bytes())
-    bgzip(raw, HERE / "i2_bgzf.nii.gz")
+        nibabel.save(image, HERE / "nifti" / name)
+    raw = gzip.decompress((HERE / "nifti/i2.nii.gz").read_bytes())
+    bgzip(raw, HERE / "nifti/i2_bgzf.nii.gz")
     half = len(raw) // 2
-    (HERE / "i2_members.nii.gz").write_bytes(gzip.compress(raw[:half], mtime=0) + gzip.compress(raw[half:], mtime=0))
+    (HERE / "nifti/i2_members.nii.gz").write_bytes(gzip.compress(raw[:half], mtime=0) + gzip.compress(raw[half:], mtime=0))
 
 
 def tiff():
     u2, u1, f4 = values("u2"), values("u1"), values("f4")
     write = tifffile.imwrite
-    write(HERE / "u2_pages.tif", u2, photometric="minisblack")
-    write(HERE / "u2_big.tif", u2.astype(">u2"), bigtiff=True, byteorder=">", photometric="minisblack")
-    write(HERE / "u2_deflate_tiles.tif", u2, compression="zlib", predictor=True, tile=(16, 32), photometric="minisblack")
-    write(HERE / "u1_lzw.tif", u1, compression="lzw", rowsperstrip=10, photometric="minisblack")
-    write(HERE / "u2_lzw_predict.tif", u2, compression="lzw", predictor=True, rowsperstrip=10, photometric="minisblack")
-    write(HERE / "f4_predict3.tif", f4, compression="zlib", predictor=True, photometric="minisblack")
-    write(HERE / "u1_packbits.tif", u1, compression="packbits", photometric="minisblack")
-    write(HERE / "u2_zstd.tif", u2, compression="zstd", photometric="minisblack")
-    write(HERE / "u2_imagej.tif", u2, imagej=True)
-    folder = HERE / "stack"
+    write(HERE / "tiff/u2_pages.tif", u2, photometric="minisblack")
+    write(HERE / "tiff/u2_big.tif", u2.astype(">u2"), bigtiff=True, byteorder=">", photometric="minisblack")
+    write(HERE / "tiff/u2_deflate_tiles.tif", u2, compression="zlib", predictor=True, tile=(16, 32), photometric="minisblack")
+    write(HERE / "tiff/u1_lzw.tif", u1, compression="lzw", rowsperstrip=10, photometric="minisblack")
+    write(HERE / "tiff/u2_lzw_predict.tif", u2, compression="lzw", predictor=True, rowsperstrip=10, photometric="minisblack")
+    write(HERE / "tiff/f4_predict3.tif", f4, compression="zlib", predictor=True, photometric="minisblack")
+    write(HERE / "tiff/u1_packbits.tif", u1, compression="packbits", photometric="minisblack")
+    write(HERE / "tiff/u2_zstd.tif", u2, compression="zstd", photometric="minisblack")
+    write(HERE / "tiff/u2_imagej.tif", u2, imagej=True)
+    folder = HERE / "tiff/stack"
     folder.mkdir()
     for i, view in enumerate(u2):
         write(folder / f"view_{i + 8}.tif", view, photometric="minisblack")  # 8, 9, 10: by number, not by letters
@@ -75,7 +75,7 @@ def tiff():
 
 def hdf5():
     u2 = values("u2")
-    with h5py.File(HERE / "kinds.h5", "w") as f:
+    with h5py.File(HERE / "hdf5/kinds.h5", "w") as f:
         chunks = CHUNKS
         f.create_dataset("contiguous", data=u2)
         f.create_dataset("gzip", data=u2, chunks=chunks, compression="gzip", shuffle=True, fletcher32=True)
@@ -89,7 +89,7 @@ def hdf5():
         part[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
         f.create_dataset("text", data="not numbers")
         f["linked"] = h5py.ExternalLink("elsewhere.h5", "/data")
-    with h5py.File(HERE / "skipped_filter.h5", "w") as f:  # chunks that the filter pipeline left as they were
+    with h5py.File(HERE / "hdf5/skipped_filter.h5", "w") as f:  # chunks that the filter pipeline left as they were
         d = f.create_dataset("data", SHAPE, "u2", chunks=(1, 37, 41), compression="gzip")
         for i in range(SHAPE[0]):
             raw = u2[i].tobytes()
@@ -99,7 +99,7 @@ def hdf5():
 def filters():
     """HDF5's filters beyond its own: bitshuffle with LZ4, zstd and nothing, the bits of Blosc; SZIP in its two ways and widths."""
     u2 = values("u2")
-    with h5py.File(HERE / "filters.h5", "w") as f:
+    with h5py.File(HERE / "hdf5/filters.h5", "w") as f:
         f.create_dataset("bitshuffle_lz4", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(cname="lz4"))
         f.create_dataset("bitshuffle_zstd", data=u2, chunks=(3, 20, 23), **hdf5plugin.Bitshuffle(nelems=136, cname="zstd"))
         f.create_dataset("bitshuffle", data=u2, chunks=CHUNKS, **hdf5plugin.Bitshuffle(cname="none"))
@@ -111,7 +111,7 @@ def filters():
 
 
 def zarr2():
-    root = HERE / "zarr2"
+    root = HERE / "zarr/zarr2"
     u2 = values("u2")
     kinds = {"raw": dict(compressors=None), "zlib": dict(compressors=numcodecs.Zlib(5)),
              "gzip": dict(compressors=numcodecs.GZip(5)), "zstd": dict(compressors=numcodecs.Zstd(3)),
@@ -131,7 +131,7 @@ def zarr2():
 
 def blosc_parts():
     """Chunks of several blocks, the last one short; elements of 1, 2, 4 and 8 bytes; constant ones, whose matches are long."""
-    group = zarr.create_group(HERE / "blosc_parts.zarr", zarr_format=2)
+    group = zarr.create_group(HERE / "zarr/blosc_parts.zarr", zarr_format=2)
     on, off, bits = numcodecs.Blosc.SHUFFLE, numcodecs.Blosc.NOSHUFFLE, numcodecs.Blosc.BITSHUFFLE
     kinds = {"u1": ("u1", "lz4", on, 1024), "u2": ("u2", "lz4", on, 1024), "u4": ("u4", "lz4", on, 1024), "f8": ("f8", "lz4hc", on, 512),
              "plain": ("u2", "lz4", off, 1024), "short": ("u2", "lz4", off, 128), "one": ("u2", "lz4", on, 0), "bits": ("u2", "lz4", bits, 2048), "zlib": ("u2", "zlib", on, 2048),
@@ -144,7 +144,7 @@ def blosc_parts():
 
 
 def zarr3():
-    root = HERE / "zarr3"
+    root = HERE / "zarr/zarr3"
     u2 = values("u2")
     group = zarr.create_group(root, zarr_format=3)
     codecs = zarr.codecs
@@ -165,7 +165,7 @@ def zarr3():
 
 def ome_zarr():
     """Two levels with axes and scales, as version 0.4 has them."""
-    group = zarr.create_group(HERE / "ome.zarr", zarr_format=2)
+    group = zarr.create_group(HERE / "zarr/ome.zarr", zarr_format=2)
     u2 = values("u2")
     for path, data in (("0", u2), ("1", u2[:, ::2, ::2])):
         a = group.create_array(path, shape=data.shape, chunks=(1, 32, 32), dtype="u2", fill_value=0,
@@ -180,8 +180,7 @@ def czi():
     """Two by two tiles of 40 x 48 that overlap by 8; later ones lie above. pylibCZIrw writes zstd1 with split bytes."""
     from pylibCZIrw import czi as lib
     for name, options in (("tiles.czi", "zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack"), ("raw.czi", "uncompressed:"), ("zstd0.czi", "zstd0:ExplicitLevel=2")):
-        (HERE / name).unlink(missing_ok=True)
-        with lib.create_czi(str(HERE / name), compression_options=options) as out:
+        with lib.create_czi(str(HERE / "czi" / name), compression_options=options) as out:
             for i in range(2):
                 for j in range(2):
                     tile = (values("u2", (40, 48)) + 1021 * (2 * i + j)).astype(np.uint16)
@@ -247,8 +246,7 @@ def txrm(shape):
 def repacked(name, image, code, encode):
     """A CZI of one tile by pylibCZIrw, which writes neither JPEG nor lossless JPEG XR, with its pixels exchanged for what `encode` makes of them."""
     from pylibCZIrw import czi as lib
-    path = HERE / name
-    path.unlink(missing_ok=True)
+    path = HERE / "czi" / name
     with lib.create_czi(str(path), compression_options="uncompressed:") as out:
         out.write(image if image.ndim == 3 else image[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
     raw = bytearray(path.read_bytes())
@@ -280,7 +278,7 @@ def jxr():
     y, x = np.mgrid[:40, :48]
     ramp = (1000 + 2 * y + 3 * x).astype(np.uint16)
     repacked("jxr.czi", ramp, 4, lambda tile: jpegxr_encode(tile, level=1.0))
-    with lib.open_czi(str(HERE / "jxr.czi")) as f:
+    with lib.open_czi(str(HERE / "czi/jxr.czi")) as f:
         assert np.array_equal(f.read()[..., 0], ramp)
 
 
@@ -294,7 +292,7 @@ def jpeg_czi():
     for name, image in (("jpeg_grey", grey), ("jpeg_colour", colour)):
         red_first = lambda tile: tile if tile.ndim == 2 else np.ascontiguousarray(tile[..., ::-1])
         repacked(f"{name}.czi", image, 1, lambda tile: jpeg_encode(red_first(tile), level=90))
-        np.save(HERE / f"{name}_czi.npy", np.squeeze(czifile.imread(HERE / f"{name}.czi")))
+        np.save(HERE / f"czi/{name}_czi.npy", np.squeeze(czifile.imread(HERE / f"czi/{name}.czi")))
 
 
 def jpeg():
@@ -303,15 +301,15 @@ def jpeg():
     grey = (128 + 60 * np.sin(x / 9) + 50 * np.cos(y / 7)).astype(np.uint8)
     colour = np.stack([grey, grey[::-1], grey[:, ::-1]], -1)
     for name, image, kind in (("jpeg_grey", grey, "minisblack"), ("jpeg_colour", colour, "rgb")):
-        tifffile.imwrite(HERE / f"{name}.tif", image, compression="jpeg", compressionargs={"level": 90}, tile=(32, 48), photometric=kind)
-        np.save(HERE / f"{name}.npy", tifffile.imread(HERE / f"{name}.tif"))
+        tifffile.imwrite(HERE / f"tiff/{name}.tif", image, compression="jpeg", compressionargs={"level": 90}, tile=(32, 48), photometric=kind)
+        np.save(HERE / f"tiff/{name}.npy", tifffile.imread(HERE / f"tiff/{name}.tif"))
 
 
 def ome5():
     """OME-Zarr 0.5: version 3, its metadata below attributes.ome; level 0 in shards."""
     v = values("u2")
     axes = [{"name": k, "type": "space", "unit": "micrometer"} for k in "zyx"]
-    group = zarr.open_group(str(HERE / "ome5.zarr"), mode="w", zarr_format=3)
+    group = zarr.open_group(str(HERE / "zarr/ome5.zarr"), mode="w", zarr_format=3)
     for name, level in (("0", v), ("1", v[:, ::2, ::2])):
         made = group.create_array(name, shape=level.shape, chunks=CHUNKS, shards=(6, 40, 48) if name == "0" else None, dtype="u2",
                                   compressors=zarr.codecs.ZstdCodec(level=3))
@@ -324,10 +322,10 @@ def references():
     """What kerchunk says of the gzip-compressed dataset of kinds.h5."""
     import json
     import kerchunk.hdf
-    with open(HERE / "kinds.h5", "rb") as f:
+    with open(HERE / "hdf5/kinds.h5", "rb") as f:
         found = kerchunk.hdf.SingleHdf5ToZarr(f, "kinds.h5", inline_threshold=0).translate()
     keep = {k: v for k, v in found["refs"].items() if k == ".zgroup" or k.split("/")[0] in ("contiguous", "f8", "holes", "big")}
-    (HERE / "refs.json").write_text(json.dumps({"version": 1, "refs": keep}))
+    (HERE / "hdf5/refs.json").write_text(json.dumps({"version": 1, "refs": keep}))
 
 
 def fuzz():
@@ -354,15 +352,15 @@ def fuzz():
     with lib.create_czi(str(folder["czi"] / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
         out.write(values("u2", (6, 7))[..., None], location=(0, 0), plane={"C": 0, "T": 0, "Z": 0})
         out.write(values("u2", (6, 7))[..., None], location=(5, 0), plane={"C": 0, "T": 0, "Z": 0})
-    shutil.copy(HERE / "jxr.czi", folder["czi"])
-    shutil.copy(HERE / "jpeg_grey.tif", folder["tiff"] / "jpeg.tif")
+    shutil.copy(HERE / "czi/jxr.czi", folder["czi"])
+    shutil.copy(HERE / "tiff/jpeg_grey.tif", folder["tiff"] / "jpeg.tif")
     import base64, json
     raw = u2.tobytes()
     two = {"zarr_format": 2, "shape": shape, "chunks": [2, 5, 7], "dtype": "<u2", "compressor": {"id": "zlib"}, "fill_value": 0, "order": "C", "filters": None}
-    three = json.loads((HERE / "zarr3" / "sharded" / "zarr.json").read_text())
+    three = json.loads((HERE / "zarr/zarr3" / "sharded" / "zarr.json").read_text())
     packed = "base64:" + base64.b64encode(zlib.compress(raw)).decode()
     for name, refs in (("two", {".zgroup": '{"zarr_format": 2}', "a/.zarray": json.dumps(two), "a/0.0.0": packed}),
-                       ("three", {"zarr.json": json.dumps(three), "c/0/0/0": "base64:" + base64.b64encode((HERE / "zarr3/sharded/c/0/0/0").read_bytes()[-68:]).decode()}),
+                       ("three", {"zarr.json": json.dumps(three), "c/0/0/0": "base64:" + base64.b64encode((HERE / "zarr/zarr3/sharded/c/0/0/0").read_bytes()[-68:]).decode()}),
                        ("files", {".zgroup": '{"zarr_format": 2}', "a/.zarray": json.dumps({**two, "compressor": None}), "a/0.0.0": ["../x", 0, 140]})):
         (folder["refs"] / (name + ".json")).write_text(json.dumps({"version": 1, "refs": refs}))
 
@@ -373,9 +371,11 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
+    for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm"):
+        (HERE / room).mkdir()
     for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
-    (HERE / "u2.txrm").write_bytes(txrm(SHAPE))
+    (HERE / "txrm/u2.txrm").write_bytes(txrm(SHAPE))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def menu_on_a_terminal(check, folder):
     check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
     check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
     check.that("capture library" in shown, f"doctor said nothing: {shown}")
-    shown, code = typed(folder, environment, "l", "", "l", str(DATA / "store/f4.npy"), "l", "/none.npy", "q")
+    shown, code = typed(folder, environment, "l", "", "l", str(DATA / "store/npy/f4.npy"), "l", "/none.npy", "q")
     check.that(code == 0 and "threads" in shown and "/none.npy: cannot read" in shown, f"load: {code} {shown}")
 
 

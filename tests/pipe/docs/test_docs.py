@@ -40,7 +40,7 @@ SMALLER = (  # the same words on less work, and real names in the place of place
     ("widths --scan tests/data/tooth.h5 ", "widths --scan tests/data/tooth.h5 --size 16 --only median_filter3d "),
     ("median_filter3d DIR", "median_filter3d kernel"),
     ("verilog DIR", "verilog cores"),
-    ("scan.czi", "tests/data/store/raw.czi"),
+    ("scan.czi", "tests/data/store/czi/raw.czi"),
     ("import capture.sqlite", "import tests/data/import/torch_step.json.gz"),
     ("RUN1 RUN2", "output/before output/after"),
     ("triage RUN ", "triage output/before "),

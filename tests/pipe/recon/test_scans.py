@@ -108,7 +108,7 @@ def wrong_calls(check, folder):
             (args[:2], "counts need --flats FILE", 2), (swap("--flats", folder / "narrow.npy"), "frames of 5 x 39, the views 5 x 40", 2),
             (swap("--angles", folder / "few.txt"), "has 3 angles; the scan has 48 views", 2),
             (swap("--angles", folder / "words.txt"), '"zwei" is not an angle', 2),
-            (["--in", DATA / "store/u2.txrm"], "has no flat fields: give them with --flats FILE", 2)):
+            (["--in", DATA / "store/txrm/u2.txrm"], "has no flat fields: give them with --flats FILE", 2)):
         _, said = recon(check, folder, *call, code=code)
         check.that(phrase in said and said.strip().splitlines()[-1].find(phrase) >= 0, f"{call}: {said!r}, not {phrase!r}")
 

@@ -36,69 +36,65 @@ def same(check, path, wanted, text):
 
 
 def from_every_format(check, folder):
-    for number, (name, dtype) in enumerate((("i4_fortran.npy", "i4"), ("u2_big.npy", "u2"), ("i2.nii.gz", "i2"), ("i2_bgzf.nii.gz", "i2"), ("f4_v2.nii", "f4"),
-                        ("u2_deflate_tiles.tif", "u2"), ("u1_lzw.tif", "u1"), ("f4_predict3.tif", "f4"), ("stack", "u2"), ("zarr2/fortran", "u2"),
-                        ("zarr3/gzip", "u2"), ("ome.zarr", "u2"), ("u2.txrm", "u2"))):
+    for number, (name, dtype) in enumerate((("npy/i4_fortran.npy", "i4"), ("npy/u2_big.npy", "u2"), ("nifti/i2.nii.gz", "i2"), ("nifti/i2_bgzf.nii.gz", "i2"),
+                        ("nifti/f4_v2.nii", "f4"), ("tiff/u2_deflate_tiles.tif", "u2"), ("tiff/u1_lzw.tif", "u1"), ("tiff/f4_predict3.tif", "f4"), ("tiff/stack", "u2"),
+                        ("zarr/zarr2/fortran", "u2"), ("zarr/zarr3/gzip", "u2"), ("zarr/ome.zarr", "u2"), ("txrm/u2.txrm", "u2"))):
         converted(check, STORE / name, folder / f"{number}.npy")
         same(check, folder / f"{number}.npy", values(dtype), name)
 
 
 def into_every_format(check, folder):
     """There and back again; spacing and names of axes where the format has them."""
-    for source, dtype in (("u2_pages.tif", "u2"), ("f4.npy", "f4"), ("i2.nii", "i2"), ("u1_lzw.tif", "u1")):
+    for source, dtype in (("tiff/u2_pages.tif", "u2"), ("npy/f4.npy", "f4"), ("nifti/i2.nii", "i2"), ("tiff/u1_lzw.tif", "u1")):
         for number, (end, args) in enumerate(((".npy", ()), (".tif", ()), (".zarr", ()), (".zarr", ("--zarr", 2, "--codec", "gzip:1", "--chunk", "2,16,100")),
                             (".zarr", ("--codec", "raw", "--chunk", "5,10,7")), (".zarr", ("--zarr", 2, "--codec", "zlib")),
                             *(((".h5", ()), (".h5", ("--codec", "raw", "--chunk", "2,16,100")), (".h5", ("--codec", "gzip:9", "--chunk", "5,10,7"))) if have("hdf5") else ()))):
-            middle, back = folder / f"{source}{number}{end}", folder / f"{source}{number}.back.npy"
+            middle, back = (folder / f"{pathlib.Path(source).name}{number}{kind}" for kind in (end, ".back.npy"))
             converted(check, STORE / source, middle, *args)
             converted(check, middle, back)
             same(check, back, values(dtype), f"{source} by {end} {args}")
-    converted(check, STORE / "u2_pages.tif", folder / "x.nii")  # x first: the reader sees the array turned round
+    converted(check, STORE / "tiff/u2_pages.tif", folder / "x.nii")  # x first: the reader sees the array turned round
     converted(check, folder / "x.nii", folder / "x.npy")
     same(check, folder / "x.npy", np.ascontiguousarray(values("u2").T), "TIFF by NIfTI")
-    lost = [converted(check, STORE / "i2.nii", folder / f"y.{end}", *level) for end, level in (("nii", ()), ("nii.gz", ()), ("nii.gz", ("--codec", "gzip:9")))]
+    lost = [converted(check, STORE / "nifti/i2.nii", folder / f"y.{end}", *level) for end, level in (("nii", ()), ("nii.gz", ()), ("nii.gz", ("--codec", "gzip:9")))]
     plain = (folder / "y.nii").read_bytes()
     check.that(plain == gzip.decompress((folder / "y.nii.gz").read_bytes()), ".nii.gz holds other bytes than .nii")
     check.that(not any("axes" in text or "spacing" in text for text in lost), f"lost: {lost}")
-    converted(check, STORE / "i2.nii", folder / "spacing.zarr")
+    converted(check, STORE / "nifti/i2.nii", folder / "spacing.zarr")
     told = json.loads(tomoprof("info", "--json", folder / "spacing.zarr").stdout)["arrays"]["data"]
     check.that(told["axes"] == "x, y, z" and json.loads((folder / "spacing.zarr/zarr.json").read_text())["attributes"]["spacing"] == [0.5, 0.5, 2], f"{told}")
-    converted(check, STORE / "u2_pages.tif", folder / "f.npy", "--dtype", "float32")
+    converted(check, STORE / "tiff/u2_pages.tif", folder / "f.npy", "--dtype", "float32")
     same(check, folder / "f.npy", values("f4"), "float32")
     check.that(not list(folder.glob("*.tmp")), f"left over: {list(folder.glob('*.tmp'))}")
 
 
 def references(check, folder):
     """Of a file beside them: nothing is copied."""
-    for name, source in (("npy", "f4.npy"), ("zarr", "zarr2/shuffle"), ("tif", "stack"), ("nii", "i2.nii")):
+    for name, source in (("npy", STORE / "npy/f4.npy"), ("zarr", STORE / "zarr/zarr2/shuffle"), ("tif", STORE / "tiff/stack"), ("nii", STORE / "nifti/i2.nii")):
         place = folder / name
         place.mkdir()
-        files = [STORE / source] if (STORE / source).is_file() else sorted(p for p in (STORE / source).rglob("*") if p.is_file())
-        base = STORE / source if (STORE / source).is_dir() else STORE
-        for path in files:
-            copy = place / ("s" if base != STORE else ".") / path.relative_to(base)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-        converted(check, place / ("s" if base != STORE else source), place / "refs.json")
+        copied = place / ("s" if source.is_dir() else source.name)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, copied)
+        converted(check, copied, place / "refs.json")
         converted(check, place / "refs.json", place / "back.npy")
         same(check, place / "back.npy", values({"npy": "f4", "nii": "i2"}.get(name, "u2")), f"references to {source}")
-    done = tomoprof("convert", STORE / "f4.npy", folder / "elsewhere.json")
+    done = tomoprof("convert", STORE / "npy/f4.npy", folder / "elsewhere.json")
     check.that(done.returncode == 2 and "beside or below" in done.stderr, f"{done.stderr}")
     if not have("chunk_codecs", "zstd"):
         return
-    done = tomoprof("convert", STORE / "tiles.czi", STORE / "never.json")
+    done = tomoprof("convert", STORE / "czi/tiles.czi", STORE / "never.json")
     check.that(done.returncode == 1 and "form no grid" in done.stderr and not (STORE / "never.json").exists(), f"{done.stderr}")
 
 
 def what_is_lost(check, folder):
-    check.that("spacing" in converted(check, STORE / "ome.zarr", folder / "x.npy") and (folder / "x.npy").exists(), "lost: spacing")
-    check.that("array 1" in converted(check, STORE / "ome.zarr", folder / "x.zarr"), "lost: the other array")
-    check.that("Not kept" not in converted(check, STORE / "f4.npy", folder / "y.npy"), "lost: nothing")
+    check.that("spacing" in converted(check, STORE / "zarr/ome.zarr", folder / "x.npy") and (folder / "x.npy").exists(), "lost: spacing")
+    check.that("array 1" in converted(check, STORE / "zarr/ome.zarr", folder / "x.zarr"), "lost: the other array")
+    check.that("Not kept" not in converted(check, STORE / "npy/f4.npy", folder / "y.npy"), "lost: nothing")
 
 
 def replaced(check, folder):
     """A file of that name gives way to the new one, unless it is the input."""
-    for source, wanted in (("f4.npy", "f4"), ("u2_pages.tif", "u2")):
+    for source, wanted in (("npy/f4.npy", "f4"), ("tiff/u2_pages.tif", "u2")):
         converted(check, STORE / source, folder / "x.npy")
         same(check, folder / "x.npy", values(wanted), f"{source} into a file that is there")
     done = tomoprof("convert", folder / "x.npy", folder / "x.npy")
@@ -109,14 +105,14 @@ def replaced(check, folder):
 def refused(check, folder):
     (folder / "there.zarr").mkdir()
     cut = folder / "cut.npy"
-    cut.write_bytes((STORE / "f4.npy").read_bytes()[:-1])
-    for words, code, args in (("must end in .npy", 2, (STORE / "f4.npy", folder / "x.xyz")), ("exists already", 2, (STORE / "f4.npy", folder / "there.zarr")),
-                              ("cut short", 2, (cut, folder / "x.npy")), ("--chunk 1,0: give sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,0")),
-                              ("--chunk has 2 sizes", 2, (STORE / "f4.npy", folder / "x.zarr", "--chunk", "1,1")),
-                              ("must be raw, zstd, gzip or zlib", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "lzma")),
-                              ("take a name that ends in .nii", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "raw")),
-                              ("programs that know gzip alone", 2, (STORE / "f4.npy", folder / "x.nii.gz", "--codec", "zstd")),
-                              ("between 1 and 9", 2, (STORE / "f4.npy", folder / "x.zarr", "--codec", "gzip:77"))):
+    cut.write_bytes((STORE / "npy/f4.npy").read_bytes()[:-1])
+    for words, code, args in (("must end in .npy", 2, (STORE / "npy/f4.npy", folder / "x.xyz")), ("exists already", 2, (STORE / "npy/f4.npy", folder / "there.zarr")),
+                              ("cut short", 2, (cut, folder / "x.npy")), ("--chunk 1,0: give sizes", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--chunk", "1,0")),
+                              ("--chunk has 2 sizes", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--chunk", "1,1")),
+                              ("must be raw, zstd, gzip or zlib", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--codec", "lzma")),
+                              ("take a name that ends in .nii", 2, (STORE / "npy/f4.npy", folder / "x.nii.gz", "--codec", "raw")),
+                              ("programs that know gzip alone", 2, (STORE / "npy/f4.npy", folder / "x.nii.gz", "--codec", "zstd")),
+                              ("between 1 and 9", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--codec", "gzip:77"))):
         done = tomoprof("convert", *args)
         check.that(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
     check.that(sorted(p.name for p in folder.iterdir()) == ["cut.npy", "there.zarr"], f"left: {sorted(folder.iterdir())}")
@@ -145,7 +141,7 @@ def of_another_user(check, folder):
         check.that(done.returncode == 2 and "theirs.h5: reading it ended with signal 11" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
     check.that(not list(folder.glob("never.npy*")), "something was left")
     chunks, later = folder / "chunks.h5", folder / "later.so"
-    chunks.write_bytes((DATA / "store/kinds.h5").read_bytes())
+    chunks.write_bytes((DATA / "store/hdf5/kinds.h5").read_bytes())
     os.chown(chunks, 12345, 12345)
     (folder / "later.c").write_text("#include <signal.h>\nint H5Dget_chunk_info_by_coord(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
     subprocess.run([cc, "-shared", "-fPIC", "-o", later, folder / "later.c"], check=True, timeout=300)

@@ -71,8 +71,8 @@ def profile(check, folder):
 
 def every_format(check, folder):
     complete = have("chunk_codecs")
-    for name, format_, chunks in (("i2_bgzf.nii.gz", "NIfTI volume", 1), ("u2_deflate_tiles.tif", "TIFF", 30), ("stack", "TIFF stack", 5),
-                                  ("zarr2", "Zarr 2", 8), ("ome.zarr", "OME-Zarr", 20), ("raw.czi", "CZI", 4), ("u2.txrm", "Zeiss TXRM", 5)):
+    for name, format_, chunks in (("nifti/i2_bgzf.nii.gz", "NIfTI volume", 1), ("tiff/u2_deflate_tiles.tif", "TIFF", 30), ("tiff/stack", "TIFF stack", 5),
+                                  ("zarr/zarr2", "Zarr 2", 8), ("zarr/ome.zarr", "OME-Zarr", 20), ("czi/raw.czi", "CZI", 4), ("txrm/u2.txrm", "Zeiss TXRM", 5)):
         said = loaded(check, folder, DATA / "store" / name, "--batch", 3)
         check.that(said["file"]["format"] == format_ and said["chunks_read"] == chunks, f"{name}: {said['file']}, {said['chunks_read']} chunks")
         told = json.loads(tomoprof("info", "--json", DATA / "store" / name).stdout)
@@ -85,7 +85,7 @@ def every_format(check, folder):
 
 
 def info_of_hdf5(check, folder):
-    done = tomoprof("info", "--json", DATA / "store/kinds.h5")
+    done = tomoprof("info", "--json", DATA / "store/hdf5/kinds.h5")
     if "no HDF5" in done.stderr:
         return
     told = json.loads(done.stdout)
@@ -162,11 +162,11 @@ def stops(check, folder):
 
 def refused(check, folder):
     (folder / "text").write_text("hello")
-    for words, args in (("has no array nope; it has data", (DATA / "store/f4.npy", "--array", "nope")), ("of no known format", (folder / "text",)),
-                        ("must be one of pread, mmap, direct, uring", (DATA / "store/f4.npy", "--fetch", "tape")),
-                        ("--boxes 3,x: give sizes", (DATA / "store/f4.npy", "--boxes", "3,x")), ("has 3 dimensions", (DATA / "store/f4.npy", "--boxes", 3)),
-                        ("leave --tiles out", (DATA / "store/f4.npy", "--boxes", "1,1,9", "--tiles", 2)),
-                        ("without --boxes", (DATA / "store/f4.npy", "--keep", 2)), ("give one of them", (DATA / "store/f4.npy", "--threads", 2, "--processes", 2))):
+    for words, args in (("has no array nope; it has data", (DATA / "store/npy/f4.npy", "--array", "nope")), ("of no known format", (folder / "text",)),
+                        ("must be one of pread, mmap, direct, uring", (DATA / "store/npy/f4.npy", "--fetch", "tape")),
+                        ("--boxes 3,x: give sizes", (DATA / "store/npy/f4.npy", "--boxes", "3,x")), ("has 3 dimensions", (DATA / "store/npy/f4.npy", "--boxes", 3)),
+                        ("leave --tiles out", (DATA / "store/npy/f4.npy", "--boxes", "1,1,9", "--tiles", 2)),
+                        ("without --boxes", (DATA / "store/npy/f4.npy", "--keep", 2)), ("give one of them", (DATA / "store/npy/f4.npy", "--threads", 2, "--processes", 2))):
         done = tomoprof("load", *args, "--out", folder / "out")
         check.that(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
 

@@ -18,10 +18,10 @@ from ranges import serve
 from tool import DATA, have, main, relative, tomoprof
 
 STORE = DATA / "store"
-NAMES = ["f4.npy", "i4_fortran.npy", "f4_v2.nii", "i2_bgzf.nii.gz", "u2_big.tif", "u2_deflate_tiles.tif", "u2.txrm", "raw.czi", "tiles.czi",
-         "zarr2/blosc", "zarr3/sharded", "ome.zarr", "refs.json"]
+NAMES = ["npy/f4.npy", "npy/i4_fortran.npy", "nifti/f4_v2.nii", "nifti/i2_bgzf.nii.gz", "tiff/u2_big.tif", "tiff/u2_deflate_tiles.tif", "txrm/u2.txrm",
+         "czi/raw.czi", "czi/tiles.czi", "zarr/zarr2/blosc", "zarr/zarr3/sharded", "zarr/ome.zarr", "hdf5/refs.json"]
 
-NEEDS = {"zarr2/blosc": "blosc", "tiles.czi": "zstd", "zarr3/sharded": "zstd"}
+NEEDS = {"zarr/zarr2/blosc": "blosc", "czi/tiles.czi": "zstd", "zarr/zarr3/sharded": "zstd"}
 
 
 def there(check):
@@ -45,15 +45,15 @@ def every_format(check, folder):
         return
     check.that(all((STORE / n).exists() for n in NAMES), f"not all of {NAMES}")
     names = [n for n in NAMES if n not in NEEDS or have("chunk_codecs", NEEDS[n])]
-    names += ["kinds.h5", "../scan/nxtomo.nx"] if have("hdf5") else []
+    names += ["hdf5/kinds.h5", "../scan/nxtomo.nx"] if have("hdf5") else []
     with serve(DATA) as (url, server):
         for name in names:
             path = (STORE / name).resolve()
             local, remote = converted(check, path, folder / "a.npy"), converted(check, f"{url}/{path.relative_to(DATA)}", folder / "b.npy")
             same = local is not None and remote is not None and local.dtype == remote.dtype and np.array_equal(local, remote)
             check.that(same, f"{name} differs behind a URL")
-        mine = json.loads(tomoprof("info", "--json", STORE / "ome.zarr").stdout)
-        its = json.loads(tomoprof("info", "--json", f"{url}/store/ome.zarr/").stdout)
+        mine = json.loads(tomoprof("info", "--json", STORE / "zarr/ome.zarr").stdout)
+        its = json.loads(tomoprof("info", "--json", f"{url}/store/zarr/ome.zarr/").stdout)
         check.that(its["arrays"] == mine["arrays"] and its["format"] == "OME-Zarr", f"info: {its}")
 
 
@@ -116,7 +116,7 @@ def faults_that_pass(check, folder):
     """A busy server, connections that break, one without HEAD: repeated until the bytes are there."""
     if not there(check):
         return
-    shutil.copy(STORE / "u2_deflate_tiles.tif", folder / "x.tif")
+    shutil.copy(STORE / "tiff/u2_deflate_tiles.tif", folder / "x.tif")
     truth = converted(check, folder / "x.tif", folder / "a.npy")
     for name, fault in (("503", first_tries("503", 2)), ("hang up", first_tries("hang up")), ("cut", first_tries("cut")),
                         ("no HEAD", lambda n, h: "no HEAD"), ("same host", lambda n, h: None if "again" in h.path else "to /x.tif?again")):
@@ -133,8 +133,8 @@ def faults_that_pass(check, folder):
 def faults_that_stay(check, folder):
     if not there(check):
         return
-    shutil.copy(STORE / "f4.npy", folder / "x.npy")
-    (folder / "big.npy").write_bytes((STORE / "f4.npy").read_bytes() + b"\0" * 70000)
+    shutil.copy(STORE / "npy/f4.npy", folder / "x.npy")
+    (folder / "big.npy").write_bytes((STORE / "npy/f4.npy").read_bytes() + b"\0" * 70000)
     cases = (("503", "the server answers 503, in each of 6 tries", 1), ("login", "the server answers 403: it needs a login", 2),
              ("to http://localhost:1/x.npy", "leads to another host (http://localhost:1/x.npy): refused", 2),
              ("to https://127.0.0.1/x.npy", "leads to another host", 2), ("to /x.npy", "leads in a circle", 2),
@@ -161,7 +161,7 @@ def hostile(check, folder):
     """A server that lies: never other bytes, never without end, one sentence."""
     if not there(check):
         return
-    shutil.copy(STORE / "f4.npy", folder / "x.npy")
+    shutil.copy(STORE / "npy/f4.npy", folder / "x.npy")
     size = (folder / "x.npy").stat().st_size
 
     def answers(make):
@@ -236,7 +236,7 @@ def garbled(check, folder):
     """Answers with random faults, of a file with checksums: the right bytes, or one sentence, never a crash."""
     if not there(check):
         return
-    shutil.copy(STORE / "u2_deflate_tiles.tif", folder / "x.tif")
+    shutil.copy(STORE / "tiff/u2_deflate_tiles.tif", folder / "x.tif")
     truth = converted(check, folder / "x.tif", folder / "a.npy")
     rates = {seed: 12 if seed % 2 else 200 for seed in range(24)} | {"never": 0, "always": 1}  # one answer in so many is garbled
 
@@ -286,7 +286,7 @@ def signed(check, folder):
     if not there(check):
         return
     (folder / "bucket").mkdir()
-    shutil.copy(STORE / "f4.npy", folder / "bucket/x.npy")
+    shutil.copy(STORE / "npy/f4.npy", folder / "bucket/x.npy")
     with serve(folder) as (url, server):
         env = {"AWS_ENDPOINT_URL": url, "AWS_REGION": "eu-test-1"}
         for keys in ({}, {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not told to anybody", "AWS_SESSION_TOKEN": "visit"}):

@@ -89,17 +89,17 @@ static void parts_are_sent_while_others_are_read(void **state)
     struct device d;
     const size_t usual = load_piece_bytes;
     load_piece_bytes = 1000;
-    load(TP_DATA "/store/zarr2", "zlib", 0, &d); /* two layers of chunks */
+    load(TP_DATA "/store/zarr/zarr2", "zlib", 0, &d); /* two layers of chunks */
     assert_int_equal(d.sends, 2);
     assert_int_equal(d.partial, 1);
-    load(TP_DATA "/store/f4.npy", NULL, 0, &d); /* no codec: parts of any size */
+    load(TP_DATA "/store/npy/f4.npy", NULL, 0, &d); /* no codec: parts of any size */
     assert_true(d.sends > 2 && d.partial == d.sends - 1);
-    load(TP_DATA "/store/i4_fortran.npy", NULL, 0, &d); /* the last dimension is the slowest */
+    load(TP_DATA "/store/npy/i4_fortran.npy", NULL, 0, &d); /* the last dimension is the slowest */
     assert_true(d.sends > 2 && d.partial == d.sends - 1);
-    load(TP_DATA "/store/zarr2", "zlib", 2, &d); /* a sample of the chunks: all at the end */
+    load(TP_DATA "/store/zarr/zarr2", "zlib", 2, &d); /* a sample of the chunks: all at the end */
     assert_int_equal(d.sends, 1);
     load_piece_bytes = usual;
-    load(TP_DATA "/store/f4.npy", NULL, 0, &d);
+    load(TP_DATA "/store/npy/f4.npy", NULL, 0, &d);
     assert_int_equal(d.sends, 1);
 }
 

@@ -12,12 +12,13 @@
 
 #define CHANGES 400
 
-static const char *const files[] = {"filters.h5",      "kinds.h5",       "zarr2",
-                                    "zarr3",           "u1_lzw.tif",     "u2_lzw_predict.tif",
-                                    "u1_packbits.tif", "u2_zstd.tif",    "f4_predict3.tif",
-                                    "jpeg_colour.tif", "jpeg_grey.czi",  "tiles.czi",
-                                    "zstd0.czi",       "i2_bgzf.nii.gz", "u2_deflate_tiles.tif",
-                                    "blosc_parts.zarr"};
+static const char *const files[] = {
+    "hdf5/filters.h5",      "hdf5/kinds.h5",        "zarr/zarr2",
+    "zarr/zarr3",           "tiff/u1_lzw.tif",      "tiff/u2_lzw_predict.tif",
+    "tiff/u1_packbits.tif", "tiff/u2_zstd.tif",     "tiff/f4_predict3.tif",
+    "tiff/jpeg_colour.tif", "czi/jpeg_grey.czi",    "czi/tiles.czi",
+    "czi/zstd0.czi",        "nifti/i2_bgzf.nii.gz", "tiff/u2_deflate_tiles.tif",
+    "zarr/blosc_parts.zarr"};
 
 /* A few bytes exchanged, or the end cut off. */
 static size_t change(unsigned char *x, size_t n, uint64_t seed)

@@ -74,7 +74,8 @@ static int64_t read_slices(struct store *s, struct store_array *a, const struct 
 static void each_chunk_is_decoded_once(void **state)
 {
     (void)state;
-    static const char *const files[][2] = {{"zarr2", "zlib"}, {"zarr2", "gzip"}, {"zarr3", "gzip"}};
+    static const char *const files[][2] = {
+        {"zarr/zarr2", "zlib"}, {"zarr/zarr2", "gzip"}, {"zarr/zarr3", "gzip"}};
     for (size_t i = 0; i < 3; i++)
         for (int threads = 1; threads < 5; threads += 3) {
             struct store *s;
@@ -117,7 +118,7 @@ static void tiles_are_kept_too(void **state)
     struct engine_options o = {.threads = 2};
     if (!codec_available(CODEC_ZSTD, &unused))
         skip();
-    open_array("tiles.czi", NULL, &s, &a);
+    open_array("czi/tiles.czi", NULL, &s, &a);
     const size_t bytes = (size_t)store_elements(a) * a->dtype.bytes;
     unsigned char *truth = malloc(bytes), *found = malloc(bytes);
     const struct engine_box all = engine_all(a);
@@ -149,7 +150,7 @@ static void requests_are_joined_up_to_a_size(void **state)
     } rows[] = {{-1, 0, 5}, {0, 0, 1}, {1 << 20, 4592, 3}, {1 << 20, 1, 5}};
     const struct engine_box b = {{0, 0, 0},
                                  {5, 19, 41}}; /* a slice is 3034 bytes, 1558 of them wanted */
-    open_array("u2_big.npy", NULL, &s, &a);
+    open_array("npy/u2_big.npy", NULL, &s, &a);
     uint16_t *truth = malloc(5 * 19 * 41 * 2), *found = malloc(5 * 19 * 41 * 2);
     assert_ok(engine_read(s, a, &b, (struct store_dtype){'u', 2, 0}, truth, NULL));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

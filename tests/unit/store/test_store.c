@@ -30,8 +30,8 @@ static void test_all_values(void **state)
 static void test_every_way(void **state)
 {
     (void)state;
-    static const char *const files[] = {"f4.npy", "i2_bgzf.nii.gz", "u2_deflate_tiles.tif", "stack",
-                                        "zarr2"};
+    static const char *const files[] = {"npy/f4.npy", "nifti/i2_bgzf.nii.gz",
+                                        "tiff/u2_deflate_tiles.tif", "tiff/stack", "zarr/zarr2"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const struct known *k = all;
         while (strcmp(k->file, files[i]))
@@ -86,7 +86,7 @@ static void test_types(void **state)
 /* Where tiles overlap, the later one is seen; what no tile covers is 0. */
 static void test_mosaic(void **state)
 {
-    static const char *const files[] = {"raw.czi", "zstd0.czi", "tiles.czi"};
+    static const char *const files[] = {"czi/raw.czi", "czi/zstd0.czi", "czi/tiles.czi"};
     (void)state;
     for (int f = 0; f < 3; f++) {
         char path[512];
@@ -117,7 +117,7 @@ static void test_mosaic(void **state)
 /* Lossless JPEG XR; JPEG as close as two decoders are. */
 static void test_pictures(void **state)
 {
-    static const char *const names[] = {"jpeg_grey", "jpeg_colour"};
+    static const char *const names[] = {"tiff/jpeg_grey", "tiff/jpeg_colour"};
     const struct store_dtype u1 = {'u', 1, 0};
     const char *unused;
     uint16_t x[40 * 48];
@@ -125,7 +125,7 @@ static void test_pictures(void **state)
     struct store *s;
     (void)state;
     if (codec_available(CODEC_JXR, &unused)) {
-        assert_ok(store_open(TP_DATA "/store/jxr.czi", &s));
+        assert_ok(store_open(TP_DATA "/store/czi/jxr.czi", &s));
         assert_ok(engine_read(s, s->arrays[0], NULL, s->arrays[0]->dtype, x, NULL));
         for (int i = 0; i < 40 * 48; i++)
             assert_int_equal(x[i], 1000 + i / 48 * 2 + i % 48 * 3);
@@ -147,7 +147,7 @@ static void test_pictures(void **state)
 /* JPEG tiles of CZI, grey and blue-green-red, as czifile reads them. */
 static void test_jpeg_tiles(void **state)
 {
-    static const char *const files[] = {"jpeg_grey", "jpeg_colour"};
+    static const char *const files[] = {"czi/jpeg_grey", "czi/jpeg_colour"};
     const struct store_dtype u1 = {'u', 1, 0};
     unsigned char mine[72 * 96 * 3], theirs[sizeof mine];
     const char *unused;
