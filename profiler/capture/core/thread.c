@@ -342,7 +342,7 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     __atomic_store_n(&s->t.tid, s->t.stream.tid, __ATOMIC_RELEASE);
     if (!s->t.stack_high)
         find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
-    if (key_made)
+    if (key_made && !s->t.ours) /* which ends by itself, and must not allocate */
         pthread_setspecific(key, s);
     char name[16] = "";
     syscall(SYS_prctl, PR_GET_NAME, name);
