@@ -51,6 +51,9 @@ void facts_write(struct capture_thread *t);
 void facts_clock(struct capture_thread *t);
 struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
 
+/* thread_records.c: what short threads have written together is sealed; `forked`: forgotten */
+void thread_records_close(int forked);
+
 /* thread.c */
 int thread_setup(void); /* once per process; 0, or errno */
 int thread_live(void);  /* something can be recorded */
