@@ -385,6 +385,8 @@ struct thread_slot *thread_fork_child(void)
     keep->t.io_ns = 0;
     keep->parent_tid = 0;
     keep->timer_on = 0;
+    keep->start = NULL; /* it is the main thread there */
+    keep->before = 0;
     keep->sampled_ns = 0;
     keep->begin_user = keep->begin_system = 0; /* the child's accounts begin at zero */
     keep->system_seen = keep->system_owed = 0;

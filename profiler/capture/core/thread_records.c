@@ -120,7 +120,10 @@ void thread_cost(struct capture_thread *writer, struct thread_slot *s)
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
 {
     struct trace_thread_end r = {
-        .r.kind = TRACE_THREAD_END, .tid = s->t.tid, .sampled_ns = s->sampled_ns};
+        .r.kind = TRACE_THREAD_END,
+        .tid = s->t.tid,
+        .start_ns = s->before < UINT32_MAX ? (uint32_t)s->before : UINT32_MAX,
+        .sampled_ns = s->sampled_ns};
     cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
     r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
     r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;
