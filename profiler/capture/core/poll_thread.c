@@ -194,7 +194,10 @@ int poll_thread_stop(void)
     while (trace_now() < end &&
            syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
         raw_futex_wait(&state, ENDED, 50000);
-    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+    int has_ended = __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+    if (!has_ended) /* what the caller does must reach it */
+        one_thread_end();
+    return has_ended;
 }
 
 /* After a fork: at a moment at which the target allocates or makes a thread itself. */
